@@ -1,0 +1,56 @@
+// Makes a fresh clone ready: installs the locked packages and compiles, each only when something it reads has changed.
+// Run by `npm start`, `npm test` and `npm run bench`, so that nobody needs a third command.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const bench = process.argv.includes('--bench');
+
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  console.error(`Reverie needs Node 20.19 or newer (24 recommended); this is ${process.version}.`);
+  process.exit(1);
+}
+
+function hashOf(files) {
+  const hash = createHash('sha256');
+  for (const file of files) hash.update(file).update(readFileSync(join(root, file)));
+  return hash.digest('hex');
+}
+
+function sources(folder) {
+  return readdirSync(join(root, folder), { recursive: true })
+    .map(String)
+    .filter((file) => file.endsWith('.ts') && statSync(join(root, folder, file)).isFile())
+    .sort()
+    .map((file) => join(folder, file));
+}
+
+function whenChanged(stamp, files, ready, work) {
+  const path = join(root, stamp);
+  const hash = hashOf(files);
+  if (ready && existsSync(path) && readFileSync(path, 'utf8') === hash) return;
+  work();
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, hash);
+}
+
+function run(label, command, args) {
+  console.error(`[setup] ${label}`);
+  execFileSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], shell: process.platform === 'win32' });
+}
+
+whenChanged('node_modules/.reverie-installed', ['package.json', 'package-lock.json'], existsSync(join(root, 'node_modules')), () =>
+  run('installing packages', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']),
+);
+whenChanged('dist/.built', ['tsconfig.json', 'tsconfig.build.json', ...sources('src')], existsSync(join(root, 'dist/cli.js')), () =>
+  run('compiling', process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json']),
+);
+if (bench) {
+  whenChanged('dist-bench/.built', ['tsconfig.bench.json', ...sources('src'), ...sources('benchmarks')], existsSync(join(root, 'dist-bench/benchmarks/bench.js')), () =>
+    run('compiling benchmarks', process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.bench.json']),
+  );
+}

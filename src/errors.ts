@@ -1,0 +1,77 @@
+// The error catalogue: every failure a user can cause, once, with its code, sentence, HTTP status and way out.
+// Nothing here decides when to fail; callers throw `reverieError(code, values)`.
+
+interface ErrorEntry {
+  /** HTTP status a server answers with. */
+  readonly status: number;
+  /** The sentence; `{name}` is replaced by the value of that name. */
+  readonly message: string;
+  /** What the user can do about it; same placeholders. */
+  readonly hint: string;
+}
+
+export const ERROR_CATALOGUE = {
+  // scenario files, flags and paths
+  SCENARIO_NOT_FOUND: { status: 404, message: 'No scenario at "{path}".', hint: 'Give a folder with a scenario.yaml, the file itself, or one of: {known}.' },
+  SCENARIO_INVALID: { status: 400, message: 'Scenario "{path}": {problem}', hint: 'See docs/scenarios.md for every key and its meaning.' },
+  UNKNOWN_KEY: { status: 400, message: 'Unknown key "{key}" in {where}.', hint: 'Did you mean "{nearest}"?' },
+  // spaces, actions, environments
+  ENV_UNKNOWN: { status: 404, message: 'No environment is called "{id}".', hint: 'Known environments: {known}.' },
+  ENV_NOT_RESET: { status: 409, message: 'Environment "{id}" was stepped before reset or after its episode ended.', hint: 'Call reset() first.' },
+  ACTION_OUT_OF_SPACE: { status: 400, message: 'Action {action} is outside the action space {space}.', hint: '{hint}' },
+  NON_FINITE_VALUE: { status: 422, message: '{what} is not finite ({value}) at {where}.', hint: '{hint}' },
+  MJCF_INVALID: { status: 400, message: 'MuJoCo could not load "{path}": {problem}', hint: 'Check that the file is MJCF XML that this MuJoCo version compiles, and that files it includes lie in its folder.' },
+  SNAPSHOT_MISMATCH: { status: 409, message: 'Snapshot of "{from}" cannot be restored into "{into}".', hint: 'Restore snapshots only into the same environment with the same configuration.' },
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+export class ReverieError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly hint: string;
+
+  constructor(code: ErrorCode, values: Record<string, unknown>, cause?: unknown) {
+    const entry: ErrorEntry = ERROR_CATALOGUE[code];
+    super(fill(entry.message, values), cause === undefined ? undefined : { cause });
+    this.name = 'ReverieError';
+    this.code = code;
+    this.status = entry.status;
+    this.hint = fill(entry.hint, values);
+  }
+}
+
+/** A catalogue error with its placeholders filled. */
+export function reverieError(code: ErrorCode, values: Record<string, unknown> = {}, cause?: unknown): ReverieError {
+  return new ReverieError(code, values, cause);
+}
+
+/** The candidate closest to `word` by edit distance, or undefined if there are no candidates. */
+export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Number.POSITIVE_INFINITY;
+  for (const candidate of candidates) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+function fill(template: string, values: Record<string, unknown>): string {
+  return template.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? String(values[name]) : whole));
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      row.push(Math.min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    }
+    previous = row;
+  }
+  return previous[b.length];
+}
