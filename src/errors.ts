@@ -15,6 +15,8 @@ export const ERROR_CATALOGUE = {
   SCENARIO_NOT_FOUND: { status: 404, message: 'No scenario at "{path}".', hint: 'Give a folder with a scenario.yaml, the file itself, or one of: {known}.' },
   SCENARIO_INVALID: { status: 400, message: 'Scenario "{path}": {problem}', hint: 'See docs/scenarios.md for every key and its meaning.' },
   UNKNOWN_KEY: { status: 400, message: 'Unknown key "{key}" in {where}.', hint: 'Did you mean "{nearest}"?' },
+  PROFILE_UNKNOWN: { status: 400, message: 'Scenario "{path}" has no profile "{profile}".', hint: 'Its profiles: {known}.' },
+  FLAG_INVALID: { status: 400, message: '{flag} was given as "{value}"; expected {expected}.', hint: 'See reverie --help, or --help after a command.' },
   // spaces, actions, environments
   ENV_UNKNOWN: { status: 404, message: 'No environment is called "{id}".', hint: 'Known environments: {known}.' },
   ENV_NOT_RESET: { status: 409, message: 'Environment "{id}" was stepped before reset or after its episode ended.', hint: 'Call reset() first.' },
@@ -22,6 +24,22 @@ export const ERROR_CATALOGUE = {
   NON_FINITE_VALUE: { status: 422, message: '{what} is not finite ({value}) at {where}.', hint: '{hint}' },
   MJCF_INVALID: { status: 400, message: 'MuJoCo could not load "{path}": {problem}', hint: 'Check that the file is MJCF XML that this MuJoCo version compiles, and that files it includes lie in its folder.' },
   SNAPSHOT_MISMATCH: { status: 409, message: 'Snapshot of "{from}" cannot be restored into "{into}".', hint: 'Restore snapshots only into the same environment with the same configuration.' },
+  // replay, checkpoints and storage
+  BATCH_MISMATCH: { status: 400, message: 'Batch column "{column}" has {got} values where {want} are needed.', hint: 'Columns are row-major [rows, dim]; check rows ({rows}) and the dimensions of the buffer.' },
+  PROVENANCE_INVALID: { status: 400, message: 'Provenance of the batch is not acceptable: {problem}', hint: '{hint}' },
+  ROW_OUT_OF_RANGE: { status: 400, message: 'Row {row} does not exist: the buffer holds {size} rows.', hint: 'Rows are numbered 0 to size - 1; a selector of the same buffer never answers others.' },
+  REPLAY_EMPTY: { status: 409, message: 'Nothing to sample: the {source} buffer is empty.', hint: '{hint}' },
+  REPLAY_OPTION_INVALID: { status: 400, message: 'Replay option {option} = {value} is not acceptable.', hint: 'It must be {want}.' },
+  SELECTOR_STATE_MISMATCH: { status: 409, message: 'Selector state does not fit: {problem}', hint: 'Restore a state only into the same kind of selector over the buffer it was saved with.' },
+  CHECKPOINT_NOT_FOUND: { status: 404, message: 'No checkpoint at "{path}".', hint: 'Check the path; a checkpoint appears there once the first save has finished.' },
+  CHECKPOINT_CORRUPT: { status: 422, message: 'Checkpoint file "{path}" is damaged: {problem}', hint: 'Restore the file from a copy or go back to an older checkpoint; nothing was changed.' },
+  STORAGE_FULL: { status: 507, message: 'No space left while writing "{path}".', hint: 'Free space or write elsewhere; what was stored there before is intact.' },
+  STORAGE_FAILED: { status: 500, message: 'Could not write "{path}": {problem}', hint: 'Check that the folder exists, is writable and its device healthy; what was stored there before is intact.' },
+  // learners and policies
+  SPACE_UNSUPPORTED: { status: 400, message: 'The {learner} cannot use {space}.', hint: '{hint}' },
+  LEARNER_CONFIG_INVALID: { status: 400, message: 'Settings of the {learner}: {problem}', hint: 'See src/rl/config.ts for every setting, its meaning and its default.' },
+  BATCH_SHAPE_MISMATCH: { status: 400, message: '{what} has {got} elements where {expected} are needed.', hint: '{hint}' },
+  POLICY_INVALID: { status: 400, message: 'This is not a policy that can be loaded: {problem}.', hint: 'Give the payload of a PolicySnapshot made by this version of reverie.' },
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

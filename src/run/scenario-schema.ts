@@ -1,0 +1,163 @@
+// What a scenario.yaml may say: every section, its keys, ranges, defaults and meanings, once.
+// The loader checks against this, and the table in docs/scenarios.md is generated from it.
+
+import { z } from 'zod';
+
+const positive = z.int().min(1);
+const count = z.int().min(0);
+const share = z.number().min(0).max(1);
+
+// The rooms own their sections; each of these is replaced by the room's schema through its index.
+const envSection = z
+  .looseObject({})
+  .describe('The real environment: a known id with options, or a body of your own (see below).');
+const ensembleSection = z.looseObject({ kind: z.literal('ensemble') });
+const onnxSection = z.strictObject({
+  kind: z.literal('onnx').describe('Dynamics of your own as an ONNX file.'),
+  folder: z.string().min(1).describe('Folder of the model and its manifest, relative to the scenario.'),
+});
+const sacSection = z.looseObject({ algorithm: z.literal('sac') });
+const ppoSection = z.looseObject({ algorithm: z.literal('ppo') });
+
+const modelSection = z
+  .discriminatedUnion('kind', [ensembleSection, onnxSection])
+  .prefault({ kind: 'ensemble' })
+  .describe('The world model.');
+
+const horizonSchema = z.union([
+  positive,
+  z.tuple([count, count, positive, positive]).refine(([from, to]) => from <= to, 'fromStep must not be after toStep'),
+]);
+
+const rolloutSection = z
+  .strictObject({
+    horizon: horizonSchema
+      .default(1)
+      .describe(
+        'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant.',
+      ),
+    startsPerRound: positive.default(10_000).describe('Real states a round of dreaming branches from.'),
+    disagreementLimit: z
+      .number()
+      .positive()
+      .nullable()
+      .default(null)
+      .describe('A branch is truncated where the elites differ by more than this (normalised units); null: never.'),
+    propagation: z
+      .enum(['ts1', 'mean'])
+      .default('ts1')
+      .describe('One random elite a row and step, or the mean of the elites.'),
+    chunkRows: positive
+      .default(2048)
+      .describe('Rows a worker dreams at once. Results depend on it, and never on the number of workers.'),
+  })
+  .prefault({})
+  .describe('Dreaming: short rollouts in the world model, branched from real states.');
+
+const selectorSection = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('uniform').describe('Every row is as likely as any other.') }),
+    z.strictObject({
+      kind: z.literal('prioritized').describe('By temporal-difference error (Schaul et al., 1511.05952).'),
+      alpha: share.default(0.6).describe('How much priority counts; 0 is uniform.'),
+      beta: share.default(0.4).describe('How much of the bias is corrected by importance weights.'),
+    }),
+    z.strictObject({
+      kind: z.literal('recency').describe('Newer rows are likelier.'),
+      halfLife: positive.default(50_000).describe('Rows of age after which a row is half as likely.'),
+    }),
+  ])
+  .prefault({ kind: 'uniform' })
+  .describe('How rows are chosen within a buffer.');
+
+const replaySection = z
+  .strictObject({
+    realCapacity: positive.default(1_000_000).describe('Real transitions kept; the oldest are overwritten.'),
+    syntheticCapacity: positive.default(400_000).describe('Dreamt transitions kept; the oldest are overwritten.'),
+    realRatio: share.default(0.05).describe('Share of real rows in every batch the learner sees in dream mode.'),
+    selector: selectorSection,
+  })
+  .prefault({})
+  .describe('What is kept, and what a learner is shown of it.');
+
+const rlSection = z
+  .discriminatedUnion('algorithm', [sacSection, ppoSection])
+  .prefault({ algorithm: 'sac' })
+  .describe('The learner.');
+
+const trainSection = z
+  .strictObject({
+    mode: z
+      .enum(['real', 'dream'])
+      .default('dream')
+      .describe('Learn from the real environment alone, or mostly in the dream.'),
+    realSteps: positive.default(20_000).describe('Budget of steps in the real environment.'),
+    initialRandomSteps: count
+      .default(1_000)
+      .describe('Real steps taken by a uniformly random policy before learning starts.'),
+    stepsPerRound: positive.default(250).describe('Real steps between refits of the model, each followed by dreaming.'),
+    updatesPerStep: z.number().min(0).default(1).describe('Gradient updates for each real step, in real mode.'),
+    updatesPerRound: count.default(1_000).describe('Gradient updates after each round of dreaming, in dream mode.'),
+    evalEvery: positive.default(1_000).describe('Real steps between evaluations; evaluation steps are not counted.'),
+    evalEpisodes: positive.default(5).describe('Real episodes an evaluation runs.'),
+    threshold: z.number().nullable().default(null).describe('Mean real return that counts as solved; null: none.'),
+    stopAtThreshold: z
+      .boolean()
+      .default(false)
+      .describe('End the run at the first evaluation that reaches the threshold.'),
+  })
+  .prefault({})
+  .describe('The training run.');
+
+const collectSection = z
+  .strictObject({
+    policy: z
+      .enum(['random', 'checkpoint'])
+      .default('random')
+      .describe('Who acts while the real environment is recorded.'),
+    steps: positive.default(10_000).describe('Real steps to record.'),
+  })
+  .prefault({})
+  .describe('`reverie collect`: recording the real environment.');
+
+const evalSection = z
+  .strictObject({
+    episodes: positive.default(10).describe('Real episodes to run.'),
+    deterministic: z.boolean().default(true).describe("Act by the policy's mode instead of sampling."),
+  })
+  .prefault({})
+  .describe('`reverie eval`, and the evaluations within a training run.');
+
+const sections = {
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]*$/, 'lower-case letters, digits and dashes')
+    .describe('Short name, as the folder is called.'),
+  description: z.string().default('').describe('One sentence on what is to be learned.'),
+  env: envSection,
+  model: modelSection,
+  rollout: rolloutSection,
+  replay: replaySection,
+  rl: rlSection,
+  train: trainSection,
+  collect: collectSection,
+  eval: evalSection,
+  seed: count.default(0).describe('Seed of every random stream of a run; `--seed` replaces it.'),
+  workers: count
+    .default(0)
+    .describe('Worker threads for dreaming and fitting; 0: in the main thread. Never changes results.'),
+};
+
+/** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
+export const scenarioSchema = z.strictObject(sections);
+
+/** A scenario file: the same, and named profiles, each a partial scenario laid over the rest by `--profile`. */
+export const scenarioFileSchema = z.strictObject({
+  ...sections,
+  profiles: z
+    .record(z.string(), z.looseObject({}))
+    .default({})
+    .describe('Named partial scenarios, e.g. `smoke`; `--profile NAME` lays one over the rest.'),
+});
+
+export type ScenarioConfig = z.output<typeof scenarioSchema>;

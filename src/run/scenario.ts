@@ -1,0 +1,139 @@
+// Loads a scenario: reads the file, lays a profile and overrides over it, checks the result, freezes and identifies it.
+
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { parseDocument } from 'yaml';
+import { reverieError } from '../errors.js';
+import { canonicalJson } from './canonical-json.js';
+import { type ConfigObject, isConfigObject, layered, parseOverride } from './overrides.js';
+import { builtInScenarios, scenarioFile } from './scenario-files.js';
+import { type ScenarioConfig, scenarioFileSchema, scenarioSchema } from './scenario-schema.js';
+import { checkAgainst } from './schema-check.js';
+
+const MAX_FILE_BYTES = 1_000_000;
+
+/** A scenario ready to run; plain JSON, saved with a run as it is. `config` is deeply frozen, with every default filled in. */
+export interface Scenario {
+  readonly config: ScenarioConfig;
+  /** SHA-256 (hex) of the canonical JSON of `config` without `seed` and `workers`, and of the files it names. */
+  readonly hash: string;
+  /** Folder that relative paths in `config` start from. */
+  readonly folder: string;
+  /** Profile that was applied. */
+  readonly profile?: string;
+}
+
+export interface ScenarioOptions {
+  readonly profile?: string;
+  /** `path=value` overrides, applied in order after the profile. */
+  readonly set?: readonly string[];
+  readonly seed?: number;
+  readonly workers?: number;
+}
+
+/**
+ * Loads a built-in scenario by name, or one by path of its file or folder.
+ * @throws SCENARIO_NOT_FOUND, UNKNOWN_KEY, SCENARIO_INVALID, PROFILE_UNKNOWN, FLAG_INVALID
+ */
+export function loadScenario(reference: string, options: ScenarioOptions = {}): Scenario {
+  const file = scenarioFile(reference);
+  const { profiles, ...base } = readScenarioFile(file);
+  let raw = layered(base, profileLayer(profiles, options.profile, file));
+  let config = checkAgainst(scenarioSchema, raw, file);
+  // Checked flag by flag, so that an error names the flag that brought it.
+  for (const { layer, source } of flagLayers(options)) {
+    raw = layered(raw, layer);
+    config = checkAgainst(scenarioSchema, raw, source);
+  }
+  return identified(config, dirname(file), options.profile);
+}
+
+/** Name, file and sentence of every built-in scenario. */
+export function listScenarios(): { name: string; description: string; file: string }[] {
+  return builtInScenarios().map((name) => {
+    const { config } = loadScenario(name);
+    return { name, description: config.description, file: scenarioFile(name) };
+  });
+}
+
+/** A scenario as it was saved with a run. @throws SCENARIO_INVALID if the file was changed since */
+export function reviveScenario(saved: Scenario, source: string): Scenario {
+  const config = checkAgainst(scenarioSchema, saved.config, source);
+  const scenario = identified(config, saved.folder, saved.profile);
+  if (scenario.hash !== saved.hash) {
+    throw reverieError('SCENARIO_INVALID', {
+      path: source,
+      problem: `it was changed after it was saved (hash ${scenario.hash}, recorded ${saved.hash}).`,
+    });
+  }
+  return scenario;
+}
+
+function readScenarioFile(file: string): ConfigObject & { profiles: Record<string, ConfigObject> } {
+  const bytes = statSync(file).size;
+  if (bytes > MAX_FILE_BYTES) {
+    throw reverieError('SCENARIO_INVALID', {
+      path: file,
+      problem: `it has ${bytes} bytes; at most ${MAX_FILE_BYTES} are read.`,
+    });
+  }
+  const document = parseDocument(readFileSync(file, 'utf8'));
+  if (document.errors.length > 0) {
+    throw reverieError(
+      'SCENARIO_INVALID',
+      { path: file, problem: `it is not YAML: ${document.errors[0].message}` },
+      document.errors[0],
+    );
+  }
+  const data: unknown = document.toJS({ maxAliasCount: 100 });
+  if (!isConfigObject(data))
+    throw reverieError('SCENARIO_INVALID', { path: file, problem: 'it holds no mapping of keys to values.' });
+  const { profiles } = checkAgainst(scenarioFileSchema, data, file);
+  const { profiles: _, ...base } = data;
+  // Profiles are checked even when none is asked for: a typing error in one should not wait for its day.
+  for (const [name, layer] of Object.entries(profiles)) {
+    checkAgainst(scenarioSchema, layered(base, layer), `${file} (profile ${name})`);
+  }
+  return { ...base, profiles };
+}
+
+function profileLayer(profiles: Record<string, ConfigObject>, name: string | undefined, file: string): ConfigObject {
+  if (name === undefined) return {};
+  if (!Object.hasOwn(profiles, name)) {
+    throw reverieError('PROFILE_UNKNOWN', {
+      profile: name,
+      path: file,
+      known: Object.keys(profiles).join(', ') || 'none',
+    });
+  }
+  return profiles[name];
+}
+
+function flagLayers(options: ScenarioOptions): { layer: ConfigObject; source: string }[] {
+  const layers = (options.set ?? []).map((flag) => ({ layer: parseOverride(flag), source: `--set ${flag}` }));
+  if (options.seed !== undefined) layers.push({ layer: { seed: options.seed }, source: `--seed ${options.seed}` });
+  if (options.workers !== undefined)
+    layers.push({ layer: { workers: options.workers }, source: `--workers ${options.workers}` });
+  return layers;
+}
+
+function identified(config: ScenarioConfig, folder: string, profile: string | undefined): Scenario {
+  const { seed: _seed, workers: _workers, ...identity } = config;
+  const hash = createHash('sha256').update(canonicalJson(identity));
+  for (const asset of assetFiles(config, folder)) hash.update(readFileSync(asset));
+  return Object.freeze({ config: frozen(config), hash: hash.digest('hex'), folder, profile });
+}
+
+/** Files beside the scenario that decide what it means. */
+function assetFiles(config: ScenarioConfig, folder: string): string[] {
+  const mjcf = (config.env as { mjcf?: unknown }).mjcf;
+  const files = typeof mjcf === 'string' ? [resolve(folder, mjcf)] : [];
+  if (config.model.kind === 'onnx') files.push(join(resolve(folder, String(config.model.folder)), 'manifest.json'));
+  return files.filter((file) => existsSync(file));
+}
+
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) frozen(part);
+  return Object.freeze(value);
+}

@@ -1,0 +1,145 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ReverieError } from '../../src/errors.js';
+import { loadScenario, reviveScenario, type ScenarioOptions } from '../../src/run/scenario.js';
+
+const BASE = `
+name: swing
+env: { id: pendulum }
+rl: { algorithm: sac, gamma: 0.99 }
+profiles:
+  smoke:
+    train: { realSteps: 100 }
+`;
+
+function written(text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'reverie-scenario-'));
+  writeFileSync(join(folder, 'scenario.yaml'), text);
+  return folder;
+}
+
+function failure(text: string, options?: ScenarioOptions): ReverieError {
+  try {
+    loadScenario(written(text), options);
+  } catch (error) {
+    if (error instanceof ReverieError) return error;
+    throw error;
+  }
+  throw new Error('the scenario was accepted');
+}
+
+describe('a scenario', () => {
+  it('has every default filled in and is frozen at every depth', () => {
+    const { config } = loadScenario(written(BASE));
+    expect(config.rollout.horizon).toBe(1);
+    expect(config.train.realSteps).toBe(20_000);
+    expect(() => Object.assign(config.rollout, { horizon: 5 })).toThrow(TypeError);
+    expect(() => Object.assign(config, { name: 'other' })).toThrow(TypeError);
+  });
+
+  it('is laid over by a profile, then by --set flags in order', () => {
+    const folder = written(BASE);
+    expect(loadScenario(folder, { profile: 'smoke' }).config.train.realSteps).toBe(100);
+    const set = [
+      'train.realSteps=7',
+      'train.realSteps=8',
+      'rollout.horizon=[0, 100, 1, 5]',
+      'rollout.disagreementLimit=null',
+    ];
+    const { config } = loadScenario(folder, { profile: 'smoke', set });
+    expect(config.train.realSteps).toBe(8);
+    expect(config.rollout.horizon).toEqual([0, 100, 1, 5]);
+    expect(config.rollout.disagreementLimit).toBeNull();
+  });
+
+  it('starts a section anew when an override chooses another kind', () => {
+    const text = `${BASE}replay: { selector: { kind: prioritized, alpha: 0.7 } }\n`;
+    const { config } = loadScenario(written(text), { set: ['replay.selector.kind=uniform'] });
+    expect(config.replay.selector).toEqual({ kind: 'uniform' });
+  });
+
+  it('has a hash that follows its meaning and nothing else', () => {
+    const hash = loadScenario(written(BASE)).hash;
+    const reordered = 'env: { id: pendulum }\nrl: { gamma: 0.99, algorithm: sac } # a comment\nname: swing\n';
+    expect(loadScenario(written(reordered)).hash).toBe(hash);
+    expect(loadScenario(written(BASE), { workers: 4, seed: 9 }).hash).toBe(hash);
+    expect(loadScenario(written(BASE), { set: ['rollout.horizon=2'] }).hash).not.toBe(hash);
+  });
+
+  it('has a hash that follows the body it names', () => {
+    const folder = written('name: own\nenv: { mjcf: body.xml }\n');
+    writeFileSync(join(folder, 'body.xml'), '<mujoco/>');
+    const before = loadScenario(folder).hash;
+    writeFileSync(join(folder, 'body.xml'), '<mujoco model="other"/>');
+    expect(loadScenario(folder).hash).not.toBe(before);
+  });
+
+  it('comes back as saved, and refuses a saved copy that was edited', () => {
+    const scenario = loadScenario(written(BASE), { seed: 3 });
+    const saved = JSON.parse(JSON.stringify(scenario));
+    expect(reviveScenario(saved, 'scenario.json')).toEqual(scenario);
+    saved.config.rollout.horizon = 9;
+    expect(() => reviveScenario(saved, 'scenario.json')).toThrow(/changed after it was saved/);
+  });
+});
+
+describe('a scenario with a mistake', () => {
+  it('names an unknown key by its path, and the nearest known one', () => {
+    const error = failure(`${BASE}train: { realStep: 5 }\n`);
+    expect(error.code).toBe('UNKNOWN_KEY');
+    expect(error.message).toContain('"train.realStep"');
+    expect(error.hint).toContain('"train.realSteps"');
+    expect(failure(`${BASE}rolout: {}\n`).hint).toContain('"rollout"');
+  });
+
+  it('finds the nearest key of the option chosen, not of its siblings', () => {
+    const error = failure(`${BASE}replay: { selector: { kind: recency, halflife: 3 } }\n`);
+    expect(error.hint).toContain('"replay.selector.halfLife"');
+  });
+
+  it('names path, value and expectation of a wrong value', () => {
+    const error = failure(`${BASE}replay: { realRatio: 1.5 }\n`);
+    expect(error.code).toBe('SCENARIO_INVALID');
+    expect(error.message).toContain('"replay.realRatio" is 1.5; expected number, at least 0, at most 1');
+    expect(failure(`${BASE}rollout: { propagation: all }\n`).message).toContain('expected one of "ts1", "mean"');
+    expect(failure(`${BASE}rollout: { horizon: [1, 2] }\n`).message).toMatch(
+      /"rollout.horizon" is \[1,2\]; expected integer, at least 1, or \[/,
+    );
+    expect(failure(`${BASE}rollout: { horizon: [9, 2, 1, 1] }\n`).message).toContain(
+      'fromStep must not be after toStep',
+    );
+    expect(failure('env: { id: pendulum }\n').message).toContain('"name" is missing');
+    expect(failure(`${BASE}replay: { selector: { kind: rank } }\n`).message).toMatch(
+      /"replay.selector.kind" is "rank"; expected .*"uniform".*"recency"/,
+    );
+  });
+
+  it('names the flag that brought it', () => {
+    const error = failure(BASE, { set: ['rollout.horizons=3'] });
+    expect(error.code).toBe('UNKNOWN_KEY');
+    expect(error.message).toContain('--set rollout.horizons=3');
+    expect(failure(BASE, { seed: -1 }).message).toContain('--seed -1');
+  });
+
+  it('is told of a flag that is no assignment, of a missing profile, and of a profile with a typing error', () => {
+    expect(failure(BASE, { set: ['rollout.horizon'] }).code).toBe('FLAG_INVALID');
+    expect(failure(BASE, { set: ['rollout.horizon=[1,'] }).code).toBe('FLAG_INVALID');
+    expect(failure(BASE, { profile: 'smok' }).hint).toContain('smoke');
+    expect(failure(`${BASE}  big: { trian: {} }\n`).message).toContain('profile big');
+  });
+
+  it('cannot reach the prototype', () => {
+    expect(failure(`${BASE}__proto__: { polluted: 1 }\n`).code).toBe('UNKNOWN_KEY');
+    expect(failure(BASE, { set: ['__proto__.polluted=1'] }).code).toBe('UNKNOWN_KEY');
+    expect(failure(BASE, { set: ['train.__proto__.polluted=1'] }).code).toBe('UNKNOWN_KEY');
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+
+  it('is told when it is no YAML, no mapping, or not there', () => {
+    expect(failure('name: [\n').message).toContain('not YAML');
+    expect(failure('- a\n').message).toContain('no mapping');
+    expect(() => loadScenario('no-such-scenario')).toThrow(/No scenario at "no-such-scenario"/);
+  });
+});
