@@ -40,6 +40,15 @@ export const ERROR_CATALOGUE = {
   LEARNER_CONFIG_INVALID: { status: 400, message: 'Settings of the {learner}: {problem}', hint: 'See src/rl/config.ts for every setting, its meaning and its default.' },
   BATCH_SHAPE_MISMATCH: { status: 400, message: '{what} has {got} elements where {expected} are needed.', hint: '{hint}' },
   POLICY_INVALID: { status: 400, message: 'This is not a policy that can be loaded: {problem}.', hint: 'Give the payload of a PolicySnapshot made by this version of reverie.' },
+  // dreaming: rollouts, workers, journals and exports
+  ROLLOUT_INVALID: { status: 400, message: 'Rollout request: {problem}', hint: '{hint}' },
+  DISAGREEMENT_UNAVAILABLE: { status: 400, message: 'World model "{backend}" gives no disagreement, which this rollout asks for.', hint: 'Use an ensemble, or leave out disagreementLimit and confidence.' },
+  WORKER_LOST: { status: 500, message: 'A worker thread died {attempts} times on chunk {chunk}: {problem}', hint: 'If memory ran out, use fewer workers or smaller chunks, or raise resourceLimits; otherwise look at the model or policy that the chunk runs.' },
+  POOL_CLOSED: { status: 409, message: 'The rollout pool is closed.', hint: 'Make a new RolloutPool, or close this one only when its rollouts have ended.' },
+  JOURNAL_MISMATCH: { status: 409, message: 'The journal in "{path}" belongs to another job: {differences} differ.', hint: 'Give each job a folder of its own, or delete this one to start the job anew.' },
+  JOURNAL_CORRUPT: { status: 422, message: 'The journal "{path}" is damaged at byte {offset}: {problem}', hint: 'Its finished chunks before that byte are intact; restore the file from a copy, or delete it to dream the job anew.' },
+  EXPORT_INVALID: { status: 400, message: 'Cannot export: {problem}', hint: '{hint}' },
+  EXPORT_EXISTS: { status: 409, message: 'There is already something at "{path}".', hint: 'Export into a new folder or file name, or remove that one first.' },
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
@@ -48,6 +57,8 @@ export class ReverieError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
   readonly hint: string;
+  /** What filled the placeholders; lets the error cross a thread whole (`packError`). */
+  readonly values: Record<string, unknown>;
 
   constructor(code: ErrorCode, values: Record<string, unknown>, cause?: unknown) {
     const entry: ErrorEntry = ERROR_CATALOGUE[code];
@@ -56,12 +67,38 @@ export class ReverieError extends Error {
     this.code = code;
     this.status = entry.status;
     this.hint = fill(entry.hint, values);
+    this.values = values;
   }
 }
 
 /** A catalogue error with its placeholders filled. */
 export function reverieError(code: ErrorCode, values: Record<string, unknown> = {}, cause?: unknown): ReverieError {
   return new ReverieError(code, values, cause);
+}
+
+/** Any error as plain strings, to be sent to another thread or process. */
+export interface PackedError {
+  readonly name: string;
+  readonly message: string;
+  readonly stack?: string;
+  readonly code?: ErrorCode;
+  readonly values?: Record<string, string>;
+}
+
+export function packError(error: unknown): PackedError {
+  if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
+  const plain = { name: error.name, message: error.message, stack: error.stack };
+  if (!(error instanceof ReverieError)) return plain;
+  const values = Object.fromEntries(Object.entries(error.values).map(([key, value]) => [key, String(value)]));
+  return { ...plain, code: error.code, values };
+}
+
+/** The error that `packError` was given: with its catalogue code where it had one. */
+export function unpackError(packed: PackedError): Error {
+  const error = packed.code ? new ReverieError(packed.code, packed.values ?? {}) : new Error(packed.message);
+  error.name = packed.name;
+  error.stack = packed.stack;
+  return error;
 }
 
 /** The candidate closest to `word` by edit distance, or undefined if there are no candidates. */
