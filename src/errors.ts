@@ -17,6 +17,9 @@ export const ERROR_CATALOGUE = {
   UNKNOWN_KEY: { status: 400, message: 'Unknown key "{key}" in {where}.', hint: 'Did you mean "{nearest}"?' },
   PROFILE_UNKNOWN: { status: 400, message: 'Scenario "{path}" has no profile "{profile}".', hint: 'Its profiles: {known}.' },
   FLAG_INVALID: { status: 400, message: '{flag} was given as "{value}"; expected {expected}.', hint: 'See reverie --help, or --help after a command.' },
+  // run folders and their files
+  WRITE_FAILED: { status: 507, message: 'Could not write "{path}": {problem}', hint: 'Free some space or choose another folder; what was written before is intact.' },
+  METRICS_CORRUPT: { status: 422, message: 'Line {line} of "{path}" is not JSON.', hint: 'Restore the file, or delete it: metrics are a record only, no run depends on them.' },
   // spaces, actions, environments
   ENV_UNKNOWN: { status: 404, message: 'No environment is called "{id}".', hint: 'Known environments: {known}.' },
   ENV_NOT_RESET: { status: 409, message: 'Environment "{id}" was stepped before reset or after its episode ended.', hint: 'Call reset() first.' },

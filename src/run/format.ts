@@ -1,0 +1,49 @@
+// Numbers as people read them: counts, rates, durations, figures with a spread.
+
+const THIN = ' ';
+
+/** `950`, `12.3 k`, `1.25 M`. */
+export function formatCount(value: number): string {
+  const size = Math.abs(value);
+  if (size < 10_000) return String(Math.round(value));
+  if (size < 1_000_000) return `${trimmed(value / 1_000)}${THIN}k`;
+  if (size < 1_000_000_000) return `${trimmed(value / 1_000_000)}${THIN}M`;
+  return `${trimmed(value / 1_000_000_000)}${THIN}G`;
+}
+
+/** `1.2 k steps/s`; empty for a rate of nothing. */
+export function formatRate(perSecond: number, unit: string): string {
+  if (perSecond <= 0 || !Number.isFinite(perSecond)) return '';
+  const amount = perSecond < 10 ? trimmed(perSecond) : formatCount(perSecond);
+  return unit === '' ? `${amount}/s` : `${amount} ${unit}/s`;
+}
+
+/** `4.2 s`, `37 s`, `3 min 05 s`, `2 h 07 min`. */
+export function formatDuration(seconds: number): string {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${pad(whole % 60)} s`;
+  return `${Math.floor(whole / 3600)} h ${pad(Math.floor((whole % 3600) / 60))} min`;
+}
+
+/** A figure to about three digits that matter: `0.0123`, `4.56`, `789`. */
+export function formatNumber(value: number): string {
+  if (!Number.isFinite(value)) return String(value);
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 0.001 || size >= 1e6)) return value.toExponential(2);
+  return String(Number(value.toPrecision(size >= 1000 ? 4 : 3)));
+}
+
+/** `421 ± 12`. */
+export function formatSpread(mean: number, spread: number): string {
+  return `${formatNumber(mean)} ± ${formatNumber(spread)}`;
+}
+
+function trimmed(value: number): string {
+  return String(Number(value.toPrecision(3)));
+}
+
+function pad(value: number): string {
+  return String(value).padStart(2, '0');
+}

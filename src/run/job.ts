@@ -1,0 +1,146 @@
+// What a job is: the context every pipeline receives, and the JSON-safe results they answer. The command line makes
+// the context; src/run/pipeline/ holds the jobs.
+
+import type { MetricsWriter } from './metrics.js';
+import type { Progress } from './progress.js';
+import type { ReportInput } from './report/report-input.js';
+import type { Scenario } from './scenario.js';
+
+/** Folders of earlier work that a job starts from; absolute paths, checked to exist. */
+export interface JobInputs {
+  /** A replay snapshot, or a run that holds one. */
+  readonly data?: string;
+  /** A world model, or a run that holds one. */
+  readonly model?: string;
+  /** A checkpoint, or a run that holds one. */
+  readonly checkpoint?: string;
+}
+
+export interface JobContext {
+  readonly scenario: Scenario;
+  readonly seed: number;
+  /** Worker threads; 0: in this thread. Never changes results. */
+  readonly workers: number;
+  /** The run's own folder; exists. */
+  readonly out: string;
+  readonly inputs: JobInputs;
+  /** True when `out` holds this job's earlier, unfinished work to go on with. */
+  readonly resume: boolean;
+  /** Aborts when the user asks to stop: reach the next safe point, write a checkpoint, then call `interrupted()`. */
+  readonly signal: AbortSignal;
+  readonly progress: Progress;
+  readonly metrics: MetricsWriter;
+  /** One line for a human, shown above the progress bars. */
+  readonly log: (line: string) => void;
+}
+
+export type Job<R extends JobResult> = (context: JobContext) => Promise<R>;
+
+/** What every job answers. It becomes `result.json`, and with `--json` the one object on stdout. */
+export interface JobResult {
+  readonly job: string;
+  readonly wallSeconds: number;
+}
+
+export interface CollectResult extends JobResult {
+  readonly job: 'collect';
+  /** Folder of the replay snapshot. */
+  readonly data: string;
+  readonly transitions: number;
+  readonly episodes: number;
+  /** Mean return of finished episodes; null if none finished. */
+  readonly meanReturn: number | null;
+}
+
+export interface FitResult extends JobResult {
+  readonly job: 'fit';
+  /** Folder of the world model. */
+  readonly model: string;
+  readonly modelVersion: string;
+  readonly transitions: number;
+  readonly epochs: number;
+  /** Held-out one-step error of the mean prediction, in units of the data's standard deviation. */
+  readonly holdoutError: number;
+}
+
+export interface SynthResult extends JobResult {
+  readonly job: 'synth';
+  /** Folder of the replay snapshot. */
+  readonly data: string;
+  readonly modelVersion: string;
+  readonly transitions: number;
+  /** Branches cut short by disagreement. */
+  readonly truncatedByDoubt: number;
+  readonly transitionsPerSecond: number;
+}
+
+/** Returns of real episodes. */
+export interface EvalSummary {
+  readonly episodes: number;
+  readonly meanReturn: number;
+  /** Standard deviation over episodes. */
+  readonly stdReturn: number;
+  readonly minReturn: number;
+  readonly maxReturn: number;
+  readonly meanLength: number;
+}
+
+export interface TrainEvaluation extends EvalSummary {
+  readonly realSteps: number;
+}
+
+export interface TrainResult extends JobResult {
+  readonly job: 'train';
+  readonly mode: 'real' | 'dream';
+  /** Folder of the last checkpoint. */
+  readonly checkpoint: string;
+  readonly realSteps: number;
+  readonly syntheticSteps: number;
+  readonly updates: number;
+  readonly evaluations: readonly TrainEvaluation[];
+  readonly threshold: number | null;
+  /** Real steps at the first evaluation that reached the threshold; null if none did. */
+  readonly realStepsToThreshold: number | null;
+}
+
+export interface EvalResult extends JobResult, EvalSummary {
+  readonly job: 'eval';
+  readonly checkpoint: string;
+  readonly returns: readonly number[];
+}
+
+/** One way of training in the quickstart. */
+export interface QuickstartArm {
+  readonly arm: string;
+  /** Real steps to threshold of each seed; null where it was not reached. */
+  readonly realStepsToThreshold: readonly (number | null)[];
+  readonly finalReturn: { readonly mean: number; readonly std: number };
+  readonly wallSeconds: number;
+  readonly dreamtTransitions: number;
+  readonly dreamtPerSecond: number | null;
+}
+
+export interface QuickstartResult extends JobResult {
+  readonly job: 'quickstart';
+  readonly threshold: number;
+  readonly arms: readonly QuickstartArm[];
+  /** Median real steps from scratch over median real steps warm-started; null if either was not reached. */
+  readonly ratio: number | null;
+  /** File of the HTML report. */
+  readonly report: string;
+  /** What the table and the report are made from. */
+  readonly reportInput: ReportInput;
+}
+
+/** Thrown by a job that stopped at a safe point because `signal` was aborted: everything is on disk. */
+export class JobInterrupted extends Error {
+  constructor() {
+    super('The job was stopped at a safe point.');
+    this.name = 'JobInterrupted';
+  }
+}
+
+/** Call at a safe point, after the checkpoint is written. @throws JobInterrupted */
+export function interrupted(): never {
+  throw new JobInterrupted();
+}

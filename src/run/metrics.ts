@@ -1,0 +1,94 @@
+// The metrics journal of a run: one JSON object a line, appended as things happen, readable while it grows.
+
+import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { reverieError } from '../errors.js';
+
+/** One event. Counters that mean nothing for a kind of event are absent. */
+export interface MetricsEvent {
+  /** What happened: `eval`, `episode`, `fit`, `dream`, `update`, ... */
+  readonly kind: string;
+  /** Seconds since the run began, pauses between resumes left out. */
+  readonly wallSeconds: number;
+  readonly realSteps?: number;
+  readonly syntheticSteps?: number;
+  readonly updates?: number;
+  readonly round?: number;
+  readonly [key: string]: unknown;
+}
+
+/** A place in the journal to come back to, kept in a checkpoint. */
+export interface MetricsMark {
+  readonly bytes: number;
+  readonly wallSeconds: number;
+}
+
+/** Appends events to a file. A last line torn by a kill is dropped when the file is opened again. */
+export class MetricsWriter {
+  private readonly descriptor: number;
+  private bytes: number;
+  private startedAtMs: number;
+
+  /** @param now milliseconds, monotonic; for tests */
+  constructor(
+    readonly file: string,
+    private readonly now: () => number = () => performance.now(),
+  ) {
+    const kept = existsSync(file) ? wholeLines(readFileSync(file, 'utf8')) : '';
+    const last = parseEvents(kept, file).at(-1);
+    this.descriptor = openSync(file, 'a');
+    this.bytes = Buffer.byteLength(kept);
+    ftruncateSync(this.descriptor, this.bytes);
+    this.startedAtMs = now() - (last?.wallSeconds ?? 0) * 1000;
+  }
+
+  /** Seconds since the run began. */
+  get wallSeconds(): number {
+    return (this.now() - this.startedAtMs) / 1000;
+  }
+
+  /** Appends one event, stamped with the wall time. Values that JSON cannot hold (NaN, infinities) become null. */
+  write(event: { readonly kind: string; readonly [key: string]: unknown }): void {
+    const { kind, ...values } = event;
+    const line = `${JSON.stringify({ kind, wallSeconds: Number(this.wallSeconds.toFixed(3)), ...values })}\n`;
+    try {
+      this.bytes += writeSync(this.descriptor, line);
+    } catch (error) {
+      throw reverieError('WRITE_FAILED', { path: this.file, problem: (error as Error).message }, error);
+    }
+  }
+
+  mark(): MetricsMark {
+    return { bytes: this.bytes, wallSeconds: this.wallSeconds };
+  }
+
+  /** Drops what was written after `mark`, so that a resumed run does not tell anything twice. */
+  rewind(mark: MetricsMark): void {
+    this.bytes = Math.min(this.bytes, mark.bytes);
+    ftruncateSync(this.descriptor, this.bytes);
+    this.startedAtMs = this.now() - mark.wallSeconds * 1000;
+  }
+
+  close(): void {
+    closeSync(this.descriptor);
+  }
+}
+
+/** All events of a journal, in order; a torn last line is left out. @throws METRICS_CORRUPT for any other bad line */
+export function readMetrics(file: string): MetricsEvent[] {
+  return parseEvents(wholeLines(readFileSync(file, 'utf8')), file);
+}
+
+function parseEvents(text: string, file: string): MetricsEvent[] {
+  const lines = text.split('\n').slice(0, -1);
+  return lines.map((line, index) => {
+    try {
+      return JSON.parse(line) as MetricsEvent;
+    } catch (error) {
+      throw reverieError('METRICS_CORRUPT', { path: file, line: index + 1 }, error);
+    }
+  });
+}
+
+function wholeLines(text: string): string {
+  return text.slice(0, text.lastIndexOf('\n') + 1);
+}

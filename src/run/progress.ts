@@ -1,0 +1,178 @@
+// Progress of long work: bars on a terminal, one plain line every ten seconds elsewhere, nothing when asked to be quiet.
+
+import { MultiBar, type SingleBar } from 'cli-progress';
+import pc from 'picocolors';
+import { formatCount, formatDuration, formatRate } from './format.js';
+
+/** One named stretch of work. Several may be open at once. */
+export interface Phase {
+  /** `by` more units are done; `note` is free text beside the bar, such as `return 421`. */
+  advance(by?: number, note?: string): void;
+  /** `done` units are done in all. */
+  set(done: number, note?: string): void;
+  /** The work is over; the phase's last line stays visible. */
+  end(note?: string): void;
+}
+
+export interface Progress {
+  /** Opens a phase of `total` units (null: unknown), such as `phase('fit model', 20, 'epochs')`. */
+  phase(name: string, total: number | null, unit?: string): Phase;
+  /** A line for the human, above the bars. */
+  log(line: string): void;
+  /** Takes the bars down; phases still open are left as they are. */
+  close(): void;
+}
+
+export interface ProgressOptions {
+  readonly stream: NodeJS.WriteStream;
+  readonly quiet?: boolean;
+  /** Milliseconds between plain lines off a terminal. */
+  readonly intervalMs?: number;
+  /** Milliseconds, monotonic; for tests. */
+  readonly now?: () => number;
+}
+
+export function makeProgress(options: ProgressOptions): Progress {
+  if (options.quiet) return silentProgress;
+  return options.stream.isTTY ? new BarProgress(options) : new LineProgress(options);
+}
+
+const silentPhase: Phase = { advance() {}, set() {}, end() {} };
+const silentProgress: Progress = { phase: () => silentPhase, log() {}, close() {} };
+
+/** Counts and clock of one phase, and how they read. */
+class PhaseState {
+  done = 0;
+  note = '';
+  private readonly startedAt: number;
+
+  constructor(
+    readonly name: string,
+    readonly total: number | null,
+    readonly unit: string,
+    private readonly now: () => number,
+  ) {
+    this.startedAt = now();
+  }
+
+  get seconds(): number {
+    return (this.now() - this.startedAt) / 1000;
+  }
+
+  /** `12.3 k/20 k steps · 1.2 k steps/s · 6 s left · return 421` */
+  details(ended: boolean): string {
+    const rate = this.seconds > 0 ? this.done / this.seconds : 0;
+    const left = this.total === null || rate === 0 ? undefined : (this.total - this.done) / rate;
+    const amount =
+      this.total === null ? formatCount(this.done) : `${formatCount(this.done)}/${formatCount(this.total)}`;
+    const clock = ended
+      ? `in ${formatDuration(this.seconds)}`
+      : left === undefined
+        ? ''
+        : `${formatDuration(left)} left`;
+    return [`${amount} ${this.unit}`.trim(), formatRate(rate, this.unit), clock, this.note].filter(Boolean).join(' · ');
+  }
+}
+
+/** Off a terminal: a line when a phase begins and ends, and one every `intervalMs` between. */
+class LineProgress implements Progress {
+  private readonly stream: NodeJS.WriteStream;
+  private readonly intervalMs: number;
+  private readonly now: () => number;
+
+  constructor(options: ProgressOptions) {
+    this.stream = options.stream;
+    this.intervalMs = options.intervalMs ?? 10_000;
+    this.now = options.now ?? (() => performance.now());
+  }
+
+  phase(name: string, total: number | null, unit = ''): Phase {
+    const state = new PhaseState(name, total, unit, this.now);
+    let toldAt = this.now();
+    const tell = (ended: boolean) => this.log(`${name}: ${state.details(ended)}`);
+    const set = (done: number, note?: string) => {
+      state.done = done;
+      if (note !== undefined) state.note = note;
+      if (this.now() - toldAt < this.intervalMs) return;
+      toldAt = this.now();
+      tell(false);
+    };
+    return {
+      set,
+      advance: (by = 1, note) => set(state.done + by, note),
+      end: (note) => {
+        if (note !== undefined) state.note = note;
+        tell(true);
+      },
+    };
+  }
+
+  log(line: string): void {
+    this.stream.write(`${line}\n`);
+  }
+
+  close(): void {}
+}
+
+const BAR_WIDTH = 24;
+const NAME_WIDTH = 18;
+
+/** On a terminal: one bar a phase; a phase that ended becomes a line above the bars. */
+class BarProgress implements Progress {
+  private readonly bars: MultiBar;
+  private readonly now: () => number;
+
+  constructor(options: ProgressOptions) {
+    this.now = options.now ?? (() => performance.now());
+    this.bars = new MultiBar({
+      stream: options.stream,
+      format: drawn,
+      hideCursor: true,
+      clearOnComplete: true,
+      stopOnComplete: false,
+      linewrap: false,
+      fps: 8,
+      emptyOnZero: true,
+      forceRedraw: true,
+      gracefulExit: false,
+    });
+  }
+
+  phase(name: string, total: number | null, unit = ''): Phase {
+    const state = new PhaseState(name, total, unit, this.now);
+    const bar = this.bars.create(total ?? 0, 0, { state });
+    const set = (done: number, note?: string) => {
+      state.done = done;
+      if (note !== undefined) state.note = note;
+      bar.update(done, { state });
+    };
+    return {
+      set,
+      advance: (by = 1, note) => set(state.done + by, note),
+      end: (note) => this.end(bar, state, note),
+    };
+  }
+
+  log(line: string): void {
+    this.bars.log(`${line}\n`);
+  }
+
+  close(): void {
+    this.bars.stop();
+  }
+
+  private end(bar: SingleBar, state: PhaseState, note: string | undefined): void {
+    if (note !== undefined) state.note = note;
+    this.bars.remove(bar);
+    this.log(`${pc.green('✓')} ${state.name.padEnd(NAME_WIDTH)} ${pc.dim(state.details(true))}`);
+  }
+}
+
+function drawn(_options: unknown, params: { value: number }, payload: { state: PhaseState }): string {
+  const { state } = payload;
+  const share = state.total === null || state.total === 0 ? 0 : Math.min(1, params.value / state.total);
+  const filled = Math.round(share * BAR_WIDTH);
+  const bar = `${pc.cyan('━'.repeat(filled))}${pc.dim('─'.repeat(BAR_WIDTH - filled))}`;
+  const percent = state.total === null ? '    ' : `${String(Math.floor(share * 100)).padStart(3)}%`;
+  return `  ${state.name.padEnd(NAME_WIDTH)} ${bar} ${percent}  ${pc.dim(state.details(false))}`;
+}

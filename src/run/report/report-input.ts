@@ -1,0 +1,56 @@
+// What a report is made from: plain JSON, so that any run, benchmark or earlier result can be drawn again.
+
+/** One curve: an arm (way of training) with one seed. */
+export interface ReportCurve {
+  readonly arm: string;
+  readonly seed: number;
+  readonly points: readonly { readonly x: number; readonly y: number }[];
+}
+
+/** A chart: curves of one quantity against another. Seeds of an arm are drawn as their mean with a band. */
+export interface ReportChart {
+  readonly title: string;
+  /** One sentence under the title: what is shown, and what the band is. */
+  readonly caption?: string;
+  readonly xTitle: string;
+  readonly yTitle: string;
+  readonly curves: readonly ReportCurve[];
+  /** A dashed level line. */
+  readonly threshold?: { readonly value: number; readonly label: string };
+  readonly yScale?: 'linear' | 'log';
+  /** Draw values as steps that hold until the next point (schedules). */
+  readonly stepped?: boolean;
+}
+
+/** A table: the first column names the row; cells are text, ready to read. */
+export interface ReportTable {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  /** One sentence below. */
+  readonly note?: string;
+}
+
+/** Where the figures come from. */
+export interface ReportProvenance {
+  readonly command: string;
+  readonly scenario: string;
+  readonly scenarioHash: string;
+  readonly seeds: readonly number[];
+  readonly machine: string;
+  /** ISO 8601. */
+  readonly date: string;
+  /** Package to version: reverie, node, onnxruntime-node, mujoco. */
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+export interface ReportInput {
+  readonly title: string;
+  /** What was found, in one or two sentences; stands above everything. */
+  readonly lead?: string;
+  /** Large figures shown in a row, such as "6.4×" "fewer real steps". */
+  readonly figures?: readonly { readonly value: string; readonly label: string }[];
+  readonly summary: ReportTable;
+  readonly charts: readonly ReportChart[];
+  readonly notes?: readonly string[];
+  readonly provenance: ReportProvenance;
+}
