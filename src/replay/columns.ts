@@ -1,0 +1,77 @@
+// The columns a buffer stores: which there are, how wide a row is in each, and their allocation. One table, used by
+// append, growth and the snapshot file, so that no column can be forgotten in one of them.
+
+/** Every stored column; arrays are row-major, [rows, width]. */
+export interface Columns {
+  obs: Float32Array;
+  action: Float32Array;
+  reward: Float32Array;
+  terminated: Uint8Array;
+  truncated: Uint8Array;
+  nextObs: Float32Array;
+  /** Number of the row's origin in the buffer's origin table. */
+  origin: Uint32Array;
+  episode: Float64Array;
+  step: Uint32Array;
+  group: Float64Array;
+  parent: Float64Array;
+  logProb: Float32Array;
+  confidence: Float32Array;
+  stateHash: BigUint64Array;
+}
+
+export type ColumnName = keyof Columns;
+export type ColumnArray = Columns[ColumnName];
+
+const CONSTRUCTORS: { [K in ColumnName]: new (length: number) => Columns[K] } = {
+  obs: Float32Array,
+  action: Float32Array,
+  reward: Float32Array,
+  terminated: Uint8Array,
+  truncated: Uint8Array,
+  nextObs: Float32Array,
+  origin: Uint32Array,
+  episode: Float64Array,
+  step: Uint32Array,
+  group: Float64Array,
+  parent: Float64Array,
+  logProb: Float32Array,
+  confidence: Float32Array,
+  stateHash: BigUint64Array,
+};
+
+export const COLUMN_NAMES = Object.keys(CONSTRUCTORS) as readonly ColumnName[];
+
+/** Elements per row of a column. */
+export function columnWidth(name: ColumnName, obsDim: number, actionDim: number): number {
+  if (name === 'obs' || name === 'nextObs') return obsDim;
+  return name === 'action' ? actionDim : 1;
+}
+
+/** Zeroed columns for `rows` rows. */
+export function allocateColumns(rows: number, obsDim: number, actionDim: number): Columns {
+  const entries = COLUMN_NAMES.map((name) => [
+    name,
+    new CONSTRUCTORS[name](rows * columnWidth(name, obsDim, actionDim)),
+  ]);
+  return Object.fromEntries(entries) as Columns;
+}
+
+/** Copies every column of `from` to the start of `to`; `to` is at least as long. */
+export function copyColumns(from: Columns, to: Columns): void {
+  for (const name of COLUMN_NAMES) setColumn(to[name], from[name], 0);
+}
+
+/** The first `rows` rows of every column, as views. */
+export function viewColumns(columns: Columns, rows: number, obsDim: number, actionDim: number): Columns {
+  const entries = COLUMN_NAMES.map((name) => [
+    name,
+    columns[name].subarray(0, rows * columnWidth(name, obsDim, actionDim)),
+  ]);
+  return Object.fromEntries(entries) as Columns;
+}
+
+function setColumn(to: ColumnArray, from: ColumnArray, at: number): void {
+  // Both are the same column, so of one type; the union hides that.
+  (to as Float32Array).set(from as Float32Array, at);
+}

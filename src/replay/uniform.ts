@@ -1,0 +1,35 @@
+// Every row alike.
+
+import { reverieError } from '../errors.js';
+import type { Rng } from '../rng.js';
+import type { RowStore, Selector, SelectorState } from './selector.js';
+
+export class UniformSelector implements Selector {
+  readonly kind = 'uniform';
+  private readonly store: RowStore;
+
+  constructor(store: RowStore) {
+    this.store = store;
+  }
+
+  sample(rows: number, rng: Rng, outIndices: Uint32Array, outWeights?: Float32Array): void {
+    const { size } = this.store;
+    if (size === 0) throw reverieError('REPLAY_EMPTY', { source: 'sampled', hint: 'Append rows before sampling.' });
+    const out = outIndices.length === rows ? outIndices : outIndices.subarray(0, rows);
+    rng.fillUint32(out);
+    // Multiply-shift: unbiased to within size / 2^32.
+    const scale = size / 4294967296;
+    for (let i = 0; i < rows; i++) out[i] = out[i] * scale;
+    outWeights?.fill(1, 0, rows);
+  }
+
+  state(): SelectorState {
+    return { kind: this.kind, scalars: {}, arrays: {} };
+  }
+
+  restore(state: SelectorState): void {
+    if (state.kind !== this.kind) {
+      throw reverieError('SELECTOR_STATE_MISMATCH', { problem: `it is of kind "${state.kind}", not "${this.kind}"` });
+    }
+  }
+}

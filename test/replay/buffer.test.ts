@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import { allocateBatch, concatBatches, ReplayBuffer, sliceBatch } from '../../src/replay/index.js';
+import { ACTION_DIM, fill, makeBuffer, makeProvenance, makeRows, OBS_DIM } from './rows.js';
+
+describe('ReplayBuffer', () => {
+  it('answers the very rows that were appended, in the order asked for', () => {
+    const buffer = makeBuffer(100);
+    fill(buffer, 50, 7);
+    const batch = buffer.gather(Uint32Array.from([49, 0, 23]));
+    const expected = concatBatches([makeRows(49, 1), makeRows(0, 1), makeRows(23, 1)], OBS_DIM, ACTION_DIM);
+    expect(batch).toEqual(expected);
+  });
+
+  it.each([1, 3, 7, 25, 64, 200])('overwrites the oldest rows when full, appending %i at a time', (batchRows) => {
+    const buffer = makeBuffer(25);
+    fill(buffer, 211, batchRows);
+    expect(buffer.size).toBe(25);
+    expect(buffer.inserted).toBe(211);
+    const ids = Array.from({ length: 25 }, (_, index) => buffer.rowId(index));
+    expect([...ids].sort((a, b) => a - b)).toEqual(Array.from({ length: 25 }, (_, i) => 186 + i));
+    for (let index = 0; index < 25; index++) {
+      expect(buffer.gather(Uint32Array.of(index))).toEqual(makeRows(ids[index], 1));
+      expect(buffer.provenanceAt(index)).toMatchObject({ rowId: ids[index], step: ids[index] % 10 });
+      expect(ids[index] % 25).toBe(index);
+    }
+  });
+
+  it('grows by doubling, keeping what it holds, and stops at its capacity', () => {
+    const buffer = makeBuffer(5000);
+    let stores = 0;
+    let last: ArrayBufferLike | undefined;
+    while (buffer.inserted < 6000) {
+      fill(buffer, 10);
+      const memory = buffer.columns().obs.buffer;
+      if (memory !== last) stores++;
+      last = memory;
+    }
+    expect(stores).toBeLessThanOrEqual(4);
+    expect(last?.byteLength).toBe(5000 * OBS_DIM * 4);
+    expect(buffer.gather(Uint32Array.of(4999))).toEqual(makeRows(4999, 1));
+  });
+
+  it('gathers into a preallocated batch at an offset, wide rows included', () => {
+    const wide = new ReplayBuffer({ capacity: 10, obsDim: 64, actionDim: 1, source: 'real' });
+    const rows = allocateBatch(4, 64, 1);
+    rows.obs.forEach((_, i) => {
+      rows.obs[i] = i;
+    });
+    wide.append(rows, makeProvenance('real', 0, 4));
+    const into = allocateBatch(5, 64, 1);
+    expect(wide.gather(Int32Array.of(3, 1), into, 2)).toBe(into);
+    expect(into.obs.subarray(128, 192)).toEqual(rows.obs.subarray(192, 256));
+    expect(into.obs.subarray(192, 256)).toEqual(rows.obs.subarray(64, 128));
+    expect(into.obs.subarray(0, 128).every((value) => value === 0)).toBe(true);
+    expect(() => wide.gather(Uint32Array.of(0), into, 5)).toThrow(expect.objectContaining({ code: 'BATCH_MISMATCH' }));
+  });
+
+  it('refuses rows that do not exist', () => {
+    const buffer = makeBuffer(10);
+    fill(buffer, 4);
+    for (const indices of [Uint32Array.of(4), Int32Array.of(-1)]) {
+      expect(() => buffer.gather(indices)).toThrow(expect.objectContaining({ code: 'ROW_OUT_OF_RANGE' }));
+    }
+    expect(() => buffer.provenanceAt(4)).toThrow(expect.objectContaining({ code: 'ROW_OUT_OF_RANGE' }));
+  });
+
+  it.each(['capacity', 'obsDim', 'actionDim'])('refuses a bad %s', (option) => {
+    for (const value of [0, -1, 1.5, Number.NaN]) {
+      const options = { capacity: 1, obsDim: 1, actionDim: 1, source: 'real' as const, [option]: value };
+      expect(() => new ReplayBuffer(options)).toThrow(expect.objectContaining({ code: 'REPLAY_OPTION_INVALID' }));
+    }
+  });
+
+  it('hands out what it holds as one batch of views', () => {
+    const buffer = makeBuffer(10);
+    fill(buffer, 4);
+    const { rows, obs } = buffer.rows();
+    expect(rows).toBe(4);
+    expect(obs).toEqual(makeRows(0, 4).obs);
+  });
+});
+
+describe('what a buffer refuses', () => {
+  it.each(['obs', 'action', 'reward', 'nextObs'] as const)('NaN and infinity in %s, naming the row', (column) => {
+    for (const value of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+      const buffer = makeBuffer(10);
+      const rows = makeRows(0, 4);
+      rows[column][rows[column].length - 1] = value;
+      expect(() => buffer.append(rows, makeProvenance('real', 0, 4))).toThrow(
+        expect.objectContaining({ code: 'NON_FINITE_VALUE', message: expect.stringMatching(`${column}.*row 3`) }),
+      );
+      expect(buffer.inserted).toBe(0);
+    }
+  });
+
+  it('columns of the wrong length', () => {
+    const buffer = makeBuffer(10);
+    const rows = { ...makeRows(0, 4), action: new Float32Array(5) };
+    expect(() => buffer.append(rows, makeProvenance('real', 0, 4))).toThrow(
+      expect.objectContaining({ code: 'BATCH_MISMATCH' }),
+    );
+    const short = makeProvenance('real', 0, 4, { step: new Uint32Array(3) });
+    expect(() => buffer.append(makeRows(0, 4), short)).toThrow(expect.objectContaining({ code: 'BATCH_MISMATCH' }));
+  });
+
+  it.each([
+    ['synthetic rows in a real buffer', 'real', { source: 'synthetic', modelVersion: 'm', backend: 'ensemble' }],
+    ['real rows in a synthetic buffer', 'synthetic', { source: 'real', modelVersion: '', backend: 'real' }],
+    ['dreamt rows that call themselves real', 'real', { modelVersion: 'model-1' }],
+    ['synthetic rows without a model version', 'synthetic', { modelVersion: '' }],
+    ['synthetic rows without a backend', 'synthetic', { backend: '' }],
+    ['a confidence above 1', 'synthetic', { confidence: Float32Array.of(1, 1.5) }],
+    ['a confidence of NaN', 'synthetic', { confidence: Float32Array.of(1, Number.NaN) }],
+  ] as const)('%s', (_, source, changes) => {
+    const buffer = makeBuffer(10, source);
+    expect(() => buffer.append(makeRows(0, 2), makeProvenance(source, 0, 2, changes))).toThrow(
+      expect.objectContaining({ code: 'PROVENANCE_INVALID' }),
+    );
+    expect(buffer.size).toBe(0);
+  });
+});
+
+describe('provenance', () => {
+  it('is kept for every row, defaults included', () => {
+    const buffer = makeBuffer(10, 'synthetic');
+    const first = { task: 'reach', group: Float64Array.of(5), parent: Float64Array.of(2 ** 40), seed: 11 };
+    const full = { ...first, logProb: Float32Array.of(-0.5), confidence: Float32Array.of(0.25) };
+    buffer.append(
+      makeRows(0, 1),
+      makeProvenance('synthetic', 0, 1, { ...full, stateHash: BigUint64Array.of(2n ** 63n + 1n) }),
+    );
+    buffer.append(makeRows(1, 1), makeProvenance('synthetic', 1, 1, { policyVersion: 'policy-2' }));
+    expect(buffer.provenanceAt(0)).toEqual({
+      rowId: 0,
+      source: 'synthetic',
+      backend: 'ensemble',
+      modelVersion: 'model-1',
+      scenario: 'test',
+      task: 'reach',
+      policyVersion: 'policy-1',
+      seed: 11,
+      episode: 0,
+      step: 0,
+      group: 5,
+      parent: 2 ** 40,
+      logProb: -0.5,
+      confidence: 0.25,
+      stateHash: 2n ** 63n + 1n,
+    });
+    expect(buffer.provenanceAt(1)).toMatchObject({
+      policyVersion: 'policy-2',
+      task: '',
+      group: -1,
+      parent: -1,
+      logProb: Number.NaN,
+      confidence: 1,
+      stateHash: 0n,
+    });
+  });
+
+  it('survives thousands of origins in a small ring', () => {
+    const buffer = makeBuffer(16);
+    for (let version = 0; version < 5000; version++) fill(buffer, 2, 2, { policyVersion: `p${version}` });
+    for (let index = 0; index < 16; index++) {
+      const { rowId, policyVersion } = buffer.provenanceAt(index);
+      expect(policyVersion).toBe(`p${Math.floor(rowId / 2)}`);
+    }
+  });
+});
+
+describe('batches', () => {
+  it('slices without copying and joins in order', () => {
+    const rows = makeRows(0, 6);
+    const slice = sliceBatch(rows, 2, 4);
+    expect(slice).toEqual(makeRows(2, 2));
+    expect(slice.obs.buffer).toBe(rows.obs.buffer);
+    expect(concatBatches([sliceBatch(rows, 0, 2), sliceBatch(rows, 2, 6)], OBS_DIM, ACTION_DIM)).toEqual(rows);
+    expect(() => concatBatches([rows], OBS_DIM + 1, ACTION_DIM)).toThrow(
+      expect.objectContaining({ code: 'BATCH_MISMATCH' }),
+    );
+  });
+});
