@@ -1,6 +1,8 @@
 // The only source of randomness: a counter-based, splittable generator (Philox4x32-10, Salmon et al., SC 2011).
 // A draw is a pure function of (key, position), so any stream can be split, saved, skipped or reproduced on a GPU.
 
+import { KERNEL_WORDS, makeRngKernel, type RngKernel } from './rng-kernel.js';
+
 const M0 = 0xd2511f53;
 const M1 = 0xcd9e8d57;
 const W0 = 0x9e3779b9;
@@ -80,6 +82,7 @@ export class Rng {
   fillUint32(out: Uint32Array): Uint32Array {
     let i = 0;
     while (i < out.length && (this.position & 3) !== 0) out[i++] = this.uint32();
+    i = this.fillInBulk(out, i);
     const block = this.block;
     for (; i + 4 <= out.length; i += 4) {
       const index = this.position / 4;
@@ -95,6 +98,30 @@ export class Rng {
     return out;
   }
 
+  /** Whole groups of four blocks by the SIMD kernel, from `out[start]` on; answers where it stopped. */
+  private fillInBulk(out: Uint32Array, start: number): number {
+    let at = start;
+    while (out.length - at >= BULK_WORDS) {
+      const bulk = this.nextBulk(out.length - at);
+      if (!bulk) break;
+      out.set(bulk.kernel.words.subarray(0, bulk.words), at);
+      at += bulk.words;
+    }
+    return at;
+  }
+
+  /** Draws up to `wanted` words into the kernel's memory: a multiple of 16, from a block boundary; undefined where it cannot. */
+  private nextBulk(wanted: number): { kernel: RngKernel; words: number } | undefined {
+    const kernel = bulkKernel();
+    const words = Math.min(wanted & ~15, KERNEL_WORDS);
+    const index = this.position / 4;
+    const low = index % 2 ** 32;
+    if (!kernel || words === 0 || (this.position & 3) !== 0 || low + words / 4 > 2 ** 32) return undefined;
+    kernel.fillWords(this.key0, this.key1, low, Math.floor(index / 2 ** 32), words / 16);
+    this.position += words;
+    return { kernel, words };
+  }
+
   /** Fills with uniforms in (low, high). */
   fillUniform<T extends Float32Array | Float64Array>(out: T, low = 0, high = 1): T {
     const words = this.fillUint32(scratchWords(out.length));
@@ -105,8 +132,14 @@ export class Rng {
 
   /** Fills with standard normals. */
   fillNormal<T extends Float32Array | Float64Array>(out: T): T {
-    const words = this.fillUint32(scratchWords(out.length));
-    for (let i = 0; i < out.length; i++) out[i] = normalQuantile((words[i] + 0.5) / 4294967296);
+    let i = 0;
+    while (i < out.length && (this.position & 3) !== 0) out[i++] = this.normal();
+    while (out.length - i >= BULK_WORDS) {
+      const bulk = this.nextBulk(out.length - i);
+      if (!bulk) break;
+      i = takeNormals(bulk.kernel, bulk.words, out, i);
+    }
+    while (i < out.length) out[i++] = this.normal();
     return out;
   }
 
@@ -121,6 +154,26 @@ export class Rng {
     }
     return out;
   }
+}
+
+/** Fewer words than this are not worth a call into the kernel. */
+const BULK_WORDS = 32;
+
+let kernel: RngKernel | undefined | null = null;
+function bulkKernel(): RngKernel | undefined {
+  if (kernel === null) kernel = makeRngKernel();
+  return kernel;
+}
+
+/** Copies the quantiles of the kernel's words to out[start..], computing the tails here; answers the end. */
+function takeNormals(from: RngKernel, words: number, out: Float32Array | Float64Array, start: number): number {
+  from.quantiles(words / 2);
+  const { normals, words: drawn } = from;
+  for (let i = 0; i < words; i++) {
+    const value = normals[i];
+    out[start + i] = Number.isNaN(value) ? normalQuantile((drawn[i] + 0.5) / 4294967296) : value;
+  }
+  return start + words;
 }
 
 let scratch = new Uint32Array(1024);
@@ -138,23 +191,36 @@ export function normalQuantile(p: number): number {
   if (q <= 0.425 && q >= -0.425) {
     const r = 0.180625 - q * q;
     return (
-      (q * (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179)) /
-      (((67.187563600 * r + 78.757757664) * r + 17.895169469) * r + 1)
+      (q * (((59.10937472 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179)) /
+      (((67.1875636 * r + 78.757757664) * r + 17.895169469) * r + 1)
     );
   }
   let r = Math.sqrt(-Math.log(q < 0 ? p : 1 - p));
   let x: number;
   if (r <= 5) {
     r -= 1.6;
-    x = (((0.17023821103 * r + 1.3067284816) * r + 2.7568153900) * r + 1.4234372777) / ((0.12021132975 * r + 0.73700164250) * r + 1);
+    x =
+      (((0.17023821103 * r + 1.3067284816) * r + 2.75681539) * r + 1.4234372777) /
+      ((0.12021132975 * r + 0.7370016425) * r + 1);
   } else {
     r -= 5;
-    x = (((0.017337203997 * r + 0.42868294337) * r + 3.0812263860) * r + 6.6579051150) / ((0.012258202635 * r + 0.24197894225) * r + 1);
+    x =
+      (((0.017337203997 * r + 0.42868294337) * r + 3.081226386) * r + 6.657905115) /
+      ((0.012258202635 * r + 0.24197894225) * r + 1);
   }
   return q < 0 ? -x : x;
 }
 
-function philox(key0: number, key1: number, c0: number, c1: number, c2: number, c3: number, out: Uint32Array): void {
+/** One block of Philox4x32-10: counter (c0, c1, c2, c3) under a key, to four words in `out`. */
+export function philox(
+  key0: number,
+  key1: number,
+  c0: number,
+  c1: number,
+  c2: number,
+  c3: number,
+  out: Uint32Array,
+): void {
   let k0 = key0;
   let k1 = key1;
   for (let round = 0; round < 10; round++) {
