@@ -52,6 +52,15 @@ export const ERROR_CATALOGUE = {
   JOURNAL_CORRUPT: { status: 422, message: 'The journal "{path}" is damaged at byte {offset}: {problem}', hint: 'Its finished chunks before that byte are intact; restore the file from a copy, or delete it to dream the job anew.' },
   EXPORT_INVALID: { status: 400, message: 'Cannot export: {problem}', hint: '{hint}' },
   EXPORT_EXISTS: { status: 409, message: 'There is already something at "{path}".', hint: 'Export into a new folder or file name, or remove that one first.' },
+  // networks and models
+  GRAPH_MISMATCH: { status: 422, message: 'Graph "{graph}", {op}: {problem}.', hint: 'Its inputs were: {inputs}.' },
+  FEED_MISMATCH: { status: 400, message: '"{model}" was fed {problem}.', hint: 'It takes: {expected}.' },
+  SESSION_RELEASED: { status: 409, message: '"{origin}" was run after it was released.', hint: 'Make a new session or trainer.' },
+  MODEL_NOT_FOUND: { status: 404, message: 'No model at "{path}": {problem}.', hint: 'Give the path of a readable .onnx file.' },
+  MODEL_NOT_A_FILE: { status: 400, message: '"{path}" is not a regular file.', hint: 'Give the path of an .onnx file, not a folder, pipe or device.' },
+  MODEL_TOO_LARGE: { status: 413, message: 'Model "{path}" has {bytes} bytes; the limit is {maxBytes}.', hint: 'Give a smaller model or raise maxBytes.' },
+  MODEL_INVALID: { status: 400, message: 'Model "{origin}" cannot be used: {problem}.', hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.' },
+  MODEL_EXTERNAL_DATA: { status: 400, message: 'Model "{origin}" keeps tensors in other files, which are not read.', hint: 'Save it with all weights inside: onnx.save(model, path, save_as_external_data=False).' },
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

@@ -1,0 +1,21 @@
+// Networks, gradients and optimisers on ONNX Runtime.
+
+export { type CustomGradient, Graph, Value, withGradient } from './graph.js';
+export * from './ops-elementwise.js';
+export { alongAxis, gather, oneHot, scatterAdd, takeAlongAxis } from './ops-index.js';
+export { gemm, linear, matMul } from './ops-matmul.js';
+export { logSoftmax, reduceMax, reduceMean, reduceSum, softmax } from './ops-reduce.js';
+export {
+  concat,
+  expand,
+  expandLike,
+  reshape,
+  slice,
+  split,
+  squeeze,
+  swapLast,
+  transpose,
+  unsqueeze,
+} from './ops-shape.js';
+export { InferenceSession, type SessionOptions } from './runtime.js';
+export { type Dim, type DType, elementCount, float32, int32, type Tensor, type TensorData } from './tensor.js';

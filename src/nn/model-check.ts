@@ -1,0 +1,109 @@
+// Looks at a model's bytes before ONNX Runtime sees them: is it ONNX, does it keep data in other files, what does it take.
+// The wire format is walked rather than the decoded object, because repeated fields of one message merge in some readers.
+
+import protobuf from 'protobufjs/light.js';
+import { reverieError } from '../errors.js';
+import { decodeModel, dtypeOf, type Message, messageType } from './onnx-format.js';
+import type { Dim, DType } from './tensor.js';
+
+/** A tensor a model takes or gives. */
+export interface TensorSignature {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly Dim[];
+}
+
+export interface ModelSignature {
+  readonly inputs: readonly TensorSignature[];
+  readonly outputs: readonly TensorSignature[];
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+const MAX_DEPTH = 64;
+const WIRE_VARINT = 0;
+const WIRE_BYTES = 2;
+const WIRE_GROUP = 3;
+
+/**
+ * Inputs, outputs and metadata of an ONNX model.
+ * @param origin where the model came from, for messages
+ * @throws MODEL_INVALID if it is not an ONNX model of supported types; MODEL_EXTERNAL_DATA if any tensor lies outside it
+ */
+export function checkModel(bytes: Uint8Array, origin: string): ModelSignature {
+  let model: Message;
+  try {
+    refuseExternalData(protobuf.Reader.create(bytes), bytes.length, messageType('ModelProto'), origin, 0);
+    model = decodeModel(bytes);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) throw error;
+    throw reverieError('MODEL_INVALID', { origin, problem: `it is not protobuf (${(error as Error).message})` }, error);
+  }
+  return signatureOf(model, origin);
+}
+
+function refuseExternalData(
+  reader: protobuf.Reader,
+  end: number,
+  type: protobuf.Type,
+  origin: string,
+  depth: number,
+): void {
+  if (depth > MAX_DEPTH)
+    throw reverieError('MODEL_INVALID', { origin, problem: `it is nested deeper than ${MAX_DEPTH}` });
+  while (reader.pos < end) {
+    const tag = reader.uint32();
+    const wire = tag & 7;
+    const field = type.fieldsById[tag >>> 3];
+    if (wire >= WIRE_GROUP && wire !== 5)
+      throw reverieError('MODEL_INVALID', { origin, problem: 'it has protobuf groups' });
+    if (
+      field?.name === 'externalData' ||
+      (field?.name === 'dataLocation' && !(wire === WIRE_VARINT && reader.uint32() === 0))
+    ) {
+      throw reverieError('MODEL_EXTERNAL_DATA', { origin });
+    }
+    if (field?.name === 'dataLocation') continue;
+    if (wire === WIRE_BYTES && field?.resolvedType instanceof protobuf.Type) {
+      const length = reader.uint32();
+      if (reader.pos + length > end) throw new Error('a message ends outside its parent');
+      refuseExternalData(reader, reader.pos + length, field.resolvedType, origin, depth + 1);
+    } else reader.skipType(wire);
+  }
+  if (reader.pos !== end) throw new Error('a field ends outside its message');
+}
+
+interface DecodedTensorType {
+  tensorType?: { elemType?: number; shape?: { dim?: { dimValue?: number; dimParam?: string }[] } };
+}
+
+interface DecodedGraph {
+  node?: unknown[];
+  initializer?: { name: string }[];
+  input?: { name: string; type?: DecodedTensorType }[];
+  output?: { name: string; type?: DecodedTensorType }[];
+}
+
+function signatureOf(model: Message, origin: string): ModelSignature {
+  const graph = model.graph as DecodedGraph | undefined;
+  if (graph?.output === undefined || graph.output.length === 0) {
+    throw reverieError('MODEL_INVALID', { origin, problem: 'it has no graph with outputs' });
+  }
+  const stored = new Set((graph.initializer ?? []).map(({ name }) => name));
+  const pairs = (model.metadataProps ?? []) as { key: string; value?: string }[];
+  return {
+    inputs: (graph.input ?? []).filter(({ name }) => !stored.has(name)).map((info) => tensorSignature(info, origin)),
+    outputs: graph.output.map((info) => tensorSignature(info, origin)),
+    metadata: Object.fromEntries(pairs.map(({ key, value }) => [key, value ?? ''])),
+  };
+}
+
+function tensorSignature(info: { name: string; type?: DecodedTensorType }, origin: string): TensorSignature {
+  const elementType = info.type?.tensorType?.elemType ?? 0;
+  const dtype = dtypeOf(elementType);
+  if (dtype === undefined) {
+    const problem = `"${info.name}" has element type ${elementType}; float32, int32, int64, bool and uint8 are supported`;
+    throw reverieError('MODEL_INVALID', { origin, problem });
+  }
+  const dims = info.type?.tensorType?.shape?.dim ?? [];
+  return { name: info.name, dtype, shape: dims.map((dim, i) => dim.dimValue ?? (dim.dimParam || `${info.name}.${i}`)) };
+}

@@ -1,0 +1,126 @@
+// The only door to ONNX Runtime: sessions over models, fed and read as plain tensors.
+// `run` computes on the calling thread before it returns its promise; long work belongs in a worker thread.
+
+import * as ort from 'onnxruntime-node';
+import { reverieError } from '../errors.js';
+import { checkModel, type ModelSignature, type TensorSignature } from './model-check.js';
+import { readModelFile } from './model-file.js';
+import { describe, elementCount, holds, type Tensor } from './tensor.js';
+
+export interface SessionOptions {
+  /** Threads one operator may use; 1 unless given. */
+  readonly threads?: number;
+  /** Largest file `fromFile` reads, in bytes; 1 GiB unless given. */
+  readonly maxBytes?: number;
+}
+
+export class InferenceSession {
+  private session: ort.InferenceSession | undefined;
+  private readonly inputsByName: ReadonlyMap<string, TensorSignature>;
+
+  private constructor(
+    session: ort.InferenceSession,
+    private readonly signature: ModelSignature,
+    private readonly origin: string,
+  ) {
+    this.session = session;
+    this.inputsByName = new Map(signature.inputs.map((input) => [input.name, input]));
+  }
+
+  /**
+   * A session over a serialised model.
+   * @throws MODEL_INVALID, MODEL_EXTERNAL_DATA
+   */
+  static async fromBytes(model: Uint8Array, options: SessionOptions = {}, origin = 'model'): Promise<InferenceSession> {
+    const signature = checkModel(model, origin);
+    try {
+      return new InferenceSession(await ort.InferenceSession.create(model, sessionOptions(options)), signature, origin);
+    } catch (error) {
+      throw reverieError('MODEL_INVALID', { origin, problem: (error as Error).message }, error);
+    }
+  }
+
+  /**
+   * A session over a model file, which must hold all its weights itself.
+   * @throws MODEL_NOT_FOUND, MODEL_NOT_A_FILE, MODEL_TOO_LARGE, MODEL_INVALID, MODEL_EXTERNAL_DATA
+   */
+  static async fromFile(path: string, options: SessionOptions = {}): Promise<InferenceSession> {
+    // Bytes, never the path: given a path, the runtime would resolve files next to it.
+    return InferenceSession.fromBytes(await readModelFile(path, options.maxBytes), options, path);
+  }
+
+  /** What the model takes; named sizes are free. */
+  get inputs(): readonly TensorSignature[] {
+    return this.signature.inputs;
+  }
+
+  /** What the model gives. */
+  get outputs(): readonly TensorSignature[] {
+    return this.signature.outputs;
+  }
+
+  /** The model's `metadata_props`. */
+  get metadata(): Readonly<Record<string, string>> {
+    return this.signature.metadata;
+  }
+
+  /**
+   * Runs the model. Feeds are read in place, results are fresh arrays.
+   * @throws FEED_MISMATCH for a missing, unknown or ill-shaped input; SESSION_RELEASED after `release`
+   */
+  async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
+    if (this.session === undefined) throw reverieError('SESSION_RELEASED', { origin: this.origin });
+    const results = await this.session.run(this.convert(feeds));
+    const out: Record<string, Tensor> = {};
+    for (const [name, { type, dims, data }] of Object.entries(results))
+      out[name] = { dtype: type, dims, data } as Tensor;
+    return out;
+  }
+
+  /** Frees the native memory; later runs are errors. */
+  async release(): Promise<void> {
+    const { session } = this;
+    this.session = undefined;
+    await session?.release();
+  }
+
+  private convert(feeds: Readonly<Record<string, Tensor>>): Record<string, ort.Tensor> {
+    const converted: Record<string, ort.Tensor> = {};
+    for (const input of this.signature.inputs) {
+      const tensor = feeds[input.name];
+      if (tensor === undefined) throw this.mismatch(`nothing for "${input.name}"`);
+      if (!fits(tensor, input))
+        throw this.mismatch(
+          `${describe(tensor.dtype, tensor.dims)} with ${tensor.data?.length} values as "${input.name}"`,
+        );
+      converted[input.name] = new ort.Tensor(tensor.dtype, tensor.data as Float32Array, tensor.dims);
+    }
+    for (const name of Object.keys(feeds))
+      if (!this.inputsByName.has(name)) throw this.mismatch(`the unknown input "${name}"`);
+    return converted;
+  }
+
+  private mismatch(problem: string): Error {
+    const expected = this.inputs.map(({ name, dtype, shape }) => `${name} ${describe(dtype, shape)}`).join(', ');
+    return reverieError('FEED_MISMATCH', { model: this.origin, problem, expected: expected || 'no input' });
+  }
+}
+
+function fits(tensor: Tensor, { dtype, shape }: TensorSignature): boolean {
+  const { dims, data } = tensor;
+  if (tensor.dtype !== dtype || dims.length !== shape.length || !holds(data, dtype)) return false;
+  for (let i = 0; i < dims.length; i++) if (typeof shape[i] === 'number' && shape[i] !== dims[i]) return false;
+  return elementCount(dims) === data.length;
+}
+
+function sessionOptions({ threads = 1 }: SessionOptions): ort.InferenceSession.SessionOptions {
+  return {
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    executionMode: 'sequential',
+    graphOptimizationLevel: 'all',
+    logSeverityLevel: 3,
+    // Spinning threads burn the cores that other workers need.
+    ...(threads > 1 ? { extra: { session: { intra_op: { allow_spinning: '0' } } } } : {}),
+  };
+}
