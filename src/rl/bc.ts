@@ -1,0 +1,94 @@
+// Behaviour cloning as a learner: a policy imitates the actions in a set of transitions.
+
+import type { z } from 'zod';
+import { reverieError } from '../errors.js';
+import { buildTrainer } from '../nn/index.js';
+import type { TransitionBatch } from '../replay/index.js';
+import type { Rng } from '../rng.js';
+import { bcLayout, bcTrainer } from './bc-graph.js';
+import { type BcConfig, bcConfigSchema } from './config.js';
+import { assertFinite, assertLength } from './finite.js';
+import { parseConfig } from './learner-state.js';
+import { mean } from './mean.js';
+import { NetworkLearner, withMoments } from './network-learner.js';
+import { actingSession } from './network-policy.js';
+import type { PolicyNet } from './policy-net.js';
+import { actionsOf, type DiscreteActions, normaliseActions, type Spaces, spaceDim } from './spaces.js';
+
+/** What is cloned: any TransitionBatch, or its two columns. Actions in the environment's units. */
+export type Demonstrations = Pick<TransitionBatch, 'rows' | 'obs' | 'action'>;
+
+/** Mean over the steps of one update. */
+export interface BcMetrics {
+  readonly loss: number;
+}
+
+/** A fresh cloning learner. Throws LEARNER_CONFIG_INVALID or SPACE_UNSUPPORTED. */
+export async function makeBc(config: z.input<typeof bcConfigSchema>, spaces: Spaces, rng: Rng): Promise<Bc> {
+  const settings = parseConfig('cloning learner', bcConfigSchema, config);
+  const actions = actionsOf(spaces.actionSpace);
+  const net: PolicyNet = {
+    head: actions.type === 'box' ? 'gaussian' : 'categorical',
+    obsDim: spaceDim(spaces.observationSpace),
+    hidden: settings.hidden,
+    activation: settings.activation,
+    actions,
+  };
+  const layout = bcLayout(net, settings);
+  return new Bc({
+    config: settings,
+    spaces,
+    net,
+    trainer: await buildTrainer(bcTrainer(net, settings)),
+    session: await actingSession(net),
+    arrays: withMoments(layout.init(rng)),
+    policyStart: 0,
+    policySize: layout.size,
+  });
+}
+
+/** Use `makeBc`. */
+export class Bc extends NetworkLearner<BcConfig> {
+  readonly kind = 'bc';
+
+  /**
+   * `steps` gradient steps on minibatches drawn uniformly from `data`.
+   * Throws BATCH_SHAPE_MISMATCH, NON_FINITE_VALUE or ACTION_OUT_OF_SPACE; the learner is then as before the call.
+   */
+  async update(data: Demonstrations, steps: number, rng: Rng): Promise<BcMetrics> {
+    const rows = this.trainingRows(data);
+    const indices = new Int32Array(steps * this.config.batchSize);
+    for (let i = 0; i < indices.length; i++) indices[i] = rng.int(data.rows);
+    const { loss } = await this.train({ rows }, { indices }, steps, this.config.lr);
+    return { loss: mean(loss) };
+  }
+
+  private trainingRows(data: Demonstrations): Float32Array {
+    const { obsDim, actions } = this.net;
+    assertLength('obs', data.obs, data.rows * obsDim);
+    assertLength('action', data.action, data.rows * actions.dim);
+    assertFinite('obs', data.obs, data.rows);
+    assertFinite('action', data.action, data.rows);
+    const action = actions.type === 'box' ? normaliseActions(actions, data.action) : classIndices(actions, data.action);
+    const width = obsDim + actions.dim;
+    const rows = new Float32Array(data.rows * width);
+    for (let i = 0; i < data.rows; i++) {
+      rows.set(data.obs.subarray(i * obsDim, (i + 1) * obsDim), i * width);
+      rows.set(action.subarray(i * actions.dim, (i + 1) * actions.dim), i * width + obsDim);
+    }
+    return rows;
+  }
+}
+
+function classIndices(actions: DiscreteActions, action: Float32Array): Float32Array {
+  const { n, start } = actions;
+  return action.map((value) => {
+    const index = value - start;
+    if (Number.isInteger(index) && index >= 0 && index < n) return index;
+    throw reverieError('ACTION_OUT_OF_SPACE', {
+      action: value,
+      space: `Discrete(${n}, start ${start})`,
+      hint: 'Demonstrations must come from the same action space as the learner.',
+    });
+  });
+}

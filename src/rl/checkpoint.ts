@@ -1,0 +1,133 @@
+// A learner as a folder: manifest.json (what it is, what it learned from, hashes), learner.safetensors (its exact state)
+// and policy.onnx (its policy, for anyone). Written whole or not at all; read back checked.
+
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { recoverFolder, replaceFolderAtomic } from '../atomic-file.js';
+import { reverieError } from '../errors.js';
+import { Rng } from '../rng.js';
+import type { Learner, LearnerState } from './learner.js';
+import { makeLearner } from './make-learner.js';
+import { decodeArrays, encodeArrays } from './safetensors.js';
+import type { Spaces } from './spaces.js';
+
+const count = z.int().min(0);
+
+/** What a policy has behind it: how much of its experience was real and how much was dreamt, and by which models. */
+export const learnedFromSchema = z.strictObject({
+  scenario: z.string(),
+  seed: z.int(),
+  realSteps: count,
+  syntheticSteps: count,
+  worldModelVersions: z.array(z.string()),
+  gradientSteps: count,
+});
+export type LearnedFrom = z.infer<typeof learnedFromSchema>;
+
+const fileSchema = z.strictObject({ bytes: count, sha256: z.string() });
+const bounds = z.array(z.number().nullable());
+const spaceSchema = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('box'), shape: z.array(count), low: bounds, high: bounds }),
+  z.strictObject({ type: z.literal('discrete'), n: z.int().min(1), start: z.int() }),
+]);
+
+export const checkpointManifestSchema = z.strictObject({
+  format: z.literal('reverie-learner'),
+  formatVersion: z.literal(1),
+  kind: z.enum(['sac', 'ppo', 'bc']),
+  config: z.record(z.string(), z.unknown()),
+  spaces: z.strictObject({ observationSpace: spaceSchema, actionSpace: spaceSchema }),
+  gradientSteps: count,
+  policyVersion: z.string(),
+  learnedFrom: learnedFromSchema,
+  files: z.strictObject({ 'learner.safetensors': fileSchema, 'policy.onnx': fileSchema }),
+});
+export type CheckpointManifest = z.infer<typeof checkpointManifestSchema>;
+
+const STATE_FILE = 'learner.safetensors';
+const POLICY_FILE = 'policy.onnx';
+const MANIFEST_FILE = 'manifest.json';
+
+/**
+ * Writes (or atomically replaces) the folder. The same learner and `learnedFrom` give the same bytes.
+ * Throws STORAGE_FULL or STORAGE_FAILED, leaving what was there.
+ */
+export async function saveLearner(
+  folder: string,
+  learner: Learner,
+  learnedFrom: LearnedFrom,
+): Promise<CheckpointManifest> {
+  const state = learner.state();
+  const stateBytes = encodeArrays(state.arrays);
+  const policyBytes = learner.policyModel();
+  const manifest = checkpointManifestSchema.parse({
+    format: 'reverie-learner',
+    formatVersion: 1,
+    ...state.meta,
+    policyVersion: learner.policy().version,
+    learnedFrom,
+    files: { [STATE_FILE]: describe(stateBytes), [POLICY_FILE]: describe(policyBytes) },
+  });
+  await replaceFolderAtomic(folder, async (temporary) => {
+    await writeFile(join(temporary, STATE_FILE), stateBytes);
+    await writeFile(join(temporary, POLICY_FILE), policyBytes);
+    await writeFile(join(temporary, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);
+  });
+  return manifest;
+}
+
+export interface LoadedLearner {
+  readonly learner: Learner;
+  readonly manifest: CheckpointManifest;
+}
+
+/** The learner exactly as it was saved. Throws CHECKPOINT_CORRUPT for anything missing, cut short or altered. */
+export async function loadLearner(folder: string): Promise<LoadedLearner> {
+  const manifest = await readManifest(folder);
+  const state = await readState(folder, manifest);
+  // The initial weights are overwritten at once; any stream does.
+  const learner = await makeLearner(manifest.kind, manifest.config, manifest.spaces as Spaces, Rng.fromSeed(0));
+  try {
+    learner.restore(state);
+  } catch (error) {
+    await learner.close();
+    throw error;
+  }
+  return { learner, manifest };
+}
+
+/** What a checkpoint says of itself, without loading it. Throws CHECKPOINT_CORRUPT. */
+export async function readManifest(folder: string): Promise<CheckpointManifest> {
+  await recoverFolder(folder);
+  const path = join(folder, MANIFEST_FILE);
+  try {
+    return checkpointManifestSchema.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch (error) {
+    throw corrupt(path, error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message, error);
+  }
+}
+
+async function readState(folder: string, manifest: CheckpointManifest): Promise<LearnerState> {
+  const path = join(folder, STATE_FILE);
+  const { kind, config, spaces, gradientSteps } = manifest;
+  try {
+    const bytes = await readFile(path);
+    const expected = manifest.files[STATE_FILE];
+    if (bytes.length !== expected.bytes)
+      throw new Error(`it has ${bytes.length} bytes where ${expected.bytes} were written`);
+    if (describe(bytes).sha256 !== expected.sha256) throw new Error('its content does not match its hash');
+    return { meta: { kind, config, spaces: spaces as Spaces, gradientSteps }, arrays: decodeArrays(bytes) };
+  } catch (error) {
+    throw corrupt(path, (error as Error).message, error);
+  }
+}
+
+function describe(bytes: Uint8Array): { bytes: number; sha256: string } {
+  return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+function corrupt(path: string, problem: string, cause: unknown): Error {
+  return reverieError('CHECKPOINT_CORRUPT', { path, problem }, cause);
+}

@@ -1,0 +1,33 @@
+// Learners (SAC, PPO, behaviour cloning), the policies they make, and how good those are.
+
+export { Bc, type BcMetrics, type Demonstrations, makeBc } from './bc.js';
+export {
+  type CheckpointManifest,
+  checkpointManifestSchema,
+  type LearnedFrom,
+  type LoadedLearner,
+  learnedFromSchema,
+  loadLearner,
+  readManifest,
+  saveLearner,
+} from './checkpoint.js';
+export {
+  type BcConfig,
+  bcConfigSchema,
+  type PpoConfig,
+  ppoConfigSchema,
+  type SacConfig,
+  sacConfigSchema,
+} from './config.js';
+export { type EvaluateOptions, type Evaluation, evaluatePolicy } from './evaluate.js';
+export { exportPolicy } from './export-policy.js';
+export { type GaeInput, type GaeOutput, generalisedAdvantage } from './gae.js';
+export type { Learner, LearnerKind, LearnerState } from './learner.js';
+export { loadPolicy } from './load-policy.js';
+export { makeLearner } from './make-learner.js';
+export { makePpo, Ppo, type PpoMetrics } from './ppo.js';
+export { RandomPolicy } from './random-policy.js';
+export { type Rollout, RolloutCollector } from './rollout.js';
+export { makeSac, Sac, type SacMetrics } from './sac.js';
+export { type Script, ScriptedPolicy, type ScriptSource } from './scripted-policy.js';
+export type { Spaces } from './spaces.js';

@@ -1,0 +1,34 @@
+// Revives any policy of this room from its snapshot's payload; the module every snapshot names as its loader.
+
+import { z } from 'zod';
+import type { Policy, VectorSpace } from '../env/index.js';
+import { reverieError } from '../errors.js';
+import { NetworkPolicy } from './network-policy.js';
+import type { PolicyNet } from './policy-net.js';
+import { RandomPolicy } from './random-policy.js';
+import { ScriptedPolicy } from './scripted-policy.js';
+
+const payloadSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('network'), net: z.custom<PolicyNet>(), theta: z.instanceof(Float32Array) }),
+  z.object({ kind: z.literal('random'), space: z.custom<VectorSpace>() }),
+  z.object({
+    kind: z.literal('scripted'),
+    source: z.object({
+      module: z.string(),
+      export: z.string(),
+      settings: z.unknown().optional(),
+      obsDim: z.int(),
+      actionDim: z.int(),
+    }),
+  }),
+]);
+
+/** Throws POLICY_INVALID for anything that is not a payload of this room's snapshots. */
+export async function loadPolicy(payload: unknown): Promise<Policy> {
+  const parsed = payloadSchema.safeParse(payload);
+  if (!parsed.success) throw reverieError('POLICY_INVALID', { problem: z.prettifyError(parsed.error) });
+  const value = parsed.data;
+  if (value.kind === 'random') return new RandomPolicy(value.space);
+  if (value.kind === 'scripted') return ScriptedPolicy.load(value.source);
+  return NetworkPolicy.load(value.net, value.theta);
+}

@@ -1,0 +1,138 @@
+// What SAC, PPO and cloning share: named arrays carried through a trainer, of which one slice is the policy.
+
+import type { Policy, PolicySnapshot } from '../env/index.js';
+import { adamScalars, type InferenceSession, type Trainer } from '../nn/index.js';
+import { assertConverging } from './finite.js';
+import type { Learner, LearnerKind, LearnerState } from './learner.js';
+import { checkedArrays, plainSpaces } from './learner-state.js';
+import { NetworkPolicy, weightsVersion } from './network-policy.js';
+import { type PolicyNet, policyModel } from './policy-net.js';
+import { networkSnapshot } from './policy-snapshot.js';
+import type { Spaces } from './spaces.js';
+
+type Arrays = Readonly<Record<string, Float32Array>>;
+
+export interface LearnerParts<Config> {
+  readonly config: Config;
+  readonly spaces: Spaces;
+  readonly net: PolicyNet;
+  readonly trainer: Trainer;
+  /** `actingSession(net)`. */
+  readonly session: InferenceSession;
+  /** Initial state of the trainer; `theta` among them. */
+  readonly arrays: Arrays;
+  /** Where the policy's parameters lie in `theta`. */
+  readonly policyStart: number;
+  readonly policySize: number;
+}
+
+export abstract class NetworkLearner<Config> implements Learner {
+  abstract readonly kind: LearnerKind;
+  readonly config: Config;
+  readonly spaces: Spaces;
+  protected readonly net: PolicyNet;
+  protected readonly live: NetworkPolicy;
+  private readonly parts: LearnerParts<Config>;
+  private arrays: Arrays;
+  private weights: Float32Array;
+  private steps = 0;
+
+  constructor(parts: LearnerParts<Config>) {
+    this.parts = parts;
+    this.config = parts.config;
+    this.spaces = plainSpaces(parts.spaces);
+    this.net = parts.net;
+    this.arrays = parts.arrays;
+    this.weights = this.policyWeights();
+    this.live = new NetworkPolicy(parts.session, parts.net, () => this.weights);
+  }
+
+  get gradientSteps(): number {
+    return this.steps;
+  }
+
+  /** The trainer's state of the moment; not to be written to. */
+  protected get current(): Arrays {
+    return this.arrays;
+  }
+
+  policy(): Policy {
+    return this.live;
+  }
+
+  policySnapshot(): PolicySnapshot {
+    return networkSnapshot(this.net, this.weights);
+  }
+
+  policyModel(): Uint8Array {
+    return policyModel(this.net, this.weights, weightsVersion(this.net, this.weights));
+  }
+
+  state(): LearnerState {
+    const { kind, config, spaces, steps } = this;
+    const arrays = Object.fromEntries(Object.entries(this.arrays).map(([name, array]) => [name, array.slice()]));
+    return { meta: { kind, config, spaces, gradientSteps: steps }, arrays };
+  }
+
+  restore(state: LearnerState): void {
+    this.commit(checkedArrays(this, this.arrays, state), state.meta.gradientSteps);
+  }
+
+  async close(): Promise<void> {
+    await this.parts.trainer.release();
+  }
+
+  /** Runs `steps` gradient steps and commits them, unless anything came out non-finite: then nothing has changed. */
+  protected async train(
+    inputs: Record<string, Float32Array>,
+    perStep: Record<string, Float32Array | Int32Array>,
+    steps: number,
+    lr: number,
+  ): Promise<Record<string, Float32Array>> {
+    const schedule = adamSchedule(this.steps, steps, lr);
+    const run = { state: this.arrays, inputs, perStep: { ...perStep, ...schedule }, steps };
+    const { state, metrics } = await this.parts.trainer.run(run);
+    assertConverging(this.kind, metrics);
+    assertConverging(this.kind, state);
+    this.commit(state, this.steps + steps);
+    return metrics;
+  }
+
+  /** Runs `work`; if it throws, the learner is as before. */
+  protected async allOrNothing<T>(work: () => Promise<T>): Promise<T> {
+    const { arrays, steps } = this;
+    try {
+      return await work();
+    } catch (error) {
+      this.commit(arrays, steps);
+      throw error;
+    }
+  }
+
+  private commit(arrays: Arrays, steps: number): void {
+    this.arrays = arrays;
+    this.steps = steps;
+    this.weights = this.policyWeights();
+  }
+
+  private policyWeights(): Float32Array {
+    const { policyStart, policySize } = this.parts;
+    return this.arrays.theta.slice(policyStart, policyStart + policySize);
+  }
+}
+
+/** Fresh Adam state around initial parameters. */
+export function withMoments(theta: Float32Array): { theta: Float32Array; m: Float32Array; v: Float32Array } {
+  return { theta, m: new Float32Array(theta.length), v: new Float32Array(theta.length) };
+}
+
+function adamSchedule(done: number, steps: number, lr: number): { adamAlpha: Float32Array; adamEpsilon: Float32Array } {
+  const adamAlpha = new Float32Array(steps);
+  const adamEpsilon = new Float32Array(steps);
+  for (let i = 0; i < steps; i++) {
+    const scalars = adamScalars(done + i + 1, lr);
+    adamAlpha[i] = scalars.alpha;
+    adamEpsilon[i] = scalars.epsilon;
+  }
+  return { adamAlpha, adamEpsilon };
+}

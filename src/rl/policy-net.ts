@@ -1,0 +1,221 @@
+// The networks that act, as graphs: one description, used for training, for acting and for the exported policy.onnx.
+
+import {
+  add,
+  type Dim,
+  equal,
+  exp,
+  Graph,
+  type Init,
+  log,
+  logSoftmax,
+  mlp,
+  mlpSpecs,
+  mul,
+  neg,
+  ParamLayout,
+  type ParamSpec,
+  reduceMax,
+  reduceSum,
+  clip as saturate,
+  slice,
+  softplus,
+  square,
+  sub,
+  tanh,
+  type Value,
+  where,
+} from '../nn/index.js';
+import type { Actions } from './spaces.js';
+
+export type Activation = 'relu' | 'tanh' | 'swish';
+
+/**
+ * How outputs become actions. `squashed`: tanh of a Gaussian whose mean and log standard deviation depend on the
+ * observation (SAC). `gaussian`: mean from the network, log standard deviation a parameter, clipped to the Box
+ * (PPO, cloning). `categorical`: logits over a Discrete.
+ */
+export type PolicyHead = 'squashed' | 'gaussian' | 'categorical';
+
+/** JSON-safe description of a policy network; with its parameters it is the policy. */
+export interface PolicyNet {
+  readonly head: PolicyHead;
+  readonly obsDim: number;
+  readonly hidden: readonly number[];
+  readonly activation: Activation;
+  readonly actions: Actions;
+}
+
+/** Initialisation: hidden layers and last layer of the MLP, and the `gaussian` head's log standard deviation. */
+export interface PolicyInit {
+  readonly hidden?: Init;
+  readonly last?: Init;
+  readonly logStd?: number;
+}
+
+export interface PolicyOutputs {
+  /** [rows, actionDim] in the environment's units: sampled, and the mode. */
+  readonly action: Value;
+  readonly mean: Value;
+  /** [rows] density of `action` (before clipping, for `gaussian`) in the environment's units. */
+  readonly logProb: Value;
+  /** [rows, actionDim] what was sampled before clipping, in [-1, 1] units; an index for `categorical`. */
+  readonly raw: Value;
+}
+
+const LOG_STD_MIN = -10;
+const LOG_STD_MAX = 2;
+const HALF_LOG_TWO_PI = 0.5 * Math.log(2 * Math.PI);
+
+/** Columns of noise a row needs: standard normals for a Box, uniforms in (0, 1) for a Discrete. */
+export function noiseDim(net: PolicyNet): number {
+  return net.actions.type === 'box' ? net.actions.dim : net.actions.n;
+}
+
+export function policyParams(net: PolicyNet, init: PolicyInit = {}): ParamSpec[] {
+  const sizes = [net.obsDim, ...net.hidden, outputDim(net)];
+  const specs = mlpSpecs('policy', sizes, init.hidden);
+  const last = `policy.w${net.hidden.length}`;
+  const initialised = specs.map((spec) => (spec.name === last && init.last ? { ...spec, init: init.last } : spec));
+  if (net.head !== 'gaussian') return initialised;
+  const logStd: ParamSpec = {
+    name: 'policy.logStd',
+    shape: [1, net.actions.dim],
+    init: { kind: 'constant', value: init.logStd ?? 0 },
+  };
+  return [...initialised, logStd];
+}
+
+/** Output of the MLP: [rows, outputDim]. */
+export function policyTrunk(net: PolicyNet, params: Record<string, Value>, obs: Value): Value {
+  return mlp(params, 'policy', obs, net.hidden.length + 1, net.activation);
+}
+
+export interface Gaussian {
+  readonly mean: Value;
+  readonly logStd: Value;
+}
+
+/** Gaussian over (pre-squash) actions in [-1, 1] units; logStd is [rows, dim], or [1, dim] for `gaussian`. */
+export function policyGaussian(net: PolicyNet, params: Record<string, Value>, obs: Value): Gaussian {
+  const out = policyTrunk(net, params, obs);
+  if (net.head === 'gaussian') return { mean: out, logStd: params['policy.logStd'] };
+  const dim = net.actions.dim;
+  return { mean: slice(out, 1, 0, dim), logStd: saturate(slice(out, 1, dim, 2 * dim), LOG_STD_MIN, LOG_STD_MAX) };
+}
+
+export interface SquashedSample {
+  /** tanh of the Gaussian sample, [rows, dim]. */
+  readonly action: Value;
+  /** [rows] log-density of `action` in [-1, 1] units. */
+  readonly logProb: Value;
+}
+
+/**
+ * Reparameterised sample of the squashed Gaussian. log(1 - tanh(u)^2) is written as 2 (log 2 - u - softplus(-2u)),
+ * which does not overflow (1812.05905, appendix C; the stable form is TensorFlow Probability's).
+ */
+export function squashedSample({ mean, logStd }: Gaussian, noise: Value): SquashedSample {
+  const u = add(mean, mul(exp(logStd), noise));
+  const correction = mul(2, sub(sub(Math.log(2), u), softplus(mul(-2, u))));
+  const density = sub(mul(-0.5, square(noise)), add(add(logStd, HALF_LOG_TWO_PI), correction));
+  return { action: tanh(u), logProb: reduceSum(density, [1]) };
+}
+
+/** [rows] log-density of `x` [rows, dim] under a diagonal Gaussian. */
+export function gaussianDensity({ mean, logStd }: Gaussian, x: Value): Value {
+  const z = mul(sub(x, mean), exp(neg(logStd)));
+  return reduceSum(sub(mul(-0.5, square(z)), add(logStd, HALF_LOG_TWO_PI)), [1]);
+}
+
+/** Everything a policy answers, from obs [rows, obsDim] and noise [rows, noiseDim]. */
+export function policyOutputs(net: PolicyNet, params: Record<string, Value>, obs: Value, noise: Value): PolicyOutputs {
+  if (net.actions.type === 'discrete') return categoricalOutputs(net, params, obs, noise, net.actions.start);
+  const gaussian = policyGaussian(net, params, obs);
+  const { scale, bias } = net.actions;
+  const toEnv = (value: Value) => add(mul(value, rowConstant(value, scale)), rowConstant(value, bias));
+  const logScale = scale.reduce((sum, s) => sum + Math.log(s), 0);
+  if (net.head === 'squashed') {
+    const { action, logProb } = squashedSample(gaussian, noise);
+    return { action: toEnv(action), mean: toEnv(tanh(gaussian.mean)), logProb: sub(logProb, logScale), raw: action };
+  }
+  const raw = add(gaussian.mean, mul(exp(gaussian.logStd), noise));
+  const logProb = sub(gaussianDensity(gaussian, raw), logScale);
+  return { action: toEnv(saturate(raw, -1, 1)), mean: toEnv(saturate(gaussian.mean, -1, 1)), logProb, raw };
+}
+
+/**
+ * A policy as an ordinary .onnx file. Inputs obs [batch, obsDim], noise [batch, noiseDim]; outputs action and mean
+ * [batch, actionDim] in the environment's units, logProb [batch]. Weights are initializers.
+ */
+export function policyModel(net: PolicyNet, theta: Float32Array, version: string): Uint8Array {
+  const graph = new Graph('policy');
+  const layout = new ParamLayout(policyParams(net));
+  const params: Record<string, Value> = {};
+  for (const spec of policyParams(net)) {
+    params[spec.name] = graph.initializer(spec.name, spec.shape, layout.view(theta, spec.name).slice());
+  }
+  const outputs = actingOutputs(graph, net, params, 'batch');
+  for (const name of ['action', 'mean', 'logProb'] as const) graph.output(name, outputs[name]);
+  return graph.toModel({
+    'reverie.kind': 'policy',
+    'reverie.version': version,
+    'reverie.net': JSON.stringify(net),
+    'reverie.noise': net.actions.type === 'box' ? 'standard normal' : 'uniform in (0, 1)',
+  });
+}
+
+/** The same with the parameters as one input `theta` [size], for acting while they still change. */
+export function actingModel(net: PolicyNet): Uint8Array {
+  const graph = new Graph('acting');
+  const layout = new ParamLayout(policyParams(net));
+  const params = layout.unpack(graph.input('theta', 'float32', [layout.size]));
+  const outputs = actingOutputs(graph, net, params, 'batch');
+  for (const name of ['action', 'mean', 'logProb', 'raw'] as const) graph.output(name, outputs[name]);
+  return graph.toModel();
+}
+
+function actingOutputs(graph: Graph, net: PolicyNet, params: Record<string, Value>, batch: Dim): PolicyOutputs {
+  const obs = graph.input('obs', 'float32', [batch, net.obsDim]);
+  const noise = graph.input('noise', 'float32', [batch, noiseDim(net)]);
+  return policyOutputs(net, params, obs, noise);
+}
+
+/** Gumbel-max sampling; the first of equal maxima wins, as in an argmax. */
+function categoricalOutputs(
+  net: PolicyNet,
+  params: Record<string, Value>,
+  obs: Value,
+  noise: Value,
+  start: number,
+): PolicyOutputs {
+  const logits = logSoftmax(policyTrunk(net, params, obs), 1);
+  const gumbel = neg(log(neg(log(noise))));
+  const index = firstMaximum(add(logits, gumbel));
+  const chosen = equal(classRow(obs.graph, noiseDim(net)), index);
+  const logProb = reduceSum(where(chosen, logits, 0), [1]);
+  return { action: add(index, start), mean: add(firstMaximum(logits), start), logProb, raw: index };
+}
+
+/** Column of the first maximum of each row, as float [rows, 1]. */
+function firstMaximum(x: Value): Value {
+  const n = x.shape[1] as number;
+  const isMaximum = equal(x, reduceMax(x, [1], true));
+  return neg(reduceMax(where(isMaximum, neg(classRow(x.graph, n)), -n), [1], true));
+}
+
+function classRow(graph: Graph, n: number): Value {
+  return graph.constant(
+    Array.from({ length: n }, (_, i) => i),
+    [1, n],
+  );
+}
+
+function rowConstant(like: Value, row: readonly number[]): Value {
+  return like.graph.constant(row, [1, row.length]);
+}
+
+function outputDim(net: PolicyNet): number {
+  if (net.actions.type === 'discrete') return net.actions.n;
+  return net.head === 'squashed' ? 2 * net.actions.dim : net.actions.dim;
+}

@@ -1,0 +1,237 @@
+// One gradient step of SAC as a graph: critics, policy, temperature and targets together, so that K of them run in one
+// ONNX Loop. All parameters are one vector theta = [critics | policy | log temperature], with one Adam over it.
+
+import {
+  abs,
+  adamStep,
+  add,
+  concat,
+  div,
+  exp,
+  expand,
+  gradients,
+  type Init,
+  matMul,
+  minimum,
+  mul,
+  neg,
+  ParamLayout,
+  type ParamSpec,
+  reduceMean,
+  reduceSum,
+  relu,
+  slice,
+  split,
+  sqrt,
+  square,
+  squeeze,
+  stopGradient,
+  sub,
+  swish,
+  type TrainerSpec,
+  tanh,
+  unsqueeze,
+  type Value,
+} from '../nn/index.js';
+import type { SacConfig } from './config.js';
+import { type PolicyNet, policyGaussian, policyParams, squashedSample } from './policy-net.js';
+import type { BoxActions } from './spaces.js';
+
+type Params = Record<string, Value>;
+
+/** Both critics as batched weights [2, in, out]. */
+export function criticParams(net: PolicyNet, config: SacConfig): ParamSpec[] {
+  const sizes = [net.obsDim + net.actions.dim, ...config.hidden, 1];
+  const specs: ParamSpec[] = [];
+  for (let layer = 0; layer + 1 < sizes.length; layer++) {
+    const [fanIn, fanOut] = [sizes[layer], sizes[layer + 1]];
+    const init: Init = { kind: 'uniformFanIn', fanIn };
+    specs.push({ name: `critic.w${layer}`, shape: [2, fanIn, fanOut], init });
+    specs.push({ name: `critic.b${layer}`, shape: [2, 1, fanOut], init });
+    if (!config.criticLayerNorm || layer + 2 === sizes.length) continue;
+    specs.push({ name: `critic.gain${layer}`, shape: [2, 1, fanOut], init: { kind: 'constant', value: 1 } });
+    specs.push({ name: `critic.shift${layer}`, shape: [2, 1, fanOut], init: { kind: 'zeros' } });
+  }
+  return specs;
+}
+
+export interface SacLayout {
+  readonly all: ParamLayout;
+  readonly critic: ParamLayout;
+  readonly policy: ParamLayout;
+}
+
+export function sacLayout(net: PolicyNet, config: SacConfig): SacLayout {
+  const critic = criticParams(net, config);
+  const policy = policyParams(net);
+  const logAlpha: ParamSpec = {
+    name: 'logAlpha',
+    shape: [1],
+    init: { kind: 'constant', value: Math.log(config.initAlpha) },
+  };
+  return {
+    all: new ParamLayout([...critic, ...policy, logAlpha]),
+    critic: new ParamLayout(critic),
+    policy: new ParamLayout(policy),
+  };
+}
+
+interface Step {
+  readonly obs: Value;
+  /** In [-1, 1] units. */
+  readonly action: Value;
+  readonly reward: Value;
+  readonly discount: Value;
+  readonly nextObs: Value;
+  readonly weight: Value;
+  readonly noise: Value;
+  readonly nextNoise: Value;
+}
+
+interface Losses {
+  readonly critic: Value;
+  readonly policy: Value;
+  readonly alpha: Value;
+  readonly tdError: Value;
+  readonly logProb: Value;
+  readonly q: Value;
+}
+
+/**
+ * The trainer: state theta, m, v [size] and target [critic size]; per step a batch of `config.batchSize` rows.
+ * `discount` is gamma, or 0 where terminated; `weight` the importance weight. Metrics are scalars, and tdError [rows].
+ * All four updates use the parameters of before the step, as in softlearning's implementation of SAC.
+ */
+export function sacTrainer(net: PolicyNet, config: SacConfig): TrainerSpec {
+  const layout = sacLayout(net, config);
+  const rows = config.batchSize;
+  const { obsDim } = net;
+  const actionDim = net.actions.dim;
+  const matrix = (width: number) => ({ dtype: 'float32' as const, shape: [rows, width] });
+  const column = { dtype: 'float32' as const, shape: [rows] };
+  const scalar = { dtype: 'float32' as const, shape: [] };
+  return {
+    name: 'sac',
+    state: { theta: [layout.all.size], m: [layout.all.size], v: [layout.all.size], target: [layout.critic.size] },
+    inputs: {},
+    perStep: {
+      obs: matrix(obsDim),
+      action: matrix(actionDim),
+      reward: column,
+      discount: column,
+      nextObs: matrix(obsDim),
+      weight: column,
+      noise: matrix(actionDim),
+      nextNoise: matrix(actionDim),
+      adamAlpha: scalar,
+      adamEpsilon: scalar,
+    },
+    body: ({ state, perStep }) => sacStep(net, config, layout, state, perStep),
+  };
+}
+
+function sacStep(net: PolicyNet, config: SacConfig, layout: SacLayout, state: Params, perStep: Params) {
+  const { theta, m, v, target } = state;
+  const actions = net.actions as BoxActions;
+  const step = { ...perStep, action: normalised(perStep.action, actions) } as unknown as Step;
+  const losses = sacLosses(net, config, layout.all.unpack(theta), layout.critic.unpack(target), step);
+  const [grad] = gradients(add(add(losses.critic, losses.policy), losses.alpha), [theta]);
+  const alpha = mul(perStep.adamAlpha, learningRates(theta, config, layout));
+  const next = adamStep({ theta, m, v, grad, alpha, epsilon: perStep.adamEpsilon });
+  const critics = slice(next.theta, 0, 0, layout.critic.size);
+  const logAlpha = slice(theta, 0, layout.all.size - 1, layout.all.size);
+  return {
+    state: { ...next, target: add(target, mul(config.tau, sub(critics, target))) },
+    metrics: {
+      criticLoss: losses.critic,
+      policyLoss: losses.policy,
+      alpha: reduceSum(exp(logAlpha)),
+      entropy: neg(reduceMean(losses.logProb)),
+      q: reduceMean(losses.q),
+      tdError: losses.tdError,
+    },
+  };
+}
+
+/** The three losses; `stopGradient` keeps each to its own parameters, so their sum has one gradient for all. */
+function sacLosses(net: PolicyNet, config: SacConfig, params: Params, target: Params, step: Step): Losses {
+  const alpha = stopGradient(exp(params.logAlpha));
+  const y = stopGradient(softTarget(net, config, params, target, step, alpha));
+  const q = critics(config, params, step.obs, step.action);
+  const error = sub(q, y);
+  const critic = reduceMean(mul(step.weight, mul(0.5, reduceSum(square(error), [0]))));
+  const { action, logProb } = squashedSample(policyGaussian(net, params, step.obs), step.noise);
+  const frozen = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, stopGradient(value)]));
+  const qPolicy = critics(config, frozen, step.obs, action);
+  const policy = reduceMean(sub(mul(alpha, logProb), smaller(qPolicy)));
+  const entropyGap = stopGradient(reduceMean(add(logProb, entropyTarget(net, config))));
+  const alphaLoss = neg(reduceSum(mul(params.logAlpha, entropyGap)));
+  return { critic, policy, alpha: alphaLoss, tdError: reduceMean(abs(error), [0]), logProb, q };
+}
+
+/** y = r + discount * (min Q'(s', a') - alpha log pi(a'|s')), [rows]. */
+function softTarget(
+  net: PolicyNet,
+  config: SacConfig,
+  params: Params,
+  target: Params,
+  step: Step,
+  alpha: Value,
+): Value {
+  const { action, logProb } = squashedSample(policyGaussian(net, params, step.nextObs), step.nextNoise);
+  const value = sub(smaller(critics(config, target, step.nextObs, action)), mul(alpha, logProb));
+  const reward = config.rewardScale === 1 ? step.reward : mul(step.reward, config.rewardScale);
+  return add(reward, mul(step.discount, value));
+}
+
+/** Both critics' values, [2, rows]. */
+function critics(config: SacConfig, params: Params, obs: Value, action: Value): Value {
+  const input = concat([obs, action], 1);
+  const [rows, width] = input.shape as number[];
+  let x = expand(unsqueeze(input, [0]), [2, rows, width]);
+  const layers = config.hidden.length;
+  for (let layer = 0; layer <= layers; layer++) {
+    x = add(matMul(x, params[`critic.w${layer}`]), params[`critic.b${layer}`]);
+    if (layer === layers) break;
+    if (config.criticLayerNorm) x = layerNorm(x, params[`critic.gain${layer}`], params[`critic.shift${layer}`]);
+    x = activate(config, x);
+  }
+  return squeeze(x, [2]);
+}
+
+function layerNorm(x: Value, gain: Value, shift: Value): Value {
+  const centred = sub(x, reduceMean(x, [-1], true));
+  const deviation = sqrt(add(reduceMean(square(centred), [-1], true), 1e-5));
+  return add(mul(div(centred, deviation), gain), shift);
+}
+
+function activate(config: SacConfig, x: Value): Value {
+  if (config.activation === 'relu') return relu(x);
+  return config.activation === 'tanh' ? tanh(x) : swish(x);
+}
+
+/** The smaller of the twins, [rows]. */
+function smaller(q: Value): Value {
+  const [first, second] = split(q, 0, [1, 1]);
+  return squeeze(minimum(first, second), [0]);
+}
+
+/** Adam's step size relative to the critics', per element of theta; the number 1 if all are equal. */
+function learningRates(theta: Value, config: SacConfig, layout: SacLayout): Value | number {
+  const { actorLr, criticLr, alphaLr } = config;
+  if (actorLr === criticLr && alphaLr === criticLr) return 1;
+  const ratios = new Float32Array(layout.all.size).fill(1, 0, layout.critic.size);
+  ratios.fill(actorLr / criticLr, layout.critic.size, layout.all.size - 1);
+  ratios[layout.all.size - 1] = alphaLr / criticLr;
+  return theta.graph.initializer('learningRates', [layout.all.size], ratios);
+}
+
+function entropyTarget(net: PolicyNet, config: SacConfig): number {
+  return config.targetEntropy === 'auto' ? -net.actions.dim : config.targetEntropy;
+}
+
+function normalised(action: Value, { scale, bias }: BoxActions): Value {
+  if (scale.every((s) => s === 1) && bias.every((b) => b === 0)) return action;
+  const row = (values: readonly number[]) => action.graph.constant(values, [1, values.length]);
+  return div(sub(action, row(bias)), row(scale));
+}

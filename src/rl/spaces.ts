@@ -1,0 +1,79 @@
+// What a learner must know of an environment's spaces: widths, and how network outputs in [-1, 1] become actions.
+
+import type { VectorSpace } from '../env/index.js';
+import { reverieError } from '../errors.js';
+
+/** Any environment or world model has these two. */
+export interface Spaces {
+  readonly observationSpace: VectorSpace;
+  readonly actionSpace: VectorSpace;
+}
+
+/** `action = bias + scale * normalised`, per element; `normalised` lies in [-1, 1]. */
+export interface BoxActions {
+  readonly type: 'box';
+  readonly dim: number;
+  readonly scale: readonly number[];
+  readonly bias: readonly number[];
+}
+
+/** One integer per row, `start .. start + n - 1`. */
+export interface DiscreteActions {
+  readonly type: 'discrete';
+  readonly dim: 1;
+  readonly n: number;
+  readonly start: number;
+}
+
+export type Actions = BoxActions | DiscreteActions;
+
+/** Elements of one row of a space: the flattened Box, or one for a Discrete. */
+export function spaceDim(space: VectorSpace): number {
+  return space.type === 'box' ? space.shape.reduce((size, dim) => size * dim, 1) : 1;
+}
+
+/** Normal form of an action space. Throws SPACE_UNSUPPORTED for a Box without finite bounds. */
+export function actionsOf(space: VectorSpace): Actions {
+  if (space.type === 'discrete') return { type: 'discrete', dim: 1, n: space.n, start: space.start };
+  const dim = spaceDim(space);
+  const scale: number[] = [];
+  const bias: number[] = [];
+  for (let i = 0; i < dim; i++) {
+    const low = space.low[i];
+    const high = space.high[i];
+    if (typeof low !== 'number' || typeof high !== 'number' || !(low < high)) {
+      const bounds = `[${low ?? '-inf'}, ${high ?? 'inf'}] at element ${i}`;
+      throw unsupported(
+        'learner',
+        `an action box with bounds ${bounds}`,
+        'Give every action element finite bounds, low < high.',
+      );
+    }
+    scale.push((high - low) / 2);
+    bias.push((high + low) / 2);
+  }
+  return { type: 'box', dim, scale, bias };
+}
+
+/** The Box form or SPACE_UNSUPPORTED naming the learner that needs it. */
+export function boxActions(space: VectorSpace, learner: string): BoxActions {
+  const actions = actionsOf(space);
+  if (actions.type === 'box') return actions;
+  throw unsupported(
+    learner,
+    `a discrete action space of ${actions.n}`,
+    'Use PPO or behaviour cloning for discrete actions.',
+  );
+}
+
+/** Env actions [rows, dim] to normalised ones; the inverse of the policy's scaling. */
+export function normaliseActions(actions: BoxActions, action: Float32Array): Float32Array {
+  const out = new Float32Array(action.length);
+  const { dim, scale, bias } = actions;
+  for (let i = 0; i < out.length; i++) out[i] = (action[i] - bias[i % dim]) / scale[i % dim];
+  return out;
+}
+
+function unsupported(learner: string, space: string, hint: string): Error {
+  return reverieError('SPACE_UNSUPPORTED', { learner, space, hint });
+}
