@@ -18,7 +18,6 @@ export const ERROR_CATALOGUE = {
   PROFILE_UNKNOWN: { status: 400, message: 'Scenario "{path}" has no profile "{profile}".', hint: 'Its profiles: {known}.' },
   FLAG_INVALID: { status: 400, message: '{flag} was given as "{value}"; expected {expected}.', hint: 'See reverie --help, or --help after a command.' },
   // run folders and their files
-  WRITE_FAILED: { status: 507, message: 'Could not write "{path}": {problem}', hint: 'Free some space or choose another folder; what was written before is intact.' },
   METRICS_CORRUPT: { status: 422, message: 'Line {line} of "{path}" is not JSON.', hint: 'Restore the file, or delete it: metrics are a record only, no run depends on them.' },
   // spaces, actions, environments
   ENV_UNKNOWN: { status: 404, message: 'No environment is called "{id}".', hint: 'Known environments: {known}.' },
@@ -26,6 +25,7 @@ export const ERROR_CATALOGUE = {
   ACTION_OUT_OF_SPACE: { status: 400, message: 'Action {action} is outside the action space {space}.', hint: '{hint}' },
   NON_FINITE_VALUE: { status: 422, message: '{what} is not finite ({value}) at {where}.', hint: '{hint}' },
   MJCF_INVALID: { status: 400, message: 'MuJoCo could not load "{path}": {problem}', hint: 'Check that the file is MJCF XML that this MuJoCo version compiles, and that files it includes lie in its folder.' },
+  ENV_SPEC_INVALID: { status: 400, message: 'Environment: {problem}', hint: 'See docs/environments.md for every key and its meaning.' },
   SNAPSHOT_MISMATCH: { status: 409, message: 'Snapshot of "{from}" cannot be restored into "{into}".', hint: 'Restore snapshots only into the same environment with the same configuration.' },
   // replay, checkpoints and storage
   BATCH_MISMATCH: { status: 400, message: 'Batch column "{column}" has {got} values where {want} are needed.', hint: 'Columns are row-major [rows, dim]; check rows ({rows}) and the dimensions of the buffer.' },
@@ -55,6 +55,7 @@ export const ERROR_CATALOGUE = {
   // networks and models
   GRAPH_MISMATCH: { status: 422, message: 'Graph "{graph}", {op}: {problem}.', hint: 'Its inputs were: {inputs}.' },
   FEED_MISMATCH: { status: 400, message: '"{model}" was fed {problem}.', hint: 'It takes: {expected}.' },
+  PARAMETER_UNKNOWN: { status: 422, message: 'Parameter "{name}" {problem}.', hint: 'The parameters are: {known}.' },
   SESSION_RELEASED: { status: 409, message: '"{origin}" was run after it was released.', hint: 'Make a new session or trainer.' },
   MODEL_NOT_FOUND: { status: 404, message: 'No model at "{path}": {problem}.', hint: 'Give the path of a readable .onnx file.' },
   MODEL_NOT_A_FILE: { status: 400, message: '"{path}" is not a regular file.', hint: 'Give the path of an .onnx file, not a folder, pipe or device.' },

@@ -78,7 +78,13 @@ export interface SyncVectorEnvironment extends VectorEnvironment {
 /** Functions of one transition, each row given as a slice [offset, offset + dim) of a batch. */
 export interface KnownFunctions {
   /** Exact reward; absent where it depends on state the observation does not show. */
-  readonly reward?: (obs: Float32Array, obsOffset: number, action: Float32Array, actionOffset: number, nextObs: Float32Array) => number;
+  readonly reward?: (
+    obs: Float32Array,
+    obsOffset: number,
+    action: Float32Array,
+    actionOffset: number,
+    nextObs: Float32Array,
+  ) => number;
   /** Exact end by the task, from the next observation alone (MBPO's termination functions). */
   readonly terminated?: (nextObs: Float32Array, offset: number) => boolean;
 }

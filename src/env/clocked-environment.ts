@@ -1,0 +1,147 @@
+// What every vector environment of ours shares: the clock, the random stream, checks at the border, snapshots.
+// A subclass says only how its world starts, moves and is saved.
+
+import { reverieError } from '../errors.js';
+import { Rng, type RngState } from '../rng.js';
+import type {
+  EnvSnapshot,
+  Info,
+  KnownFunctions,
+  ResetOptions,
+  ResetResult,
+  StepResult,
+  SyncVectorEnvironment,
+} from './environment.js';
+import { requireAction, rowSize } from './space-values.js';
+import type { VectorSpace } from './spaces.js';
+
+/** What a world answers to one action. */
+export interface Advance {
+  readonly reward: number;
+  readonly terminated: boolean;
+  readonly info: Info;
+}
+
+export interface EnvironmentDescription {
+  readonly id: string;
+  readonly observationSpace: VectorSpace;
+  readonly actionSpace: VectorSpace;
+  /** Steps before `truncated`; undefined for no clock. */
+  readonly maxEpisodeSteps?: number;
+  readonly known?: KnownFunctions;
+  /** Identifies the configuration: snapshots are refused where it differs. */
+  readonly configuration: string;
+}
+
+interface ClockedState {
+  readonly configuration: string;
+  readonly rng: RngState;
+  readonly steps: number;
+  readonly running: boolean;
+  readonly world: unknown;
+}
+
+const NO_INFO: Info = Object.freeze({});
+
+export abstract class ClockedEnvironment implements SyncVectorEnvironment {
+  readonly id: string;
+  readonly family = 'vector' as const;
+  readonly observationSpace: VectorSpace;
+  readonly actionSpace: VectorSpace;
+  readonly maxEpisodeSteps?: number;
+  readonly known?: KnownFunctions;
+  protected readonly obsDim: number;
+  private readonly configuration: string;
+  private rng = streamOf(0);
+  private steps = 0;
+  private running = false;
+
+  protected constructor(description: EnvironmentDescription) {
+    this.id = description.id;
+    this.observationSpace = description.observationSpace;
+    this.actionSpace = description.actionSpace;
+    this.maxEpisodeSteps = description.maxEpisodeSteps;
+    this.known = description.known;
+    this.configuration = description.configuration;
+    this.obsDim = rowSize(description.observationSpace);
+  }
+
+  /** Puts the world at the start of an episode. */
+  protected abstract start(rng: Rng): void;
+  /** Moves the world by one action, which is known to lie in the space. */
+  protected abstract advance(action: Float32Array, rng: Rng): Advance;
+  protected abstract observe(into: Float32Array): void;
+  /** The world's whole state, JSON-safe and exact. */
+  protected abstract saveWorld(): unknown;
+  protected abstract loadWorld(world: unknown): void;
+
+  reset(options: ResetOptions = {}): ResetResult<Float32Array> {
+    if (options.seed !== undefined) this.rng = streamOf(options.seed);
+    this.start(this.rng);
+    this.steps = 0;
+    this.running = true;
+    return { observation: this.observation(), info: NO_INFO };
+  }
+
+  step(action: Float32Array): StepResult<Float32Array> {
+    if (!this.running) throw reverieError('ENV_NOT_RESET', { id: this.id });
+    requireAction(this.actionSpace, action);
+    this.running = false;
+    const { reward, terminated, info } = this.advance(action, this.rng);
+    this.steps += 1;
+    if (!Number.isFinite(reward)) throw this.nonFinite('The reward', reward);
+    const observation = this.observation();
+    const truncated = this.maxEpisodeSteps !== undefined && this.steps >= this.maxEpisodeSteps;
+    this.running = !terminated && !truncated;
+    return { observation, reward, terminated, truncated, info };
+  }
+
+  snapshot(): EnvSnapshot {
+    const state: ClockedState = {
+      configuration: this.configuration,
+      rng: this.rng.state(),
+      steps: this.steps,
+      running: this.running,
+      world: this.saveWorld(),
+    };
+    return { env: this.id, state };
+  }
+
+  restore(snapshot: EnvSnapshot): Float32Array {
+    const state = snapshot.state as ClockedState;
+    if (snapshot.env !== this.id || state?.configuration !== this.configuration) {
+      throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
+    }
+    this.loadWorld(state.world);
+    this.rng = Rng.fromState(state.rng);
+    this.steps = state.steps;
+    this.running = state.running;
+    return this.observation();
+  }
+
+  close(): void {
+    this.running = false;
+  }
+
+  /** The error for a value that is not finite, naming environment and step. */
+  protected nonFinite(what: string, value: number, term?: string): Error {
+    const where = `step ${this.steps} of "${this.id}"${term === undefined ? '' : `, ${term}`}`;
+    const hint = 'The simulation has diverged or a term divides by zero; shorten the timestep or bound the action.';
+    return reverieError('NON_FINITE_VALUE', { what, value, where, hint });
+  }
+
+  private observation(): Float32Array {
+    const observation = new Float32Array(this.obsDim);
+    this.observe(observation);
+    for (let i = 0; i < observation.length; i++) {
+      if (Number.isFinite(observation[i])) continue;
+      this.running = false;
+      throw this.nonFinite(`Observation element ${i}`, observation[i]);
+    }
+    return observation;
+  }
+}
+
+function streamOf(seed: number): Rng {
+  return Rng.fromSeed(seed).split('environment');
+}

@@ -1,0 +1,253 @@
+// A MuJoCo body as an environment: a compiled model and a body written as data.
+
+import { createHash } from 'node:crypto';
+import { reverieError } from '../../errors.js';
+import type { Rng } from '../../rng.js';
+import { type Advance, ClockedEnvironment } from '../clocked-environment.js';
+import type { KnownFunctions } from '../environment.js';
+import { packNumbers, unpackNumbers } from '../exact-numbers.js';
+import { boxSpace, unboundedSpace } from '../space-values.js';
+import { type BodyQuantities, quantitiesOf } from './body-quantities.js';
+import type { BodySpec, Termination } from './body-spec.js';
+import { addressesOf, indexOf } from './expression.js';
+import { knownFunctions } from './known-functions.js';
+import type { ModelFiles } from './model-files.js';
+import { applyNoise } from './reset-noise.js';
+import { type LeafArray, type Read, readerOf, type Scalar, type ScalarSource } from './scalar.js';
+import { Simulation } from './simulation.js';
+import { isHealthy } from './termination.js';
+
+export interface MujocoOptions {
+  readonly id: string;
+  readonly files: ModelFiles;
+  readonly body: BodySpec;
+  readonly maxEpisodeSteps?: number;
+  /** Known functions that the data does not imply. */
+  readonly known?: KnownFunctions;
+}
+
+interface Term {
+  readonly name: string;
+  readonly infoKey: string;
+  readonly weight: number;
+  readonly read: Read;
+}
+
+interface Limit {
+  readonly readers: readonly Read[];
+  readonly range: Termination;
+}
+
+/** A quantity whose change over a step is asked for: its value before the last step and after it. */
+interface Register {
+  readonly read: Read;
+  before: number;
+  after: number;
+}
+
+export class MujocoEnvironment extends ClockedEnvironment {
+  private readonly observers: readonly Read[];
+  private readonly terms: readonly Term[];
+  private readonly limits: readonly Limit[];
+  private readonly registers: Register[] = [];
+  private readonly shown: Float64Array;
+  private action: Float32Array;
+  private alive = 1;
+
+  private constructor(
+    private readonly simulation: Simulation,
+    private readonly body: BodySpec,
+    private readonly actuators: readonly number[],
+    quantities: BodyQuantities,
+    options: MujocoOptions,
+  ) {
+    super({
+      id: options.id,
+      observationSpace: unboundedSpace(quantities.observation.length),
+      actionSpace: actionSpaceOf(simulation, actuators, body),
+      maxEpisodeSteps: options.maxEpisodeSteps,
+      known: { ...knownFunctions(quantities, simulation.timestep * body.frameSkip), ...options.known },
+      configuration: fingerprint(options),
+    });
+    const source = this.source();
+    const read = (scalar: Scalar) => readerOf(scalar, source) as Read;
+    this.observers = quantities.observation.map(read);
+    this.terms = quantities.reward.map(({ name, weight, of }) => ({
+      name,
+      infoKey: `reward_${name}`,
+      weight,
+      read: read(of),
+    }));
+    this.limits = quantities.termination.map(({ of, range }) => ({ readers: of.map(read), range }));
+    this.shown = new Float64Array(this.observers.length);
+    this.action = new Float32Array(actuators.length);
+  }
+
+  static async make(options: MujocoOptions): Promise<MujocoEnvironment> {
+    const { body } = options;
+    const simulation = await Simulation.load(options.files);
+    try {
+      const actuators = actuatorsOf(simulation, body);
+      const quantities = quantitiesOf(body, { simulation, actuators });
+      return new MujocoEnvironment(simulation, body, actuators, quantities, options);
+    } catch (error) {
+      simulation.delete();
+      throw error;
+    }
+  }
+
+  /** Copies of the joint positions and velocities, in double precision. */
+  jointState(): { qpos: Float64Array; qvel: Float64Array } {
+    const { qpos, qvel } = this.simulation.arrays;
+    return { qpos: qpos.slice(), qvel: qvel.slice() };
+  }
+
+  /** Puts the running episode at given joint positions and velocities; answers the observation there. */
+  setJointState(qpos: ArrayLike<number>, qvel: ArrayLike<number>): Float32Array {
+    this.simulation.arrays.qpos.set(qpos);
+    this.simulation.arrays.qvel.set(qvel);
+    this.simulation.forward();
+    this.look();
+    return Float32Array.from(this.shown);
+  }
+
+  protected start(rng: Rng): void {
+    const { simulation, body } = this;
+    simulation.reset();
+    placeJoints(simulation, body.initial);
+    for (const entry of body.resetNoise) applyNoise(entry, simulation, rng);
+    simulation.forward();
+    this.look();
+  }
+
+  protected advance(action: Float32Array): Advance {
+    const { simulation, actuators } = this;
+    this.action = action;
+    this.alive = 1;
+    for (const register of this.registers) register.before = register.after;
+    for (let i = 0; i < actuators.length; i++) simulation.arrays.ctrl[actuators[i]] = action[i];
+    simulation.step(this.body.frameSkip);
+    if (this.body.forward) simulation.forward();
+    this.look();
+    const terminated = !this.limits.every(({ readers, range }) => readers.every((read) => isHealthy(range, read())));
+    this.alive = terminated ? 0 : 1;
+    return this.rewarded(terminated);
+  }
+
+  protected observe(into: Float32Array): void {
+    into.set(this.shown);
+  }
+
+  /** What is shown is saved too: without `forward` it derives from the last substep, not from the state. */
+  protected saveWorld(): MujocoWorld {
+    return {
+      physics: packNumbers(this.simulation.saveState()),
+      shown: packNumbers(this.shown),
+      registers: packNumbers(this.registers.map((register) => register.after)),
+    };
+  }
+
+  protected loadWorld(world: unknown): void {
+    const { physics, shown, registers } = world as MujocoWorld;
+    this.simulation.loadState(unpackNumbers(physics));
+    this.shown.set(unpackNumbers(shown));
+    const values = unpackNumbers(registers);
+    for (let i = 0; i < values.length; i++) this.registers[i].after = values[i];
+  }
+
+  override close(): void {
+    super.close();
+    this.simulation.delete();
+  }
+
+  /** Takes down what is to be seen of the state the simulation is in. */
+  private look(): void {
+    this.requireFinite('qpos', this.simulation.arrays.qpos);
+    this.requireFinite('qvel', this.simulation.arrays.qvel);
+    for (let i = 0; i < this.shown.length; i++) this.shown[i] = this.observers[i]();
+    for (const register of this.registers) register.after = register.read();
+  }
+
+  private requireFinite(name: string, values: Float64Array): void {
+    for (let i = 0; i < values.length; i++) {
+      if (!Number.isFinite(values[i])) throw this.nonFinite(`The state's ${name}[${i}]`, values[i]);
+    }
+  }
+
+  private rewarded(terminated: boolean): Advance {
+    const info: Record<string, number> = {};
+    let reward = 0;
+    for (const { name, infoKey, weight, read } of this.terms) {
+      const value = weight * read();
+      if (!Number.isFinite(value)) throw this.nonFinite('The reward', value, `reward term "${name}"`);
+      info[infoKey] = value;
+      reward += value;
+    }
+    return { reward, terminated, info };
+  }
+
+  private source(): ScalarSource {
+    const { arrays } = this.simulation;
+    const duration = this.simulation.timestep * this.body.frameSkip;
+    const leaf = (array: LeafArray, index: number): Read => {
+      if (array === 'action') return () => this.action[index];
+      if (array === 'alive') return () => this.alive;
+      return () => arrays[array][index];
+    };
+    const velocity = (of: Scalar): Read => {
+      const register: Register = { read: readerOf(of, { leaf, velocity }) as Read, before: 0, after: 0 };
+      this.registers.push(register);
+      return () => (register.after - register.before) / duration;
+    };
+    return { leaf, velocity };
+  }
+}
+
+interface MujocoWorld {
+  readonly physics: string;
+  readonly shown: string;
+  readonly registers: string;
+}
+
+function actuatorsOf(simulation: Simulation, body: BodySpec): number[] {
+  const { actuators } = body.action;
+  if (actuators === 'all') return Array.from({ length: simulation.nu }, (_, i) => i);
+  return actuators.map((entry) => {
+    if (typeof entry === 'string') return indexOf(simulation, 'actuator', entry);
+    if (entry < simulation.nu) return entry;
+    throw reverieError('ENV_SPEC_INVALID', {
+      problem: `The model has ${simulation.nu} actuators, so there is no index ${entry}.`,
+    });
+  });
+}
+
+function actionSpaceOf(simulation: Simulation, actuators: readonly number[], body: BodySpec) {
+  if (actuators.length === 0)
+    throw reverieError('ENV_SPEC_INVALID', { problem: 'The model has no actuator to act with.' });
+  const ranges = actuators.map((actuator) => body.action.range ?? simulation.controlRange(actuator) ?? [null, null]);
+  return boxSpace(
+    ranges.map(([low]) => low),
+    ranges.map(([, high]) => high),
+  );
+}
+
+function placeJoints(simulation: Simulation, initial: BodySpec['initial']): void {
+  for (const of of ['qpos', 'qvel'] as const) {
+    for (const [joint, value] of Object.entries(initial[of] ?? {})) {
+      const addresses = addressesOf([joint], of, simulation);
+      const values = typeof value === 'number' ? [value] : value;
+      if (values.length !== addresses.length) {
+        const problem = `initial.${of}.${joint} has ${values.length} numbers; the joint has ${addresses.length}.`;
+        throw reverieError('ENV_SPEC_INVALID', { problem });
+      }
+      for (let i = 0; i < values.length; i++) simulation.arrays[of][addresses[i]] = values[i];
+    }
+  }
+}
+
+/** Hash of everything that decides the dynamics. */
+function fingerprint({ id, files, body, maxEpisodeSteps }: MujocoOptions): string {
+  const hash = createHash('sha256').update(JSON.stringify([id, body, maxEpisodeSteps]));
+  for (const [name, content] of files.contents) hash.update(name).update(content);
+  return hash.digest('hex').slice(0, 16);
+}

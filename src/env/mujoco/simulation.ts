@@ -1,0 +1,191 @@
+// One MuJoCo model and its state. The only module that touches the WebAssembly build: it loads it once a process and
+// hides that its memory moves when it grows, that handles must be freed and that names are integers.
+
+import loadMujoco, { type MainModule, type MjData, type MjModel } from '@mujoco/mujoco';
+import type { ModelFiles } from './model-files.js';
+import { mjcfInvalid } from './model-files.js';
+
+/** Live arrays of the simulation, valid until the next call that may allocate; `refresh` renews them. */
+export interface SimulationArrays {
+  qpos: Float64Array;
+  qvel: Float64Array;
+  ctrl: Float64Array;
+  /** World positions of bodies and sites, [n, 3]. */
+  xpos: Float64Array;
+  siteXpos: Float64Array;
+  /** Rotation matrices of bodies, row-major, [n, 9]. */
+  xmat: Float64Array;
+  /** Constraint (contact, limit) forces in joint space, [nv]. */
+  qfrcConstraint: Float64Array;
+  sensordata: Float64Array;
+}
+
+export type NamedKind = 'body' | 'joint' | 'site' | 'actuator' | 'sensor';
+
+const OBJECT_TYPE = { body: 1, joint: 3, site: 6, actuator: 19, sensor: 20 } as const;
+/** qpos and qvel elements of a free, ball, slide and hinge joint (mjtJoint). */
+const QPOS_SIZE = [7, 4, 1, 1];
+const QVEL_SIZE = [6, 3, 1, 1];
+
+let wasm: Promise<MainModule> | undefined;
+let modelCount = 0;
+
+export class Simulation {
+  readonly arrays = {} as SimulationArrays;
+  readonly nq: number;
+  readonly nv: number;
+  readonly nu: number;
+  /** Seconds of one substep. */
+  readonly timestep: number;
+  private readonly stateSignature: number;
+  private readonly stateSize: number;
+
+  private constructor(
+    private readonly mujoco: MainModule,
+    private readonly model: MjModel,
+    private readonly data: MjData,
+  ) {
+    this.nq = model.nq;
+    this.nv = model.nv;
+    this.nu = model.nu;
+    this.timestep = model.opt.timestep;
+    // By default MuJoCo silently starts over when a simulation diverges; we want to see the NaN and say so.
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET.value;
+    this.stateSignature = mujoco.mjtState.mjSTATE_INTEGRATION.value;
+    this.stateSize = mujoco.mj_stateSize(model, this.stateSignature);
+    this.refresh();
+  }
+
+  /** Compiles a model; MJCF_INVALID with MuJoCo's own message where it cannot. */
+  static async load(files: ModelFiles): Promise<Simulation> {
+    wasm ??= loadMujoco({ print: ignore, printErr: ignore });
+    const mujoco = await wasm;
+    const folder = `/model-${modelCount++}`;
+    try {
+      const main = writeFiles(mujoco, folder, files);
+      const model = mujoco.MjModel.from_xml_path(main);
+      return new Simulation(mujoco, model, new mujoco.MjData(model));
+    } catch (error) {
+      throw mjcfInvalid(files.path, messageOf(error), error);
+    } finally {
+      removeFiles(mujoco, folder, files);
+    }
+  }
+
+  /** Renews the arrays if the WebAssembly memory has moved (its growth detaches every view). */
+  refresh(): void {
+    const { arrays, data } = this;
+    if (arrays.qpos !== undefined && arrays.qpos.byteLength > 0) return;
+    arrays.qpos = data.qpos;
+    arrays.qvel = data.qvel;
+    arrays.ctrl = data.ctrl;
+    arrays.xpos = data.xpos;
+    arrays.siteXpos = data.site_xpos;
+    arrays.xmat = data.xmat;
+    arrays.qfrcConstraint = data.qfrc_constraint;
+    arrays.sensordata = data.sensordata;
+  }
+
+  /** Back to the model's reference state, time 0. */
+  reset(): void {
+    this.mujoco.mj_resetData(this.model, this.data);
+    this.refresh();
+  }
+
+  /** Recomputes everything that follows from qpos, qvel and ctrl. */
+  forward(): void {
+    this.mujoco.mj_forward(this.model, this.data);
+    this.refresh();
+  }
+
+  /** Advances `substeps` timesteps under the current ctrl. */
+  step(substeps: number): void {
+    for (let i = 0; i < substeps; i++) this.mujoco.mj_step(this.model, this.data);
+    this.refresh();
+  }
+
+  /** All inputs of `step`: time, qpos, qvel, activations, warm start, controls, applied forces (mjSTATE_INTEGRATION). */
+  saveState(): Float64Array {
+    const state = new Float64Array(this.stateSize);
+    const buffer = new this.mujoco.DoubleBuffer(this.stateSize);
+    try {
+      this.mujoco.mj_getState(this.model, this.data, buffer, this.stateSignature);
+      state.set(buffer.GetView());
+    } finally {
+      buffer.delete();
+    }
+    this.refresh();
+    return state;
+  }
+
+  loadState(state: Float64Array): void {
+    // The binding types the argument as number[] and takes any array-like.
+    this.mujoco.mj_setState(this.model, this.data, state as unknown as number[], this.stateSignature);
+    this.refresh();
+  }
+
+  /** Index of a named object, or -1. */
+  indexOf(kind: NamedKind, name: string): number {
+    return this.mujoco.mj_name2id(this.model, OBJECT_TYPE[kind], name);
+  }
+
+  /** Names of all objects of a kind; unnamed ones are absent. */
+  names(kind: NamedKind): string[] {
+    const counts = { body: 'nbody', joint: 'njnt', site: 'nsite', actuator: 'nu', sensor: 'nsensor' } as const;
+    const count = this.model[counts[kind]];
+    const all = Array.from({ length: count }, (_, i) => this.mujoco.mj_id2name(this.model, OBJECT_TYPE[kind], i));
+    return all.filter((name) => name !== '' && name !== null && name !== undefined);
+  }
+
+  /** Addresses in qpos (or qvel) of a joint's elements. */
+  jointAddresses(joint: number, of: 'qpos' | 'qvel'): number[] {
+    const type = this.model.jnt_type[joint];
+    const start = of === 'qpos' ? this.model.jnt_qposadr[joint] : this.model.jnt_dofadr[joint];
+    return range(start, (of === 'qpos' ? QPOS_SIZE : QVEL_SIZE)[type]);
+  }
+
+  sensorAddresses(sensor: number): number[] {
+    return range(this.model.sensor_adr[sensor], this.model.sensor_dim[sensor]);
+  }
+
+  /** An actuator's ctrlrange, or undefined if it has none (the binding cannot read `ctrllimited`, so a range means limited). */
+  controlRange(actuator: number): readonly [number, number] | undefined {
+    const low = this.model.actuator_ctrlrange[2 * actuator];
+    const high = this.model.actuator_ctrlrange[2 * actuator + 1];
+    return low < high ? [low, high] : undefined;
+  }
+
+  /** Frees the WebAssembly memory; nothing works afterwards. */
+  delete(): void {
+    if (this.data.isDeleted()) return;
+    this.data.delete();
+    this.model.delete();
+  }
+}
+
+function writeFiles(mujoco: MainModule, folder: string, files: ModelFiles): string {
+  for (const [name, content] of files.contents) {
+    const path = `${folder}/${name}`;
+    mujoco.FS_createPath('/', path.slice(1, path.lastIndexOf('/')), true, true);
+    mujoco.FS.writeFile(path, content);
+  }
+  return `${folder}/${files.main}`;
+}
+
+function removeFiles(mujoco: MainModule, folder: string, files: ModelFiles): void {
+  for (const name of files.contents.keys()) mujoco.FS_unlink(`${folder}/${name}`);
+}
+
+function messageOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message
+    .replace(/^MuJoCo Error: (Loading error: )?/, '')
+    .trim()
+    .replace(/\s*\n\s*/g, '; ');
+}
+
+function range(start: number, size: number): number[] {
+  return Array.from({ length: size }, (_, i) => start + i);
+}
+
+function ignore(): void {}

@@ -1,0 +1,54 @@
+// Data checked against a schema, with this project's errors: an unknown key names the nearest known one.
+
+import type { z } from 'zod';
+import { nearest, reverieError } from '../errors.js';
+
+/** What we read of a zod schema's definition to list the keys at a path. */
+interface SchemaNode {
+  readonly def: {
+    readonly type: string;
+    readonly shape?: Record<string, SchemaNode>;
+    readonly element?: SchemaNode;
+    readonly items?: readonly SchemaNode[];
+    readonly innerType?: SchemaNode;
+    readonly getter?: () => SchemaNode;
+  };
+}
+
+/** The parsed value; throws UNKNOWN_KEY, or ENV_SPEC_INVALID with the first problem and its path. */
+export function parseStrictly<S extends z.ZodType>(schema: S, value: unknown, where: string): z.output<S> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issue = deepest(result.error.issues);
+  const path = [where, ...issue.path.map(String)].join('.');
+  if (issue.code === 'unrecognized_keys') {
+    const known = keysAt(schema as unknown as SchemaNode, issue.path);
+    const [key] = issue.keys;
+    throw reverieError('UNKNOWN_KEY', { key, where: path, nearest: nearest(key, known) });
+  }
+  throw reverieError('ENV_SPEC_INVALID', { problem: `${path}: ${issue.message}` });
+}
+
+/** Unknown keys first: they explain the other problems an object has. */
+function deepest(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue {
+  return issues.find((issue) => issue.code === 'unrecognized_keys') ?? issues[0];
+}
+
+function keysAt(schema: SchemaNode, path: readonly PropertyKey[]): string[] {
+  let node = unwrapped(schema);
+  for (const part of path) {
+    const next = node.def.shape?.[String(part)] ?? node.def.items?.[Number(part)] ?? node.def.element;
+    if (next === undefined) return [];
+    node = unwrapped(next);
+  }
+  return Object.keys(node.def.shape ?? {});
+}
+
+function unwrapped(schema: SchemaNode): SchemaNode {
+  let node = schema;
+  for (;;) {
+    const inner = node.def.innerType ?? node.def.getter?.();
+    if (inner === undefined) return node;
+    node = inner;
+  }
+}
