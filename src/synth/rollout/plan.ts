@@ -1,0 +1,122 @@
+// Checks a rollout request once and cuts it into chunks of fixed size, so that the cut never depends on who does the work.
+
+import { reverieError } from '../../errors.js';
+import type { Rng } from '../../rng.js';
+import type { RolloutRequest, RolloutSettings } from './request.js';
+
+const DEFAULT_CHUNK_SIZE = 512;
+
+/** One chunk's work: everything but model, policy and random stream. */
+export interface ChunkTask {
+  readonly index: number;
+  readonly obsDim: number;
+  /** Start state of each branch [branches, obsDim]. */
+  readonly starts: Float32Array;
+  /** Row id of each branch's start in the real buffer. */
+  readonly parent: Float64Array;
+  readonly group: Float64Array;
+  /** Episode id of the chunk's first branch; the others follow. */
+  readonly firstEpisode: number;
+  readonly settings: RolloutSettings;
+}
+
+export class RolloutPlan {
+  readonly obsDim: number;
+  readonly chunkSize: number;
+  readonly branches: number;
+  readonly episodes: number;
+  readonly chunks: number;
+  readonly firstEpisode: number;
+  readonly settings: RolloutSettings;
+  readonly seed: number;
+  private readonly request: RolloutRequest;
+
+  /** Throws ROLLOUT_INVALID naming the value that does not fit. */
+  constructor(request: RolloutRequest) {
+    const { starts, startIds } = request;
+    const rows = startIds.length;
+    this.request = request;
+    this.branches = wholeNumber('branches', request.branches ?? 1, 1);
+    this.chunkSize = wholeNumber('chunkSize', request.chunkSize ?? DEFAULT_CHUNK_SIZE, 1);
+    this.firstEpisode = wholeNumber('firstEpisode', request.firstEpisode ?? 0, 0);
+    this.obsDim = rows === 0 ? 0 : starts.length / rows;
+    if (!Number.isInteger(this.obsDim) || (rows > 0 && this.obsDim === 0) || (rows === 0 && starts.length > 0)) {
+      invalid(
+        `starts has ${starts.length} values for ${rows} startIds.`,
+        'starts is [rows, obsDim] with one id per row.',
+      );
+    }
+    checkFinite(starts, this.obsDim);
+    this.settings = settingsOf(request);
+    this.episodes = rows * this.branches;
+    this.chunks = Math.ceil(this.episodes / this.chunkSize);
+    this.seed = request.seed ?? seedOf(request.rng);
+  }
+
+  /** The random stream of chunk `index`. */
+  rng(index: number): Rng {
+    return this.request.rng.split('chunk', index);
+  }
+
+  /** The work of chunk `index`, in arrays of its own that may be transferred. */
+  task(index: number): ChunkTask {
+    const from = index * this.chunkSize;
+    const rows = Math.min(this.chunkSize, this.episodes - from);
+    const { obsDim, branches } = this;
+    const starts = new Float32Array(rows * obsDim);
+    const parent = new Float64Array(rows);
+    const group = new Float64Array(rows).fill(-1);
+    for (let row = 0; row < rows; row++) {
+      const start = Math.floor((from + row) / branches);
+      starts.set(this.request.starts.subarray(start * obsDim, (start + 1) * obsDim), row * obsDim);
+      parent[row] = this.request.startIds[start];
+      if (branches > 1) group[row] = this.firstEpisode + start * branches;
+    }
+    return { index, obsDim, starts, parent, group, firstEpisode: this.firstEpisode + from, settings: this.settings };
+  }
+}
+
+function settingsOf(request: RolloutRequest): RolloutSettings {
+  const { disagreementLimit, onDoubt } = request;
+  if (disagreementLimit !== undefined && !(disagreementLimit >= 0)) {
+    invalid(`disagreementLimit is ${disagreementLimit}.`, 'Give a number >= 0, or leave it out for no limit.');
+  }
+  if (onDoubt !== undefined && onDoubt !== 'drop' && onDoubt !== 'truncate') {
+    invalid(`onDoubt is "${onDoubt}".`, 'It is "drop" or "truncate".');
+  }
+  return {
+    horizon: wholeNumber('horizon', request.horizon, 1),
+    propagation: request.propagation,
+    disagreementLimit,
+    onDoubt: onDoubt ?? 'drop',
+    confidence: request.confidence ?? false,
+    deterministicPolicy: request.deterministicPolicy ?? false,
+    deterministicModel: request.deterministicModel ?? false,
+  };
+}
+
+function wholeNumber(name: string, value: number, least: number): number {
+  if (Number.isSafeInteger(value) && value >= least) return value;
+  return invalid(`${name} is ${value}.`, `Give a whole number >= ${least}.`);
+}
+
+function checkFinite(starts: Float32Array, obsDim: number): void {
+  const at = starts.findIndex((value) => !Number.isFinite(value));
+  if (at < 0) return;
+  throw reverieError('NON_FINITE_VALUE', {
+    what: 'A start state',
+    value: starts[at],
+    where: `start ${Math.floor(at / obsDim)}, element ${at % obsDim}`,
+    hint: 'Start only from observations that a real environment gave.',
+  });
+}
+
+/** The seed of a root stream; for a split stream, 53 bits of its key. */
+function seedOf(rng: Rng): number {
+  const [low, high] = rng.state().key;
+  return (high & 0x1fffff) * 2 ** 32 + low;
+}
+
+function invalid(problem: string, hint: string): never {
+  throw reverieError('ROLLOUT_INVALID', { problem, hint });
+}

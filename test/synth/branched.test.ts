@@ -1,0 +1,173 @@
+// Branched rollouts in one thread, held against the slow reference and against what can be computed by hand.
+
+import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/rng.js';
+import { branchedRollouts, dreamEpisodes, type RolloutRequest } from '../../src/synth/index.js';
+import { digest, frozenModel, frozenPolicy, OBS_DIM, requestOf, revive, rowsOf, startsOf } from './fixtures.js';
+import { referenceRollouts } from './reference.js';
+
+const CASES: Record<string, Partial<RolloutRequest>> = {
+  'samples, chunks and a remainder': {},
+  'one chunk': { chunkSize: 512 },
+  'horizon 1': { horizon: 1 },
+  'mean of model and policy': { deterministicModel: true, deterministicPolicy: true },
+  'confidence without a limit': { confidence: true },
+  'a limit that drops': { disagreementLimit: 0.4 },
+  'a limit that truncates': { disagreementLimit: 0.4, onDoubt: 'truncate' },
+  'no doubt allowed': { disagreementLimit: 0 },
+  'groups that straddle chunks': { branches: 3, firstEpisode: 500, chunkSize: 10 },
+};
+
+describe('branchedRollouts against the reference', () => {
+  for (const [name, overrides] of Object.entries(CASES)) {
+    it(name, async () => {
+      const request = await revive(requestOf(70, overrides));
+      const result = await branchedRollouts(request);
+      expect(rowsOf(result)).toEqual(await referenceRollouts(request));
+      expect(result.counts.rows).toBe(result.batch.rows);
+      const { terminated, outOfHorizon, doubted, episodes } = result.counts;
+      expect(terminated + outOfHorizon + doubted).toBe(episodes);
+      expect(episodes).toBe(70 * (overrides.branches ?? 1));
+    });
+  }
+});
+
+describe('how branches end', () => {
+  const still = { noise: 0, weights: new Float32Array(OBS_DIM), terminateAbove: 10 };
+
+  it('at the horizon, truncated, after exactly horizon rows', async () => {
+    const request = requestOf(5, { model: frozenModel(still), horizon: 4 });
+    const { batch, provenance, counts } = await branchedRollouts(await revive(request));
+    expect(batch.rows).toBe(20);
+    expect([...batch.truncated]).toEqual(Array.from({ length: 20 }, (_, row) => (row % 4 === 3 ? 1 : 0)));
+    expect([...batch.terminated].every((flag) => flag === 0)).toBe(true);
+    expect([...provenance.step]).toEqual(Array.from({ length: 20 }, (_, row) => row % 4));
+    expect(counts).toEqual({ episodes: 5, rows: 20, terminated: 0, outOfHorizon: 5, doubted: 0, dropped: 0 });
+    // With no push and no noise the state only decays: what the model says can be computed by hand.
+    expect(batch.nextObs[3 * OBS_DIM]).toBeCloseTo(request.starts[0] * 0.9 ** 4, 6);
+  });
+
+  it('at termination, not truncated, while the others go on', async () => {
+    const starts = Float32Array.from([2, 0, 0, 0.1, 0, 0]);
+    const model = frozenModel({ ...still, terminateAbove: 1.5 });
+    const request = requestOf(2, { model, starts, startIds: [5, 6], horizon: 3 });
+    const { batch, provenance, counts } = await branchedRollouts(await revive(request));
+    expect([...batch.terminated]).toEqual([1, 0, 0, 0]);
+    expect([...batch.truncated]).toEqual([0, 0, 0, 1]);
+    expect([...provenance.parent!]).toEqual([5, 6, 6, 6]);
+    expect(counts).toMatchObject({ terminated: 1, outOfHorizon: 1 });
+  });
+
+  it('where the ensemble disagrees: dropped, and the row before is truncated', async () => {
+    // Disagreement of the double is |nextObs[1]|, which decays 0.9 a step: above the limit from the start, or never.
+    const starts = Float32Array.from([0, 2, 0, 0, 0.2, 0]);
+    const grow = { ...still, disagreementScale: 1 };
+    const settings = { starts, startIds: [1, 2], horizon: 3, disagreementLimit: 0.5, model: frozenModel(grow) };
+    const dropped = await branchedRollouts(await revive(requestOf(2, settings)));
+    expect([...dropped.provenance.parent!]).toEqual([2, 2, 2]);
+    expect(dropped.counts).toEqual({ episodes: 2, rows: 3, terminated: 0, outOfHorizon: 1, doubted: 1, dropped: 1 });
+    const kept = await branchedRollouts(await revive(requestOf(2, { ...settings, onDoubt: 'truncate' })));
+    expect([...kept.provenance.parent!]).toEqual([1, 2, 2, 2]);
+    expect([...kept.batch.truncated]).toEqual([1, 0, 0, 1]);
+    expect(kept.provenance.confidence![0]).toBeCloseTo(1 / (1 + 1.8), 6);
+  });
+
+  it('marks the last kept row of a branch that is doubted later', async () => {
+    const request = await revive(requestOf(200, { disagreementLimit: 0.6, horizon: 8 }));
+    const { batch, provenance, counts } = await branchedRollouts(request);
+    expect(counts.dropped).toBeGreaterThan(20);
+    for (let row = 0; row < batch.rows; row++) {
+      const isLast = row + 1 === batch.rows || provenance.episode[row + 1] !== provenance.episode[row];
+      expect(batch.terminated[row] + batch.truncated[row]).toBe(isLast ? 1 : 0);
+    }
+  });
+});
+
+describe('identity and streams', () => {
+  it('keeps the chunk cut in the bytes, and the seed in the provenance', async () => {
+    const request = await revive(requestOf(40, { rng: Rng.fromSeed(123456789012) }));
+    const result = await branchedRollouts(request);
+    expect(digest(await branchedRollouts(request))).toBe(digest(result));
+    expect(digest(await branchedRollouts({ ...request, chunkSize: 8 }))).not.toBe(digest(result));
+    expect(digest(await branchedRollouts({ ...request, rng: Rng.fromSeed(1) }))).not.toBe(digest(result));
+    expect(result.provenance).toMatchObject({
+      source: 'synthetic',
+      backend: 'analytic',
+      seed: 123456789012,
+      scenario: '',
+    });
+    expect(request.rng.state().position).toBe(0);
+  });
+
+  it('has no log-probabilities where the policy gives none, and no confidence unless asked', async () => {
+    const request = await revive(requestOf(4, { policy: frozenPolicy({ withLogProb: false }) }));
+    const { provenance } = await branchedRollouts(request);
+    expect(provenance.logProb).toBeUndefined();
+    expect(provenance.confidence).toBeUndefined();
+  });
+
+  it('dreams whole episodes from drawn starts', async () => {
+    const { horizon: _, chunkSize: __, ...request } = await revive(requestOf(6));
+    const { batch, provenance, counts } = await dreamEpisodes({ ...request, maxEpisodeSteps: 50, episodes: 100 });
+    expect(counts.episodes).toBe(100);
+    expect(new Set(provenance.episode).size).toBe(100);
+    expect(new Set(provenance.parent).size).toBe(6);
+    expect(Math.max(...provenance.step)).toBeLessThan(50);
+    for (let row = 0; row + 1 < batch.rows; row++) {
+      if (provenance.episode[row] !== provenance.episode[row + 1]) continue;
+      expect(batch.obs[(row + 1) * OBS_DIM]).toBe(batch.nextObs[row * OBS_DIM]);
+    }
+  });
+
+  it('lives nothing from no starts', async () => {
+    const request = await revive(requestOf(0));
+    const result = await branchedRollouts(request);
+    expect(result.batch.rows).toBe(0);
+    expect(result.counts.episodes).toBe(0);
+  });
+});
+
+describe('bad input', () => {
+  const attempt = async (overrides: Record<string, unknown>) =>
+    branchedRollouts({ ...(await revive(requestOf(4))), ...overrides });
+
+  it.each([
+    [{ horizon: 0 }, 'horizon is 0'],
+    [{ horizon: 2.5 }, 'horizon is 2.5'],
+    [{ chunkSize: -1 }, 'chunkSize is -1'],
+    [{ branches: 0 }, 'branches is 0'],
+    [{ disagreementLimit: Number.NaN }, 'disagreementLimit is NaN'],
+    [{ onDoubt: 'ignore' }, 'onDoubt is "ignore"'],
+    [{ startIds: [1, 2, 3, 4, 5] }, '12 values for 5 startIds'],
+    [{ startIds: [1, 2] }, 'start states have 6 values'],
+  ])('refuses %o', async (overrides, problem) => {
+    await expect(attempt(overrides)).rejects.toMatchObject({
+      code: 'ROLLOUT_INVALID',
+      message: expect.stringContaining(problem),
+    });
+  });
+
+  it('refuses start states that are not finite, by their place', async () => {
+    const { starts } = startsOf(4);
+    starts[7] = Number.NaN;
+    await expect(attempt({ starts })).rejects.toMatchObject({
+      code: 'NON_FINITE_VALUE',
+      message: expect.stringContaining('start 2, element 1'),
+    });
+  });
+
+  it('names episode and step of a prediction that is not finite', async () => {
+    const model = frozenModel({ nanAfter: 0.5, terminateAbove: 5 });
+    await expect(branchedRollouts(await revive(requestOf(64, { model })))).rejects.toMatchObject({
+      code: 'NON_FINITE_VALUE',
+      message: expect.stringMatching(/predicted observation is not finite \(NaN\) at episode \d+, step \d+/),
+    });
+  });
+
+  it('refuses a limit on a model that knows no disagreement', async () => {
+    const model = frozenModel({ disagreementScale: undefined });
+    await expect(branchedRollouts(await revive(requestOf(4, { model, disagreementLimit: 1 })))).rejects.toMatchObject({
+      code: 'DISAGREEMENT_UNAVAILABLE',
+    });
+  });
+});
