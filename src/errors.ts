@@ -18,6 +18,9 @@ export const ERROR_CATALOGUE = {
   PROFILE_UNKNOWN: { status: 400, message: 'Scenario "{path}" has no profile "{profile}".', hint: 'Its profiles: {known}.' },
   FLAG_INVALID: { status: 400, message: '{flag} was given as "{value}"; expected {expected}.', hint: 'See reverie --help, or --help after a command.' },
   // run folders and their files
+  RUN_EXISTS: { status: 409, message: 'Folder "{path}" already holds a run.', hint: 'Give another --out, or go on with it: reverie {job} --resume {path}' },
+  RUN_NOT_RESUMABLE: { status: 409, message: 'Cannot go on with "{path}": {problem}.', hint: 'Give the folder that was named when the run stopped; see reverie inspect.' },
+  INPUT_NOT_FOUND: { status: 404, message: 'There is nothing at "{path}" (--{input}).', hint: 'Give the folder of a run, or of what it made.' },
   METRICS_CORRUPT: { status: 422, message: 'Line {line} of "{path}" is not JSON.', hint: 'Restore the file, or delete it: metrics are a record only, no run depends on them.' },
   // spaces, actions, environments
   ENV_UNKNOWN: { status: 404, message: 'No environment is called "{id}".', hint: 'Known environments: {known}.' },
@@ -62,6 +65,13 @@ export const ERROR_CATALOGUE = {
   MODEL_TOO_LARGE: { status: 413, message: 'Model "{path}" has {bytes} bytes; the limit is {maxBytes}.', hint: 'Give a smaller model or raise maxBytes.' },
   MODEL_INVALID: { status: 400, message: 'Model "{origin}" cannot be used: {problem}.', hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.' },
   MODEL_EXTERNAL_DATA: { status: 400, message: 'Model "{origin}" keeps tensors in other files, which are not read.', hint: 'Save it with all weights inside: onnx.save(model, path, save_as_external_data=False).' },
+  // world models
+  MODEL_CONFIG_INVALID: { status: 400, message: 'Settings of the world model: {problem}', hint: 'See ensembleConfigSchema for every setting, its meaning and its default.' },
+  MODEL_DATA_INVALID: { status: 400, message: 'A world model cannot be fitted to this data: {problem}', hint: '{hint}' },
+  MODEL_INPUT_INVALID: { status: 400, message: 'World model "{backend}" was asked with {problem}', hint: 'Give obs [rows, obsDim] and action [rows, actionDim] as Float32Array, actions within the action space.' },
+  MODEL_FOLDER_INVALID: { status: 422, message: 'World model "{path}" cannot be loaded: {problem}', hint: '{hint}' },
+  MODEL_NOT_PORTABLE: { status: 409, message: 'This world model cannot be saved or sent to another thread: {problem}', hint: 'Give the environment specification (env) whose known functions the model uses.' },
+  DREAM_INVALID: { status: 400, message: 'Dream: {problem}', hint: '{hint}' },
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

@@ -16,6 +16,21 @@ export interface RngKernel {
   quantiles(pairs: number): void;
 }
 
+// Node's own types leave WebAssembly to the DOM's.
+declare namespace WebAssembly {
+  function validate(bytes: Uint8Array): boolean;
+  class Module {
+    constructor(bytes: Uint8Array);
+  }
+  class Instance {
+    constructor(module: Module);
+    readonly exports: Record<string, unknown>;
+  }
+  interface Memory {
+    readonly buffer: ArrayBuffer;
+  }
+}
+
 /** The kernel, or undefined on a machine whose WebAssembly has no SIMD. */
 export function makeRngKernel(): RngKernel | undefined {
   const bytes = assemble();
