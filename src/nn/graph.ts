@@ -212,7 +212,10 @@ export class Graph {
   }
 }
 
-/** Gives `value` a gradient of its own as a function of `inputs`; its nodes' rules are then not used. */
+/**
+ * Gives `value` a gradient of its own as a function of `inputs`; its nodes' rules are then not used.
+ * Equal expressions are one value, so the rule must be the true gradient, only in fewer nodes.
+ */
 export function withGradient(value: Value, inputs: readonly Value[], rule: CustomGradient['rule']): Value {
   value.customGradient = { inputs, rule };
   return value;

@@ -1,6 +1,9 @@
 // Networks, gradients and optimisers on ONNX Runtime.
 
+export { DIFFERENTIABLE_OPS, gradients } from './autodiff.js';
+export * from './distributions.js';
 export { type CustomGradient, Graph, Value, withGradient } from './graph.js';
+export { type Activation, type MlpInit, mlp, mlpSpecs } from './mlp.js';
 export * from './ops-elementwise.js';
 export { alongAxis, gather, oneHot, scatterAdd, takeAlongAxis } from './ops-index.js';
 export { gemm, linear, matMul } from './ops-matmul.js';
@@ -17,5 +20,8 @@ export {
   transpose,
   unsqueeze,
 } from './ops-shape.js';
+export * from './optimiser.js';
+export { type Init, ParamLayout, type ParamSpec } from './parameters.js';
 export { InferenceSession, type SessionOptions } from './runtime.js';
 export { type Dim, type DType, elementCount, float32, int32, type Tensor, type TensorData } from './tensor.js';
+export * from './trainer.js';

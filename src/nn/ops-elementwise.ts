@@ -14,6 +14,12 @@ export function scalarOf(value: Value): number | undefined {
   return literal?.dtype === 'float32' && literal.dims.length === 0 ? Number(literal.data[0]) : undefined;
 }
 
+/** The inputs of the node that made x, if it is of this operator and differentiated by its own rule; else nothing. */
+function madeBy(x: Value, op: string): readonly Value[] {
+  const isPlain = x.producer?.op === op && x.customGradient === undefined;
+  return isPlain ? (x.producer!.inputs as readonly Value[]) : [];
+}
+
 /** The operands as values of one graph; numbers take the type of the first value among them. */
 export function operands(op: string, ...given: readonly Operand[]): Value[] {
   const first = given.find((operand) => operand instanceof Value);
@@ -39,9 +45,10 @@ export function add(left: Operand, right: Operand): Value {
   if (s !== undefined && t !== undefined) return a.graph.constant(s + t);
   if (s === 0) return b;
   if (t === 0) return a;
-  if (b.producer?.op === 'Neg') return sub(a, b.producer.inputs[0]!);
-  if (a.producer?.op === 'Neg') return sub(b, a.producer.inputs[0]!);
-  return binary('Add', a, b);
+  const [negatedB] = madeBy(b, 'Neg');
+  if (negatedB) return sub(a, negatedB);
+  const [negatedA] = madeBy(a, 'Neg');
+  return negatedA ? sub(b, negatedA) : binary('Add', a, b);
 }
 
 export function sub(left: Operand, right: Operand): Value {
@@ -50,8 +57,8 @@ export function sub(left: Operand, right: Operand): Value {
   if (s !== undefined && t !== undefined) return a.graph.constant(s - t);
   if (t === 0) return a;
   if (s === 0) return neg(b);
-  if (b.producer?.op === 'Neg') return add(a, b.producer.inputs[0]!);
-  return binary('Sub', a, b);
+  const [negatedB] = madeBy(b, 'Neg');
+  return negatedB ? add(a, negatedB) : binary('Sub', a, b);
 }
 
 export function mul(left: Operand, right: Operand): Value {
@@ -67,13 +74,11 @@ export function mul(left: Operand, right: Operand): Value {
 function scale(x: Value, factor: number): Value {
   if (factor === 1) return x;
   if (factor === -1) return neg(x);
-  const { producer } = x;
-  if (producer?.op === 'Neg') return scale(producer.inputs[0]!, -factor);
-  if (producer?.op === 'Mul') {
-    const [a, b] = producer.inputs as readonly [Value, Value];
-    const known = scalarOf(b);
-    if (known !== undefined) return scale(a, known * factor);
-  }
+  const [negated] = madeBy(x, 'Neg');
+  if (negated) return scale(negated, -factor);
+  const [scaled, known] = madeBy(x, 'Mul');
+  const inner = known && scalarOf(known);
+  if (inner !== undefined) return scale(scaled, inner * factor);
   return binary('Mul', x, factor);
 }
 
@@ -86,14 +91,12 @@ export function div(left: Operand, right: Operand): Value {
 export function neg(x: Value): Value {
   const known = scalarOf(x);
   if (known !== undefined) return x.graph.constant(-known);
-  const { producer } = x;
-  if (producer?.op === 'Neg') return producer.inputs[0]!;
-  if (producer?.op === 'Sub') return sub(producer.inputs[1]!, producer.inputs[0]!);
-  if (producer?.op === 'Mul') {
-    const factor = scalarOf(producer.inputs[1]!);
-    if (factor !== undefined) return scale(producer.inputs[0]!, -factor);
-  }
-  return unary('Neg', x);
+  const [negated] = madeBy(x, 'Neg');
+  if (negated) return negated;
+  const [minuend, subtrahend] = madeBy(x, 'Sub');
+  if (minuend) return sub(subtrahend, minuend);
+  const [scaled, factor] = madeBy(x, 'Mul');
+  return factor && scalarOf(factor) !== undefined ? scale(scaled, -scalarOf(factor)!) : unary('Neg', x);
 }
 
 export function square(x: Value): Value {

@@ -1,0 +1,186 @@
+// Training on ONNX Runtime: K gradient steps as one run of a Loop whose body is the caller's step.
+// Carried state never leaves the runtime between steps; the batch of step i is row i of the stacked inputs.
+
+import { reverieError } from '../errors.js';
+import { Graph, type Value } from './graph.js';
+import { gather } from './ops-index.js';
+import { reshape } from './ops-shape.js';
+import { InferenceSession } from './runtime.js';
+import { type Dim, type DType, elementCount, type Tensor } from './tensor.js';
+
+type Values = Readonly<Record<string, Value>>;
+
+export interface TrainerSpec {
+  readonly name: string;
+  /** Float32 tensors carried from step to step: parameters, moments, targets. Name to shape. */
+  readonly state: Readonly<Record<string, readonly number[]>>;
+  /** Tensors fed once per run, the same for all its steps; sizes may be named. */
+  readonly inputs?: Readonly<Record<string, { readonly dtype: DType; readonly shape: readonly Dim[] }>>;
+  /** Tensors fed stacked as [steps, ...shape], of which each step sees its own [...shape]. */
+  readonly perStep?: Readonly<Record<string, { readonly dtype: DType; readonly shape: readonly number[] }>>;
+  /** One gradient step: the new state (all of it) and scalar metrics. */
+  body(values: { state: Values; inputs: Values; perStep: Values }): { state: Values; metrics: Values };
+}
+
+export type FeedData = Float32Array | Int32Array | BigInt64Array | Uint8Array;
+
+export interface TrainerRun {
+  readonly state: Readonly<Record<string, Float32Array>>;
+  /** Data in the declared order of elements; a Tensor where more than one size is named. */
+  readonly inputs?: Readonly<Record<string, FeedData | Tensor>>;
+  readonly perStep?: Readonly<Record<string, FeedData>>;
+  readonly steps: number;
+}
+
+export interface TrainerResult {
+  /** Fresh arrays; those fed are untouched. */
+  readonly state: Record<string, Float32Array>;
+  /** One number per step and metric. */
+  readonly metrics: Record<string, Float32Array>;
+}
+
+export interface Trainer {
+  /**
+   * Runs `steps` gradient steps.
+   * @throws FEED_MISMATCH; NON_FINITE_VALUE if a metric or the new state is not finite, and the caller's state is as it was
+   */
+  run(run: TrainerRun): Promise<TrainerResult>;
+  release(): Promise<void>;
+}
+
+/** Compiles a training step. */
+export async function buildTrainer(spec: TrainerSpec, options: { threads?: number } = {}): Promise<Trainer> {
+  const session = await InferenceSession.fromBytes(trainingGraph(spec).toModel(), options, `trainer ${spec.name}`);
+  return {
+    run: async (run) => {
+      const results = await session.run(feedsOf(spec, run));
+      return checkedResult(spec, results);
+    },
+    release: () => session.release(),
+  };
+}
+
+/**
+ * The graph a trainer runs: inputs `steps`, `state.*`, `input.*`, `step.*`; outputs `next.*` and `metric.*`.
+ * The body sees the others' values from inside the loop.
+ */
+export function trainingGraph(spec: TrainerSpec): Graph {
+  const outer = new Graph(spec.name);
+  const steps = outer.input('steps', 'int64', []);
+  const state = Object.entries(spec.state).map(([name, shape]) => outer.input(`state.${name}`, 'float32', shape));
+  const { body, metricNames } = loopBody(spec, outer);
+  const outputs = [...state, ...metricNames.map(() => ({ dtype: 'float32' as const, shape: ['steps'] }))];
+  const results = outer.add('Loop', [steps, undefined, ...state], { body }, outputs);
+  const names = [
+    ...Object.keys(spec.state).map((name) => `next.${name}`),
+    ...metricNames.map((name) => `metric.${name}`),
+  ];
+  names.forEach((name, i) => {
+    outer.output(name, results[i]);
+  });
+  return outer;
+}
+
+function loopBody(spec: TrainerSpec, outer: Graph): { body: Graph; metricNames: string[] } {
+  const body = new Graph(`${spec.name}.body`);
+  const iteration = body.input('body.iteration', 'int64', []);
+  const proceed = body.input('body.proceed', 'bool', []);
+  const state = mapValues(spec.state, (shape, name) => body.input(`body.${name}`, 'float32', shape));
+  const inputs = mapValues(spec.inputs ?? {}, ({ dtype, shape }, name) =>
+    body.capture(outer.input(`input.${name}`, dtype, shape)),
+  );
+  const perStep = mapValues(spec.perStep ?? {}, ({ dtype, shape }, name) =>
+    gather(body.capture(outer.input(`step.${name}`, dtype, ['steps', ...shape])), iteration, 0),
+  );
+  const result = spec.body({ state, inputs, perStep });
+  requireWholeState(spec, body, result.state);
+  body.output('body.continue', proceed);
+  for (const name of Object.keys(spec.state)) body.output(`body.next.${name}`, result.state[name]);
+  for (const [name, value] of Object.entries(result.metrics)) body.output(`body.metric.${name}`, reshape(value, []));
+  return { body, metricNames: Object.keys(result.metrics) };
+}
+
+function requireWholeState(spec: TrainerSpec, body: Graph, state: Values): void {
+  for (const [name, shape] of Object.entries(spec.state)) {
+    const value = state[name];
+    if (value?.dtype === 'float32' && String(value.shape) === String(shape)) continue;
+    throw body.mismatch(`state "${name}"`, `the body must return it as float32[${shape}]`, [value]);
+  }
+  const extra = Object.keys(state).find((name) => !(name in spec.state));
+  if (extra !== undefined)
+    throw body.mismatch(`state "${extra}"`, 'the body returns it, but it is not declared', [state[extra]]);
+}
+
+function mapValues<T, U>(record: Readonly<Record<string, T>>, map: (value: T, name: string) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value, name)]));
+}
+
+function feedsOf(spec: TrainerSpec, run: TrainerRun): Record<string, Tensor> {
+  const { steps } = run;
+  if (!Number.isInteger(steps) || steps < 1) throw mismatch(spec, `${steps} steps`, 'a whole number of steps from 1');
+  const feeds: Record<string, Tensor> = { steps: { dtype: 'int64', dims: [], data: BigInt64Array.of(BigInt(steps)) } };
+  const take = <T, S>(
+    kind: string,
+    declared: Readonly<Record<string, S>>,
+    given: Readonly<Record<string, T>>,
+    feed: (data: T, spec: S) => Tensor,
+  ) => {
+    const names = Object.keys(declared);
+    const odd =
+      names.find((name) => given[name] === undefined) ?? Object.keys(given).find((name) => !(name in declared));
+    if (odd !== undefined)
+      throw mismatch(
+        spec,
+        `${kind} "${odd}" ${odd in declared ? 'not at all' : 'which it does not know'}`,
+        `${kind}: ${names.join(', ')}`,
+      );
+    for (const name of names) feeds[`${kind}.${name}`] = feed(given[name], declared[name]);
+  };
+  take('state', spec.state, run.state, (data, shape) => ({ dtype: 'float32', dims: shape, data }));
+  take('input', spec.inputs ?? {}, run.inputs ?? {}, (data, { dtype, shape }) =>
+    'dims' in data ? data : { dtype, dims: solve(shape, data.length), data },
+  );
+  take('step', spec.perStep ?? {}, run.perStep ?? {}, (data, { dtype, shape }) => ({
+    dtype,
+    dims: [steps, ...shape],
+    data,
+  }));
+  return feeds;
+}
+
+/** The one named size of a shape, from the number of elements; a wrong one shows when the feed is checked. */
+function solve(shape: readonly Dim[], length: number): number[] {
+  const known = elementCount(shape.filter((size) => typeof size === 'number'));
+  return shape.map((size) => (typeof size === 'number' ? size : Math.floor(length / known)));
+}
+
+function mismatch(spec: TrainerSpec, problem: string, expected: string): Error {
+  return reverieError('FEED_MISMATCH', { model: `trainer ${spec.name}`, problem, expected });
+}
+
+function checkedResult(spec: TrainerSpec, results: Readonly<Record<string, Tensor>>): TrainerResult {
+  const state: Record<string, Float32Array> = {};
+  const metrics: Record<string, Float32Array> = {};
+  for (const [name, { data }] of Object.entries(results)) {
+    const isState = name.startsWith('next.');
+    const own = name.slice(name.indexOf('.') + 1);
+    (isState ? state : metrics)[own] = data as Float32Array;
+  }
+  for (const [name, values] of Object.entries(metrics)) requireFinite(spec, `metric "${name}"`, values, 'step');
+  for (const [name, values] of Object.entries(state)) requireFinite(spec, `state "${name}"`, values, 'element');
+  return { state, metrics };
+}
+
+function requireFinite(spec: TrainerSpec, what: string, values: Float32Array, unit: string): void {
+  // x - x is zero for every finite x and NaN for the others.
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i] - values[i];
+  if (sum === 0) return;
+  const at = values.findIndex((value) => !Number.isFinite(value));
+  throw reverieError('NON_FINITE_VALUE', {
+    what,
+    value: values[at],
+    where: `${unit} ${at} of trainer "${spec.name}"`,
+    hint: 'The state is as it was before this run. Lower the learning rate, clip the gradient, or look for extreme values in the data.',
+  });
+}
