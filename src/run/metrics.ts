@@ -1,6 +1,6 @@
 // The metrics journal of a run: one JSON object a line, appended as things happen, readable while it grows.
 
-import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { reverieError } from '../errors.js';
 
 /** One event. Counters that mean nothing for a kind of event are absent. */
@@ -46,15 +46,19 @@ export class MetricsWriter {
     return (this.now() - this.startedAtMs) / 1000;
   }
 
-  /** Appends one event, stamped with the wall time. Values that JSON cannot hold (NaN, infinities) become null. */
+  /** Appends one event, stamped with the wall time. Values that JSON cannot hold (NaN, infinities) become null. @throws STORAGE_FULL, STORAGE_FAILED */
   write(event: { readonly kind: string; readonly [key: string]: unknown }): void {
     const { kind, ...values } = event;
     const line = `${JSON.stringify({ kind, wallSeconds: Number(this.wallSeconds.toFixed(3)), ...values })}\n`;
     try {
-      this.bytes += writeSync(this.descriptor, line);
+      writeFileSync(this.descriptor, line);
     } catch (error) {
-      throw reverieError('WRITE_FAILED', { path: this.file, problem: (error as Error).message }, error);
+      ftruncateSync(this.descriptor, this.bytes);
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === 'ENOSPC' || code === 'EDQUOT') throw reverieError('STORAGE_FULL', { path: this.file }, error);
+      throw reverieError('STORAGE_FAILED', { path: this.file, problem: message }, error);
     }
+    this.bytes += Buffer.byteLength(line);
   }
 
   mark(): MetricsMark {

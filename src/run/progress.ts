@@ -1,7 +1,7 @@
 // Progress of long work: bars on a terminal, one plain line every ten seconds elsewhere, nothing when asked to be quiet.
 
 import { MultiBar, type SingleBar } from 'cli-progress';
-import pc from 'picocolors';
+import { type Colours, coloursFor } from './colours.js';
 import { formatCount, formatDuration, formatRate } from './format.js';
 
 /** One named stretch of work. Several may be open at once. */
@@ -34,7 +34,12 @@ export interface ProgressOptions {
 
 export function makeProgress(options: ProgressOptions): Progress {
   if (options.quiet) return silentProgress;
-  return options.stream.isTTY ? new BarProgress(options) : new LineProgress(options);
+  return canDraw(options.stream) ? new BarProgress(options) : new LineProgress(options);
+}
+
+/** Bars need a terminal that moves its cursor. */
+function canDraw(stream: NodeJS.WriteStream): boolean {
+  return stream.isTTY === true && process.env.TERM !== 'dumb';
 }
 
 const silentPhase: Phase = { advance() {}, set() {}, end() {} };
@@ -120,13 +125,16 @@ const NAME_WIDTH = 18;
 /** On a terminal: one bar a phase; a phase that ended becomes a line above the bars. */
 class BarProgress implements Progress {
   private readonly bars: MultiBar;
+  private readonly colours: Colours;
   private readonly now: () => number;
 
   constructor(options: ProgressOptions) {
     this.now = options.now ?? (() => performance.now());
+    this.colours = coloursFor(options.stream);
     this.bars = new MultiBar({
       stream: options.stream,
-      format: drawn,
+      format: (_options: unknown, params: { value: number }, payload: { state: PhaseState }) =>
+        drawn(payload.state, params.value, this.colours),
       hideCursor: true,
       clearOnComplete: true,
       stopOnComplete: false,
@@ -164,15 +172,14 @@ class BarProgress implements Progress {
   private end(bar: SingleBar, state: PhaseState, note: string | undefined): void {
     if (note !== undefined) state.note = note;
     this.bars.remove(bar);
-    this.log(`${pc.green('✓')} ${state.name.padEnd(NAME_WIDTH)} ${pc.dim(state.details(true))}`);
+    this.log(`${this.colours.green('✓')} ${state.name.padEnd(NAME_WIDTH)} ${this.colours.dim(state.details(true))}`);
   }
 }
 
-function drawn(_options: unknown, params: { value: number }, payload: { state: PhaseState }): string {
-  const { state } = payload;
-  const share = state.total === null || state.total === 0 ? 0 : Math.min(1, params.value / state.total);
+function drawn(state: PhaseState, value: number, colours: Colours): string {
+  const share = state.total === null || state.total === 0 ? 0 : Math.min(1, value / state.total);
   const filled = Math.round(share * BAR_WIDTH);
-  const bar = `${pc.cyan('━'.repeat(filled))}${pc.dim('─'.repeat(BAR_WIDTH - filled))}`;
+  const bar = `${colours.cyan('━'.repeat(filled))}${colours.dim('─'.repeat(BAR_WIDTH - filled))}`;
   const percent = state.total === null ? '    ' : `${String(Math.floor(share * 100)).padStart(3)}%`;
-  return `  ${state.name.padEnd(NAME_WIDTH)} ${bar} ${percent}  ${pc.dim(state.details(false))}`;
+  return `  ${state.name.padEnd(NAME_WIDTH)} ${bar} ${percent}  ${colours.dim(state.details(false))}`;
 }

@@ -39,14 +39,18 @@ export interface ScenarioOptions {
 export function loadScenario(reference: string, options: ScenarioOptions = {}): Scenario {
   const file = scenarioFile(reference);
   const { profiles, ...base } = readScenarioFile(file);
-  let raw = layered(base, profileLayer(profiles, options.profile, file));
-  let config = checkAgainst(scenarioSchema, raw, file);
-  // Checked flag by flag, so that an error names the flag that brought it.
-  for (const { layer, source } of flagLayers(options)) {
-    raw = layered(raw, layer);
-    config = checkAgainst(scenarioSchema, raw, source);
-  }
-  return identified(config, dirname(file), options.profile);
+  const raw = layered(base, profileLayer(profiles, options.profile, file));
+  return identified(flagged(raw, options, file), dirname(file), options.profile);
+}
+
+/**
+ * A saved scenario with overrides laid over it.
+ * @throws PROFILE_UNKNOWN for any profile, as profiles are not saved, and as `loadScenario` does
+ */
+export function adjustScenario(saved: Scenario, options: ScenarioOptions): Scenario {
+  const source = `${saved.config.name} (saved)`;
+  const raw = layered(saved.config, profileLayer({}, options.profile, source));
+  return identified(flagged(raw, options, source), saved.folder, saved.profile);
 }
 
 /** Name, file and sentence of every built-in scenario. */
@@ -108,6 +112,17 @@ function profileLayer(profiles: Record<string, ConfigObject>, name: string | und
     });
   }
   return profiles[name];
+}
+
+/** `raw` with the flags laid over it, checked flag by flag so that an error names the flag that brought it. */
+function flagged(raw: ConfigObject, options: ScenarioOptions, source: string): ScenarioConfig {
+  let config = checkAgainst(scenarioSchema, raw, source);
+  let layers = raw;
+  for (const flag of flagLayers(options)) {
+    layers = layered(layers, flag.layer);
+    config = checkAgainst(scenarioSchema, layers, flag.source);
+  }
+  return config;
 }
 
 function flagLayers(options: ScenarioOptions): { layer: ConfigObject; source: string }[] {

@@ -1,0 +1,152 @@
+// Runs one job in a run's folder: makes or reopens the folder, gives the job its context, and records how it ended.
+
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { reverieError } from '../errors.js';
+import { listenForInterrupt } from './interrupt.js';
+import { type Job, type JobContext, type JobInputs, JobInterrupted, type JobResult } from './job.js';
+import { MetricsWriter } from './metrics.js';
+import { makeProgress, type Progress } from './progress.js';
+import {
+  createRun,
+  METRICS_FILE,
+  type RunRecord,
+  resumableRun,
+  savedScenario,
+  writeResult,
+  writeRunRecord,
+} from './run-folder.js';
+import { adjustScenario, loadScenario, type Scenario, type ScenarioOptions } from './scenario.js';
+import { versions } from './versions.js';
+
+export interface LaunchOptions extends ScenarioOptions {
+  /** Name of a built-in scenario, or path; without it, the one saved with an input is used. */
+  readonly scenario?: string;
+  readonly inputs?: JobInputs;
+  /** Folder of the new run; by default a new one under runs/. */
+  readonly out?: string;
+  /** Folder of an unfinished run to go on with; excludes everything above but `workers`. */
+  readonly resume?: string;
+  readonly quiet?: boolean;
+  /** Where progress goes. */
+  readonly stream: NodeJS.WriteStream;
+  /** The command line, for the record. */
+  readonly command: string;
+}
+
+interface Prepared {
+  readonly scenario: Scenario;
+  readonly out: string;
+  readonly inputs: JobInputs;
+  readonly record: RunRecord;
+}
+
+/** A run that stopped before its end but can go on. */
+export class RunInterrupted extends Error {
+  constructor(
+    readonly job: string,
+    readonly folder: string,
+  ) {
+    super(`Stopped. Everything so far is in ${folder}.`);
+    this.name = 'RunInterrupted';
+  }
+}
+
+/**
+ * Runs `job` and answers its result, which is then also in `result.json` of the run's folder.
+ * @throws RunInterrupted after Ctrl-C, once the job has reached a safe point
+ */
+export async function launch<R extends JobResult>(name: string, job: Job<R>, options: LaunchOptions): Promise<R> {
+  const prepared =
+    options.resume === undefined ? await begun(name, options) : await reopened(name, options.resume, options);
+  const progress = makeProgress({ stream: options.stream, quiet: options.quiet });
+  const metrics = new MetricsWriter(join(prepared.out, METRICS_FILE));
+  const interrupt = listenForInterrupt({
+    onFirst: () => progress.log('Stopping at the next safe point. Press Ctrl-C again to stop at once.'),
+    onSecond: () => progress.close(),
+  });
+  try {
+    const result = await job(contextOf(prepared, options, progress, metrics, interrupt.signal));
+    await writeResult(prepared.out, result);
+    await ended(prepared, 'finished');
+    return result;
+  } catch (error) {
+    const stopped =
+      error instanceof JobInterrupted || (interrupt.signal.aborted && (error as Error).name === 'AbortError');
+    await ended(prepared, stopped ? 'interrupted' : 'failed').catch(() => undefined);
+    throw stopped ? new RunInterrupted(name, prepared.out) : error;
+  } finally {
+    interrupt.dispose();
+    metrics.close();
+    progress.close();
+  }
+}
+
+async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
+  const inputs = checkedInputs(options.inputs ?? {});
+  const scenario = chosenScenario(options, inputs);
+  const startedAt = new Date();
+  const out = resolve(options.out ?? join('runs', `${scenario.config.name}-${name}-${stamp(startedAt)}`));
+  const record: RunRecord = {
+    job: name,
+    status: 'running',
+    seed: scenario.config.seed,
+    inputs,
+    command: options.command,
+    versions: versions(),
+    startedAt: startedAt.toISOString(),
+  };
+  await createRun(out, record, scenario);
+  return { scenario, out, inputs, record };
+}
+
+async function reopened(name: string, folder: string, options: LaunchOptions): Promise<Prepared> {
+  const out = resolve(folder);
+  const { record, scenario, inputs } = resumableRun(out, name);
+  const prepared = { scenario: adjustScenario(scenario, { workers: options.workers }), out, inputs, record };
+  await writeRunRecord(out, { ...record, status: 'running' });
+  return prepared;
+}
+
+function chosenScenario(options: LaunchOptions, inputs: JobInputs): Scenario {
+  if (options.scenario !== undefined) return loadScenario(options.scenario, options);
+  const source = inputs.checkpoint ?? inputs.model ?? inputs.data;
+  const saved = source === undefined ? undefined : savedScenario(source);
+  if (saved === undefined) {
+    throw reverieError('FLAG_INVALID', {
+      flag: 'The scenario',
+      value: '',
+      expected: 'a name or path, as no folder given has one saved',
+    });
+  }
+  return adjustScenario(saved, options);
+}
+
+function checkedInputs(inputs: JobInputs): JobInputs {
+  const entries = Object.entries(inputs).filter(([, path]) => path !== undefined);
+  for (const [input, path] of entries) {
+    if (!existsSync(path)) throw reverieError('INPUT_NOT_FOUND', { input, path });
+  }
+  return Object.fromEntries(entries.map(([input, path]) => [input, resolve(path)]));
+}
+
+function contextOf(
+  { scenario, out, inputs }: Prepared,
+  options: LaunchOptions,
+  progress: Progress,
+  metrics: MetricsWriter,
+  signal: AbortSignal,
+): JobContext {
+  const { seed, workers } = scenario.config;
+  const log = (line: string) => progress.log(line);
+  return { scenario, seed, workers, out, inputs, resume: options.resume !== undefined, signal, progress, metrics, log };
+}
+
+async function ended({ out, record }: Prepared, status: RunRecord['status']): Promise<void> {
+  await writeRunRecord(out, { ...record, status, endedAt: new Date().toISOString() });
+}
+
+/** `20261121-120435`, so that folders sort by age. */
+function stamp(date: Date): string {
+  return date.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
+}

@@ -1,0 +1,151 @@
+// Draws one chart of a report: a vega-lite specification, compiled and rendered to SVG text in this process.
+// Colours are CSS variables of the page, so one drawing serves light and dark.
+
+import type { LayerSpec, UnitSpec } from 'vega-lite/build/src/spec/index.js';
+import type { ReportChart, ReportCurve } from './report-input.js';
+import { seedBand } from './seed-band.js';
+
+/** Colours the page defines for arms, in order of appearance. */
+export const ARM_COLOURS = 6;
+
+export interface ChartSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+type Layer = LayerSpec<string> | UnitSpec<string>;
+type Interpolation = 'linear' | 'step-after';
+
+/** Names of a chart's arms in order of appearance. */
+export function armsOf(chart: ReportChart): string[] {
+  return [...new Set(chart.curves.map((curve) => curve.arm))];
+}
+
+/** The page's colour of the arm at `index`. */
+export function armColour(index: number): string {
+  return `var(--arm-${index % ARM_COLOURS})`;
+}
+
+/**
+ * The chart as an `<svg>` element.
+ * @param arms all arms of the report in order, so that an arm has one colour everywhere
+ * @param prefix put before every id inside, as a page holds many charts
+ */
+export async function drawChart(
+  chart: ReportChart,
+  arms: readonly string[],
+  size: ChartSize,
+  prefix: string,
+): Promise<string> {
+  const [vega, lite] = await Promise.all([import('vega'), import('vega-lite')]);
+  // The default logger prints to the console of a program whose output others parse.
+  const { spec } = lite.compile(chartSpec(chart, arms, size), { logger: vega.logger(vega.None) });
+  const view = new vega.View(vega.parse(spec), { renderer: 'none', logLevel: vega.None });
+  const svg = await view.toSVG();
+  view.finalize();
+  return svg.replaceAll(/(id="|url\(#)/g, `$1${prefix}-`);
+}
+
+function chartSpec(chart: ReportChart, arms: readonly string[], size: ChartSize) {
+  const interpolate = chart.stepped ? 'step-after' : 'linear';
+  const layers: Layer[] = [];
+  for (const arm of armsOf(chart)) {
+    const curves = chart.curves.filter((curve) => curve.arm === arm);
+    const colour = armColour(arms.indexOf(arm));
+    layers.push(...armLayers(curves, colour, chart, interpolate));
+  }
+  if (chart.threshold !== undefined) layers.push(...thresholdLayers(chart.threshold, size.width));
+  return { ...size, autosize: { type: 'fit' as const, contains: 'padding' as const }, config: CONFIG, layer: layers };
+}
+
+/** Every seed faintly, the range of all as a band, their mean boldly, a dot where each seed ends. */
+function armLayers(
+  curves: readonly ReportCurve[],
+  colour: string,
+  chart: ReportChart,
+  interpolate: Interpolation,
+): Layer[] {
+  const x = {
+    field: 'x',
+    type: 'quantitative' as const,
+    title: chart.xTitle,
+    axis: { labelExpr: "format(datum.value, '~s')" },
+  };
+  const y = { type: 'quantitative' as const, title: chart.yTitle, ...verticalScale(chart) };
+  const seeds = curves.flatMap((curve) => curve.points.map((point) => ({ ...point, seed: String(curve.seed) })));
+  const ends = curves.flatMap((curve) => curve.points.slice(-1));
+  const dots: Layer = {
+    data: { values: ends },
+    mark: { type: 'point', filled: true, color: colour, size: 22, opacity: 1 },
+    encoding: { x, y: { ...y, field: 'y' } },
+  };
+  const line = (values: object[], field: string, weight: object): Layer => ({
+    data: { values },
+    mark: { type: 'line', color: colour, interpolate, ...weight },
+    encoding: { x, y: { ...y, field }, detail: { field: 'seed' } },
+  });
+  if (curves.length === 1) return [line(seeds, 'y', BOLD), dots];
+  const values = seedBand(curves, chart.stepped);
+  const band: Layer = {
+    data: { values },
+    mark: { type: 'area', color: colour, opacity: 0.16, interpolate },
+    encoding: { x, y: { ...y, field: 'low' }, y2: { field: 'high' } },
+  };
+  return [band, line(seeds, 'y', FAINT), line(values, 'mean', BOLD), dots];
+}
+
+/** A linear scale need not start at zero; a log one gets lines at 1, 2 and 5 of each decade, not at every digit. */
+function verticalScale(chart: ReportChart) {
+  if (chart.yScale !== 'log') return { scale: { type: 'linear' as const, zero: false, nice: true } };
+  const values = chart.curves.flatMap((curve) => curve.points.map((point) => point.y)).filter((value) => value > 0);
+  const low = Math.min(...values) / 1.2;
+  const high = Math.max(...values) * 1.2;
+  const decades = Array.from({ length: 40 }, (_, index) => index - 20);
+  const lines = decades.flatMap((decade) => [1, 2, 5].map((digit) => Number(`${digit}e${decade}`)));
+  const axis = { values: lines.filter((value) => value >= low && value <= high), format: '~g' };
+  return { scale: { type: 'log' as const, domain: [low, high], nice: false }, axis };
+}
+
+function thresholdLayers(threshold: { value: number; label: string }, width: number): Layer[] {
+  const data = { values: [{ level: threshold.value }] };
+  const y = { field: 'level', type: 'quantitative' as const };
+  const label = {
+    type: 'text' as const,
+    text: threshold.label,
+    align: 'center' as const,
+    baseline: 'bottom' as const,
+    dy: -5,
+    fontSize: 11.5,
+  };
+  // Fast learners cross on the left and slow ones on the right, so the middle is most often free.
+  const encoding = { y, x: { value: width * 0.4 } };
+  return [
+    { data, mark: { type: 'rule', color: 'var(--ink-soft)', strokeDash: [5, 4], strokeWidth: 1 }, encoding: { y } },
+    { data, mark: { ...label, color: 'var(--paper)', stroke: 'var(--paper)', strokeWidth: 5 }, encoding },
+    { data, mark: { ...label, color: 'var(--ink-soft)' }, encoding },
+  ];
+}
+
+const BOLD = { strokeWidth: 2.25 };
+const FAINT = { strokeWidth: 1, opacity: 0.45 };
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
+const CONFIG = {
+  background: 'transparent',
+  font: FONT,
+  padding: { left: 2, right: 8, top: 6, bottom: 2 },
+  view: { stroke: 'transparent' },
+  axis: {
+    labelColor: 'var(--ink-soft)',
+    titleColor: 'var(--ink-soft)',
+    gridColor: 'var(--rule)',
+    domain: false,
+    ticks: false,
+    labelFontSize: 11.5,
+    titleFontSize: 12,
+    titleFontWeight: 'normal' as const,
+    labelPadding: 8,
+    titlePadding: 10,
+    tickCount: 5,
+  },
+  axisX: { grid: false, domain: true, domainColor: 'var(--rule-strong)', labelFlush: true },
+};

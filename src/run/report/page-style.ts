@@ -1,0 +1,62 @@
+// The report page's style sheet: one column of text, tabular figures, light and dark, down to a phone's width.
+
+export const PAGE_STYLE = `
+:root {
+  color-scheme: light dark;
+  --paper: #fdfcfa; --panel: #ffffff; --ink: #1d1c1a; --ink-soft: #6b6862; --rule: #ebe8e2; --rule-strong: #cfcbc2;
+  --arm-0: #0f6fb8; --arm-1: #d4541b; --arm-2: #3a8a4d; --arm-3: #7a4fc0; --arm-4: #b8387a; --arm-5: #8a7415;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --paper: #161615; --panel: #1d1d1b; --ink: #ece9e2; --ink-soft: #a19d94; --rule: #2c2b29; --rule-strong: #4a4844;
+    --arm-0: #5eb0f0; --arm-1: #f58a55; --arm-2: #74c686; --arm-3: #b493f2; --arm-4: #ee82b4; --arm-5: #d8bf5a;
+  }
+}
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body {
+  margin: 0; background: var(--paper); color: var(--ink);
+  font: 17px/1.55 Charter, "Bitstream Charter", "Sitka Text", Cambria, Georgia, serif;
+}
+main { max-width: 52rem; margin: 0 auto; padding: 3.5rem 1.5rem 4rem; }
+h1 { font-size: 2.1rem; line-height: 1.15; letter-spacing: -0.015em; margin: 0 0 0.8rem; text-wrap: balance; }
+h2 { font-size: 1.2rem; line-height: 1.3; margin: 0; }
+p { margin: 0 0 1rem; }
+.lead { font-size: 1.15rem; line-height: 1.5; max-width: 40rem; text-wrap: pretty; }
+.figures, .legend, table, .provenance, .note { font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+.figures { display: flex; flex-wrap: wrap; gap: 1rem 3rem; margin: 2rem 0; padding: 0; list-style: none; }
+.figures b { display: block; font-size: 2.4rem; line-height: 1.1; font-weight: 600; letter-spacing: -0.02em; font-variant-numeric: tabular-nums; }
+.figures span { color: var(--ink-soft); font-size: 0.85rem; }
+.scroll { overflow-x: auto; margin: 2rem 0 0.5rem; }
+table { border-collapse: collapse; width: 100%; font-size: 0.86rem; font-variant-numeric: tabular-nums; }
+th, td { padding: 0.5rem 0 0.5rem 1.4rem; text-align: right; vertical-align: baseline; border-bottom: 1px solid var(--rule); white-space: nowrap; }
+th:first-child, td:first-child { padding-left: 0; text-align: left; }
+thead th { color: var(--ink-soft); font-weight: 500; border-bottom-color: var(--rule-strong); white-space: normal; vertical-align: bottom; line-height: 1.3; }
+tbody th { font-weight: 600; }
+.note { color: var(--ink-soft); font-size: 0.82rem; line-height: 1.45; }
+figure { margin: 3rem 0 0; }
+figcaption p { color: var(--ink-soft); font-size: 0.92rem; margin: 0.2rem 0 0; max-width: 40rem; text-wrap: pretty; }
+.legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.4rem; margin: 0.7rem 0 0.4rem; padding: 0; list-style: none; font-size: 0.83rem; }
+.legend i { display: inline-block; width: 1.3em; height: 3px; border-radius: 2px; margin-right: 0.5em; vertical-align: 0.25em; }
+svg { display: block; width: 100%; height: auto; }
+.narrow { display: none; }
+.notes { margin-top: 3rem; padding-top: 1.2rem; border-top: 1px solid var(--rule-strong); }
+.notes ul { padding-left: 1.1rem; margin: 0.5rem 0 0; }
+.notes li { margin-bottom: 0.35rem; font-size: 0.95rem; }
+.provenance { display: grid; grid-template-columns: max-content 1fr; gap: 0.3rem 1.4rem; margin: 2.5rem 0 0; font-size: 0.8rem; }
+.provenance dt { color: var(--ink-soft); }
+.provenance dd { margin: 0; overflow-wrap: anywhere; }
+code { font: 0.95em ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
+@media (max-width: 34rem) {
+  body { font-size: 16px; }
+  main { padding: 2rem 1.1rem 3rem; }
+  h1 { font-size: 1.65rem; }
+  .figures { gap: 1rem 2rem; }
+  .figures b { font-size: 1.9rem; }
+  .wide { display: none; }
+  .narrow { display: block; }
+  .provenance { grid-template-columns: 1fr; gap: 0; }
+  .provenance dd { margin-bottom: 0.6rem; }
+}
+@media print { main { padding: 0; } figure { break-inside: avoid; } }
+`;

@@ -1,0 +1,104 @@
+// The report page: one HTML file that needs nothing else, made from a ReportInput. All text is escaped.
+
+import { writeFileAtomic } from '../../atomic-file.js';
+import { armColour, armsOf, drawChart } from './chart.js';
+import { PAGE_STYLE } from './page-style.js';
+import type { ReportChart, ReportInput, ReportProvenance, ReportTable } from './report-input.js';
+
+const WIDE = { width: 784, height: 330 };
+const NARROW = { width: 358, height: 250 };
+
+/** Writes the report of `input` to `file`. */
+export async function writeReport(file: string, input: ReportInput): Promise<void> {
+  await writeFileAtomic(file, await reportPage(input));
+}
+
+/** The whole page as text. */
+export async function reportPage(input: ReportInput): Promise<string> {
+  const arms = [...new Set(input.charts.flatMap(armsOf))];
+  const figures: string[] = [];
+  for (const [index, chart] of input.charts.entries()) figures.push(await chartFigure(chart, arms, index));
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>${escapeHtml(input.title)}</title>
+<style>${PAGE_STYLE}</style>
+</head>
+<body>
+<main>
+<h1>${escapeHtml(input.title)}</h1>
+${input.lead === undefined ? '' : `<p class="lead">${escapeHtml(input.lead)}</p>`}
+${figureRow(input.figures ?? [])}
+${table(input.summary)}
+${figures.join('\n')}
+${notes(input.notes ?? [])}
+${provenance(input.provenance)}
+</main>
+</body>
+</html>
+`;
+}
+
+/** Text safe in HTML content and in quoted attributes. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`);
+}
+
+function figureRow(figures: readonly { value: string; label: string }[]): string {
+  if (figures.length === 0) return '';
+  const items = figures.map(
+    ({ value, label }) => `<li><b>${escapeHtml(value)}</b><span>${escapeHtml(label)}</span></li>`,
+  );
+  return `<ul class="figures">${items.join('')}</ul>`;
+}
+
+function table({ columns, rows, note }: ReportTable): string {
+  const head = columns.map((column) => `<th scope="col">${escapeHtml(column)}</th>`).join('');
+  const body = rows.map(([name, ...cells]) => {
+    const data = cells.map((cell) => `<td>${escapeHtml(cell)}</td>`).join('');
+    return `<tr><th scope="row">${escapeHtml(name)}</th>${data}</tr>`;
+  });
+  const below = note === undefined ? '' : `<p class="note">${escapeHtml(note)}</p>`;
+  return `<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>${below}`;
+}
+
+/** Two drawings, as letters of one would be unreadable when shrunk to a phone. */
+async function chartFigure(chart: ReportChart, arms: readonly string[], index: number): Promise<string> {
+  const wide = await drawChart(chart, arms, WIDE, `w${index}`);
+  const narrow = await drawChart(chart, arms, NARROW, `n${index}`);
+  const label = escapeHtml(`${chart.yTitle} against ${chart.xTitle}`);
+  const caption = chart.caption === undefined ? '' : `<p>${escapeHtml(chart.caption)}</p>`;
+  return `<figure><figcaption><h2>${escapeHtml(chart.title)}</h2>${caption}</figcaption>
+${legend(armsOf(chart), arms)}
+<div class="wide" role="img" aria-label="${label}">${wide}</div>
+<div class="narrow" role="img" aria-label="${label}">${narrow}</div></figure>`;
+}
+
+function legend(shown: readonly string[], arms: readonly string[]): string {
+  if (shown.length < 2) return '';
+  const items = shown.map(
+    (arm) => `<li><i style="background:${armColour(arms.indexOf(arm))}"></i>${escapeHtml(arm)}</li>`,
+  );
+  return `<ul class="legend">${items.join('')}</ul>`;
+}
+
+function notes(lines: readonly string[]): string {
+  if (lines.length === 0) return '';
+  return `<section class="notes"><h2>Notes</h2><ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join('')}</ul></section>`;
+}
+
+function provenance(from: ReportProvenance): string {
+  const versions = Object.entries(from.versions).map(([name, version]) => `${name} ${version}`);
+  const rows = [
+    ['Command', `<code>${escapeHtml(from.command)}</code>`],
+    ['Scenario', `${escapeHtml(from.scenario)} <code>${escapeHtml(from.scenarioHash.slice(0, 12))}</code>`],
+    ['Seeds', escapeHtml(from.seeds.join(', '))],
+    ['Machine', escapeHtml(from.machine)],
+    ['Versions', escapeHtml(versions.join(' · '))],
+    ['Made', escapeHtml(from.date)],
+  ];
+  return `<dl class="provenance">${rows.map(([name, value]) => `<dt>${name}</dt><dd>${value}</dd>`).join('')}</dl>`;
+}

@@ -1,0 +1,87 @@
+// A run's folder: what it ran, with which scenario, and how that ended. Everything else in it belongs to the job.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { ensureFolder, writeFileAtomic } from '../atomic-file.js';
+import { reverieError } from '../errors.js';
+import type { JobInputs, JobResult } from './job.js';
+import { reviveScenario, type Scenario } from './scenario.js';
+import { checkAgainst } from './schema-check.js';
+
+export const RUN_FILE = 'run.json';
+export const SCENARIO_FILE = 'scenario.json';
+export const RESULT_FILE = 'result.json';
+export const METRICS_FILE = 'metrics.jsonl';
+
+const runRecordSchema = z.object({
+  job: z.string(),
+  status: z.enum(['running', 'finished', 'interrupted', 'failed']),
+  seed: z.int(),
+  inputs: z.object({ data: z.string().optional(), model: z.string().optional(), checkpoint: z.string().optional() }),
+  /** The command line, as far as it names what was run. */
+  command: z.string(),
+  versions: z.record(z.string(), z.string()),
+  startedAt: z.string(),
+  endedAt: z.string().optional(),
+});
+
+export type RunRecord = z.output<typeof runRecordSchema>;
+
+/** Makes the folder of a new run. @throws RUN_EXISTS if it already holds one */
+export async function createRun(folder: string, record: RunRecord, scenario: Scenario): Promise<void> {
+  if (existsSync(join(folder, RUN_FILE))) throw reverieError('RUN_EXISTS', { path: folder, job: record.job });
+  await ensureFolder(folder);
+  await writeFileAtomic(join(folder, SCENARIO_FILE), jsonText(scenario));
+  await writeRunRecord(folder, record);
+}
+
+export async function writeRunRecord(folder: string, record: RunRecord): Promise<void> {
+  await writeFileAtomic(join(folder, RUN_FILE), jsonText(record));
+}
+
+export async function writeResult(folder: string, result: JobResult): Promise<void> {
+  await writeFileAtomic(join(folder, RESULT_FILE), jsonText(result));
+}
+
+/** What `folder` ran, or undefined if it is no run's folder. */
+export function readRunRecord(folder: string): RunRecord | undefined {
+  const file = join(folder, RUN_FILE);
+  return existsSync(file) ? checkAgainst(runRecordSchema, readJson(file), file) : undefined;
+}
+
+/** The scenario saved in `folder` or in the nearest folder above it, up to three levels; undefined if there is none. */
+export function savedScenario(folder: string): Scenario | undefined {
+  let here = resolve(folder);
+  for (let level = 0; level <= 3; level++, here = dirname(here)) {
+    const file = join(here, SCENARIO_FILE);
+    if (existsSync(file)) return reviveScenario(readJson(file) as Scenario, file);
+  }
+  return undefined;
+}
+
+/** The run in `folder`, to go on with. @throws RUN_NOT_RESUMABLE, saying why not */
+export function resumableRun(
+  folder: string,
+  job: string,
+): { record: RunRecord; scenario: Scenario; inputs: JobInputs } {
+  const refuse = (problem: string) => reverieError('RUN_NOT_RESUMABLE', { path: folder, problem });
+  const record = readRunRecord(folder);
+  const scenario = record && savedScenario(folder);
+  if (record === undefined || scenario === undefined) throw refuse('it is not the folder of a run');
+  if (record.job !== job) throw refuse(`it holds a run of ${record.job}, not of ${job}`);
+  if (record.status === 'finished') throw refuse('that run is finished');
+  return { record, scenario, inputs: record.inputs };
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw reverieError('CHECKPOINT_CORRUPT', { path: file, problem: (error as Error).message }, error);
+  }
+}
+
+function jsonText(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

@@ -1,0 +1,31 @@
+// What a result was made with: versions, machine, command. Kept beside every run and at the foot of every report.
+
+import { readFileSync } from 'node:fs';
+import { arch, cpus, platform, totalmem } from 'node:os';
+import { join } from 'node:path';
+import type { JobContext } from './job.js';
+import type { ReportProvenance } from './report/report-input.js';
+import { packageRoot } from './scenario-files.js';
+
+/** Packages whose version can move a result. */
+const TOLD = ['onnxruntime-node', '@mujoco/mujoco'];
+
+/** Package to version. */
+export function versions(): Record<string, string> {
+  const manifest = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
+  const told = TOLD.map((name) => [name, manifest.dependencies[name]]);
+  return { reverie: manifest.version, node: process.versions.node, ...Object.fromEntries(told) };
+}
+
+/** `2 × AMD EPYC 7B13, 8 GiB, linux x64`. */
+export function machine(): string {
+  const cores = cpus();
+  return `${cores.length} × ${cores[0]?.model.trim() ?? 'unknown CPU'}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${platform()} ${arch()}`;
+}
+
+/** The foot of a report on this job. */
+export function reportProvenance(context: JobContext, command: string, seeds: readonly number[]): ReportProvenance {
+  const { config, hash } = context.scenario;
+  const date = new Date().toISOString();
+  return { command, scenario: config.name, scenarioHash: hash, seeds, machine: machine(), date, versions: versions() };
+}
