@@ -1,0 +1,194 @@
+// One small expression for every operator and every way it broadcasts: compared with the reference and differentiated.
+
+import * as nn from '../../src/nn/index.js';
+
+type Values = Record<string, nn.Value>;
+
+export interface OpCase {
+  readonly name: string;
+  /** Float inputs by name: their shapes. Drawn at random, or absolute values of normals plus 0.1 if `positive`. */
+  readonly inputs: Readonly<Record<string, readonly number[]>>;
+  readonly positive?: boolean;
+  readonly build: (values: Values, graph: nn.Graph) => nn.Value;
+}
+
+const ints = (graph: nn.Graph, values: readonly number[], shape?: readonly number[]) =>
+  graph.literal('int32', values, shape);
+
+const one = (name: string, f: (x: nn.Value) => nn.Value, shape: readonly number[] = [2, 3]): OpCase => ({
+  name,
+  inputs: { x: shape },
+  build: ({ x }) => f(x),
+});
+
+const two = (
+  name: string,
+  a: readonly number[],
+  b: readonly number[],
+  f: (a: nn.Value, b: nn.Value) => nn.Value,
+): OpCase => ({
+  name,
+  inputs: { a, b },
+  build: (values) => f(values.a, values.b),
+});
+
+const ELEMENTWISE: OpCase[] = [
+  two('add', [2, 3], [2, 3], nn.add),
+  two('add, row broadcast', [2, 3], [3], nn.add),
+  two('add, column broadcast', [2, 1], [2, 3], nn.add),
+  two('add, outer broadcast', [4, 1, 3], [2, 1], nn.add),
+  two('sub, row broadcast', [3], [2, 3], nn.sub),
+  two('mul, outer broadcast', [4, 1, 3], [2, 1], nn.mul),
+  two('mul, scalar', [2, 3], [], nn.mul),
+  { ...two('div, row broadcast', [2, 3], [3], nn.div), positive: true },
+  two('minimum, broadcast', [2, 3], [3], nn.minimum),
+  two('maximum, broadcast', [2, 1], [2, 3], nn.maximum),
+  one('maximum with a number', (x) => nn.maximum(x, 0.2)),
+  one('neg', nn.neg),
+  one('neg of a difference', (x) => nn.neg(nn.sub(nn.exp(x), x))),
+  one('subtracting a negated value', (x) => nn.sub(nn.exp(x), nn.neg(nn.tanh(x)))),
+  one('adding a negated value', (x) => nn.add(nn.neg(nn.tanh(x)), nn.exp(x))),
+  one('nested scaling', (x) => nn.neg(nn.mul(nn.div(nn.mul(2, nn.neg(x)), 3), 5))),
+  one('numbers on either side', (x) => nn.sub(1, nn.add(0, nn.mul(1, nn.sub(nn.add(2, x), 0))))),
+  one('exp', nn.exp),
+  { ...one('log', nn.log), positive: true },
+  { ...one('sqrt', nn.sqrt), positive: true },
+  one('abs', nn.abs),
+  one('sign', (x) => nn.mul(nn.sign(x), x)),
+  one('square', nn.square),
+  one('tanh', nn.tanh),
+  one('sigmoid', nn.sigmoid),
+  one('softplus', nn.softplus),
+  one('relu', nn.relu),
+  one('erf', nn.erf),
+  one('swish', nn.swish),
+  one('gelu', nn.gelu),
+  one('clip', (x) => nn.clip(x, -0.5, 0.5), [3, 4]),
+  one('stopGradient', (x) => nn.mul(nn.stopGradient(nn.sign(x)), x)),
+  one('cast there and back', (x) => nn.mul(nn.cast(nn.cast(nn.mul(x, 3), 'int32'), 'float32'), x)),
+  two('where, broadcast', [2, 3], [3], (a, b) => nn.where(nn.greater(a, b), a, nn.square(b))),
+  one('where with numbers', (x) => nn.mul(nn.where(nn.less(x, 0), 0.1, 1), x)),
+  two('comparisons and logic', [2, 3], [2, 3], (a, b) => {
+    const either = nn.or(nn.and(nn.greater(a, 0), nn.less(b, 0.5)), nn.not(nn.less(a, b)));
+    return nn.where(nn.equal(nn.cast(either, 'float32'), 1), nn.exp(a), b);
+  }),
+];
+
+const SHAPES: OpCase[] = [
+  one('transpose, reversed', (x) => nn.transpose(x), [2, 3, 4]),
+  one('transpose, permuted', (x) => nn.transpose(x, [1, 2, 0]), [2, 3, 4]),
+  one('reshape', (x) => nn.mul(nn.reshape(x, [3, -1]), 2), [2, 6]),
+  one('expand', (x) => nn.square(nn.expand(x, [4, 2, 3])), [2, 1]),
+  two('concat', [2, 3], [2, 1], (a, b) => nn.square(nn.concat([a, b, a], 1))),
+  two('concat, first axis', [2, 3], [1, 3], (a, b) => nn.concat([a, b], 0)),
+  one('slice', (x) => nn.slice(x, 1, 1, -1), [2, 5]),
+  one(
+    'split, one piece unused',
+    (x) => nn.mul(...(nn.split(x, 1, [2, 1, 2]).slice(0, 2) as [nn.Value, nn.Value])),
+    [2, 5],
+  ),
+  one('squeeze and unsqueeze', (x) => nn.unsqueeze(nn.squeeze(nn.square(x), [1]), [0, -1]), [2, 1, 3]),
+];
+
+const REDUCTIONS: OpCase[] = [
+  one('reduceSum, all', (x) => nn.square(nn.reduceSum(x))),
+  one('reduceSum, one axis', (x) => nn.square(nn.reduceSum(x, [0])), [2, 3, 2]),
+  one('reduceSum, kept', (x) => nn.mul(nn.reduceSum(x, [1], true), x), [2, 3]),
+  one('reduceSum of a sum', (x) => nn.square(nn.reduceSum(nn.reduceSum(nn.exp(x), [2]), [0])), [2, 3, 2]),
+  one('reduceMean, all', (x) => nn.exp(nn.reduceMean(x))),
+  one('reduceMean, axes', (x) => nn.exp(nn.reduceMean(x, [0, 2])), [2, 3, 2]),
+  one('reduceMax', (x) => nn.exp(nn.reduceMax(x, [1])), [3, 4]),
+  one('reduceMax, kept', (x) => nn.sub(x, nn.reduceMax(x, [-1], true)), [3, 4]),
+  one('softmax', (x) => nn.softmax(x), [3, 4]),
+  one('softmax, first axis', (x) => nn.square(nn.softmax(x, 0)), [3, 4]),
+  one('logSoftmax', (x) => nn.logSoftmax(x), [3, 4]),
+  one('logSoftmax, squared', (x) => nn.square(nn.logSoftmax(x, 0)), [3, 4]),
+];
+
+const INDICES: OpCase[] = [
+  {
+    name: 'gather, repeated rows',
+    inputs: { x: [4, 3] },
+    build: ({ x }, graph) => nn.square(nn.gather(x, ints(graph, [2, 0, 2, 2]))),
+  },
+  {
+    name: 'gather, inner axis, matrix of indices',
+    inputs: { x: [2, 4, 3] },
+    build: ({ x }, graph) => nn.gather(x, ints(graph, [1, 3, 3, -1], [2, 2]), 1),
+  },
+  {
+    name: 'gather, one index',
+    inputs: { x: [4, 3] },
+    build: ({ x }, graph) => nn.exp(nn.gather(x, ints(graph, [3], []))),
+  },
+  {
+    name: 'takeAlongAxis',
+    inputs: { x: [3, 4] },
+    build: ({ x }, graph) => nn.takeAlongAxis(x, ints(graph, [0, 2, 2, 3, 1, 1], [3, 2]), 1),
+  },
+  {
+    name: 'oneHot',
+    inputs: { x: [3, 4] },
+    build: ({ x }, graph) => nn.mul(nn.oneHot(ints(graph, [1, 3, 0]), 4), x),
+  },
+];
+
+const MATRICES: OpCase[] = [
+  two('matMul', [2, 3], [3, 4], nn.matMul),
+  two('matMul, batched', [2, 4, 3], [2, 3, 2], nn.matMul),
+  two('matMul, batch broadcast', [2, 4, 3], [3, 2], nn.matMul),
+  two('matMul, batch of one', [1, 4, 3], [5, 3, 2], nn.matMul),
+  two('gemm', [2, 3], [3, 4], (a, b) => nn.gemm(a, b)),
+  two('gemm, first transposed', [3, 2], [3, 4], (a, b) => nn.gemm(a, b, { transA: true })),
+  two('gemm, second transposed', [2, 3], [4, 3], (a, b) => nn.gemm(a, b, { transB: true })),
+  two('gemm, both transposed', [3, 2], [4, 3], (a, b) => nn.gemm(a, b, { transA: true, transB: true })),
+  {
+    name: 'linear',
+    inputs: { x: [5, 3], w: [3, 2], b: [2] },
+    build: ({ x, w, b }) => nn.tanh(nn.linear(x, w, b)),
+  },
+  {
+    name: 'linear, ensemble',
+    inputs: { x: [2, 5, 3], w: [2, 3, 2], b: [2, 1, 2] },
+    build: ({ x, w, b }) => nn.swish(nn.linear(x, w, b)),
+  },
+];
+
+const DISTRIBUTIONS: OpCase[] = [
+  {
+    name: 'gaussianLogProb',
+    inputs: { x: [4, 2], mean: [4, 2], logStd: [2] },
+    build: ({ x, mean, logStd }) => nn.gaussianLogProb(x, mean, logStd),
+  },
+  one('gaussianEntropy', nn.gaussianEntropy, [4, 2]),
+  {
+    name: 'tanhNormalSample',
+    inputs: { mean: [4, 2], logStd: [4, 2], noise: [4, 2] },
+    build: ({ mean, logStd, noise }) => {
+      const { action, logProb } = nn.tanhNormalSample(mean, logStd, noise);
+      return nn.add(nn.reduceSum(action, [1]), logProb);
+    },
+  },
+  {
+    name: 'tanhNormalLogProb',
+    inputs: { u: [4, 2], mean: [4, 2], logStd: [4, 2] },
+    build: ({ u, mean, logStd }) => nn.tanhNormalLogProb(u, mean, logStd),
+  },
+  {
+    name: 'categoricalLogProb',
+    inputs: { logits: [4, 3] },
+    build: ({ logits }, graph) => nn.categoricalLogProb(logits, ints(graph, [0, 2, 2, 1])),
+  },
+  one('categoricalEntropy', nn.categoricalEntropy, [4, 3]),
+  one('clipByGlobalNorm, shrinking', (x) => nn.clipByGlobalNorm(x, 0.5), [6]),
+  one('clipByGlobalNorm, leaving', (x) => nn.clipByGlobalNorm(x, 50), [6]),
+];
+
+export const OP_CASES: readonly OpCase[] = [
+  ...ELEMENTWISE,
+  ...SHAPES,
+  ...REDUCTIONS,
+  ...INDICES,
+  ...MATRICES,
+  ...DISTRIBUTIONS,
+];
