@@ -3,6 +3,7 @@
 import {
   adamStep,
   gather,
+  gaussianLogProb,
   gradients,
   neg,
   ParamLayout,
@@ -16,7 +17,7 @@ import {
 } from '../nn/index.js';
 import type { BcConfig } from './config.js';
 import { density } from './policy-density.js';
-import { gaussianDensity, type PolicyNet, policyGaussian, policyParams } from './policy-net.js';
+import { type PolicyNet, policyGaussian, policyParams } from './policy-net.js';
 
 export function bcLayout(net: PolicyNet, config: BcConfig): ParamLayout {
   return new ParamLayout(policyParams(net, { logStd: config.initLogStd }));
@@ -63,7 +64,7 @@ function cloningLoss(
   action: Value,
 ): Value {
   if (net.actions.type === 'discrete') return neg(reduceMean(density(net, params, obs, action).logProb));
-  const gaussian = policyGaussian(net, params, obs);
-  if (config.loss === 'nll') return neg(reduceMean(gaussianDensity(gaussian, action)));
-  return reduceMean(reduceSum(square(sub(gaussian.mean, action)), [1]));
+  const { mean, logStd } = policyGaussian(net, params, obs);
+  if (config.loss === 'nll') return neg(reduceMean(gaussianLogProb(action, mean, logStd)));
+  return reduceMean(reduceSum(square(sub(mean, action)), [1]));
 }

@@ -1,4 +1,4 @@
-// Guards at the learners' border: data that must be finite, and results that are thrown away when they are not.
+// Guards at the learners' border: data of the right size, and finite.
 
 import { reverieError } from '../errors.js';
 import type { TransitionBatch } from '../replay/index.js';
@@ -35,20 +35,6 @@ export function assertFinite(name: string, column: Float32Array, rows: number): 
     where: `row ${row} of a batch of ${rows}`,
     hint: 'Nothing was learnt from this batch. Fix the environment or drop the row.',
   });
-}
-
-/** Throws NON_FINITE_VALUE if training diverged; callers commit the new state only after this passes. */
-export function assertConverging(learner: string, results: Readonly<Record<string, Float32Array>>): void {
-  for (const [name, values] of Object.entries(results)) {
-    const at = firstNonFinite(values);
-    if (at < 0) continue;
-    throw reverieError('NON_FINITE_VALUE', {
-      what: `${learner} ${name}`,
-      value: values[at],
-      where: 'an update',
-      hint: 'The learner kept its last good weights. Lower the learning rate, or look for outliers in the rewards.',
-    });
-  }
 }
 
 function firstNonFinite(values: Float32Array): number {

@@ -1,7 +1,20 @@
 // How likely a policy was to act as it did, for learners that raise or lower that.
 
-import { add, equal, exp, logSoftmax, mul, neg, reduceMean, reduceSum, sub, type Value, where } from '../nn/index.js';
-import { gaussianDensity, type PolicyNet, policyGaussian, policyTrunk } from './policy-net.js';
+import {
+  equal,
+  exp,
+  gaussianEntropy,
+  gaussianLogProb,
+  logSoftmax,
+  mul,
+  neg,
+  reduceMean,
+  reduceSum,
+  sub,
+  type Value,
+  where,
+} from '../nn/index.js';
+import { type PolicyNet, policyGaussian, policyTrunk } from './policy-net.js';
 
 export interface Density {
   /** [rows], over the environment's units, as the acting policy answers it. */
@@ -18,11 +31,7 @@ export function density(net: PolicyNet, params: Record<string, Value>, obs: Valu
     const logProb = reduceSum(where(equal(classes, action), logits, 0), [1]);
     return { logProb, entropy: neg(reduceMean(reduceSum(mul(exp(logits), logits), [1]))) };
   }
-  const gaussian = policyGaussian(net, params, obs);
-  const perAction = 0.5 * Math.log(2 * Math.PI * Math.E);
+  const { mean, logStd } = policyGaussian(net, params, obs);
   const logScale = net.actions.scale.reduce((sum, s) => sum + Math.log(s), 0);
-  return {
-    logProb: sub(gaussianDensity(gaussian, action), logScale),
-    entropy: reduceSum(add(gaussian.logStd, perAction)),
-  };
+  return { logProb: sub(gaussianLogProb(action, mean, logStd), logScale), entropy: reduceSum(gaussianEntropy(logStd)) };
 }

@@ -2,13 +2,16 @@
 
 import {
   add,
+  clip,
   type Dim,
   equal,
-  exp,
   Graph,
+  gaussianLogProb,
+  gaussianSample,
   type Init,
   log,
   logSoftmax,
+  type MlpInit,
   mlp,
   mlpSpecs,
   mul,
@@ -17,12 +20,10 @@ import {
   type ParamSpec,
   reduceMax,
   reduceSum,
-  clip as saturate,
   slice,
-  softplus,
-  square,
   sub,
   tanh,
+  tanhNormalSample,
   type Value,
   where,
 } from '../nn/index.js';
@@ -46,10 +47,9 @@ export interface PolicyNet {
   readonly actions: Actions;
 }
 
-/** Initialisation: hidden layers and last layer of the MLP, and the `gaussian` head's log standard deviation. */
+/** Initial values: of the MLP, and of the `gaussian` head's log standard deviation. */
 export interface PolicyInit {
-  readonly hidden?: Init;
-  readonly last?: Init;
+  readonly mlp?: MlpInit;
   readonly logStd?: number;
 }
 
@@ -65,7 +65,6 @@ export interface PolicyOutputs {
 
 const LOG_STD_MIN = -10;
 const LOG_STD_MAX = 2;
-const HALF_LOG_TWO_PI = 0.5 * Math.log(2 * Math.PI);
 
 /** Columns of noise a row needs: standard normals for a Box, uniforms in (0, 1) for a Discrete. */
 export function noiseDim(net: PolicyNet): number {
@@ -73,17 +72,10 @@ export function noiseDim(net: PolicyNet): number {
 }
 
 export function policyParams(net: PolicyNet, init: PolicyInit = {}): ParamSpec[] {
-  const sizes = [net.obsDim, ...net.hidden, outputDim(net)];
-  const specs = mlpSpecs('policy', sizes, init.hidden);
-  const last = `policy.w${net.hidden.length}`;
-  const initialised = specs.map((spec) => (spec.name === last && init.last ? { ...spec, init: init.last } : spec));
-  if (net.head !== 'gaussian') return initialised;
-  const logStd: ParamSpec = {
-    name: 'policy.logStd',
-    shape: [1, net.actions.dim],
-    init: { kind: 'constant', value: init.logStd ?? 0 },
-  };
-  return [...initialised, logStd];
+  const specs = mlpSpecs('policy', [net.obsDim, ...net.hidden, outputDim(net)], init.mlp);
+  if (net.head !== 'gaussian') return specs;
+  const logStd: Init = { kind: 'constant', value: init.logStd ?? 0 };
+  return [...specs, { name: 'policy.logStd', shape: [1, net.actions.dim], init: logStd }];
 }
 
 /** Output of the MLP: [rows, outputDim]. */
@@ -101,31 +93,7 @@ export function policyGaussian(net: PolicyNet, params: Record<string, Value>, ob
   const out = policyTrunk(net, params, obs);
   if (net.head === 'gaussian') return { mean: out, logStd: params['policy.logStd'] };
   const dim = net.actions.dim;
-  return { mean: slice(out, 1, 0, dim), logStd: saturate(slice(out, 1, dim, 2 * dim), LOG_STD_MIN, LOG_STD_MAX) };
-}
-
-export interface SquashedSample {
-  /** tanh of the Gaussian sample, [rows, dim]. */
-  readonly action: Value;
-  /** [rows] log-density of `action` in [-1, 1] units. */
-  readonly logProb: Value;
-}
-
-/**
- * Reparameterised sample of the squashed Gaussian. log(1 - tanh(u)^2) is written as 2 (log 2 - u - softplus(-2u)),
- * which does not overflow (1812.05905, appendix C; the stable form is TensorFlow Probability's).
- */
-export function squashedSample({ mean, logStd }: Gaussian, noise: Value): SquashedSample {
-  const u = add(mean, mul(exp(logStd), noise));
-  const correction = mul(2, sub(sub(Math.log(2), u), softplus(mul(-2, u))));
-  const density = sub(mul(-0.5, square(noise)), add(add(logStd, HALF_LOG_TWO_PI), correction));
-  return { action: tanh(u), logProb: reduceSum(density, [1]) };
-}
-
-/** [rows] log-density of `x` [rows, dim] under a diagonal Gaussian. */
-export function gaussianDensity({ mean, logStd }: Gaussian, x: Value): Value {
-  const z = mul(sub(x, mean), exp(neg(logStd)));
-  return reduceSum(sub(mul(-0.5, square(z)), add(logStd, HALF_LOG_TWO_PI)), [1]);
+  return { mean: slice(out, 1, 0, dim), logStd: clip(slice(out, 1, dim, 2 * dim), LOG_STD_MIN, LOG_STD_MAX) };
 }
 
 /** Everything a policy answers, from obs [rows, obsDim] and noise [rows, noiseDim]. */
@@ -133,15 +101,16 @@ export function policyOutputs(net: PolicyNet, params: Record<string, Value>, obs
   if (net.actions.type === 'discrete') return categoricalOutputs(net, params, obs, noise, net.actions.start);
   const gaussian = policyGaussian(net, params, obs);
   const { scale, bias } = net.actions;
-  const toEnv = (value: Value) => add(mul(value, rowConstant(value, scale)), rowConstant(value, bias));
+  const row = (values: readonly number[]) => obs.graph.constant(values, [1, values.length]);
+  const toEnv = (value: Value) => add(mul(value, row(scale)), row(bias));
   const logScale = scale.reduce((sum, s) => sum + Math.log(s), 0);
   if (net.head === 'squashed') {
-    const { action, logProb } = squashedSample(gaussian, noise);
+    const { action, logProb } = tanhNormalSample(gaussian.mean, gaussian.logStd, noise);
     return { action: toEnv(action), mean: toEnv(tanh(gaussian.mean)), logProb: sub(logProb, logScale), raw: action };
   }
-  const raw = add(gaussian.mean, mul(exp(gaussian.logStd), noise));
-  const logProb = sub(gaussianDensity(gaussian, raw), logScale);
-  return { action: toEnv(saturate(raw, -1, 1)), mean: toEnv(saturate(gaussian.mean, -1, 1)), logProb, raw };
+  const raw = gaussianSample(gaussian.mean, gaussian.logStd, noise);
+  const logProb = sub(gaussianLogProb(raw, gaussian.mean, gaussian.logStd), logScale);
+  return { action: toEnv(clip(raw, -1, 1)), mean: toEnv(clip(gaussian.mean, -1, 1)), logProb, raw };
 }
 
 /**
@@ -209,10 +178,6 @@ function classRow(graph: Graph, n: number): Value {
     Array.from({ length: n }, (_, i) => i),
     [1, n],
   );
-}
-
-function rowConstant(like: Value, row: readonly number[]): Value {
-  return like.graph.constant(row, [1, row.length]);
 }
 
 function outputDim(net: PolicyNet): number {

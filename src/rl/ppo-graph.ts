@@ -7,14 +7,12 @@ import {
   clip,
   clipByGlobalNorm,
   div,
-  equal,
   exp,
   Graph,
   gather,
   gradients,
   greater,
-  type Init,
-  logSoftmax,
+  type MlpInit,
   maximum,
   minimum,
   mlp,
@@ -24,7 +22,6 @@ import {
   ParamLayout,
   type ParamSpec,
   reduceMean,
-  reduceSum,
   slice,
   sqrt,
   square,
@@ -32,7 +29,6 @@ import {
   sub,
   type TrainerSpec,
   type Value,
-  where,
 } from '../nn/index.js';
 import type { PpoConfig } from './config.js';
 import { density } from './policy-density.js';
@@ -46,11 +42,11 @@ export interface PpoLayout {
   readonly value: ParamLayout;
 }
 
-const hiddenInit: Init = { kind: 'orthogonal', gain: Math.SQRT2 };
+/** Orthogonal, as in CleanRL: a nearly uniform policy at first. */
+const initialised = (outputGain: number): MlpInit => ({ kind: 'orthogonal', gain: Math.SQRT2, outputGain });
 
 export function ppoLayout(net: PolicyNet, config: PpoConfig): PpoLayout {
-  const last: Init = { kind: 'orthogonal', gain: 0.01 };
-  const policy = policyParams(net, { hidden: hiddenInit, last, logStd: config.initLogStd });
+  const policy = policyParams(net, { mlp: initialised(0.01), logStd: config.initLogStd });
   const value = valueParams(net);
   return {
     all: new ParamLayout([...policy, ...value]),
@@ -60,11 +56,7 @@ export function ppoLayout(net: PolicyNet, config: PpoConfig): PpoLayout {
 }
 
 function valueParams(net: PolicyNet): ParamSpec[] {
-  const last = `value.w${net.hidden.length}`;
-  const init: Init = { kind: 'orthogonal', gain: 1 };
-  return mlpSpecs('value', [net.obsDim, ...net.hidden, 1], hiddenInit).map((s) =>
-    s.name === last ? { ...s, init } : s,
-  );
+  return mlpSpecs('value', [net.obsDim, ...net.hidden, 1], initialised(1));
 }
 
 function stateValue(net: PolicyNet, params: Params, obs: Value): Value {

@@ -8,11 +8,12 @@ import {
   concat,
   div,
   exp,
-  expand,
+  Graph,
   gradients,
-  type Init,
-  matMul,
+  linear,
   minimum,
+  mlp,
+  mlpSpecs,
   mul,
   neg,
   ParamLayout,
@@ -30,29 +31,26 @@ import {
   swish,
   type TrainerSpec,
   tanh,
-  unsqueeze,
+  tanhNormalSample,
   type Value,
 } from '../nn/index.js';
 import type { SacConfig } from './config.js';
-import { type PolicyNet, policyGaussian, policyParams, squashedSample } from './policy-net.js';
+import { type PolicyNet, policyGaussian, policyParams } from './policy-net.js';
 import type { BoxActions } from './spaces.js';
+
+const ACTIVATIONS = { relu, tanh, swish };
 
 type Params = Record<string, Value>;
 
-/** Both critics as batched weights [2, in, out]. */
+/** Both critics as an ensemble of two. */
 export function criticParams(net: PolicyNet, config: SacConfig): ParamSpec[] {
-  const sizes = [net.obsDim + net.actions.dim, ...config.hidden, 1];
-  const specs: ParamSpec[] = [];
-  for (let layer = 0; layer + 1 < sizes.length; layer++) {
-    const [fanIn, fanOut] = [sizes[layer], sizes[layer + 1]];
-    const init: Init = { kind: 'uniformFanIn', fanIn };
-    specs.push({ name: `critic.w${layer}`, shape: [2, fanIn, fanOut], init });
-    specs.push({ name: `critic.b${layer}`, shape: [2, 1, fanOut], init });
-    if (!config.criticLayerNorm || layer + 2 === sizes.length) continue;
-    specs.push({ name: `critic.gain${layer}`, shape: [2, 1, fanOut], init: { kind: 'constant', value: 1 } });
-    specs.push({ name: `critic.shift${layer}`, shape: [2, 1, fanOut], init: { kind: 'zeros' } });
-  }
-  return specs;
+  const specs = mlpSpecs('critic', [net.obsDim + net.actions.dim, ...config.hidden, 1], undefined, 2);
+  if (!config.criticLayerNorm) return specs;
+  const norms = config.hidden.flatMap((width, layer): ParamSpec[] => [
+    { name: `critic.gain${layer}`, shape: [2, 1, width], init: { kind: 'constant', value: 1 } },
+    { name: `critic.shift${layer}`, shape: [2, 1, width], init: { kind: 'zeros' } },
+  ]);
+  return [...specs, ...norms];
 }
 
 export interface SacLayout {
@@ -88,18 +86,19 @@ interface Step {
   readonly nextNoise: Value;
 }
 
+type Bootstrap = Pick<Step, 'reward' | 'discount' | 'nextObs' | 'nextNoise'>;
+
 interface Losses {
   readonly critic: Value;
   readonly policy: Value;
   readonly alpha: Value;
-  readonly tdError: Value;
   readonly logProb: Value;
   readonly q: Value;
 }
 
 /**
  * The trainer: state theta, m, v [size] and target [critic size]; per step a batch of `config.batchSize` rows.
- * `discount` is gamma, or 0 where terminated; `weight` the importance weight. Metrics are scalars, and tdError [rows].
+ * `discount` is gamma, or 0 where terminated; `weight` the importance weight.
  * All four updates use the parameters of before the step, as in softlearning's implementation of SAC.
  */
 export function sacTrainer(net: PolicyNet, config: SacConfig): TrainerSpec {
@@ -148,9 +147,33 @@ function sacStep(net: PolicyNet, config: SacConfig, layout: SacLayout, state: Pa
       alpha: reduceSum(exp(logAlpha)),
       entropy: neg(reduceMean(losses.logProb)),
       q: reduceMean(losses.q),
-      tdError: losses.tdError,
     },
   };
+}
+
+/**
+ * |Q - y| of given rows, mean over the twins: inputs theta, target, and a batch as in `sacTrainer` (without weight and
+ * noise); output tdError [batch].
+ */
+export function tdErrorModel(net: PolicyNet, config: SacConfig): Uint8Array {
+  const graph = new Graph('sac td error');
+  const layout = sacLayout(net, config);
+  const params = layout.all.unpack(graph.input('theta', 'float32', [layout.all.size]));
+  const target = layout.critic.unpack(graph.input('target', 'float32', [layout.critic.size]));
+  const matrix = (name: string, width: number) => graph.input(name, 'float32', ['batch', width]);
+  const column = (name: string) => graph.input(name, 'float32', ['batch']);
+  const actionDim = net.actions.dim;
+  const step = {
+    obs: matrix('obs', net.obsDim),
+    action: normalised(matrix('action', actionDim), net.actions as BoxActions),
+    reward: column('reward'),
+    discount: column('discount'),
+    nextObs: matrix('nextObs', net.obsDim),
+    nextNoise: matrix('nextNoise', actionDim),
+  };
+  const y = softTarget(net, config, params, target, step, exp(params.logAlpha));
+  graph.output('tdError', reduceMean(abs(sub(critics(config, params, step.obs, step.action), y)), [0]));
+  return graph.toModel();
 }
 
 /** The three losses; `stopGradient` keeps each to its own parameters, so their sum has one gradient for all. */
@@ -160,13 +183,13 @@ function sacLosses(net: PolicyNet, config: SacConfig, params: Params, target: Pa
   const q = critics(config, params, step.obs, step.action);
   const error = sub(q, y);
   const critic = reduceMean(mul(step.weight, mul(0.5, reduceSum(square(error), [0]))));
-  const { action, logProb } = squashedSample(policyGaussian(net, params, step.obs), step.noise);
+  const { action, logProb } = sampled(net, params, step.obs, step.noise);
   const frozen = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, stopGradient(value)]));
   const qPolicy = critics(config, frozen, step.obs, action);
   const policy = reduceMean(sub(mul(alpha, logProb), smaller(qPolicy)));
   const entropyGap = stopGradient(reduceMean(add(logProb, entropyTarget(net, config))));
   const alphaLoss = neg(reduceSum(mul(params.logAlpha, entropyGap)));
-  return { critic, policy, alpha: alphaLoss, tdError: reduceMean(abs(error), [0]), logProb, q };
+  return { critic, policy, alpha: alphaLoss, logProb, q };
 }
 
 /** y = r + discount * (min Q'(s', a') - alpha log pi(a'|s')), [rows]. */
@@ -175,39 +198,39 @@ function softTarget(
   config: SacConfig,
   params: Params,
   target: Params,
-  step: Step,
+  step: Bootstrap,
   alpha: Value,
 ): Value {
-  const { action, logProb } = squashedSample(policyGaussian(net, params, step.nextObs), step.nextNoise);
+  const { action, logProb } = sampled(net, params, step.nextObs, step.nextNoise);
   const value = sub(smaller(critics(config, target, step.nextObs, action)), mul(alpha, logProb));
   const reward = config.rewardScale === 1 ? step.reward : mul(step.reward, config.rewardScale);
   return add(reward, mul(step.discount, value));
 }
 
+function sampled(net: PolicyNet, params: Params, obs: Value, noise: Value) {
+  const { mean, logStd } = policyGaussian(net, params, obs);
+  return tanhNormalSample(mean, logStd, noise);
+}
+
 /** Both critics' values, [2, rows]. */
 function critics(config: SacConfig, params: Params, obs: Value, action: Value): Value {
   const input = concat([obs, action], 1);
-  const [rows, width] = input.shape as number[];
-  let x = expand(unsqueeze(input, [0]), [2, rows, width]);
   const layers = config.hidden.length;
-  for (let layer = 0; layer <= layers; layer++) {
-    x = add(matMul(x, params[`critic.w${layer}`]), params[`critic.b${layer}`]);
-    if (layer === layers) break;
-    if (config.criticLayerNorm) x = layerNorm(x, params[`critic.gain${layer}`], params[`critic.shift${layer}`]);
-    x = activate(config, x);
+  if (!config.criticLayerNorm) return squeeze(mlp(params, 'critic', input, layers + 1, config.activation), [2]);
+  let x = input;
+  for (let layer = 0; layer < layers; layer++) {
+    const affine = linear(x, params[`critic.w${layer}`], params[`critic.b${layer}`]);
+    x = ACTIVATIONS[config.activation](
+      layerNorm(affine, params[`critic.gain${layer}`], params[`critic.shift${layer}`]),
+    );
   }
-  return squeeze(x, [2]);
+  return squeeze(linear(x, params[`critic.w${layers}`], params[`critic.b${layers}`]), [2]);
 }
 
 function layerNorm(x: Value, gain: Value, shift: Value): Value {
   const centred = sub(x, reduceMean(x, [-1], true));
   const deviation = sqrt(add(reduceMean(square(centred), [-1], true), 1e-5));
   return add(mul(div(centred, deviation), gain), shift);
-}
-
-function activate(config: SacConfig, x: Value): Value {
-  if (config.activation === 'relu') return relu(x);
-  return config.activation === 'tanh' ? tanh(x) : swish(x);
 }
 
 /** The smaller of the twins, [rows]. */

@@ -1,7 +1,7 @@
 // Soft actor-critic (Haarnoja et al., 1812.05905) as a learner: batches in, K gradient steps a run.
 
 import type { z } from 'zod';
-import { buildTrainer } from '../nn/index.js';
+import { buildTrainer, float32, InferenceSession } from '../nn/index.js';
 import type { TransitionBatch } from '../replay/index.js';
 import type { Rng } from '../rng.js';
 import { type SacConfig, sacConfigSchema } from './config.js';
@@ -11,7 +11,7 @@ import { mean } from './mean.js';
 import { NetworkLearner, withMoments } from './network-learner.js';
 import { actingSession } from './network-policy.js';
 import type { PolicyNet } from './policy-net.js';
-import { sacLayout, sacTrainer } from './sac-graph.js';
+import { sacLayout, sacTrainer, tdErrorModel } from './sac-graph.js';
 import { boxActions, type Spaces, spaceDim } from './spaces.js';
 
 /** Means over the steps of one update; `alpha` is the last step's. */
@@ -22,8 +22,6 @@ export interface SacMetrics {
   /** Of the action normalised to [-1, 1], nats. */
   readonly entropy: number;
   readonly q: number;
-  /** Per row of the batch, before its step: |Q - y|, mean over the twins. The priority for prioritised replay. */
-  readonly tdError: Float32Array;
 }
 
 /**
@@ -56,6 +54,7 @@ export async function makeSac(config: z.input<typeof sacConfigSchema>, spaces: S
 /** Use `makeSac`. */
 export class Sac extends NetworkLearner<SacConfig> {
   readonly kind = 'sac';
+  private tdSession: Promise<InferenceSession> | undefined;
 
   /**
    * `steps` gradient steps, the i-th on rows [i * batchSize, (i + 1) * batchSize) of `batch`.
@@ -72,15 +71,45 @@ export class Sac extends NetworkLearner<SacConfig> {
     const { obs, action, reward, nextObs } = batch;
     const columns = { obs, action, reward, nextObs, weight, discount: this.discounts(batch, rows) };
     const metrics = await this.train({}, { ...columns, ...this.noise(rows, rng) }, steps, this.config.criticLr);
-    const { criticLoss, policyLoss, alpha, entropy, q, tdError } = metrics;
+    const { criticLoss, policyLoss, alpha, entropy, q } = metrics;
     return {
       criticLoss: mean(criticLoss),
       policyLoss: mean(policyLoss),
       alpha: alpha[steps - 1],
       entropy: mean(entropy),
       q: mean(q),
-      tdError,
     };
+  }
+
+  /**
+   * |Q - y| of every row of `batch`, mean over the twins, by the weights of now: priorities for prioritised replay.
+   * The next actions' noise comes from `rng`. Throws BATCH_SHAPE_MISMATCH or NON_FINITE_VALUE.
+   */
+  async tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
+    const { rows } = batch;
+    const { obsDim, actions } = this.net;
+    assertBatch(batch, rows, obsDim, actions.dim);
+    this.tdSession ??= InferenceSession.fromBytes(tdErrorModel(this.net, this.config));
+    const session = await this.tdSession;
+    const { theta, target } = this.current;
+    const { obs, action, reward, nextObs } = batch;
+    const nextNoise = rng.fillNormal(new Float32Array(rows * actions.dim));
+    const result = await session.run({
+      theta: float32(theta, [theta.length]),
+      target: float32(target, [target.length]),
+      obs: float32(obs, [rows, obsDim]),
+      action: float32(action, [rows, actions.dim]),
+      reward: float32(reward, [rows]),
+      discount: float32(this.discounts(batch, rows), [rows]),
+      nextObs: float32(nextObs, [rows, obsDim]),
+      nextNoise: float32(nextNoise, [rows, actions.dim]),
+    });
+    return result.tdError.data as Float32Array;
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    await (await this.tdSession)?.release();
   }
 
   private discounts(batch: TransitionBatch, rows: number): Float32Array {
