@@ -1,5 +1,6 @@
 // Branched rollouts in the calling thread, with a model and a policy that are already there. The pool gives the same bytes.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { rolloutChunk } from './chunk.js';
 import { RolloutPlan } from './plan.js';
 import type { LiveRolloutRequest, RolloutChunk, RolloutControls, RolloutResult } from './request.js';
@@ -17,10 +18,15 @@ export async function branchedRollouts(
   const plan = new RolloutPlan(request);
   const { model, policy } = request;
   const chunks: RolloutChunk[] = [];
+  // A model that never waits would keep timers, signals and progress from running.
+  const isStopped = async () => {
+    await nextTurn();
+    return signal?.aborted ?? false;
+  };
   let rows = 0;
   for (let index = 0; index < plan.chunks; index++) {
     signal?.throwIfAborted();
-    const chunk = await rolloutChunk(model, policy, plan.task(index), plan.rng(index), () => signal?.aborted ?? false);
+    const chunk = await rolloutChunk(model, policy, plan.task(index), plan.rng(index), isStopped);
     if (chunk === undefined) throw signal?.reason;
     chunks.push(chunk);
     rows += chunk.rows;

@@ -2,7 +2,7 @@
 // order kept. This is the only place that decides when a branch ends.
 // Branched rollouts: Janner et al., "When to Trust Your Model" (MBPO, 1906.08253), algorithm 2.
 
-import type { Policy, PolicyAction } from '../../env/index.js';
+import type { Awaitable, Policy, PolicyAction } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
 import type { Rng } from '../../rng.js';
 import type { StepOptions, VectorPrediction, VectorWorldModel } from '../../worldmodel/index.js';
@@ -21,7 +21,7 @@ export async function rolloutChunk(
   policy: Policy,
   task: ChunkTask,
   rng: Rng,
-  isStopped?: () => boolean,
+  isStopped?: () => Awaitable<boolean>,
 ): Promise<RolloutChunk | undefined> {
   const { settings, obsDim } = task;
   checkDims(model, task);
@@ -30,7 +30,7 @@ export async function rolloutChunk(
   let branch: Uint32Array = Uint32Array.from({ length: task.parent.length }, (_, row) => row);
   let obs: Float32Array = task.starts;
   for (let step = 0; step < settings.horizon && branch.length > 0; step++) {
-    if (isStopped?.()) return undefined;
+    if (await isStopped?.()) return undefined;
     const rows = branch.length;
     const acted = await policy.act(obs, rows, rng.split('act', step), { deterministic: settings.deterministicPolicy });
     checkActions(model, acted, rows);

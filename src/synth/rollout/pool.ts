@@ -1,6 +1,7 @@
 // The pool's side: sends chunks to worker threads, brings them back in order, does a chunk again whose worker died.
 // What a chunk contains is decided by the plan and its number alone, so workers, deaths and retries leave no trace in the bytes.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Piscina } from 'piscina';
 import { reverieError, unpackError } from '../../errors.js';
 import { compiledUrl } from '../../worker-url.js';
@@ -145,7 +146,8 @@ export class RolloutPool {
       if (this.isClosed) throw reverieError('POOL_CLOSED');
       const model = await this.revival.model(request.model, this.modelLoader);
       const policy = await this.revival.policy(request.policy);
-      const isStopped = () => {
+      const isStopped = async () => {
+        await nextTurn();
         if (this.isClosed) throw reverieError('POOL_CLOSED');
         return stop[0] !== 0;
       };

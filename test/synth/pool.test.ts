@@ -1,0 +1,188 @@
+// The pool: the same bytes for any number of workers, through deaths, and errors, limits and ends that leave nothing behind.
+// Runs the compiled workers.
+
+import { afterEach, describe, expect, it } from 'vitest';
+import { branchedRollouts, RolloutPool, type RolloutPoolOptions, type RolloutProgress } from '../../src/synth/index.js';
+import { digest, faultyPolicy, frozenModel, frozenPolicy, MODEL_LOADER, requestOf, revive } from './fixtures.js';
+
+const open: RolloutPool[] = [];
+
+function poolOf(workers: number, options: Partial<RolloutPoolOptions> = {}): RolloutPool {
+  const pool = new RolloutPool({ workers, modelLoader: MODEL_LOADER, ...options });
+  open.push(pool);
+  return pool;
+}
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((pool) => pool.close()));
+});
+
+describe('determinism', () => {
+  it('gives the same bytes with 0, 1 and 4 workers as in one thread', async () => {
+    const request = requestOf(300, { disagreementLimit: 0.8, branches: 2 });
+    const truth = digest(await branchedRollouts(await revive(request)));
+    for (const workers of [0, 1, 4]) expect(digest(await poolOf(workers).branchedRollouts(request))).toBe(truth);
+  });
+
+  it('dreams whole episodes on the workers, the same bytes', async () => {
+    const { horizon: _, chunkSize: __, ...request } = requestOf(20);
+    const episodes = { ...request, maxEpisodeSteps: 100, episodes: 200 };
+    const one = await poolOf(1).dreamEpisodes(episodes);
+    expect(one.counts.episodes).toBe(200);
+    expect(digest(await poolOf(0).dreamEpisodes(episodes))).toBe(digest(one));
+  });
+
+  it('lets jobs with different policies share the workers', async () => {
+    const pool = poolOf(2);
+    const requests = [0.1, 0.2, 0.3, 0.4, 0.5].map((gain) => requestOf(100, { policy: frozenPolicy({ gain }) }));
+    const results = await Promise.all(requests.map((request) => pool.branchedRollouts(request)));
+    for (const [i, request] of requests.entries()) {
+      expect(digest(results[i])).toBe(digest(await branchedRollouts(await revive(request))));
+    }
+  });
+
+  it('leaves the caller its arrays', async () => {
+    const request = requestOf(100);
+    const { payload } = request.model as { payload: { weights: Float32Array } };
+    await poolOf(1).branchedRollouts(request);
+    expect(request.starts.length).toBe(300);
+    expect(payload.weights.length).toBe(3);
+  });
+});
+
+describe('worker death', () => {
+  it.each([
+    ['leaves by process.exit', 'exit'],
+    ['throws outside of the chunk', 'uncaught'],
+  ])('is survived when a worker %s', async (_, kind) => {
+    const truth = digest(await branchedRollouts(await revive(requestOf(200, { policy: faultyPolicy(kind, 0) }))));
+    for (const workers of [1, 3]) {
+      const policy = { ...faultyPolicy(kind, 2), version: faultyPolicy(kind, 0).version };
+      const result = await poolOf(workers).branchedRollouts(requestOf(200, { policy }));
+      expect((policy.payload as { fault: { counter: Int32Array } }).fault.counter[0]).toBeLessThanOrEqual(0);
+      expect(digest(result)).toBe(truth);
+    }
+  });
+
+  it('is survived when threads are killed again and again, also while they start', async () => {
+    const request = requestOf(400, { model: frozenModel({ busyMs: 1 }), chunkSize: 16 });
+    const pool = poolOf(2, { attempts: 1000 });
+    let kills = 0;
+    const killer = setInterval(() => {
+      const { threads } = pool['threads']!;
+      for (const thread of threads.slice(0, 1 + (kills % 2))) void thread.terminate();
+      if (++kills >= 12) clearInterval(killer);
+    }, 15);
+    const result = await pool.branchedRollouts(request);
+    clearInterval(killer);
+    expect(kills).toBeGreaterThan(3);
+    expect(digest(result)).toBe(digest(await branchedRollouts(await revive(request))));
+  });
+
+  it('ends in WORKER_LOST when a chunk kills every worker, and the pool goes on', async () => {
+    const pool = poolOf(2, { attempts: 2 });
+    const request = requestOf(40, { policy: faultyPolicy('exit', 1_000_000) });
+    await expect(pool.branchedRollouts(request)).rejects.toMatchObject({
+      code: 'WORKER_LOST',
+      message: expect.stringMatching(/died 2 times on chunk 0: .*exited with code/),
+    });
+    const fine = requestOf(40);
+    expect(digest(await pool.branchedRollouts(fine))).toBe(digest(await branchedRollouts(await revive(fine))));
+  });
+
+  it('keeps a chunk that eats all memory from taking the process with it', async () => {
+    const pool = poolOf(1, { attempts: 1, resourceLimits: { maxOldGenerationSizeMb: 32 } });
+    const request = requestOf(8, { policy: faultyPolicy('memory', 1) });
+    await expect(pool.branchedRollouts(request)).rejects.toMatchObject({
+      code: 'WORKER_LOST',
+      message: expect.stringContaining('memory'),
+    });
+  });
+});
+
+describe('errors', () => {
+  it.each([0, 2])('brings a catalogue error across with its code (%i workers)', async (workers) => {
+    const model = frozenModel({ nanAfter: 0.5, terminateAbove: 5 });
+    await expect(poolOf(workers).branchedRollouts(requestOf(200, { model }))).rejects.toMatchObject({
+      name: 'ReverieError',
+      code: 'NON_FINITE_VALUE',
+      status: 422,
+      message: expect.stringMatching(/episode \d+, step \d+/),
+      hint: expect.stringContaining('horizon'),
+    });
+  });
+
+  it.each([0, 1])('tells what a loader said (%i workers), and tries it anew next time', async (workers) => {
+    const pool = poolOf(workers);
+    const request = requestOf(10, { policy: frozenPolicy({ fault: { kind: 'load' } }) });
+    for (let time = 0; time < 2; time++) {
+      await expect(pool.branchedRollouts(request)).rejects.toThrow('this policy does not load');
+    }
+  });
+
+  it('refuses a snapshot that cannot be sent, at once', async () => {
+    const policy = frozenPolicy({ callback: () => 1 });
+    await expect(poolOf(1).branchedRollouts(requestOf(10, { policy }))).rejects.toMatchObject({
+      code: 'ROLLOUT_INVALID',
+      message: expect.stringContaining('could not be cloned'),
+    });
+  });
+
+  it.each([-1, 1.5, Number.NaN])('refuses %d workers', (workers) => {
+    expect(() => new RolloutPool({ workers })).toThrow(expect.objectContaining({ code: 'ROLLOUT_INVALID' }));
+  });
+});
+
+describe('control', () => {
+  it.each([0, 2])('stops soon after an abort, with its reason (%i workers)', async (workers) => {
+    const pool = poolOf(workers);
+    const slow = requestOf(400, { model: frozenModel({ busyMs: 20, terminateAbove: 100 }), horizon: 1000 });
+    const control = new AbortController();
+    const began = performance.now();
+    setTimeout(() => control.abort(new Error('enough')), 100);
+    await expect(pool.branchedRollouts(slow, { signal: control.signal })).rejects.toThrow('enough');
+    expect(performance.now() - began).toBeLessThan(5000);
+    const fine = requestOf(40);
+    expect((await pool.branchedRollouts(fine)).counts.episodes).toBe(40);
+  });
+
+  it('does not begin under a signal that is aborted already', async () => {
+    const signal = AbortSignal.abort(new Error('too late'));
+    for (const workers of [0, 1]) {
+      await expect(poolOf(workers).branchedRollouts(requestOf(10), { signal })).rejects.toThrow('too late');
+    }
+  });
+
+  it.each([0, 2])('tells its progress (%i workers)', async (workers) => {
+    const seen: RolloutProgress[] = [];
+    const { batch } = await poolOf(workers).branchedRollouts(requestOf(100), { onProgress: (at) => seen.push(at) });
+    expect(seen.map((at) => at.chunksDone)).toEqual([1, 2, 3, 4]);
+    expect(seen.at(-1)).toEqual({ chunksDone: 4, chunks: 4, rows: batch.rows });
+  });
+
+  it('lives only a few chunks ahead of a slow reader', async () => {
+    const pool = poolOf(1);
+    const counter = new Int32Array(new SharedArrayBuffer(4)).fill(1_000_000);
+    const policy = frozenPolicy({ fault: { kind: 'none', counter } });
+    const request = requestOf(64, { policy, chunkSize: 1, horizon: 1 });
+    const seen: number[] = [];
+    for await (const chunk of pool.chunks(request)) {
+      seen.push(chunk.index);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      const lived = 1_000_000 - counter[0];
+      expect(lived).toBeLessThanOrEqual(chunk.index + 1 + 2);
+      if (chunk.index === 20) break;
+    }
+    expect(seen).toEqual(Array.from({ length: 21 }, (_, index) => index));
+    expect((await pool.branchedRollouts(requestOf(10))).counts.episodes).toBe(10);
+  });
+
+  it.each([0, 2])('rejects jobs under way and later ones once closed (%i workers)', async (workers) => {
+    const pool = poolOf(workers);
+    const slow = requestOf(400, { model: frozenModel({ busyMs: 5, terminateAbove: 100 }), horizon: 1000 });
+    const job = pool.branchedRollouts(slow);
+    setTimeout(() => void pool.close(), 50);
+    await expect(job).rejects.toMatchObject({ code: 'POOL_CLOSED' });
+    await expect(pool.branchedRollouts(requestOf(10))).rejects.toMatchObject({ code: 'POOL_CLOSED' });
+  });
+});
