@@ -1,13 +1,16 @@
 // Keeps transitions of one source as a structure of arrays: a ring with the provenance of every row. What is chosen
 // from it is a selector's business; how it reaches the disk is `snapshot-file.ts`'s.
 
+import { join } from 'node:path';
+import { ensureFolder, type FileSystem, writeFileAtomic } from '../atomic-file.js';
 import { reverieError } from '../errors.js';
 import { allocateBatch, checkBatchFinite, checkBatchShape } from './batch.js';
 import { allocateColumns, type Columns, copyColumns, viewColumns } from './columns.js';
-import { gatherRows } from './gather.js';
-import { OriginTable } from './origins.js';
+import { gatherFlags, gatherRows } from './gather.js';
+import { type Origin, OriginTable } from './origins.js';
 import { checkProvenance, originOf, type RowProvenance, writeProvenance } from './provenance.js';
 import type { RowStore } from './selector.js';
+import { encodeSnapshot, hashSnapshot, readSnapshot, type Snapshot } from './snapshot-file.js';
 import type { Provenance, Source, TransitionBatch } from './transition.js';
 
 export interface ReplayBufferOptions {
@@ -20,6 +23,8 @@ export interface ReplayBufferOptions {
 }
 
 const FIRST_ROWS = 1024;
+/** The one file a saved buffer is, in its folder. */
+const SNAPSHOT_FILE = 'transitions.bin';
 
 export class ReplayBuffer implements RowStore {
   readonly capacity: number;
@@ -98,8 +103,8 @@ export class ReplayBuffer implements RowStore {
     gatherRows(store.obs, obsDim, indices, into.obs, at);
     gatherRows(store.action, actionDim, indices, into.action, at);
     gatherRows(store.reward, 1, indices, into.reward, at);
-    gatherRows(store.terminated, 1, indices, into.terminated, at);
-    gatherRows(store.truncated, 1, indices, into.truncated, at);
+    gatherFlags(store.terminated, indices, into.terminated, at);
+    gatherFlags(store.truncated, indices, into.truncated, at);
     gatherRows(store.nextObs, obsDim, indices, into.nextObs, at);
     return into;
   }
@@ -132,8 +137,49 @@ export class ReplayBuffer implements RowStore {
     };
   }
 
+  /** The origins that column `origin` refers to by number; some may have no rows left. */
+  originList(): readonly Origin[] {
+    return this.origins.list();
+  }
+
   onAppend(listener: (index: number, count: number) => void): void {
     this.listeners.push(listener);
+  }
+
+  /**
+   * Saves the content at the time of the call, durably and atomically, as `transitions.bin` in `folder`; appending may
+   * go on meanwhile. Throws STORAGE_FULL or STORAGE_FAILED, leaving an earlier snapshot whole.
+   */
+  async save(folder: string, files?: FileSystem): Promise<void> {
+    const { header, columns } = this.image();
+    const copy = allocateColumns(this.size, this.obsDim, this.actionDim);
+    copyColumns(columns, copy);
+    await ensureFolder(folder, files);
+    await writeFileAtomic(join(folder, SNAPSHOT_FILE), encodeSnapshot({ header, columns: copy }), files);
+  }
+
+  /** A saved buffer. Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file. */
+  static async load(folder: string): Promise<ReplayBuffer> {
+    const { header, columns } = await readSnapshot(join(folder, SNAPSHOT_FILE));
+    const buffer = new ReplayBuffer(header);
+    buffer.insertedRows = header.inserted;
+    buffer.origins = OriginTable.from(header.origins, columns.origin);
+    if (buffer.size > 0) {
+      buffer.store = columns;
+      buffer.allocatedRows = buffer.size;
+    }
+    return buffer;
+  }
+
+  /** SHA-256 of the content (rows, provenance, ring position), in hexadecimal; equal buffers have equal files. */
+  hash(): string {
+    return hashSnapshot(this.image());
+  }
+
+  private image(): Snapshot {
+    const { source, capacity, obsDim, actionDim, inserted } = this;
+    const header = { source, capacity, obsDim, actionDim, inserted, origins: [...this.origins.list()] };
+    return { header, columns: this.columns() };
   }
 
   private reserve(rows: number): void {

@@ -23,7 +23,12 @@ export interface Columns {
 export type ColumnName = keyof Columns;
 export type ColumnArray = Columns[ColumnName];
 
-const CONSTRUCTORS: { [K in ColumnName]: new (length: number) => Columns[K] } = {
+interface ColumnConstructor<T> {
+  new (length: number): T;
+  readonly BYTES_PER_ELEMENT: number;
+}
+
+const CONSTRUCTORS: { [K in ColumnName]: ColumnConstructor<Columns[K]> } = {
   obs: Float32Array,
   action: Float32Array,
   reward: Float32Array,
@@ -46,6 +51,14 @@ export const COLUMN_NAMES = Object.keys(CONSTRUCTORS) as readonly ColumnName[];
 export function columnWidth(name: ColumnName, obsDim: number, actionDim: number): number {
   if (name === 'obs' || name === 'nextObs') return obsDim;
   return name === 'action' ? actionDim : 1;
+}
+
+/** Bytes of one row in all columns together. */
+export function rowBytes(obsDim: number, actionDim: number): number {
+  return COLUMN_NAMES.reduce(
+    (bytes, name) => bytes + CONSTRUCTORS[name].BYTES_PER_ELEMENT * columnWidth(name, obsDim, actionDim),
+    0,
+  );
 }
 
 /** Zeroed columns for `rows` rows. */

@@ -1,9 +1,12 @@
 export { allocateBatch, concatBatches, sliceBatch } from './batch.js';
 export { ReplayBuffer, type ReplayBufferOptions } from './buffer.js';
 export type { ColumnName, Columns } from './columns.js';
+export { type BufferDescription, describeBuffer } from './describe.js';
 export { type MixtureDraw, type MixtureOptions, MixtureSampler, type MixtureSide } from './mixture.js';
 export type { Origin } from './origins.js';
+export { type PrioritizedOptions, PrioritizedSelector } from './prioritized.js';
 export type { RowProvenance } from './provenance.js';
+export { type RecencyOptions, RecencySelector } from './recency.js';
 export type { RowStore, Selector, SelectorState } from './selector.js';
 export * from './transition.js';
 export { UniformSelector } from './uniform.js';

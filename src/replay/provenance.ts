@@ -42,6 +42,10 @@ export function checkProvenance(provenance: Provenance, source: Source, rows: nu
     const problem = `synthetic rows need a backend (got "${backend}") and a model version (got "${modelVersion}").`;
     throw reverieError('PROVENANCE_INVALID', { problem, hint: 'Name what dreamt them, and its exact version.' });
   }
+  if (!Number.isSafeInteger(provenance.seed)) {
+    const problem = `its seed is ${provenance.seed}.`;
+    throw reverieError('PROVENANCE_INVALID', { problem, hint: 'A seed is a safe integer.' });
+  }
   checkLengths(provenance, rows);
   checkConfidence(provenance.confidence);
 }

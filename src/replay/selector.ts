@@ -17,7 +17,7 @@ export interface RowStore {
 export interface SelectorState {
   readonly kind: string;
   readonly scalars: Readonly<Record<string, number>>;
-  readonly arrays: Readonly<Record<string, Float32Array>>;
+  readonly arrays: Readonly<Record<string, Float64Array>>;
 }
 
 export interface Selector {

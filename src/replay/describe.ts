@@ -1,0 +1,89 @@
+// What a saved buffer holds, in figures small enough to print: for `reverie inspect`.
+
+import { resolve } from 'node:path';
+import { ReplayBuffer } from './buffer.js';
+import type { Origin } from './origins.js';
+import type { Source } from './transition.js';
+
+export interface BufferDescription {
+  readonly path: string;
+  readonly source: Source;
+  readonly rows: number;
+  readonly capacity: number;
+  /** Rows ever inserted; more than `rows` once the ring has overwritten some. */
+  readonly inserted: number;
+  readonly obsDim: number;
+  readonly actionDim: number;
+  /** Rows by each part of their provenance. */
+  readonly rowsBy: {
+    readonly backend: Readonly<Record<string, number>>;
+    readonly modelVersion: Readonly<Record<string, number>>;
+    readonly policyVersion: Readonly<Record<string, number>>;
+    readonly scenario: Readonly<Record<string, number>>;
+  };
+  /** Per row; NaN without rows. */
+  readonly reward: { readonly mean: number; readonly std: number; readonly min: number; readonly max: number };
+  /** Distinct episode numbers. */
+  readonly episodes: number;
+  readonly terminated: number;
+  readonly truncated: number;
+  /** SHA-256 of the content. */
+  readonly hash: string;
+}
+
+/** Describes the buffer saved in a folder. Throws as `ReplayBuffer.load` does. */
+export async function describeBuffer(folder: string): Promise<BufferDescription> {
+  const buffer = await ReplayBuffer.load(folder);
+  const { origin, reward, episode, terminated, truncated } = buffer.columns();
+  const origins = buffer.originList();
+  const rowsOf = new Float64Array(origins.length);
+  for (const id of origin) rowsOf[id]++;
+  const { source, size, capacity, inserted, obsDim, actionDim } = buffer;
+  return {
+    path: resolve(folder),
+    source,
+    rows: size,
+    capacity,
+    inserted,
+    obsDim,
+    actionDim,
+    rowsBy: {
+      backend: countBy(origins, rowsOf, 'backend'),
+      modelVersion: countBy(origins, rowsOf, 'modelVersion'),
+      policyVersion: countBy(origins, rowsOf, 'policyVersion'),
+      scenario: countBy(origins, rowsOf, 'scenario'),
+    },
+    reward: statistics(reward),
+    episodes: new Set(episode).size,
+    terminated: terminated.reduce((sum, flag) => sum + flag, 0),
+    truncated: truncated.reduce((sum, flag) => sum + flag, 0),
+    hash: buffer.hash(),
+  };
+}
+
+function countBy(
+  origins: readonly Origin[],
+  rowsOf: Float64Array,
+  part: 'backend' | 'modelVersion' | 'policyVersion' | 'scenario',
+): Record<string, number> {
+  const counts = new Map<string, number>();
+  origins.forEach((origin, id) => {
+    if (rowsOf[id] > 0) counts.set(origin[part], (counts.get(origin[part]) ?? 0) + rowsOf[id]);
+  });
+  return Object.fromEntries(counts);
+}
+
+function statistics(values: Float32Array): BufferDescription['reward'] {
+  let min = Number.NaN;
+  let max = Number.NaN;
+  let sum = 0;
+  for (const value of values) {
+    sum += value;
+    if (!(value >= min)) min = value;
+    if (!(value <= max)) max = value;
+  }
+  const mean = sum / values.length;
+  let squares = 0;
+  for (const value of values) squares += (value - mean) ** 2;
+  return { mean, std: Math.sqrt(squares / values.length), min, max };
+}

@@ -1,0 +1,166 @@
+// A buffer as one framed file: magic, header length, header (JSON), the columns as raw little-endian arrays, and the
+// SHA-256 of all that. Data only: nothing in a file is ever evaluated, and sizes are checked before memory is taken.
+//
+//   offset 0   8 bytes   "RVRPLAY1"
+//          8   4 bytes   n, length of the header, uint32
+//         12   n bytes   header, UTF-8 JSON
+//     12 + n   …         columns in the order of COLUMN_NAMES, size = min(inserted, capacity) rows each
+//        end  32 bytes   SHA-256 of everything before
+
+import { createHash, type Hash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { z } from 'zod';
+import { ReverieError, reverieError } from '../errors.js';
+import { allocateColumns, COLUMN_NAMES, type ColumnArray, type Columns, rowBytes } from './columns.js';
+
+const MAGIC = 'RVRPLAY1';
+const PREFIX_BYTES = 12;
+const DIGEST_BYTES = 32;
+/** Small enough that hashing one piece does not hold up the event loop. */
+const PIECE_BYTES = 1 << 20;
+
+const count = z.int().min(0);
+const dimension = z
+  .int()
+  .min(1)
+  .max(2 ** 32 - 1);
+const originSchema = z.strictObject({
+  backend: z.string(),
+  modelVersion: z.string(),
+  scenario: z.string(),
+  task: z.string(),
+  policyVersion: z.string(),
+  seed: z.int(),
+});
+const headerSchema = z.strictObject({
+  source: z.enum(['real', 'synthetic']),
+  capacity: dimension,
+  obsDim: dimension,
+  actionDim: dimension,
+  inserted: count,
+  origins: z.array(originSchema),
+});
+
+export type SnapshotHeader = z.infer<typeof headerSchema>;
+
+/** A buffer's whole content: `columns` hold min(inserted, capacity) rows. */
+export interface Snapshot {
+  readonly header: SnapshotHeader;
+  readonly columns: Columns;
+}
+
+/** The file's bytes, piece by piece, the checksum last. */
+export function* encodeSnapshot({ header, columns }: Snapshot): Generator<Uint8Array> {
+  const hash = createHash('sha256');
+  for (const piece of contentPieces(header, columns)) {
+    hash.update(piece);
+    yield piece;
+  }
+  yield hash.digest();
+}
+
+/** The checksum a file of this content ends with, in hexadecimal. */
+export function hashSnapshot({ header, columns }: Snapshot): string {
+  const hash = createHash('sha256');
+  for (const piece of contentPieces(header, columns)) hash.update(piece);
+  return hash.digest('hex');
+}
+
+/** Reads and checks a file. Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file. */
+export async function readSnapshot(path: string): Promise<Snapshot> {
+  const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw reverieError('CHECKPOINT_NOT_FOUND', { path });
+    throw corrupt(path, error.message, error);
+  });
+  try {
+    return await decode(path, file);
+  } catch (error) {
+    throw error instanceof ReverieError ? error : corrupt(path, (error as Error).message, error);
+  } finally {
+    await file.close();
+  }
+}
+
+async function decode(path: string, file: FileHandle): Promise<Snapshot> {
+  const { size: fileBytes } = await file.stat();
+  const hash = createHash('sha256');
+  const { header, end } = await readHeader(path, file, fileBytes, hash);
+  const rows = Math.min(header.inserted, header.capacity);
+  const wanted = end + rows * rowBytes(header.obsDim, header.actionDim) + DIGEST_BYTES;
+  if (fileBytes !== wanted) throw corrupt(path, `it has ${fileBytes} bytes, its header says ${wanted}.`);
+  const columns = allocateColumns(rows, header.obsDim, header.actionDim);
+  let position = end;
+  for (const name of COLUMN_NAMES) position = await readInto(file, bytesOf(columns[name]), position, hash);
+  const stored = await readBytes(file, DIGEST_BYTES, position);
+  if (!hash.digest().equals(stored)) throw corrupt(path, 'its checksum does not match its content.');
+  if (columns.origin.some((id) => id >= header.origins.length)) throw corrupt(path, 'a row names an unknown origin.');
+  return { header, columns };
+}
+
+async function readHeader(
+  path: string,
+  file: FileHandle,
+  fileBytes: number,
+  hash: Hash,
+): Promise<{ header: SnapshotHeader; end: number }> {
+  if (fileBytes < PREFIX_BYTES + DIGEST_BYTES) throw corrupt(path, `it has only ${fileBytes} bytes.`);
+  const prefix = await readBytes(file, PREFIX_BYTES, 0);
+  if (prefix.toString('latin1', 0, MAGIC.length) !== MAGIC) throw corrupt(path, 'it is not a replay buffer.');
+  const length = prefix.readUInt32LE(MAGIC.length);
+  if (PREFIX_BYTES + length + DIGEST_BYTES > fileBytes) throw corrupt(path, 'it ends within its header.');
+  const json = await readBytes(file, length, PREFIX_BYTES);
+  hash.update(prefix).update(json);
+  const parsed = headerSchema.safeParse(parseJson(path, json));
+  if (!parsed.success) throw corrupt(path, `its header is not valid: ${z.prettifyError(parsed.error)}`);
+  return { header: parsed.data, end: PREFIX_BYTES + length };
+}
+
+function parseJson(path: string, json: Buffer): unknown {
+  try {
+    return JSON.parse(json.toString('utf8'));
+  } catch (error) {
+    throw corrupt(path, 'its header is not JSON.', error);
+  }
+}
+
+async function readInto(file: FileHandle, target: Uint8Array, position: number, hash: Hash): Promise<number> {
+  for (let at = 0; at < target.length; ) {
+    const piece = target.subarray(at, at + PIECE_BYTES);
+    const { bytesRead } = await file.read(piece, 0, piece.length, position + at);
+    if (bytesRead === 0) throw new Error('it ended while being read.');
+    hash.update(piece.subarray(0, bytesRead));
+    at += bytesRead;
+  }
+  return position + target.length;
+}
+
+async function readBytes(file: FileHandle, length: number, position: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length);
+  for (let at = 0; at < length; ) {
+    const { bytesRead } = await file.read(bytes, at, length - at, position + at);
+    if (bytesRead === 0) throw new Error('it ended while being read.');
+    at += bytesRead;
+  }
+  return bytes;
+}
+
+function* contentPieces(header: SnapshotHeader, columns: Columns): Generator<Uint8Array> {
+  const json = Buffer.from(JSON.stringify(header), 'utf8');
+  const prefix = Buffer.alloc(PREFIX_BYTES);
+  prefix.write(MAGIC, 'latin1');
+  prefix.writeUInt32LE(json.length, MAGIC.length);
+  yield prefix;
+  yield json;
+  for (const name of COLUMN_NAMES) {
+    const bytes = bytesOf(columns[name]);
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+  }
+}
+
+function bytesOf(column: ColumnArray): Uint8Array {
+  return new Uint8Array(column.buffer, column.byteOffset, column.byteLength);
+}
+
+function corrupt(path: string, problem: string, cause?: unknown): ReverieError {
+  return reverieError('CHECKPOINT_CORRUPT', { path, problem }, cause);
+}
