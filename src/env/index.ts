@@ -1,8 +1,19 @@
 // What other rooms and users may know of environments.
 
-export { type EnvSpec, environmentIds, envSpecSchema } from './env-spec.js';
+export {
+  type CheckName,
+  type CheckOptions,
+  checkEnvironment,
+  describeReport,
+  type EnvironmentCheck,
+  type EnvironmentReport,
+} from './check-environment.js';
+export { checkEnvSpec, type EnvSpec, environmentIds, envSpecSchema } from './env-spec.js';
 export type * from './environment.js';
 export { type MakeOptions, makeEnvironment } from './make-environment.js';
+export type { BodySpec, BodySpecInput } from './mujoco/body-spec.js';
+export type { Expression } from './mujoco/expression-schema.js';
+export { MujocoEnvironment } from './mujoco/mujoco-environment.js';
 export type * from './policy.js';
 export {
   boxSpace,
@@ -14,3 +25,6 @@ export {
   unboundedSpace,
 } from './space-values.js';
 export type * from './spaces.js';
+export { type GridOptions, gridDynamics } from './tabular/grid-dynamics.js';
+export { Gridworld } from './tabular/gridworld.js';
+export { type TabularDynamics, type TabularSolution, valueIteration } from './tabular/tabular-dynamics.js';

@@ -10,6 +10,8 @@ import { bodyShape, bodySpecSchema } from './mujoco/body-spec.js';
 import { inlineModel, readModelFiles } from './mujoco/model-files.js';
 import { MujocoEnvironment } from './mujoco/mujoco-environment.js';
 import { parseStrictly } from './strict-parse.js';
+import { DEFAULT_GRID, type GridOptions } from './tabular/grid-dynamics.js';
+import { Gridworld } from './tabular/gridworld.js';
 
 export interface MakeOptions {
   /** Folder that a relative `mjcf` path starts from: the scenario's. Default: the working directory. */
@@ -28,8 +30,10 @@ export async function makeEnvironment(spec: EnvSpec, options: MakeOptions = {}):
   switch (id) {
     case 'cartpole':
       return new CartPole(clockOf(checked, 500));
-    default:
+    case 'pendulum':
       return new Pendulum(clockOf(checked, 200));
+    default:
+      return new Gridworld(gridOf(checked), clockOf(checked, 100));
   }
 }
 
@@ -52,6 +56,14 @@ function makeBuiltIn(spec: CheckedEnvSpec, id: string): Promise<MujocoEnvironmen
     maxEpisodeSteps: clockOf(spec, builtIn.maxEpisodeSteps),
     known: isChanged ? undefined : builtIn.known,
   });
+}
+
+function gridOf({ map, slip, stepReward }: CheckedEnvSpec): GridOptions {
+  return {
+    map: map ?? DEFAULT_GRID.map,
+    slip: slip ?? DEFAULT_GRID.slip,
+    stepReward: stepReward ?? DEFAULT_GRID.stepReward,
+  };
 }
 
 function bodyKeysOf(spec: CheckedEnvSpec): Record<string, unknown> {

@@ -1,0 +1,261 @@
+// Is this environment sound? Checks any implementation, synchronous or not, against the contract in environment.ts and
+// answers a report; like gymnasium/utils/env_checker.py, with snapshots.
+
+import { ReverieError } from '../errors.js';
+import { Rng } from '../rng.js';
+import { sampleAction, strayAction } from './check-actions.js';
+import { problemsOfStep, type StepRecord, sameStep, shown } from './check-step.js';
+import type { Environment, EnvSnapshot } from './environment.js';
+
+export interface EnvironmentCheck {
+  readonly name: CheckName;
+  readonly passed: boolean;
+  /** What is wrong, each naming the value seen. */
+  readonly problems: readonly string[];
+  /** Why the check could not be made, if it could not. */
+  readonly skipped?: string;
+}
+
+export interface EnvironmentReport {
+  readonly env: string;
+  readonly passed: boolean;
+  readonly checks: readonly EnvironmentCheck[];
+}
+
+export interface CheckOptions {
+  /** Steps of each trajectory; 64 by default. */
+  readonly steps?: number;
+  readonly seed?: number;
+  /** Actions to try where the action space cannot be sampled (text, tools). */
+  readonly actions?: readonly unknown[];
+}
+
+export type CheckName =
+  | 'spaces'
+  | 'reset'
+  | 'not-reset'
+  | 'steps'
+  | 'seed-determinism'
+  | 'stream-goes-on'
+  | 'snapshot-restore'
+  | 'snapshot-json'
+  | 'fork'
+  | 'clock'
+  | 'action-out-of-space';
+
+type Factory = () => Environment | Promise<Environment>;
+type Check = (subject: Subject) => Promise<string[]>;
+
+/** What a check works on. */
+interface Subject {
+  readonly env: Environment;
+  readonly make?: Factory;
+  readonly steps: number;
+  readonly seed: number;
+  readonly actions: readonly unknown[];
+}
+
+class Skipped extends Error {}
+
+/**
+ * Runs every check and reports; throws only where the environment cannot be made at all.
+ * @param subject an environment, or a function that makes one: only then can fork be checked in a second instance
+ */
+export async function checkEnvironment(
+  subject: Environment | Factory,
+  options: CheckOptions = {},
+): Promise<EnvironmentReport> {
+  const make = typeof subject === 'function' ? subject : undefined;
+  const env = make ? await make() : (subject as Environment);
+  const { steps = 64, seed = 1 } = options;
+  const rng = Rng.fromSeed(seed).split('check');
+  const actions = options.actions ?? Array.from({ length: steps }, () => sampleAction(env.actionSpace, rng));
+  const checks: EnvironmentCheck[] = [];
+  for (const [name, check] of Object.entries(CHECKS) as [CheckName, Check][]) {
+    checks.push(await run(name, check, { env, make, steps, seed, actions }));
+  }
+  if (make) await env.close();
+  return { env: env.id, passed: checks.every(({ passed }) => passed), checks };
+}
+
+/** The report as text, a line a check. */
+export function describeReport(report: EnvironmentReport): string {
+  const lines = report.checks.map(({ name, passed, problems, skipped }) => {
+    const verdict = skipped !== undefined ? `skipped: ${skipped}` : passed ? 'ok' : problems.join('; ');
+    return `${name.padEnd(20)} ${verdict}`;
+  });
+  return [`${report.env}: ${report.passed ? 'sound' : 'not sound'}`, ...lines].join('\n');
+}
+
+async function run(name: CheckName, check: Check, subject: Subject): Promise<EnvironmentCheck> {
+  try {
+    const problems = await check(subject);
+    return { name, passed: problems.length === 0, problems };
+  } catch (error) {
+    if (error instanceof Skipped) return { name, passed: true, problems: [], skipped: error.message };
+    const problem = `threw ${error instanceof ReverieError ? `${error.code}: ` : ''}${(error as Error).message}`;
+    return { name, passed: false, problems: [problem] };
+  }
+}
+
+const CHECKS: Readonly<Record<CheckName, Check>> = {
+  'not-reset': checkNotReset,
+  spaces: async ({ env }) => problemsOfSpaces(env),
+  reset: async ({ env, seed }) => {
+    const { observation, info } = await env.reset({ seed });
+    const problems = problemsOfStep(env, { observation, reward: 0, terminated: false, truncated: false, info });
+    return problems.map((problem) => `reset: ${problem}`);
+  },
+  steps: async (subject) => {
+    const records = await trajectory(subject, subject.seed);
+    return records.flatMap((record, i) =>
+      problemsOfStep(subject.env, record).map((problem) => `step ${i}: ${problem}`),
+    );
+  },
+  'seed-determinism': async (subject) =>
+    differences(await trajectory(subject, subject.seed), await trajectory(subject, subject.seed)),
+  'stream-goes-on': checkStream,
+  'snapshot-restore': async (subject) => checkSnapshot(subject, subject.env),
+  'snapshot-json': async (subject) =>
+    checkSnapshot(subject, subject.env, (snapshot) => JSON.parse(JSON.stringify(snapshot))),
+  fork: checkFork,
+  clock: checkClock,
+  'action-out-of-space': checkStrayAction,
+};
+
+function problemsOfSpaces({ family, observationSpace, actionSpace }: Environment): string[] {
+  const problems: string[] = [];
+  for (const [name, space] of Object.entries({ observationSpace, actionSpace })) {
+    if (space.type === 'box') {
+      const size = space.shape.reduce((product, length) => product * length, 1);
+      if (space.low.length !== size || space.high.length !== size) problems.push(`${name}: ${size} bounds are needed`);
+      const crossed = space.low.findIndex((low, i) => low !== null && space.high[i] !== null && low > space.high[i]!);
+      if (crossed >= 0) problems.push(`${name}: low exceeds high at element ${crossed}`);
+    }
+    if (space.type === 'discrete' && !(Number.isInteger(space.n) && space.n > 0))
+      problems.push(`${name}: n is ${space.n}`);
+    if (family === 'vector' && space.type !== 'box' && space.type !== 'discrete') {
+      problems.push(`${name}: a vector environment has box or discrete spaces, not ${space.type}`);
+    }
+  }
+  return problems;
+}
+
+async function checkNotReset({ make, actions }: Subject): Promise<string[]> {
+  if (!make) throw new Skipped('give a function that makes the environment');
+  const fresh = await make();
+  try {
+    const code = await refusal(async () => fresh.step(actions[0]));
+    return code === 'ENV_NOT_RESET' ? [] : [`a step before reset gave ${code}, not ENV_NOT_RESET`];
+  } finally {
+    await fresh.close();
+  }
+}
+
+async function checkStream(subject: Subject): Promise<string[]> {
+  const { env, seed } = subject;
+  await env.reset({ seed });
+  const second = await env.reset();
+  await env.reset({ seed });
+  const again = await env.reset();
+  if (shown(second.observation) === shown(again.observation)) return [];
+  return ['the second reset after the same seed starts elsewhere'];
+}
+
+/** Goes on from a snapshot taken in mid-episode, and compares with not having been interrupted. */
+async function checkSnapshot(subject: Subject, into: Environment, carry = (snapshot: EnvSnapshot) => snapshot) {
+  const { env, seed, actions } = subject;
+  const length = (await trajectory(subject, seed)).length - 1;
+  const half = Math.floor(length / 2);
+  await env.reset({ seed });
+  const before = await walk(env, actions.slice(0, half));
+  const snapshot = carry(await env.snapshot());
+  const expected = await walk(env, actions.slice(half));
+  const nextStart = await env.reset();
+  const observation = await into.restore(snapshot);
+  const problems: string[] = [];
+  const last = before.at(-1);
+  if (last && shown(last.observation) !== shown(observation)) problems.push('restore answers another observation');
+  problems.push(...differences(expected, await walk(into, actions.slice(half))));
+  const nextAgain = await into.reset();
+  if (shown(nextStart.observation) !== shown(nextAgain.observation))
+    problems.push('the random stream was not restored');
+  return problems;
+}
+
+async function checkFork(subject: Subject): Promise<string[]> {
+  if (!subject.make) throw new Skipped('give a function that makes the environment');
+  const other = await subject.make();
+  try {
+    return await checkSnapshot(subject, other);
+  } finally {
+    await other.close();
+  }
+}
+
+async function checkClock({ env, seed, actions }: Subject): Promise<string[]> {
+  const limit = (env as { maxEpisodeSteps?: number }).maxEpisodeSteps;
+  if (limit === undefined) throw new Skipped('the environment has no clock');
+  await env.reset({ seed });
+  for (let step = 1; step <= limit; step++) {
+    const record = await env.step(actions[step % actions.length] as never);
+    if (record.truncated && step < limit && !record.terminated)
+      return [`truncated at step ${step}, before its clock of ${limit}`];
+    if (step === limit && !record.truncated) return [`not truncated at step ${limit}`];
+    if (!hasEnded(record)) continue;
+    const code = await refusal(async () => env.step(actions[0] as never));
+    return code === 'ENV_NOT_RESET' ? [] : [`a step after the end gave ${code}, not ENV_NOT_RESET`];
+  }
+  return [];
+}
+
+async function checkStrayAction({ env, seed, actions }: Subject): Promise<string[]> {
+  const problems: string[] = [];
+  for (const stray of strayAction(env.actionSpace)) {
+    await env.reset({ seed });
+    const before = JSON.stringify(await env.snapshot());
+    const code = await refusal(async () => env.step(stray as never));
+    if (code !== 'ACTION_OUT_OF_SPACE') problems.push(`${shown(stray)} gave ${code}, not ACTION_OUT_OF_SPACE`);
+    else if (JSON.stringify(await env.snapshot()) !== before)
+      problems.push(`${shown(stray)} was refused but changed the state`);
+    else await env.step(actions[0] as never);
+  }
+  return problems;
+}
+
+/** The code of the error `action` ends in. */
+async function refusal(action: () => Promise<unknown>): Promise<string> {
+  try {
+    await action();
+    return 'no error';
+  } catch (error) {
+    return error instanceof ReverieError ? error.code : `${(error as Error).name} (${(error as Error).message})`;
+  }
+}
+
+async function trajectory({ env, actions }: Subject, seed: number): Promise<StepRecord[]> {
+  const { observation, info } = await env.reset({ seed });
+  return [{ observation, reward: 0, terminated: false, truncated: false, info }, ...(await walk(env, actions))];
+}
+
+/** Steps until the actions or the episode end. */
+async function walk(env: Environment, actions: readonly unknown[]): Promise<StepRecord[]> {
+  const records: StepRecord[] = [];
+  for (const action of actions) {
+    const record = await env.step(action);
+    records.push(record);
+    if (hasEnded(record)) break;
+  }
+  return records;
+}
+
+function hasEnded({ terminated, truncated }: StepRecord): boolean {
+  return terminated || truncated;
+}
+
+function differences(expected: readonly StepRecord[], actual: readonly StepRecord[]): string[] {
+  if (expected.length !== actual.length)
+    return [`${expected.length} steps the first time, ${actual.length} the second`];
+  const at = expected.findIndex((record, i) => !sameStep(record, actual[i]));
+  return at < 0 ? [] : [`step ${at} differs: ${shown(expected[at])} and ${shown(actual[at])}`];
+}

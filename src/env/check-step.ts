@@ -1,0 +1,48 @@
+// What the environment checker looks at in one step: types, shapes, finite numbers; and when two steps are the same.
+
+import type { Environment, StepResult } from './environment.js';
+import { contains, describeSpace, rowSize } from './space-values.js';
+
+export type StepRecord = StepResult<unknown>;
+
+/** Everything wrong with one answer of `step`. */
+export function problemsOfStep(env: Environment, record: StepRecord): string[] {
+  const problems = problemsOfObservation(env, record.observation);
+  if (typeof record.reward !== 'number' || !Number.isFinite(record.reward))
+    problems.push(`reward is ${shown(record.reward)}`);
+  for (const flag of ['terminated', 'truncated'] as const) {
+    if (typeof record[flag] !== 'boolean') problems.push(`${flag} is ${shown(record[flag])}, not a boolean`);
+  }
+  if (typeof record.info !== 'object' || record.info === null)
+    problems.push(`info is ${shown(record.info)}, not an object`);
+  return problems;
+}
+
+/** Bit for bit the same, information included. */
+export function sameStep(a: StepRecord, b: StepRecord): boolean {
+  return shown(a) === shown(b);
+}
+
+/** A value as one line; negative zero, NaN and the kind of an array are told apart. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'undefined';
+  return JSON.stringify(value, (_, part) => {
+    if (ArrayBuffer.isView(part)) return [part.constructor.name, ...Array.from(part as Float32Array, exactly)];
+    return typeof part === 'number' ? exactly(part) : part;
+  });
+}
+
+function exactly(value: number): number | string {
+  return Object.is(value, -0) || !Number.isFinite(value) ? String(Object.is(value, -0) ? '-0' : value) : value;
+}
+
+function problemsOfObservation({ family, observationSpace: space }: Environment, observation: unknown): string[] {
+  if (family === 'text')
+    return typeof observation === 'string' ? [] : [`observation is ${typeof observation}, not text`];
+  if (family !== 'vector' || (space.type !== 'box' && space.type !== 'discrete')) return [];
+  if (!(observation instanceof Float32Array)) return [`observation is ${shown(observation)}, not a Float32Array`];
+  if (observation.length !== rowSize(space)) {
+    return [`observation has ${observation.length} elements, its space ${rowSize(space)}`];
+  }
+  return contains(space, observation) ? [] : [`observation ${shown(observation)} is outside ${describeSpace(space)}`];
+}

@@ -1,0 +1,100 @@
+// What every vector environment must do, whatever it simulates; run by every implementation.
+
+import { describe, expect, test } from 'vitest';
+import {
+  type CheckName,
+  checkEnvironment,
+  contains,
+  describeReport,
+  rowSize,
+  type SyncVectorEnvironment,
+} from '../../src/env/index.js';
+import { Rng } from '../../src/rng.js';
+
+type Make = () => Promise<SyncVectorEnvironment>;
+
+const CHECKS: CheckName[] = [
+  'spaces',
+  'not-reset',
+  'reset',
+  'steps',
+  'seed-determinism',
+  'stream-goes-on',
+  'snapshot-restore',
+  'snapshot-json',
+  'fork',
+  'clock',
+  'action-out-of-space',
+];
+
+/** A random action in the space. */
+export function randomAction(env: SyncVectorEnvironment, rng: Rng): Float32Array {
+  const space = env.actionSpace;
+  if (space.type === 'discrete') return Float32Array.of(space.start + rng.int(space.n));
+  return Float32Array.from({ length: rowSize(space) }, (_, i) => {
+    const low = space.low[i] ?? -1;
+    return low + ((space.high[i] ?? 1) - low) * rng.uniform();
+  });
+}
+
+export function environmentContract(name: string, make: Make): void {
+  describe(`environment contract: ${name}`, () => {
+    test('passes every check of the checker, none skipped', async () => {
+      const report = await checkEnvironment(make);
+      expect(report.passed, describeReport(report)).toBe(true);
+      expect(report.checks.map((check) => check.name).sort()).toEqual([...CHECKS].sort());
+      expect(report.checks.filter((check) => check.skipped !== undefined)).toEqual([]);
+    });
+
+    test('other seeds start elsewhere or move elsewhere, and starts lie in the space', async () => {
+      const env = await make();
+      const histories = new Set<string>();
+      for (let seed = 0; seed < 8; seed++) {
+        const { observation } = env.reset({ seed });
+        expect(contains(env.observationSpace, observation)).toBe(true);
+        const history = [...observation];
+        for (let rng = Rng.fromSeed(3), i = 0; i < 20; i++) {
+          const result = env.step(randomAction(env, rng));
+          history.push(...result.observation);
+          if (result.terminated || result.truncated) break;
+        }
+        histories.add(history.join());
+      }
+      expect(histories.size).toBeGreaterThan(4);
+      env.close();
+    });
+
+    test('an observation given out is not changed by later steps', async () => {
+      const env = await make();
+      const { observation } = env.reset({ seed: 5 });
+      const copy = observation.slice();
+      env.step(randomAction(env, Rng.fromSeed(1)));
+      expect(observation).toEqual(copy);
+      env.close();
+    });
+
+    test('known functions agree with what is lived', async () => {
+      const env = await make();
+      const rng = Rng.fromSeed(11);
+      let obs = env.reset({ seed: 2 }).observation;
+      for (let i = 0; i < 200; i++) {
+        const action = randomAction(env, rng);
+        const result = env.step(action);
+        const expected = env.known?.terminated?.(result.observation, 0);
+        if (expected !== undefined) expect(expected).toBe(result.terminated);
+        const reward = env.known?.reward?.(obs, 0, action, 0, result.observation);
+        if (reward !== undefined) expect(Math.abs(reward - result.reward)).toBeLessThan(1e-4);
+        obs = result.terminated || result.truncated ? env.reset().observation : result.observation;
+      }
+      env.close();
+    });
+
+    test('a snapshot of another environment is refused', async () => {
+      const env = await make();
+      env.reset({ seed: 1 });
+      const snapshot = env.snapshot();
+      expect(() => env.restore({ ...snapshot, env: 'another' })).toThrow(/cannot be restored/);
+      env.close();
+    });
+  });
+}

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { environmentIds, makeEnvironment } from '../../src/env/index.js';
+import { environmentContract } from './environment.contract.js';
+
+for (const id of environmentIds.filter((id) => id !== 'gridworld'))
+  environmentContract(id, () => makeEnvironment({ id }));
+environmentContract('slippery gridworld', () => makeEnvironment({ id: 'gridworld', slip: 0.3 }));
+
+test('all environments of the catalogue are there', () => {
+  expect([...environmentIds].sort()).toEqual([
+    'cartpole',
+    'cartpole-swingup',
+    'gridworld',
+    'half-cheetah',
+    'hopper',
+    'inverted-double-pendulum',
+    'inverted-pendulum',
+    'pendulum',
+    'reacher',
+    'walker2d',
+  ]);
+});
+
+const CLOCKS: Record<string, number> = {
+  'inverted-pendulum': 1000,
+  'inverted-double-pendulum': 1000,
+  reacher: 50,
+  hopper: 1000,
+  'half-cheetah': 1000,
+  walker2d: 1000,
+  cartpole: 500,
+  pendulum: 200,
+  'cartpole-swingup': 250,
+};
+
+test.each(Object.entries(CLOCKS))('%s is cut off after %i steps', async (id, steps) => {
+  const env = await makeEnvironment({ id });
+  expect(env.maxEpisodeSteps).toBe(steps);
+  env.close();
+  const endless = await makeEnvironment({ id, maxEpisodeSteps: null });
+  expect(endless.maxEpisodeSteps).toBeUndefined();
+  endless.close();
+});

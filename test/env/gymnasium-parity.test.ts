@@ -1,0 +1,78 @@
+// Our environments against the real Gymnasium, step by step from the same state under the same actions.
+// Needs a Python with gymnasium and mujoco, named by REVERIE_PYTHON.
+
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { type MujocoEnvironment, makeEnvironment, rowSize } from '../../src/env/index.js';
+import { Rng } from '../../src/rng.js';
+
+const python = process.env.REVERIE_PYTHON;
+const script = fileURLToPath(new URL('./gymnasium-trace.py', import.meta.url));
+
+const TWINS = {
+  'inverted-pendulum': 'InvertedPendulum-v5',
+  'inverted-double-pendulum': 'InvertedDoublePendulum-v5',
+  reacher: 'Reacher-v5',
+  hopper: 'Hopper-v5',
+  'half-cheetah': 'HalfCheetah-v5',
+  walker2d: 'Walker2d-v5',
+};
+const EPISODES = 12;
+const STEPS = 60;
+
+interface Trace {
+  observations: number[][];
+  rewards: number[];
+  terminations: boolean[];
+  qpos: number[][];
+}
+
+function gymnasiumTraces(id: string, episodes: unknown[]): Trace[] {
+  const input = JSON.stringify({ id, episodes });
+  return JSON.parse(
+    execFileSync(python!, [script], { input, maxBuffer: 1 << 28, stdio: ['pipe', 'pipe', 'ignore'] }).toString(),
+  );
+}
+
+describe.skipIf(python === undefined)('parity with Gymnasium v5 (skipped without REVERIE_PYTHON)', () => {
+  test.each(Object.entries(TWINS))('%s', async (id, gymnasiumId) => {
+    const env = (await makeEnvironment({ id, maxEpisodeSteps: null })) as MujocoEnvironment;
+    const rng = Rng.fromSeed(7);
+    const episodes = Array.from({ length: EPISODES }, (_, episode) => {
+      env.reset({ seed: episode });
+      const { qpos, qvel } = env.jointState();
+      const actions = Array.from({ length: STEPS }, () =>
+        Array.from(rng.fillUniform(new Float32Array(rowSize(env.actionSpace)), -1, 1)),
+      );
+      return { qpos: Array.from(qpos), qvel: Array.from(qvel), actions };
+    });
+    const worst = { observation: 0, reward: 0, qpos: 0, steps: 0, terminations: 0 };
+    gymnasiumTraces(gymnasiumId, episodes).forEach((trace, episode) => {
+      env.reset();
+      env.setJointState(episodes[episode].qpos, episodes[episode].qvel);
+      trace.rewards.forEach((reward, step) => {
+        const ours = env.step(Float32Array.from(episodes[episode].actions[step]));
+        expect(ours.terminated).toBe(trace.terminations[step]);
+        worst.terminations += Number(ours.terminated);
+        worst.steps += 1;
+        worst.reward = Math.max(worst.reward, Math.abs(ours.reward - reward));
+        worst.qpos = Math.max(worst.qpos, furthest(env.jointState().qpos, trace.qpos[step]));
+        worst.observation = Math.max(
+          worst.observation,
+          furthest(ours.observation, trace.observations[step].map(Math.fround)),
+        );
+      });
+    });
+    console.info(`${id}: ${JSON.stringify(worst)}`);
+    expect(worst.qpos).toBeLessThan(1e-9);
+    expect(worst.observation).toBeLessThan(1e-5);
+    expect(worst.reward).toBeLessThan(1e-7);
+    env.close();
+  });
+});
+
+function furthest(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  expect(a.length).toBe(b.length);
+  return Math.max(...Array.from(a, (value, i) => Math.abs(value - b[i])));
+}
