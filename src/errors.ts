@@ -20,7 +20,9 @@ export const ERROR_CATALOGUE = {
   // run folders and their files
   RUN_EXISTS: { status: 409, message: 'Folder "{path}" already holds a run.', hint: 'Give another --out, or go on with it: reverie {job} --resume {path}' },
   RUN_NOT_RESUMABLE: { status: 409, message: 'Cannot go on with "{path}": {problem}.', hint: 'Give the folder that was named when the run stopped; see reverie inspect.' },
+  INPUT_MISSING: { status: 404, message: 'There is no {what} in "{path}".', hint: 'Give the folder itself, or a run that holds one (reverie inspect shows what a folder holds).' },
   INPUT_NOT_FOUND: { status: 404, message: 'There is nothing at "{path}" (--{input}).', hint: 'Give the folder of a run, or of what it made.' },
+  NOTHING_TO_INSPECT: { status: 404, message: 'Nothing that Reverie wrote lies in "{path}".', hint: 'Give the folder of a run, a checkpoint, a replay snapshot or a world model.' },
   METRICS_CORRUPT: { status: 422, message: 'Line {line} of "{path}" is not JSON.', hint: 'Restore the file, or delete it: metrics are a record only, no run depends on them.' },
   // spaces, actions, environments
   ENV_UNKNOWN: { status: 404, message: 'No environment is called "{id}".', hint: 'Known environments: {known}.' },
@@ -39,6 +41,7 @@ export const ERROR_CATALOGUE = {
   SELECTOR_STATE_MISMATCH: { status: 409, message: 'Selector state does not fit: {problem}', hint: 'Restore a state only into the same kind of selector over the buffer it was saved with.' },
   CHECKPOINT_NOT_FOUND: { status: 404, message: 'No checkpoint at "{path}".', hint: 'Check the path; a checkpoint appears there once the first save has finished.' },
   CHECKPOINT_CORRUPT: { status: 422, message: 'Checkpoint file "{path}" is damaged: {problem}', hint: 'Restore the file from a copy or go back to an older checkpoint; nothing was changed.' },
+  CHECKPOINT_MISMATCH: { status: 409, message: 'Checkpoint "{path}" was made by {theirs}; this run is {ours}.', hint: 'Resume with the scenario, overrides and seed of the checkpoint, or start anew from its policy with --from in another folder.' },
   STORAGE_FULL: { status: 507, message: 'No space left while writing "{path}".', hint: 'Free space or write elsewhere; what was stored there before is intact.' },
   STORAGE_FAILED: { status: 500, message: 'Could not write "{path}": {problem}', hint: 'Check that the folder exists, is writable and its device healthy; what was stored there before is intact.' },
   // learners and policies

@@ -2,22 +2,25 @@
 // The loader checks against this, and the table in docs/scenarios.md is generated from it.
 
 import { z } from 'zod';
+import { envSpecSchema } from '../env/index.js';
+import { ppoConfigSchema, sacConfigSchema } from '../rl/index.js';
 
 const positive = z.int().min(1);
 const count = z.int().min(0);
 const share = z.number().min(0).max(1);
 
-// The rooms own their sections; each of these is replaced by the room's schema through its index.
-const envSection = z
-  .looseObject({})
-  .describe('The real environment: a known id with options, or a body of your own (see below).');
+const envSection = envSpecSchema.describe(
+  'The real environment: a known id with options, or a body of your own (see below).',
+);
 const ensembleSection = z.looseObject({ kind: z.literal('ensemble') });
 const onnxSection = z.strictObject({
   kind: z.literal('onnx').describe('Dynamics of your own as an ONNX file.'),
   folder: z.string().min(1).describe('Folder of the model and its manifest, relative to the scenario.'),
 });
-const sacSection = z.looseObject({ algorithm: z.literal('sac') });
-const ppoSection = z.looseObject({ algorithm: z.literal('ppo') });
+const sacSection = sacConfigSchema.extend({ algorithm: z.literal('sac').describe('Soft actor-critic (1812.05905).') });
+const ppoSection = ppoConfigSchema.extend({
+  algorithm: z.literal('ppo').describe('Proximal policy optimisation (1707.06347).'),
+});
 
 const modelSection = z
   .discriminatedUnion('kind', [ensembleSection, onnxSection])
@@ -98,6 +101,14 @@ const trainSection = z
     stepsPerRound: positive.default(250).describe('Real steps between refits of the model, each followed by dreaming.'),
     updatesPerStep: z.number().min(0).default(1).describe('Gradient updates for each real step, in real mode.'),
     updatesPerRound: count.default(1_000).describe('Gradient updates after each round of dreaming, in dream mode.'),
+    cyclesPerRound: positive
+      .default(1)
+      .describe('Times dreaming and learning alternate within a round; starts and updates are shared out among them.'),
+    checkpointSeconds: z
+      .number()
+      .min(0)
+      .default(20)
+      .describe('Seconds between checkpoints, taken between rounds; 0: after every round. Never changes results.'),
     evalEvery: positive.default(1_000).describe('Real steps between evaluations; evaluation steps are not counted.'),
     evalEpisodes: positive.default(5).describe('Real episodes an evaluation runs.'),
     threshold: z.number().nullable().default(null).describe('Mean real return that counts as solved; null: none.'),
@@ -128,6 +139,18 @@ const evalSection = z
   .prefault({})
   .describe('`reverie eval`, and the evaluations within a training run.');
 
+const quickstartSection = z
+  .strictObject({
+    seeds: positive.default(3).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
+    finalEpisodes: positive.default(20).describe('Real episodes the trained policy is judged by at the end.'),
+    fromScratch: z
+      .record(z.string(), z.union([z.number(), z.boolean(), z.string()]))
+      .default({})
+      .describe('Keys of `train` that differ when the same learner is trained from scratch, in real mode.'),
+  })
+  .prefault({})
+  .describe('`reverie quickstart`: from scratch against warm-started in the dream.');
+
 const sections = {
   name: z
     .string()
@@ -142,6 +165,7 @@ const sections = {
   train: trainSection,
   collect: collectSection,
   eval: evalSection,
+  quickstart: quickstartSection,
   seed: count.default(0).describe('Seed of every random stream of a run; `--seed` replaces it.'),
   workers: count
     .default(0)

@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { parseDocument } from 'yaml';
+import { parseDocument, stringify } from 'yaml';
+import { checkEnvSpec } from '../env/index.js';
 import { reverieError } from '../errors.js';
 import { canonicalJson } from './canonical-json.js';
 import { type ConfigObject, isConfigObject, layered, parseOverride } from './overrides.js';
@@ -34,7 +35,7 @@ export interface ScenarioOptions {
 
 /**
  * Loads a built-in scenario by name, or one by path of its file or folder.
- * @throws SCENARIO_NOT_FOUND, UNKNOWN_KEY, SCENARIO_INVALID, PROFILE_UNKNOWN, FLAG_INVALID
+ * @throws SCENARIO_NOT_FOUND, UNKNOWN_KEY, SCENARIO_INVALID, PROFILE_UNKNOWN, FLAG_INVALID, ENV_UNKNOWN
  */
 export function loadScenario(reference: string, options: ScenarioOptions = {}): Scenario {
   const file = scenarioFile(reference);
@@ -59,6 +60,12 @@ export function listScenarios(): { name: string; description: string; file: stri
     const { config } = loadScenario(name);
     return { name, description: config.description, file: scenarioFile(name) };
   });
+}
+
+/** The effective configuration as YAML, ready to be a scenario file of its own. */
+export function scenarioText({ config }: Scenario): string {
+  // Aliases for repeated values would be harder to read than the values.
+  return stringify(config, { aliasDuplicateObjects: false, lineWidth: 100 }).trimEnd();
 }
 
 /** A scenario as it was saved with a run. @throws SCENARIO_INVALID if the file was changed since */
@@ -134,6 +141,7 @@ function flagLayers(options: ScenarioOptions): { layer: ConfigObject; source: st
 }
 
 function identified(config: ScenarioConfig, folder: string, profile: string | undefined): Scenario {
+  checkEnvSpec(config.env);
   const { seed: _seed, workers: _workers, ...identity } = config;
   const hash = createHash('sha256').update(canonicalJson(identity));
   for (const asset of assetFiles(config, folder)) hash.update(readFileSync(asset));

@@ -5,6 +5,8 @@ import { z } from 'zod';
 import { nearest, type ReverieError, reverieError } from '../errors.js';
 
 export interface JsonSchema {
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, JsonSchema>>;
   readonly type?: string;
   readonly description?: string;
   readonly default?: unknown;
@@ -108,14 +110,10 @@ function problemOf(issue: Issue, data: unknown, schema: JsonSchema): string {
   const value = valueAt(data, issue.path);
   const expected = schemasAt(schema, data, issue.path).map(expectation).join(', or ');
   if (value === undefined) return `"${where}" is missing; expected ${expected || issue.message}.`;
-  // Refinements say in words what no type says.
-  const wanted =
-    issue.code === 'custom' || issue.code === 'invalid_format' ? messageOf(issue) : expected || issue.message;
+  if (issue.code === 'custom') return `"${where}" is ${shown(value)}: ${issue.message}.`;
+  // The pattern a text must match is said in words by its schema.
+  const wanted = issue.code === 'invalid_format' ? issue.message : expected || issue.message;
   return `"${where}" is ${shown(value)}; expected ${wanted}.`;
-}
-
-function messageOf(issue: Issue): string {
-  return issue.message.replace(/^Invalid \w+: /, '');
 }
 
 function shown(value: unknown): string {
@@ -133,23 +131,28 @@ function valueAt(data: unknown, path: Path): unknown {
 }
 
 /** Every schema that speaks about `path`, where unions are narrowed to the options whose constants the data has. */
-function schemasAt(schema: JsonSchema, data: unknown, path: Path): JsonSchema[] {
-  let here = narrowed(schema, data);
+function schemasAt(root: JsonSchema, data: unknown, path: Path): JsonSchema[] {
+  let here = narrowed(root, root, data);
   for (let depth = 0; depth < path.length; depth++) {
     const value = valueAt(data, path.slice(0, depth + 1));
     const last = depth === path.length - 1;
-    here = here
-      .flatMap((s) => child(s, path[depth]))
-      .flatMap((s) => (last && !isRecord(value) ? [s] : narrowed(s, value)));
+    const children = here.flatMap((schema) => child(schema, path[depth])).map((schema) => dereferenced(root, schema));
+    here = children.flatMap((schema) => (last && !isRecord(value) ? [schema] : narrowed(root, schema, value)));
   }
   return here;
 }
 
-function narrowed(schema: JsonSchema, data: unknown): JsonSchema[] {
-  const options = schema.oneOf ?? schema.anyOf;
-  if (options === undefined) return [schema];
+function narrowed(root: JsonSchema, schema: JsonSchema, data: unknown): JsonSchema[] {
+  const here = dereferenced(root, schema);
+  const options = here.oneOf ?? here.anyOf;
+  if (options === undefined) return [here];
   const fitting = options.filter((option) => constantsAgree(option, data));
-  return (fitting.length > 0 ? fitting : options).flatMap((option) => narrowed(option, data));
+  return (fitting.length > 0 ? fitting : options).flatMap((option) => narrowed(root, option, data));
+}
+
+/** Schemas that contain themselves refer to `#/$defs/NAME`. */
+function dereferenced(root: JsonSchema, schema: JsonSchema): JsonSchema {
+  return schema.$ref === undefined ? schema : (root.$defs?.[schema.$ref.slice('#/$defs/'.length)] ?? schema);
 }
 
 function constantsAgree(option: JsonSchema, data: unknown): boolean {

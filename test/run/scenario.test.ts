@@ -2,8 +2,9 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { makeEnvironment } from '../../src/env/index.js';
 import { ReverieError } from '../../src/errors.js';
-import { loadScenario, reviveScenario, type ScenarioOptions } from '../../src/run/scenario.js';
+import { listScenarios, loadScenario, reviveScenario, type ScenarioOptions } from '../../src/run/scenario.js';
 
 const BASE = `
 name: swing
@@ -69,7 +70,9 @@ describe('a scenario', () => {
   });
 
   it('has a hash that follows the body it names', () => {
-    const folder = written('name: own\nenv: { mjcf: body.xml }\n');
+    const folder = written(
+      'name: own\nenv: { mjcf: body.xml, observation: [{ qpos: all }], reward: [{ name: up, of: { alive: true } }] }\n',
+    );
     writeFileSync(join(folder, 'body.xml'), '<mujoco/>');
     const before = loadScenario(folder).hash;
     writeFileSync(join(folder, 'body.xml'), '<mujoco model="other"/>');
@@ -127,6 +130,7 @@ describe('a scenario with a mistake', () => {
     expect(failure(BASE, { set: ['rollout.horizon'] }).code).toBe('FLAG_INVALID');
     expect(failure(BASE, { set: ['rollout.horizon=[1,'] }).code).toBe('FLAG_INVALID');
     expect(failure(BASE, { profile: 'smok' }).hint).toContain('smoke');
+    expect(failure(BASE, { set: ['env.id=hoper'] }).code).toBe('ENV_UNKNOWN');
     expect(failure(`${BASE}  big: { trian: {} }\n`).message).toContain('profile big');
   });
 
@@ -141,5 +145,30 @@ describe('a scenario with a mistake', () => {
     expect(failure('name: [\n').message).toContain('not YAML');
     expect(failure('- a\n').message).toContain('no mapping');
     expect(() => loadScenario('no-such-scenario')).toThrow(/No scenario at "no-such-scenario"/);
+  });
+});
+
+describe('the built-in scenarios', () => {
+  const names = listScenarios().map(({ name }) => name);
+
+  it('are there, each with a sentence on what it is', () => {
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'bring-your-own-mjcf',
+        'cartpole-swingup',
+        'half-cheetah',
+        'hopper',
+        'inverted-pendulum',
+      ]),
+    );
+    for (const { description } of listScenarios()) expect(description).toMatch(/^[A-Z].*\.$/);
+  });
+
+  it.each(names)('%s is sound, makes its environment, and has a smoke profile', async (name) => {
+    const { config, folder } = loadScenario(name, { profile: 'smoke' });
+    expect(config.name).toBe(name);
+    const env = await makeEnvironment(config.env, { folder });
+    expect(env.reset({ seed: 1 }).observation.every(Number.isFinite)).toBe(true);
+    env.close();
   });
 });

@@ -4,14 +4,17 @@ import type { ReportTable } from './report-input.js';
 
 const GAP = '   ';
 
-/** The table as lines joined by newlines: first column to the left, the others to the right, a rule under the head. */
-export function terminalTable({ columns, rows, note }: ReportTable): string {
+/**
+ * The table as lines joined by newlines: first column to the left, the others to the right, a rule under the head.
+ * @param alignment `text` puts every column to the left
+ */
+export function terminalTable({ columns, rows, note }: ReportTable, alignment: 'figures' | 'text' = 'figures'): string {
   const widths = columns.map((column, index) =>
     Math.max(...[column, ...rows.map((row) => row[index] ?? '')].map(width)),
   );
   const line = (cells: readonly string[]) =>
     widths
-      .map((size, index) => padded(cells[index] ?? '', size, index === 0))
+      .map((size, index) => padded(cells[index] ?? '', size, index === 0 || alignment === 'text'))
       .join(GAP)
       .trimEnd();
   const rule = widths.map((size) => '─'.repeat(size)).join(GAP);

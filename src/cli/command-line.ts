@@ -1,0 +1,48 @@
+// The command line as a whole: the program, its commands, and what becomes of a failure.
+
+import { Command } from 'commander';
+import { versions } from '../run/index.js';
+import { EXIT, tellFailure } from './failure.js';
+import { addJobCommands, examplesText } from './job-commands.js';
+import { addLookCommands, type Outcome } from './look-commands.js';
+import type { Terminal } from './terminal.js';
+
+/** Runs one command and answers the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted. */
+export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
+  const outcome: Outcome = { exitCode: EXIT.ok };
+  const program = makeProgram(terminal, ['reverie', ...args].join(' '), outcome);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return outcome.exitCode;
+  } catch (error) {
+    return tellFailure(error, terminal, args.includes('--json'));
+  }
+}
+
+/** The program with all its commands; also what docs/cli.md is checked against. */
+export function makeProgram(terminal: Terminal, commandLine: string, outcome: Outcome): Command {
+  const program = new Command('reverie')
+    .description('Reverie dreams environments: it learns how one behaves, and trains policies in what it has learned.')
+    .version(versions().reverie, '--version', 'print the version')
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand('help [command]', 'show the help of a command')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.stdout.write(text),
+      writeErr: (text) => terminal.stderr.write(text),
+      getOutHelpWidth: () => Math.min(terminal.stdout.columns ?? 100, 100),
+      getErrHelpWidth: () => Math.min(terminal.stderr.columns ?? 100, 100),
+    })
+    .addHelpText(
+      'after',
+      examplesText([
+        ['reverie quickstart', 'the whole way once, with a report at the end'],
+        ['reverie scenarios', 'what there is to learn'],
+        ['reverie train cartpole-swingup --set rl.gamma=0.98 --seed 3', ''],
+        ['reverie train --help', 'what a command takes'],
+      ]),
+    );
+  addJobCommands(program, terminal, commandLine);
+  addLookCommands(program, terminal, outcome);
+  return program;
+}

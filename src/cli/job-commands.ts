@@ -1,0 +1,178 @@
+// The commands that run a job: what they take, what their help says, and nothing of what they do.
+
+import type { Command } from 'commander';
+import { type JobInputs, type JobName, launch, loadJob, resultText } from '../run/index.js';
+import { type JobFlags, withJobOptions } from './options.js';
+import type { Terminal } from './terminal.js';
+
+type Input = keyof JobInputs;
+
+interface JobCommand {
+  readonly name: JobName;
+  readonly summary: string;
+  readonly description: string;
+  /** Inputs it can take; those that it cannot do without are listed in `needs`. */
+  readonly takes: readonly Input[];
+  readonly needs: readonly Input[];
+  readonly defaultScenario?: string;
+  readonly examples: readonly (readonly [command: string, comment: string])[];
+}
+
+const INPUT_HELP: Record<Input, string> = {
+  data: 'recorded transitions: a run of collect or train, or a replay snapshot',
+  model: 'a world model: a run of fit or train, or the folder of the model',
+  checkpoint: 'a policy: a run of train, or the folder of a checkpoint',
+};
+
+const JOB_COMMANDS: readonly JobCommand[] = [
+  {
+    name: 'quickstart',
+    summary: 'see what dreaming saves, in a few minutes',
+    description:
+      'Trains one policy twice to the same return in the real environment: from scratch, and warm-started in a learned world model. Ends with a table and an HTML report.',
+    takes: [],
+    needs: [],
+    defaultScenario: 'cartpole-swingup',
+    examples: [
+      ['reverie quickstart', 'cart-pole swing-up on MuJoCo'],
+      ['reverie quickstart --profile smoke', 'the same, tiny, to see that all works'],
+      ['reverie quickstart inverted-pendulum --seed 7', ''],
+    ],
+  },
+  {
+    name: 'collect',
+    summary: 'record the real environment',
+    description: 'Runs a random policy, or one from a checkpoint, in the real environment and keeps what happened.',
+    takes: ['checkpoint'],
+    needs: [],
+    examples: [
+      ['reverie collect pendulum --set collect.steps=2000 --out runs/seen', ''],
+      ['reverie collect hopper --set collect.policy=checkpoint --checkpoint runs/hopper', 'what a trained policy sees'],
+    ],
+  },
+  {
+    name: 'fit',
+    summary: 'learn a world model from records',
+    description: 'Fits the ensemble of the scenario to recorded transitions; says how well it predicts held-out ones.',
+    takes: ['data', 'model'],
+    needs: ['data'],
+    examples: [
+      ['reverie fit --data runs/seen --out runs/model', "with the scenario of the records' run"],
+      ['reverie fit --data runs/seen --model runs/model', 'go on from an earlier model'],
+    ],
+  },
+  {
+    name: 'synth',
+    summary: 'dream transitions in a world model',
+    description:
+      'Branches short rollouts from recorded states inside the model and keeps them, each with its provenance.',
+    takes: ['model', 'data', 'checkpoint'],
+    needs: ['model', 'data'],
+    examples: [
+      ['reverie synth --model runs/model --data runs/seen --out runs/dreamt', 'a random policy acts'],
+      ['reverie synth --model runs/model --data runs/seen --checkpoint runs/policy --set rollout.horizon=5', ''],
+    ],
+  },
+  {
+    name: 'train',
+    summary: 'train a policy, in the dream or for real',
+    description:
+      'Learns a policy within a budget of real steps: mostly in the dream (train.mode=dream), or in the real environment alone (train.mode=real). Evaluates in the real environment as it goes.',
+    takes: ['data', 'model', 'checkpoint'],
+    needs: [],
+    examples: [
+      ['reverie train cartpole-swingup --out runs/policy', ''],
+      ['reverie train cartpole-swingup --set train.mode=real', 'the same learner without a dream'],
+      [
+        'reverie train cartpole-swingup --set train.mode=real --checkpoint runs/policy',
+        'take a dreamt policy on in reality',
+      ],
+      ['reverie train --resume runs/policy', 'go on after Ctrl-C or a crash, exactly as if nothing had happened'],
+    ],
+  },
+  {
+    name: 'eval',
+    summary: 'run a policy for real',
+    description: 'Runs whole episodes of a policy in the real environment and reports the return with its spread.',
+    takes: ['checkpoint'],
+    needs: ['checkpoint'],
+    examples: [
+      ['reverie eval --checkpoint runs/policy', ''],
+      ['reverie eval --checkpoint runs/policy --set eval.episodes=100 --json', ''],
+    ],
+  },
+];
+
+export function addJobCommands(program: Command, terminal: Terminal, commandLine: string): void {
+  for (const spec of JOB_COMMANDS) {
+    const command = program
+      .command(spec.name)
+      .summary(spec.summary)
+      .description(spec.description)
+      .argument('[scenario]', scenarioHelp(spec))
+      .addHelpText('after', examplesText(spec.examples));
+    if (spec.takes.length > 0) command.optionsGroup('Input:');
+    for (const input of spec.takes) command.option(`--${input} <folder>`, inputHelp(spec, input));
+    withJobOptions(command).action((scenario: string | undefined, flags: JobFlags & JobInputs) =>
+      runJobCommand(spec, command, scenario, flags, terminal, commandLine),
+    );
+  }
+}
+
+/** The examples below a command's help. */
+export function examplesText(examples: JobCommand['examples']): string {
+  const lines = examples.map(([command, comment]) => `  $ ${command}${comment === '' ? '' : `\n      ${comment}`}`);
+  return `\nExamples:\n${lines.join('\n')}`;
+}
+
+async function runJobCommand(
+  spec: JobCommand,
+  command: Command,
+  scenario: string | undefined,
+  flags: JobFlags & JobInputs,
+  terminal: Terminal,
+  commandLine: string,
+): Promise<void> {
+  refuseBadUsage(spec, command, scenario, flags);
+  const { data, model, checkpoint } = flags;
+  const result = await launch(spec.name, await loadJob[spec.name](), {
+    ...flags,
+    scenario: scenario ?? spec.defaultScenario,
+    inputs: { data, model, checkpoint },
+    stream: terminal.stderr,
+    command: commandLine,
+  });
+  if (flags.json) terminal.stdout.write(`${JSON.stringify(result)}\n`);
+  const people = flags.json ? terminal.stderr : terminal.stdout;
+  if (!flags.json || !flags.quiet) people.write(`\n${resultText(result)}\n`);
+}
+
+/** Combinations that the options alone cannot rule out. Ends the command with exit code 2. */
+function refuseBadUsage(
+  spec: JobCommand,
+  command: Command,
+  scenario: string | undefined,
+  flags: JobFlags & JobInputs,
+): void {
+  const given = Object.keys(flags).filter((flag) => !['workers', 'json', 'quiet', 'resume'].includes(flag));
+  if (flags.resume !== undefined) {
+    if (scenario !== undefined) command.error('error: --resume uses the scenario of its run; leave the scenario out');
+    if (given.length > 0)
+      command.error(`error: --resume goes on with what was given then; leave out --${given.join(', --')}`);
+    return;
+  }
+  const missing = spec.needs.filter((input) => flags[input] === undefined);
+  if (missing.length > 0)
+    command.error(`error: ${spec.name} needs --${missing.join(' and --')} (see reverie ${spec.name} --help)`);
+  const found = scenario ?? spec.defaultScenario ?? spec.takes.find((input) => flags[input] !== undefined);
+  if (found === undefined) command.error('error: name a scenario (reverie scenarios lists the built-in ones)');
+}
+
+function scenarioHelp(spec: JobCommand): string {
+  const instead = spec.takes.length > 0 ? ' (default: the one saved with the input)' : '';
+  return `built-in scenario or path${spec.defaultScenario === undefined ? instead : ` (default: ${spec.defaultScenario})`}`;
+}
+
+function inputHelp(spec: JobCommand, input: Input): string {
+  return `${INPUT_HELP[input]}${spec.needs.includes(input) ? ' (needed)' : ''}`;
+}

@@ -1,0 +1,101 @@
+// The commands that look and change nothing: scenarios, inspect, check-env.
+
+import type { Command } from 'commander';
+import {
+  checkScenarioEnvironment,
+  environmentReportText,
+  inspectFolder,
+  inspectionText,
+  listScenarios,
+  loadScenario,
+  scenarioText,
+  terminalTable,
+} from '../run/index.js';
+import { EXIT } from './failure.js';
+import { examplesText } from './job-commands.js';
+import { type ScenarioFlags, withOutputOptions, withScenarioOptions } from './options.js';
+import type { Terminal } from './terminal.js';
+
+/** What the process is to end with when nothing was thrown. */
+export interface Outcome {
+  exitCode: number;
+}
+
+interface OutputFlags {
+  readonly json?: boolean;
+}
+
+export function addLookCommands(program: Command, terminal: Terminal, outcome: Outcome): void {
+  addScenarios(program, terminal);
+  addInspect(program, terminal);
+  addCheckEnv(program, terminal, outcome);
+}
+
+function addScenarios(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('scenarios')
+    .summary('list the built-in scenarios, or show one in full')
+    .description('Lists the built-in scenarios. With a name or path: its effective configuration, defaults filled in.')
+    .argument('[scenario]', 'built-in scenario or path')
+    .addHelpText(
+      'after',
+      examplesText([
+        ['reverie scenarios', ''],
+        ['reverie scenarios hopper --profile smoke --set rl.gamma=0.98', 'what a run would be given'],
+      ]),
+    );
+  withOutputOptions(withScenarioOptions(command)).action(
+    (reference: string | undefined, flags: ScenarioFlags & OutputFlags) => {
+      if (reference !== undefined) {
+        const scenario = loadScenario(reference, flags);
+        return print(terminal, flags, scenario, () => scenarioText(scenario));
+      }
+      const scenarios = listScenarios();
+      const rows = scenarios.map(({ name, description }) => [name, description]);
+      print(terminal, flags, { scenarios }, () =>
+        terminalTable({ columns: ['scenario', 'what is learned'], rows }, 'text'),
+      );
+    },
+  );
+}
+
+function addInspect(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('inspect')
+    .summary('look at a run, checkpoint, replay snapshot or world model')
+    .description('Says what a folder that Reverie wrote holds: what it was made from, how much, and how it went.')
+    .argument('<folder>', 'the folder')
+    .addHelpText(
+      'after',
+      examplesText([
+        ['reverie inspect runs/policy', ''],
+        ['reverie inspect runs/policy --json', ''],
+      ]),
+    );
+  withOutputOptions(command).action(async (folder: string, flags: OutputFlags) => {
+    const inspection = await inspectFolder(folder);
+    print(terminal, flags, inspection, () => inspectionText(inspection));
+  });
+}
+
+function addCheckEnv(program: Command, terminal: Terminal, outcome: Outcome): void {
+  const command = program
+    .command('check-env')
+    .summary("check that a scenario's environment keeps its contract")
+    .description(
+      'Tries the environment: same seed, same bytes; spaces and shapes; snapshot and restore; clean refusals.',
+    )
+    .argument('<scenario>', 'built-in scenario or path')
+    .addHelpText('after', examplesText([['reverie check-env ./my-robot', 'a body of your own before training on it']]));
+  withOutputOptions(withScenarioOptions(command)).action(
+    async (reference: string, flags: ScenarioFlags & OutputFlags) => {
+      const report = await checkScenarioEnvironment(loadScenario(reference, flags));
+      print(terminal, flags, report, () => environmentReportText(report));
+      if (!report.passed) outcome.exitCode = EXIT.failed;
+    },
+  );
+}
+
+function print(terminal: Terminal, flags: OutputFlags, data: unknown, text: () => string): void {
+  terminal.stdout.write(`${flags.json ? JSON.stringify(data) : text()}\n`);
+}

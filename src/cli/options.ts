@@ -1,0 +1,52 @@
+// Options that several commands share, and how their values are read.
+
+import { type Command, InvalidArgumentError } from 'commander';
+
+export interface ScenarioFlags {
+  readonly profile?: string;
+  readonly set?: readonly string[];
+  readonly seed?: number;
+  readonly workers?: number;
+}
+
+export interface JobFlags extends ScenarioFlags {
+  readonly out?: string;
+  readonly resume?: string;
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+}
+
+export function withScenarioOptions(command: Command): Command {
+  return command
+    .optionsGroup('Scenario:')
+    .option('--profile <name>', 'lay one of the scenario\'s profiles over it, such as "smoke"')
+    .option('--set <path=value>', 'override one key, such as rl.gamma=0.98; repeatable', collected)
+    .option('--seed <integer>', 'seed of every random stream; same seed, same bytes', wholeNumber);
+}
+
+export function withJobOptions(command: Command): Command {
+  return withOutputOptions(
+    withScenarioOptions(command)
+      .optionsGroup('Run:')
+      .option('--workers <n>', 'worker threads; 0: none. Never changes results', wholeNumber)
+      .option('--out <folder>', 'folder of the run (default: a new one under runs/)')
+      .option('--resume <folder>', 'go on with the unfinished run in this folder, with its scenario and seed')
+      .option('--quiet', 'no progress'),
+  );
+}
+
+export function withOutputOptions(command: Command): Command {
+  return command.optionsGroup('Output:').option('--json', 'one JSON object on stdout; text for people goes to stderr');
+}
+
+function collected(value: string, before: readonly string[] | undefined): string[] {
+  return [...(before ?? []), value];
+}
+
+function wholeNumber(value: string): number {
+  const number = Number(value);
+  if (value.trim() === '' || !Number.isSafeInteger(number) || number < 0) {
+    throw new InvalidArgumentError('Expected a whole number, 0 or more.');
+  }
+  return number;
+}

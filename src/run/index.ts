@@ -1,0 +1,27 @@
+// The room that knows all others: scenarios, jobs, and what they leave behind.
+
+export { describeReport as environmentReportText } from '../env/index.js';
+export { checkScenarioEnvironment } from './check-environment.js';
+export { type Colours, coloursFor } from './colours.js';
+export { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from './format.js';
+export { type Inspection, inspectFolder, inspectionText } from './inspect.js';
+export type * from './job.js';
+export { interrupted, JobInterrupted } from './job.js';
+export { type AnyJobResult, type JobName, loadJob } from './jobs.js';
+export { type LaunchOptions, launch, RunInterrupted } from './launch.js';
+export { type MetricsEvent, type MetricsMark, MetricsWriter, readMetrics } from './metrics.js';
+export { makeProgress, type Phase, type Progress } from './progress.js';
+export { reportPage, writeReport } from './report/report.js';
+export type * from './report/report-input.js';
+export { terminalTable } from './report/terminal-table.js';
+export { resultText } from './result-text.js';
+export {
+  adjustScenario,
+  listScenarios,
+  loadScenario,
+  type Scenario,
+  type ScenarioOptions,
+  scenarioText,
+} from './scenario.js';
+export { type ScenarioConfig, scenarioSchema } from './scenario-schema.js';
+export { machine, reportProvenance, versions } from './versions.js';

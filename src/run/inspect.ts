@@ -1,0 +1,137 @@
+// Says what a folder that we wrote holds, from its manifests alone where they suffice.
+
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { reverieError } from '../errors.js';
+import { describeBuffer } from '../replay/index.js';
+import { readManifest } from '../rl/index.js';
+import { formatCount, formatNumber } from './format.js';
+import { readMetrics } from './metrics.js';
+import { METRICS_FILE, RESULT_FILE, RUN_FILE, readRunRecord, savedScenario } from './run-folder.js';
+
+export type InspectionKind = 'run' | 'checkpoint' | 'policy' | 'replay' | 'world model';
+
+export interface Inspection {
+  readonly kind: InspectionKind;
+  readonly folder: string;
+  /** What is known of it; JSON. */
+  readonly facts: Readonly<Record<string, unknown>>;
+  /** Folders inside it that hold something of ours. */
+  readonly parts: readonly Inspection[];
+}
+
+/** What each kind is recognised by, and how its facts are read. */
+const KINDS: readonly {
+  kind: InspectionKind;
+  isOne: (folder: string) => boolean;
+  facts: (folder: string) => Promise<object>;
+}[] = [
+  { kind: 'run', isOne: (folder) => existsSync(join(folder, RUN_FILE)), facts: async (folder) => runFacts(folder) },
+  {
+    kind: 'checkpoint',
+    isOne: (folder) => existsSync(join(folder, 'checkpoint.json')),
+    facts: async (folder) => checkpointFacts(folder),
+  },
+  { kind: 'policy', isOne: (folder) => manifestFormat(folder) === 'reverie-learner', facts: policyFacts },
+  {
+    kind: 'world model',
+    isOne: (folder) => manifestFormat(folder) !== undefined,
+    facts: async (folder) => scalars(readJson(join(folder, 'manifest.json'))),
+  },
+  { kind: 'replay', isOne: (folder) => existsSync(join(folder, 'transitions.bin')), facts: describeBuffer },
+];
+
+/** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT if nothing of ours is there, or CHECKPOINT_CORRUPT */
+export async function inspectFolder(folder: string): Promise<Inspection> {
+  const inspection = await inspected(resolve(folder));
+  if (inspection === undefined) throw reverieError('NOTHING_TO_INSPECT', { path: folder });
+  return inspection;
+}
+
+/** The inspection as lines for a human. */
+export function inspectionText(inspection: Inspection, indent = ''): string {
+  const name = indent === '' ? inspection.folder : basename(inspection.folder);
+  const facts = Object.entries(inspection.facts).filter(([, value]) => value !== null && value !== undefined);
+  const width = Math.max(0, ...facts.map(([key]) => key.length));
+  const lines = facts.map(([key, value]) => `${indent}  ${key.padEnd(width)}   ${factText(value)}`);
+  const parts = inspection.parts.map((part) => `\n${inspectionText(part, `${indent}  `)}`);
+  return [`${indent}${inspection.kind}: ${name}`, ...lines, ...parts].join('\n');
+}
+
+async function inspected(folder: string): Promise<Inspection | undefined> {
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) return undefined;
+  const kind = KINDS.find((candidate) => candidate.isOne(folder));
+  if (kind === undefined) return undefined;
+  const parts: Inspection[] = [];
+  for (const name of readdirSync(folder).sort()) {
+    const part = await inspected(join(folder, name));
+    if (part !== undefined) parts.push(part);
+  }
+  return { kind: kind.kind, folder, facts: (await kind.facts(folder)) as Record<string, unknown>, parts };
+}
+
+function runFacts(folder: string): Record<string, unknown> {
+  const record = readRunRecord(folder)!;
+  const scenario = savedScenario(folder);
+  const metrics = join(folder, METRICS_FILE);
+  const { kind: _, ...last } = (existsSync(metrics) ? readMetrics(metrics).at(-1) : undefined) ?? { kind: '' };
+  const result = join(folder, RESULT_FILE);
+  return {
+    job: record.job,
+    status: record.status,
+    scenario: scenario?.config.name,
+    profile: scenario?.profile,
+    scenarioHash: scenario?.hash,
+    seed: record.seed,
+    command: record.command,
+    startedAt: record.startedAt,
+    endedAt: record.endedAt,
+    ...(existsSync(result) ? scalars(readJson(result)) : { lastEvent: last }),
+  };
+}
+
+function checkpointFacts(folder: string): Record<string, unknown> {
+  const { counters, evaluations, ...rest } = readJson(join(folder, 'checkpoint.json'));
+  const last = Array.isArray(evaluations) ? evaluations.at(-1) : undefined;
+  return { ...scalars(rest), ...(counters as object), lastReturn: last?.meanReturn };
+}
+
+async function policyFacts(folder: string): Promise<Record<string, unknown>> {
+  const { kind, policyVersion, learnedFrom } = await readManifest(folder);
+  const { worldModelVersions, ...from } = learnedFrom;
+  return {
+    kind,
+    policyVersion,
+    ...from,
+    worldModels: worldModelVersions.length,
+    lastWorldModel: worldModelVersions.at(-1),
+  };
+}
+
+function manifestFormat(folder: string): string | undefined {
+  const file = join(folder, 'manifest.json');
+  return existsSync(file) ? String(readJson(file).format) : undefined;
+}
+
+function readJson(file: string): Record<string, unknown> {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw reverieError('CHECKPOINT_CORRUPT', { path: file, problem: (error as Error).message }, error);
+  }
+}
+
+function scalars(record: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(record).filter(([key, value]) => typeof value !== 'object' && !key.startsWith('format')),
+  );
+}
+
+function factText(value: unknown): string {
+  if (typeof value === 'number') return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (Array.isArray(value)) return value.map(factText).join(', ');
+  return Object.entries(value)
+    .map(([key, part]) => `${key} ${factText(part)}`)
+    .join(', ');
+}
