@@ -141,7 +141,8 @@ async function syncTree(folder: string, files: FileSystem): Promise<void> {
   await syncPath(folder, files);
 }
 
-async function syncPath(path: string, files: FileSystem): Promise<void> {
+/** Flushes a file or a folder to its device. */
+export async function syncPath(path: string, files: FileSystem = nodeFiles): Promise<void> {
   // Windows flushes neither folders nor read-only handles.
   if (process.platform === 'win32') return;
   const handle = await files.open(path, 'r');
@@ -167,7 +168,8 @@ async function removeQuietly(path: string, files: FileSystem): Promise<void> {
   await files.rm(path, { recursive: true, force: true }).catch(() => undefined);
 }
 
-function storageError(path: string, error: unknown): unknown {
+/** The catalogue error for a failed file operation on `path`; any other error as it is. */
+export function storageError(path: string, error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   if (error instanceof ReverieError || syscall === undefined) return error;
   if (FULL.has(code ?? '')) return reverieError('STORAGE_FULL', { path }, error);
