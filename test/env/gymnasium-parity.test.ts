@@ -4,8 +4,10 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { unpackNumbers } from '../../src/env/exact-numbers.js';
 import { type MujocoEnvironment, makeEnvironment, rowSize } from '../../src/env/index.js';
 import { Rng } from '../../src/rng.js';
+import { randomAction } from './environment.contract.js';
 
 const python = process.env.REVERIE_PYTHON;
 const script = fileURLToPath(new URL('./gymnasium-trace.py', import.meta.url));
@@ -18,6 +20,8 @@ const TWINS = {
   'half-cheetah': 'HalfCheetah-v5',
   walker2d: 'Walker2d-v5',
 };
+/** How far physics may drift in STEPS steps: contacts amplify the last bit in which native code and WebAssembly differ. */
+const DRIFT: Record<string, number> = { 'half-cheetah': 1e-5 };
 const EPISODES = 12;
 const STEPS = 60;
 
@@ -64,11 +68,37 @@ describe.skipIf(python === undefined)('parity with Gymnasium v5 (skipped without
         );
       });
     });
-    console.info(`${id}: ${JSON.stringify(worst)}`);
-    expect(worst.qpos).toBeLessThan(1e-9);
-    expect(worst.observation).toBeLessThan(1e-5);
-    expect(worst.reward).toBeLessThan(1e-7);
+    console.info(`${id} against ${gymnasiumId}: ${JSON.stringify(worst)}`);
+    const drift = DRIFT[id] ?? 1e-9;
+    expect(worst.qpos).toBeLessThan(drift);
+    expect(worst.observation).toBeLessThan(drift * 100);
+    expect(worst.reward).toBeLessThan(drift * 100);
+    expect(worst.steps).toBeGreaterThan(EPISODES);
     env.close();
+  });
+});
+
+describe.skipIf(python === undefined)('parity with classic Gymnasium (skipped without REVERIE_PYTHON)', () => {
+  test.each([
+    ['cartpole', 'CartPole-v1'],
+    ['pendulum', 'Pendulum-v1'],
+  ])('%s', async (id, gymnasiumId) => {
+    const env = await makeEnvironment({ id });
+    const rng = Rng.fromSeed(3);
+    const episodes = Array.from({ length: EPISODES }, (_, episode) => {
+      env.reset({ seed: episode });
+      const qpos = Array.from(unpackNumbers((env.snapshot().state as { world: string }).world));
+      return { qpos, actions: Array.from({ length: STEPS }, () => Array.from(randomAction(env, rng))) };
+    });
+    gymnasiumTraces(gymnasiumId, episodes).forEach((trace, episode) => {
+      env.reset({ seed: episode });
+      trace.rewards.forEach((reward, step) => {
+        const ours = env.step(Float32Array.from(episodes[episode].actions[step]));
+        expect(ours.terminated).toBe(trace.terminations[step]);
+        expect(ours.reward).toBeCloseTo(reward, 9);
+        expect(furthest(ours.observation, trace.observations[step])).toBeLessThan(1e-6);
+      });
+    });
   });
 });
 

@@ -1,0 +1,109 @@
+// The checker finds what is wrong: each test breaks one promise and expects the check of that name to fail.
+
+import { expect, test } from 'vitest';
+import {
+  type CheckName,
+  checkEnvironment,
+  describeReport,
+  type Environment,
+  makeEnvironment,
+  type SyncVectorEnvironment,
+} from '../../src/env/index.js';
+
+type Broken = (env: SyncVectorEnvironment) => Partial<Record<keyof SyncVectorEnvironment, unknown>>;
+
+/** An environment with some members replaced. */
+async function broken(change: Broken, id = 'pendulum'): Promise<Environment> {
+  const env = await makeEnvironment({ id, maxEpisodeSteps: 40 });
+  const changes = change(env);
+  return new Proxy(env, {
+    get(target, key) {
+      if (key in changes) return changes[key as keyof SyncVectorEnvironment];
+      const value = Reflect.get(target, key, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  }) as Environment;
+}
+
+async function failures(change: Broken): Promise<CheckName[]> {
+  const report = await checkEnvironment(() => broken(change));
+  return report.checks.filter((check) => !check.passed).map((check) => check.name);
+}
+
+const CASES: [CheckName, string, Broken][] = [
+  [
+    'steps',
+    'a reward that is not finite',
+    (env) => ({ step: (a: Float32Array) => ({ ...env.step(a), reward: Number.NaN }) }),
+  ],
+  [
+    'steps',
+    'an observation of the wrong type',
+    (env) => ({ step: (a: Float32Array) => ({ ...env.step(a), observation: [0, 0, 0] }) }),
+  ],
+  [
+    'steps',
+    'a flag that is not boolean',
+    (env) => ({ step: (a: Float32Array) => ({ ...env.step(a), terminated: 0 }) }),
+  ],
+  [
+    'reset',
+    'an observation outside the space',
+    (env) => ({ reset: (o: object) => ({ ...env.reset(o), observation: Float32Array.of(9, 0, 0) }) }),
+  ],
+  ['seed-determinism', 'a seed that is ignored', (env) => ({ reset: () => env.reset() })],
+  ['snapshot-restore', 'a restore that does nothing', (env) => ({ restore: () => env.reset().observation })],
+  ['fork', 'a restore that does nothing', (env) => ({ restore: () => env.reset().observation })],
+  ['snapshot-json', 'a snapshot that JSON cannot carry', (env) => holdingSnapshots(env)],
+  [
+    'clock',
+    'a clock that never strikes',
+    (env) => ({ step: (a: Float32Array) => ({ ...env.step(a), truncated: false }) }),
+  ],
+  [
+    'action-out-of-space',
+    'an action taken as it comes',
+    (env) => ({ step: (a: Float32Array) => env.step(Float32Array.of(Math.min(Math.max(a[0] || 0, -2), 2))) }),
+  ],
+  ['not-reset', 'a step before reset', (env) => ({ step: (a: Float32Array) => stepAnyway(env, a) })],
+  ['spaces', 'bounds of the wrong number', () => ({ actionSpace: { type: 'box', shape: [1], low: [], high: [] } })],
+];
+
+test.each(CASES)('%s finds %s', async (check, _, change) => {
+  expect(await failures(change)).toContain(check);
+});
+
+test('works for asynchronous environments too', async () => {
+  const report = await checkEnvironment(() =>
+    broken((env) => ({
+      reset: async (o: object) => env.reset(o),
+      step: async (a: Float32Array) => env.step(a),
+      snapshot: async () => env.snapshot(),
+      restore: async (s: never) => env.restore(s),
+    })),
+  );
+  expect(report.passed, describeReport(report)).toBe(true);
+});
+
+test('an instance is checked without a second one, and the report says what was skipped', async () => {
+  const report = await checkEnvironment(await makeEnvironment({ id: 'cartpole' }));
+  expect(report.passed).toBe(true);
+  expect(report.checks.filter((check) => check.skipped).map((check) => check.name)).toEqual(['not-reset', 'fork']);
+  expect(describeReport(report)).toMatch(/cartpole: sound[\s\S]*fork +skipped: give a function/);
+});
+
+function stepAnyway(env: SyncVectorEnvironment, action: Float32Array) {
+  try {
+    return env.step(action);
+  } catch {
+    env.reset();
+    return env.step(action);
+  }
+}
+
+function holdingSnapshots(env: SyncVectorEnvironment) {
+  return {
+    snapshot: () => ({ env: env.id, state: new Map([['held', env.snapshot()]]) }),
+    restore: (snapshot: { state: Map<string, never> }) => env.restore(snapshot.state.get('held')!),
+  };
+}
