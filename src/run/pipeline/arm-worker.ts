@@ -1,0 +1,82 @@
+// The thread's side of a comparison: one whole training run, then the final evaluation of what it learned.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { MessagePort } from 'node:worker_threads';
+import { writeFileAtomic } from '../../atomic-file.js';
+import { makeEnvironment } from '../../env/index.js';
+import { packError } from '../../errors.js';
+import { evaluatePolicy, loadLearner } from '../../rl/index.js';
+import { Rng } from '../../rng.js';
+import type { JobContext } from '../job.js';
+import { MetricsWriter } from '../metrics.js';
+import type { Phase, Progress } from '../progress.js';
+import { METRICS_FILE, RESULT_FILE } from '../run-folder.js';
+import type { ArmMessage, ArmOutcome, ArmReply, ArmTask } from './arm-messages.js';
+import { trainJob } from './train.js';
+
+interface ArmInput {
+  readonly task: ArmTask;
+  readonly port: MessagePort;
+  readonly stop: Int32Array;
+}
+
+export default async function runArm({ task, port, stop }: ArmInput): Promise<ArmOutcome> {
+  mkdirSync(task.out, { recursive: true });
+  const metrics = new MetricsWriter(join(task.out, METRICS_FILE));
+  const abort = new AbortController();
+  const watch = setInterval(() => Atomics.load(stop, 0) === 1 && abort.abort(), 100);
+  try {
+    const result = await trainJob(contextOf(task, metrics, forwarded(port), abort.signal));
+    const reply = { result, finalReturns: await judge(task, result.checkpoint) };
+    await writeFileAtomic(join(task.out, RESULT_FILE), `${JSON.stringify(reply, null, 2)}\n`);
+    return { kind: 'done', reply };
+  } catch (error) {
+    return { kind: 'failed', error: packError(error) };
+  } finally {
+    clearInterval(watch);
+    metrics.close();
+  }
+}
+
+function contextOf(task: ArmTask, metrics: MetricsWriter, progress: Progress, signal: AbortSignal): JobContext {
+  const { scenario, seed, out, resume } = task;
+  return { scenario, seed, workers: 0, out, inputs: {}, resume, signal, progress, metrics, log: () => {} };
+}
+
+async function judge(task: ArmTask, checkpoint: string): Promise<number[]> {
+  const { config, folder } = task.scenario;
+  const { learner } = await loadLearner(join(checkpoint, 'learner'));
+  const env = await makeEnvironment(config.env, { folder });
+  try {
+    // Seeds of their own: none of the evaluations that decided when to stop is counted here.
+    const seed = Rng.fromSeed(task.seed).split('judge').uint32();
+    const { returns } = await evaluatePolicy(env, learner.policy(), {
+      episodes: task.finalEpisodes,
+      seed,
+      deterministic: config.eval.deterministic,
+    });
+    return Array.from(returns);
+  } finally {
+    await learner.close();
+    await env.close();
+  }
+}
+
+/** Only the run's own bar crosses the thread; the phases within a round would drown it. */
+function forwarded(port: MessagePort): Progress {
+  const silent: Phase = { advance() {}, set() {}, end() {} };
+  return {
+    phase: (name, total) => {
+      if (!name.startsWith('train')) return silent;
+      let done = 0;
+      const set = (now: number, note = '') => {
+        done = now;
+        port.postMessage({ done, total: total ?? 0, note } satisfies ArmMessage);
+      };
+      return { set, advance: (by = 1, note) => set(done + by, note), end: (note) => set(done, note) };
+    },
+    log() {},
+    close() {},
+  };
+}

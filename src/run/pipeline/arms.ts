@@ -1,0 +1,118 @@
+// Several training runs side by side, a thread each: the ways ("arms") of training that a comparison is made of.
+// Each run lies in a folder of its own, so a comparison that was stopped goes on run by run, exactly.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Piscina } from 'piscina';
+import { unpackError } from '../../errors.js';
+import { compiledUrl } from '../../worker-url.js';
+import { interrupted, type JobContext, type TrainResult } from '../job.js';
+import { type MetricsEvent, readMetrics } from '../metrics.js';
+import type { Phase } from '../progress.js';
+import { METRICS_FILE } from '../run-folder.js';
+import type { Scenario } from '../scenario.js';
+import type { ArmMessage, ArmOutcome, ArmReply, ArmTask } from './arm-messages.js';
+
+export interface Arm {
+  readonly name: string;
+  readonly scenario: Scenario;
+}
+
+/** One finished run of an arm. */
+export interface ArmRun {
+  readonly arm: string;
+  readonly seed: number;
+  readonly result: TrainResult;
+  /** Returns of the trained policy's final real episodes. */
+  readonly finalReturns: readonly number[];
+  readonly events: readonly MetricsEvent[];
+}
+
+export interface ArmOptions {
+  readonly seeds: readonly number[];
+  readonly finalEpisodes: number;
+  /** Runs side by side; each dreams and fits in its own thread. */
+  readonly threads: number;
+}
+
+/** Trains every arm with every seed. Runs that are finished already are not run again. */
+export async function trainArms(arms: readonly Arm[], options: ArmOptions, context: JobContext): Promise<ArmRun[]> {
+  const pool = new Piscina({
+    filename: compiledUrl(import.meta.url, './arm-worker.js'),
+    minThreads: 1,
+    maxThreads: options.threads,
+    concurrentTasksPerWorker: 1,
+  });
+  // Seeds outside, arms inside: after any part of the time, the arms have been given about the same.
+  const tasks = options.seeds.flatMap((seed) => arms.map((arm) => taskOf(arm, seed, options, context)));
+  try {
+    return await Promise.all(tasks.map((task) => runTask(pool, task, context)));
+  } finally {
+    await pool.destroy();
+  }
+}
+
+function taskOf(arm: Arm, seed: number, options: ArmOptions, context: JobContext): ArmTask {
+  const out = join(context.out, 'runs', `${arm.name.replaceAll(/[^a-z0-9]+/gi, '-')}-seed-${seed}`);
+  return {
+    arm: arm.name,
+    seed,
+    scenario: arm.scenario,
+    out,
+    resume: context.resume,
+    finalEpisodes: options.finalEpisodes,
+  };
+}
+
+async function runTask(pool: Piscina, task: ArmTask, context: JobContext): Promise<ArmRun> {
+  const reply = finishedReply(task) ?? (await runInThread(pool, task, context));
+  const { result, finalReturns } = reply;
+  return { arm: task.arm, seed: task.seed, result, finalReturns, events: readMetrics(join(task.out, METRICS_FILE)) };
+}
+
+function finishedReply(task: ArmTask): ArmReply | undefined {
+  const file = join(task.out, 'result.json');
+  return task.resume && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ArmReply) : undefined;
+}
+
+async function runInThread(pool: Piscina, task: ArmTask, context: JobContext): Promise<ArmReply> {
+  const { port1: near, port2: far } = new MessageChannel();
+  const stop = new Int32Array(new SharedArrayBuffer(4));
+  const giveUp = () => Atomics.store(stop, 0, 1);
+  if (context.signal.aborted) giveUp();
+  context.signal.addEventListener('abort', giveUp);
+  const board = new ArmBoard(task, context);
+  near.onmessage = ({ data }: MessageEvent<ArmMessage>) => board.show(data);
+  try {
+    const outcome: ArmOutcome = await pool.run({ task, port: far, stop }, { transferList: [far] });
+    if (context.signal.aborted) interrupted();
+    if (outcome.kind === 'failed') throw unpackError(outcome.error);
+    board.end();
+    return outcome.reply;
+  } finally {
+    context.signal.removeEventListener('abort', giveUp);
+    near.close();
+  }
+}
+
+/** The run's one bar on this side. */
+class ArmBoard {
+  private phase: Phase | undefined;
+  private note = '';
+
+  constructor(
+    private readonly task: ArmTask,
+    private readonly context: JobContext,
+  ) {}
+
+  show({ done, total, note }: ArmMessage): void {
+    const { arm, seed } = this.task;
+    this.phase ??= this.context.progress.phase(`${arm}, seed ${seed}`, total, 'real steps');
+    this.note = note;
+    this.phase.set(done, note);
+  }
+
+  end(): void {
+    this.phase?.end(this.note);
+  }
+}

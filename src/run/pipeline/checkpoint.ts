@@ -1,0 +1,154 @@
+// A training run as a folder, written whole or not at all: what it takes to go on exactly, and what it learned from.
+//
+//   checkpoint.json  counters, evaluations, where the real environment is; scenario and seed
+//   learner/      manifest.json (with `learnedFrom`), learner.safetensors, policy.onnx
+//   real/, synthetic/    replay snapshots          model/    the world model, once there is one
+//
+// Nothing in it depends on the clock or the machine: the same run gives the same bytes.
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { recoverFolder, replaceFolderAtomic } from '../../atomic-file.js';
+import { reverieError } from '../../errors.js';
+import { ReplayBuffer, type Selector, type SelectorState } from '../../replay/index.js';
+import { loadLearner, type Sac, saveLearner } from '../../rl/index.js';
+import type { JobContext } from '../job.js';
+import { makeTrainingRun, TrainingRun } from './training-run.js';
+
+const count = z.int().min(0);
+
+const selectorSchema = z.strictObject({
+  kind: z.string(),
+  scalars: z.record(z.string(), z.number()),
+  /** Float64, little-endian, base64. */
+  arrays: z.record(z.string(), z.string()),
+});
+
+const evaluationSchema = z.strictObject({
+  realSteps: count,
+  episodes: count,
+  meanReturn: z.number(),
+  stdReturn: z.number(),
+  minReturn: z.number(),
+  maxReturn: z.number(),
+  meanLength: z.number(),
+});
+
+const runSchema = z.strictObject({
+  format: z.literal('reverie-run'),
+  formatVersion: z.literal(1),
+  scenario: z.string(),
+  scenarioHash: z.string(),
+  seed: z.int(),
+  mode: z.enum(['real', 'dream']),
+  counters: z.strictObject({ round: count, realSteps: count, syntheticSteps: count, updates: count }),
+  evaluations: z.array(evaluationSchema),
+  worldModelVersions: z.array(z.string()),
+  dreamtEpisodes: count,
+  collector: z.strictObject({
+    env: z.strictObject({ env: z.string(), state: z.unknown() }).nullable(),
+    observation: z.array(z.number()),
+    episode: count,
+    step: count,
+    episodeReturn: z.number(),
+  }),
+  selectors: z.strictObject({ real: selectorSchema, synthetic: selectorSchema }),
+});
+export type RunManifest = z.infer<typeof runSchema>;
+
+export async function saveRun(folder: string, run: TrainingRun, context: JobContext): Promise<void> {
+  const manifest = await describeRun(run, context);
+  const { learner, real, synthetic, dreamer } = run.parts;
+  await replaceFolderAtomic(folder, async (temporary) => {
+    await saveLearner(join(temporary, 'learner'), learner, run.learnedFrom());
+    await real.save(join(temporary, 'real'));
+    if (synthetic.size > 0) await synthetic.save(join(temporary, 'synthetic'));
+    await dreamer?.save(join(temporary, 'model'));
+    await writeFile(join(temporary, 'checkpoint.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  });
+}
+
+/**
+ * The run exactly as it was saved.
+ * Throws CHECKPOINT_CORRUPT, or CHECKPOINT_MISMATCH if it was made by another scenario or seed.
+ */
+export async function loadRun(folder: string, context: JobContext): Promise<TrainingRun> {
+  const manifest = await readRunManifest(folder);
+  checkSameRun(manifest, context, folder);
+  const fresh = await makeTrainingRun(context);
+  await fresh.parts.learner.close();
+  const { learner } = await loadLearner(join(folder, 'learner'));
+  const run = new TrainingRun(context, {
+    ...fresh.parts,
+    learner: learner as Sac,
+    real: await ReplayBuffer.load(join(folder, 'real')),
+    synthetic:
+      manifest.counters.syntheticSteps > 0 ? await ReplayBuffer.load(join(folder, 'synthetic')) : fresh.parts.synthetic,
+  });
+  Object.assign(run.counters, manifest.counters);
+  run.evaluations.push(...manifest.evaluations);
+  run.worldModelVersions.push(...manifest.worldModelVersions);
+  run.selectors.real.restore(decodeSelector(manifest.selectors.real));
+  run.selectors.synthetic.restore(decodeSelector(manifest.selectors.synthetic));
+  await run.parts.collector.restore(manifest.collector);
+  if (run.worldModelVersions.length > 0)
+    await run.parts.dreamer?.resume(join(folder, 'model'), manifest.dreamtEpisodes);
+  return run;
+}
+
+/** What a run's checkpoint says of itself, without loading it. Throws CHECKPOINT_CORRUPT. */
+export async function readRunManifest(folder: string): Promise<RunManifest> {
+  await recoverFolder(folder);
+  const path = join(folder, 'checkpoint.json');
+  try {
+    return runSchema.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch (error) {
+    const problem = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
+    throw reverieError('CHECKPOINT_CORRUPT', { path, problem }, error);
+  }
+}
+
+async function describeRun(run: TrainingRun, { scenario, seed }: JobContext): Promise<RunManifest> {
+  return {
+    format: 'reverie-run',
+    formatVersion: 1,
+    scenario: scenario.config.name,
+    scenarioHash: scenario.hash,
+    seed,
+    mode: scenario.config.train.mode,
+    counters: { ...run.counters },
+    evaluations: [...run.evaluations],
+    worldModelVersions: [...run.worldModelVersions],
+    dreamtEpisodes: run.parts.dreamer?.episodes ?? 0,
+    collector: await run.parts.collector.state(),
+    selectors: { real: encodeSelector(run.selectors.real), synthetic: encodeSelector(run.selectors.synthetic) },
+  };
+}
+
+function checkSameRun(manifest: RunManifest, { scenario, seed }: JobContext, path: string): void {
+  if (manifest.scenarioHash === scenario.hash && manifest.seed === seed) return;
+  throw reverieError('CHECKPOINT_MISMATCH', {
+    path,
+    theirs: `scenario ${manifest.scenario} (${manifest.scenarioHash.slice(0, 12)}), seed ${manifest.seed}`,
+    ours: `scenario ${scenario.config.name} (${scenario.hash.slice(0, 12)}), seed ${seed}`,
+  });
+}
+
+type EncodedSelector = z.infer<typeof selectorSchema>;
+
+function encodeSelector(selector: Selector): EncodedSelector {
+  const { kind, scalars, arrays } = selector.state();
+  const encoded = Object.entries(arrays).map(([name, array]) => {
+    return [name, Buffer.from(array.buffer, array.byteOffset, array.byteLength).toString('base64')] as const;
+  });
+  return { kind, scalars: { ...scalars }, arrays: Object.fromEntries(encoded) };
+}
+
+function decodeSelector({ kind, scalars, arrays }: EncodedSelector): SelectorState {
+  const decoded = Object.entries(arrays).map(([name, text]) => {
+    const bytes = Uint8Array.from(Buffer.from(text, 'base64'));
+    return [name, new Float64Array(bytes.buffer)] as const;
+  });
+  return { kind, scalars, arrays: Object.fromEntries(decoded) };
+}

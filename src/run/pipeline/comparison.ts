@@ -1,0 +1,195 @@
+// What a warm start saved: the table, the figures and the charts of runs from scratch and in the dream.
+
+import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
+import type { JobContext, QuickstartArm } from '../job.js';
+import type { MetricsEvent } from '../metrics.js';
+import type { ReportChart, ReportInput, ReportTable } from '../report/report-input.js';
+import { reportProvenance } from '../versions.js';
+import type { ArmRun } from './arms.js';
+
+export const SCRATCH_ARM = 'from scratch';
+export const DREAM_ARM = 'dream';
+
+export interface Comparison {
+  readonly arms: readonly QuickstartArm[];
+  /** Median real steps from scratch over the dream's; null if a median run did not get there. */
+  readonly ratio: number | null;
+  readonly reportInput: ReportInput;
+}
+
+export function compare(
+  runs: readonly ArmRun[],
+  threshold: number,
+  context: JobContext,
+  seeds: readonly number[],
+): Comparison {
+  const arms = [SCRATCH_ARM, DREAM_ARM].map((arm) =>
+    summarise(
+      arm,
+      runs.filter((run) => run.arm === arm),
+    ),
+  );
+  const [scratch, dream] = arms.map((arm) => median(arm.realStepsToThreshold));
+  const ratio = scratch === null || dream === null ? null : scratch / dream;
+  return { arms, ratio, reportInput: report(runs, arms, ratio, threshold, context, seeds) };
+}
+
+/** Middle value; a run that never got there counts as later than any other. Null if the middle is such a run. */
+export function median(values: readonly (number | null)[]): number | null {
+  const sorted = values.map((value) => value ?? Number.POSITIVE_INFINITY).sort((a, b) => a - b);
+  const middle = (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2;
+  return Number.isFinite(middle) ? middle : null;
+}
+
+function summarise(arm: string, runs: readonly ArmRun[]): QuickstartArm {
+  const returns = runs.flatMap((run) => run.finalReturns);
+  const mean = returns.reduce((sum, value) => sum + value, 0) / returns.length;
+  const squares = returns.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  const dreams = runs.flatMap((run) => run.events.filter((event) => event.kind === 'dream'));
+  const dreamtTransitions = sum(dreams, 'rows');
+  const seconds = sum(dreams, 'seconds');
+  return {
+    arm,
+    realStepsToThreshold: runs.map((run) => run.result.realStepsToThreshold),
+    finalReturn: { mean, std: returns.length > 1 ? Math.sqrt(squares / (returns.length - 1)) : 0 },
+    wallSeconds: runs.reduce((total, run) => total + run.result.wallSeconds, 0) / runs.length,
+    dreamtTransitions,
+    dreamtPerSecond: seconds > 0 ? dreamtTransitions / seconds : null,
+  };
+}
+
+function sum(events: readonly MetricsEvent[], key: string): number {
+  return events.reduce((total, event) => total + Number(event[key] ?? 0), 0);
+}
+
+function report(
+  runs: readonly ArmRun[],
+  arms: readonly QuickstartArm[],
+  ratio: number | null,
+  threshold: number,
+  context: JobContext,
+  seeds: readonly number[],
+): ReportInput {
+  const { config } = context.scenario;
+  return {
+    title: `Warm start: ${config.name}`,
+    lead: lead(ratio, threshold, seeds.length),
+    figures: figures(arms, ratio),
+    summary: summaryTable(arms, ratio, seeds.length),
+    charts: [returnChart(runs, threshold), errorChart(runs), dreamtChart(runs), ...lossCharts(runs)].filter(
+      (chart) => chart.curves.length > 0,
+    ),
+    notes: [
+      'Both ways use the same learner and network. Real steps count every training step in the real environment, the random ones at the start included; evaluation episodes are not counted, and are as many in both.',
+      'A run ends at its first evaluation whose mean return reaches the threshold. The final return comes from episodes of their own, not from the evaluation that ended the run.',
+    ],
+    provenance: reportProvenance(context, `reverie quickstart ${config.name} --seed ${context.seed}`, seeds),
+  };
+}
+
+function lead(ratio: number | null, threshold: number, seeds: number): string {
+  const goal = `a mean real return of ${formatNumber(threshold)}`;
+  if (ratio === null)
+    return `Not every way reached ${goal} within its budget of real steps (median of ${seeds} seeds).`;
+  const more = ratio >= 1 ? `${formatNumber(ratio)} times fewer` : `${formatNumber(1 / ratio)} times more`;
+  return `To reach ${goal}, the policy that learned in the dream needed ${more} real steps than the same learner from scratch (medians of ${seeds} ${seeds === 1 ? 'seed' : 'seeds'}).`;
+}
+
+function figures(arms: readonly QuickstartArm[], ratio: number | null) {
+  const dream = arms.find((arm) => arm.arm === DREAM_ARM);
+  return [
+    { value: ratio === null ? '–' : `${formatNumber(ratio)}×`, label: 'fewer real steps' },
+    { value: formatCount(dream?.dreamtTransitions ?? 0), label: 'transitions dreamt' },
+    { value: dream?.dreamtPerSecond ? formatCount(dream.dreamtPerSecond) : '–', label: 'dreamt a second, one thread' },
+  ];
+}
+
+function summaryTable(arms: readonly QuickstartArm[], ratio: number | null, seeds: number): ReportTable {
+  return {
+    columns: ['', 'real steps to threshold', 'ratio', 'final real return', 'wall time a run', 'dreamt', 'dreamt/s'],
+    rows: arms.map((arm) => [
+      arm.arm,
+      stepsText(arm.realStepsToThreshold),
+      arm.arm === SCRATCH_ARM ? '1' : ratio === null ? '–' : `${formatNumber(ratio)}× fewer`,
+      formatSpread(arm.finalReturn.mean, arm.finalReturn.std),
+      formatDuration(arm.wallSeconds),
+      arm.dreamtTransitions > 0 ? formatCount(arm.dreamtTransitions) : '–',
+      arm.dreamtPerSecond === null ? '–' : formatCount(arm.dreamtPerSecond),
+    ]),
+    note: `Steps: median of ${seeds} seeds [least – most]. Return: mean ± standard deviation over all final episodes.`,
+  };
+}
+
+function stepsText(steps: readonly (number | null)[]): string {
+  const middle = median(steps);
+  const reached = steps.filter((value) => value !== null);
+  if (reached.length === 0) return 'not reached';
+  const range = `[${formatCount(Math.min(...reached))} – ${formatCount(Math.max(...reached))}]`;
+  const missing =
+    reached.length < steps.length ? `, ${steps.length - reached.length} of ${steps.length} not reached` : '';
+  return `${middle === null ? '–' : formatCount(middle)} ${range}${missing}`;
+}
+
+function returnChart(runs: readonly ArmRun[], threshold: number): ReportChart {
+  return {
+    title: 'Return in the real environment',
+    caption: 'Mean of the evaluation episodes against real steps taken. Line: mean over seeds; band: least to most.',
+    xTitle: 'real environment steps',
+    yTitle: 'return',
+    threshold: { value: threshold, label: `threshold ${formatNumber(threshold)}` },
+    curves: runs.map(({ arm, seed, result }) => ({
+      arm,
+      seed,
+      points: result.evaluations.map(({ realSteps, meanReturn }) => ({ x: realSteps, y: meanReturn })),
+    })),
+  };
+}
+
+function errorChart(runs: readonly ArmRun[]): ReportChart {
+  return {
+    title: 'One-step error of the world model',
+    caption: 'On held-out real transitions, in standard deviations of the data.',
+    xTitle: 'real environment steps',
+    yTitle: 'held-out error',
+    curves: eventCurves(runs, 'fit', 'holdoutError'),
+  };
+}
+
+function dreamtChart(runs: readonly ArmRun[]): ReportChart {
+  return {
+    title: 'Transitions dreamt',
+    caption: 'All synthetic transitions so far, against the real steps they were dreamt from.',
+    xTitle: 'real environment steps',
+    yTitle: 'dreamt transitions',
+    curves: eventCurves(runs, 'dream', 'syntheticSteps'),
+  };
+}
+
+function lossCharts(runs: readonly ArmRun[]): ReportChart[] {
+  return [
+    {
+      title: 'Critic loss',
+      xTitle: 'gradient updates',
+      yTitle: 'mean squared error',
+      yScale: 'log',
+      curves: eventCurves(runs, 'update', 'criticLoss', 'updates'),
+    },
+    {
+      title: 'Temperature',
+      xTitle: 'gradient updates',
+      yTitle: 'alpha',
+      curves: eventCurves(runs, 'update', 'alpha', 'updates'),
+    },
+  ];
+}
+
+function eventCurves(runs: readonly ArmRun[], kind: string, key: string, xKey = 'realSteps') {
+  const curves = runs.map(({ arm, seed, events }) => ({
+    arm,
+    seed,
+    points: events
+      .filter((event) => event.kind === kind && Number.isFinite(event[key]))
+      .map((event) => ({ x: Number(event[xKey]), y: Number(event[key]) })),
+  }));
+  return curves.filter((curve) => curve.points.length > 0);
+}

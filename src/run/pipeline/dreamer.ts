@@ -1,0 +1,145 @@
+// The dreaming half of a training run: keeps the world model up to date with the real transitions and fills the
+// synthetic buffer with rollouts branched from them (MBPO, Janner et al. 2019, 1906.08253, algorithm 2).
+
+import { isAbsolute, join } from 'node:path';
+import type { PolicySnapshot, VectorEnvironment } from '../../env/index.js';
+import { rowSize } from '../../env/index.js';
+import type { ReplayBuffer } from '../../replay/index.js';
+import type { Rng } from '../../rng.js';
+import { horizonSchedule, type RolloutCounts, RolloutPool } from '../../synth/index.js';
+import { EnsembleModel, fitEnsemble, loadWorldModel, type VectorWorldModel } from '../../worldmodel/index.js';
+import type { JobContext } from '../job.js';
+import type { ScenarioConfig } from '../scenario-schema.js';
+
+export interface RefitSummary {
+  readonly modelVersion: string;
+  readonly epochs: number;
+  /** Held-out one-step error of the mean prediction, in units of the data's standard deviation. */
+  readonly holdoutError: number;
+  readonly seconds: number;
+}
+
+export interface DreamSummary {
+  readonly counts: RolloutCounts;
+  readonly horizon: number;
+  readonly seconds: number;
+}
+
+/** Owns the world model and the threads that dream in it. */
+export class Dreamer {
+  private model: VectorWorldModel | undefined;
+  private readonly pool: RolloutPool;
+  private readonly config: ScenarioConfig;
+  private nextEpisode = 0;
+
+  constructor(
+    private readonly context: JobContext,
+    private readonly env: VectorEnvironment,
+  ) {
+    this.config = context.scenario.config;
+    this.pool = new RolloutPool({ workers: context.workers });
+  }
+
+  /** Number of branches dreamt so far: the next branch's episode id. */
+  get episodes(): number {
+    return this.nextEpisode;
+  }
+
+  get modelVersion(): string | undefined {
+    return this.model?.modelVersion;
+  }
+
+  /** Goes on with a model made earlier. */
+  async resume(folder: string, episodes: number): Promise<void> {
+    this.model = await loadWorldModel(folder);
+    this.nextEpisode = episodes;
+  }
+
+  async save(folder: string): Promise<void> {
+    if (this.model instanceof EnsembleModel) await this.model.save(folder);
+  }
+
+  /** Learns the dynamics anew from all real transitions; a model the user brought is loaded once and stays as it is. */
+  async refit(real: ReplayBuffer, rng: Rng): Promise<RefitSummary | undefined> {
+    const { model, workers } = { model: this.config.model, workers: this.context.workers };
+    if (model.kind === 'onnx') {
+      this.model ??= await loadWorldModel(resolved(this.context.scenario.folder, model.folder));
+      return undefined;
+    }
+    const started = performance.now();
+    const phase = this.context.progress.phase('fit model', null, 'epochs');
+    const previous = this.model as EnsembleModel | undefined;
+    const { model: fitted, report } = await fitEnsemble(real.rows(), this.env, model, {
+      rng,
+      workers,
+      previous,
+      known: this.env.known,
+      onProgress: ({ epochs, holdoutError }) => phase.set(epochs, `error ${holdoutError.toFixed(4)}`),
+      signal: this.context.signal,
+    });
+    phase.end(`error ${report.holdoutError.toFixed(4)}`);
+    await previous?.close();
+    this.model = fitted;
+    const seconds = (performance.now() - started) / 1000;
+    return { modelVersion: fitted.modelVersion, epochs: report.epochs, holdoutError: report.holdoutError, seconds };
+  }
+
+  /** Dreams from `starts` random real states into `synthetic`. */
+  async dream(
+    policy: PolicySnapshot,
+    real: ReplayBuffer,
+    synthetic: ReplayBuffer,
+    starts: number,
+    rng: Rng,
+  ): Promise<DreamSummary> {
+    const started = performance.now();
+    const { rollout } = this.config;
+    const { horizon: schedule, disagreementLimit } = rollout;
+    const horizon = typeof schedule === 'number' ? schedule : horizonSchedule(real.inserted, schedule);
+    const { batch, provenance, counts } = await this.pool.branchedRollouts(
+      {
+        ...drawStarts(real, rowSize(this.env.observationSpace), starts, rng.split('starts')),
+        model: await this.modelSnapshot(),
+        policy,
+        horizon,
+        propagation: rollout.propagation,
+        disagreementLimit: disagreementLimit ?? undefined,
+        chunkSize: rollout.chunkRows,
+        rng: rng.split('rollouts'),
+        firstEpisode: this.nextEpisode,
+        scenario: this.config.name,
+        seed: this.context.seed,
+      },
+      { signal: this.context.signal },
+    );
+    synthetic.append(batch, provenance);
+    this.nextEpisode += counts.episodes;
+    return { counts, horizon, seconds: (performance.now() - started) / 1000 };
+  }
+
+  async close(): Promise<void> {
+    await this.pool.close();
+    await this.model?.close();
+  }
+
+  private async modelSnapshot() {
+    if (!this.model) throw new Error('Dreaming before the first refit: a defect of the training loop.');
+    return this.model.snapshot();
+  }
+}
+
+function drawStarts(real: ReplayBuffer, obsDim: number, rows: number, rng: Rng) {
+  const starts = new Float32Array(rows * obsDim);
+  const startIds = new Float64Array(rows);
+  const { obs } = real.columns();
+  for (let row = 0; row < rows; row++) {
+    const index = rng.int(real.size);
+    starts.set(obs.subarray(index * obsDim, (index + 1) * obsDim), row * obsDim);
+    startIds[row] = real.rowId(index);
+  }
+  return { starts, startIds };
+}
+
+function resolved(folder: string, path: string): string {
+  return isAbsolute(path) ? path : join(folder, path);
+}

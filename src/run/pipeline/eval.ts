@@ -1,0 +1,38 @@
+// `reverie eval`: whole real episodes with the policy of a checkpoint.
+
+import { makeEnvironment } from '../../env/index.js';
+import { evaluatePolicy, loadLearner } from '../../rl/index.js';
+import { Rng } from '../../rng.js';
+import { type EvalResult, interrupted, type JobContext } from '../job.js';
+import { requireInput } from './inputs.js';
+import { summariseReturns } from './summarise.js';
+
+export async function evalJob(context: JobContext): Promise<EvalResult> {
+  const { config, folder } = context.scenario;
+  const checkpoint = requireInput(context.inputs, 'checkpoint', '--checkpoint');
+  const env = await makeEnvironment(config.env, { folder });
+  const { learner } = await loadLearner(checkpoint);
+  const phase = context.progress.phase('evaluate', config.eval.episodes, 'episodes');
+  const returns: number[] = [];
+  const lengths: number[] = [];
+  try {
+    const seeds = Rng.fromSeed(context.seed).split('eval');
+    for (let episode = 0; episode < config.eval.episodes; episode++) {
+      if (context.signal.aborted) interrupted();
+      const seed = seeds.split('episode', episode).uint32();
+      const options = { episodes: 1, seed, deterministic: config.eval.deterministic };
+      const one = await evaluatePolicy(env, learner.policy(), options);
+      returns.push(one.returns[0]);
+      lengths.push(one.lengths[0]);
+      context.metrics.write({ kind: 'episode', episode, return: one.returns[0], length: one.lengths[0] });
+      phase.set(episode + 1, `return ${one.returns[0].toFixed(1)}`);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    phase.end();
+    const summary = summariseReturns(returns, lengths);
+    return { job: 'eval', wallSeconds: context.metrics.wallSeconds, checkpoint, returns, ...summary };
+  } finally {
+    await learner.close();
+    await env.close();
+  }
+}

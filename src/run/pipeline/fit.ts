@@ -1,0 +1,54 @@
+// `reverie fit`: a world model from recorded transitions.
+
+import { join } from 'node:path';
+import { makeEnvironment } from '../../env/index.js';
+import { reverieError } from '../../errors.js';
+import { ReplayBuffer } from '../../replay/index.js';
+import { Rng } from '../../rng.js';
+import { EnsembleModel, fitEnsemble } from '../../worldmodel/index.js';
+import { type FitResult, interrupted, type JobContext } from '../job.js';
+import { findInput, requireInput } from './inputs.js';
+
+export async function fitJob(context: JobContext): Promise<FitResult> {
+  const { config, folder } = context.scenario;
+  if (config.model.kind !== 'ensemble') {
+    throw reverieError('SCENARIO_INVALID', {
+      path: config.name,
+      problem: `model.kind is "${config.model.kind}", and only an ensemble is learned from records.`,
+    });
+  }
+  const real = await ReplayBuffer.load(requireInput(context.inputs, 'data', '--data'));
+  const earlier = findInput(context.inputs, 'model');
+  const env = await makeEnvironment(config.env, { folder });
+  const previous = earlier === undefined ? undefined : await EnsembleModel.load(earlier);
+  const phase = context.progress.phase('fit model', null, 'epochs');
+  try {
+    const { model, report } = await fitEnsemble(real.rows(), env, config.model, {
+      rng: Rng.fromSeed(context.seed).split('fit'),
+      workers: context.workers,
+      previous,
+      known: env.known,
+      signal: context.signal,
+      onProgress: ({ epochs, holdoutError }) => phase.set(epochs, `error ${holdoutError.toFixed(4)}`),
+    });
+    phase.end(`error ${report.holdoutError.toFixed(4)}`);
+    const target = join(context.out, 'model');
+    await model.save(target);
+    await model.close();
+    return {
+      job: 'fit',
+      wallSeconds: context.metrics.wallSeconds,
+      model: target,
+      modelVersion: model.modelVersion,
+      transitions: real.size,
+      epochs: report.epochs,
+      holdoutError: report.holdoutError,
+    };
+  } catch (error) {
+    if (context.signal.aborted) interrupted();
+    throw error;
+  } finally {
+    await env.close();
+    await previous?.close();
+  }
+}

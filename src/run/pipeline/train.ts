@@ -1,0 +1,93 @@
+// `reverie train`: rounds until the budget or the threshold is reached, with evaluations and checkpoints between them.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { interrupted, type JobContext, type TrainResult } from '../job.js';
+import { loadRun, saveRun } from './checkpoint.js';
+import { rewindMetrics } from './rewind-metrics.js';
+import { makeTrainingRun, type TrainingRun } from './training-run.js';
+
+/** Everything `train` keeps lies in this folder of the run. */
+export const CHECKPOINT_FOLDER = 'checkpoint';
+
+export async function trainJob(context: JobContext): Promise<TrainResult> {
+  const folder = join(context.out, CHECKPOINT_FOLDER);
+  const run = await begin(context, folder);
+  try {
+    await rounds(run, context, folder);
+    return resultOf(run, context, folder);
+  } catch (error) {
+    // Stopped within a round: the last checkpoint stands, and a resumed run lives the round again, byte for byte.
+    if (context.signal.aborted) interrupted();
+    throw error;
+  } finally {
+    await run.close();
+  }
+}
+
+async function begin(context: JobContext, folder: string): Promise<TrainingRun> {
+  if (!context.resume || !existsSync(folder)) {
+    rewindMetrics(context.metrics, 0);
+    return makeTrainingRun(context);
+  }
+  const run = await loadRun(folder, context);
+  rewindMetrics(context.metrics, run.counters.round);
+  context.log(`Going on after ${run.counters.realSteps} real steps.`);
+  return run;
+}
+
+async function rounds(run: TrainingRun, context: JobContext, folder: string): Promise<void> {
+  const { train } = context.scenario.config;
+  const phase = context.progress.phase(`train (${train.mode})`, train.realSteps, 'real steps');
+  phase.set(run.counters.realSteps);
+  let savedAt = performance.now();
+  while (!isFinished(run, context)) {
+    const before = run.counters.realSteps;
+    await run.round();
+    const due = Math.floor(run.counters.realSteps / train.evalEvery) > Math.floor(before / train.evalEvery);
+    if (due || run.counters.realSteps >= train.realSteps) await run.evaluate();
+    phase.set(run.counters.realSteps, noteOf(run));
+    if (performance.now() - savedAt >= train.checkpointSeconds * 1000) {
+      await saveRun(folder, run, context);
+      savedAt = performance.now();
+    }
+    if (context.signal.aborted) {
+      await saveRun(folder, run, context);
+      interrupted();
+    }
+  }
+  await saveRun(folder, run, context);
+  phase.end(noteOf(run));
+}
+
+function isFinished(run: TrainingRun, context: JobContext): boolean {
+  const { train } = context.scenario.config;
+  if (run.counters.realSteps >= train.realSteps) return true;
+  return train.stopAtThreshold && stepsToThreshold(run, train.threshold) !== null;
+}
+
+function stepsToThreshold(run: TrainingRun, threshold: number | null): number | null {
+  if (threshold === null) return null;
+  return run.evaluations.find((evaluation) => evaluation.meanReturn >= threshold)?.realSteps ?? null;
+}
+
+function noteOf(run: TrainingRun): string {
+  const last = run.evaluations.at(-1);
+  return last ? `return ${last.meanReturn.toFixed(1)}` : '';
+}
+
+function resultOf(run: TrainingRun, context: JobContext, folder: string): TrainResult {
+  const { train } = context.scenario.config;
+  return {
+    job: 'train',
+    wallSeconds: context.metrics.wallSeconds,
+    mode: train.mode,
+    checkpoint: folder,
+    realSteps: run.counters.realSteps,
+    syntheticSteps: run.counters.syntheticSteps,
+    updates: run.counters.updates,
+    evaluations: run.evaluations,
+    threshold: train.threshold,
+    realStepsToThreshold: stepsToThreshold(run, train.threshold),
+  };
+}
