@@ -48,7 +48,8 @@ export function decodeArrays(bytes: Uint8Array): Record<string, Float32Array> {
     const [from, to] = data_offsets;
     if (to - from !== shape[0] * 4 || start + to > bytes.length)
       throw new Error(`the file ends within array "${name}"`);
-    arrays[name] = new Float32Array(bytes.slice(start + from, start + to).buffer);
+    // Copied: a view of the file could start at any byte, and a Buffer's own `slice` does not copy.
+    arrays[name] = new Float32Array(Uint8Array.from(bytes.subarray(start + from, start + to)).buffer);
   }
   return arrays;
 }

@@ -1,0 +1,80 @@
+// Every learner, continuous and discrete, through the learner's contract.
+
+import { makeEnvironment } from '../../src/env/index.js';
+import { type Bc, makeBc, makePpo, makeSac, type Ppo, RolloutCollector, type Sac } from '../../src/rl/index.js';
+import type { Rng } from '../../src/rng.js';
+import { box, randomBatch, spacesOf } from './batches.js';
+import { learnerContract } from './learner-contract.js';
+
+const reacherLike = spacesOf(5, box(2, -1, 1));
+
+learnerContract('SAC', {
+  obsDim: 5,
+  actionDim: 2,
+  noiseDim: 2,
+  low: -1,
+  high: 1,
+  make: (rng) => makeSac({ hidden: [16, 16], batchSize: 8 }, reacherLike, rng),
+  train: (learner, rng) => (learner as Sac).update(randomBatch(24, 5, 2, rng), 3, rng),
+});
+
+learnerContract('SAC with layer-normalised critics', {
+  obsDim: 5,
+  actionDim: 2,
+  noiseDim: 2,
+  low: -1,
+  high: 1,
+  make: (rng) => makeSac({ hidden: [16], batchSize: 8, criticLayerNorm: true, activation: 'swish' }, reacherLike, rng),
+  train: (learner, rng) => (learner as Sac).update(randomBatch(8, 5, 2, rng), 1, rng),
+});
+
+learnerContract('PPO with a Box', {
+  obsDim: 3,
+  actionDim: 1,
+  noiseDim: 1,
+  low: -2,
+  high: 2,
+  make: async (rng) =>
+    makePpo({ hidden: [16], batchSize: 16, epochs: 2 }, await makeEnvironment({ id: 'pendulum' }), rng),
+  train: (learner, rng) => trainPpo(learner as Ppo, 'pendulum', rng),
+});
+
+learnerContract('PPO with a Discrete', {
+  obsDim: 4,
+  actionDim: 1,
+  noiseDim: 2,
+  low: 0,
+  high: 1,
+  make: async (rng) =>
+    makePpo({ hidden: [16], batchSize: 16, epochs: 2 }, await makeEnvironment({ id: 'cartpole' }), rng),
+  train: (learner, rng) => trainPpo(learner as Ppo, 'cartpole', rng),
+});
+
+async function trainPpo(ppo: Ppo, id: string, rng: Rng): Promise<void> {
+  const envs = await Promise.all([0, 1].map(() => makeEnvironment({ id })));
+  const rollout = await new RolloutCollector(envs, rng.int(1000)).collect(ppo, 20, rng);
+  await ppo.update(rollout, rng);
+}
+
+learnerContract('cloning of a Box', {
+  obsDim: 5,
+  actionDim: 2,
+  noiseDim: 2,
+  low: -1,
+  high: 1,
+  make: (rng) => makeBc({ hidden: [16], loss: 'nll', weightDecay: 0.01 }, reacherLike, rng),
+  train: (learner, rng) => (learner as Bc).update(randomBatch(50, 5, 2, rng), 3, rng),
+});
+
+learnerContract('cloning of a Discrete', {
+  obsDim: 5,
+  actionDim: 1,
+  noiseDim: 3,
+  low: 2,
+  high: 4,
+  make: (rng) => makeBc({ hidden: [16] }, spacesOf(5, { type: 'discrete', n: 3, start: 2 }), rng),
+  train: (learner, rng) => {
+    const batch = randomBatch(50, 5, 1, rng);
+    return (learner as Bc).update({ ...batch, action: batch.action.map(() => 2 + rng.int(3)) }, 3, rng);
+  },
+});
