@@ -16,3 +16,4 @@ export type {
   RolloutSettings,
 } from './rollout/request.js';
 export { type HorizonSchedule, horizonSchedule } from './rollout/schedule.js';
+export { type SynthesisControls, type SynthesisRequest, synthesize, synthesizedChunks } from './synthesize.js';

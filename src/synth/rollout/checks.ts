@@ -1,6 +1,6 @@
 // What a rollout demands of a model's and a policy's answers: the right sizes, and nothing that is not finite.
 
-import type { PolicyAction, VectorSpace } from '../../env/index.js';
+import { type PolicyAction, rowSize } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
 import type { VectorPrediction, VectorWorldModel } from '../../worldmodel/index.js';
 import type { ChunkTask } from './plan.js';
@@ -11,11 +11,6 @@ export interface PredictionPlace {
   readonly step: number;
   /** Episode id of a row, for the error. */
   readonly episodeOf: (row: number) => number;
-}
-
-/** Elements of one row of a space. */
-export function rowSize(space: VectorSpace): number {
-  return space.type === 'discrete' ? 1 : space.shape.reduce((product, size) => product * size, 1);
 }
 
 export function checkDims(model: VectorWorldModel, task: ChunkTask): void {

@@ -1,0 +1,208 @@
+// An append-only file of checksummed records that are durable once acknowledged: what a killed job goes on from.
+// Record 0 is the job's description; record i + 1 is the job's i-th piece, so a job must append in order.
+//
+// A record is  magic(4) | number(4) | length(4) | crc32 of number, length and payload(4) | payload,  little-endian.
+// A group of at most GROUP records is written, then synced, then acknowledged; the next group begins only then. So after
+// a crash at most the last GROUP records can be torn. A damaged record with an intact one GROUP or more numbers behind it
+// had been acknowledged: that is not a torn tail but a damaged file, and is refused.
+
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { ensureFolder, storageError, syncPath } from '../atomic-file.js';
+import { reverieError } from '../errors.js';
+
+const FILE_NAME = 'rollouts.journal';
+const MAGIC = Buffer.from('RVJ1');
+const HEAD_BYTES = 16;
+const GROUP = 8;
+/** A tail longer than this is no group of records. */
+const LARGEST_TAIL_BYTES = 2 ** 30;
+
+/** What identifies a job: flat, JSON-safe. */
+export type JobDescription = Readonly<Record<string, string | number | boolean | null>>;
+
+interface Place {
+  readonly at: number;
+  readonly bytes: number;
+}
+
+interface Waiting {
+  readonly payload: Uint8Array;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Journal {
+  /** Bytes of torn records that opening cut off. */
+  readonly cutBytes: number;
+  private readonly waiting: Waiting[] = [];
+  private flushing: Promise<void> | undefined;
+
+  private constructor(
+    readonly path: string,
+    private readonly file: FileHandle,
+    private readonly places: Place[],
+    size: number,
+  ) {
+    this.cutBytes = size - this.end;
+  }
+
+  /**
+   * Opens or begins the journal of `job` in `folder` (made if missing); one writer at a time.
+   * Throws JOURNAL_MISMATCH if it is another job's, JOURNAL_CORRUPT, STORAGE_FULL, STORAGE_FAILED.
+   */
+  static async open(folder: string, job: JobDescription): Promise<Journal> {
+    await ensureFolder(folder);
+    const path = join(folder, FILE_NAME);
+    const file = await open(path, 'a+').catch((error) => {
+      throw storageError(path, error);
+    });
+    try {
+      const { size } = await file.stat();
+      const journal = new Journal(path, file, await intactPlaces(file, size, path), size);
+      if (journal.cutBytes > 0) await file.truncate(journal.end);
+      if (journal.places.length > 0) await journal.checkJob(folder, job);
+      else await journal.append(Buffer.from(JSON.stringify(job)));
+      await syncPath(folder);
+      return journal;
+    } catch (error) {
+      await file.close();
+      throw storageError(path, error);
+    }
+  }
+
+  /** Pieces of the job that are there. */
+  get pieces(): number {
+    return this.places.length - 1;
+  }
+
+  /** Payload of piece `index` < `pieces`. Throws JOURNAL_CORRUPT. */
+  async read(index: number): Promise<Uint8Array> {
+    const place = this.places[index + 1];
+    const record = await readRecord(this.file, place.at, place.at + place.bytes);
+    if (record?.number === index + 1) return record.payload;
+    throw corrupt(this.path, place.at, `record ${index + 1} does not match its checksum.`);
+  }
+
+  /** Appends the next piece; durable once the promise resolves. Throws STORAGE_FULL, STORAGE_FAILED. */
+  append(payload: Uint8Array): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ payload, resolve, reject });
+      this.flushing ??= this.flush();
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.flushing;
+    await this.file.close();
+  }
+
+  /** Where the intact records end. */
+  private get end(): number {
+    const last = this.places.at(-1);
+    return last === undefined ? 0 : last.at + last.bytes;
+  }
+
+  private async flush(): Promise<void> {
+    while (this.waiting.length > 0) {
+      const group = this.waiting.splice(0, GROUP);
+      try {
+        await this.write(group);
+        for (const { resolve } of group) resolve();
+      } catch (error) {
+        // What was acknowledged stays; of the failed group nothing does.
+        await this.file.truncate(this.end).catch(() => {});
+        for (const { reject } of [...group, ...this.waiting.splice(0)]) reject(storageError(this.path, error));
+      }
+    }
+    this.flushing = undefined;
+  }
+
+  private async write(group: readonly Waiting[]): Promise<void> {
+    const records = group.map(({ payload }, i) => encode(this.places.length + i, payload));
+    const bytes = Buffer.concat(records);
+    for (let at = 0; at < bytes.length; ) at += (await this.file.write(bytes, at)).bytesWritten;
+    await this.file.datasync();
+    for (const record of records) this.places.push({ at: this.end, bytes: record.length });
+  }
+
+  private async checkJob(folder: string, job: JobDescription): Promise<void> {
+    const was: JobDescription = JSON.parse(Buffer.from(await this.read(-1)).toString());
+    const keys = [...new Set([...Object.keys(was), ...Object.keys(job)])];
+    const differences = keys.filter((key) => was[key] !== job[key]);
+    if (differences.length > 0)
+      throw reverieError('JOURNAL_MISMATCH', { path: folder, differences: differences.join(', ') });
+  }
+}
+
+function encode(number: number, payload: Uint8Array): Buffer {
+  const record = Buffer.alloc(HEAD_BYTES + payload.length);
+  MAGIC.copy(record);
+  record.writeUInt32LE(number, 4);
+  record.writeUInt32LE(payload.length, 8);
+  record.writeUInt32LE(checksum(record, payload), 12);
+  record.set(payload, HEAD_BYTES);
+  return record;
+}
+
+function checksum(head: Buffer, payload: Uint8Array): number {
+  return crc32(payload, crc32(head.subarray(4, 12)));
+}
+
+interface JournalRecord {
+  readonly number: number;
+  readonly payload: Uint8Array;
+}
+
+/** The record at byte `at`, or undefined if there is no intact one before byte `end`. */
+async function readRecord(file: FileHandle, at: number, end: number): Promise<JournalRecord | undefined> {
+  const head = await readBytes(file, at, Math.min(HEAD_BYTES, end - at));
+  if (head.length < HEAD_BYTES || !head.subarray(0, 4).equals(MAGIC)) return undefined;
+  const length = head.readUInt32LE(8);
+  if (at + HEAD_BYTES + length > end) return undefined;
+  const payload = await readBytes(file, at + HEAD_BYTES, length);
+  if (payload.length < length || checksum(head, payload) !== head.readUInt32LE(12)) return undefined;
+  return { number: head.readUInt32LE(4), payload };
+}
+
+async function readBytes(file: FileHandle, at: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await file.read(bytes, filled, length - filled, at + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return bytes.subarray(0, filled);
+}
+
+/** Places of all records up to the first that is torn. Throws JOURNAL_CORRUPT if that one cannot be a torn tail. */
+async function intactPlaces(file: FileHandle, size: number, path: string): Promise<Place[]> {
+  const places: Place[] = [];
+  let at = 0;
+  while (at < size) {
+    const record = await readRecord(file, at, size);
+    if (record?.number !== places.length) break;
+    places.push({ at, bytes: HEAD_BYTES + record.payload.length });
+    at += HEAD_BYTES + record.payload.length;
+  }
+  if (at < size) await refuseDamage(file, at, size, places.length, path);
+  return places;
+}
+
+async function refuseDamage(file: FileHandle, at: number, size: number, number: number, path: string): Promise<void> {
+  if (size - at > LARGEST_TAIL_BYTES) throw corrupt(path, at, `record ${number} is not intact, and much follows it.`);
+  const tail = await readBytes(file, at, size - at);
+  if (at === 0 && !tail.subarray(0, 4).equals(MAGIC.subarray(0, tail.length)))
+    throw corrupt(path, 0, 'it is no journal.');
+  for (let hit = tail.indexOf(MAGIC, 1); hit >= 0; hit = tail.indexOf(MAGIC, hit + 1)) {
+    const later = await readRecord(file, at + hit, size);
+    if (later === undefined || later.number < number + GROUP) continue;
+    throw corrupt(path, at, `record ${number} is not intact, but record ${later.number} after it is.`);
+  }
+}
+
+function corrupt(path: string, offset: number, problem: string) {
+  return reverieError('JOURNAL_CORRUPT', { path, offset, problem });
+}
