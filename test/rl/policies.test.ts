@@ -1,0 +1,108 @@
+// Policies that do not learn, snapshots that are not policies, and evaluation.
+
+import { describe, expect, it } from 'vitest';
+import { makeEnvironment, type VectorEnvironment } from '../../src/env/index.js';
+import { evaluatePolicy, loadPolicy, makeSac, RandomPolicy, ScriptedPolicy } from '../../src/rl/index.js';
+import { Rng } from '../../src/rng.js';
+import { box, spacesOf } from './batches.js';
+
+const scripts = new URL('./scripts.mjs', import.meta.url).href;
+const pendulumSource = {
+  module: scripts,
+  export: 'pendulumController',
+  settings: { gain: 1.5 },
+  obsDim: 3,
+  actionDim: 1,
+};
+
+describe('RandomPolicy', () => {
+  it('covers a Box uniformly', () => {
+    const { action, logProb } = new RandomPolicy(box(2, -3, 1)).act(new Float32Array(0), 4000, Rng.fromSeed(1));
+    expect([Math.min(...action) > -3, Math.max(...action) < 1]).toEqual([true, true]);
+    expect(action.reduce((sum, a) => sum + a, 0) / action.length).toBeCloseTo(-1, 1);
+    expect(logProb![0]).toBeCloseTo(-2 * Math.log(4), 6);
+  });
+
+  it('covers a Discrete from its start, and survives its snapshot', async () => {
+    const policy = new RandomPolicy({ type: 'discrete', n: 3, start: 5 });
+    const acted = policy.act(new Float32Array(0), 300, Rng.fromSeed(1));
+    expect([...new Set(acted.action)].sort()).toEqual([5, 6, 7]);
+    const revived = await loadPolicy(structuredClone(policy.snapshot()).payload);
+    expect(revived.version).toBe(policy.version);
+    expect(await revived.act(new Float32Array(0), 300, Rng.fromSeed(1))).toEqual(acted);
+  });
+});
+
+describe('ScriptedPolicy', () => {
+  it('acts row by row, and survives its snapshot', async () => {
+    const policy = await ScriptedPolicy.load(pendulumSource);
+    const obs = Rng.fromSeed(1).fillNormal(new Float32Array(12));
+    const { action } = policy.act(obs, 4, Rng.fromSeed(0));
+    for (let i = 0; i < 4; i++) {
+      const torque = -1.5 * obs[i * 3 + 1] - 0.5 * obs[i * 3 + 2];
+      expect(action[i]).toBeCloseTo(Math.max(-2, Math.min(2, torque)), 5);
+    }
+    const revived = await loadPolicy(structuredClone(policy.snapshot()).payload);
+    expect(revived.version).toBe(policy.version);
+    expect((await revived.act(obs, 4, Rng.fromSeed(0))).action).toEqual(action);
+    const stiffer = await ScriptedPolicy.load({ ...pendulumSource, settings: { gain: 2 } });
+    expect(stiffer.version).not.toBe(policy.version);
+  });
+
+  it('names the function a module lacks', async () => {
+    await expect(ScriptedPolicy.load({ ...pendulumSource, export: 'absent' })).rejects.toMatchObject({
+      code: 'POLICY_INVALID',
+      message: expect.stringContaining('absent'),
+    });
+  });
+});
+
+describe('loadPolicy', () => {
+  it('refuses what is not a policy', async () => {
+    for (const payload of [undefined, 3, {}, { kind: 'oracle' }, { kind: 'network', net: {}, theta: [1, 2] }]) {
+      await expect(loadPolicy(payload)).rejects.toMatchObject({ code: 'POLICY_INVALID' });
+    }
+    const sac = await makeSac({ hidden: [4] }, spacesOf(2, box(1, -1, 1)), Rng.fromSeed(0));
+    const { payload } = sac.policySnapshot() as { payload: { theta: Float32Array } };
+    const cut = { ...payload, theta: payload.theta.slice(1) };
+    await expect(loadPolicy(cut)).rejects.toMatchObject({ code: 'POLICY_INVALID' });
+    await sac.close();
+  });
+});
+
+describe('evaluatePolicy', () => {
+  it('runs whole episodes, each by its own seed', async () => {
+    const env = await makeEnvironment({ id: 'pendulum' });
+    const policy = await ScriptedPolicy.load(pendulumSource);
+    const all = await evaluatePolicy(env, policy, { episodes: 3, seed: 7 });
+    expect([...all.lengths]).toEqual([200, 200, 200]);
+    expect(all.cut).toBe(0);
+    expect(new Set(all.returns).size).toBe(3);
+    const last = await evaluatePolicy(env, policy, { episodes: 1, seed: 9 });
+    expect(last.returns[0]).toBe(all.returns[2]);
+    const mean = (all.returns[0] + all.returns[1] + all.returns[2]) / 3;
+    expect(all.meanReturn).toBeCloseTo(mean, 9);
+    const squares = [...all.returns].reduce((sum, r) => sum + (r - mean) ** 2, 0);
+    expect(all.stdReturn).toBeCloseTo(Math.sqrt(squares / 2), 9);
+  });
+
+  it('cuts episodes without a clock, closes what it made, and can be stopped', async () => {
+    let closed = 0;
+    const factory = async (): Promise<VectorEnvironment> => {
+      const env = await makeEnvironment({ id: 'pendulum', maxEpisodeSteps: null });
+      const close = env.close.bind(env);
+      env.close = () => {
+        closed++;
+        close();
+      };
+      return env;
+    };
+    const random = new RandomPolicy((await makeEnvironment({ id: 'pendulum' })).actionSpace);
+    const options = { episodes: 2, seed: 1, deterministic: false, maxEpisodeSteps: 30 };
+    const result = await evaluatePolicy(factory, random, options);
+    expect([[...result.lengths], result.cut, closed]).toEqual([[30, 30], 2, 1]);
+    const signal = AbortSignal.abort(new Error('enough'));
+    await expect(evaluatePolicy(factory, random, { ...options, signal })).rejects.toThrow('enough');
+    expect(closed).toBe(2);
+  });
+});
