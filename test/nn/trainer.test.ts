@@ -1,58 +1,175 @@
-import { expect, test } from 'vitest';
-import {
-  adamScalars,
-  adamStep,
-  buildTrainer,
-  gradients,
-  mlp,
-  mlpSpecs,
-  ParamLayout,
-  reduceMean,
-  square,
-  sub,
-} from '../../src/nn/index.js';
-import { Rng } from '../../src/rng.js';
+// Training: against plain Adam in float64, in one Loop or step by step, on one thread or two; and what it refuses.
 
-test('smoke', async () => {
-  const layout = new ParamLayout(mlpSpecs('net', [3, 16, 16, 2]));
-  const B = 32;
-  const trainer = await buildTrainer({
-    name: 'smoke',
-    state: { theta: [layout.size], m: [layout.size], v: [layout.size] },
-    inputs: {},
-    perStep: {
-      x: { dtype: 'float32', shape: [B, 3] },
-      y: { dtype: 'float32', shape: [B, 2] },
-      alpha: { dtype: 'float32', shape: [] },
-      epsilon: { dtype: 'float32', shape: [] },
-    },
-    body: ({ state, perStep }) => {
-      const p = layout.unpack(state.theta);
-      const loss = reduceMean(square(sub(mlp(p, 'net', perStep.x, 3, 'swish'), perStep.y)));
-      const [grad] = gradients(loss, [state.theta]);
-      return {
-        state: adamStep({
-          theta: state.theta,
-          m: state.m,
-          v: state.v,
-          grad,
-          alpha: perStep.alpha,
-          epsilon: perStep.epsilon,
-        }),
-        metrics: { loss },
-      };
-    },
+import { describe, expect, test } from 'vitest';
+import { buildTrainer, evaluateReference, type TrainerSpec, trainingGraph } from '../../src/nn/index.js';
+import {
+  decayOf,
+  descendPlainly,
+  drawRun,
+  gaussianLikelihood,
+  leastSquares,
+  type ProblemRun,
+  part,
+  ROWS,
+  trainerSpec,
+} from './regression.js';
+
+const PROBLEMS = [
+  ['least squares', leastSquares()],
+  ['Gaussian likelihood', gaussianLikelihood()],
+] as const;
+
+describe.each(PROBLEMS)('%s', (name, problem) => {
+  test('agrees with textbook AdamW in float64 for ten steps', async () => {
+    const lambda = 0.1;
+    const trainer = await buildTrainer(trainerSpec(name, problem, decayOf(lambda)));
+    const run = drawRun(problem, 10);
+    const { metrics, state } = await trainer.run(run);
+    await trainer.release();
+    const plain = descendPlainly(problem, run, lambda);
+    plain.losses.forEach((loss, i) => {
+      expect(metrics.loss[i]).toBeCloseTo(loss, 4);
+    });
+    plain.theta.forEach((value, i) => {
+      expect(state.theta[i]).toBeCloseTo(value, 4);
+    });
+    expect(plain.losses[9]).not.toBeCloseTo(plain.losses[0], 2);
   });
-  const rng = Rng.fromSeed(1);
-  const steps = 200;
-  const x = rng.fillNormal(new Float32Array(steps * B * 3));
-  const y = new Float32Array(steps * B * 2).map((_, i) => Math.sin(x[Math.floor(i / 2) * 3] + (i % 2)));
-  const s = Array.from({ length: steps }, (_, i) => adamScalars(i + 1, 1e-2));
-  const out = await trainer.run({
-    state: { theta: layout.init(rng), m: new Float32Array(layout.size), v: new Float32Array(layout.size) },
-    perStep: { x, y, alpha: Float32Array.from(s, (v) => v.alpha), epsilon: Float32Array.from(s, (v) => v.epsilon) },
-    steps,
+
+  test('the reference runs the very graph of the trainer', async () => {
+    const spec = trainerSpec(name, problem);
+    const trainer = await buildTrainer(spec);
+    const run = drawRun(problem, 4);
+    const { metrics, state } = await trainer.run(run);
+    const reference = evaluateReference(trainingGraph(spec), {
+      steps: { dims: [], data: Float64Array.of(run.steps) },
+      'state.theta': { dims: [problem.layout.size], data: Float64Array.from(run.state.theta) },
+      'state.m': { dims: [problem.layout.size], data: Float64Array.from(run.state.m) },
+      'state.v': { dims: [problem.layout.size], data: Float64Array.from(run.state.v) },
+      'input.x': { dims: [40, 3], data: Float64Array.from(run.inputs.x) },
+      'input.y': { dims: [40, 2], data: Float64Array.from(run.inputs.y) },
+      'step.rows': { dims: [run.steps, ROWS], data: Float64Array.from(run.perStep.rows) },
+      'step.alpha': { dims: [run.steps], data: Float64Array.from(run.perStep.alpha) },
+      'step.epsilon': { dims: [run.steps], data: Float64Array.from(run.perStep.epsilon) },
+    });
+    expect(reference['metric.loss'].dims).toEqual([4]);
+    reference['metric.gradNorm'].data.forEach((norm, i) => {
+      expect(metrics.gradNorm[i]).toBeCloseTo(norm, 4);
+    });
+    reference['next.theta'].data.forEach((value, i) => {
+      expect(state.theta[i]).toBeCloseTo(value, 4);
+    });
   });
-  console.log(out.metrics.loss[0], out.metrics.loss[199]);
-  expect(out.metrics.loss[199]).toBeLessThan(0.05);
+
+  test('one run of many steps, many runs of one step, and two threads give the same bytes', async () => {
+    const spec = trainerSpec(name, problem);
+    const run = drawRun(problem, 12);
+    const trainer = await buildTrainer(spec);
+    const whole = await trainer.run(run);
+    const again = await trainer.run(run);
+    let state = run.state;
+    const losses: number[] = [];
+    for (let step = 0; step < run.steps; step++) {
+      const single = await trainer.run(part(run, state, step, step + 1));
+      state = single.state as ProblemRun['state'];
+      losses.push(single.metrics.loss[0]);
+    }
+    const threaded = await (await buildTrainer(spec, { threads: 2 })).run(run);
+    expect(again).toEqual(whole);
+    expect(threaded).toEqual(whole);
+    expect(state).toEqual(whole.state);
+    expect(losses).toEqual([...whole.metrics.loss]);
+  });
+});
+
+test('learns', async () => {
+  const problem = leastSquares();
+  const trainer = await buildTrainer(trainerSpec('learner', problem));
+  const { metrics } = await trainer.run(drawRun(problem, 600));
+  expect(metrics.loss[0]).toBeGreaterThan(0.2);
+  expect(metrics.loss[599]).toBeLessThan(0.02);
+});
+
+describe('refusals', () => {
+  const problem = leastSquares();
+  const build = () => buildTrainer(trainerSpec('careful', problem));
+
+  test('a value that is not finite: the error names trainer, metric and step, and the given state stays', async () => {
+    const trainer = await build();
+    const run = drawRun(problem, 5);
+    run.perStep.alpha[2] = Number.NaN;
+    const before = { theta: run.state.theta.slice(), m: run.state.m.slice(), v: run.state.v.slice() };
+    await expect(trainer.run(run)).rejects.toMatchObject({
+      code: 'NON_FINITE_VALUE',
+      message: expect.stringMatching(/metric "loss".*NaN.*step 3 of trainer "careful"/),
+    });
+    expect(run.state).toEqual(before);
+    run.perStep.alpha[2] = 1e-3;
+    expect((await trainer.run(run)).metrics.loss).toHaveLength(5);
+  });
+
+  test('a state that is not finite though every metric is', async () => {
+    const trainer = await build();
+    const run = drawRun(problem, 1);
+    run.perStep.alpha[0] = Number.POSITIVE_INFINITY;
+    await expect(trainer.run(run)).rejects.toMatchObject({
+      code: 'NON_FINITE_VALUE',
+      message: expect.stringContaining('state "theta"'),
+    });
+  });
+
+  test.each([
+    [
+      'a missing state',
+      (run: ProblemRun) => ({ ...run, state: { theta: run.state.theta, m: run.state.m } }),
+      /state "v"/,
+    ],
+    ['an unknown input', (run: ProblemRun) => ({ ...run, inputs: { ...run.inputs, z: run.inputs.x } }), /input "z"/],
+    ['too few rows', (run: ProblemRun) => ({ ...run, steps: 6 }), /"step.rows"/],
+    ['no steps', (run: ProblemRun) => ({ ...run, steps: 0 }), /0 steps/],
+    [
+      'floats for indices',
+      (run: ProblemRun) => ({ ...run, perStep: { ...run.perStep, rows: new Float32Array(5 * ROWS) } }),
+      /"step.rows"/,
+    ],
+    [
+      'a ragged table',
+      (run: ProblemRun) => ({ ...run, inputs: { ...run.inputs, x: run.inputs.x.subarray(1) } }),
+      /"input.x"/,
+    ],
+  ])('%s', async (_, spoil, message) => {
+    const trainer = await build();
+    await expect(trainer.run(spoil(drawRun(problem, 5)))).rejects.toMatchObject({
+      code: 'FEED_MISMATCH',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test('a run after release', async () => {
+    const trainer = await build();
+    await trainer.release();
+    await expect(trainer.run(drawRun(problem, 1))).rejects.toMatchObject({ code: 'SESSION_RELEASED' });
+  });
+
+  test('a body that forgets state or invents it', async () => {
+    const spec: TrainerSpec = {
+      name: 'forgetful',
+      state: { w: [2], c: [1] },
+      body: ({ state }) => ({ state, metrics: {} }),
+    };
+    const { run, release } = await buildTrainer(spec);
+    const kept = { w: Float32Array.of(1, 2), c: Float32Array.of(3) };
+    expect((await run({ state: kept, steps: 2 })).state).toEqual(kept);
+    await release();
+    const forget: TrainerSpec = { ...spec, body: ({ state }) => ({ state: { w: state.w }, metrics: {} }) };
+    const invent: TrainerSpec = { ...spec, body: ({ state }) => ({ state: { ...state, u: state.w }, metrics: {} }) };
+    await expect(buildTrainer(forget)).rejects.toMatchObject({
+      code: 'GRAPH_MISMATCH',
+      message: expect.stringContaining('"c"'),
+    });
+    await expect(buildTrainer(invent)).rejects.toMatchObject({
+      code: 'GRAPH_MISMATCH',
+      message: expect.stringContaining('"u"'),
+    });
+  });
 });

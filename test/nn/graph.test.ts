@@ -1,0 +1,142 @@
+// Graph construction: shape inference, named sizes, sharing, folding, and refusals.
+
+import { describe, expect, test } from 'vitest';
+import * as nn from '../../src/nn/index.js';
+
+function fresh(shape: readonly nn.Dim[] = [2, 3]): { graph: nn.Graph; x: nn.Value } {
+  const graph = new nn.Graph('g');
+  return { graph, x: graph.input('x', 'float32', shape) };
+}
+
+describe('named sizes', () => {
+  test('run through broadcasting, products, reductions and reshapes', () => {
+    const { graph, x } = fresh(['batch', 3]);
+    const w = graph.initializer('w', [3, 4], new Float32Array(12));
+    expect(nn.add(x, 1).shape).toEqual(['batch', 3]);
+    expect(nn.matMul(x, w).shape).toEqual(['batch', 4]);
+    expect(nn.reduceSum(x, [1]).shape).toEqual(['batch']);
+    expect(nn.reduceSum(x, [0], true).shape).toEqual([1, 3]);
+    expect(nn.concat([x, x], 0).shape).toEqual(['batch+batch', 3]);
+    expect(nn.reshape(x, ['batch', 1, 3]).shape).toEqual(['batch', 1, 3]);
+    expect(nn.reshape(x, [-1, 3, 1]).shape).toEqual(['batch', 3, 1]);
+  });
+
+  test('one model serves every batch size, gradients included', async () => {
+    const { graph, x } = fresh(['batch', 3]);
+    const w = graph.input('w', 'float32', [3, 2]);
+    const b = graph.input('b', 'float32', [2]);
+    const loss = nn.reduceSum(
+      nn.square(nn.add(nn.reduceSum(nn.tanh(nn.linear(x, w, b)), [1], true), nn.reduceMean(x, [1], true))),
+    );
+    graph.output('loss', loss);
+    nn.gradients(loss, [x, w, b]).forEach((gradient, i) => {
+      graph.output(`gradient${i}`, gradient);
+    });
+    const session = await nn.InferenceSession.fromBytes(graph.toModel());
+    for (const rows of [1, 4]) {
+      const feeds = {
+        x: nn.float32(
+          Float32Array.from({ length: rows * 3 }, (_, i) => Math.sin(i)),
+          [rows, 3],
+        ),
+        w: nn.float32(
+          Float32Array.from({ length: 6 }, (_, i) => Math.cos(i)),
+          [3, 2],
+        ),
+        b: nn.float32(Float32Array.of(0.1, -0.2)),
+      };
+      const results = await session.run(feeds);
+      for (const [name, { dims, data }] of Object.entries(nn.evaluateReference(graph, feeds))) {
+        expect(results[name].dims).toEqual(dims);
+        data.forEach((value, i) => {
+          expect(Number(results[name].data[i])).toBeCloseTo(value, 4);
+        });
+      }
+    }
+  });
+});
+
+describe('lean graphs', () => {
+  test('equal expressions are one node, unused ones none', () => {
+    const { graph, x } = fresh();
+    expect(nn.exp(x)).toBe(nn.exp(x));
+    expect(graph.constant(2)).toBe(graph.constant(2));
+    expect(graph.constant(0)).not.toBe(graph.constant(-0));
+    nn.tanh(x);
+    graph.output('y', nn.exp(x));
+    expect(graph.liveNodes().map(({ op }) => op)).toEqual(['Exp']);
+  });
+
+  test('arithmetic with constants folds', () => {
+    const { graph, x } = fresh();
+    expect(nn.add(nn.mul(x, 1), 0)).toBe(x);
+    expect(nn.neg(nn.neg(x))).toBe(x);
+    expect(nn.mul(nn.mul(x, 2), 3)).toBe(nn.mul(x, 6));
+    expect(nn.neg(nn.mul(x, 2))).toBe(nn.mul(x, -2));
+    expect(nn.div(x, 4)).toBe(nn.mul(x, 0.25));
+    expect(nn.add(graph.constant(2), 3)).toBe(graph.constant(5));
+  });
+
+  test('a gradient spreads out only where it must', () => {
+    const { graph, x } = fresh([64, 3]);
+    graph.output('gradient', nn.gradients(nn.reduceMean(nn.square(x)), [x])[0]);
+    expect(graph.liveNodes().map(({ op }) => op)).toEqual(['Mul']);
+  });
+
+  test('no gradient flows through stopGradient, integers, or to what the loss does not use', () => {
+    const { graph, x } = fresh();
+    const unused = graph.input('unused', 'float32', [2]);
+    const rounded = nn.cast(nn.cast(x, 'int32'), 'float32');
+    const loss = nn.reduceSum(nn.add(nn.stopGradient(nn.exp(x)), rounded));
+    const [gx, gu] = nn.gradients(loss, [x, unused]);
+    graph.output('gx', gx);
+    graph.output('gu', gu);
+    const result = nn.evaluateReference(graph, {
+      x: { dims: [2, 3], data: new Float64Array(6).fill(1.5) },
+      unused: { dims: [2], data: new Float64Array(2) },
+    });
+    expect([...result.gx.data, ...result.gu.data]).toEqual(Array(8).fill(0));
+  });
+
+  test('gradients of gradients', () => {
+    const { graph, x } = fresh([3]);
+    const [first] = nn.gradients(nn.reduceSum(nn.tanh(nn.square(x))), [x]);
+    graph.output('second', nn.gradients(nn.reduceSum(nn.square(first)), [x])[0]);
+    const at = [0.3, -0.7, 1.1];
+    const { second } = nn.evaluateReference(graph, { x: { dims: [3], data: Float64Array.from(at) } });
+    const squaredSlope = (v: number) => (2 * v * (1 - Math.tanh(v * v) ** 2)) ** 2;
+    at.forEach((v, i) => {
+      expect(second.data[i]).toBeCloseTo((squaredSlope(v + 1e-5) - squaredSlope(v - 1e-5)) / 2e-5, 6);
+    });
+  });
+});
+
+describe('refusals', () => {
+  const refuses = (problem: RegExp, act: (x: nn.Value, graph: nn.Graph) => unknown) => {
+    const { graph, x } = fresh();
+    expect(() => act(x, graph)).toThrow(problem);
+    try {
+      act(x, graph);
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'GRAPH_MISMATCH' });
+    }
+  };
+
+  test.each<[string, RegExp, (x: nn.Value, graph: nn.Graph) => unknown]>([
+    ['shapes that do not broadcast', /do not broadcast/, (x, g) => nn.add(x, g.constant([1, 2]))],
+    ['types that differ', /types differ/, (x) => nn.add(x, nn.cast(x, 'int32'))],
+    ['matrices that do not multiply', /do not multiply/, (x) => nn.matMul(x, x)],
+    ['an axis that is not there', /no axis 2/, (x) => nn.reduceSum(x, [2])],
+    ['a reshape of another size', /another number/, (x) => nn.reshape(x, [5])],
+    ['a reshape that does not divide', /does not divide/, (x) => nn.reshape(x, [-1, 4])],
+    ['a permutation that is none', /no permutation/, (x) => nn.transpose(x, [0, 0])],
+    ['a slice outside', /no range/, (x) => nn.slice(x, 1, 2, 4)],
+    ['a split that does not fit', /do not make up/, (x) => nn.split(x, 1, [1, 1])],
+    ['float indices', /int32 or int64/, (x) => nn.gather(x, x)],
+    ['a condition that is no bool', /takes a bool/, (x) => nn.where(x, x, x)],
+    ['a name taken', /taken/, (_, g) => g.input('x', 'float32', [])],
+    ['weights of another size', /do not fill/, (_, g) => g.initializer('w', [3], new Float32Array(2))],
+    ['a value of another graph', /another graph/, (x) => nn.add(x, fresh().x)],
+    ['a loss that is no scalar', /scalar/, (x) => nn.gradients(x, [x])],
+  ])('%s', (_, problem, act) => refuses(problem, act));
+});

@@ -1,0 +1,228 @@
+// Sessions: what they report, run and refuse; model files that try to reach other files.
+
+import { execFileSync } from 'node:child_process';
+import { linkSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { add, cast, float32, Graph, InferenceSession, int32, linear, oneHot, tanh } from '../../src/nn/index.js';
+import { encodeModel, messageType } from '../../src/nn/onnx-format.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'reverie-nn-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function dense(): Graph {
+  const graph = new Graph('dense');
+  const x = graph.input('x', 'float32', ['batch', 2]);
+  const w = graph.initializer('w', [2, 2], Float32Array.of(1, 2, 3, 4));
+  const b = graph.initializer('b', [2], Float32Array.of(1, -1));
+  graph.output('y', tanh(linear(x, w, b)));
+  return graph;
+}
+
+let files = 0;
+function written(bytes: Uint8Array | string): string {
+  const path = join(folder, `model-${files++}.onnx`);
+  writeFileSync(path, bytes);
+  return path;
+}
+
+describe('sessions', () => {
+  test('report signature and metadata, and run from bytes and file alike', async () => {
+    const model = dense().toModel({ policy: 'dense', steps: '7' });
+    const results = [];
+    for (const session of [await InferenceSession.fromBytes(model), await InferenceSession.fromFile(written(model))]) {
+      expect(session.inputs).toEqual([{ name: 'x', dtype: 'float32', shape: ['batch', 2] }]);
+      expect(session.outputs).toEqual([{ name: 'y', dtype: 'float32', shape: ['batch', 2] }]);
+      expect(session.metadata).toEqual({ policy: 'dense', steps: '7' });
+      results.push(await session.run({ x: float32(Float32Array.of(0, 0, 1, -1), [2, 2]) }));
+    }
+    expect(results[0]).toEqual(results[1]);
+    expect(results[0].y.dims).toEqual([2, 2]);
+    expect(results[0].y.data[3]).toBeCloseTo(Math.tanh(-3), 5);
+  });
+
+  test('take and give every element type', async () => {
+    const graph = new Graph('types');
+    const i = graph.input('i', 'int32', [2]);
+    const flags = graph.input('flags', 'bool', [2]);
+    graph.output('hot', oneHot(i, 3));
+    graph.output('long', cast(i, 'int64'));
+    graph.output('same', graph.add('Not', [flags], {}, [flags])[0]);
+    const session = await InferenceSession.fromBytes(graph.toModel());
+    const out = await session.run({
+      i: int32(Int32Array.of(2, 0)),
+      flags: { dtype: 'bool', dims: [2], data: Uint8Array.of(1, 0) },
+    });
+    expect(out.hot).toEqual(float32(Float32Array.of(0, 0, 1, 1, 0, 0), [2, 3]));
+    expect(out.long).toEqual({ dtype: 'int64', dims: [2], data: BigInt64Array.of(2n, 0n) });
+    expect(out.same).toEqual({ dtype: 'bool', dims: [2], data: Uint8Array.of(0, 1) });
+  });
+
+  test('feeds are read in place and results are fresh', async () => {
+    const graph = new Graph('increment');
+    graph.output('y', add(graph.input('x', 'float32', [3]), 1));
+    const session = await InferenceSession.fromBytes(graph.toModel());
+    const x = Float32Array.of(1, 2, 3);
+    const first = await session.run({ x: float32(x) });
+    x[0] = 10;
+    const second = await session.run({ x: float32(x) });
+    expect([first.y.data[0], second.y.data[0]]).toEqual([2, 11]);
+  });
+
+  test.each([
+    ['nothing', {}, /nothing for "x"/],
+    [
+      'an unknown name',
+      { x: float32(new Float32Array(2), [1, 2]), z: float32(new Float32Array(1)) },
+      /unknown input "z"/,
+    ],
+    ['another rank', { x: float32(new Float32Array(2)) }, /float32\[2\]/],
+    ['another width', { x: float32(new Float32Array(3), [1, 3]) }, /float32\[1, 3\]/],
+    ['too little data', { x: float32(new Float32Array(2), [2, 2]) }, /2 values/],
+    ['another type', { x: int32(new Int32Array(2), [1, 2]) }, /int32\[1, 2\]/],
+  ])('refuse %s', async (_, feeds, message) => {
+    const session = await InferenceSession.fromBytes(dense().toModel());
+    await expect(session.run(feeds as never)).rejects.toMatchObject({
+      code: 'FEED_MISMATCH',
+      message: expect.stringMatching(message),
+      hint: expect.stringContaining('x float32[batch, 2]'),
+    });
+  });
+
+  test('refuse to run after release', async () => {
+    const session = await InferenceSession.fromBytes(dense().toModel());
+    await session.release();
+    await session.release();
+    await expect(session.run({})).rejects.toMatchObject({ code: 'SESSION_RELEASED' });
+  });
+});
+
+type Proto = Record<string, unknown>;
+
+const external: Proto = {
+  name: 'w',
+  dims: [1],
+  dataType: 1,
+  dataLocation: 1,
+  externalData: [{ key: 'location', value: 'secret.bin' }],
+};
+const vector = (name: string): Proto => ({
+  name,
+  type: { tensorType: { elemType: 1, shape: { dim: [{ dimValue: 1 }] } } },
+});
+const modelOf = (graph: Proto, more: Proto = {}): Uint8Array =>
+  encodeModel({
+    irVersion: 8,
+    opsetImport: [{ domain: '', version: 17 }],
+    graph: { name: 'g', input: [], output: [vector('y')], ...graph },
+    ...more,
+  });
+const identity = (input: string): Proto => ({ opType: 'Identity', input: [input], output: ['y'] });
+const constant = (attribute: Proto): Proto => ({ opType: 'Constant', output: ['w'], attribute: [attribute] });
+
+/** A Constant whose tensor is written twice: one reader takes the last, another merges both. */
+function splitTensor(): Uint8Array {
+  const clean = { dims: [1], dataType: 1, rawData: new Uint8Array(4) };
+  const encoded = (tensor: Proto) =>
+    messageType('TensorProto').encode(messageType('TensorProto').create(tensor)).finish();
+  const field = (number: number, payload: Uint8Array) => [(number << 3) | 2, payload.length, ...payload];
+  const attribute = Uint8Array.from([
+    ...field(1, Buffer.from('value')),
+    ...field(5, encoded(external)),
+    ...field(5, encoded(clean)),
+    ...[0xa0, 1, 4],
+  ]);
+  const node = Uint8Array.from([
+    ...field(2, Buffer.from('w')),
+    ...field(4, Buffer.from('Constant')),
+    ...field(5, attribute),
+  ]);
+  const graph = Uint8Array.from(field(1, node));
+  return Buffer.concat([modelOf({ node: [identity('w')] }), Uint8Array.from(field(7, graph))]);
+}
+
+describe('models that keep data elsewhere are refused', () => {
+  const body = { name: 'b', node: [constant({ name: 'value', type: 4, t: external })], output: [vector('w')] };
+  const cases: [string, Uint8Array][] = [
+    ['an initialiser', modelOf({ node: [identity('w')], initializer: [external] })],
+    [
+      'a location without the flag',
+      modelOf({ node: [identity('w')], initializer: [{ ...external, dataLocation: 0 }] }),
+    ],
+    [
+      'the flag without a location',
+      modelOf({ node: [identity('w')], initializer: [{ ...external, externalData: [] }] }),
+    ],
+    ['a sparse initialiser', modelOf({ node: [identity('w')], sparseInitializer: [{ values: external, dims: [1] }] })],
+    ['a Constant', modelOf({ node: [constant({ name: 'value', type: 4, t: external }), identity('w')] })],
+    [
+      'a list of tensors',
+      modelOf({ node: [constant({ name: 'value', type: 9, tensors: [external] }), identity('w')] }),
+    ],
+    [
+      'a sparse Constant',
+      modelOf({
+        node: [constant({ name: 'sparse_value', type: 11, sparseTensor: { values: external } }), identity('w')],
+      }),
+    ],
+    [
+      'a subgraph',
+      modelOf({ node: [{ opType: 'If', output: ['y'], attribute: [{ name: 'then_branch', type: 5, g: body }] }] }),
+    ],
+    ['a function', modelOf({ node: [identity('w')] }, { functions: [{ name: 'f', node: body.node }] })],
+    ['training information', modelOf({ node: [identity('w')] }, { trainingInfo: [{ algorithm: body }] })],
+    ['a tensor written twice', splitTensor()],
+  ];
+
+  test.each(cases)('%s', async (_, model) => {
+    writeFileSync(join(folder, 'secret.bin'), new Uint8Array(4));
+    const path = written(model);
+    const linked = join(folder, `linked-${files++}.onnx`);
+    linkSync(path, linked);
+    for (const at of [path, linked]) {
+      await expect(InferenceSession.fromFile(at)).rejects.toMatchObject({
+        code: 'MODEL_EXTERNAL_DATA',
+        message: expect.stringContaining(at),
+      });
+    }
+    await expect(InferenceSession.fromBytes(model)).rejects.toMatchObject({ code: 'MODEL_EXTERNAL_DATA' });
+  });
+});
+
+describe('things that are no models are refused', () => {
+  test.each<[string, string, () => Uint8Array | string]>([
+    ['text', 'MODEL_INVALID', () => 'not a model at all, only a sentence of some length'],
+    ['an empty file', 'MODEL_INVALID', () => ''],
+    ['a truncated model', 'MODEL_INVALID', () => dense().toModel().subarray(0, -40)],
+    ['random bytes', 'MODEL_INVALID', () => Uint8Array.from({ length: 500 }, (_, i) => (i * 7919) % 251)],
+    ['an operator nobody knows', 'MODEL_INVALID', () => modelOf({ node: [{ opType: 'Frobnicate', output: ['y'] }] })],
+    [
+      'doubles',
+      'MODEL_INVALID',
+      () => modelOf({ node: [identity('x')], input: [{ name: 'x', type: { tensorType: { elemType: 11 } } }] }),
+    ],
+    ['nesting without end', 'MODEL_INVALID', () => modelOf(nested(25))],
+  ])('%s', async (_, code, make) => {
+    await expect(InferenceSession.fromFile(written(make()))).rejects.toMatchObject({ code });
+  });
+
+  test('a folder, a pipe, nothing, and too much', async () => {
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const large = written(dense().toModel());
+    await expect(InferenceSession.fromFile(folder)).rejects.toMatchObject({ code: 'MODEL_NOT_A_FILE' });
+    await expect(InferenceSession.fromFile(pipe)).rejects.toMatchObject({ code: 'MODEL_NOT_A_FILE' });
+    await expect(InferenceSession.fromFile(join(folder, 'none'))).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
+    await expect(InferenceSession.fromFile(large, { maxBytes: 100 })).rejects.toMatchObject({
+      code: 'MODEL_TOO_LARGE',
+    });
+  });
+});
+
+function nested(depth: number): Proto {
+  if (depth === 0) return {};
+  return {
+    node: [{ opType: 'If', output: ['y'], attribute: [{ name: 'then_branch', type: 5, g: nested(depth - 1) }] }],
+  };
+}
