@@ -1,1 +1,20 @@
+// The room of world models: what would happen next, and environments made of it.
+
+export {
+  type EnsembleConfig,
+  type EnsembleConfigInput,
+  ensembleConfigSchema,
+  parseEnsembleConfig,
+} from './ensemble/config.js';
+export type { EnsembleDescription, FitReport } from './ensemble/contents.js';
+export { EnsembleModel } from './ensemble/ensemble-model.js';
+export { type FitOptions, fitEnsemble } from './ensemble/fit.js';
+export type { MemberAnswer } from './ensemble/member-sessions.js';
+export type { MemberReport } from './ensemble/member-training.js';
+export type { FitProgress } from './ensemble/training-pool.js';
+export { TabularModel } from './exact/tabular-model.js';
+export { loadWorldModel } from './load.js';
+export type { Spaces } from './model-spaces.js';
+export { OnnxDynamics } from './onnx/onnx-dynamics.js';
+export { type OnnxManifest, onnxManifestSchema } from './onnx/onnx-manifest.js';
 export type * from './world-model.js';

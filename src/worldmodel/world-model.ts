@@ -3,7 +3,7 @@
 import type { VectorSpace } from '../env/index.js';
 import type { Rng } from '../rng.js';
 
-/** How an ensemble answers: one random elite per row (TS1), the elites' mean, or every member. PETS, 1805.12114, section 5. */
+/** How an ensemble answers: one random elite per row and step (TS1), or the elites' mean. PETS, 1805.12114, section 5. */
 export type Propagation = 'ts1' | 'mean';
 
 export interface StepOptions {
@@ -19,7 +19,11 @@ export interface VectorPrediction {
   readonly nextObs: Float32Array;
   readonly reward: Float32Array;
   readonly terminated: Uint8Array;
-  /** Epistemic doubt per row: largest deviation norm of an elite's mean from the elites' mean, in normalised units (MOReL-style). */
+  /**
+   * Epistemic doubt per row: largest deviation of an elite's mean from the elites' mean (cf. MOReL, 2005.05951), as the root
+   * mean square over observation elements, each in standard deviations of its change in the training data. 0 = all agree;
+   * 1 = one elite is off by as much as the state usually moves.
+   */
   readonly disagreement?: Float32Array;
 }
 
@@ -31,9 +35,29 @@ export interface VectorWorldModel {
   readonly modelVersion: string;
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
-  /** obs [rows, obsDim] and action [rows, actionDim] to what follows. Same inputs and rng state, same bytes. */
-  step(obs: Float32Array, action: Float32Array, rows: number, rng: Rng, options?: StepOptions): Promise<VectorPrediction>;
+  /**
+   * obs [rows, obsDim] and action [rows, actionDim] to what follows. Same inputs and rng state, same bytes. Randomness is
+   * drawn for the batch as a whole, so a row alone gets other noise than in a batch; without noise it gets the same answer to
+   * float32 rounding. nextObs lies within the observation space's bounds. Actions are taken as they are, not clipped.
+   * Throws MODEL_INPUT_INVALID for arrays of the wrong size or discrete values outside their space, NON_FINITE_VALUE for NaN or
+   * infinity going in or coming out.
+   */
+  step(
+    obs: Float32Array,
+    action: Float32Array,
+    rows: number,
+    rng: Rng,
+    options?: StepOptions,
+  ): Promise<VectorPrediction>;
   close(): Promise<void>;
+}
+
+/** A world model that can be put away and sent to other threads: every kind this room makes. */
+export interface StoredWorldModel extends VectorWorldModel {
+  /** Throws MODEL_NOT_PORTABLE if it uses functions that no environment specification names. */
+  snapshot(): WorldModelSnapshot;
+  /** Replaces the folder, atomically and durably. Throws MODEL_NOT_PORTABLE, STORAGE_FULL or STORAGE_FAILED. */
+  save(folder: string): Promise<void>;
 }
 
 /**

@@ -1,0 +1,60 @@
+// The last part of a step, common to all kinds of dynamics: known reward and end, bounds, and the guard against NaN.
+
+import type { KnownFunctions, VectorSpace } from '../env/index.js';
+import { requireFinite } from './input-check.js';
+
+/** Where a model gets its reward and its end by the task. */
+export interface Outcome {
+  readonly reward: 'learned' | 'known';
+  readonly terminated: 'learned' | 'known' | 'never';
+}
+
+export function knownRewards(
+  known: NonNullable<KnownFunctions['reward']>,
+  obs: Float32Array,
+  action: Float32Array,
+  nextObs: Float32Array,
+  rows: number,
+): Float32Array {
+  const obsDim = obs.length / rows;
+  const actionDim = action.length / rows;
+  const rewards = new Float32Array(rows);
+  for (let r = 0; r < rows; r++) rewards[r] = known(obs, r * obsDim, action, r * actionDim, nextObs);
+  return rewards;
+}
+
+export function knownEnds(
+  known: NonNullable<KnownFunctions['terminated']>,
+  nextObs: Float32Array,
+  rows: number,
+): Uint8Array {
+  const obsDim = nextObs.length / rows;
+  const ends = new Uint8Array(rows);
+  for (let r = 0; r < rows; r++) ends[r] = known(nextObs, r * obsDim) ? 1 : 0;
+  return ends;
+}
+
+/** A function that brings rows within the finite bounds of a space, in place; undefined if it has none. */
+export function boundsClipper(space: VectorSpace): ((rows: Float32Array) => void) | undefined {
+  if (space.type !== 'box') return undefined;
+  const low = Float32Array.from(space.low, (bound) => bound ?? Number.NEGATIVE_INFINITY);
+  const high = Float32Array.from(space.high, (bound) => bound ?? Number.POSITIVE_INFINITY);
+  if (low.every((bound) => bound === -Infinity) && high.every((bound) => bound === Infinity)) return undefined;
+  return (rows) => {
+    for (let at = 0; at < rows.length; at += low.length) {
+      for (let j = 0; j < low.length; j++) {
+        const value = rows[at + j];
+        if (value < low[j]) rows[at + j] = low[j];
+        else if (value > high[j]) rows[at + j] = high[j];
+      }
+    }
+  };
+}
+
+/** Throws NON_FINITE_VALUE naming model and row if a prediction is NaN or infinite. */
+export function requireFiniteAnswer(model: string, nextObs: Float32Array, reward: Float32Array, rows: number): void {
+  const where = `the prediction of world model ${model}`;
+  const hint = 'The model was asked far from its data or has diverged; shorten the horizon or fit it on more data.';
+  requireFinite('nextObs', nextObs, rows, where, hint);
+  requireFinite('reward', reward, rows, where, hint);
+}

@@ -1,0 +1,151 @@
+// The probabilistic ensemble as a world model: bootstrapped networks with Gaussian heads whose elites answer
+// (PETS, Chua et al. 2018, 1805.12114; MBPO, Janner et al. 2019, 1906.08253).
+
+import type { KnownFunctions, VectorSpace } from '../../env/index.js';
+import type { Rng } from '../../rng.js';
+import { boundsClipper, knownEnds, knownRewards, requireFiniteAnswer } from '../answer.js';
+import { checkStepInput } from '../input-check.js';
+import { requirePortable } from '../known.js';
+import { type RowShape, rowEncoder, rowShape } from '../model-spaces.js';
+import type { StepOptions, StoredWorldModel, VectorPrediction, WorldModelSnapshot } from '../world-model.js';
+import { type EnsembleContents, type EnsembleDescription, memberShapeOf, versionOf } from './contents.js';
+import { loadEnsemble, saveEnsemble } from './ensemble-folder.js';
+import { type MemberAnswer, MemberSessions } from './member-sessions.js';
+import { type Propagated, Propagator } from './propagation.js';
+
+/** What a snapshot carries; models lie in SharedArrayBuffers. */
+export interface EnsemblePayload {
+  readonly description: EnsembleDescription;
+  readonly models: readonly Uint8Array[];
+}
+
+export class EnsembleModel implements StoredWorldModel {
+  readonly family = 'vector' as const;
+  readonly backend = 'ensemble';
+  readonly observationSpace: VectorSpace;
+  readonly actionSpace: VectorSpace;
+  private readonly shape: RowShape;
+  private readonly outputDim: number;
+  private readonly clip?: (rows: Float32Array) => void;
+  private readonly propagator: Propagator;
+  private shared?: WorldModelSnapshot;
+
+  private constructor(
+    private readonly contents: EnsembleContents,
+    private readonly known: KnownFunctions,
+    private readonly sessions: MemberSessions,
+    readonly modelVersion: string,
+  ) {
+    const { description } = contents;
+    this.observationSpace = description.observationSpace;
+    this.actionSpace = description.actionSpace;
+    this.shape = rowShape(description);
+    const member = memberShapeOf(description, description.config);
+    this.outputDim = member.outputDim;
+    this.clip = boundsClipper(description.observationSpace);
+    const scale = description.normaliser.target.scale;
+    this.propagator = new Propagator(sessions, rowEncoder(description), member, this.shape.obsDim, scale);
+  }
+
+  /** Opens the elites' sessions. `known` must have the functions that the description's outcome names. */
+  static async open(contents: EnsembleContents, known: KnownFunctions, version?: string): Promise<EnsembleModel> {
+    const { elites } = contents.description;
+    // ONNX Runtime refuses shared memory; an own copy also frees the file's buffer.
+    const models = elites.map((member) => contents.models[member].slice());
+    const sessions = await MemberSessions.open(models, rowShape(contents.description).inputDim);
+    return new EnsembleModel(contents, known, sessions, version ?? versionOf(contents));
+  }
+
+  /** Loads a folder that `save` wrote. Throws MODEL_FOLDER_INVALID for anything else or anything damaged. */
+  static async load(folder: string): Promise<EnsembleModel> {
+    const { contents, known, modelVersion } = await loadEnsemble(folder);
+    return EnsembleModel.open(contents, known, modelVersion);
+  }
+
+  /** Settings, normaliser, elites and how the fit went. */
+  get description(): EnsembleDescription {
+    return this.contents.description;
+  }
+
+  /** Each member's trained parameters, for a warm start; undefined in a model revived from a snapshot. */
+  get parameters(): Float32Array | undefined {
+    return this.contents.parameters;
+  }
+
+  async step(
+    obs: Float32Array,
+    action: Float32Array,
+    rows: number,
+    rng: Rng,
+    options: StepOptions = {},
+  ): Promise<VectorPrediction> {
+    checkStepInput(this.backend, this, obs, action, rows, this.shape);
+    const propagated = await this.propagator.propagate({
+      obs,
+      action,
+      rows,
+      rng,
+      isTs1: options.propagation !== 'mean',
+      isDeterministic: options.deterministic === true,
+      withDisagreement: options.disagreement === true,
+    });
+    return this.answer(obs, action, rows, propagated);
+  }
+
+  /**
+   * What every elite says of every row, without sampling, best elite first: `mean` and `std` [elites, rows, outputDim] of the
+   * change of the observation and (where learned) the reward, `terminated` [elites, rows] (where learned), in raw units.
+   */
+  async stepElites(obs: Float32Array, action: Float32Array, rows: number): Promise<MemberAnswer> {
+    checkStepInput(this.backend, this, obs, action, rows, this.shape);
+    return this.propagator.everyElite(obs, action, rows);
+  }
+
+  snapshot(): WorldModelSnapshot {
+    const { description, models } = this.contents;
+    requirePortable(description.outcome, description.env);
+    if (this.shared === undefined) {
+      const payload: EnsemblePayload = { description, models: models.map(toShared) };
+      this.shared = { backend: this.backend, modelVersion: this.modelVersion, payload };
+    }
+    return this.shared;
+  }
+
+  async save(folder: string): Promise<void> {
+    requirePortable(this.contents.description.outcome, this.contents.description.env);
+    await saveEnsemble(folder, this.contents, this.modelVersion);
+  }
+
+  close(): Promise<void> {
+    return this.sessions.release();
+  }
+
+  private answer(obs: Float32Array, action: Float32Array, rows: number, propagated: Propagated): VectorPrediction {
+    const { sample, disagreement } = propagated;
+    const { obsDim } = this.shape;
+    const { outputDim, known } = this;
+    const { outcome } = this.description;
+    const nextObs = new Float32Array(rows * obsDim);
+    const learned = outcome.reward === 'learned' ? new Float32Array(rows) : undefined;
+    for (let r = 0, to = 0, from = 0; r < rows; r++, from += outputDim - obsDim) {
+      for (let j = 0; j < obsDim; j++, to++, from++) nextObs[to] = obs[to] + sample[from];
+      if (learned) learned[r] = sample[from];
+    }
+    requireFiniteAnswer(this.modelVersion, nextObs, learned ?? EMPTY, rows);
+    this.clip?.(nextObs);
+    const reward = learned ?? knownRewards(known.reward!, obs, action, nextObs, rows);
+    requireFiniteAnswer(this.modelVersion, EMPTY, reward, rows);
+    const terminated =
+      propagated.terminated ??
+      (outcome.terminated === 'known' ? knownEnds(known.terminated!, nextObs, rows) : new Uint8Array(rows));
+    return { nextObs, reward, terminated, disagreement };
+  }
+}
+
+const EMPTY = new Float32Array(0);
+
+function toShared(model: Uint8Array): Uint8Array {
+  const shared = new Uint8Array(new SharedArrayBuffer(model.length));
+  shared.set(model);
+  return shared;
+}

@@ -1,0 +1,170 @@
+// Fits an ensemble to transitions: prepares the data, trains the members, ranks them, builds the model.
+
+import type { EnvSpec, KnownFunctions } from '../../env/index.js';
+import { describeSpace } from '../../env/index.js';
+import { reverieError } from '../../errors.js';
+import type { TransitionBatch } from '../../replay/index.js';
+import type { Rng } from '../../rng.js';
+import type { Outcome } from '../answer.js';
+import type { Spaces } from '../model-spaces.js';
+import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig } from './config.js';
+import { type EnsembleDescription, type FitReport, memberModels, memberShapeOf } from './contents.js';
+import { type PreparedData, prepareData } from './dataset.js';
+import { EnsembleModel } from './ensemble-model.js';
+import { memberLayout, renormalise } from './member-network.js';
+import type { TrainedMember } from './member-training.js';
+import type { TrainingTask } from './training-messages.js';
+import { type TrainingOptions, trainMembers } from './training-pool.js';
+
+export interface FitOptions extends Partial<TrainingOptions> {
+  /** Member i trains on `rng.split('member', i)`; the hold-out is `rng.split('holdout')`. The stream itself does not advance. */
+  readonly rng: Rng;
+  /** Warm start: its weights, brought to the new data's normaliser without changing what they compute. */
+  readonly previous?: EnsembleModel;
+  /** Exact reward and end, where settings do not ask to learn them. */
+  readonly known?: KnownFunctions;
+  /** The environment that has `known`; without it the model can neither be saved nor sent to workers. */
+  readonly env?: EnvSpec;
+}
+
+/**
+ * Fits an ensemble. The same data, settings and stream give the same bytes for any number of workers.
+ * Throws MODEL_CONFIG_INVALID, MODEL_DATA_INVALID, SPACE_UNSUPPORTED, NON_FINITE_VALUE, or the reason of `signal`.
+ */
+export async function fitEnsemble(
+  batch: TransitionBatch,
+  spaces: Spaces,
+  settings: EnsembleConfigInput,
+  options: FitOptions,
+): Promise<{ model: EnsembleModel; report: FitReport }> {
+  const config = parseEnsembleConfig(settings);
+  const { observationSpace, actionSpace } = spaces;
+  requireBox(spaces);
+  const { known = {}, env, previous, rng } = options;
+  const outcome = outcomeOf(batch, config, known);
+  const prepared = prepareData(batch, { observationSpace, actionSpace }, config, rng);
+  const initial = previous && warmStart(previous, spaces, config, prepared);
+  const trained = await trainMembers(tasksOf(prepared, spaces, config, rng, initial), {
+    ...options,
+    workers: options.workers ?? 0,
+  });
+  const report = reportOf(trained, prepared, config, initial !== undefined);
+  const elites = report.elites;
+  const { normaliser } = prepared;
+  const description: EnsembleDescription = {
+    observationSpace,
+    actionSpace,
+    config,
+    normaliser,
+    elites,
+    outcome,
+    env,
+    report,
+  };
+  const thetas = trained.map(({ theta }) => theta);
+  const contents = { description, models: memberModels(description, thetas), parameters: joined(thetas) };
+  return { model: await EnsembleModel.open(contents, known), report };
+}
+
+function requireBox({ observationSpace }: Spaces): void {
+  if (observationSpace.type === 'box') return;
+  const hint = 'Discrete observations have exact tables: see TabularModel, or encode them as a box.';
+  throw reverieError('SPACE_UNSUPPORTED', {
+    learner: 'ensemble',
+    space: `observations ${describeSpace(observationSpace)}`,
+    hint,
+  });
+}
+
+function outcomeOf(batch: TransitionBatch, config: EnsembleConfig, known: KnownFunctions): Outcome {
+  if (!config.learnReward && !known.reward) {
+    throw reverieError('MODEL_CONFIG_INVALID', {
+      problem: 'learnReward is false, but no known reward function is given.',
+    });
+  }
+  const reward = config.learnReward ? 'learned' : 'known';
+  if (config.learnTermination) return { reward, terminated: 'learned' };
+  if (known.terminated) return { reward, terminated: 'known' };
+  if (batch.terminated.includes(1)) {
+    const problem = 'learnTermination is false and no known function is given, but some transitions end by the task.';
+    throw reverieError('MODEL_CONFIG_INVALID', { problem });
+  }
+  return { reward, terminated: 'never' };
+}
+
+function tasksOf(
+  { data }: PreparedData,
+  spaces: Spaces,
+  config: EnsembleConfig,
+  rng: Rng,
+  initial: readonly Float32Array[] | undefined,
+): TrainingTask[] {
+  const shape = memberShapeOf(spaces, config);
+  const fit = rng.split('fit').state().key.join('-');
+  return Array.from({ length: config.members }, (_, member) => {
+    const stream = rng.split('member', member).state();
+    return { fit, member, data, shape, config, rng: stream, initial: initial?.[member] };
+  });
+}
+
+/** The previous members' parameters, computing the same function under the new normaliser. */
+function warmStart(
+  previous: EnsembleModel,
+  spaces: Spaces,
+  config: EnsembleConfig,
+  { normaliser }: PreparedData,
+): Float32Array[] {
+  const { description, parameters } = previous;
+  const shape = memberShapeOf(spaces, config);
+  const layout = memberLayout(shape, config);
+  const before = memberShapeOf(description, description.config);
+  if (
+    !parameters ||
+    JSON.stringify(before) !== JSON.stringify(shape) ||
+    description.config.members !== config.members
+  ) {
+    const problem = parameters
+      ? 'the previous model has other spaces, members, hidden layers or heads; a warm start needs the same.'
+      : 'the previous model is revived from a snapshot and has no parameters to start from; load it from its folder.';
+    throw reverieError('MODEL_CONFIG_INVALID', { problem });
+  }
+  return Array.from({ length: config.members }, (_, member) => {
+    const theta = parameters.slice(member * layout.size, (member + 1) * layout.size);
+    renormalise(theta, layout, shape, description.normaliser, normaliser);
+    return theta;
+  });
+}
+
+function reportOf(
+  trained: readonly TrainedMember[],
+  { data }: PreparedData,
+  config: EnsembleConfig,
+  isWarmStart: boolean,
+): FitReport {
+  const members = trained.map(({ report }) => report);
+  const elites = members
+    .map((_, member) => member)
+    .sort((a, b) => members[a].holdoutLoss - members[b].holdoutLoss || a - b)
+    .slice(0, config.elites);
+  const errors = elites.flatMap((member) => members[member].holdoutMse);
+  return {
+    rows: data.rows,
+    holdoutRows: data.holdoutRows,
+    epochs: Math.max(...members.map(({ epochs }) => epochs)),
+    gradientSteps: members.reduce((sum, { gradientSteps }) => sum + gradientSteps, 0),
+    holdoutError: Math.sqrt(errors.reduce((sum, mse) => sum + mse, 0) / errors.length),
+    isWarmStart,
+    elites,
+    members,
+  };
+}
+
+function joined(thetas: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(thetas.reduce((sum, theta) => sum + theta.length, 0));
+  let at = 0;
+  for (const theta of thetas) {
+    all.set(theta, at);
+    at += theta.length;
+  }
+  return all;
+}

@@ -1,0 +1,245 @@
+// Trains one member until its hold-out loss stops falling. A pure function of (data, settings, stream, initial weights), so
+// that members can be trained in any thread and in any order with the same bytes.
+
+import {
+  adamScalars,
+  adamStep,
+  add,
+  buildTrainer,
+  float32,
+  Graph,
+  gather,
+  gradients,
+  InferenceSession,
+  mul,
+  type Trainer,
+} from '../../nn/index.js';
+import type { Rng } from '../../rng.js';
+import type { EnsembleConfig } from './config.js';
+import type { MemberData } from './dataset.js';
+import {
+  boundPenalty,
+  decayVector,
+  type MemberShape,
+  memberLayout,
+  memberLosses,
+  memberOutput,
+} from './member-network.js';
+
+/** Hold-out results of a member, in normalised units. */
+export interface MemberReport {
+  readonly epochs: number;
+  readonly gradientSteps: number;
+  /** What early stopping and the choice of elites go by: mean squared error, plus cross-entropy of a learned end. */
+  readonly holdoutLoss: number;
+  /** Gaussian negative log-likelihood per output as PETS writes it: (y - mean)^2 / var + logVar. */
+  readonly holdoutNll: number;
+  /** Mean squared error of each output; 1 is as good as always predicting the mean. */
+  readonly holdoutMse: readonly number[];
+  /** Cross-entropy of the termination head, where learned. */
+  readonly holdoutCrossEntropy?: number;
+}
+
+export interface TrainedMember {
+  /** Parameters with the lowest hold-out loss. */
+  readonly theta: Float32Array;
+  readonly report: MemberReport;
+}
+
+export interface MemberTraining {
+  readonly data: MemberData;
+  readonly shape: MemberShape;
+  readonly config: EnsembleConfig;
+  /** The member's own stream. */
+  readonly rng: Rng;
+  /** Initial parameters of a warm start. */
+  readonly initial?: Float32Array;
+  readonly onEpoch?: (epoch: number, holdoutLoss: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Gradient steps in one run: long enough to hide its cost, short enough to notice an abort. */
+const STEPS_PER_RUN = 100;
+
+/** Throws what `signal` was aborted with, or NON_FINITE_VALUE if training diverged. */
+export async function trainMember(training: MemberTraining): Promise<TrainedMember> {
+  const { data, shape, config, rng, signal } = training;
+  const layout = memberLayout(shape, config);
+  const batchSize = Math.min(config.batchSize, data.rows - data.holdoutRows);
+  const trainer = await memberTrainer(shape, config, batchSize);
+  const judge = await makeJudge(data, shape, config);
+  try {
+    const decay = decayVector(layout, config);
+    const zeros = () => new Float32Array(layout.size);
+    const theta = training.initial?.slice() ?? layout.init(rng.split('weights'));
+    const progress = new Progress(config, theta, await judge.evaluate(theta));
+    const own = trainingRows(data, config, rng.split('bootstrap'));
+    let state: Record<string, Float32Array> = { theta, m: zeros(), v: zeros() };
+    let steps = 0;
+    while (!progress.isFinished()) {
+      const order = shuffled(own, rng.split('epoch', progress.epochs));
+      const total = Math.floor(order.length / batchSize);
+      for (let done = 0; done < total; done += STEPS_PER_RUN) {
+        signal?.throwIfAborted();
+        const count = Math.min(STEPS_PER_RUN, total - done);
+        const rows = order.subarray(done * batchSize, (done + count) * batchSize);
+        state = await runSteps(trainer, state, data, decay, rows, steps, count, config.lr);
+        steps += count;
+      }
+      progress.record(state['theta'], await judge.evaluate(state['theta']));
+      training.onEpoch?.(progress.epochs, progress.latest.holdoutLoss);
+    }
+    return { theta: progress.bestTheta, report: { ...progress.best, epochs: progress.epochs, gradientSteps: steps } };
+  } finally {
+    await Promise.all([trainer.release(), judge.release()]);
+  }
+}
+
+type Judgement = Omit<MemberReport, 'epochs' | 'gradientSteps'>;
+
+/** Remembers the best parameters and says when to stop (MBPO: no output improved by 1 % for `patience` epochs). */
+class Progress {
+  epochs = 0;
+  latest: Judgement;
+  private sinceImprovement = 0;
+  /** What the next loss is measured against: moves only with an improvement that counts. */
+  private reference: number;
+
+  constructor(
+    private readonly config: EnsembleConfig,
+    public bestTheta: Float32Array,
+    public best: Judgement,
+  ) {
+    this.latest = best;
+    this.reference = best.holdoutLoss;
+  }
+
+  record(theta: Float32Array, judgement: Judgement): void {
+    this.epochs++;
+    this.latest = judgement;
+    if (judgement.holdoutLoss < this.best.holdoutLoss) {
+      this.best = judgement;
+      this.bestTheta = theta;
+    }
+    const isImproved = judgement.holdoutLoss < this.reference * (1 - this.config.improvement);
+    if (isImproved) this.reference = judgement.holdoutLoss;
+    this.sinceImprovement = isImproved ? 0 : this.sinceImprovement + 1;
+  }
+
+  isFinished(): boolean {
+    return this.epochs >= this.config.maxEpochs || this.sinceImprovement >= this.config.patience;
+  }
+}
+
+function runSteps(
+  trainer: Trainer,
+  state: Record<string, Float32Array>,
+  data: MemberData,
+  decay: Float32Array,
+  rows: Int32Array,
+  stepsBefore: number,
+  steps: number,
+  lr: number,
+): Promise<Record<string, Float32Array>> {
+  const alpha = new Float32Array(steps);
+  const epsilon = new Float32Array(steps);
+  for (let i = 0; i < steps; i++) {
+    const scalars = adamScalars(stepsBefore + i + 1, lr);
+    alpha[i] = scalars.alpha;
+    epsilon[i] = scalars.epsilon;
+  }
+  const { inputs, targets, terminated } = data;
+  const feeds = { inputs, targets, terminated, decay };
+  return trainer.run({ state, inputs: feeds, perStep: { rows, alpha, epsilon }, steps }).then((result) => result.state);
+}
+
+function memberTrainer(shape: MemberShape, config: EnsembleConfig, batchSize: number): Promise<Trainer> {
+  const layout = memberLayout(shape, config);
+  const { inputDim, outputDim } = shape;
+  const size = [layout.size];
+  return buildTrainer({
+    name: 'member',
+    state: { theta: size, m: size, v: size },
+    inputs: {
+      inputs: { dtype: 'float32', shape: ['rows', inputDim] },
+      targets: { dtype: 'float32', shape: ['rows', outputDim] },
+      terminated: { dtype: 'float32', shape: ['rows', 1] },
+      decay: { dtype: 'float32', shape: size },
+    },
+    perStep: {
+      rows: { dtype: 'int32', shape: [batchSize] },
+      alpha: { dtype: 'float32', shape: [] },
+      epsilon: { dtype: 'float32', shape: [] },
+    },
+    body: ({ state, inputs, perStep }) => {
+      const params = layout.unpack(state.theta);
+      const pick = (column: string) => gather(inputs[column], perStep.rows, 0);
+      const output = memberOutput(params, pick('inputs'), shape);
+      const { nll, crossEntropy } = memberLosses(output, pick('targets'), pick('terminated'));
+      const loss = add(crossEntropy ? add(nll, crossEntropy) : nll, boundPenalty(params, config));
+      const [slope] = gradients(loss, [state.theta]);
+      const grad = add(slope, mul(inputs.decay, state.theta));
+      const { alpha, epsilon } = perStep;
+      return { state: adamStep({ ...pickState(state), grad, alpha, epsilon }), metrics: { nll } };
+    },
+  });
+}
+
+const pickState = <T>({ theta, m, v }: Readonly<Record<string, T>>) => ({ theta, m, v });
+
+interface Judge {
+  evaluate(theta: Float32Array): Promise<Judgement>;
+  release(): Promise<void>;
+}
+
+/** Evaluates parameters on the hold-out rows. */
+async function makeJudge(data: MemberData, shape: MemberShape, config: EnsembleConfig): Promise<Judge> {
+  const { holdoutRows: rows, inputDim, outputDim } = data;
+  const session = await InferenceSession.fromBytes(judgingGraph(shape, config).toModel());
+  const feeds = {
+    inputs: float32(data.inputs.subarray(0, rows * inputDim), [rows, inputDim]),
+    targets: float32(data.targets.subarray(0, rows * outputDim), [rows, outputDim]),
+    terminated: float32(data.terminated.subarray(0, rows), [rows, 1]),
+  };
+  return {
+    evaluate: async (theta) => {
+      const results = await session.run({ ...feeds, theta: float32(theta) });
+      const holdoutMse = Array.from(results['squaredError'].data as Float32Array);
+      const mse = holdoutMse.reduce((sum, value) => sum + value, 0) / outputDim;
+      const crossEntropy = results['crossEntropy'] && Number(results['crossEntropy'].data[0]);
+      const holdoutLoss = mse + (crossEntropy ?? 0);
+      const holdoutNll = Number(results['nll'].data[0]);
+      return {
+        holdoutLoss,
+        holdoutNll,
+        holdoutMse,
+        ...(crossEntropy !== undefined && { holdoutCrossEntropy: crossEntropy }),
+      };
+    },
+    release: () => session.release(),
+  };
+}
+
+function judgingGraph(shape: MemberShape, config: EnsembleConfig): Graph {
+  const layout = memberLayout(shape, config);
+  const graph = new Graph('judge');
+  const params = layout.unpack(graph.input('theta', 'float32', [layout.size]));
+  const output = memberOutput(params, graph.input('inputs', 'float32', ['rows', shape.inputDim]), shape);
+  const targets = graph.input('targets', 'float32', ['rows', shape.outputDim]);
+  const losses = memberLosses(output, targets, graph.input('terminated', 'float32', ['rows', 1]));
+  graph.output('nll', losses.nll);
+  graph.output('squaredError', losses.squaredError);
+  if (losses.crossEntropy) graph.output('crossEntropy', losses.crossEntropy);
+  return graph;
+}
+
+/** Indices of the member's training rows: all of them, or as many drawn with replacement. */
+function trainingRows({ rows, holdoutRows }: MemberData, { bootstrap }: EnsembleConfig, rng: Rng): Int32Array {
+  const count = rows - holdoutRows;
+  return Int32Array.from({ length: count }, (_, i) => holdoutRows + (bootstrap ? rng.int(count) : i));
+}
+
+function shuffled(rows: Int32Array, rng: Rng): Int32Array {
+  const order = rng.permutation(rows.length);
+  return Int32Array.from(order, (index) => rows[index]);
+}

@@ -1,0 +1,216 @@
+// How the elites' answers become one prediction: a random elite per row (TS1) or their mean, sampled or not, with doubt.
+// Random words are taken in one order whatever is asked (elites, then noise, then ends), each for all rows in row order, so
+// that asking for disagreement does not change what is predicted.
+
+import type { Rng } from '../../rng.js';
+import type { EncodeRows } from '../model-spaces.js';
+import { drawElites, groupByElite } from './grouping.js';
+import type { MemberShape } from './member-network.js';
+import { type MemberAnswer, type MemberSessions, TILE_ROWS } from './member-sessions.js';
+
+/** The sampled change of each row in raw units, before it is added to the observation. */
+export interface Propagated {
+  /** [rows, outputDim]: change of the observation, then the reward where learned. */
+  readonly sample: Float32Array;
+  /** [rows]: 1 where the learned head says the task ended; absent without one. */
+  readonly terminated?: Uint8Array;
+  /** [rows] */
+  readonly disagreement?: Float32Array;
+}
+
+export interface PropagationRequest {
+  readonly obs: Float32Array;
+  readonly action: Float32Array;
+  readonly rows: number;
+  readonly rng: Rng;
+  readonly isTs1: boolean;
+  readonly isDeterministic: boolean;
+  readonly withDisagreement: boolean;
+}
+
+/** Where the rows of a tile's answer go. */
+type Place = (answer: MemberAnswer, order: Uint32Array | undefined, first: number, rows: number) => void;
+
+/** Encoded rows of one run; each call has its own, so that calls may overlap. */
+type Tile = Float32Array;
+
+export class Propagator {
+  constructor(
+    private readonly sessions: MemberSessions,
+    private readonly encode: EncodeRows,
+    private readonly shape: MemberShape,
+    private readonly obsDim: number,
+    /** Units of disagreement: standard deviation of the change of each observation element. */
+    private readonly targetScale: readonly number[],
+  ) {}
+
+  async propagate(request: PropagationRequest): Promise<Propagated> {
+    const { rows, rng, isTs1, isDeterministic, withDisagreement } = request;
+    const { outputDim, termination } = this.shape;
+    const elite = isTs1 ? drawElites(rows, this.sessions.count, rng) : undefined;
+    // Noise first lies where the sample will: each element is read once, then replaced.
+    const sample = new Float32Array(rows * outputDim);
+    if (!isDeterministic) rng.fillNormal(sample);
+    const terminated = termination ? new Uint8Array(rows) : undefined;
+    const chance = termination && !isDeterministic ? rng.fillUniform(new Float32Array(rows)) : undefined;
+    const place = placer(sample, terminated, chance, outputDim);
+    if (elite && !withDisagreement) {
+      await this.eachGroup(request, elite, place);
+      return { sample, terminated };
+    }
+    const disagreement = withDisagreement ? new Float32Array(rows) : undefined;
+    await this.allElites(request, elite, place, disagreement);
+    return { sample, terminated, disagreement };
+  }
+
+  /** Every elite's answer for every row: means and stds [elites, rows, outputDim]. */
+  async everyElite(obs: Float32Array, action: Float32Array, rows: number): Promise<MemberAnswer> {
+    const size = rows * this.shape.outputDim;
+    const mean = new Float32Array(this.sessions.count * size);
+    const std = new Float32Array(this.sessions.count * size);
+    const terminated = this.shape.termination ? new Float32Array(this.sessions.count * rows) : undefined;
+    const tile = this.newTile(rows);
+    for (let first = 0; first < rows; first += TILE_ROWS) {
+      const answers = await this.askAll(tile, obs, action, first, Math.min(TILE_ROWS, rows - first));
+      answers.forEach((answer, e) => {
+        mean.set(answer.mean, e * size + first * this.shape.outputDim);
+        std.set(answer.std, e * size + first * this.shape.outputDim);
+        if (answer.terminated) terminated?.set(answer.terminated, e * rows + first);
+      });
+    }
+    return { mean, std, terminated };
+  }
+
+  /** Each elite runs its own rows only. */
+  private async eachGroup({ obs, action, rows }: PropagationRequest, elite: Uint32Array, place: Place): Promise<void> {
+    const tile = this.newTile(rows);
+    if (rows === 1) return place(await this.askTile(tile, elite[0], obs, action, undefined, 0, 1), undefined, 0, 1);
+    const { order, starts } = groupByElite(elite, this.sessions.count);
+    for (let e = 0; e < this.sessions.count; e++) {
+      for (let first = starts[e]; first < starts[e + 1]; first += TILE_ROWS) {
+        const count = Math.min(TILE_ROWS, starts[e + 1] - first);
+        place(await this.askTile(tile, e, obs, action, order, first, count), order, first, count);
+      }
+    }
+  }
+
+  private async allElites(
+    { obs, action, rows }: PropagationRequest,
+    elite: Uint32Array | undefined,
+    place: Place,
+    disagreement: Float32Array | undefined,
+  ): Promise<void> {
+    const { outputDim } = this.shape;
+    const tile = this.newTile(rows);
+    for (let first = 0; first < rows; first += TILE_ROWS) {
+      const count = Math.min(TILE_ROWS, rows - first);
+      const answers = await this.askAll(tile, obs, action, first, count);
+      const mean = meanAnswer(answers, count, outputDim);
+      if (disagreement) this.measureDoubt(answers, mean.mean, count, disagreement.subarray(first, first + count));
+      place(
+        elite ? pickElites(answers, elite.subarray(first, first + count), outputDim) : mean,
+        undefined,
+        first,
+        count,
+      );
+    }
+  }
+
+  private newTile(rows: number): Tile {
+    return new Float32Array(Math.min(rows, TILE_ROWS) * this.shape.inputDim);
+  }
+
+  private askTile(
+    tile: Tile,
+    index: number,
+    obs: Float32Array,
+    action: Float32Array,
+    order: Uint32Array | undefined,
+    first: number,
+    rows: number,
+  ): Promise<MemberAnswer> {
+    this.encode(obs, action, order, first, rows, tile);
+    return this.sessions.ask(index, tile, rows);
+  }
+
+  private async askAll(
+    tile: Tile,
+    obs: Float32Array,
+    action: Float32Array,
+    first: number,
+    rows: number,
+  ): Promise<MemberAnswer[]> {
+    this.encode(obs, action, undefined, first, rows, tile);
+    const answers: MemberAnswer[] = [];
+    for (let e = 0; e < this.sessions.count; e++) answers.push(await this.sessions.ask(e, tile, rows));
+    return answers;
+  }
+
+  /** Largest root-mean-square deviation of an elite's mean from the elites' mean over the observation's elements. */
+  private measureDoubt(answers: readonly MemberAnswer[], centre: Float32Array, rows: number, into: Float32Array): void {
+    const { obsDim, targetScale } = this;
+    const { outputDim } = this.shape;
+    for (const { mean } of answers) {
+      for (let r = 0; r < rows; r++) {
+        let squares = 0;
+        for (let j = 0; j < obsDim; j++) {
+          const at = r * outputDim + j;
+          squares += ((mean[at] - centre[at]) / targetScale[j]) ** 2;
+        }
+        into[r] = Math.max(into[r], Math.sqrt(squares / obsDim));
+      }
+    }
+  }
+}
+
+/** Turns noise into samples, in place, and chances into ends. Without noise (all zero) a sample is the mean. */
+function placer(
+  sample: Float32Array,
+  terminated: Uint8Array | undefined,
+  chance: Float32Array | undefined,
+  outputDim: number,
+): Place {
+  return (answer, order, first, rows) => {
+    const { mean, std } = answer;
+    for (let r = 0, from = 0; r < rows; r++) {
+      const row = order === undefined ? first + r : order[first + r];
+      for (let to = row * outputDim, end = to + outputDim; to < end; to++, from++)
+        sample[to] = mean[from] + std[from] * sample[to];
+      if (terminated && answer.terminated) terminated[row] = (chance?.[row] ?? 0.5) < answer.terminated[r] ? 1 : 0;
+    }
+  };
+}
+
+/** Means of the elites' means and end probabilities; the variance is the mean of theirs, their aleatoric part. */
+function meanAnswer(answers: readonly MemberAnswer[], rows: number, outputDim: number): MemberAnswer {
+  const share = 1 / answers.length;
+  const mean = new Float32Array(rows * outputDim);
+  const std = new Float32Array(rows * outputDim);
+  const terminated = answers[0].terminated && new Float32Array(rows);
+  for (const answer of answers) {
+    for (let at = 0; at < mean.length; at++) {
+      mean[at] += share * answer.mean[at];
+      std[at] += share * answer.std[at] ** 2;
+    }
+    if (terminated && answer.terminated) for (let r = 0; r < rows; r++) terminated[r] += share * answer.terminated[r];
+  }
+  for (let at = 0; at < std.length; at++) std[at] = Math.sqrt(std[at]);
+  return { mean, std, terminated };
+}
+
+/** Row by row, the answer of the row's elite. */
+function pickElites(answers: readonly MemberAnswer[], elite: Uint32Array, outputDim: number): MemberAnswer {
+  const rows = elite.length;
+  const mean = new Float32Array(rows * outputDim);
+  const std = new Float32Array(rows * outputDim);
+  const terminated = answers[0].terminated && new Float32Array(rows);
+  for (let r = 0; r < rows; r++) {
+    const answer = answers[elite[r]];
+    for (let at = r * outputDim; at < (r + 1) * outputDim; at++) {
+      mean[at] = answer.mean[at];
+      std[at] = answer.std[at];
+    }
+    if (terminated && answer.terminated) terminated[r] = answer.terminated[r];
+  }
+  return { mean, std, terminated };
+}

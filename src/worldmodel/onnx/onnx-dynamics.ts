@@ -1,0 +1,195 @@
+// Dynamics of one's own: any ONNX model whose manifest says which tensors are observation, action, what follows and why.
+
+import { dirname, join } from 'node:path';
+import type { KnownFunctions, VectorSpace } from '../../env/index.js';
+import { reverieError } from '../../errors.js';
+import { float32, InferenceSession } from '../../nn/index.js';
+import type { Rng } from '../../rng.js';
+import { boundsClipper, knownEnds, knownRewards, type Outcome, requireFiniteAnswer } from '../answer.js';
+import { checkStepInput } from '../input-check.js';
+import { reviveKnown } from '../known.js';
+import { folderInvalid, MANIFEST, readManifest, readModelPart, sha256, writeModelFolder } from '../model-folder.js';
+import { rowShape } from '../model-spaces.js';
+import type { StepOptions, StoredWorldModel, VectorPrediction, WorldModelSnapshot } from '../world-model.js';
+import { type ActionInput, checkSignature, type OnnxManifest, parseOnnxManifest } from './onnx-manifest.js';
+
+export interface OnnxPayload {
+  readonly manifest: OnnxManifest;
+  /** In a SharedArrayBuffer. */
+  readonly model: Uint8Array;
+}
+
+/** Rows of one run: activations stay in cache, and memory is bounded whatever the batch. */
+const TILE_ROWS = 512;
+
+export class OnnxDynamics implements StoredWorldModel {
+  readonly family = 'vector' as const;
+  readonly backend = 'onnx';
+  readonly modelVersion: string;
+  readonly observationSpace: VectorSpace;
+  readonly actionSpace: VectorSpace;
+  private readonly clip?: (rows: Float32Array) => void;
+
+  private constructor(
+    readonly manifest: OnnxManifest,
+    private readonly model: Uint8Array,
+    private readonly session: InferenceSession,
+    private readonly actionInput: ActionInput,
+    private readonly outcome: Outcome,
+    private readonly known: KnownFunctions,
+  ) {
+    const { sha256: _, ...meaning } = manifest;
+    this.modelVersion = sha256(JSON.stringify(meaning) + sha256(model)).slice(0, 32);
+    this.observationSpace = manifest.observationSpace;
+    this.actionSpace = manifest.actionSpace;
+    this.clip = boundsClipper(manifest.observationSpace);
+  }
+
+  /**
+   * Opens a folder with manifest.json, or that file itself.
+   * Throws MODEL_FOLDER_INVALID if manifest and model do not agree; MODEL_EXTERNAL_DATA, MODEL_INVALID for the model itself.
+   */
+  static async load(path: string): Promise<OnnxDynamics> {
+    const folder = path.endsWith(`/${MANIFEST}`) ? dirname(path) : path;
+    const { files: _, ...raw } = await readManifest(folder);
+    const manifest = parseOnnxManifest(raw, folder);
+    const model = await readModelPart(folder, manifest.model, manifest.sha256);
+    return OnnxDynamics.open(manifest, model, folder);
+  }
+
+  static revive({ manifest, model }: OnnxPayload): Promise<OnnxDynamics> {
+    return OnnxDynamics.open(manifest, model, 'snapshot');
+  }
+
+  private static async open(manifest: OnnxManifest, model: Uint8Array, path: string): Promise<OnnxDynamics> {
+    // ONNX Runtime refuses shared memory.
+    const session = await InferenceSession.fromBytes(model.slice(), {}, join(path, manifest.model));
+    try {
+      const actionInput = checkSignature(session, manifest, path);
+      const outcome = outcomeOf(manifest, path);
+      const known = await reviveKnown(outcome, manifest.env, path);
+      return new OnnxDynamics(manifest, model, session, actionInput, endsOf(outcome, known), known);
+    } catch (error) {
+      await session.release();
+      throw error;
+    }
+  }
+
+  /** Noise is drawn only where the model declares `logVar`. One model has no second opinion: no disagreement. */
+  async step(
+    obs: Float32Array,
+    action: Float32Array,
+    rows: number,
+    rng: Rng,
+    options: StepOptions = {},
+  ): Promise<VectorPrediction> {
+    checkStepInput(this.backend, this, obs, action, rows);
+    if (options.disagreement) throw reverieError('DISAGREEMENT_UNAVAILABLE', { backend: this.backend });
+    const { obsDim } = rowShape(this);
+    const isSampled = this.manifest.outputs.logVar !== undefined && !options.deterministic;
+    const nextObs = new Float32Array(rows * obsDim);
+    if (isSampled) rng.fillNormal(nextObs);
+    const reward = new Float32Array(rows);
+    const chance = new Float32Array(rows);
+    for (let first = 0; first < rows; first += TILE_ROWS) {
+      const count = Math.min(TILE_ROWS, rows - first);
+      await this.stepTile(obs, action, first, count, isSampled, { nextObs, reward, chance });
+    }
+    requireFiniteAnswer(this.modelVersion, nextObs, reward, rows);
+    this.clip?.(nextObs);
+    const rewards =
+      this.outcome.reward === 'known' ? knownRewards(this.known.reward!, obs, action, nextObs, rows) : reward;
+    requireFiniteAnswer(this.modelVersion, nextObs, rewards, rows);
+    const draws =
+      this.outcome.terminated === 'learned' && !options.deterministic
+        ? rng.fillUniform(new Float32Array(rows))
+        : undefined;
+    return { nextObs, reward: rewards, terminated: this.ends(nextObs, rows, chance, draws) };
+  }
+
+  snapshot(): WorldModelSnapshot {
+    const model = new Uint8Array(new SharedArrayBuffer(this.model.length));
+    model.set(this.model);
+    const payload: OnnxPayload = { manifest: this.manifest, model };
+    return { backend: this.backend, modelVersion: this.modelVersion, payload };
+  }
+
+  async save(folder: string): Promise<void> {
+    const { model, manifest } = this;
+    await writeModelFolder(folder, { ...manifest, sha256: sha256(model) }, { [manifest.model]: model });
+  }
+
+  close(): Promise<void> {
+    return this.session.release();
+  }
+
+  private async stepTile(
+    obs: Float32Array,
+    action: Float32Array,
+    first: number,
+    rows: number,
+    isSampled: boolean,
+    into: { nextObs: Float32Array; reward: Float32Array; chance: Float32Array },
+  ): Promise<void> {
+    const { inputs, outputs } = this.manifest;
+    const { obsDim } = rowShape(this);
+    const from = first * obsDim;
+    const answer = await this.session.run({
+      [inputs.obs]: float32(obs.subarray(from, from + rows * obsDim), [rows, obsDim]),
+      [inputs.action]: float32(this.actionRows(action, first, rows), [rows, this.actionInput.width]),
+    });
+    const take = (name: string, width: number) => this.column(answer, name, rows * width);
+    const mean = take((outputs.nextObs ?? outputs.delta)!, obsDim);
+    const logVar = isSampled ? take(outputs.logVar!, obsDim) : undefined;
+    for (let i = 0; i < mean.length; i++) {
+      const noise = logVar === undefined ? 0 : Math.exp(0.5 * logVar[i]) * into.nextObs[from + i];
+      into.nextObs[from + i] = mean[i] + noise + (outputs.delta === undefined ? 0 : obs[from + i]);
+    }
+    if (outputs.reward) into.reward.set(take(outputs.reward, 1), first);
+    if (outputs.terminated) into.chance.set(take(outputs.terminated, 1), first);
+  }
+
+  private column(answer: Awaited<ReturnType<InferenceSession['run']>>, name: string, length: number): Float32Array {
+    const data = answer[name].data as Float32Array;
+    if (data.length === length) return data;
+    const problem = `output "${name}" has ${data.length} values for a run that needs ${length}.`;
+    throw folderInvalid(this.manifest.model, problem, 'Export the model with a batch axis that follows its inputs.');
+  }
+
+  private actionRows(action: Float32Array, first: number, rows: number): Float32Array {
+    const { width, isOneHot } = this.actionInput;
+    const { actionSpace } = this;
+    if (!isOneHot || actionSpace.type !== 'discrete') return action.subarray(first * width, (first + rows) * width);
+    const encoded = new Float32Array(rows * width);
+    for (let r = 0; r < rows; r++) encoded[r * width + action[first + r] - actionSpace.start] = 1;
+    return encoded;
+  }
+
+  private ends(nextObs: Float32Array, rows: number, chance: Float32Array, draws: Float32Array | undefined): Uint8Array {
+    if (this.outcome.terminated === 'known') return knownEnds(this.known.terminated!, nextObs, rows);
+    const ends = new Uint8Array(rows);
+    if (this.outcome.terminated === 'never') return ends;
+    const isLogit = this.manifest.outputs.terminatedIs === 'logit';
+    for (let r = 0; r < rows; r++) {
+      const probability = isLogit ? 1 / (1 + Math.exp(-chance[r])) : chance[r];
+      ends[r] = (draws?.[r] ?? 0.5) < probability ? 1 : 0;
+    }
+    return ends;
+  }
+}
+
+function outcomeOf({ outputs, env }: OnnxManifest, path: string): Outcome {
+  if (outputs.reward === undefined && env === undefined) {
+    const problem = 'the model declares no reward output, and the manifest names no "env" that knows it.';
+    throw folderInvalid(path, problem, 'Declare outputs.reward, or give env.');
+  }
+  return {
+    reward: outputs.reward === undefined ? 'known' : 'learned',
+    terminated: outputs.terminated === undefined ? (env === undefined ? 'never' : 'known') : 'learned',
+  };
+}
+
+/** A declared environment need not know an end: then there is none. */
+function endsOf(outcome: Outcome, known: KnownFunctions): Outcome {
+  return outcome.terminated === 'known' && !known.terminated ? { ...outcome, terminated: 'never' } : outcome;
+}
