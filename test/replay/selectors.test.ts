@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest';
+import {
+  PrioritizedSelector,
+  type RecencyOptions,
+  RecencySelector,
+  type ReplayBuffer,
+  type SelectorState,
+  UniformSelector,
+} from '../../src/replay/index.js';
+import { Rng } from '../../src/rng.js';
+import { fill, makeBuffer } from './rows.js';
+import { disturb, draw, drawCounts, expectDistribution, selectorContract } from './selector-contract.js';
+
+/** Age in rows of each index: 0 is the newest. */
+function ages(buffer: ReplayBuffer): number[] {
+  return Array.from({ length: buffer.size }, (_, index) => buffer.inserted - 1 - buffer.rowId(index));
+}
+
+function normalised(weights: number[]): number[] {
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return weights.map((weight) => weight / total);
+}
+
+selectorContract({
+  name: 'uniform',
+  make: (buffer) => new UniformSelector(buffer),
+  expected: (buffer) => ages(buffer).map(() => 1 / buffer.size),
+});
+
+selectorContract({
+  name: 'recency, newest 12',
+  make: (buffer) => new RecencySelector(buffer, { recent: 12 }),
+  expected: (buffer) => normalised(ages(buffer).map((age) => (age < 12 ? 1 : 0))),
+});
+
+selectorContract({
+  name: 'recency, half-life 6',
+  make: (buffer) => new RecencySelector(buffer, { halfLife: 6 }),
+  expected: (buffer) => normalised(ages(buffer).map((age) => 0.5 ** (age / 6))),
+});
+
+selectorContract({
+  name: 'prioritized',
+  make: (buffer) => new PrioritizedSelector(buffer, { alpha: 0.7, beta: 0.5 }),
+  expected: (buffer, selector) => ages(buffer).map((_, i) => (selector as PrioritizedSelector).probability(i)),
+});
+
+describe('PrioritizedSelector', () => {
+  it('draws in proportion to (priority + epsilon)^alpha', () => {
+    const buffer = makeBuffer(40);
+    const selector = new PrioritizedSelector(buffer, { alpha: 0.5, epsilon: 0.25 });
+    fill(buffer, 40);
+    const priorities = Float32Array.from({ length: 40 }, (_, i) => (i % 8) ** 2);
+    selector.update(
+      Uint32Array.from(priorities, (_, i) => i),
+      priorities,
+    );
+    const expected = normalised([...priorities].map((priority) => Math.sqrt(priority + 0.25)));
+    expectDistribution(drawCounts(selector, 40), expected);
+    expected.forEach((p, i) => {
+      expect(selector.probability(i)).toBeCloseTo(p, 12);
+    });
+  });
+
+  it('weighs rows by (n P(i))^-beta relative to the largest weight in the buffer', () => {
+    const buffer = makeBuffer(40);
+    const selector = new PrioritizedSelector(buffer, { alpha: 1, beta: 0.7, epsilon: 0 });
+    fill(buffer, 30);
+    disturb(selector, buffer);
+    const raw = (index: number): number => (30 * selector.probability(index)) ** -0.7;
+    const largest = Math.max(...Array.from({ length: 30 }, (_, i) => raw(i)));
+    const { indices, weights } = draw(selector, 64, Rng.fromSeed(5));
+    weights.forEach((weight, i) => {
+      expect(weight).toBeCloseTo(raw(indices[i]) / largest, 6);
+    });
+  });
+
+  it('gives new and overwriting rows the highest priority seen', () => {
+    const buffer = makeBuffer(8);
+    const selector = new PrioritizedSelector(buffer, { alpha: 1, epsilon: 0 });
+    fill(buffer, 8);
+    selector.update(Uint32Array.of(0, 1, 2, 3, 4, 5, 6, 7), Float32Array.of(1, 2, 3, 4, 5, 6, 7, 20));
+    fill(buffer, 3);
+    const total = 20 * 3 + 4 + 5 + 6 + 7 + 20;
+    expect(selector.probability(0)).toBeCloseTo(20 / total, 12);
+    expect(selector.probability(2)).toBeCloseTo(20 / total, 12);
+    expect(selector.probability(3)).toBeCloseTo(4 / total, 12);
+  });
+
+  it('never draws a row of priority 0 when epsilon is 0, however large the others', () => {
+    const buffer = makeBuffer(300);
+    const selector = new PrioritizedSelector(buffer, { alpha: 1, epsilon: 0 });
+    fill(buffer, 300);
+    const priorities = Float32Array.from({ length: 300 }, (_, i) => (i % 17 === 16 ? 10 ** ((i % 60) - 30) : 0));
+    selector.update(
+      Uint32Array.from(priorities, (_, i) => i),
+      priorities,
+    );
+    for (let seed = 0; seed < 200; seed++) {
+      for (const index of draw(selector, 64, Rng.fromSeed(seed)).indices) expect(priorities[index]).toBeGreaterThan(0);
+    }
+  });
+
+  it('is uniform at alpha 0 with all weights 1', () => {
+    const buffer = makeBuffer(20);
+    const selector = new PrioritizedSelector(buffer, { alpha: 0, beta: 1, epsilon: 0 });
+    fill(buffer, 20);
+    selector.update(Uint32Array.of(3, 4), Float32Array.of(0, 100));
+    expectDistribution(drawCounts(selector, 20), new Array(20).fill(1 / 20));
+    expect(draw(selector, 32, Rng.fromSeed(0)).weights.every((weight) => weight === 1)).toBe(true);
+  });
+
+  it('takes the last of repeated rows', () => {
+    const buffer = makeBuffer(4);
+    const selector = new PrioritizedSelector(buffer, { alpha: 1, epsilon: 0 });
+    fill(buffer, 4);
+    selector.update(Uint32Array.of(2, 0, 2), Float32Array.of(50, 1, 3));
+    expect(selector.probability(2)).toBeCloseTo(3 / 6, 12);
+  });
+
+  it.each([
+    ['NaN', [0], [Number.NaN], 'NON_FINITE_VALUE'],
+    ['infinity', [0], [Number.POSITIVE_INFINITY], 'NON_FINITE_VALUE'],
+    ['a negative priority', [0], [-1], 'NON_FINITE_VALUE'],
+    ['a row that does not exist', [0, 4], [1, 1], 'ROW_OUT_OF_RANGE'],
+    ['as many priorities as rows only', [0, 1], [1], 'BATCH_MISMATCH'],
+  ])('refuses %s and changes nothing', (_, indices, priorities, code) => {
+    const buffer = makeBuffer(10);
+    const selector = new PrioritizedSelector(buffer);
+    fill(buffer, 4);
+    const before = selector.state();
+    expect(() => selector.update(Uint32Array.from(indices), Float32Array.from(priorities))).toThrow(
+      expect.objectContaining({ code }),
+    );
+    expect(selector.state()).toEqual(before);
+  });
+
+  it('refuses states of another buffer or with other options', () => {
+    const buffer = makeBuffer(10);
+    const selector = new PrioritizedSelector(buffer);
+    fill(buffer, 4);
+    const state = selector.state();
+    const damaged = state.arrays.leaves.slice().fill(Number.NaN);
+    const others: SelectorState[] = [
+      { ...state, arrays: { leaves: state.arrays.leaves.slice(1) } },
+      { ...state, arrays: {} },
+      { ...state, arrays: { leaves: damaged } },
+      { ...state, scalars: { ...state.scalars, alpha: 0.1 } },
+      { ...state, scalars: { ...state.scalars, beta: 7 } },
+    ];
+    for (const other of others) {
+      expect(() => selector.restore(other)).toThrow(expect.objectContaining({ code: 'SELECTOR_STATE_MISMATCH' }));
+    }
+    expect(selector.state()).toEqual(state);
+  });
+
+  it.each([{ alpha: -1 }, { alpha: 1.5 }, { beta: Number.NaN }, { epsilon: -1 }])('refuses option %o', (options) => {
+    expect(() => new PrioritizedSelector(makeBuffer(4), options)).toThrow(
+      expect.objectContaining({ code: 'REPLAY_OPTION_INVALID' }),
+    );
+  });
+});
+
+describe('RecencySelector', () => {
+  it.each<RecencyOptions>([{ recent: 0 }, { recent: 1.5 }, { halfLife: -1 }, { halfLife: Number.POSITIVE_INFINITY }])(
+    'refuses option %o',
+    (options) => {
+      expect(() => new RecencySelector(makeBuffer(4), options)).toThrow(
+        expect.objectContaining({ code: 'REPLAY_OPTION_INVALID' }),
+      );
+    },
+  );
+});

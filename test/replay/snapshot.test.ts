@@ -1,0 +1,273 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describeBuffer, ReplayBuffer } from '../../src/replay/index.js';
+import { Rng } from '../../src/rng.js';
+import { compiledUrl } from '../../src/worker-url.js';
+import { faultyFiles } from '../faulty-files.js';
+import { fill, makeBuffer, makeProvenance, makeRows } from './rows.js';
+
+const FILE = 'transitions.bin';
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'reverie-replay-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+describe('save and load', () => {
+  it.each([
+    ['empty', 0],
+    ['partly filled', 30],
+    ['wrapped', 150],
+  ])('gives back an equal buffer that goes on alike: %s', async (_, rows) => {
+    const buffer = makeBuffer(64, 'synthetic');
+    fill(buffer, rows, 7);
+    await buffer.save(folder);
+    const loaded = await ReplayBuffer.load(folder);
+    expect(loaded.hash()).toBe(buffer.hash());
+    expect(loaded.columns()).toEqual(buffer.columns());
+    for (const either of [buffer, loaded]) fill(either, 41, 3, { policyVersion: 'later' });
+    expect(loaded.hash()).toBe(buffer.hash());
+    expect(loaded.provenanceAt(5)).toEqual(buffer.provenanceAt(5));
+  });
+
+  it('goes on alike also when origins are being dropped', async () => {
+    const buffer = makeBuffer(16);
+    for (let version = 0; version < 1500; version++) fill(buffer, 2, 2, { policyVersion: `p${version}` });
+    await buffer.save(folder);
+    const loaded = await ReplayBuffer.load(folder);
+    for (const either of [buffer, loaded]) {
+      for (let version = 1500; version < 3000; version++) fill(either, 2, 2, { policyVersion: `p${version}` });
+    }
+    expect(loaded.hash()).toBe(buffer.hash());
+    expect(loaded.provenanceAt(3)).toEqual(buffer.provenanceAt(3));
+  });
+
+  it('saves the content at the time of the call though rows are appended meanwhile', async () => {
+    const buffer = makeBuffer(50_000);
+    fill(buffer, 50_000);
+    const hash = buffer.hash();
+    const saving = buffer.save(folder);
+    fill(buffer, 1000);
+    await saving;
+    expect((await ReplayBuffer.load(folder)).hash()).toBe(hash);
+    expect(buffer.hash()).not.toBe(hash);
+  });
+
+  it('has the hash of the bytes on disk', async () => {
+    const buffer = makeBuffer(64);
+    fill(buffer, 30);
+    await buffer.save(folder);
+    const bytes = await readFile(join(folder, FILE));
+    expect(bytes.subarray(-32).toString('hex')).toBe(buffer.hash());
+  });
+
+  it('changes its hash with any value, order or provenance', () => {
+    const variants = [
+      (buffer: ReplayBuffer) => fill(buffer, 10),
+      (buffer: ReplayBuffer) => fill(buffer, 11),
+      (buffer: ReplayBuffer) => fill(buffer, 10, 10, { policyVersion: 'other' }),
+      (buffer: ReplayBuffer) => fill(buffer, 10, 10, { seed: 8 }),
+      (buffer: ReplayBuffer) => fill(buffer, 10, 10, { confidence: new Float32Array(10).fill(0.5) }),
+      (buffer: ReplayBuffer) => buffer.append(makeRows(1, 10), makeProvenance('real', 0, 10)),
+    ];
+    const hashes = variants.map((variant) => {
+      const buffer = makeBuffer(64);
+      variant(buffer);
+      return buffer.hash();
+    });
+    expect(new Set(hashes).size).toBe(variants.length);
+    const twice = makeBuffer(64);
+    fill(twice, 10, 3);
+    expect(twice.hash()).toBe(hashes[0]);
+  });
+});
+
+describe('damaged files', () => {
+  async function saved(): Promise<Buffer> {
+    const buffer = makeBuffer(64);
+    fill(buffer, 30, 7);
+    await buffer.save(folder);
+    return readFile(join(folder, FILE));
+  }
+
+  async function expectCorrupt(bytes: Uint8Array): Promise<void> {
+    await writeFile(join(folder, FILE), bytes);
+    await expect(ReplayBuffer.load(folder)).rejects.toMatchObject({
+      code: 'CHECKPOINT_CORRUPT',
+      message: expect.stringContaining(join(folder, FILE)),
+    });
+    expect(await readFile(join(folder, FILE))).toEqual(Buffer.from(bytes));
+  }
+
+  it('truncated anywhere', async () => {
+    const whole = await saved();
+    const lengths = [0, 1, 8, 11, 12, 40, 200, 1000, whole.length - 33, whole.length - 32, whole.length - 1];
+    for (const length of lengths) await expectCorrupt(whole.subarray(0, length));
+    await expectCorrupt(Buffer.concat([whole, Buffer.of(0)]));
+  });
+
+  it('with any bit flipped', async () => {
+    const whole = await saved();
+    const rng = Rng.fromSeed(4);
+    const places = [...Array(60).keys(), ...Array.from({ length: 140 }, () => rng.int(whole.length))];
+    for (const place of places) {
+      const damaged = Buffer.from(whole);
+      damaged[place] ^= 1 << rng.int(8);
+      await expectCorrupt(damaged);
+    }
+  });
+
+  it('random bytes, and headers that claim the impossible', async () => {
+    const rng = Rng.fromSeed(5);
+    for (let round = 0; round < 50; round++) {
+      await expectCorrupt(Uint8Array.from({ length: rng.int(300) }, () => rng.int(256)));
+    }
+    const whole = await saved();
+    const n = whole.readUInt32LE(8);
+    const header = JSON.parse(whole.toString('utf8', 12, 12 + n));
+    for (const change of [{ obsDim: 2 ** 50 }, { inserted: 2 ** 40 }, { capacity: 0 }, { extra: 1 }, { source: 'x' }]) {
+      const json = Buffer.from(JSON.stringify({ ...header, ...change }));
+      const prefix = Buffer.from(whole.subarray(0, 12));
+      prefix.writeUInt32LE(json.length, 8);
+      await expectCorrupt(Buffer.concat([prefix, json, whole.subarray(12 + n)]));
+    }
+  });
+
+  it('absent is another error than damaged', async () => {
+    await expect(ReplayBuffer.load(join(folder, 'nowhere'))).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });
+  });
+});
+
+describe('failing storage', () => {
+  it.each([
+    ['error', 'ENOSPC', 'STORAGE_FULL'],
+    ['error', 'EIO', 'STORAGE_FAILED'],
+    ['crash', 'EIO', 'STORAGE_FAILED'],
+  ] as const)('%s (%s) in any call leaves the old or the new snapshot', async (kind, code, expected) => {
+    const buffer = makeBuffer(64);
+    fill(buffer, 30);
+    const seen = new Set<number>();
+    for (let at = 1; ; at++) {
+      const before = buffer.inserted;
+      await buffer.save(folder);
+      fill(buffer, 1);
+      const { files, calls } = faultyFiles({ at, kind, code });
+      const error = await buffer.save(folder, files).catch((reason) => reason);
+      const { inserted } = await ReplayBuffer.load(folder);
+      seen.add(inserted - before);
+      expect([before, before + 1]).toContain(inserted);
+      if (calls() < at) break;
+      if (error !== undefined) expect(error.code).toBe(expected);
+    }
+    expect(seen).toEqual(new Set([0, 1]));
+  });
+
+  it.skipIf(process.platform === 'win32')('a real size limit: STORAGE_FULL, the old snapshot intact', async () => {
+    const small = makeBuffer(100);
+    fill(small, 100);
+    await small.save(folder);
+    const child = startWriter(`ulimit -f 64; exec "$0" "$@"`, 20_000);
+    const lines: string[] = [];
+    createInterface(child.stdout!).on('line', (line) => lines.push(line));
+    await once(child, 'close');
+    expect(lines).toEqual(['STORAGE_FULL']);
+    expect((await ReplayBuffer.load(folder)).hash()).toBe(small.hash());
+    expect(await readdir(folder)).toEqual([FILE]);
+  });
+});
+
+describe('kill -9', () => {
+  it.skipIf(process.platform === 'win32')(
+    'at any moment leaves a whole snapshot, and every acknowledged one',
+    async () => {
+      const rng = Rng.fromSeed(6);
+      let acknowledged = 0;
+      let interrupted = 0;
+      for (let kill = 0; kill < 24; kill++) {
+        const child = startWriter('exec "$0" "$@"', 3000);
+        const closed = once(child, 'close');
+        const lines = createInterface(child.stdout!);
+        lines.on('line', (line) => {
+          acknowledged = Number(line);
+        });
+        await once(lines, 'line');
+        await new Promise((done) => setTimeout(done, rng.int(40)));
+        child.kill('SIGKILL');
+        await closed;
+        const loaded = await ReplayBuffer.load(folder);
+        const version = loaded.inserted / 3000;
+        expect(Number.isInteger(version)).toBe(true);
+        expect(version).toBeGreaterThanOrEqual(acknowledged);
+        expect(loaded.rows().reward.every((value) => value === version)).toBe(true);
+        if ((await readdir(folder)).length > 1) interrupted++;
+      }
+      expect(acknowledged).toBeGreaterThan(24);
+      // Some kills must have come in the middle of a save, or the test would show nothing.
+      expect(interrupted).toBeGreaterThan(0);
+    },
+  );
+});
+
+/**
+ * A process that saves one version after another of a buffer (version n: 3000 n rows inserted, all rewards n), printing
+ * n once it is saved, or the code of the error that ended it.
+ */
+function startWriter(shell: string, rows: number): ChildProcess {
+  const replay = compiledUrl(new URL('../../src/replay/index.ts', import.meta.url).href, './index.js');
+  const script = `
+    import { allocateBatch, ReplayBuffer } from ${JSON.stringify(replay)};
+    const [folder, rows] = [process.argv[1], Number(process.argv[2])];
+    let buffer = await ReplayBuffer.load(folder).catch(() => undefined);
+    if (buffer?.size !== rows) buffer = new ReplayBuffer({ capacity: rows, obsDim: 20, actionDim: 5, source: 'real' });
+    const provenance = { source: 'real', backend: 'real', modelVersion: '', scenario: 's', policyVersion: 'p', seed: 0,
+      episode: new Float64Array(rows), step: new Uint32Array(rows) };
+    const batch = allocateBatch(rows, 20, 5);
+    try {
+      for (;;) {
+        batch.reward.fill(buffer.inserted / rows + 1);
+        buffer.append(batch, provenance);
+        await buffer.save(folder);
+        console.log(buffer.inserted / rows);
+      }
+    } catch (error) {
+      console.log(error.code);
+    }`;
+  const node = [process.execPath, '--input-type=module', '-e', script, folder, String(rows)];
+  return spawn('/bin/sh', ['-c', shell, ...node], { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+describe('describeBuffer', () => {
+  it('counts rows by provenance and sums up rewards and episodes', async () => {
+    const buffer = makeBuffer(100, 'synthetic');
+    fill(buffer, 20, 20, { modelVersion: 'm1' });
+    fill(buffer, 10, 10, { modelVersion: 'm2', policyVersion: 'p2' });
+    await buffer.save(folder);
+    const before = await stat(join(folder, FILE));
+    expect(await describeBuffer(folder)).toEqual({
+      path: folder,
+      source: 'synthetic',
+      rows: 30,
+      capacity: 100,
+      inserted: 30,
+      obsDim: 3,
+      actionDim: 2,
+      rowsBy: {
+        backend: { ensemble: 30 },
+        modelVersion: { m1: 20, m2: 10 },
+        policyVersion: { 'policy-1': 20, p2: 10 },
+        scenario: { test: 30 },
+      },
+      reward: { mean: 14.5, std: expect.closeTo(Math.sqrt((30 ** 2 - 1) / 12), 9), min: 0, max: 29 },
+      episodes: 3,
+      terminated: 3,
+      truncated: 3,
+      hash: buffer.hash(),
+    });
+    expect((await stat(join(folder, FILE))).mtimeMs).toBe(before.mtimeMs);
+  });
+});
