@@ -38,6 +38,7 @@ export class Journal {
   readonly cutBytes: number;
   private readonly waiting: Waiting[] = [];
   private flushing: Promise<void> | undefined;
+  private failure: unknown;
 
   private constructor(
     readonly path: string,
@@ -108,13 +109,13 @@ export class Journal {
     while (this.waiting.length > 0) {
       const group = this.waiting.splice(0, GROUP);
       try {
-        await this.write(group);
-        for (const { resolve } of group) resolve();
+        if (this.failure === undefined) await this.write(group);
       } catch (error) {
-        // What was acknowledged stays; of the failed group nothing does.
+        // For good: a piece after one that is missing would take its number. What was acknowledged stays, of the failed group nothing.
+        this.failure = storageError(this.path, error);
         await this.file.truncate(this.end).catch(() => {});
-        for (const { reject } of [...group, ...this.waiting.splice(0)]) reject(storageError(this.path, error));
       }
+      for (const { resolve, reject } of group) this.failure === undefined ? resolve() : reject(this.failure);
     }
     this.flushing = undefined;
   }

@@ -1,6 +1,6 @@
 // Journalled jobs: resumed after kill -9, torn tails cut, nothing acknowledged lost, foreign and damaged journals refused.
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -121,6 +121,22 @@ describe('a killed job', () => {
     expect(resumed.chunks).toBeGreaterThanOrEqual(5);
     expect(resumed.chunks).toBeLessThan(40);
     expect(resumed.digest).toBe(truth);
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('a full disk', () => {
+  // Stands in for it: a limit on file size, which fails writes in the same places.
+  it('ends the job with STORAGE_FULL, loses nothing, and the job goes on once there is room', async () => {
+    const truth = await runChild(join(folder, 'roomy'), 0);
+    const full = join(folder, 'full');
+    const limited = spawnSync('bash', ['-c', 'ulimit -f 40; exec "$0" "$1" "$2" 0', process.execPath, CHILD, full]);
+    expect(limited.stderr.toString()).toContain("code: 'STORAGE_FULL'");
+    const acked = [...limited.stdout.toString().matchAll(/^ack (\d+)$/gm)].length;
+    expect(acked).toBeGreaterThan(0);
+    const resumed = await runChild(full, 0);
+    expect(resumed.found).toBeGreaterThanOrEqual(acked);
+    expect(resumed.bytes).toBe(truth.bytes);
+    expect(readFileSync(journalOf('full')).equals(readFileSync(journalOf('roomy')))).toBe(true);
   });
 });
 
