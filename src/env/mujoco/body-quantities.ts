@@ -1,5 +1,6 @@
 // What a body shows, is paid for and ends by: its expressions resolved against one model.
 
+import { reverieError } from '../../errors.js';
 import type { BodySpec, Termination } from './body-spec.js';
 import { type ExpressionScope, scalarOf, scalarsOf } from './expression.js';
 import type { Scalar } from './scalar.js';
@@ -12,12 +13,18 @@ export interface BodyQuantities {
 
 export function quantitiesOf(body: BodySpec, scope: ExpressionScope): BodyQuantities {
   return {
-    observation: body.observation.flatMap((expression) => scalarsOf(expression, scope)),
+    observation: body.observation.flatMap((expression) => lifeless(scalarsOf(expression, scope))),
     reward: body.reward.map(({ name, of, weight }) => ({
       name,
       weight,
       of: scalarOf(of, scope, `Reward term "${name}"`),
     })),
-    termination: body.termination.map((range) => ({ of: scalarsOf(range.of, scope), range })),
+    termination: body.termination.map((range) => ({ of: lifeless(scalarsOf(range.of, scope)), range })),
   };
+}
+
+/** Whether the episode goes on is decided after observing, so only a reward can ask for it. */
+function lifeless(scalars: Scalar[]): Scalar[] {
+  if (!scalars.some(({ key }) => key.includes('alive['))) return scalars;
+  throw reverieError('ENV_SPEC_INVALID', { problem: '"alive" can be used in reward terms only.' });
 }

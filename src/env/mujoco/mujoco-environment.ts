@@ -51,6 +51,7 @@ export class MujocoEnvironment extends ClockedEnvironment {
   private readonly limits: readonly Limit[];
   private readonly registers: Register[] = [];
   private readonly shown: Float64Array;
+  private readonly noAction: Float32Array;
   private action: Float32Array;
   private alive = 1;
 
@@ -80,7 +81,8 @@ export class MujocoEnvironment extends ClockedEnvironment {
     }));
     this.limits = quantities.termination.map(({ of, range }) => ({ readers: of.map(read), range }));
     this.shown = new Float64Array(this.observers.length);
-    this.action = new Float32Array(actuators.length);
+    this.noAction = new Float32Array(actuators.length);
+    this.action = this.noAction;
   }
 
   static async make(options: MujocoOptions): Promise<MujocoEnvironment> {
@@ -107,7 +109,7 @@ export class MujocoEnvironment extends ClockedEnvironment {
     this.simulation.arrays.qpos.set(qpos);
     this.simulation.arrays.qvel.set(qvel);
     this.simulation.forward();
-    this.look();
+    this.lookAtStart();
     return Float32Array.from(this.shown);
   }
 
@@ -117,7 +119,7 @@ export class MujocoEnvironment extends ClockedEnvironment {
     placeJoints(simulation, body.initial);
     for (const entry of body.resetNoise) applyNoise(entry, simulation, rng);
     simulation.forward();
-    this.look();
+    this.lookAtStart();
   }
 
   protected advance(action: Float32Array): Advance {
@@ -160,12 +162,26 @@ export class MujocoEnvironment extends ClockedEnvironment {
     this.simulation.delete();
   }
 
+  /** As `look`, where nothing came before: every velocity measured over a step is zero. */
+  private lookAtStart(): void {
+    this.action = this.noAction;
+    this.alive = 1;
+    this.look();
+    for (const register of this.registers) register.before = register.after;
+    this.show();
+  }
+
   /** Takes down what is to be seen of the state the simulation is in. */
   private look(): void {
-    this.requireFinite('qpos', this.simulation.arrays.qpos);
-    this.requireFinite('qvel', this.simulation.arrays.qvel);
-    for (let i = 0; i < this.shown.length; i++) this.shown[i] = this.observers[i]();
+    const { qpos, qvel } = this.simulation.arrays;
+    this.requireFinite('qpos', qpos);
+    this.requireFinite('qvel', qvel);
     for (const register of this.registers) register.after = register.read();
+    this.show();
+  }
+
+  private show(): void {
+    for (let i = 0; i < this.shown.length; i++) this.shown[i] = this.observers[i]();
   }
 
   private requireFinite(name: string, values: Float64Array): void {

@@ -5,7 +5,7 @@ import loadMujoco, { type MainModule, type MjData, type MjModel } from '@mujoco/
 import type { ModelFiles } from './model-files.js';
 import { mjcfInvalid } from './model-files.js';
 
-/** Live arrays of the simulation, valid until the next call that may allocate; `refresh` renews them. */
+/** Live arrays of the simulation. Take them from `Simulation.arrays` anew in every operation: another model may move them. */
 export interface SimulationArrays {
   qpos: Float64Array;
   qvel: Float64Array;
@@ -31,12 +31,12 @@ let wasm: Promise<MainModule> | undefined;
 let modelCount = 0;
 
 export class Simulation {
-  readonly arrays = {} as SimulationArrays;
   readonly nq: number;
   readonly nv: number;
   readonly nu: number;
   /** Seconds of one substep. */
   readonly timestep: number;
+  private readonly views = {} as SimulationArrays;
   private readonly stateSignature: number;
   private readonly stateSize: number;
 
@@ -53,7 +53,6 @@ export class Simulation {
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET.value;
     this.stateSignature = mujoco.mjtState.mjSTATE_INTEGRATION.value;
     this.stateSize = mujoco.mj_stateSize(model, this.stateSignature);
-    this.refresh();
   }
 
   /** Compiles a model; MJCF_INVALID with MuJoCo's own message where it cannot. */
@@ -72,36 +71,34 @@ export class Simulation {
     }
   }
 
-  /** Renews the arrays if the WebAssembly memory has moved (its growth detaches every view). */
-  refresh(): void {
-    const { arrays, data } = this;
-    if (arrays.qpos !== undefined && arrays.qpos.byteLength > 0) return;
-    arrays.qpos = data.qpos;
-    arrays.qvel = data.qvel;
-    arrays.ctrl = data.ctrl;
-    arrays.xpos = data.xpos;
-    arrays.siteXpos = data.site_xpos;
-    arrays.xmat = data.xmat;
-    arrays.qfrcConstraint = data.qfrc_constraint;
-    arrays.sensordata = data.sensordata;
+  /** The live arrays, renewed if the WebAssembly memory has moved: its growth detaches every view. Always the same object. */
+  get arrays(): SimulationArrays {
+    const { views, data } = this;
+    if (views.qpos !== undefined && views.qpos.byteLength > 0) return views;
+    views.qpos = data.qpos;
+    views.qvel = data.qvel;
+    views.ctrl = data.ctrl;
+    views.xpos = data.xpos;
+    views.siteXpos = data.site_xpos;
+    views.xmat = data.xmat;
+    views.qfrcConstraint = data.qfrc_constraint;
+    views.sensordata = data.sensordata;
+    return views;
   }
 
   /** Back to the model's reference state, time 0. */
   reset(): void {
     this.mujoco.mj_resetData(this.model, this.data);
-    this.refresh();
   }
 
   /** Recomputes everything that follows from qpos, qvel and ctrl. */
   forward(): void {
     this.mujoco.mj_forward(this.model, this.data);
-    this.refresh();
   }
 
   /** Advances `substeps` timesteps under the current ctrl. */
   step(substeps: number): void {
     for (let i = 0; i < substeps; i++) this.mujoco.mj_step(this.model, this.data);
-    this.refresh();
   }
 
   /** All inputs of `step`: time, qpos, qvel, activations, warm start, controls, applied forces (mjSTATE_INTEGRATION). */
@@ -114,14 +111,12 @@ export class Simulation {
     } finally {
       buffer.delete();
     }
-    this.refresh();
     return state;
   }
 
   loadState(state: Float64Array): void {
     // The binding types the argument as number[] and takes any array-like.
     this.mujoco.mj_setState(this.model, this.data, state as unknown as number[], this.stateSignature);
-    this.refresh();
   }
 
   /** Index of a named object, or -1. */

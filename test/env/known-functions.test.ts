@@ -1,0 +1,63 @@
+// Known functions follow from the data: which there are, and that they are right where random play seldom goes.
+
+import { expect, test } from 'vitest';
+import { type MujocoEnvironment, makeEnvironment, rowSize } from '../../src/env/index.js';
+import { Rng } from '../../src/rng.js';
+
+test.each([
+  ['inverted-pendulum', true, true],
+  ['inverted-double-pendulum', false, true],
+  ['cartpole-swingup', true, true],
+  ['reacher', true, true],
+  ['hopper', false, true],
+  ['half-cheetah', false, true],
+  ['walker2d', false, true],
+  ['pendulum', true, true],
+  ['cartpole', true, true],
+  ['gridworld', true, true],
+])('%s: reward known %s, end known %s', async (id, reward, terminated) => {
+  const env = await makeEnvironment({ id });
+  expect(env.known?.reward !== undefined).toBe(reward);
+  expect(env.known?.terminated !== undefined).toBe(terminated);
+  env.close();
+});
+
+test.each(['inverted-pendulum', 'inverted-double-pendulum', 'hopper', 'walker2d'])(
+  '%s: the known end agrees with the real one from a thousand scattered states',
+  async (id) => {
+    const env = (await makeEnvironment({ id })) as MujocoEnvironment;
+    const rng = Rng.fromSeed(5);
+    const action = new Float32Array(rowSize(env.actionSpace));
+    let ended = 0;
+    let wrong = 0;
+    for (let i = 0; i < 1000; i++) {
+      env.reset({ seed: i });
+      const { qpos, qvel } = env.jointState();
+      env.setJointState(
+        qpos.map((value) => value + 0.3 * rng.normal()),
+        qvel.map((value) => value + 2 * rng.normal()),
+      );
+      const result = env.step(rng.fillUniform(action, -1, 1));
+      ended += Number(result.terminated);
+      wrong += Number(env.known!.terminated!(result.observation, 0) !== result.terminated);
+    }
+    expect(ended).toBeGreaterThan(50);
+    expect(ended).toBeLessThan(950);
+    // The double pendulum's tip lags its joints by a part of a substep: see its known function.
+    expect(wrong).toBeLessThanOrEqual(id === 'inverted-double-pendulum' ? 5 : 0);
+    env.close();
+  },
+);
+
+test("MBPO's termination of the hopper, by hand", async () => {
+  const { known } = await makeEnvironment({ id: 'hopper' });
+  const standing = new Float32Array(11);
+  standing[0] = 1.25;
+  const changed = (index: number, value: number) => standing.map((old, i) => (i === index ? value : old));
+  const ends = (row: Float32Array) => known!.terminated!(row, 0);
+  expect(ends(standing)).toBe(false);
+  expect(ends(changed(0, 0.7))).toBe(true);
+  expect(ends(changed(1, 0.21))).toBe(true);
+  expect(ends(changed(3, 101))).toBe(true);
+  expect(ends(changed(7, 10))).toBe(false);
+});

@@ -1,0 +1,70 @@
+// Our MJCF against the reference models: the same trajectories under the same actions.
+// The references lie in the folder REVERIE_SHARED_DATA, by default ../shared/data next to the repository.
+
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { makeEnvironment } from '../../src/env/index.js';
+import { builtInBodies } from '../../src/env/mujoco/bodies/index.js';
+import { inlineModel } from '../../src/env/mujoco/model-files.js';
+import { Simulation } from '../../src/env/mujoco/simulation.js';
+import { Rng } from '../../src/rng.js';
+
+const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../shared/data', import.meta.url));
+const folder = path.join(data, 'gymnasium-mujoco');
+
+describe.skipIf(!existsSync(folder))('own MJCF and reference models (skipped without REVERIE_SHARED_DATA)', () => {
+  test.each([
+    ['hopper', 'hopper.xml', 4],
+    ['inverted-pendulum', 'inverted_pendulum.xml', 2],
+  ])('%s moves like %s for 1000 steps', async (id, file, frameSkip) => {
+    const own = await Simulation.load(inlineModel(id, builtInBodies[id].xml));
+    const reference = await Simulation.load(inlineModel(file, readFileSync(path.join(folder, file), 'utf8')));
+    const rng = Rng.fromSeed(17);
+    const controls = new Float64Array(own.nu);
+    let worst = 0;
+    for (let step = 0; step < 1000; step++) {
+      rng.fillUniform(controls, -1, 1);
+      for (const simulation of [own, reference]) {
+        simulation.arrays.ctrl.set(controls);
+        simulation.step(frameSkip);
+      }
+      for (const array of ['qpos', 'qvel'] as const) {
+        own.arrays[array].forEach((value, i) => {
+          worst = Math.max(worst, Math.abs(value - reference.arrays[array][i]));
+        });
+      }
+    }
+    expect(worst).toBeLessThan(1e-9);
+    own.delete();
+    reference.delete();
+  });
+});
+
+test('arrays stay valid when the memory grows and moves', async () => {
+  const first = await Simulation.load(inlineModel('hopper', builtInBodies['hopper'].xml));
+  first.step(10);
+  const before = first.arrays.qpos.slice();
+  const held = first.arrays.qpos;
+  const others: Simulation[] = [];
+  const large = builtInBodies['hopper'].xml.replace('memory="2M"', 'memory="40M"');
+  while (held.byteLength > 0 && others.length < 60) others.push(await Simulation.load(inlineModel('large', large)));
+  expect(held.byteLength).toBe(0);
+  expect(Array.from(first.arrays.qpos)).toEqual(Array.from(before));
+  for (const simulation of [first, ...others]) simulation.delete();
+});
+
+test('an environment lives on unchanged while others are made and freed', async () => {
+  const [alone, among] = [await makeEnvironment({ id: 'walker2d' }), await makeEnvironment({ id: 'walker2d' })];
+  const action = new Float32Array(6).fill(0.3);
+  alone.reset({ seed: 4 });
+  const expected = Array.from({ length: 8 }, () => alone.step(action).observation);
+  among.reset({ seed: 4 });
+  for (const observation of expected) {
+    const others = [];
+    for (let i = 0; i < 5; i++) others.push(await makeEnvironment({ id: 'half-cheetah' }));
+    expect(among.step(action).observation).toEqual(observation);
+    if (observation === expected[3]) for (const other of others) other.close();
+  }
+});

@@ -1,0 +1,260 @@
+// Bring your own MJCF: a model file and a body written as data, and everything that can be wrong with them.
+
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type EnvSpec, type MujocoEnvironment, makeEnvironment, rowSize } from '../../src/env/index.js';
+import { environmentContract } from './environment.contract.js';
+
+const arm = (extra = '') => `
+<mujoco>
+  ${extra}
+  <option timestep="0.01"/>
+  <worldbody>
+    <site name="goal" pos="0.5 0 1.5"/>
+    <body name="base" pos="0 0 1">
+      <joint name="turn" type="hinge" axis="0 1 0" damping="0.1"/>
+      <geom type="capsule" fromto="0 0 0 0 0 0.5" size="0.03"/>
+      <body name="link" pos="0 0 0.5">
+        <joint name="bend" type="hinge" axis="0 1 0" damping="0.1"/>
+        <geom type="capsule" fromto="0 0 0 0 0 0.5" size="0.03"/>
+        <site name="hand" pos="0 0 0.5"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor name="turn" joint="turn" gear="2" ctrlrange="-1 1"/>
+    <motor name="bend" joint="bend" ctrlrange="-0.5 0.5"/>
+  </actuator>
+  <sensor>
+    <gyro name="gyro" site="hand"/>
+  </sensor>
+</mujoco>`;
+
+const spec = {
+  mjcf: 'arm.xml',
+  frameSkip: 2,
+  maxEpisodeSteps: 60,
+  initial: { qpos: { turn: 0.3 } },
+  resetNoise: [{ qpos: 'all', uniform: [-0.1, 0.1] }],
+  observation: [
+    { sin: { qpos: ['turn', 'bend'] } },
+    { cos: { qpos: ['turn', 'bend'] } },
+    { clip: { of: { qvel: 'all' }, low: -5, high: 5 } },
+    { difference: [{ site: 'hand' }, { site: 'goal' }] },
+    { sensor: 'gyro' },
+    { upright: 'link' },
+    { velocity: { body: { name: 'link', axes: 'xz' } } },
+  ],
+  reward: [
+    {
+      name: 'near',
+      of: { tolerance: { of: { norm: { difference: [{ site: 'hand' }, { site: 'goal' }] } }, margin: 1 } },
+    },
+    { name: 'effort', of: { sumSquares: { action: 'all' } }, weight: -0.1 },
+  ],
+  termination: [{ of: { qvel: ['turn'] }, above: -20, below: 20 }],
+} satisfies EnvSpec;
+
+let folder: string;
+const make = (changes: Record<string, unknown> = {}) =>
+  makeEnvironment({ ...spec, ...changes } as EnvSpec, { folder }) as Promise<MujocoEnvironment>;
+
+beforeAll(() => {
+  const root = mkdtempSync(path.join(tmpdir(), 'reverie-mjcf-'));
+  folder = path.join(root, 'scenario');
+  mkdirSync(path.join(folder, 'parts'), { recursive: true });
+  mkdirSync(path.join(root, 'shared'));
+  writeFileSync(path.join(folder, 'arm.xml'), arm());
+  writeFileSync(path.join(root, 'shared', 'arm.xml'), arm());
+  writeFileSync(path.join(root, 'outside.xml'), '<mujocoinclude><size memory="1M"/></mujocoinclude>');
+  writeFileSync(path.join(folder, 'parts', 'size.xml'), '<mujocoinclude><size memory="1M"/></mujocoinclude>');
+  symlinkSync(path.join(root, 'outside.xml'), path.join(folder, 'parts', 'link.xml'));
+});
+afterAll(() => rmSync(path.dirname(folder), { recursive: true, force: true }));
+
+environmentContract('own MJCF', () => make());
+
+describe('what the data says is what happens', () => {
+  test('spaces follow model and terms', async () => {
+    const env = await make();
+    expect(env.id).toBe('arm');
+    expect(rowSize(env.observationSpace)).toBe(15);
+    expect(env.actionSpace).toEqual({ type: 'box', shape: [2], low: [-1, -0.5], high: [1, 0.5] });
+    env.close();
+  });
+
+  test('positions belong to the observed joints, velocities to the step', async () => {
+    const env = await make({ resetNoise: [], maxEpisodeSteps: null });
+    env.reset({ seed: 1 });
+    let before = env.jointState().qpos;
+    for (let i = 0; i < 5; i++) {
+      const { observation } = env.step(Float32Array.of(1, -0.5));
+      const { qpos } = env.jointState();
+      const hand = {
+        x: 0.5 * (Math.sin(qpos[0]) + Math.sin(qpos[0] + qpos[1])),
+        z: 1 + 0.5 * (Math.cos(qpos[0]) + Math.cos(qpos[0] + qpos[1])),
+      };
+      expect(observation[6]).toBeCloseTo(hand.x - 0.5, 6);
+      expect(observation[8]).toBeCloseTo(hand.z - 1.5, 6);
+      expect(observation[12]).toBeCloseTo(Math.cos(qpos[0] + qpos[1]), 6);
+      expect(observation[13]).toBeCloseTo((0.5 * (Math.sin(qpos[0]) - Math.sin(before[0]))) / 0.02, 5);
+      before = qpos;
+    }
+    env.close();
+  });
+
+  test('reward is the weighted sum of its terms, each shown in info', async () => {
+    const env = await make();
+    env.reset({ seed: 1 });
+    const { reward, info, observation } = env.step(Float32Array.of(0.5, 0.25));
+    const distance = Math.hypot(observation[6], observation[7], observation[8]);
+    expect(info.reward_near).toBeCloseTo(Math.exp(Math.log(0.1) * distance ** 2), 5);
+    expect(info.reward_effort).toBeCloseTo(-0.1 * (0.25 + 0.0625), 12);
+    expect(reward).toBeCloseTo((info.reward_near as number) + (info.reward_effort as number), 12);
+    env.close();
+  });
+
+  test('termination strikes where its range ends', async () => {
+    const env = await make({ termination: [{ of: { qpos: ['turn'] }, atMost: 0.5 }], resetNoise: [] });
+    env.reset({ seed: 1 });
+    let result = env.step(Float32Array.of(1, 0));
+    while (!result.terminated && !result.truncated) {
+      expect(env.jointState().qpos[0]).toBeLessThanOrEqual(0.5);
+      result = env.step(Float32Array.of(1, 0));
+    }
+    expect(result.terminated).toBe(true);
+    expect(env.jointState().qpos[0]).toBeGreaterThan(0.5);
+    env.close();
+  });
+
+  test('what the observation shows is known, what it hides is not', async () => {
+    const env = await make({ observation: [{ qpos: 'all' }], termination: [{ of: { qpos: ['turn'] }, atMost: 0.5 }] });
+    expect(env.known?.reward).toBeUndefined();
+    expect(env.known?.terminated?.(Float32Array.of(0, 0, 0.6, 0), 2)).toBe(true);
+    expect(env.known?.terminated?.(Float32Array.of(0.6, 0, 0.4, 0), 2)).toBe(false);
+    env.close();
+  });
+
+  test('some actuators, and another range', async () => {
+    const env = await make({ action: { actuators: ['bend'], range: [-2, 2] } });
+    expect(env.actionSpace).toEqual({ type: 'box', shape: [1], low: [-2], high: [2] });
+    env.close();
+  });
+
+  test('a path may lead up from the scenario folder; includes from within the model folder are read', async () => {
+    (await make({ mjcf: '../shared/arm.xml' })).close();
+    writeFileSync(path.join(folder, 'included.xml'), arm('<include file="parts/size.xml"/>'));
+    (await make({ mjcf: 'included.xml' })).close();
+  });
+});
+
+describe('one clear error each', () => {
+  const cases: [string, Record<string, unknown>, RegExp, string][] = [
+    ['a model that is not there', { mjcf: 'none.xml' }, /none\.xml/, 'MJCF_INVALID'],
+    ['a file that is not XML', { mjcf: 'text.xml' }, /XML_ERROR_PARSING_TEXT/, 'MJCF_INVALID'],
+    ['a model MuJoCo does not compile', { mjcf: 'massless.xml' }, /mass and inertia/, 'MJCF_INVALID'],
+    [
+      'an include outside the folder',
+      { mjcf: 'outside.xml' },
+      /"\.\.\/outside\.xml", which lies outside/,
+      'MJCF_INVALID',
+    ],
+    [
+      'an include outside through a link',
+      { mjcf: 'linked.xml' },
+      /"parts\/link\.xml", which lies outside/,
+      'MJCF_INVALID',
+    ],
+    ['an absolute include', { mjcf: 'absolute.xml' }, /"\/etc\/hosts", which lies outside/, 'MJCF_INVALID'],
+    ['a joint that is not there', { observation: [{ qpos: ['trun'] }] }, /no joint "trun".*"turn"/, 'ENV_SPEC_INVALID'],
+    ['a reward of several numbers', { reward: [{ name: 'x', of: { qpos: 'all' } }] }, /2 numbers/, 'ENV_SPEC_INVALID'],
+    [
+      'an expression of two operators',
+      { observation: [{ qpos: 'all', qvel: 'all' }] },
+      /exactly one/,
+      'ENV_SPEC_INVALID',
+    ],
+    ['an expression of none', { observation: [{}] }, /exactly one/, 'ENV_SPEC_INVALID'],
+    ['an observation of being alive', { observation: [{ alive: true }] }, /reward terms only/, 'ENV_SPEC_INVALID'],
+    ['a mistyped key', { frameskip: 2 }, /Unknown key "frameskip"/, 'UNKNOWN_KEY'],
+    [
+      'a mistyped key deep inside',
+      { reward: [{ name: 'x', of: { norm: { sight: 'hand' } } }] },
+      /"sight"/,
+      'UNKNOWN_KEY',
+    ],
+    ['a missing reward', { reward: undefined }, /needs "reward"/, 'ENV_SPEC_INVALID'],
+    [
+      'noise of two kinds',
+      { resetNoise: [{ qpos: 'all', normal: 1, value: 2 }] },
+      /exactly one of uniform/,
+      'ENV_SPEC_INVALID',
+    ],
+    [
+      'a start of the wrong size',
+      { initial: { qpos: { turn: [1, 2] } } },
+      /2 numbers; the joint has 1/,
+      'ENV_SPEC_INVALID',
+    ],
+  ];
+
+  beforeAll(() => {
+    writeFileSync(path.join(folder, 'text.xml'), 'once upon a time');
+    writeFileSync(
+      path.join(folder, 'massless.xml'),
+      '<mujoco><worldbody><body><freejoint/></body></worldbody></mujoco>',
+    );
+    writeFileSync(path.join(folder, 'outside.xml'), arm('<include file="../outside.xml"/>'));
+    writeFileSync(path.join(folder, 'linked.xml'), arm('<include file="parts/link.xml"/>'));
+    writeFileSync(path.join(folder, 'absolute.xml'), arm('<include file="/etc/hosts"/>'));
+  });
+
+  test.each(cases)('%s', async (_, changes, message, code) => {
+    const attempt = make(changes).then((env) => env.reset({ seed: 1 }));
+    await expect(attempt).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+
+  test('the nearest key is named', async () => {
+    await expect(make({ frameskip: 2 })).rejects.toMatchObject({ hint: 'Did you mean "frameSkip"?' });
+    const deep = { reward: [{ name: 'x', of: { norm: { sites: 'hand' } } }] };
+    await expect(make(deep)).rejects.toMatchObject({ hint: 'Did you mean "site"?' });
+  });
+
+  test('a key that does not apply to an environment', async () => {
+    await expect(makeEnvironment({ id: 'pendulum', slip: 0.1 })).rejects.toThrow(/"slip" does not apply to "pendulum"/);
+    await expect(makeEnvironment({ id: 'hoper' })).rejects.toMatchObject({ code: 'ENV_UNKNOWN' });
+    await expect(makeEnvironment({})).rejects.toThrow(/give "id"/);
+  });
+
+  test('a reward that is not finite names environment, step and term; the episode is over', async () => {
+    const overflow = { exp: { affine: { of: { qpos: ['turn'] }, scale: 1e6, offset: 1e6 } } };
+    const env = await make({ reward: [{ name: 'wild', of: overflow }] });
+    env.reset({ seed: 1 });
+    const expected = { code: 'NON_FINITE_VALUE', message: expect.stringMatching(/Infinity.*step 0 of "arm".*"wild"/) };
+    expect(errorOf(() => env.step(new Float32Array(2)))).toMatchObject(expected);
+    expect(errorOf(() => env.step(new Float32Array(2)))).toMatchObject({ code: 'ENV_NOT_RESET' });
+    env.close();
+  });
+
+  test('a simulation that diverges is an error, not a silent new start', async () => {
+    writeFileSync(path.join(folder, 'wild.xml'), arm().replace('gear="2"', 'gear="1e12"').replace('"0.01"', '"1"'));
+    const env = await make({ mjcf: 'wild.xml', termination: [] });
+    env.reset({ seed: 1 });
+    const failure = errorOf(() => {
+      for (let i = 0; i < 50; i++) env.step(Float32Array.of(1, 0.5));
+    });
+    expect(failure).toMatchObject({ code: 'NON_FINITE_VALUE', message: expect.stringMatching(/step \d+ of "wild"/) });
+    env.close();
+  });
+});
+
+function errorOf(action: () => unknown): unknown {
+  try {
+    action();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
