@@ -124,11 +124,14 @@ const NAME_WIDTH = 18;
 
 /** On a terminal: one bar a phase; a phase that ended becomes a line above the bars. */
 class BarProgress implements Progress {
+  private readonly stream: NodeJS.WriteStream;
   private readonly bars: MultiBar;
   private readonly colours: Colours;
+  private open = 0;
   private readonly now: () => number;
 
   constructor(options: ProgressOptions) {
+    this.stream = options.stream;
     this.now = options.now ?? (() => performance.now());
     this.colours = coloursFor(options.stream);
     this.bars = new MultiBar({
@@ -149,6 +152,7 @@ class BarProgress implements Progress {
   phase(name: string, total: number | null, unit = ''): Phase {
     const state = new PhaseState(name, total, unit, this.now);
     const bar = this.bars.create(total ?? 0, 0, { state });
+    this.open++;
     const set = (done: number, note?: string) => {
       state.done = done;
       if (note !== undefined) state.note = note;
@@ -162,16 +166,26 @@ class BarProgress implements Progress {
   }
 
   log(line: string): void {
+    // MultiBar keeps lines until it next draws, which it does only while it has bars.
+    if (this.open === 0) {
+      this.stream.write(`${line}\n`);
+      return;
+    }
     this.bars.log(`${line}\n`);
+    this.bars.update();
   }
 
   close(): void {
-    this.bars.stop();
+    if (this.open > 0) this.bars.stop();
+    this.open = 0;
   }
 
   private end(bar: SingleBar, state: PhaseState, note: string | undefined): void {
     if (note !== undefined) state.note = note;
     this.bars.remove(bar);
+    this.open--;
+    // Without a bar it would go on redrawing nothing, and keep the process alive.
+    if (this.open === 0) this.bars.stop();
     this.log(`${this.colours.green('✓')} ${state.name.padEnd(NAME_WIDTH)} ${this.colours.dim(state.details(true))}`);
   }
 }

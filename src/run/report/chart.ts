@@ -43,7 +43,7 @@ export async function drawChart(
   const view = new vega.View(vega.parse(spec), { renderer: 'none', logLevel: vega.None });
   const svg = await view.toSVG();
   view.finalize();
-  return svg.replaceAll(/(id="|url\(#)/g, `$1${prefix}-`);
+  return svg.replaceAll(/( id="|url\(#)/g, `$1${prefix}-`);
 }
 
 function chartSpec(chart: ReportChart, arms: readonly string[], size: ChartSize) {

@@ -1,0 +1,121 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../src/cli/command-line.js';
+import { tellFailure } from '../../src/cli/failure.js';
+import { RunInterrupted } from '../../src/run/index.js';
+import { recordingStream } from '../run/streams.js';
+
+async function reverie(...args: string[]) {
+  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
+  const exitCode = await runCommandLine(args, terminal);
+  return { exitCode, stdout: terminal.stdout.text(), stderr: terminal.stderr.text() };
+}
+
+const COMMANDS = ['quickstart', 'collect', 'fit', 'synth', 'train', 'eval', 'inspect', 'check-env', 'scenarios'];
+
+describe('help', () => {
+  it('names every command with what it is for', async () => {
+    const { stdout, exitCode } = await reverie('--help');
+    for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^  ${command}\\b.* {2}[a-z]`, 'm'));
+    expect(exitCode).toBe(0);
+  });
+
+  it.each(COMMANDS)('of %s has examples that name it', async (command) => {
+    const { stdout, exitCode } = await reverie(command, '--help');
+    expect(stdout).toMatch(new RegExp(`Examples:\\n {2}\\$ reverie ${command}`));
+    expect(exitCode).toBe(0);
+  });
+});
+
+describe('wrong usage', () => {
+  it.each([
+    [['trian'], /Did you mean train/],
+    [['train', '--sede', '3'], /Did you mean --seed/],
+    [['train', 'pendulum', '--seed', 'x'], /whole number/],
+    [['fit'], /fit needs --data/],
+    [['synth', '--data', 'x'], /synth needs --model/],
+    [['train'], /name a scenario/],
+    [['train', 'pendulum', '--resume', 'x'], /leave the scenario out/],
+    [['train', '--resume', 'x', '--seed', '3', '--out', 'y'], /leave out --seed, --out/],
+    [['inspect'], /missing required argument/],
+  ])('%j ends with 2 and says what to do', async (args, message) => {
+    const { exitCode, stderr, stdout } = await reverie(...args);
+    expect(stderr).toMatch(message);
+    expect(stdout).toBe('');
+    expect(exitCode).toBe(2);
+  });
+});
+
+describe('a failure', () => {
+  it('is one line with its code and a hint, and ends with 1', async () => {
+    const { exitCode, stdout, stderr } = await reverie('scenarios', 'pendulum', '--set', 'rl.gama=0.9');
+    expect(stderr).toBe(
+      'error[UNKNOWN_KEY]: Unknown key "rl.gama" in --set rl.gama=0.9.\nhint: Did you mean "rl.gamma"?\n',
+    );
+    expect(stdout).toBe('');
+    expect(exitCode).toBe(1);
+  });
+
+  it('is one JSON object on stdout too, if asked', async () => {
+    const { exitCode, stdout } = await reverie('inspect', join(tmpdir(), 'no-such-folder'), '--json');
+    expect(JSON.parse(stdout).error).toMatchObject({ code: 'NOTHING_TO_INSPECT', hint: expect.any(String) });
+    expect(exitCode).toBe(1);
+  });
+
+  it('that nobody foresaw is short, and says how to see more', () => {
+    const tell = (env: Record<string, string>) => {
+      const terminal = { stdout: recordingStream(), stderr: recordingStream(), env };
+      expect(tellFailure(new TypeError('x is not a function'), terminal, false)).toBe(1);
+      return terminal.stderr.text();
+    };
+    expect(tell({})).toMatch(/^error: x is not a function\n.*REVERIE_DEBUG=1/);
+    expect(tell({})).not.toContain('.ts:');
+    expect(tell({ REVERIE_DEBUG: '1' })).toContain('command-line.test.ts');
+  });
+
+  it('by Ctrl-C ends with 130 and says how to go on', () => {
+    const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
+    expect(tellFailure(new RunInterrupted('train', 'runs/x'), terminal, true)).toBe(130);
+    expect(terminal.stderr.text()).toContain('reverie train --resume runs/x');
+    expect(JSON.parse(terminal.stdout.text()).error.resume).toBe('reverie train --resume runs/x');
+  });
+});
+
+describe('scenarios', () => {
+  it('lists what there is', async () => {
+    const { stdout } = await reverie('scenarios');
+    expect(stdout).toMatch(/^cartpole-swingup +Swing/m);
+    const { scenarios } = JSON.parse((await reverie('scenarios', '--json')).stdout);
+    expect(scenarios.map((scenario: { name: string }) => scenario.name)).toContain('hopper');
+  });
+
+  it('shows one in full, as a scenario file of its own', async () => {
+    const shown = await reverie('scenarios', 'hopper', '--profile', 'smoke', '--seed', '4');
+    const folder = mkdtempSync(join(tmpdir(), 'reverie-shown-'));
+    writeFileSync(join(folder, 'scenario.yaml'), shown.stdout);
+    expect((await reverie('scenarios', folder)).stdout).toBe(shown.stdout);
+    const { config, hash } = JSON.parse((await reverie('scenarios', folder, '--json')).stdout);
+    expect(config.seed).toBe(4);
+    expect(hash).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe('check-env', () => {
+  it('passes a sound environment', async () => {
+    const { stdout, exitCode } = await reverie('check-env', 'bring-your-own-mjcf', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ env: 'ball-beam', passed: true });
+    expect(exitCode).toBe(0);
+  });
+
+  it('tells of a body that MuJoCo refuses', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'reverie-body-'));
+    writeFileSync(join(folder, 'body.xml'), '<mujoco><worldbdy/></mujoco>');
+    const env = '{ mjcf: body.xml, observation: [{ qpos: all }], reward: [{ name: up, of: { alive: true } }] }';
+    writeFileSync(join(folder, 'scenario.yaml'), `name: own\nenv: ${env}\n`);
+    const { stderr, exitCode } = await reverie('check-env', folder);
+    expect(stderr).toContain('error[MJCF_INVALID]');
+    expect(exitCode).toBe(1);
+  });
+});

@@ -1,0 +1,128 @@
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type EvalResult, interrupted, type Job, type JobContext } from '../../src/run/job.js';
+import { type LaunchOptions, launch } from '../../src/run/launch.js';
+import { readMetrics } from '../../src/run/metrics.js';
+import { recordingStream } from './streams.js';
+
+const result: EvalResult = {
+  job: 'eval',
+  wallSeconds: 1,
+  checkpoint: 'c',
+  returns: [1],
+  episodes: 1,
+  meanReturn: 1,
+  stdReturn: 0,
+  minReturn: 1,
+  maxReturn: 1,
+  meanLength: 1,
+};
+let folder: string;
+let options: LaunchOptions;
+const json = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8'));
+
+beforeEach(() => {
+  folder = join(mkdtempSync(join(tmpdir(), 'reverie-launch-')), 'run');
+  options = { scenario: 'pendulum', out: folder, stream: recordingStream(), command: 'reverie eval pendulum' };
+});
+
+/** A job that lives for ten rounds unless it is stopped, and goes on where it was. */
+const tenRounds: Job<EvalResult> = async ({ out, resume, signal, metrics }: JobContext) => {
+  const file = join(out, 'round');
+  let round = resume ? Number(readFileSync(file, 'utf8')) : 0;
+  for (; round < 10; round++) {
+    if (signal.aborted) {
+      writeFileSync(file, String(round));
+      interrupted();
+    }
+    metrics.write({ kind: 'round', round });
+    if (round === 4 && !resume) process.emit('SIGINT');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return result;
+};
+
+describe('launching a job', () => {
+  it('keeps scenario, result and how it ended in the folder of the run', async () => {
+    const seen: JobContext[] = [];
+    const job: Job<EvalResult> = async (context) => {
+      seen.push(context);
+      expect(json('run.json').status).toBe('running');
+      return result;
+    };
+    expect(await launch('eval', job, { ...options, seed: 5, workers: 3 })).toEqual(result);
+    expect(seen[0]).toMatchObject({ seed: 5, workers: 3, out: folder, resume: false, inputs: {} });
+    expect(json('run.json')).toMatchObject({
+      job: 'eval',
+      status: 'finished',
+      seed: 5,
+      command: 'reverie eval pendulum',
+    });
+    expect(json('scenario.json')).toEqual(JSON.parse(JSON.stringify(seen[0].scenario)));
+    expect(json('result.json')).toEqual(result);
+  });
+
+  it('stops at a safe point on Ctrl-C and goes on exactly there', async () => {
+    await expect(launch('eval', tenRounds, options)).rejects.toMatchObject({
+      name: 'RunInterrupted',
+      job: 'eval',
+      folder,
+    });
+    expect(json('run.json').status).toBe('interrupted');
+    expect(existsSync(join(folder, 'result.json'))).toBe(false);
+    appendFileSync(join(folder, 'metrics.jsonl'), '{"torn');
+    await launch('eval', tenRounds, { resume: folder, stream: options.stream, command: '' });
+    expect(json('run.json').status).toBe('finished');
+    expect(readMetrics(join(folder, 'metrics.jsonl')).map((event) => event.round)).toEqual([
+      0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+    ]);
+    expect(process.listenerCount('SIGINT')).toBe(0);
+  });
+
+  it('tells a failure as it is, and notes it', async () => {
+    const failing: Job<EvalResult> = async () => {
+      throw new TypeError('no such thing');
+    };
+    await expect(launch('eval', failing, options)).rejects.toThrow('no such thing');
+    expect(json('run.json').status).toBe('failed');
+    await launch('eval', async () => result, { resume: folder, stream: options.stream, command: '' });
+    expect(json('run.json').status).toBe('finished');
+  });
+
+  it('never writes over a run, and resumes only what can go on', async () => {
+    await launch('eval', async () => result, options);
+    await expect(launch('eval', async () => result, options)).rejects.toMatchObject({ code: 'RUN_EXISTS' });
+    const resume = { resume: folder, stream: options.stream, command: '' };
+    await expect(launch('eval', async () => result, resume)).rejects.toThrow(/is finished/);
+    await expect(launch('train', async () => result, resume)).rejects.toThrow(/a run of eval, not of train/);
+    await expect(launch('eval', async () => result, { ...resume, resume: tmpdir() })).rejects.toThrow(
+      /not the folder of a run/,
+    );
+  });
+
+  it('uses the scenario saved with an input, with overrides laid over it', async () => {
+    await launch('train', async () => result, { ...options, seed: 8 });
+    const next: LaunchOptions = {
+      inputs: { checkpoint: folder },
+      out: `${folder}-2`,
+      stream: options.stream,
+      command: '',
+    };
+    let seen: JobContext | undefined;
+    const job: Job<EvalResult> = async (context) => {
+      seen = context;
+      return result;
+    };
+    await launch('eval', job, { ...next, set: ['eval.episodes=3'] });
+    expect(seen?.scenario.config).toMatchObject({ name: 'pendulum', seed: 8, eval: { episodes: 3 } });
+    expect(seen?.inputs).toEqual({ checkpoint: folder });
+  });
+
+  it('names an input that is not there', async () => {
+    const missing = { ...options, inputs: { checkpoint: join(folder, 'nothing') } };
+    await expect(launch('eval', async () => result, missing)).rejects.toMatchObject({ code: 'INPUT_NOT_FOUND' });
+    expect(existsSync(folder)).toBe(false);
+  });
+});
