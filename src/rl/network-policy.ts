@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { ActOptions, Policy, PolicyAction } from '../env/index.js';
 import { reverieError } from '../errors.js';
-import { InferenceSession, ParamLayout, type Tensor } from '../nn/index.js';
+import { float32, InferenceSession, ParamLayout } from '../nn/index.js';
 import type { Rng } from '../rng.js';
 import { actingModel, noiseDim, type PolicyNet, policyParams } from './policy-net.js';
 
@@ -75,19 +75,27 @@ export class NetworkPolicy implements Policy {
     const { net } = this;
     assertObs(obs, rows, net.obsDim);
     const width = noiseDim(net);
-    const feeds: Record<string, Tensor> = {
-      theta: { dtype: 'float32', dims: [this.weights().length], data: this.weights() },
-      obs: { dtype: 'float32', dims: [rows, net.obsDim], data: obs },
-      noise: { dtype: 'float32', dims: [rows, width], data: drawNoise(net, rows * width, rng, options) },
-    };
-    const { action, mean, logProb, raw } = await this.session.run(feeds);
-    return {
-      action: action.data as Float32Array,
-      mean: mean.data as Float32Array,
-      logProb: logProb.data as Float32Array,
-      raw: raw.data as Float32Array,
-    };
+    const theta = this.weights();
+    const { acted } = await this.session.run({
+      theta: float32(theta),
+      obs: float32(obs, [rows, net.obsDim]),
+      noise: float32(drawNoise(net, rows * width, rng, options), [rows, width]),
+    });
+    return unpack(acted.data as Float32Array, rows, net.actions.dim);
   }
+}
+
+/** Columns of `actingModel`'s output. */
+function unpack(acted: Float32Array, rows: number, dim: number): ActingOutputs {
+  const width = 3 * dim + 1;
+  const columns = (start: number, count: number) => {
+    const out = new Float32Array(rows * count);
+    for (let row = 0; row < rows; row++) {
+      for (let i = 0; i < count; i++) out[row * count + i] = acted[row * width + start + i];
+    }
+    return out;
+  };
+  return { action: columns(0, dim), mean: columns(dim, dim), raw: columns(2 * dim, dim), logProb: columns(3 * dim, 1) };
 }
 
 function drawNoise(net: PolicyNet, count: number, rng: Rng, options: ActOptions): Float32Array {
