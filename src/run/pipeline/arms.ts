@@ -3,6 +3,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { unpackError } from '../../errors.js';
 import { compiledUrl } from '../../worker-url.js';
@@ -82,7 +83,7 @@ async function runInThread(pool: Piscina, task: ArmTask, context: JobContext): P
   if (context.signal.aborted) giveUp();
   context.signal.addEventListener('abort', giveUp);
   const board = new ArmBoard(task, context);
-  near.onmessage = ({ data }: MessageEvent<ArmMessage>) => board.show(data);
+  near.on('message', (message: ArmMessage) => board.show(message));
   try {
     const outcome: ArmOutcome = await pool.run({ task, port: far, stop }, { transferList: [far] });
     if (context.signal.aborted) interrupted();

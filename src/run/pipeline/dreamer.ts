@@ -1,15 +1,16 @@
 // The dreaming half of a training run: keeps the world model up to date with the real transitions and fills the
 // synthetic buffer with rollouts branched from them (MBPO, Janner et al. 2019, 1906.08253, algorithm 2).
 
-import { isAbsolute, join } from 'node:path';
+import { resolve } from 'node:path';
 import type { PolicySnapshot, VectorEnvironment } from '../../env/index.js';
 import { rowSize } from '../../env/index.js';
 import type { ReplayBuffer } from '../../replay/index.js';
 import type { Rng } from '../../rng.js';
 import { horizonSchedule, type RolloutCounts, RolloutPool } from '../../synth/index.js';
-import { EnsembleModel, fitEnsemble, loadWorldModel, type VectorWorldModel } from '../../worldmodel/index.js';
+import { type EnsembleModel, fitEnsemble, loadWorldModel, type StoredWorldModel } from '../../worldmodel/index.js';
 import type { JobContext } from '../job.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
+import { resolvedSpec } from './env-spec.js';
 
 export interface RefitSummary {
   readonly modelVersion: string;
@@ -27,7 +28,7 @@ export interface DreamSummary {
 
 /** Owns the world model and the threads that dream in it. */
 export class Dreamer {
-  private model: VectorWorldModel | undefined;
+  private model: StoredWorldModel | undefined;
   private readonly pool: RolloutPool;
   private readonly config: ScenarioConfig;
   private nextEpisode = 0;
@@ -56,14 +57,14 @@ export class Dreamer {
   }
 
   async save(folder: string): Promise<void> {
-    if (this.model instanceof EnsembleModel) await this.model.save(folder);
+    await this.model?.save(folder);
   }
 
   /** Learns the dynamics anew from all real transitions; a model the user brought is loaded once and stays as it is. */
   async refit(real: ReplayBuffer, rng: Rng): Promise<RefitSummary | undefined> {
     const { model, workers } = { model: this.config.model, workers: this.context.workers };
     if (model.kind === 'onnx') {
-      this.model ??= await loadWorldModel(resolved(this.context.scenario.folder, model.folder));
+      this.model ??= await loadWorldModel(resolve(this.context.scenario.folder, model.folder));
       return undefined;
     }
     const started = performance.now();
@@ -74,6 +75,7 @@ export class Dreamer {
       workers,
       previous,
       known: this.env.known,
+      env: resolvedSpec(this.context.scenario),
       onProgress: ({ epochs, holdoutError }) => phase.set(epochs, `error ${holdoutError.toFixed(4)}`),
       signal: this.context.signal,
     });
@@ -138,8 +140,4 @@ function drawStarts(real: ReplayBuffer, obsDim: number, rows: number, rng: Rng) 
     startIds[row] = real.rowId(index);
   }
   return { starts, startIds };
-}
-
-function resolved(folder: string, path: string): string {
-  return isAbsolute(path) ? path : join(folder, path);
 }

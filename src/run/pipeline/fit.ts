@@ -7,6 +7,7 @@ import { ReplayBuffer } from '../../replay/index.js';
 import { Rng } from '../../rng.js';
 import { EnsembleModel, fitEnsemble } from '../../worldmodel/index.js';
 import { type FitResult, interrupted, type JobContext } from '../job.js';
+import { resolvedSpec } from './env-spec.js';
 import { findInput, requireInput } from './inputs.js';
 
 export async function fitJob(context: JobContext): Promise<FitResult> {
@@ -28,6 +29,7 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
       workers: context.workers,
       previous,
       known: env.known,
+      env: resolvedSpec(context.scenario),
       signal: context.signal,
       onProgress: ({ epochs, holdoutError }) => phase.set(epochs, `error ${holdoutError.toFixed(4)}`),
     });

@@ -1,0 +1,86 @@
+// One worker, four workers and a run that was killed again and again end with the same bytes.
+
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/rng.js';
+import { fileHashes, reverie, startReverie } from './reverie.js';
+
+const SMOKE = [
+  'cartpole-swingup',
+  '--profile',
+  'smoke',
+  '--set',
+  'train.checkpointSeconds=0',
+  '--seed',
+  '3',
+  '--quiet',
+];
+
+describe('a training run', () => {
+  let folder: string;
+  let reference: Record<string, string>;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'reverie-determinism-'));
+    const { code, stderr } = await reverie(['train', ...SMOKE, '--workers', '0', '--out', 'reference'], folder);
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    reference = fileHashes(join(folder, 'reference', 'checkpoint'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('keeps synthetic and real transitions, the world model and the learner', () => {
+    const files = Object.keys(reference);
+    for (const part of ['real/', 'synthetic/', 'model/', 'learner/policy.onnx', 'checkpoint.json']) {
+      expect(files.some((file) => file.startsWith(part))).toBe(true);
+    }
+  });
+
+  it.each(['1', '4'])('gives the same bytes with %s workers', async (workers) => {
+    const out = `workers-${workers}`;
+    const { code } = await reverie(['train', ...SMOKE, '--workers', workers, '--out', out], folder);
+    expect(code).toBe(0);
+    expect(fileHashes(join(folder, out, 'checkpoint'))).toEqual(reference);
+  });
+
+  it('gives other bytes with another seed', async () => {
+    const { code } = await reverie(['train', ...SMOKE, '--seed', '4', '--out', 'seed-4'], folder);
+    expect(code).toBe(0);
+    const other = fileHashes(join(folder, 'seed-4', 'checkpoint'));
+    expect(other['learner/policy.onnx']).not.toBe(reference['learner/policy.onnx']);
+  });
+
+  it('gives the same bytes after being killed and resumed, whenever that happens', async () => {
+    const rng = Rng.fromSeed(11);
+    const out = join(folder, 'killed');
+    let kills = 0;
+    let args = ['train', ...SMOKE, '--workers', '1', '--out', 'killed'];
+    for (let attempt = 0; attempt < 12; attempt++) {
+      const { child, outcome } = startReverie(args, folder);
+      const timer = setTimeout(() => child.kill('SIGKILL'), attempt < 10 ? 500 + rng.int(2500) : 120_000);
+      const { code, signal, stderr } = await outcome;
+      clearTimeout(timer);
+      if (code === 0) break;
+      expect(`${signal}${stderr}`).toBe('SIGKILL');
+      kills++;
+      if (existsSync(join(out, 'run.json'))) args = ['train', '--resume', 'killed', '--workers', '1', '--quiet'];
+    }
+    expect(kills).toBeGreaterThan(0);
+    expect(fileHashes(join(out, 'checkpoint'))).toEqual(reference);
+  }, 180_000);
+
+  it('stops at Ctrl-C, says how to go on, and goes on to the same bytes', async () => {
+    const { child, outcome } = startReverie(['train', ...SMOKE, '--workers', '0', '--out', 'stopped'], folder);
+    setTimeout(() => child.kill('SIGINT'), 1500);
+    const stopped = await outcome;
+    if (stopped.code !== 0) {
+      expect(stopped.code).toBe(130);
+      expect(stopped.stderr).toContain('--resume');
+      const resumed = await reverie(['train', '--resume', 'stopped', '--workers', '0', '--quiet'], folder);
+      expect(resumed.code).toBe(0);
+    }
+    expect(fileHashes(join(folder, 'stopped', 'checkpoint'))).toEqual(reference);
+  });
+});
