@@ -1,6 +1,13 @@
 // The room of world models: what would happen next, and environments made of it.
 
 export {
+  BatchedDream,
+  type BatchedDreamOptions,
+  type BatchedDreamSnapshot,
+  type BatchedStep,
+} from './batched-dream.js';
+export { Dream, type DreamOptions } from './dream.js';
+export {
   type EnsembleConfig,
   type EnsembleConfigInput,
   ensembleConfigSchema,
@@ -17,4 +24,5 @@ export { loadWorldModel } from './load.js';
 export type { Spaces } from './model-spaces.js';
 export { OnnxDynamics } from './onnx/onnx-dynamics.js';
 export { type OnnxManifest, onnxManifestSchema } from './onnx/onnx-manifest.js';
+export type { StartStates } from './start-states.js';
 export type * from './world-model.js';

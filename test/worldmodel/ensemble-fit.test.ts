@@ -1,0 +1,229 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/rng.js';
+import { type EnsembleModel, type FitReport, fitEnsemble } from '../../src/worldmodel/index.js';
+import {
+  linearSpaces,
+  linearTransitions,
+  meanChange,
+  meanReward,
+  NOISE,
+  REWARD_NOISE,
+  smallConfig,
+} from './linear-system.js';
+
+const config = { ...smallConfig, hidden: [...smallConfig.hidden] };
+
+describe('an ensemble fitted to a linear system with Gaussian noise', () => {
+  let model: EnsembleModel;
+  let report: FitReport;
+  const rows = 400;
+  const probe = linearTransitions(rows, Rng.fromSeed(99));
+
+  beforeAll(async () => {
+    const batch = linearTransitions(4000, Rng.fromSeed(1));
+    const patient = { ...config, maxEpochs: 100, patience: 30 };
+    ({ model, report } = await fitEnsemble(batch, linearSpaces, patient, { rng: Rng.fromSeed(2) }));
+    return () => model.close();
+  });
+
+  it('recovers means of change and reward', async () => {
+    const { mean } = await model.stepElites(probe.obs, probe.action, rows);
+    let [changeError, rewardError] = [0, 0];
+    for (let r = 0; r < rows; r++) {
+      const [x, y, u] = [probe.obs[2 * r], probe.obs[2 * r + 1], probe.action[r]];
+      const [dx, dy] = meanChange(x, y, u);
+      changeError += (mean[3 * r] - dx) ** 2 + (mean[3 * r + 1] - dy) ** 2;
+      rewardError += (mean[3 * r + 2] - meanReward(x, u)) ** 2;
+    }
+    expect(Math.sqrt(changeError / rows)).toBeLessThan(0.06);
+    expect(Math.sqrt(rewardError / rows)).toBeLessThan(0.06);
+  });
+
+  it('recovers the noise of each output', async () => {
+    const { std } = await model.stepElites(probe.obs, probe.action, rows);
+    [...NOISE, REWARD_NOISE].forEach((noise, j) => {
+      const mean = Array.from({ length: rows }, (_, r) => std[3 * r + j]).reduce((sum, value) => sum + value, 0) / rows;
+      expect(mean / noise, `output ${j}`).toBeGreaterThan(0.85);
+      expect(mean / noise, `output ${j}`).toBeLessThan(1.2);
+    });
+  });
+
+  it('samples the mixture of its elites (TS1), and the mean of means with the mean variance', async () => {
+    const n = 40_000;
+    const obs = new Float32Array(2 * n).map((_, i) => (i % 2 === 0 ? 0.5 : -0.3));
+    const action = new Float32Array(n).fill(0.2);
+    const elites = await model.stepElites(obs.subarray(0, 2), action.subarray(0, 1), 1);
+    for (const propagation of ['ts1', 'mean'] as const) {
+      const { nextObs, reward } = await model.step(obs, action, n, Rng.fromSeed(4), { propagation });
+      for (let j = 0; j < 3; j++) {
+        const values = Array.from({ length: n }, (_, r) => (j < 2 ? nextObs[2 * r + j] - obs[j] : reward[r]));
+        const mean = values.reduce((sum, value) => sum + value, 0) / n;
+        const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / n;
+        const [a, b] = [elites.mean[j], elites.mean[3 + j]];
+        const aleatoric = (elites.std[j] ** 2 + elites.std[3 + j] ** 2) / 2;
+        const expected = aleatoric + (propagation === 'ts1' ? ((a - b) / 2) ** 2 : 0);
+        expect(Math.abs(mean - (a + b) / 2)).toBeLessThan(5 * Math.sqrt(expected / n));
+        expect(Math.abs(variance / expected - 1)).toBeLessThan(5 * Math.sqrt(2 / n));
+      }
+    }
+  });
+
+  it('disagrees more where it has no data', async () => {
+    const mean = async (centre: number) => {
+      const { obs, action } = linearTransitions(300, Rng.fromSeed(5), { centre });
+      const { disagreement } = await model.step(obs, action, 300, Rng.fromSeed(6), { disagreement: true });
+      return disagreement!.reduce((sum, value) => sum + value, 0) / 300;
+    };
+    const [inside, outside] = [await mean(0), await mean(12)];
+    expect(inside).toBeLessThan(0.2);
+    expect(outside).toBeGreaterThan(4 * inside);
+  });
+
+  it('reports members, elites and errors that belong together', () => {
+    expect(report.members).toHaveLength(3);
+    expect(report.elites).toHaveLength(2);
+    const losses = report.members.map(({ holdoutLoss }) => holdoutLoss);
+    expect(report.elites[0]).toBe(losses.indexOf(Math.min(...losses)));
+    expect(report.elites).not.toContain(losses.indexOf(Math.max(...losses)));
+    expect(report.holdoutRows).toBe(800);
+    expect(report.rows).toBe(4000);
+    for (const member of report.members) {
+      expect(member.epochs).toBeLessThanOrEqual(100);
+      expect(member.gradientSteps).toBe(member.epochs * 12); // 3200 training rows, batches of 256, remainder left out
+      const mse = member.holdoutMse.reduce((sum, value) => sum + value, 0) / 3;
+      expect(member.holdoutLoss).toBeCloseTo(mse, 12);
+      expect(member.holdoutLoss).toBeLessThan(0.2);
+    }
+    expect(report.holdoutError).toBeGreaterThan(0);
+    expect(report.holdoutError).toBeLessThan(0.5);
+  });
+
+  it('warm-starts from what it knew, although the normaliser has moved', async () => {
+    const shifted = linearTransitions(3000, Rng.fromSeed(7), { centre: 1 });
+    const brief = { ...config, maxEpochs: 1 };
+    const rng = Rng.fromSeed(8);
+    const warm = await fitEnsemble(shifted, linearSpaces, brief, { rng, previous: model });
+    const cold = await fitEnsemble(shifted, linearSpaces, brief, { rng });
+    await Promise.all([warm.model.close(), cold.model.close()]);
+    expect(warm.report.isWarmStart).toBe(true);
+    expect(cold.report.isWarmStart).toBe(false);
+    expect(warm.report.holdoutError).toBeLessThan(0.6 * cold.report.holdoutError);
+  });
+
+  it('refuses a warm start of another shape', async () => {
+    const batch = linearTransitions(100, Rng.fromSeed(1));
+    const fit = fitEnsemble(
+      batch,
+      linearSpaces,
+      { ...config, hidden: [16] },
+      { rng: Rng.fromSeed(1), previous: model },
+    );
+    await expect(fit).rejects.toMatchObject({ code: 'MODEL_CONFIG_INVALID' });
+  });
+});
+
+describe('early stopping', () => {
+  it('stops a member after `patience` epochs without improvement and keeps its best weights', async () => {
+    const noise = linearTransitions(400, Rng.fromSeed(1));
+    Rng.fromSeed(3).fillNormal(noise.nextObs); // nothing to learn but the mean
+    Rng.fromSeed(4).fillNormal(noise.reward);
+    const settings = { ...config, members: 2, elites: 1, patience: 2, maxEpochs: 500, batchSize: 64, lr: 1e-2 };
+    const { model, report } = await fitEnsemble(noise, linearSpaces, settings, { rng: Rng.fromSeed(5) });
+    await model.close();
+    for (const { epochs } of report.members) {
+      expect(epochs).toBeGreaterThanOrEqual(2);
+      expect(epochs).toBeLessThan(60);
+    }
+  });
+});
+
+describe('a learned end', () => {
+  it('tells where the task ends', async () => {
+    const edge = 0.8;
+    const batch = linearTransitions(4000, Rng.fromSeed(1), { edge });
+    const settings = { ...config, members: 1, elites: 1, learnTermination: true };
+    const { model, report } = await fitEnsemble(batch, linearSpaces, settings, { rng: Rng.fromSeed(2) });
+    expect(report.members[0].holdoutCrossEntropy).toBeLessThan(0.2);
+    const probe = linearTransitions(1000, Rng.fromSeed(3), { edge });
+    const { terminated } = await model.step(probe.obs, probe.action, 1000, Rng.fromSeed(4), { deterministic: true });
+    const right = terminated.reduce((sum, end, r) => sum + (end === probe.terminated[r] ? 1 : 0), 0);
+    expect(right).toBeGreaterThan(930);
+    await model.close();
+  });
+
+  it('is demanded where transitions end and nobody says why', async () => {
+    const batch = linearTransitions(100, Rng.fromSeed(1), { edge: 0 });
+    const fit = fitEnsemble(batch, linearSpaces, config, { rng: Rng.fromSeed(2) });
+    await expect(fit).rejects.toMatchObject({ code: 'MODEL_CONFIG_INVALID' });
+  });
+});
+
+describe('known functions', () => {
+  it('take the place of learned heads', async () => {
+    const batch = linearTransitions(300, Rng.fromSeed(1), { edge: 1 });
+    const known = {
+      reward: (obs: Float32Array, at: number, action: Float32Array, actionAt: number) =>
+        meanReward(obs[at], action[actionAt]),
+      terminated: (nextObs: Float32Array, at: number) => nextObs[at] > 1,
+    };
+    const settings = { ...config, members: 1, elites: 1, maxEpochs: 2, learnReward: false };
+    const { model } = await fitEnsemble(batch, linearSpaces, settings, { rng: Rng.fromSeed(2), known });
+    const { nextObs, reward, terminated } = await model.step(batch.obs, batch.action, 300, Rng.fromSeed(3));
+    for (let r = 0; r < 300; r++) {
+      expect(reward[r]).toBe(Math.fround(meanReward(batch.obs[2 * r], batch.action[r])));
+      expect(terminated[r]).toBe(nextObs[2 * r] > 1 ? 1 : 0);
+    }
+    expect(() => model.snapshot()).toThrowError(expect.objectContaining({ code: 'MODEL_NOT_PORTABLE' }));
+    await model.close();
+  });
+});
+
+describe('bad input', () => {
+  const fit = (change: (batch: ReturnType<typeof linearTransitions>) => void, settings: object = {}) => {
+    const batch = linearTransitions(50, Rng.fromSeed(1));
+    change(batch);
+    return fitEnsemble(batch, linearSpaces, { ...config, ...settings }, { rng: Rng.fromSeed(2) });
+  };
+
+  it('names a value that is not finite, its column and its row', async () => {
+    const failing = fit(({ nextObs }) => {
+      nextObs[21] = Number.NaN;
+    });
+    await expect(failing).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
+    await expect(failing).rejects.toThrow(/nextObs.*row 10, element 1/);
+  });
+
+  it('refuses columns that do not fit the spaces, and too few rows', async () => {
+    const wide = { ...linearTransitions(50, Rng.fromSeed(1)), action: new Float32Array(100) };
+    const options = { rng: Rng.fromSeed(2) };
+    await expect(fitEnsemble(wide, linearSpaces, config, options)).rejects.toMatchObject({
+      code: 'MODEL_DATA_INVALID',
+    });
+    const single = linearTransitions(1, Rng.fromSeed(1));
+    await expect(fitEnsemble(single, linearSpaces, config, options)).rejects.toMatchObject({
+      code: 'MODEL_DATA_INVALID',
+    });
+  });
+
+  it('refuses settings that make no sense', async () => {
+    const nothing = () => {};
+    for (const settings of [
+      { elites: 9 },
+      { hidden: [] },
+      { lr: -1 },
+      { holdout: 1 },
+      { membres: 3 },
+      { learnReward: false },
+    ]) {
+      await expect(fit(nothing, settings), JSON.stringify(settings)).rejects.toMatchObject({
+        code: 'MODEL_CONFIG_INVALID',
+      });
+    }
+  });
+
+  it('refuses discrete observations', async () => {
+    const spaces = { ...linearSpaces, observationSpace: { type: 'discrete', n: 4, start: 0 } as const };
+    const fitting = fitEnsemble(linearTransitions(50, Rng.fromSeed(1)), spaces, config, { rng: Rng.fromSeed(2) });
+    await expect(fitting).rejects.toMatchObject({ code: 'SPACE_UNSUPPORTED' });
+  });
+});
