@@ -1,0 +1,85 @@
+// Habits that hold everywhere: short files and functions, one source of randomness, nothing of anyone's machine.
+
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { filesUnder, syntaxOf, textOf, walk } from './source-files.js';
+
+const MAX_FILE_LINES = 400;
+const MAX_FUNCTION_LINES = 60;
+const P90_FUNCTION_LINES = 30;
+
+const sources = filesUnder('src', '.ts');
+
+describe('files', () => {
+  it(`have fewer than ${MAX_FILE_LINES} lines`, () => {
+    const code = [...sources, ...filesUnder('test', '.ts'), ...filesUnder('scripts'), 'vitest.config.ts'];
+    const long = code
+      .map((file) => [file, textOf(file).split('\n').length] as const)
+      .filter(([, lines]) => lines > MAX_FILE_LINES);
+    expect(long).toEqual([]);
+  });
+
+  it('begin by saying what they are for', () => {
+    const silent = sources.filter((file) => {
+      const first = textOf(file).replace(/^#!.*\n/, '');
+      return !first.startsWith('//') && !first.startsWith('/**');
+    });
+    expect(silent.filter((file) => !file.endsWith('index.ts'))).toEqual([]);
+  });
+
+  it('are named in kebab-case', () => {
+    expect(sources.filter((file) => !/^[a-z0-9/-]+\.ts$/.test(file))).toEqual([]);
+  });
+});
+
+describe('functions', () => {
+  const lengths = sources.flatMap(functionLengths);
+
+  it(`have at most ${MAX_FUNCTION_LINES} lines`, () => {
+    expect(lengths.filter(({ lines }) => lines > MAX_FUNCTION_LINES)).toEqual([]);
+  });
+
+  it(`have at most ${P90_FUNCTION_LINES} lines nine times in ten`, () => {
+    const sorted = lengths.map(({ lines }) => lines).sort((a, b) => a - b);
+    expect(sorted[Math.floor(sorted.length * 0.9)]).toBeLessThanOrEqual(P90_FUNCTION_LINES);
+  });
+});
+
+describe('randomness', () => {
+  it('comes from src/rng.ts alone', () => {
+    const users = sources.filter((file) => {
+      let found = false;
+      walk(syntaxOf(file), (node) => {
+        found ||= ts.isPropertyAccessExpression(node) && node.getText() === 'Math.random';
+        found ||=
+          ts.isIdentifier(node) && /^(randomBytes|randomInt|randomUUID|randomFill\w*|getRandomValues)$/.test(node.text);
+      });
+      return found;
+    });
+    expect(users).toEqual([]);
+  });
+});
+
+describe('text', () => {
+  it('names no place on anyone’s machine', () => {
+    // Written in parts, or this file would name one itself.
+    const places = ['/wo' + 'rk/', '/ro' + 'ot/', '/ho' + 'me/', '/Us' + 'ers/', 'C:\\\\Us' + 'ers'];
+    const pattern = new RegExp(places.join('|'));
+    const written = filesUnder('').filter((file) =>
+      /\.(ts|mjs|js|json|jsonl|md|yaml|yml|xml|py|sh|html|svg)$|^[^.]+$/.test(file),
+    );
+    expect(written.filter((file) => file !== 'package-lock.json' && pattern.test(textOf(file)))).toEqual([]);
+  });
+});
+
+function functionLengths(file: string): { where: string; lines: number }[] {
+  const source = syntaxOf(file);
+  const found: { where: string; lines: number }[] = [];
+  walk(source, (node) => {
+    if (!ts.isFunctionLike(node) || !('body' in node) || node.body === undefined) return;
+    const from = source.getLineAndCharacterOfPosition(node.getStart()).line;
+    const to = source.getLineAndCharacterOfPosition(node.end).line;
+    found.push({ where: `${file}:${from + 1}`, lines: to - from + 1 });
+  });
+  return found;
+}
