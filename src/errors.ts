@@ -30,6 +30,7 @@ export const ERROR_CATALOGUE = {
   ACTION_OUT_OF_SPACE: { status: 400, message: 'Action {action} is outside the action space {space}.', hint: '{hint}' },
   NON_FINITE_VALUE: { status: 422, message: '{what} is not finite ({value}) at {where}.', hint: '{hint}' },
   MJCF_INVALID: { status: 400, message: 'MuJoCo could not load "{path}": {problem}', hint: 'Check that the file is MJCF XML that this MuJoCo version compiles, and that files it includes lie in its folder.' },
+  ENV_CLOSED: { status: 409, message: 'Environment "{id}" has been closed.', hint: 'Make a new one with makeEnvironment().' },
   ENV_SPEC_INVALID: { status: 400, message: 'Environment: {problem}', hint: 'See docs/environments.md for every key and its meaning.' },
   SNAPSHOT_MISMATCH: { status: 409, message: 'Snapshot of "{from}" cannot be restored into "{into}".', hint: 'Restore snapshots only into the same environment with the same configuration.' },
   // replay, checkpoints and storage
@@ -75,6 +76,10 @@ export const ERROR_CATALOGUE = {
   MODEL_FOLDER_INVALID: { status: 422, message: 'World model "{path}" cannot be loaded: {problem}', hint: '{hint}' },
   MODEL_NOT_PORTABLE: { status: 409, message: 'This world model cannot be saved or sent to another thread: {problem}', hint: 'Give the environment specification (env) whose known functions the model uses.' },
   DREAM_INVALID: { status: 400, message: 'Dream: {problem}', hint: '{hint}' },
+  // benchmarks
+  BENCHMARK_UNKNOWN: { status: 404, message: 'No benchmark is called "{id}".', hint: 'Did you mean "{nearest}"? `npm run bench -- --list` names all.' },
+  BENCHMARK_USAGE: { status: 400, message: 'Cannot run benchmarks with: {arguments}', hint: 'Usage: npm run bench -- ID [--quick], or npm run bench -- --list.' },
+  BENCHMARK_PEER_FAILED: { status: 500, message: 'The peer "{name}" cannot take part: {problem}', hint: 'It needs python3 (3.10 or newer) with venv, and pip able to install {requirements}.' },
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

@@ -55,6 +55,7 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
   private rng = streamOf(0);
   private steps = 0;
   private running = false;
+  private closed = false;
 
   protected constructor(description: EnvironmentDescription) {
     this.id = description.id;
@@ -76,6 +77,7 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
   protected abstract loadWorld(world: unknown): void;
 
   reset(options: ResetOptions = {}): ResetResult<Float32Array> {
+    this.requireOpen();
     if (options.seed !== undefined) this.rng = streamOf(options.seed);
     this.start(this.rng);
     this.steps = 0;
@@ -97,6 +99,7 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
   }
 
   snapshot(): EnvSnapshot {
+    this.requireOpen();
     const state: ClockedState = {
       configuration: this.configuration,
       rng: this.rng.state(),
@@ -112,7 +115,12 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
     if (snapshot.env !== this.id || state?.configuration !== this.configuration) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
     }
-    this.loadWorld(state.world);
+    this.requireOpen();
+    try {
+      this.loadWorld(state.world);
+    } catch (cause) {
+      throw reverieError('SNAPSHOT_MISMATCH', { from: `${snapshot.env} (damaged)`, into: this.id }, cause);
+    }
     this.rng = Rng.fromState(state.rng);
     this.steps = state.steps;
     this.running = state.running;
@@ -121,6 +129,7 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
 
   close(): void {
     this.running = false;
+    this.closed = true;
   }
 
   /** The error for a value that is not finite, naming environment and step. */
@@ -128,6 +137,10 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
     const where = `step ${this.steps} of "${this.id}"${term === undefined ? '' : `, ${term}`}`;
     const hint = 'The simulation has diverged or a term divides by zero; shorten the timestep or bound the action.';
     return reverieError('NON_FINITE_VALUE', { what, value, where, hint });
+  }
+
+  private requireOpen(): void {
+    if (this.closed) throw reverieError('ENV_CLOSED', { id: this.id });
   }
 
   private observation(): Float32Array {

@@ -7,9 +7,11 @@ export function packNumbers(numbers: ArrayLike<number>): string {
   return Buffer.from(bytes.buffer).toString('base64');
 }
 
-export function unpackNumbers(text: string): Float64Array {
-  const bytes = Buffer.from(text, 'base64');
-  const numbers = new Float64Array(bytes.length >> 3);
-  for (let i = 0; i < numbers.length; i++) numbers[i] = bytes.readDoubleLE(i * 8);
+/** The numbers again; throws RangeError unless there are `length` of them. */
+export function unpackNumbers(text: string, length: number): Float64Array {
+  const bytes = Buffer.from(String(text), 'base64');
+  if (bytes.length !== length * 8) throw new RangeError(`${bytes.length} bytes where ${length} numbers are needed`);
+  const numbers = new Float64Array(length);
+  for (let i = 0; i < length; i++) numbers[i] = bytes.readDoubleLE(i * 8);
   return numbers;
 }

@@ -87,7 +87,9 @@ describe.skipIf(python === undefined)('parity with classic Gymnasium (skipped wi
     const rng = Rng.fromSeed(3);
     const episodes = Array.from({ length: EPISODES }, (_, episode) => {
       env.reset({ seed: episode });
-      const qpos = Array.from(unpackNumbers((env.snapshot().state as { world: string }).world));
+      const qpos = Array.from(
+        unpackNumbers((env.snapshot().state as { world: string }).world, id === 'cartpole' ? 4 : 2),
+      );
       return { qpos, actions: Array.from({ length: STEPS }, () => Array.from(randomAction(env, rng))) };
     });
     gymnasiumTraces(gymnasiumId, episodes).forEach((trace, episode) => {

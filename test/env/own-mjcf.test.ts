@@ -143,6 +143,24 @@ describe('what the data says is what happens', () => {
     env.close();
   });
 
+  test('meshes are found in the mesh folder', async () => {
+    const vertices = ['0 0 0', '0.2 0 0', '0 0.2 0', '0 0 0.2'].map((vertex) => `v ${vertex}`);
+    const faces = ['1 3 2', '1 2 4', '2 3 4', '1 4 3'].map((face) => `f ${face}`);
+    mkdirSync(path.join(folder, 'meshes'));
+    writeFileSync(path.join(folder, 'meshes', 'wedge.obj'), [...vertices, ...faces].join('\n'));
+    const asset = '<compiler meshdir="meshes"/><asset><mesh name="wedge" file="wedge.obj"/></asset>';
+    writeFileSync(
+      path.join(folder, 'mesh.xml'),
+      arm(asset).replace('<site name="hand"', '<geom type="mesh" mesh="wedge"/>$&'),
+    );
+    const env = await make({ mjcf: 'mesh.xml' });
+    env.reset({ seed: 1 });
+    expect(Number.isFinite(env.step(new Float32Array(2)).reward)).toBe(true);
+    env.close();
+    rmSync(path.join(folder, 'meshes', 'wedge.obj'));
+    await expect(make({ mjcf: 'mesh.xml' })).rejects.toMatchObject({ code: 'MJCF_INVALID' });
+  });
+
   test('a path may lead up from the scenario folder; includes from within the model folder are read', async () => {
     (await make({ mjcf: '../shared/arm.xml' })).close();
     writeFileSync(path.join(folder, 'included.xml'), arm('<include file="parts/size.xml"/>'));
@@ -178,6 +196,18 @@ describe('one clear error each', () => {
     ],
     ['an expression of none', { observation: [{}] }, /exactly one/, 'ENV_SPEC_INVALID'],
     ['an observation of being alive', { observation: [{ alive: true }] }, /reward terms only/, 'ENV_SPEC_INVALID'],
+    [
+      'a selector that is none',
+      { observation: [{ qpos: 'turn' }] },
+      /observation\.0\.qpos: give "all"/,
+      'ENV_SPEC_INVALID',
+    ],
+    [
+      'wrong axes',
+      { observation: [{ site: { name: 'hand', axes: 'q' } }] },
+      /observation\.0\.site\.axes: axes are letters/,
+      'ENV_SPEC_INVALID',
+    ],
     ['a mistyped key', { frameskip: 2 }, /Unknown key "frameskip"/, 'UNKNOWN_KEY'],
     [
       'a mistyped key deep inside',
@@ -226,6 +256,30 @@ describe('one clear error each', () => {
     await expect(makeEnvironment({ id: 'pendulum', slip: 0.1 })).rejects.toThrow(/"slip" does not apply to "pendulum"/);
     await expect(makeEnvironment({ id: 'hoper' })).rejects.toMatchObject({ code: 'ENV_UNKNOWN' });
     await expect(makeEnvironment({})).rejects.toThrow(/give "id"/);
+  });
+
+  test('a key of a built-in body replaces its own; the wrong one is refused', async () => {
+    const env = await makeEnvironment({ id: 'hopper', frameSkip: 2, observation: [{ qpos: 'all' }] });
+    expect(rowSize(env.observationSpace)).toBe(6);
+    env.close();
+    await expect(makeEnvironment({ id: 'hopper', observation: [{ site: 'hand' }] })).rejects.toThrow(/no site "hand"/);
+  });
+
+  test('a closed environment and a damaged snapshot are refused, and the state is as before', async () => {
+    const env = await make();
+    env.reset({ seed: 1 });
+    const good = env.snapshot();
+    const state = good.state as { world: { physics: string } };
+    const damaged = { ...good, state: { ...state, world: { ...state.world, physics: state.world.physics.slice(8) } } };
+    expect(errorOf(() => env.restore(damaged))).toMatchObject({ code: 'SNAPSHOT_MISMATCH' });
+    expect(env.snapshot()).toEqual(good);
+    const other = await make({ frameSkip: 3 });
+    expect(errorOf(() => other.restore(good))).toMatchObject({ code: 'SNAPSHOT_MISMATCH' });
+    other.close();
+    expect(errorOf(() => other.reset())).toMatchObject({ code: 'ENV_CLOSED' });
+    expect(errorOf(() => other.snapshot())).toMatchObject({ code: 'ENV_CLOSED' });
+    other.close();
+    env.close();
   });
 
   test('a reward that is not finite names environment, step and term; the episode is over', async () => {

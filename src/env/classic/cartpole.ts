@@ -62,7 +62,7 @@ export class CartPole extends ClockedEnvironment {
   }
 
   protected loadWorld(world: unknown): void {
-    this.state = Array.from(unpackNumbers(world as string));
+    this.state = Array.from(unpackNumbers(world as string, 4));
   }
 }
 

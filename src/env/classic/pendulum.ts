@@ -55,7 +55,7 @@ export class Pendulum extends ClockedEnvironment {
   }
 
   protected loadWorld(world: unknown): void {
-    [this.theta, this.thetaDot] = unpackNumbers(world as string);
+    [this.theta, this.thetaDot] = unpackNumbers(world as string, 2);
   }
 }
 

@@ -4,8 +4,12 @@
 import { z } from 'zod';
 
 const axes = z.string().regex(/^[xyz]{1,3}$/, 'axes are letters of x, y and z, such as "xz"');
-const selector = z.union([z.literal('all'), z.array(z.union([z.string(), z.int().min(0)])).min(1)]);
-const place = z.union([z.string(), z.strictObject({ name: z.string(), axes: axes.default('xyz') })]);
+const selector = z.union([z.literal('all'), z.array(z.union([z.string(), z.int().min(0)])).min(1)], {
+  error: 'give "all" or a list of names and indices',
+});
+const place = z.union([z.string(), z.strictObject({ name: z.string(), axes: axes.default('xyz') })], {
+  error: 'give a name, or { name, axes } with axes such as "xz"',
+});
 
 /** Which joints (or degrees of freedom, by index) or actuators. */
 export type Selector = z.infer<typeof selector>;

@@ -151,10 +151,14 @@ export class MujocoEnvironment extends ClockedEnvironment {
 
   protected loadWorld(world: unknown): void {
     const { physics, shown, registers } = world as MujocoWorld;
-    this.simulation.loadState(unpackNumbers(physics));
-    this.shown.set(unpackNumbers(shown));
-    const values = unpackNumbers(registers);
-    for (let i = 0; i < values.length; i++) this.registers[i].after = values[i];
+    const [state, seen, after] = [
+      unpackNumbers(physics, this.simulation.stateSize),
+      unpackNumbers(shown, this.shown.length),
+      unpackNumbers(registers, this.registers.length),
+    ];
+    this.simulation.loadState(state);
+    this.shown.set(seen);
+    for (let i = 0; i < after.length; i++) this.registers[i].after = after[i];
   }
 
   override close(): void {

@@ -38,7 +38,8 @@ export class Simulation {
   readonly timestep: number;
   private readonly views = {} as SimulationArrays;
   private readonly stateSignature: number;
-  private readonly stateSize: number;
+  /** Numbers in a saved state. */
+  readonly stateSize: number;
 
   private constructor(
     private readonly mujoco: MainModule,
