@@ -1,5 +1,9 @@
 // The room that dreams: rollouts of a policy inside a world model, in worker threads, durable, and their export.
 
+export { TRANSITION_COLUMNS } from './export/columns.js';
+export { exportMinari, type MinariExport, type MinariOptions } from './export/minari.js';
+export type { TransitionSource } from './export/table.js';
+export { exportJsonl, exportParquet } from './export/transitions.js';
 export { branchedRollouts } from './rollout/branched.js';
 export { dreamEpisodes, type EpisodeOptions, type EpisodeRequest, episodeRollouts } from './rollout/episodes.js';
 export { type ChunkRange, RolloutPool, type RolloutPoolOptions } from './rollout/pool.js';

@@ -1,0 +1,260 @@
+// Exporters, read back: Parquet by hyparquet, Minari also by minari itself where there is a Python that has it.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parquetReadObjects } from 'hyparquet';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { boxSpace, type VectorSpace } from '../../src/env/index.js';
+import { ReplayBuffer } from '../../src/replay/index.js';
+import {
+  branchedRollouts,
+  exportJsonl,
+  exportMinari,
+  exportParquet,
+  type RolloutResult,
+  TRANSITION_COLUMNS,
+} from '../../src/synth/index.js';
+import { ACTION_DIM, OBS_DIM, requestOf, revive, rowsOf } from './fixtures.js';
+
+const observationSpace: VectorSpace = {
+  type: 'box',
+  shape: [OBS_DIM],
+  low: [null, null, -5],
+  high: [null, 7.5, null],
+};
+const actionSpace = boxSpace(new Array(ACTION_DIM).fill(-1), new Array(ACTION_DIM).fill(1));
+
+let folder: string;
+let result: RolloutResult;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-export-'));
+  const request = requestOf(12, { branches: 2, confidence: true, scenario: 'toy', seed: 2 ** 40 });
+  result = await branchedRollouts(await revive(request));
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const readParquet = async (path: string): Promise<Record<string, unknown>[]> => {
+  const bytes = readFileSync(path);
+  return parquetReadObjects({ file: bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) });
+};
+
+/** What each exported row must be, from the result itself. */
+function expectedRows() {
+  const { policyVersion, modelVersion } = result.provenance;
+  return rowsOf(result).map((row, i) => ({
+    obs: row.obs,
+    action: row.action,
+    reward: row.reward,
+    terminated: row.terminated === 1,
+    truncated: row.truncated === 1,
+    next_obs: row.nextObs,
+    source: 'synthetic',
+    backend: 'analytic',
+    model_version: modelVersion,
+    scenario: 'toy',
+    task: null,
+    policy_version: policyVersion,
+    seed: 2 ** 40,
+    row_id: i,
+    episode: row.episode,
+    step: row.step,
+    group: row.group,
+    parent: row.parent,
+    log_prob: row.logProb,
+    confidence: row.confidence,
+    state_hash: null,
+  }));
+}
+
+const withNumbers = (rows: Record<string, unknown>[]) =>
+  rows.map((row) =>
+    Object.fromEntries(
+      Object.entries(row).map(([key, value]) => [key, typeof value === 'bigint' ? Number(value) : value]),
+    ),
+  );
+
+describe('transitions', () => {
+  it('are a Parquet file with all provenance, read back exactly', async () => {
+    const path = join(folder, 'deep', 'rows.parquet');
+    expect(await exportParquet(result, path)).toBe(result.batch.rows);
+    expect(withNumbers(await readParquet(path))).toEqual(expectedRows());
+  });
+
+  it('are the same rows as JSON Lines', async () => {
+    const path = join(folder, 'rows.jsonl');
+    expect(await exportJsonl(result, path)).toBe(result.batch.rows);
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toEqual(expectedRows());
+  });
+
+  it('of a ring that went round come oldest first, with their row ids', async () => {
+    const capacity = result.batch.rows - 5;
+    const dims = { obsDim: OBS_DIM, actionDim: ACTION_DIM };
+    const buffer = new ReplayBuffer({ capacity, ...dims, source: 'synthetic' });
+    buffer.append(result.batch, result.provenance);
+    const path = join(folder, 'ring.parquet');
+    await exportParquet(buffer, path);
+    expect(withNumbers(await readParquet(path))).toEqual(expectedRows().slice(5));
+  });
+
+  it('spill into further row groups', async () => {
+    const large = await branchedRollouts(await revive(requestOf(7000, { chunkSize: 512 })));
+    expect(large.batch.rows).toBeGreaterThan(32_768);
+    await exportParquet(large, join(folder, 'large.parquet'));
+    const rows = await readParquet(join(folder, 'large.parquet'));
+    expect(rows.length).toBe(large.batch.rows);
+    expect(rows.map((row) => row.reward)).toEqual([...large.batch.reward]);
+    expect(rows.at(-1)!.next_obs).toEqual([...large.batch.nextObs.slice(-OBS_DIM)]);
+  });
+
+  it('may be none', async () => {
+    const none = await branchedRollouts(await revive(requestOf(0)));
+    await exportParquet(none, join(folder, 'none.parquet'));
+    expect(await readParquet(join(folder, 'none.parquet'))).toEqual([]);
+    await exportJsonl(none, join(folder, 'none.jsonl'));
+    expect(readFileSync(join(folder, 'none.jsonl'), 'utf8')).toBe('');
+  });
+
+  it('replace nothing that is there', async () => {
+    const path = join(folder, 'precious');
+    writeFileSync(path, 'mine');
+    for (const write of [exportParquet, exportJsonl]) {
+      await expect(write(result, path)).rejects.toMatchObject({ code: 'EXPORT_EXISTS' });
+    }
+    expect(readFileSync(path, 'utf8')).toBe('mine');
+    expect(Object.keys(expectedRows()[0])).toEqual(Object.keys(TRANSITION_COLUMNS));
+  });
+});
+
+describe('a Minari dataset', () => {
+  const options = () => ({ root: folder, datasetId: 'reverie/toy-v0', observationSpace, actionSpace });
+
+  it('has a folder an episode, T + 1 rows each, and its provenance', async () => {
+    const done = await exportMinari(result, { ...options(), metadata: { author: 'someone' } });
+    expect(done).toEqual({ folder: join(folder, 'reverie', 'toy-v0'), episodes: 24, steps: result.batch.rows, cut: 0 });
+    const data = join(done.folder, 'data');
+    const metadata = JSON.parse(readFileSync(join(data, 'metadata.json'), 'utf8'));
+    expect(metadata).toMatchObject({
+      dataset_id: 'reverie/toy-v0',
+      total_episodes: 24,
+      author: 'someone',
+      data_format: 'parquet',
+    });
+    expect(metadata.observation_space).toContain(
+      '"low": [-Infinity, -Infinity, -5], "high": [Infinity, 7.5, Infinity]',
+    );
+    const rows = rowsOf(result).filter((row) => row.episode === 3);
+    const episode = await readParquet(join(data, '3', 'part-0.parquet'));
+    expect(episode.map((row) => row.observations)).toEqual([...rows.map((row) => row.obs), rows.at(-1)!.nextObs]);
+    expect(episode.map((row) => row.actions)).toEqual([...rows.map((row) => row.action), [0, 0]]);
+    expect(episode.map((row) => row.rewards)).toEqual([...rows.map((row) => row.reward), 0]);
+    expect(episode.map((row) => row.truncations)).toEqual([...rows.map((row) => row.truncated === 1), false]);
+    expect(JSON.parse(readFileSync(join(data, '3', 'metadata.json'), 'utf8'))).toMatchObject({
+      id: 3,
+      total_steps: rows.length,
+      reverie: {
+        source: 'synthetic',
+        model_version: result.provenance.modelVersion,
+        group: 2,
+        parent: 1003,
+        episode: 3,
+      },
+    });
+  });
+
+  it('cuts an episode that has no end, and says how many', async () => {
+    const open = {
+      ...result,
+      batch: {
+        ...result.batch,
+        terminated: result.batch.terminated.slice(),
+        truncated: result.batch.truncated.slice(),
+      },
+    };
+    open.batch.terminated[result.batch.rows - 1] = 0;
+    open.batch.truncated[result.batch.rows - 1] = 0;
+    expect((await exportMinari(open, options())).cut).toBe(1);
+    const last = await readParquet(join(folder, 'reverie', 'toy-v0', 'data', '23', 'part-0.parquet'));
+    expect(last.at(-2)!.truncations).toBe(true);
+  });
+
+  it('refuses broken episodes, wrong spaces, bad names and what exists, and leaves nothing', async () => {
+    const torn = { ...result, provenance: { ...result.provenance, episode: result.provenance.episode.map(() => 0) } };
+    await expect(exportMinari(torn, options())).rejects.toMatchObject({ code: 'EXPORT_INVALID' });
+    const jump = { ...result, batch: { ...result.batch, obs: result.batch.obs.map((value) => value + 1) } };
+    await expect(exportMinari(jump, options())).rejects.toMatchObject({
+      code: 'EXPORT_INVALID',
+      message: expect.stringContaining('begins elsewhere'),
+    });
+    const swapped = { ...options(), observationSpace: actionSpace, actionSpace: observationSpace };
+    await expect(exportMinari(result, swapped)).rejects.toMatchObject({ code: 'EXPORT_INVALID' });
+    for (const datasetId of ['../escape-v0', 'no version', 'a/../b-v0', '-v']) {
+      await expect(exportMinari(result, { ...options(), datasetId })).rejects.toMatchObject({ code: 'EXPORT_INVALID' });
+    }
+    expect(readdirSync(folder)).toEqual([]);
+    await exportMinari(result, options());
+    await expect(exportMinari(result, options())).rejects.toMatchObject({ code: 'EXPORT_EXISTS' });
+  });
+
+  it('keeps discrete actions as integers', async () => {
+    const { rows } = result.batch;
+    const batch = { ...result.batch, action: Float32Array.from({ length: rows }, (_, row) => 2 + (row % 3)) };
+    const discrete: VectorSpace = { type: 'discrete', n: 3, start: 2 };
+    const { folder: to } = await exportMinari({ ...result, batch }, { ...options(), actionSpace: discrete });
+    const episode = await readParquet(join(to, 'data', '0', 'part-0.parquet'));
+    expect(episode.slice(0, -1).map((row) => row.actions)).toEqual(
+      [2n, 3n, 4n, 2n, 3n, 4n].slice(0, episode.length - 1),
+    );
+  });
+
+  const python = process.env['REVERIE_PYTHON'];
+  const reason = 'REVERIE_PYTHON names no Python that has minari, pyarrow and pandas';
+  it.skipIf(!python)(`is read by minari and pandas (${python ? 'REVERIE_PYTHON' : `skipped: ${reason}`})`, async () => {
+    expect(existsSync(python!)).toBe(true);
+    await exportMinari(result, options());
+    await exportParquet(result, join(folder, 'rows.parquet'));
+    const run = spawnSync(python!, ['-c', READ_BACK], {
+      env: { ...process.env, MINARI_DATASETS_PATH: folder },
+      encoding: 'utf8',
+    });
+    expect(run.stderr).toBe('');
+    const read = JSON.parse(run.stdout);
+    const rows = rowsOf(result);
+    expect(read.steps).toBe(rows.length);
+    expect(read.low).toEqual(['-inf', '-inf', '-5.0']);
+    expect(read.episodes.length).toBe(24);
+    for (const [id, episode] of read.episodes.entries()) {
+      const lived = rows.filter((row) => row.episode === id);
+      expect(episode.observations).toEqual([...lived.map((row) => row.obs), lived.at(-1)!.nextObs]);
+      expect(episode.actions).toEqual(lived.map((row) => row.action));
+      expect(episode.rewards).toEqual(lived.map((row) => row.reward));
+      expect(episode.ends).toEqual(lived.map((row) => [row.terminated === 1, row.truncated === 1]));
+    }
+    expect(read.pandas).toEqual({
+      rows: rows.length,
+      next_obs: rows[5].nextObs,
+      group: rows[5].group,
+      sources: ['synthetic'],
+    });
+  });
+});
+
+const READ_BACK = `
+import json, os, minari, pandas
+dataset = minari.load_dataset("reverie/toy-v0")
+assert dataset.observation_space.shape == (3,) and str(dataset.observation_space.dtype) == "float32"
+episodes = [{
+    "observations": e.observations.tolist(), "actions": e.actions.tolist(), "rewards": e.rewards.tolist(),
+    "ends": [[bool(a), bool(b)] for a, b in zip(e.terminations, e.truncations)],
+} for e in dataset.iterate_episodes()]
+frame = pandas.read_parquet(os.path.join(os.environ["MINARI_DATASETS_PATH"], "rows.parquet"))
+print(json.dumps({
+    "steps": int(dataset.total_steps), "low": [str(x) for x in dataset.observation_space.low], "episodes": episodes,
+    "pandas": {"rows": len(frame), "next_obs": frame["next_obs"][5].tolist(), "group": int(frame["group"][5]),
+               "sources": frame["source"].unique().tolist()},
+}))
+`;
