@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { envSpecSchema } from '../env/index.js';
 import { ppoConfigSchema, sacConfigSchema } from '../rl/index.js';
+import { ensembleConfigSchema } from '../worldmodel/index.js';
 
 const positive = z.int().min(1);
 const count = z.int().min(0);
@@ -12,7 +13,9 @@ const share = z.number().min(0).max(1);
 const envSection = envSpecSchema.describe(
   'The real environment: a known id with options, or a body of your own (see below).',
 );
-const ensembleSection = z.looseObject({ kind: z.literal('ensemble') });
+const ensembleSection = ensembleConfigSchema.safeExtend({
+  kind: z.literal('ensemble').describe('A probabilistic ensemble, learned from real transitions (PETS, MBPO).'),
+});
 const onnxSection = z.strictObject({
   kind: z.literal('onnx').describe('Dynamics of your own as an ONNX file.'),
   folder: z.string().min(1).describe('Folder of the model and its manifest, relative to the scenario.'),

@@ -7,7 +7,7 @@ import { nearest, type ReverieError, reverieError } from '../errors.js';
 export interface JsonSchema {
   readonly $ref?: string;
   readonly $defs?: Readonly<Record<string, JsonSchema>>;
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly description?: string;
   readonly default?: unknown;
   readonly const?: unknown;
@@ -62,8 +62,14 @@ export function expectation(schema: JsonSchema): string {
   if (schema.enum !== undefined) return `one of ${schema.enum.map((value) => JSON.stringify(value)).join(', ')}`;
   if (schema.prefixItems !== undefined) return `[${schema.prefixItems.map(expectation).join('; ')}]`;
   if (schema.type === 'array')
-    return `array of ${typeof schema.items === 'object' ? expectation(schema.items) : 'values'}`;
-  return [schema.type ?? 'any value', ...bounds(schema)].join(', ');
+    return `array of ${typeof schema.items === 'object' ? grouped(expectation(schema.items)) : 'values'}`;
+  const type = typeof schema.type === 'object' ? schema.type.join(' or ') : schema.type;
+  return [type ?? 'any value', ...bounds(schema)].join(', ');
+}
+
+/** Choices within a longer sentence are kept together. */
+function grouped(text: string): string {
+  return text.includes(', or ') ? `(${text})` : text;
 }
 
 function bounds(schema: JsonSchema): string[] {

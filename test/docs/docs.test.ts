@@ -1,0 +1,61 @@
+// The reference pages agree with the code. `npx vitest run test/docs -u` rewrites what is generated in them.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { makeProgram, runCommandLine } from '../../src/cli/command-line.js';
+import { recordingStream } from '../run/streams.js';
+import { scenarioTables, silentKeys } from './schema-tables.js';
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const BEGIN = '<!-- generated: begin -->';
+const END = '<!-- generated: end -->';
+
+/** The page with what lies between its markers replaced. */
+function regenerated(page: string, generated: string): string {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  const from = text.indexOf(BEGIN) + BEGIN.length;
+  return `${text.slice(0, from)}\n\n${generated}\n\n${text.slice(text.indexOf(END))}`;
+}
+
+async function helpOf(...args: string[]): Promise<string> {
+  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
+  await runCommandLine([...args, '--help'], terminal);
+  return terminal.stdout.text().trim();
+}
+
+describe('docs/scenarios.md', () => {
+  it('has every key of the schema', async () => {
+    await expect(regenerated('docs/scenarios.md', scenarioTables())).toMatchFileSnapshot('../../docs/scenarios.md');
+  });
+
+  it('says what each key of the shell means', () => {
+    const owned = /^(name|description|seed|workers|profiles|rollout|replay|train|collect|eval)\b/;
+    expect(silentKeys().filter((key) => owned.test(key) && !/\.kind$/.test(key))).toEqual([]);
+  });
+});
+
+describe('docs/cli.md', () => {
+  it('has the help of every command', async () => {
+    const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
+    const commands = makeProgram(terminal, 'reverie', { exitCode: 0 }).commands.map((command) => command.name());
+    const parts = [`\`\`\`text\n${await helpOf()}\n\`\`\``];
+    for (const command of commands) parts.push(`## reverie ${command}\n\n\`\`\`text\n${await helpOf(command)}\n\`\`\``);
+    await expect(regenerated('docs/cli.md', parts.join('\n\n'))).toMatchFileSnapshot('../../docs/cli.md');
+  });
+});
+
+describe('the pages', () => {
+  it.each(['README.md', 'CONTRIBUTING.md', 'docs/scenarios.md', 'docs/cli.md'])(
+    '%s links only to what is there',
+    (page) => {
+      const text = readFileSync(join(ROOT, page), 'utf8');
+      const targets = [...text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map((match) => match[1]);
+      const missing = targets.filter(
+        (target) => !/^https?:/.test(target) && !existsSync(join(ROOT, dirname(page), target)),
+      );
+      expect(missing).toEqual([]);
+    },
+  );
+});
