@@ -33,6 +33,7 @@ import {
   tanh,
   tanhNormalSample,
   type Value,
+  withGradient,
 } from '../nn/index.js';
 import type { SacConfig } from './config.js';
 import { type PolicyNet, policyGaussian, policyParams } from './policy-net.js';
@@ -43,14 +44,8 @@ const ACTIVATIONS = { relu, tanh, swish };
 type Params = Record<string, Value>;
 
 /** Both critics as an ensemble of two. */
-export function criticParams(net: PolicyNet, config: SacConfig): ParamSpec[] {
-  const specs = mlpSpecs('critic', [net.obsDim + net.actions.dim, ...config.hidden, 1], undefined, 2);
-  if (!config.criticLayerNorm) return specs;
-  const norms = config.hidden.flatMap((width, layer): ParamSpec[] => [
-    { name: `critic.gain${layer}`, shape: [2, 1, width], init: { kind: 'constant', value: 1 } },
-    { name: `critic.shift${layer}`, shape: [2, 1, width], init: { kind: 'zeros' } },
-  ]);
-  return [...specs, ...norms];
+function criticParams(net: PolicyNet, config: SacConfig): ParamSpec[] {
+  return mlpSpecs('critic', [net.obsDim + net.actions.dim, ...config.hidden, 1], undefined, 2);
 }
 
 export interface SacLayout {
@@ -220,17 +215,21 @@ function critics(config: SacConfig, params: Params, obs: Value, action: Value): 
   let x = input;
   for (let layer = 0; layer < layers; layer++) {
     const affine = linear(x, params[`critic.w${layer}`], params[`critic.b${layer}`]);
-    x = ACTIVATIONS[config.activation](
-      layerNorm(affine, params[`critic.gain${layer}`], params[`critic.shift${layer}`]),
-    );
+    x = ACTIVATIONS[config.activation](layerNorm(affine));
   }
   return squeeze(linear(x, params[`critic.w${layers}`], params[`critic.b${layers}`]), [2]);
 }
 
-function layerNorm(x: Value, gain: Value, shift: Value): Value {
+/** Rows to mean 0 and variance 1 (Ba et al., 1607.06450), without gain and shift: the next layer can hold those. */
+function layerNorm(x: Value): Value {
   const centred = sub(x, reduceMean(x, [-1], true));
-  const deviation = sqrt(add(reduceMean(square(centred), [-1], true), 1e-5));
-  return add(mul(div(centred, deviation), gain), shift);
+  const precision = div(1, sqrt(add(reduceMean(square(centred), [-1], true), 1e-5)));
+  const y = mul(centred, precision);
+  const rule = (g: Value) => {
+    const along = mul(y, reduceMean(mul(g, y), [-1], true));
+    return [mul(precision, sub(sub(g, reduceMean(g, [-1], true)), along))];
+  };
+  return withGradient(y, [x], rule);
 }
 
 /** The smaller of the twins, [rows]. */

@@ -25,6 +25,7 @@ function network(
   input: number[],
   hidden: readonly number[],
   out: number,
+  isNormalised = false,
 ): number[] {
   const sizes = [input.length, ...hidden, out];
   let x = input;
@@ -37,9 +38,15 @@ function network(
       for (let i = 0; i < rows; i++) sum += x[i] * w[member * rows * columns + i * columns + j];
       return sum;
     });
-    x = layer + 2 === sizes.length ? y : y.map(Math.tanh);
+    x = layer + 2 === sizes.length ? y : (isNormalised ? normalise(y) : y).map(Math.tanh);
   }
   return x;
+}
+
+function normalise(x: number[]): number[] {
+  const mean = x.reduce((sum, v) => sum + v, 0) / x.length;
+  const variance = x.reduce((sum, v) => sum + (v - mean) ** 2, 0) / x.length;
+  return x.map((v) => (v - mean) / Math.sqrt(variance + 1e-5));
 }
 
 function row(values: ArrayLike<number>, index: number, dim: number): number[] {
@@ -59,7 +66,8 @@ function act(c: ReferenceCase, read: Read, obs: number[], noise: number[]): { ac
 }
 
 function critics(c: ReferenceCase, read: Read, obs: number[], action: number[]): [number, number] {
-  const q = (member: number) => network(read, 'critic', member, [...obs, ...action], c.config.hidden, 1)[0];
+  const q = (member: number) =>
+    network(read, 'critic', member, [...obs, ...action], c.config.hidden, 1, c.config.criticLayerNorm)[0];
   return [q(0), q(1)];
 }
 

@@ -39,8 +39,8 @@ const NET: PolicyNet = {
 };
 
 /** A learner, a weighted batch, and the reference's view of both; noise as `update` draws it. */
-async function referenceCase() {
-  const sac = await makeSac(settings, spaces, Rng.fromSeed(4));
+async function referenceCase(criticLayerNorm = false) {
+  const sac = await makeSac({ ...settings, criticLayerNorm }, spaces, Rng.fromSeed(4));
   const batch = randomBatch(ROWS, 2, 1, Rng.fromSeed(5));
   const weight = Rng.fromSeed(6).fillUniform(new Float32Array(ROWS), 0.2, 1);
   const draws = Rng.fromSeed(7);
@@ -84,13 +84,13 @@ function referenceGradient(sac: Sac, c: ReferenceCase): number[] {
   return [...critic, ...policy, alphaGradient(c, read)];
 }
 
-describe('one SAC update', () => {
+describe.each([false, true])('one SAC update with criticLayerNorm %s', (criticLayerNorm) => {
   let before: Awaited<ReturnType<Sac['state']>>;
   let after: typeof before;
   let gradient: number[];
   let criticSize: number;
   beforeAll(async () => {
-    const { sac, c } = await referenceCase();
+    const { sac, c } = await referenceCase(criticLayerNorm);
     before = sac.state();
     gradient = referenceGradient(sac, c);
     await sac.update(c.batch, 1, Rng.fromSeed(7), c.weight as Float32Array);
