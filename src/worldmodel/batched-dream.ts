@@ -100,14 +100,16 @@ export class BatchedDream {
       );
       const truncated = new Uint8Array(rows);
       const current = nextObs.slice();
+      const steps = this.steps.slice();
       for (let row = 0; row < rows; row++) {
-        const isOver = ++this.steps[row] >= this.maxEpisodeSteps;
+        const isOver = ++steps[row] >= this.maxEpisodeSteps;
         if (isOver) truncated[row] = 1;
         if (!isOver && !terminated[row]) continue;
         this.drawStart(this.rng, this.rowOf(current, row));
-        this.steps[row] = 0;
+        steps[row] = 0;
       }
       this.obs = current;
+      this.steps = steps;
       return { nextObs, reward, terminated, truncated, disagreement, obs: current.slice() };
     } catch (error) {
       this.obs = obs;

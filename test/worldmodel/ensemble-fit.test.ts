@@ -179,14 +179,14 @@ describe('known functions', () => {
 });
 
 describe('bad input', () => {
-  const fit = (change: (batch: ReturnType<typeof linearTransitions>) => void, settings: object = {}) => {
+  const fitChanged = (change: (batch: ReturnType<typeof linearTransitions>) => void, settings: object = {}) => {
     const batch = linearTransitions(50, Rng.fromSeed(1));
     change(batch);
     return fitEnsemble(batch, linearSpaces, { ...config, ...settings }, { rng: Rng.fromSeed(2) });
   };
 
   it('names a value that is not finite, its column and its row', async () => {
-    const failing = fit(({ nextObs }) => {
+    const failing = fitChanged(({ nextObs }) => {
       nextObs[21] = Number.NaN;
     });
     await expect(failing).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
@@ -215,7 +215,7 @@ describe('bad input', () => {
       { membres: 3 },
       { learnReward: false },
     ]) {
-      await expect(fit(nothing, settings), JSON.stringify(settings)).rejects.toMatchObject({
+      await expect(fitChanged(nothing, settings), JSON.stringify(settings)).rejects.toMatchObject({
         code: 'MODEL_CONFIG_INVALID',
       });
     }

@@ -1,0 +1,162 @@
+// What every world model must do, whatever its kind. Each implementation runs this suite with a model of its own.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { contains, rowSize } from '../../src/env/index.js';
+import { Rng } from '../../src/rng.js';
+import { loadWorldModel, type StoredWorldModel, type VectorPrediction } from '../../src/worldmodel/index.js';
+
+export interface ContractSubject {
+  make(): Promise<StoredWorldModel>;
+  /** `rows` observations and actions within the model's spaces. */
+  inputs(rows: number): { obs: Float32Array; action: Float32Array };
+  readonly givesDisagreement: boolean;
+}
+
+export function worldModelContract(name: string, subject: ContractSubject): void {
+  describe(`${name} as a world model`, () => {
+    const rows = 1100; // more than two tiles, and not a multiple
+    let model: StoredWorldModel;
+    let obs: Float32Array;
+    let action: Float32Array;
+
+    beforeAll(async () => {
+      model = await subject.make();
+      ({ obs, action } = subject.inputs(rows));
+    });
+    afterAll(() => model.close());
+
+    const step = (options = {}, seed = 1) => model.step(obs, action, rows, Rng.fromSeed(seed), options);
+
+    it('answers arrays of the right size, within its spaces', async () => {
+      for (const options of [{}, { propagation: 'mean' }, { deterministic: true }] as const) {
+        const answer = await step(options);
+        expectShapes(model, answer, rows);
+        expect(answer.disagreement).toBeUndefined();
+      }
+    });
+
+    it('answers nothing for no rows', async () => {
+      const none = new Float32Array(0);
+      expectShapes(model, await model.step(none, none, 0, Rng.fromSeed(1)), 0);
+    });
+
+    it('gives the same bytes for the same inputs and stream, and other noise for another stream', async () => {
+      const first = await step();
+      expect(await step()).toEqual(first);
+      expect(await step({}, 2)).not.toEqual(first);
+      expect(await step()).toEqual(first);
+      const calm = { deterministic: true, propagation: 'mean' } as const;
+      expect(await step(calm, 2)).toEqual(await step(calm, 3));
+    });
+
+    it('leaves its inputs alone and takes its randomness from the stream given, which moves on', async () => {
+      const [obsBefore, actionBefore] = [obs.slice(), action.slice()];
+      const rng = Rng.fromSeed(1);
+      const first = await model.step(obs, action, rows, rng);
+      const second = await model.step(obs, action, rows, rng);
+      expect([obs, action]).toEqual([obsBefore, actionBefore]);
+      const again = Rng.fromSeed(1);
+      expect(await model.step(obs, action, rows, again)).toEqual(first);
+      expect(await model.step(obs, action, rows, again)).toEqual(second);
+    });
+
+    it('answers overlapping calls as it answers them one by one', async () => {
+      const alone = [await step({}, 5), await step({ propagation: 'mean' }, 6), await step({}, 7)];
+      expect(await Promise.all([step({}, 5), step({ propagation: 'mean' }, 6), step({}, 7)])).toEqual(alone);
+    });
+
+    it('answers a row without noise the same alone as in a batch, to rounding', async () => {
+      const calm = { deterministic: true, propagation: 'mean' } as const;
+      const whole = await step(calm);
+      const [obsDim, actionDim] = [rowSize(model.observationSpace), rowSize(model.actionSpace)];
+      for (const row of [0, 511, 512, rows - 1]) {
+        const oneObs = obs.slice(row * obsDim, (row + 1) * obsDim);
+        const oneAction = action.slice(row * actionDim, (row + 1) * actionDim);
+        const alone = await model.step(oneObs, oneAction, 1, Rng.fromSeed(1), calm);
+        alone.nextObs.forEach((value, j) => {
+          expect(Math.abs(value - whole.nextObs[row * obsDim + j])).toBeLessThan(1e-4);
+        });
+        expect(Math.abs(alone.reward[0] - whole.reward[row])).toBeLessThan(1e-4);
+        expect(alone.terminated[0]).toBe(whole.terminated[row]);
+      }
+    });
+
+    it('says how much it is in doubt, without changing its answer, or refuses to say', async () => {
+      if (!subject.givesDisagreement) {
+        await expect(step({ disagreement: true })).rejects.toMatchObject({ code: 'DISAGREEMENT_UNAVAILABLE' });
+        return;
+      }
+      for (const propagation of ['ts1', 'mean'] as const) {
+        const { disagreement, ...answer } = await step({ disagreement: true, propagation });
+        expect(disagreement).toHaveLength(rows);
+        expect(disagreement!.every((value) => value >= 0 && Number.isFinite(value))).toBe(true);
+        const without = await step({ propagation });
+        expectClose(answer, without);
+      }
+    });
+
+    it('refuses arrays of the wrong size', async () => {
+      const refused = { code: 'MODEL_INPUT_INVALID' };
+      const rng = Rng.fromSeed(1);
+      await expect(model.step(obs, action, rows + 1, rng)).rejects.toMatchObject(refused);
+      await expect(model.step(obs.subarray(1), action, rows, rng)).rejects.toMatchObject(refused);
+      await expect(model.step(obs, action.subarray(1), rows, rng)).rejects.toMatchObject(refused);
+      await expect(model.step(obs, action, -1, rng)).rejects.toMatchObject(refused);
+      await expect(model.step(Array.from(obs) as never, action, rows, rng)).rejects.toMatchObject(refused);
+    });
+
+    it('refuses NaN and infinity, naming the row', async () => {
+      const dim = rowSize(model.observationSpace);
+      for (const bad of [Number.NaN, Number.POSITIVE_INFINITY]) {
+        const spoilt = obs.slice();
+        spoilt[7 * dim] = bad;
+        const asking = model.step(spoilt, action, rows, Rng.fromSeed(1));
+        await expect(asking).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
+        await expect(asking).rejects.toThrow(/row 7\b/);
+      }
+    });
+
+    it('is the same after a snapshot sent to another thread, and after a folder', async () => {
+      const expected = await step();
+      const sent = structuredClone(model.snapshot());
+      const folder = await mkdtemp(join(tmpdir(), 'reverie-model-'));
+      try {
+        await model.save(join(folder, 'model'));
+        for (const revived of [await loadWorldModel(sent), await loadWorldModel(join(folder, 'model'))]) {
+          expect(revived.modelVersion).toBe(model.modelVersion);
+          expect(revived.backend).toBe(model.backend);
+          expect(revived.observationSpace).toEqual(model.observationSpace);
+          expect(revived.actionSpace).toEqual(model.actionSpace);
+          expect(await revived.step(obs, action, rows, Rng.fromSeed(1))).toEqual(expected);
+          expect(structuredClone(revived.snapshot()).modelVersion).toBe(model.modelVersion);
+          await revived.close();
+        }
+      } finally {
+        await rm(folder, { recursive: true });
+      }
+    });
+  });
+}
+
+function expectShapes(model: StoredWorldModel, answer: VectorPrediction, rows: number): void {
+  const obsDim = rowSize(model.observationSpace);
+  expect(answer.nextObs).toHaveLength(rows * obsDim);
+  expect(answer.reward).toHaveLength(rows);
+  expect(answer.terminated).toHaveLength(rows);
+  expect(answer.terminated.every((end) => end === 0 || end === 1)).toBe(true);
+  for (let row = 0; row < rows; row++) {
+    const next = answer.nextObs.subarray(row * obsDim, (row + 1) * obsDim);
+    if (!contains(model.observationSpace, next)) expect.fail(`row ${row}: [${next}] is outside the observation space`);
+  }
+}
+
+/** Equal to rounding: other tiles, other order of additions. */
+function expectClose(a: VectorPrediction, b: VectorPrediction): void {
+  for (const key of ['nextObs', 'reward'] as const) {
+    const worst = a[key].reduce((most, value, i) => Math.max(most, Math.abs(value - b[key][i])), 0);
+    expect(worst, key).toBeLessThan(1e-4);
+  }
+}

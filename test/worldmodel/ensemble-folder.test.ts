@@ -1,0 +1,135 @@
+import { cp, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { InferenceSession } from '../../src/nn/index.js';
+import { Rng } from '../../src/rng.js';
+import { EnsembleModel, fitEnsemble, loadWorldModel } from '../../src/worldmodel/index.js';
+import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
+
+const config = { ...smallConfig, hidden: [16, 16], maxEpochs: 3 };
+
+describe('an ensemble on disk', () => {
+  let folder: string;
+  let stored: string;
+  let model: EnsembleModel;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'reverie-ensemble-'));
+    stored = join(folder, 'stored');
+    const batch = linearTransitions(500, Rng.fromSeed(1));
+    ({ model } = await fitEnsemble(batch, linearSpaces, config, { rng: Rng.fromSeed(2) }));
+    await model.save(stored);
+  });
+  afterAll(async () => {
+    await model.close();
+    await rm(folder, { recursive: true });
+  });
+
+  it('is a manifest, one .onnx a member and the parameters', async () => {
+    const files = ['manifest.json', 'member-0.onnx', 'member-1.onnx', 'member-2.onnx', 'parameters.f32'];
+    expect((await readdir(stored)).sort()).toEqual(files);
+    const session = await InferenceSession.fromFile(join(stored, 'member-1.onnx'));
+    expect(session.inputs).toEqual([{ name: 'input', dtype: 'float32', shape: ['batch', 3] }]);
+    expect(session.outputs.map(({ name }) => name)).toEqual(['mean', 'std']);
+    expect(JSON.parse(session.metadata['observationSpace'])).toEqual(linearSpaces.observationSpace);
+    await session.release();
+  });
+
+  it('replaces what was there, and leaves no temporary files', async () => {
+    await model.save(stored);
+    expect(await readdir(folder)).toEqual(['stored']);
+  });
+
+  it('warm-starts after loading exactly as before saving', async () => {
+    const loaded = await EnsembleModel.load(stored);
+    const batch = linearTransitions(400, Rng.fromSeed(3));
+    const options = { rng: Rng.fromSeed(4) };
+    const fromMemory = await fitEnsemble(batch, linearSpaces, config, { ...options, previous: model });
+    const fromDisk = await fitEnsemble(batch, linearSpaces, config, { ...options, previous: loaded });
+    expect(fromDisk.model.modelVersion).toBe(fromMemory.model.modelVersion);
+    const revived = (await loadWorldModel(model.snapshot())) as EnsembleModel;
+    const fromSnapshot = fitEnsemble(batch, linearSpaces, config, { ...options, previous: revived });
+    await expect(fromSnapshot).rejects.toMatchObject({ code: 'MODEL_CONFIG_INVALID' });
+    await Promise.all([loaded, fromMemory.model, fromDisk.model, revived].map((each) => each.close()));
+  });
+
+  it('keeps known functions by the name of their environment', async () => {
+    const spaces = {
+      observationSpace: { type: 'box', shape: [4], low: [null, null, null, null], high: [null, null, null, null] },
+      actionSpace: { type: 'discrete', n: 2, start: 0 },
+    } as const;
+    const rng = Rng.fromSeed(5);
+    const rows = 200;
+    const batch = {
+      rows,
+      obs: rng.fillNormal(new Float32Array(4 * rows)),
+      action: Float32Array.from({ length: rows }, (_, r) => r % 2),
+      reward: new Float32Array(rows).fill(1),
+      terminated: new Uint8Array(rows),
+      truncated: new Uint8Array(rows),
+      nextObs: rng.fillNormal(new Float32Array(4 * rows)),
+    };
+    const known = { reward: () => 1, terminated: (next: Float32Array, at: number) => Math.abs(next[at]) > 2.4 };
+    const settings = { ...config, learnReward: false };
+    const { model: cartpole } = await fitEnsemble(batch, spaces, settings, {
+      rng: Rng.fromSeed(6),
+      known,
+      env: { id: 'cartpole' },
+    });
+    await cartpole.save(join(folder, 'cartpole'));
+    const loaded = await loadWorldModel(join(folder, 'cartpole'));
+    const far = new Float32Array(4 * rows).map((_, i) => (i % 4 === 0 ? 50 : 0));
+    const { reward, terminated } = await loaded.step(far, batch.action, rows, Rng.fromSeed(7));
+    expect(terminated.every((end) => end === 1)).toBe(true);
+    expect(reward.every((value) => value === 1)).toBe(true);
+    await Promise.all([cartpole.close(), loaded.close()]);
+    await rm(join(folder, 'cartpole'), { recursive: true });
+  });
+
+  describe('when damaged', () => {
+    const damages: [string, (copy: string) => Promise<void>, RegExp][] = [
+      ['a model is cut short', (copy) => truncate(join(copy, 'member-1.onnx'), 100), /member-1\.onnx.*damaged/],
+      ['a model is missing', (copy) => rm(join(copy, 'member-2.onnx')), /member-2\.onnx.*cannot be read/],
+      ['models are exchanged', (copy) => rename(join(copy, 'member-0.onnx'), join(copy, 'member-1.onnx')), /member/],
+      ['parameters are cut short', (copy) => truncate(join(copy, 'parameters.f32'), 8), /parameters\.f32.*damaged/],
+      ['the manifest is missing', (copy) => rm(join(copy, 'manifest.json')), /manifest\.json.*cannot be read/],
+      ['the manifest is cut short', (copy) => truncate(join(copy, 'manifest.json'), 60), /not JSON/],
+      ['elites do not exist', (copy) => edit(copy, (m) => Object.assign(m.description, { elites: [7] })), /elites/],
+      [
+        'elites were changed',
+        (copy) => edit(copy, (m) => Object.assign(m.description, { elites: [0] })),
+        /modelVersion/,
+      ],
+      ['a key is unknown', (copy) => edit(copy, (m) => Object.assign(m, { extra: 1 })), /extra/],
+      ['the format is another', (copy) => edit(copy, (m) => Object.assign(m, { format: 'zip' })), /zip/],
+      ['a file lies elsewhere', (copy) => edit(copy, (m) => Object.assign(m, { files: {} })), /no hash/],
+    ];
+
+    it.each(damages)('is refused with one clear error: %s', async (_, damage, message) => {
+      const copy = join(folder, 'copy');
+      await cp(stored, copy, { recursive: true });
+      try {
+        await damage(copy);
+        const loading = loadWorldModel(copy);
+        await expect(loading).rejects.toMatchObject({ code: 'MODEL_FOLDER_INVALID' });
+        await expect(loading).rejects.toThrow(message);
+      } finally {
+        await rm(copy, { recursive: true });
+      }
+    });
+
+    it('is refused where there is nothing', async () => {
+      const loading = loadWorldModel(join(folder, 'nowhere'));
+      await expect(loading).rejects.toMatchObject({ code: 'MODEL_FOLDER_INVALID' });
+    });
+  });
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: a manifest to be damaged
+async function edit(copy: string, change: (manifest: any) => void): Promise<void> {
+  const path = join(copy, 'manifest.json');
+  const manifest = JSON.parse(await readFile(path, 'utf8'));
+  change(manifest);
+  await writeFile(path, JSON.stringify(manifest));
+}

@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest';
+import { float32, Graph, InferenceSession } from '../../src/nn/index.js';
+import { Rng } from '../../src/rng.js';
+import { parseEnsembleConfig } from '../../src/worldmodel/ensemble/config.js';
+import { drawElites, groupByElite } from '../../src/worldmodel/ensemble/grouping.js';
+import {
+  decayVector,
+  type MemberShape,
+  memberLayout,
+  memberModel,
+  memberOutput,
+  renormalise,
+} from '../../src/worldmodel/ensemble/member-network.js';
+import { momentsOf, type Normaliser, normalise } from '../../src/worldmodel/ensemble/normaliser.js';
+
+const shape: MemberShape = { inputDim: 5, outputDim: 3, termination: true, hidden: [40, 40] };
+const config = parseEnsembleConfig({ hidden: [40, 40], weightDecay: [1, 2, 3] });
+const layout = memberLayout(shape, config);
+
+/** Inputs whose elements lie far from zero compared with how much they vary, the hard case for folding. */
+const normaliser: Normaliser = {
+  input: { mean: [100, -3, 0, 20, 1], scale: [0.5, 2, 1, 0.01, 7] },
+  target: { mean: [0.5, -20, 3], scale: [0.1, 5, 100] },
+};
+const other: Normaliser = {
+  input: { mean: [99, -2, 0.5, 20.02, 0], scale: [1, 1.5, 2, 0.02, 5] },
+  target: { mean: [0.4, -10, -3], scale: [0.2, 4, 50] },
+};
+
+function randomTheta(seed: number): Float32Array {
+  const rng = Rng.fromSeed(seed);
+  const theta = layout.init(rng);
+  for (const name of ['net.b0', 'net.b1', 'net.b2']) rng.fillUniform(layout.view(theta, name), -0.5, 0.5);
+  rng.fillUniform(layout.view(theta, 'logVarMin'), -4, -2);
+  return theta;
+}
+
+function randomInputs(rows: number): Float32Array {
+  const inputs = Rng.fromSeed(3).fillNormal(new Float32Array(rows * 5));
+  return inputs.map((value, i) => normaliser.input.mean[i % 5] + normaliser.input.scale[i % 5] * value);
+}
+
+/** The trained form, evaluated with normalisation outside the network: mean, std and end in raw units. */
+async function reference(theta: Float32Array, inputs: Float32Array, { input, target }: Normaliser) {
+  const rows = inputs.length / 5;
+  const graph = new Graph('reference');
+  const params = layout.unpack(graph.input('theta', 'float32', [layout.size]));
+  const output = memberOutput(params, graph.input('x', 'float32', ['rows', 5]), shape);
+  graph.output('mean', output.mean);
+  graph.output('logVar', output.logVar);
+  graph.output('logit', output.logit!);
+  const session = await InferenceSession.fromBytes(graph.toModel());
+  const x = inputs.slice();
+  normalise(x, 5, input);
+  const answer = await session.run({ theta: float32(theta), x: float32(x, [rows, 5]) });
+  await session.release();
+  const [mean, logVar, logit] = ['mean', 'logVar', 'logit'].map((name) => answer[name].data as Float32Array);
+  return {
+    mean: mean.map((value, i) => target.mean[i % 3] + target.scale[i % 3] * value),
+    std: logVar.map((value, i) => target.scale[i % 3] * Math.exp(value / 2)),
+    terminated: logit.map((value) => 1 / (1 + Math.exp(-value))),
+  };
+}
+
+async function folded(theta: Float32Array, inputs: Float32Array, norm: Normaliser) {
+  const session = await InferenceSession.fromBytes(memberModel(theta, layout, shape, norm, {}));
+  const answer = await session.run({ input: float32(inputs, [inputs.length / 5, 5]) });
+  await session.release();
+  return Object.fromEntries(Object.entries(answer).map(([name, { data }]) => [name, data as Float32Array]));
+}
+
+describe('a member with its normaliser folded in', () => {
+  it('computes what the trained network computes', async () => {
+    const theta = randomTheta(1);
+    const inputs = randomInputs(200);
+    const expected = await reference(theta, inputs, normaliser);
+    const got = await folded(theta, inputs, normaliser);
+    for (let i = 0; i < 600; i++) {
+      const unit = normaliser.target.scale[i % 3];
+      // Inputs at 20 ± 0.01 have a float32 resolution of 2e-4 in normalised units: that bounds any form.
+      expect(Math.abs(got['mean'][i] - expected.mean[i]) / unit).toBeLessThan(1e-3);
+      expect(Math.abs(got['std'][i] / expected.std[i] - 1)).toBeLessThan(1e-3);
+    }
+    got['terminated'].forEach((value, i) => {
+      expect(Math.abs(value - expected.terminated[i])).toBeLessThan(1e-3);
+    });
+  });
+
+  it('computes it to seven digits where inputs are near zero', async () => {
+    const plain: Normaliser = { ...normaliser, input: { mean: [0.1, 0, -0.2, 0.3, 1], scale: [1, 2, 1, 0.5, 3] } };
+    const theta = randomTheta(2);
+    const inputs = Rng.fromSeed(5).fillNormal(new Float32Array(1000));
+    const expected = await reference(theta, inputs, plain);
+    const got = await folded(theta, inputs, plain);
+    got['mean'].forEach((value, i) => {
+      expect(Math.abs(value - expected.mean[i]) / plain.target.scale[i % 3]).toBeLessThan(2e-6);
+    });
+    got['std'].forEach((value, i) => {
+      expect(Math.abs(value / expected.std[i] - 1)).toBeLessThan(2e-6);
+    });
+  });
+
+  it('is the same function after its parameters moved to another normaliser', async () => {
+    const theta = randomTheta(4);
+    const inputs = randomInputs(100);
+    const before = await folded(theta, inputs, normaliser);
+    const moved = theta.slice();
+    renormalise(moved, layout, shape, normaliser, other);
+    const after = await folded(moved, inputs, other);
+    after['mean'].forEach((value, i) => {
+      expect(Math.abs(value - before['mean'][i]) / other.target.scale[i % 3]).toBeLessThan(1e-3);
+    });
+    after['std'].forEach((value, i) => {
+      expect(Math.abs(value / before['std'][i] - 1)).toBeLessThan(1e-3);
+    });
+  });
+
+  it('keeps the standard deviation within the learned bounds', async () => {
+    const theta = randomTheta(6);
+    const { std } = await folded(theta, randomInputs(500), normaliser);
+    const [max, min] = [layout.view(theta, 'logVarMax'), layout.view(theta, 'logVarMin')];
+    std.forEach((value, i) => {
+      const logVar = 2 * Math.log(value / normaliser.target.scale[i % 3]);
+      expect(logVar).toBeGreaterThanOrEqual(min[i % 3] - 1e-4);
+      expect(logVar).toBeLessThanOrEqual(Math.log(Math.exp(max[i % 3]) + Math.exp(min[i % 3])) + 1e-4);
+    });
+  });
+});
+
+describe('weight decay', () => {
+  it('has one strength a layer and spares biases and bounds', () => {
+    const decay = decayVector(layout, config);
+    expect(new Set(layout.view(decay, 'net.w0'))).toEqual(new Set([1]));
+    expect(new Set(layout.view(decay, 'net.w2'))).toEqual(new Set([3]));
+    for (const name of ['net.b0', 'net.b2', 'logVarMax', 'logVarMin']) {
+      expect(layout.view(decay, name).every((value) => value === 0)).toBe(true);
+    }
+  });
+});
+
+describe('the normaliser', () => {
+  it('brings columns to zero mean and unit deviation and leaves constant ones finite', () => {
+    const rows = 1000;
+    const data = Rng.fromSeed(1).fillNormal(new Float32Array(3 * rows));
+    for (let r = 0; r < rows; r++) {
+      data[3 * r] = 50 + 0.1 * data[3 * r];
+      data[3 * r + 1] = 7;
+    }
+    const moments = momentsOf(data, 3, 0, rows, 2);
+    expect(moments.mean[0]).toBeCloseTo(50, 1);
+    expect(moments.scale[0]).toBeCloseTo(0.1, 2);
+    expect([moments.mean[1], moments.scale[1]]).toEqual([7, 1]);
+    expect([moments.mean[2], moments.scale[2]]).toEqual([0, 1]);
+    normalise(data, 3, moments);
+    expect(momentsOf(data, 3, 0, rows, 1).mean[0]).toBeCloseTo(0, 4);
+    expect(momentsOf(data, 3, 0, rows, 1).scale[0]).toBeCloseTo(1, 4);
+    expect(data[1]).toBe(0);
+  });
+});
+
+describe('grouping rows by elite', () => {
+  it('draws every elite equally often, one word a row', () => {
+    const rng = Rng.fromSeed(1);
+    const elite = drawElites(50_000, 5, rng);
+    const counts = new Uint32Array(5);
+    for (const e of elite) counts[e]++;
+    expect(counts.reduce((sum, count) => sum + (count - 10_000) ** 2 / 10_000, 0)).toBeLessThan(18.5); // 0.1 % point
+    expect(rng.state().position).toBe(50_000);
+  });
+
+  it('lists each row once, under its elite, in order', () => {
+    const elite = Uint32Array.of(2, 0, 2, 4, 0, 0);
+    const { order, starts } = groupByElite(elite, 5);
+    expect([...order]).toEqual([1, 4, 5, 0, 2, 3]);
+    expect([...starts]).toEqual([0, 3, 3, 5, 5, 6]);
+  });
+});

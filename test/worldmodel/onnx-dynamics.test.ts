@@ -1,0 +1,112 @@
+import { link, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { unboundedSpace } from '../../src/env/index.js';
+import { add, Graph, log } from '../../src/nn/index.js';
+import { Rng } from '../../src/rng.js';
+import { loadWorldModel, OnnxDynamics } from '../../src/worldmodel/index.js';
+import { ownManifest, ownModel, writeOwn } from './own-dynamics.js';
+
+describe('ONNX dynamics of one’s own', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'reverie-own-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('computes what the model computes', async () => {
+    const model = await OnnxDynamics.load(await writeOwn(folder));
+    const obs = Float32Array.of(1, 2, 3);
+    const { nextObs, reward } = await model.step(obs, Float32Array.of(0.5, -0.5), 1, Rng.fromSeed(1), {
+      deterministic: true,
+    });
+    const weight = (i: number) => 0.1 * Math.sin(i + 1);
+    const change = [0, 1, 2].map((j) => {
+      const fromObs = [0, 1, 2].reduce((sum, i) => sum + obs[i] * weight(3 * i + j), 0);
+      return fromObs + 0.5 * weight(j) - 0.5 * weight(3 + j);
+    });
+    change.forEach((delta, j) => {
+      expect(nextObs[j]).toBeCloseTo(obs[j] + delta, 5);
+    });
+    expect(reward[0]).toBeCloseTo(change[0] + change[1] + change[2], 5);
+    await model.close();
+  });
+
+  it('takes one-hot and plain discrete actions', async () => {
+    for (const width of [1, 3]) {
+      const graph = new Graph('discrete');
+      const action = graph.input('action', 'float32', ['batch', width]);
+      const obs = graph.input('obs', 'float32', ['batch', width]);
+      graph.output('next', add(obs, action));
+      const spaces = { observationSpace: unboundedSpace(width), actionSpace: { type: 'discrete', n: 3, start: 0 } };
+      const manifest = { ...ownManifest, ...spaces, outputs: { nextObs: 'next' }, env: { id: 'cartpole' } };
+      const model = await OnnxDynamics.load(await writeOwn(folder, manifest, graph.toModel()));
+      const obs0 = new Float32Array(2 * width);
+      const { nextObs } = await model.step(obs0, Float32Array.of(2, 1), 2, Rng.fromSeed(1));
+      expect([...nextObs]).toEqual(width === 1 ? [2, 1] : [0, 0, 1, 0, 1, 0]);
+      await model.close();
+    }
+  });
+
+  it('names model and row where a prediction is not finite', async () => {
+    const graph = new Graph('nan');
+    const obs = graph.input('obs', 'float32', ['batch', 3]);
+    graph.input('action', 'float32', ['batch', 2]);
+    graph.output('delta', log(obs));
+    const manifest = { ...ownManifest, outputs: { delta: 'delta' }, env: { id: 'cartpole' } };
+    const model = await OnnxDynamics.load(await writeOwn(folder, manifest, graph.toModel()));
+    const good = Float32Array.of(1, 1, 1, 1, 1, 1, 1, -1, 1);
+    const asking = model.step(good, new Float32Array(6), 3, Rng.fromSeed(1));
+    await expect(asking).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
+    await expect(asking).rejects.toThrow(new RegExp(`row 2, element 1 .*${model.modelVersion}`));
+    await model.close();
+  });
+
+  const wrongs: [string, object, RegExp][] = [
+    ['an output is missing', { outputs: { ...ownManifest.outputs, reward: 'gain' } }, /no output "gain".*"reward"/],
+    ['an input is missing', { inputs: { obs: 'state' } }, /no input "state".*"obs"/],
+    [
+      'the observation has another width',
+      { observationSpace: unboundedSpace(4) },
+      /"obs" is float32\[batch, 3\].*\[batch, 4\]/,
+    ],
+    ['the action has another width', { actionSpace: unboundedSpace(5) }, /"action" is float32\[batch, 2\]/],
+    ['both nextObs and delta are given', { outputs: { nextObs: 'delta', delta: 'delta' } }, /one of nextObs and delta/],
+    ['there is no reward', { outputs: { delta: 'delta' } }, /no reward/],
+    ['a key is unknown', { rewards: 'reward' }, /rewards/],
+    ['the model lies outside its folder', { model: '../dynamics.onnx' }, /plain name/],
+    ['the hash is another', { sha256: '0'.repeat(64) }, /damaged/],
+    ['the model is missing', { model: 'other.onnx' }, /other\.onnx/],
+  ];
+  it.each(wrongs)('refuses a manifest that does not fit: %s', async (_, change, message) => {
+    const loading = loadWorldModel(await writeOwn(folder, { ...ownManifest, ...change }));
+    await expect(loading).rejects.toMatchObject({ code: 'MODEL_FOLDER_INVALID' });
+    await expect(loading).rejects.toThrow(message);
+  });
+
+  it('refuses a fixed batch size and an input that nothing feeds', async () => {
+    await expect(loadWorldModel(await writeOwn(folder, ownManifest, ownModel(1)))).rejects.toThrow(/free batch size/);
+    const manifest = { ...ownManifest, inputs: { obs: 'obs', action: 'obs' }, actionSpace: unboundedSpace(3) };
+    await expect(loadWorldModel(await writeOwn(folder, manifest))).rejects.toThrow(/also takes "action"/);
+  });
+
+  it('refuses weights outside the model, also behind a hard link, and bytes that are no model', async () => {
+    const external = withExternalData(ownModel());
+    await writeOwn(folder, ownManifest, external);
+    await writeFile(join(folder, 'secret.bin'), 'secret');
+    await link(join(folder, 'secret.bin'), join(folder, 'weights.bin'));
+    await expect(loadWorldModel(folder)).rejects.toMatchObject({ code: 'MODEL_EXTERNAL_DATA' });
+    await writeOwn(folder, ownManifest, new TextEncoder().encode('not a model at all'));
+    await expect(loadWorldModel(folder)).rejects.toMatchObject({ code: 'MODEL_INVALID' });
+  });
+});
+
+/** Appends a graph with one more weight, kept in weights.bin: repeated messages merge in protobuf. */
+function withExternalData(model: Uint8Array): Uint8Array {
+  const field = (number: number, bytes: number[]) => [(number << 3) | 2, bytes.length, ...bytes];
+  const text = (value: string) => [...new TextEncoder().encode(value)];
+  const entry = field(13, [...field(1, text('location')), ...field(2, text('weights.bin'))]);
+  const tensor = [0x08, 1, 0x10, 1, ...field(8, text('w')), ...entry, 0x70, 1];
+  return Uint8Array.from([...model, ...field(7, field(5, tensor))]);
+}

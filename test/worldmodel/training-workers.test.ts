@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/rng.js';
+import { type FitProgress, fitEnsemble } from '../../src/worldmodel/index.js';
+import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
+
+const config = { ...smallConfig, hidden: [16, 16], maxEpochs: 4 };
+const data = linearTransitions(800, Rng.fromSeed(1));
+
+async function fitWith(workers: number, onProgress?: (progress: FitProgress) => void) {
+  const { model, report } = await fitEnsemble(data, linearSpaces, config, {
+    rng: Rng.fromSeed(2),
+    workers,
+    onProgress,
+  });
+  const { parameters, modelVersion } = model;
+  await model.close();
+  return { parameters, modelVersion, report };
+}
+
+describe('training in worker threads', () => {
+  it('gives the same bytes with 0, 1 and 2 workers', async () => {
+    const here = await fitWith(0);
+    expect(here.parameters!.some((value) => value !== 0)).toBe(true);
+    expect(await fitWith(1)).toEqual(here);
+    expect(await fitWith(2)).toEqual(here);
+  });
+
+  it('gives other bytes for another seed', async () => {
+    const { model } = await fitEnsemble(data, linearSpaces, config, { rng: Rng.fromSeed(3) });
+    await model.close();
+    expect(model.modelVersion).not.toBe((await fitWith(0)).modelVersion);
+  });
+
+  it('tells how far it is, once an epoch of each member', async () => {
+    for (const workers of [0, 2]) {
+      const seen: FitProgress[] = [];
+      const { report } = await fitWith(workers, (progress) => seen.push(progress));
+      const epochs = report.members.reduce((sum, member) => sum + member.epochs, 0);
+      expect(seen.map((progress) => progress.epochs)).toEqual(Array.from({ length: epochs }, (_, i) => i + 1));
+      expect(new Set(seen.map(({ member }) => member))).toEqual(new Set([0, 1, 2]));
+      expect(seen.every(({ members, holdoutError }) => members === 3 && holdoutError > 0)).toBe(true);
+    }
+  });
+
+  it('stops when told to, with the reason it was told', async () => {
+    for (const workers of [0, 1]) {
+      const controller = new AbortController();
+      const reason = new Error('enough');
+      const long = { ...config, maxEpochs: 10_000, patience: 10_000 };
+      const fitting = fitEnsemble(data, linearSpaces, long, {
+        rng: Rng.fromSeed(2),
+        workers,
+        signal: controller.signal,
+        onProgress: () => controller.abort(reason),
+      });
+      await expect(fitting).rejects.toBe(reason);
+    }
+  });
+
+  it('brings errors back whole', async () => {
+    const wild = { ...config, lr: 1, logVarMax: 80, logVarMin: -80 };
+    const huge = linearTransitions(800, Rng.fromSeed(1));
+    for (const workers of [0, 1]) {
+      const fitting = fitEnsemble(
+        huge,
+        linearSpaces,
+        { ...wild, logVarPenalty: 1e38 },
+        { rng: Rng.fromSeed(2), workers },
+      );
+      await expect(fitting).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
+    }
+  });
+
+  it('refuses a number of workers that is none', async () => {
+    const fitting = fitEnsemble(data, linearSpaces, config, { rng: Rng.fromSeed(2), workers: -1 });
+    await expect(fitting).rejects.toMatchObject({ code: 'MODEL_CONFIG_INVALID' });
+  });
+});
