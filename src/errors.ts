@@ -64,6 +64,7 @@ export const ERROR_CATALOGUE = {
   FEED_MISMATCH: { status: 400, message: '"{model}" was fed {problem}.', hint: 'It takes: {expected}.' },
   PARAMETER_UNKNOWN: { status: 422, message: 'Parameter "{name}" {problem}.', hint: 'The parameters are: {known}.' },
   SESSION_RELEASED: { status: 409, message: '"{origin}" was run after it was released.', hint: 'Make a new session or trainer.' },
+  MODEL_RUN_FAILED: { status: 422, message: '"{origin}" failed while running: {problem}', hint: 'Check the values fed, above all that indices lie within the tensors they point into.' },
   MODEL_NOT_FOUND: { status: 404, message: 'No model at "{path}": {problem}.', hint: 'Give the path of a readable .onnx file.' },
   MODEL_NOT_A_FILE: { status: 400, message: '"{path}" is not a regular file.', hint: 'Give the path of an .onnx file, not a folder, pipe or device.' },
   MODEL_TOO_LARGE: { status: 413, message: 'Model "{path}" has {bytes} bytes; the limit is {maxBytes}.', hint: 'Give a smaller model or raise maxBytes.' },

@@ -107,7 +107,10 @@ export function concat(values: readonly Value[], axis: number): Value {
   return first.graph.add('Concat', values, { axis: at }, [{ dtype: first.dtype, shape }])[0];
 }
 
-/** Rows `start` (inclusive) to `end` (exclusive) of one axis of known size; negative numbers count from its end. */
+/**
+ * Rows `start` (inclusive) to `end` (exclusive) of one axis of known size; negative numbers count from its end.
+ * To cut a tensor into pieces that are all used, `split` is leaner: its gradient is one Concat.
+ */
 export function slice(x: Value, axis: number, start: number, end: number): Value {
   const at = axisOf('Slice', x, axis);
   const size = x.shape[at];

@@ -66,14 +66,18 @@ export class InferenceSession {
 
   /**
    * Runs the model. Feeds are read in place, results are fresh arrays.
-   * @throws FEED_MISMATCH for a missing, unknown or ill-shaped input; SESSION_RELEASED after `release`
+   * @throws FEED_MISMATCH for a missing, unknown or ill-shaped input or one in shared memory; SESSION_RELEASED after
+   * `release`; MODEL_RUN_FAILED if an operator fails, e.g. for an index out of range
    */
   async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
     if (this.session === undefined) throw reverieError('SESSION_RELEASED', { origin: this.origin });
-    const results = await this.session.run(this.convert(feeds));
+    const results = await this.session.run(this.convert(feeds)).catch((error: Error) => {
+      throw reverieError('MODEL_RUN_FAILED', { origin: this.origin, problem: error.message }, error);
+    });
     const out: Record<string, Tensor> = {};
-    for (const [name, { type, dims, data }] of Object.entries(results))
+    for (const [name, { type, dims, data }] of Object.entries(results)) {
       out[name] = { dtype: type, dims, data } as Tensor;
+    }
     return out;
   }
 
@@ -89,14 +93,17 @@ export class InferenceSession {
     for (const input of this.signature.inputs) {
       const tensor = feeds[input.name];
       if (tensor === undefined) throw this.mismatch(`nothing for "${input.name}"`);
-      if (!fits(tensor, input))
-        throw this.mismatch(
-          `${describe(tensor.dtype, tensor.dims)} with ${tensor.data?.length} values as "${input.name}"`,
-        );
+      if (tensor.data?.buffer instanceof SharedArrayBuffer) {
+        throw this.mismatch(`a SharedArrayBuffer as "${input.name}", which the runtime cannot read`);
+      }
+      if (!fits(tensor, input)) {
+        const given = `${describe(tensor.dtype, tensor.dims)} with ${tensor.data?.length} values`;
+        throw this.mismatch(`${given} as "${input.name}"`);
+      }
       converted[input.name] = new ort.Tensor(tensor.dtype, tensor.data as Float32Array, tensor.dims);
     }
-    for (const name of Object.keys(feeds))
-      if (!this.inputsByName.has(name)) throw this.mismatch(`the unknown input "${name}"`);
+    const unknown = Object.keys(feeds).find((name) => !this.inputsByName.has(name));
+    if (unknown !== undefined) throw this.mismatch(`the unknown input "${unknown}"`);
     return converted;
   }
 
@@ -119,7 +126,8 @@ function sessionOptions({ threads = 1 }: SessionOptions): ort.InferenceSession.S
     interOpNumThreads: 1,
     executionMode: 'sequential',
     graphOptimizationLevel: 'all',
-    logSeverityLevel: 3,
+    // Errors are thrown; the runtime need not print them as well.
+    logSeverityLevel: 4,
     // Spinning threads burn the cores that other workers need.
     ...(threads > 1 ? { extra: { session: { intra_op: { allow_spinning: '0' } } } } : {}),
   };

@@ -5,7 +5,18 @@ import { linkSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { add, cast, float32, Graph, InferenceSession, int32, linear, oneHot, tanh } from '../../src/nn/index.js';
+import {
+  add,
+  cast,
+  float32,
+  Graph,
+  gather,
+  InferenceSession,
+  int32,
+  linear,
+  oneHot,
+  tanh,
+} from '../../src/nn/index.js';
 import { encodeModel, messageType } from '../../src/nn/onnx-format.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'reverie-nn-'));
@@ -87,6 +98,26 @@ describe('sessions', () => {
       code: 'FEED_MISMATCH',
       message: expect.stringMatching(message),
       hint: expect.stringContaining('x float32[batch, 2]'),
+    });
+  });
+
+  test('refuse memory shared between threads, which the runtime cannot read', async () => {
+    const session = await InferenceSession.fromBytes(dense().toModel());
+    const shared = new Float32Array(new SharedArrayBuffer(8));
+    await expect(session.run({ x: float32(shared, [1, 2]) })).rejects.toMatchObject({
+      code: 'FEED_MISMATCH',
+      message: expect.stringContaining('SharedArrayBuffer'),
+    });
+  });
+
+  test('name the model when an operator fails', async () => {
+    const graph = new Graph('picker');
+    graph.output('y', gather(graph.input('x', 'float32', [3]), graph.input('i', 'int32', [1])));
+    const session = await InferenceSession.fromBytes(graph.toModel(), {}, 'picker.onnx');
+    const feeds = { x: float32(new Float32Array(3)), i: int32(Int32Array.of(3)) };
+    await expect(session.run(feeds)).rejects.toMatchObject({
+      code: 'MODEL_RUN_FAILED',
+      message: expect.stringMatching(/picker\.onnx.*out of/s),
     });
   });
 

@@ -1,7 +1,8 @@
 // Training: against plain Adam in float64, in one Loop or step by step, on one thread or two; and what it refuses.
 
 import { describe, expect, test } from 'vitest';
-import { buildTrainer, evaluateReference, type TrainerSpec, trainingGraph } from '../../src/nn/index.js';
+import * as nn from '../../src/nn/index.js';
+import { Rng } from '../../src/rng.js';
 import {
   decayOf,
   descendPlainly,
@@ -19,10 +20,33 @@ const PROBLEMS = [
   ['Gaussian likelihood', gaussianLikelihood()],
 ] as const;
 
+const WIDE_ROWS = 256;
+const WIDTH = 192;
+
+/** Plain descent on two wide layers, with a table of 8 rows looked up by 256 indices. */
+function wideSpec(): nn.TrainerSpec {
+  const layout = new nn.ParamLayout([
+    ...nn.mlpSpecs('net', [WIDTH, WIDTH, WIDTH]),
+    { name: 'table', shape: [8, WIDTH], init: { kind: 'zeros' } },
+  ]);
+  return {
+    name: 'wide',
+    state: { theta: [layout.size] },
+    perStep: { x: { dtype: 'float32', shape: [WIDE_ROWS, WIDTH] }, token: { dtype: 'int32', shape: [WIDE_ROWS] } },
+    body: ({ state, perStep }) => {
+      const params = layout.unpack(state.theta);
+      const x = nn.add(perStep.x, nn.gather(params.table, perStep.token));
+      const loss = nn.reduceMean(nn.square(nn.sub(nn.mlp(params, 'net', x, 2, 'relu'), perStep.x)));
+      const grad = nn.clipByGlobalNorm(nn.gradients(loss, [state.theta])[0], 1);
+      return { state: { theta: nn.sub(state.theta, nn.mul(grad, 0.1)) }, metrics: { loss } };
+    },
+  };
+}
+
 describe.each(PROBLEMS)('%s', (name, problem) => {
   test('agrees with textbook AdamW in float64 for ten steps', async () => {
     const lambda = 0.1;
-    const trainer = await buildTrainer(trainerSpec(name, problem, decayOf(lambda)));
+    const trainer = await nn.buildTrainer(trainerSpec(name, problem, decayOf(lambda)));
     const run = drawRun(problem, 10);
     const { metrics, state } = await trainer.run(run);
     await trainer.release();
@@ -38,10 +62,10 @@ describe.each(PROBLEMS)('%s', (name, problem) => {
 
   test('the reference runs the very graph of the trainer', async () => {
     const spec = trainerSpec(name, problem);
-    const trainer = await buildTrainer(spec);
+    const trainer = await nn.buildTrainer(spec);
     const run = drawRun(problem, 4);
     const { metrics, state } = await trainer.run(run);
-    const reference = evaluateReference(trainingGraph(spec), {
+    const reference = nn.evaluateReference(nn.trainingGraph(spec), {
       steps: { dims: [], data: Float64Array.of(run.steps) },
       'state.theta': { dims: [problem.layout.size], data: Float64Array.from(run.state.theta) },
       'state.m': { dims: [problem.layout.size], data: Float64Array.from(run.state.m) },
@@ -64,7 +88,7 @@ describe.each(PROBLEMS)('%s', (name, problem) => {
   test('one run of many steps, many runs of one step, and two threads give the same bytes', async () => {
     const spec = trainerSpec(name, problem);
     const run = drawRun(problem, 12);
-    const trainer = await buildTrainer(spec);
+    const trainer = await nn.buildTrainer(spec);
     const whole = await trainer.run(run);
     const again = await trainer.run(run);
     let state = run.state;
@@ -74,7 +98,7 @@ describe.each(PROBLEMS)('%s', (name, problem) => {
       state = single.state as ProblemRun['state'];
       losses.push(single.metrics.loss[0]);
     }
-    const threaded = await (await buildTrainer(spec, { threads: 2 })).run(run);
+    const threaded = await (await nn.buildTrainer(spec, { threads: 2 })).run(run);
     expect(again).toEqual(whole);
     expect(threaded).toEqual(whole);
     expect(state).toEqual(whole.state);
@@ -82,9 +106,29 @@ describe.each(PROBLEMS)('%s', (name, problem) => {
   });
 });
 
+test('a network large enough to be cut among threads gives the same bytes on two, embeddings included', async () => {
+  const spec = wideSpec();
+  const rng = Rng.fromSeed(9);
+  const run = {
+    state: { theta: rng.fillNormal(new Float32Array(spec.state.theta[0])).map((x) => x / 30) },
+    perStep: {
+      x: rng.fillNormal(new Float32Array(3 * WIDE_ROWS * WIDTH)),
+      token: Int32Array.from({ length: 3 * WIDE_ROWS }, () => rng.int(8)),
+    },
+    steps: 3,
+  };
+  const one = await (await nn.buildTrainer(spec)).run(run);
+  const threaded = await nn.buildTrainer(spec, { threads: 2 });
+  for (let i = 0; i < 5; i++) {
+    const two = await threaded.run(run);
+    expect(Buffer.from(two.state.theta.buffer).equals(Buffer.from(one.state.theta.buffer))).toBe(true);
+    expect(two.metrics).toEqual(one.metrics);
+  }
+});
+
 test('learns', async () => {
   const problem = leastSquares();
-  const trainer = await buildTrainer(trainerSpec('learner', problem));
+  const trainer = await nn.buildTrainer(trainerSpec('learner', problem));
   const { metrics } = await trainer.run(drawRun(problem, 600));
   expect(metrics.loss[0]).toBeGreaterThan(0.2);
   expect(metrics.loss[599]).toBeLessThan(0.02);
@@ -92,7 +136,7 @@ test('learns', async () => {
 
 describe('refusals', () => {
   const problem = leastSquares();
-  const build = () => buildTrainer(trainerSpec('careful', problem));
+  const build = () => nn.buildTrainer(trainerSpec('careful', problem));
 
   test('a value that is not finite: the error names trainer, metric and step, and the given state stays', async () => {
     const trainer = await build();
@@ -152,22 +196,22 @@ describe('refusals', () => {
   });
 
   test('a body that forgets state or invents it', async () => {
-    const spec: TrainerSpec = {
+    const spec: nn.TrainerSpec = {
       name: 'forgetful',
       state: { w: [2], c: [1] },
       body: ({ state }) => ({ state, metrics: {} }),
     };
-    const { run, release } = await buildTrainer(spec);
+    const { run, release } = await nn.buildTrainer(spec);
     const kept = { w: Float32Array.of(1, 2), c: Float32Array.of(3) };
     expect((await run({ state: kept, steps: 2 })).state).toEqual(kept);
     await release();
-    const forget: TrainerSpec = { ...spec, body: ({ state }) => ({ state: { w: state.w }, metrics: {} }) };
-    const invent: TrainerSpec = { ...spec, body: ({ state }) => ({ state: { ...state, u: state.w }, metrics: {} }) };
-    await expect(buildTrainer(forget)).rejects.toMatchObject({
+    const forget: nn.TrainerSpec = { ...spec, body: ({ state }) => ({ state: { w: state.w }, metrics: {} }) };
+    const invent: nn.TrainerSpec = { ...spec, body: ({ state }) => ({ state: { ...state, u: state.w }, metrics: {} }) };
+    await expect(nn.buildTrainer(forget)).rejects.toMatchObject({
       code: 'GRAPH_MISMATCH',
       message: expect.stringContaining('"c"'),
     });
-    await expect(buildTrainer(invent)).rejects.toMatchObject({
+    await expect(nn.buildTrainer(invent)).rejects.toMatchObject({
       code: 'GRAPH_MISMATCH',
       message: expect.stringContaining('"u"'),
     });
