@@ -13,9 +13,6 @@ const share = z.number().min(0).max(1);
 const envSection = envSpecSchema.describe(
   'The real environment: a known id with options, or a body of your own (see below).',
 );
-const ensembleSection = ensembleConfigSchema.safeExtend({
-  kind: z.literal('ensemble').describe('A probabilistic ensemble, learned from real transitions (PETS, MBPO).'),
-});
 const onnxSection = z.strictObject({
   kind: z.literal('onnx').describe('Dynamics of your own as an ONNX file.'),
   folder: z.string().min(1).describe('Folder of the model and its manifest, relative to the scenario.'),
@@ -26,7 +23,7 @@ const ppoSection = ppoConfigSchema.extend({
 });
 
 const modelSection = z
-  .discriminatedUnion('kind', [ensembleSection, onnxSection])
+  .discriminatedUnion('kind', [ensembleConfigSchema, onnxSection])
   .prefault({ kind: 'ensemble' })
   .describe('The world model.');
 

@@ -163,7 +163,11 @@ function dereferenced(root: JsonSchema, schema: JsonSchema): JsonSchema {
 
 function constantsAgree(option: JsonSchema, data: unknown): boolean {
   const constants = Object.entries(option.properties ?? {}).filter(([, property]) => property.const !== undefined);
-  return isRecord(data) && constants.length > 0 && constants.every(([key, property]) => data[key] === property.const);
+  return (
+    isRecord(data) &&
+    constants.length > 0 &&
+    constants.every(([key, property]) => (data[key] ?? property.default) === property.const)
+  );
 }
 
 function child(schema: JsonSchema, part: PropertyKey): JsonSchema[] {

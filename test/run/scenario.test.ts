@@ -100,6 +100,8 @@ describe('a scenario with a mistake', () => {
   it('finds the nearest key of the option chosen, not of its siblings', () => {
     const error = failure(`${BASE}replay: { selector: { kind: recency, halflife: 3 } }\n`);
     expect(error.hint).toContain('"replay.selector.halfLife"');
+    expect(failure(`${BASE}model: { hiden: [8] }\n`).hint).toContain('"model.hidden"');
+    expect(failure(`${BASE}model: { elites: 9 }\n`).message).toContain('fewer members than elites');
   });
 
   it('names path, value and expectation of a wrong value', () => {
