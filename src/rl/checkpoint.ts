@@ -46,6 +46,8 @@ export const checkpointManifestSchema = z.strictObject({
 });
 export type CheckpointManifest = z.infer<typeof checkpointManifestSchema>;
 
+type CheckedFile = keyof CheckpointManifest['files'];
+
 const STATE_FILE = 'learner.safetensors';
 const POLICY_FILE = 'policy.onnx';
 const MANIFEST_FILE = 'manifest.json';
@@ -110,24 +112,33 @@ export async function readManifest(folder: string): Promise<CheckpointManifest> 
 }
 
 async function readState(folder: string, manifest: CheckpointManifest): Promise<LearnerState> {
-  const path = join(folder, STATE_FILE);
   const { kind, config, spaces, gradientSteps } = manifest;
+  await readChecked(folder, manifest, POLICY_FILE);
+  const bytes = await readChecked(folder, manifest, STATE_FILE);
   try {
-    const bytes = await readFile(path);
-    const expected = manifest.files[STATE_FILE];
-    if (bytes.length !== expected.bytes)
-      throw new Error(`it has ${bytes.length} bytes where ${expected.bytes} were written`);
-    if (describe(bytes).sha256 !== expected.sha256) throw new Error('its content does not match its hash');
     return { meta: { kind, config, spaces: spaces as Spaces, gradientSteps }, arrays: decodeArrays(bytes) };
   } catch (error) {
-    throw corrupt(path, (error as Error).message, error);
+    throw corrupt(join(folder, STATE_FILE), (error as Error).message, error);
   }
+}
+
+async function readChecked(folder: string, manifest: CheckpointManifest, file: CheckedFile): Promise<Uint8Array> {
+  const path = join(folder, file);
+  const expected = manifest.files[file];
+  const bytes = await readFile(path).catch((error: Error) => {
+    throw corrupt(path, error.message, error);
+  });
+  if (bytes.length !== expected.bytes) {
+    throw corrupt(path, `it has ${bytes.length} bytes where ${expected.bytes} were written`);
+  }
+  if (describe(bytes).sha256 !== expected.sha256) throw corrupt(path, 'its content does not match its hash');
+  return bytes;
 }
 
 function describe(bytes: Uint8Array): { bytes: number; sha256: string } {
   return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-function corrupt(path: string, problem: string, cause: unknown): Error {
+function corrupt(path: string, problem: string, cause?: unknown): Error {
   return reverieError('CHECKPOINT_CORRUPT', { path, problem }, cause);
 }

@@ -7,23 +7,27 @@ const activation = z.enum(['relu', 'tanh', 'swish']);
 const fraction = z.number().min(0).max(1);
 const rate = z.number().positive();
 
-/** Soft actor-critic (1812.05905): twin critics, squashed Gaussian, tuned temperature. */
+/**
+ * Soft actor-critic (1812.05905): twin critics, squashed Gaussian, tuned temperature.
+ * The defaults are those that learn a cart-pole swing-up in the fewest real steps and least time at two updates a step;
+ * bodies with more joints want wider layers and `batchSize` 256.
+ */
 export const sacConfigSchema = z.strictObject({
-  hidden: layerSizes.default([128, 128]),
+  hidden: layerSizes.default([64, 64]),
   activation: activation.default('relu'),
-  actorLr: rate.default(3e-4),
-  criticLr: rate.default(3e-4),
-  alphaLr: rate.default(3e-4),
+  actorLr: rate.default(1e-3),
+  criticLr: rate.default(1e-3),
+  alphaLr: rate.default(1e-3),
   gamma: fraction.default(0.99),
   /** Share of the critics that flows into their targets at every step. */
-  tau: fraction.default(0.005),
-  batchSize: z.int().min(1).default(128),
+  tau: fraction.default(0.01),
+  batchSize: z.int().min(1).default(64),
   /** Entropy (nats, of the action normalised to [-1, 1]) the temperature steers to; `auto` = -actionDim. */
   targetEntropy: z.union([z.literal('auto'), z.number()]).default('auto'),
-  initAlpha: rate.default(1),
+  initAlpha: rate.default(0.2),
   rewardScale: rate.default(1),
-  /** Layer normalisation before each critic activation (DroQ, 2110.02034): steadier at many updates a step. */
-  criticLayerNorm: z.boolean().default(false),
+  /** Layer normalisation before each critic activation (DroQ, 2110.02034): steady at many updates a step, a third slower. */
+  criticLayerNorm: z.boolean().default(true),
 });
 export type SacConfig = z.infer<typeof sacConfigSchema>;
 

@@ -14,7 +14,7 @@ learnerContract('SAC', {
   noiseDim: 2,
   low: -1,
   high: 1,
-  make: (rng) => makeSac({ hidden: [16, 16], batchSize: 8 }, reacherLike, rng),
+  make: (rng) => makeSac({ hidden: [16, 16], batchSize: 8, criticLayerNorm: false }, reacherLike, rng),
   train: (learner, rng) => (learner as Sac).update(randomBatch(24, 5, 2, rng), 3, rng),
 });
 

@@ -139,6 +139,7 @@ export function learnerContract(name: string, c: LearnerCase): void {
         await expect(loadLearner(path)).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT' });
       };
       await damage((file) => truncate(file, 100), 'learner.safetensors');
+      await damage((file) => truncate(file, 100), 'policy.onnx');
       await damage((file) => truncate(file, 60), 'manifest.json');
       await damage((file) => rm(file), 'learner.safetensors');
       await damage((file) => rm(file), 'manifest.json');
