@@ -116,36 +116,38 @@ function mapValues<T, U>(record: Readonly<Record<string, T>>, map: (value: T, na
 }
 
 function feedsOf(spec: TrainerSpec, run: TrainerRun): Record<string, Tensor> {
-  const { steps } = run;
+  const { steps, state, inputs = {}, perStep = {} } = run;
   if (!Number.isInteger(steps) || steps < 1) throw mismatch(spec, `${steps} steps`, 'a whole number of steps from 1');
   const feeds: Record<string, Tensor> = { steps: { dtype: 'int64', dims: [], data: BigInt64Array.of(BigInt(steps)) } };
-  const take = <T, S>(
-    kind: string,
-    declared: Readonly<Record<string, S>>,
-    given: Readonly<Record<string, T>>,
-    feed: (data: T, spec: S) => Tensor,
-  ) => {
-    const names = Object.keys(declared);
-    const odd =
-      names.find((name) => given[name] === undefined) ?? Object.keys(given).find((name) => !(name in declared));
-    if (odd !== undefined)
-      throw mismatch(
-        spec,
-        `${kind} "${odd}" ${odd in declared ? 'not at all' : 'which it does not know'}`,
-        `${kind}: ${names.join(', ')}`,
-      );
-    for (const name of names) feeds[`${kind}.${name}`] = feed(given[name], declared[name]);
-  };
-  take('state', spec.state, run.state, (data, shape) => ({ dtype: 'float32', dims: shape, data }));
-  take('input', spec.inputs ?? {}, run.inputs ?? {}, (data, { dtype, shape }) =>
-    'dims' in data ? data : { dtype, dims: solve(shape, data.length), data },
-  );
-  take('step', spec.perStep ?? {}, run.perStep ?? {}, (data, { dtype, shape }) => ({
-    dtype,
-    dims: [steps, ...shape],
-    data,
-  }));
+  const declaredInputs = spec.inputs ?? {};
+  const declaredPerStep = spec.perStep ?? {};
+  requireNames(spec, 'state', spec.state, state);
+  requireNames(spec, 'input', declaredInputs, inputs);
+  requireNames(spec, 'step', declaredPerStep, perStep);
+  for (const [name, dims] of Object.entries(spec.state)) {
+    feeds[`state.${name}`] = { dtype: 'float32', dims, data: state[name] };
+  }
+  for (const [name, { dtype, shape }] of Object.entries(declaredInputs)) {
+    const given = inputs[name];
+    feeds[`input.${name}`] = 'dims' in given ? given : { dtype, dims: solve(shape, given.length), data: given };
+  }
+  for (const [name, { dtype, shape }] of Object.entries(declaredPerStep)) {
+    feeds[`step.${name}`] = { dtype, dims: [steps, ...shape], data: perStep[name] };
+  }
   return feeds;
+}
+
+function requireNames(
+  spec: TrainerSpec,
+  kind: string,
+  declared: object,
+  given: Readonly<Record<string, unknown>>,
+): void {
+  const expected = `${kind}: ${Object.keys(declared).join(', ')}`;
+  const missing = Object.keys(declared).find((name) => given[name] === undefined);
+  if (missing !== undefined) throw mismatch(spec, `nothing for ${kind} "${missing}"`, expected);
+  const unknown = Object.keys(given).find((name) => !(name in declared));
+  if (unknown !== undefined) throw mismatch(spec, `the unknown ${kind} "${unknown}"`, expected);
 }
 
 /** The one named size of a shape, from the number of elements; a wrong one shows when the feed is checked. */
