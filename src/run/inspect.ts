@@ -36,9 +36,13 @@ const KINDS: readonly {
   {
     kind: 'world model',
     isOne: (folder) => manifestFormat(folder) !== undefined,
-    facts: async (folder) => scalars(readJson(join(folder, 'manifest.json'))),
+    facts: async (folder) => worldModelFacts(folder),
   },
-  { kind: 'replay', isOne: (folder) => existsSync(join(folder, 'transitions.bin')), facts: describeBuffer },
+  {
+    kind: 'replay',
+    isOne: (folder) => existsSync(join(folder, 'transitions.bin')),
+    facts: async (folder) => replayFacts(folder),
+  },
 ];
 
 /** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT if nothing of ours is there, or CHECKPOINT_CORRUPT */
@@ -108,6 +112,20 @@ async function policyFacts(folder: string): Promise<Record<string, unknown>> {
   };
 }
 
+async function replayFacts(folder: string): Promise<Record<string, unknown>> {
+  const { path: _, rowsBy, ...facts } = await describeBuffer(folder);
+  const origins = Object.entries(rowsBy).map(([part, rows]) => [`rows by ${part}`, rows]);
+  return { ...facts, ...Object.fromEntries(origins) };
+}
+
+/** Of any kind of world model its scalars; of an ensemble also what it was fitted to and how that went. */
+function worldModelFacts(folder: string): Record<string, unknown> {
+  const { description, ...manifest } = readJson(join(folder, 'manifest.json'));
+  const { config, outcome, report } = (description ?? {}) as Record<string, Record<string, unknown> | undefined>;
+  const shape = config && { members: config.members, answering: config.elites, hidden: config.hidden };
+  return { format: manifest.format, ...scalars(manifest), ...shape, ...outcome, ...(report && scalars(report)) };
+}
+
 function manifestFormat(folder: string): string | undefined {
   const file = join(folder, 'manifest.json');
   return existsSync(file) ? String(readJson(file).format) : undefined;
@@ -127,11 +145,14 @@ function scalars(record: Record<string, unknown>): Record<string, unknown> {
   );
 }
 
+const SHOWN = 3;
+
+/** Long lists are cut; `--json` has all. */
 function factText(value: unknown): string {
   if (typeof value === 'number') return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
   if (typeof value !== 'object' || value === null) return String(value);
   if (Array.isArray(value)) return value.map(factText).join(', ');
-  return Object.entries(value)
-    .map(([key, part]) => `${key} ${factText(part)}`)
-    .join(', ');
+  const parts = Object.entries(value).map(([key, part]) => `${key} ${factText(part)}`);
+  const more = parts.length > SHOWN + 1 ? [`and ${parts.length - SHOWN} more`] : [];
+  return [...(more.length > 0 ? parts.slice(0, SHOWN) : parts), ...more].join(', ');
 }

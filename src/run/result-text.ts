@@ -39,7 +39,7 @@ function fitLines(result: FitResult): Line[] {
     ['fitted', `${result.epochs} epochs on ${formatCount(result.transitions)} transitions`],
     ['held-out error', `${formatNumber(result.holdoutError)} standard deviations a step`],
     ['model', `${result.modelVersion.slice(0, 12)} in ${result.model}`],
-    ['next', `reverie synth --model ${result.model}`],
+    ['next', `reverie synth --model ${result.model} --data FOLDER`],
   ];
 }
 

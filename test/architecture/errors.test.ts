@@ -5,7 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { ERROR_CATALOGUE, type ErrorCode, reverieError } from '../../src/errors.js';
 import { filesUnder, syntaxOf, textOf, walk } from './source-files.js';
 
-const sources = filesUnder('src', '.ts').filter((file) => file !== 'src/errors.ts');
+const sources = [...filesUnder('src', '.ts'), ...filesUnder('benchmarks', '.ts')].filter(
+  (file) => file !== 'src/errors.ts',
+);
 const codes = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
 
 describe('the error catalogue', () => {
