@@ -3,6 +3,7 @@
 import { type PolicyAction, rowSize } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
 import type { VectorPrediction, VectorWorldModel } from '../../worldmodel/index.js';
+import { firstNonFinite } from './finite.js';
 import type { ChunkTask } from './plan.js';
 
 export interface PredictionPlace {
@@ -61,9 +62,4 @@ function refuse(what: string, value: number, row: number, place: PredictionPlace
     where: `episode ${place.episodeOf(row)}, step ${place.step}`,
     hint: 'Shorten the horizon, set a disagreementLimit, or fit the model on more data: it was led far from what it knows.',
   });
-}
-
-function firstNonFinite(values: Float32Array): number {
-  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return i;
-  return -1;
 }

@@ -2,6 +2,7 @@
 
 import { reverieError } from '../../errors.js';
 import type { Rng } from '../../rng.js';
+import { firstNonFinite } from './finite.js';
 import type { RolloutRequest, RolloutSettings } from './request.js';
 
 const DEFAULT_CHUNK_SIZE = 512;
@@ -63,16 +64,28 @@ export class RolloutPlan {
     const from = index * this.chunkSize;
     const rows = Math.min(this.chunkSize, this.episodes - from);
     const { obsDim, branches } = this;
-    const starts = new Float32Array(rows * obsDim);
+    const starts = this.startsOf(from, rows);
     const parent = new Float64Array(rows);
     const group = new Float64Array(rows).fill(-1);
     for (let row = 0; row < rows; row++) {
       const start = Math.floor((from + row) / branches);
-      starts.set(this.request.starts.subarray(start * obsDim, (start + 1) * obsDim), row * obsDim);
       parent[row] = this.request.startIds[start];
       if (branches > 1) group[row] = this.firstEpisode + start * branches;
     }
     return { index, obsDim, starts, parent, group, firstEpisode: this.firstEpisode + from, settings: this.settings };
+  }
+
+  /** Start states of branches [from, from + rows), copied. */
+  private startsOf(from: number, rows: number): Float32Array {
+    const { obsDim, branches } = this;
+    const { starts } = this.request;
+    if (branches === 1) return starts.slice(from * obsDim, (from + rows) * obsDim);
+    const copies = new Float32Array(rows * obsDim);
+    for (let row = 0; row < rows; row++) {
+      const start = Math.floor((from + row) / branches) * obsDim;
+      copies.set(starts.subarray(start, start + obsDim), row * obsDim);
+    }
+    return copies;
   }
 }
 
@@ -101,7 +114,7 @@ function wholeNumber(name: string, value: number, least: number): number {
 }
 
 function checkFinite(starts: Float32Array, obsDim: number): void {
-  const at = starts.findIndex((value) => !Number.isFinite(value));
+  const at = firstNonFinite(starts);
   if (at < 0) return;
   throw reverieError('NON_FINITE_VALUE', {
     what: 'A start state',

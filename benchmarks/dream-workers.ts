@@ -1,0 +1,88 @@
+// How dreaming scales with workers: branched rollouts of a sampled SAC policy in the ensemble of MBPO (7 members, 5 elites,
+// 4 x 200, HalfCheetah's shape: 17 observed values, 6 actions), one elite a row. Two pools of the same kind take turns.
+
+import { boxSpace, unboundedSpace } from '../src/env/index.js';
+import { allocateBatch, type TransitionBatch } from '../src/replay/index.js';
+import { makeSac } from '../src/rl/index.js';
+import { Rng } from '../src/rng.js';
+import { type FrozenRolloutRequest, RolloutPool } from '../src/synth/index.js';
+import { fitEnsemble } from '../src/worldmodel/index.js';
+import type { BenchmarkContext, Measurement } from './benchmark.js';
+import { measurePaired, median, ratioInterval } from './measure.js';
+
+const OBS_DIM = 17;
+const ACTION_DIM = 6;
+const HORIZON = 5;
+const SPACES = {
+  observationSpace: unboundedSpace(OBS_DIM),
+  actionSpace: boxSpace(new Array(ACTION_DIM).fill(-1), new Array(ACTION_DIM).fill(1)),
+};
+
+export async function run({ quick, log }: BenchmarkContext): Promise<Measurement> {
+  const starts = quick ? 2_048 : 40_960;
+  const rounds = quick ? 2 : 11;
+  const one = new RolloutPool({ workers: 1 });
+  const two = new RolloutPool({ workers: 2 });
+  try {
+    log('fitting a small model of made-up data');
+    const request = await prepare(starts);
+    const rates = await measurePaired({
+      rounds,
+      ours: () => rateOf(two, request),
+      baseline: () => rateOf(one, request),
+      log,
+    });
+    const raw = {
+      twoWorkersTransitionsPerSecond: rates.ours,
+      oneWorkerTransitionsPerSecond: rates.baseline,
+      starts,
+      horizon: HORIZON,
+      chunkSize: request.chunkSize,
+    };
+    log(`medians: two ${Math.round(median(rates.ours))}, one ${Math.round(median(rates.baseline))} transitions/s`);
+    return { ...ratioInterval(rates), n: rounds, raw };
+  } finally {
+    await Promise.all([one.close(), two.close()]);
+  }
+}
+
+/** Transitions per second of wall time, from the request to the merged batch. */
+async function rateOf(pool: RolloutPool, request: FrozenRolloutRequest): Promise<number> {
+  const began = performance.now();
+  const { batch } = await pool.branchedRollouts(request);
+  return batch.rows / ((performance.now() - began) / 1000);
+}
+
+async function prepare(rows: number): Promise<FrozenRolloutRequest> {
+  const rng = Rng.fromSeed(0);
+  // The weights' values do not matter to the time a step takes, so the fit may be short.
+  const { model } = await fitEnsemble(madeUpData(4_000, rng), SPACES, { maxEpochs: 1 }, { rng: rng.split('fit') });
+  const sac = await makeSac({}, SPACES, rng.split('sac'));
+  const request = {
+    model: model.snapshot(),
+    policy: sac.policySnapshot(),
+    starts: rng.split('obs').fillNormal(new Float32Array(rows * OBS_DIM)),
+    startIds: Float64Array.from({ length: rows }, (_, row) => row),
+    horizon: HORIZON,
+    chunkSize: 512,
+    propagation: 'ts1' as const,
+    rng: rng.split('rollouts'),
+  };
+  await Promise.all([model.close(), sac.close()]);
+  return request;
+}
+
+/** A damped linear system with noise. */
+function madeUpData(rows: number, rng: Rng): TransitionBatch {
+  const batch = allocateBatch(rows, OBS_DIM, ACTION_DIM);
+  rng.fillNormal(batch.obs);
+  rng.fillUniform(batch.action, -1, 1);
+  const noise = rng.fillNormal(new Float32Array(rows * OBS_DIM));
+  for (let i = 0; i < batch.nextObs.length; i++) {
+    const row = Math.floor(i / OBS_DIM);
+    const push = batch.action[row * ACTION_DIM + (i % ACTION_DIM)];
+    batch.nextObs[i] = 0.9 * batch.obs[i] + 0.1 * push + 0.05 * noise[i];
+    batch.reward[row] -= batch.nextObs[i] ** 2;
+  }
+  return batch;
+}
