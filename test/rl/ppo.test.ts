@@ -136,7 +136,7 @@ describe('PPO', () => {
     const ppo = await makePpo({ lr: 1e-3, batchSize: 128, entropyCoefficient: 0.01 }, envs[0], rng.split('init'));
     const collector = new RolloutCollector(envs, 100);
     const [act, shuffle] = [rng.split('act'), rng.split('shuffle')];
-    for (let i = 0; i < 25; i++) await ppo.update(await collector.collect(ppo, 128, act), shuffle);
+    for (let i = 0; i < 40; i++) await ppo.update(await collector.collect(ppo, 128, act), shuffle);
     const { meanReturn } = await evaluatePolicy(envs[0], ppo.policy(), { episodes: 10, seed: 1, deterministic: false });
     expect(meanReturn).toBeGreaterThan(150);
     await ppo.close();
