@@ -4,7 +4,6 @@
 
 /** Longer rows are copied by `set`, whose fixed cost is then small. */
 const LOOP_LIMIT = 64;
-const FLOATS_PER_LINE = 16;
 
 /** destination row (at + i) = source row indices[i]; both [rows, width]. */
 export function gatherRows(
@@ -31,12 +30,12 @@ export function gatherFlags(
   for (let i = 0; i < indices.length; i++) destination[at + i] = source[indices[i]];
 }
 
+/** Reads both ends of every row; longer rows are fetched ahead by the processor itself. */
 function touchRows(source: Float32Array, width: number, indices: Uint32Array | Int32Array): number {
   let sum = 0;
   for (let i = 0; i < indices.length; i++) {
     const from = indices[i] * width;
-    for (let k = 0; k < width; k += FLOATS_PER_LINE) sum += source[from + k];
-    sum += source[from + width - 1];
+    sum += source[from] + source[from + width - 1];
   }
   return sum;
 }
@@ -50,9 +49,15 @@ function copyShort(
 ): void {
   let to = start;
   for (let i = 0; i < indices.length; i++) {
-    const from = indices[i] * width;
-    for (let k = 0; k < width; k++) destination[to + k] = source[from + k];
-    to += width;
+    const end = indices[i] * width + width;
+    let from = end - width;
+    for (; from < end - 3; from += 4, to += 4) {
+      destination[to] = source[from];
+      destination[to + 1] = source[from + 1];
+      destination[to + 2] = source[from + 2];
+      destination[to + 3] = source[from + 3];
+    }
+    while (from < end) destination[to++] = source[from++];
   }
 }
 

@@ -1,0 +1,85 @@
+// Entry of `npm run bench -- ID [--quick]` and `--list`. Progress goes to stderr; the last line on stdout is the result
+// as one JSON object, which is also kept in benchmarks/results/ unless the run was quick.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { writeFileAtomic } from '../src/atomic-file.js';
+import { nearest, ReverieError, reverieError } from '../src/errors.js';
+import type { BenchmarkEntry, Measurement } from './benchmark.js';
+import { describeMachine } from './machine.js';
+import { BENCHMARKS } from './registry.js';
+
+async function main(): Promise<void> {
+  const { id, quick, list } = readArguments(process.argv.slice(2));
+  if (list) return printList();
+  const entry = Object.hasOwn(BENCHMARKS, id) ? BENCHMARKS[id] : undefined;
+  if (!entry) throw reverieError('BENCHMARK_UNKNOWN', { id, nearest: nearest(id, Object.keys(BENCHMARKS)) });
+  const root = repositoryRoot();
+  const log = (line: string): void => console.error(`[${id}] ${line}`);
+  const { run } = await entry.load();
+  const measurement = await run({ quick, root, log });
+  const result = summarise(id, entry, measurement);
+  if (!quick) await keep(root, result, measurement);
+  console.log(JSON.stringify(result));
+}
+
+function readArguments(words: string[]): { id: string; quick: boolean; list: boolean } {
+  const options = { quick: { type: 'boolean', default: false }, list: { type: 'boolean', default: false } } as const;
+  try {
+    const { values, positionals } = parseArgs({ args: words, options, allowPositionals: true });
+    if (positionals.length === (values.list ? 0 : 1)) return { id: positionals[0] ?? '', ...values };
+  } catch {
+    // Unknown flags and wrong counts alike end in the usage below.
+  }
+  throw reverieError('BENCHMARK_USAGE', { arguments: words.join(' ') || 'no arguments' });
+}
+
+function printList(): void {
+  const width = Math.max(...Object.keys(BENCHMARKS).map((id) => id.length));
+  for (const [id, { title }] of Object.entries(BENCHMARKS)) console.log(`${id.padEnd(width)}  ${title}`);
+}
+
+function summarise(id: string, { unit, baseline }: BenchmarkEntry, { value, low, high, n }: Measurement) {
+  return { id, value, low, high, unit, n, baseline, machine: describeMachine() };
+}
+
+async function keep(root: string, result: ReturnType<typeof summarise>, measurement: Measurement): Promise<void> {
+  const folder = join(root, 'benchmarks', 'results');
+  mkdirSync(folder, { recursive: true });
+  const kept = {
+    ...result,
+    command: `npm run bench -- ${result.id}`,
+    date: new Date().toISOString(),
+    versions: { reverie: version(root), commit: commit(root), ...measurement.versions },
+    raw: measurement.raw,
+  };
+  await writeFileAtomic(join(folder, `${result.id}.json`), `${JSON.stringify(kept, null, 2)}\n`);
+}
+
+function version(root: string): string {
+  return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
+}
+
+function commit(root: string): string {
+  try {
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim();
+  } catch {
+    return 'unknown';
+  }
+}
+
+/** The folder of package.json at or above this file, which runs from dist-bench. */
+function repositoryRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder);
+  return folder;
+}
+
+main().catch((error: unknown) => {
+  const text = error instanceof ReverieError ? `${error.code}: ${error.message}\n${error.hint}` : error;
+  console.error(text);
+  process.exitCode = 1;
+});

@@ -1,0 +1,17 @@
+"""The Python side of a peer: answers one JSON object a line on stdin with one on stdout."""
+
+import json
+import sys
+
+
+def serve(methods):
+    """Runs methods[request["method"]](**the rest) for each request until stdin ends."""
+    # Libraries that print would break the protocol.
+    out, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = {"result": methods[request.pop("method")](**request)}
+        except Exception as error:  # reported to the other side, which gives up
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), file=out, flush=True)

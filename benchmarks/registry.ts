@@ -1,0 +1,37 @@
+// All benchmarks by id, one line each. A module is loaded only when its benchmark runs.
+
+import type { BenchmarkEntry } from './benchmark.js';
+
+export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
+  'dream.vs-ort': {
+    title:
+      'Step of the MBPO ensemble, HalfCheetah shape, 100 k rows (raw: 1, 1 k): rows/s of ours ÷ of one untiled run',
+    unit: 'ratio',
+    baseline: 'onnxruntime-node 1.30.0, same weights, one untiled run, one thread',
+    load: () => import('./dream-vs-ort.js'),
+  },
+  'dream.vs-mbrl': {
+    title: 'Step of the MBPO ensemble, HalfCheetah shape, 100 k rows (raw: 1 k): rows/s of ours ÷ of mbrl-lib',
+    unit: 'ratio',
+    baseline: 'mbrl-lib 0.2.0 ModelEnv, PyTorch 2.15.0 on CPU, its best number of threads',
+    load: () => import('./dream-vs-mbrl.js'),
+  },
+  'ensemble-train.vs-torch': {
+    title: 'Gradient step of the MBPO ensemble, batch 256, one thread: steps/s of ours ÷ of PyTorch',
+    unit: 'ratio',
+    baseline: 'PyTorch 2.15.0 on CPU, GaussianMLP of mbrl-lib 0.2.0',
+    load: () => import('./ensemble-train-vs-torch.js'),
+  },
+  'dream.workers': {
+    title: 'Branched rollouts, MBPO ensemble of HalfCheetah shape: transitions/s of two workers ÷ of one',
+    unit: 'ratio',
+    baseline: 'one worker of the same pool',
+    load: () => import('./dream-workers.js'),
+  },
+  'replay.vs-cpprb': {
+    title: 'Prioritised sample + priority update, 1 M rows, batch 256: rows/s of ours ÷ of cpprb',
+    unit: 'ratio',
+    baseline: 'cpprb 11.0.0',
+    load: () => import('./replay-vs-cpprb.js'),
+  },
+};

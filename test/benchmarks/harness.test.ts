@@ -1,0 +1,76 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeMachine } from '../../benchmarks/machine.js';
+import { bootstrap, mean, measurePaired, median, ratioInterval } from '../../benchmarks/measure.js';
+import { PythonPeer } from '../../benchmarks/python-peer.js';
+import { BENCHMARKS } from '../../benchmarks/registry.js';
+
+describe('measuring', () => {
+  it('lets the sides take turns, the first one alternating, after one uncounted round', async () => {
+    const turns: string[] = [];
+    const turn = (side: string, rate: number) => () => {
+      turns.push(side);
+      return rate;
+    };
+    const rates = await measurePaired({ rounds: 3, ours: turn('o', 6), baseline: turn('b', 2) });
+    expect(turns.join('')).toBe('ob' + 'ob' + 'bo' + 'ob');
+    expect(rates).toEqual({ ours: [6, 6, 6], baseline: [2, 2, 2] });
+    expect(ratioInterval(rates)).toEqual({ value: 3, low: 3, high: 3 });
+  });
+
+  it('takes the ratio round by round, so that a slow moment of the machine cancels', () => {
+    const { value } = ratioInterval({ ours: [30, 3, 300], baseline: [10, 1, 100] });
+    expect(value).toBe(3);
+  });
+
+  it('has intervals that contain the value, repeat exactly and cover the truth as often as they say', () => {
+    const values = [1, 2, 3, 4, 10];
+    const interval = bootstrap(values, mean);
+    expect(interval.value).toBe(4);
+    expect(interval.low).toBeLessThan(4);
+    expect(interval.high).toBeGreaterThan(4);
+    expect(bootstrap(values, mean)).toEqual(interval);
+    const wide = bootstrap([0, 100], mean, 4000);
+    expect([wide.low, wide.high]).toEqual([0, 100]);
+  });
+
+  it('knows medians', () => {
+    expect(median([5, 1, 3])).toBe(3);
+    expect(median([4, 1, 3, 2])).toBe(2.5);
+  });
+});
+
+describe('the list of benchmarks', () => {
+  it('names what each measures, and each can be loaded', async () => {
+    for (const [id, { title, unit, baseline, load }] of Object.entries(BENCHMARKS)) {
+      expect([id, title, unit, baseline].every((text) => text.length > 0)).toBe(true);
+      expect(typeof (await load()).run).toBe('function');
+    }
+  });
+
+  it('describes the machine', () => {
+    const { cpu, cores, memoryGiB, node } = describeMachine();
+    expect(cpu.length).toBeGreaterThan(0);
+    expect(cores).toBeGreaterThan(0);
+    expect(memoryGiB).toBeGreaterThan(0);
+    expect(node).toBe(process.versions.node);
+  });
+});
+
+describe('PythonPeer', () => {
+  let root: string;
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), 'reverie-peer-'));
+  });
+  afterAll(() => rm(root, { recursive: true, force: true }));
+
+  it('is one clear error where its packages cannot be installed', async () => {
+    const options = { name: 'absent', requirements: ['./no-such-package'], script: 'x.py', root };
+    await expect(PythonPeer.start(options)).rejects.toMatchObject({
+      code: 'BENCHMARK_PEER_FAILED',
+      message: expect.stringContaining('absent'),
+    });
+  });
+});
