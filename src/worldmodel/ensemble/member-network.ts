@@ -139,7 +139,7 @@ export function memberModel(
   return graph.toModel(metadata);
 }
 
-interface FoldedMember {
+export interface FoldedMember {
   readonly varianceMin: Float32Array;
   readonly varianceMax: Float32Array;
   view(name: string): Float32Array;
@@ -149,7 +149,7 @@ interface FoldedMember {
  * Parameters of the raw-unit form. With s = softplus, exp(max − s(max − l)) = exp(max) σ(l − max), and bounding that below
  * adds exp(min): the variance is exp(min) + exp(max) σ(l − max), exactly the bounded one of `memberOutput`.
  */
-function foldNormaliser(
+export function foldNormaliser(
   theta: Float32Array,
   layout: ParamLayout,
   shape: MemberShape,

@@ -153,7 +153,8 @@ function runSteps(
   return trainer.run({ state, inputs: feeds, perStep: { rows, alpha, epsilon }, steps }).then((result) => result.state);
 }
 
-function memberTrainer(shape: MemberShape, config: EnsembleConfig, batchSize: number): Promise<Trainer> {
+/** Gradient steps of one member; see `trainMember` for what is fed. */
+export function memberTrainer(shape: MemberShape, config: EnsembleConfig, batchSize: number): Promise<Trainer> {
   const layout = memberLayout(shape, config);
   const { inputDim, outputDim } = shape;
   const size = [layout.size];

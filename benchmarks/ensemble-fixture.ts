@@ -1,0 +1,37 @@
+// The ensemble that the dream and training benchmarks share: MBPO's, with HalfCheetah's shape, fitted to made-up data.
+
+import { boxSpace, unboundedSpace } from '../src/env/index.js';
+import { allocateBatch, type TransitionBatch } from '../src/replay/index.js';
+import { Rng } from '../src/rng.js';
+import { type EnsembleModel, fitEnsemble } from '../src/worldmodel/index.js';
+import { PythonPeer } from './python-peer.js';
+
+export const OBS_DIM = 17;
+export const ACTION_DIM = 6;
+export const MEMBERS = 7;
+export const ELITES = 5;
+export const HIDDEN = [200, 200, 200, 200];
+export const SPACES = {
+  observationSpace: unboundedSpace(OBS_DIM),
+  actionSpace: boxSpace(new Array(ACTION_DIM).fill(-1), new Array(ACTION_DIM).fill(1)),
+};
+
+/** Random rows: what the weights are does not matter to the time they take. */
+export function randomTransitions(rows: number, rng: Rng): TransitionBatch {
+  const batch = allocateBatch(rows, OBS_DIM, ACTION_DIM);
+  rng.fillUniform(batch.action, -1, 1);
+  for (const column of [batch.obs, batch.nextObs, batch.reward]) rng.fillNormal(column);
+  return batch;
+}
+
+export async function makeEnsemble(): Promise<EnsembleModel> {
+  const rng = Rng.fromSeed(0);
+  const settings = { members: MEMBERS, elites: ELITES, hidden: HIDDEN, maxEpochs: 1 };
+  return (await fitEnsemble(randomTransitions(1000, rng), SPACES, settings, { rng })).model;
+}
+
+/** PyTorch with mbrl-lib, on the CPU. Its wheels are large: the first start downloads gigabytes. */
+export function startTorch(root: string, log: (line: string) => void): Promise<PythonPeer> {
+  const requirements = ['mbrl==0.2.0', 'torch==2.15.0', 'numpy==2.2.6'];
+  return PythonPeer.start({ name: 'torch', requirements, script: 'torch_ensemble.py', root, log });
+}
