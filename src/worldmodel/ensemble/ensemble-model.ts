@@ -25,7 +25,6 @@ export class EnsembleModel implements StoredWorldModel {
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
   private readonly shape: RowShape;
-  private readonly outputDim: number;
   private readonly clip?: (rows: Float32Array) => void;
   private readonly propagator: Propagator;
   private shared?: WorldModelSnapshot;
@@ -41,7 +40,6 @@ export class EnsembleModel implements StoredWorldModel {
     this.actionSpace = description.actionSpace;
     this.shape = rowShape(description);
     const member = memberShapeOf(description, description.config);
-    this.outputDim = member.outputDim;
     this.clip = boundsClipper(description.observationSpace);
     const scale = description.normaliser.target.scale;
     this.propagator = new Propagator(sessions, rowEncoder(description), member, this.shape.obsDim, scale);
@@ -121,23 +119,15 @@ export class EnsembleModel implements StoredWorldModel {
   }
 
   private answer(obs: Float32Array, action: Float32Array, rows: number, propagated: Propagated): VectorPrediction {
-    const { sample, disagreement } = propagated;
-    const { obsDim } = this.shape;
-    const { outputDim, known } = this;
+    const { nextObs, disagreement } = propagated;
     const { outcome } = this.description;
-    const nextObs = new Float32Array(rows * obsDim);
-    const learned = outcome.reward === 'learned' ? new Float32Array(rows) : undefined;
-    for (let r = 0, to = 0, from = 0; r < rows; r++, from += outputDim - obsDim) {
-      for (let j = 0; j < obsDim; j++, to++, from++) nextObs[to] = obs[to] + sample[from];
-      if (learned) learned[r] = sample[from];
-    }
-    requireFiniteAnswer(this.modelVersion, nextObs, learned ?? EMPTY, rows);
+    requireFiniteAnswer(this.modelVersion, nextObs, propagated.reward ?? EMPTY, rows);
     this.clip?.(nextObs);
-    const reward = learned ?? knownRewards(known.reward!, obs, action, nextObs, rows);
-    requireFiniteAnswer(this.modelVersion, EMPTY, reward, rows);
+    const reward = propagated.reward ?? knownRewards(this.known.reward!, obs, action, nextObs, rows);
+    if (!propagated.reward) requireFiniteAnswer(this.modelVersion, EMPTY, reward, rows);
     const terminated =
       propagated.terminated ??
-      (outcome.terminated === 'known' ? knownEnds(known.terminated!, nextObs, rows) : new Uint8Array(rows));
+      (outcome.terminated === 'known' ? knownEnds(this.known.terminated!, nextObs, rows) : new Uint8Array(rows));
     return { nextObs, reward, terminated, disagreement };
   }
 }

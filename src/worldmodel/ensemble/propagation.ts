@@ -8,10 +8,12 @@ import { drawElites, groupByElite } from './grouping.js';
 import type { MemberShape } from './member-network.js';
 import { type MemberAnswer, type MemberSessions, TILE_ROWS } from './member-sessions.js';
 
-/** The sampled change of each row in raw units, before it is added to the observation. */
+/** What the elites say follows each row, in raw units. */
 export interface Propagated {
-  /** [rows, outputDim]: change of the observation, then the reward where learned. */
-  readonly sample: Float32Array;
+  /** [rows, obsDim] */
+  readonly nextObs: Float32Array;
+  /** [rows]; absent where the reward is not learned. */
+  readonly reward?: Float32Array;
   /** [rows]: 1 where the learned head says the task ended; absent without one. */
   readonly terminated?: Uint8Array;
   /** [rows] */
@@ -47,20 +49,22 @@ export class Propagator {
   async propagate(request: PropagationRequest): Promise<Propagated> {
     const { rows, rng, isTs1, isDeterministic, withDisagreement } = request;
     const { outputDim, termination } = this.shape;
+    const { obsDim } = this;
     const elite = isTs1 ? drawElites(rows, this.sessions.count, rng) : undefined;
-    // Noise first lies where the sample will: each element is read once, then replaced.
-    const sample = new Float32Array(rows * outputDim);
-    if (!isDeterministic) rng.fillNormal(sample);
+    const noise = new Float32Array(rows * outputDim);
+    if (!isDeterministic) rng.fillNormal(noise);
+    const nextObs = new Float32Array(rows * obsDim);
+    const reward = outputDim > obsDim ? new Float32Array(rows) : undefined;
     const terminated = termination ? new Uint8Array(rows) : undefined;
     const chance = termination && !isDeterministic ? rng.fillUniform(new Float32Array(rows)) : undefined;
-    const place = placer(sample, terminated, chance, outputDim);
+    const place = placer({ obs: request.obs, noise, chance, nextObs, reward, terminated }, obsDim, outputDim);
     if (elite && !withDisagreement) {
       await this.eachGroup(request, elite, place);
-      return { sample, terminated };
+      return { nextObs, reward, terminated };
     }
     const disagreement = withDisagreement ? new Float32Array(rows) : undefined;
     await this.allElites(request, elite, place, disagreement);
-    return { sample, terminated, disagreement };
+    return { nextObs, reward, terminated, disagreement };
   }
 
   /** Every elite's answer for every row: means and stds [elites, rows, outputDim]. */
@@ -163,19 +167,31 @@ export class Propagator {
   }
 }
 
-/** Turns noise into samples, in place, and chances into ends. Without noise (all zero) a sample is the mean. */
-function placer(
-  sample: Float32Array,
-  terminated: Uint8Array | undefined,
-  chance: Float32Array | undefined,
-  outputDim: number,
-): Place {
+interface PlacedColumns {
+  readonly obs: Float32Array;
+  /** [rows, outputDim], zeros for none. */
+  readonly noise: Float32Array;
+  readonly chance?: Float32Array;
+  readonly nextObs: Float32Array;
+  readonly reward?: Float32Array;
+  readonly terminated?: Uint8Array;
+}
+
+/** Turns answers into samples: obs + mean + std · noise, and ends where the chance falls below their probability. */
+function placer(columns: PlacedColumns, obsDim: number, outputDim: number): Place {
+  const { obs, noise, chance, nextObs, reward, terminated } = columns;
   return (answer, order, first, rows) => {
     const { mean, std } = answer;
     for (let r = 0, from = 0; r < rows; r++) {
       const row = order === undefined ? first + r : order[first + r];
-      for (let to = row * outputDim, end = to + outputDim; to < end; to++, from++)
-        sample[to] = mean[from] + std[from] * sample[to];
+      let drawn = row * outputDim;
+      for (let to = row * obsDim, end = to + obsDim; to < end; to++, from++, drawn++) {
+        nextObs[to] = obs[to] + (mean[from] + std[from] * noise[drawn]);
+      }
+      if (reward) {
+        reward[row] = mean[from] + std[from] * noise[drawn];
+        from++;
+      }
       if (terminated && answer.terminated) terminated[row] = (chance?.[row] ?? 0.5) < answer.terminated[r] ? 1 : 0;
     }
   };
