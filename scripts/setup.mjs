@@ -40,17 +40,31 @@ function whenChanged(stamp, files, ready, work) {
 
 function run(label, command, args) {
   console.error(`[setup] ${label}`);
-  execFileSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], shell: process.platform === 'win32' });
+  execFileSync(command, args, {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    shell: process.platform === 'win32',
+  });
 }
 
-whenChanged('node_modules/.reverie-installed', ['package.json', 'package-lock.json'], existsSync(join(root, 'node_modules')), () =>
-  run('installing packages', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']),
+whenChanged(
+  'node_modules/.reverie-installed',
+  ['package.json', 'package-lock.json'],
+  existsSync(join(root, 'node_modules')),
+  () => run('installing packages', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']),
 );
-whenChanged('dist/.built', ['tsconfig.json', 'tsconfig.build.json', ...sources('src')], existsSync(join(root, 'dist/cli.js')), () =>
-  run('compiling', process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json']),
+whenChanged(
+  'dist/.built',
+  ['tsconfig.json', 'tsconfig.build.json', ...sources('src')],
+  existsSync(join(root, 'dist/cli.js')),
+  () => run('compiling', process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json']),
 );
 if (bench) {
-  whenChanged('dist-bench/.built', ['tsconfig.bench.json', ...sources('src'), ...sources('benchmarks')], existsSync(join(root, 'dist-bench/benchmarks/bench.js')), () =>
-    run('compiling benchmarks', process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.bench.json']),
+  whenChanged(
+    'dist-bench/.built',
+    ['tsconfig.bench.json', ...sources('src'), ...sources('benchmarks')],
+    existsSync(join(root, 'dist-bench/benchmarks/bench.js')),
+    () =>
+      run('compiling benchmarks', process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.bench.json']),
   );
 }

@@ -12,75 +12,263 @@ interface ErrorEntry {
 
 export const ERROR_CATALOGUE = {
   // scenario files, flags and paths
-  SCENARIO_NOT_FOUND: { status: 404, message: 'No scenario at "{path}".', hint: 'Give a folder with a scenario.yaml, the file itself, or one of: {known}.' },
-  SCENARIO_INVALID: { status: 400, message: 'Scenario "{path}": {problem}', hint: 'See docs/scenarios.md for every key and its meaning.' },
+  SCENARIO_NOT_FOUND: {
+    status: 404,
+    message: 'No scenario at "{path}".',
+    hint: 'Give a folder with a scenario.yaml, the file itself, or one of: {known}.',
+  },
+  SCENARIO_INVALID: {
+    status: 400,
+    message: 'Scenario "{path}": {problem}',
+    hint: 'See docs/scenarios.md for every key and its meaning.',
+  },
   UNKNOWN_KEY: { status: 400, message: 'Unknown key "{key}" in {where}.', hint: 'Did you mean "{nearest}"?' },
-  PROFILE_UNKNOWN: { status: 400, message: 'Scenario "{path}" has no profile "{profile}".', hint: 'Its profiles: {known}.' },
-  FLAG_INVALID: { status: 400, message: '{flag} was given as "{value}"; expected {expected}.', hint: 'See reverie --help, or --help after a command.' },
+  PROFILE_UNKNOWN: {
+    status: 400,
+    message: 'Scenario "{path}" has no profile "{profile}".',
+    hint: 'Its profiles: {known}.',
+  },
+  FLAG_INVALID: {
+    status: 400,
+    message: '{flag} was given as "{value}"; expected {expected}.',
+    hint: 'See reverie --help, or --help after a command.',
+  },
   // run folders and their files
-  RUN_EXISTS: { status: 409, message: 'Folder "{path}" already holds a run.', hint: 'Give another --out, or go on with it: reverie {job} --resume {path}' },
-  RUN_NOT_RESUMABLE: { status: 409, message: 'Cannot go on with "{path}": {problem}.', hint: 'Give the folder that was named when the run stopped; see reverie inspect.' },
-  INPUT_MISSING: { status: 404, message: 'There is no {what} in "{path}".', hint: 'Give the folder itself, or a run that holds one (reverie inspect shows what a folder holds).' },
-  INPUT_NOT_FOUND: { status: 404, message: 'There is nothing at "{path}" (--{input}).', hint: 'Give the folder of a run, or of what it made.' },
-  NOTHING_TO_INSPECT: { status: 404, message: 'Nothing that Reverie wrote lies in "{path}".', hint: 'Give the folder of a run, a checkpoint, a replay snapshot or a world model.' },
-  METRICS_CORRUPT: { status: 422, message: 'Line {line} of "{path}" is not JSON.', hint: 'Restore the file, or delete it: metrics are a record only, no run depends on them.' },
+  RUN_EXISTS: {
+    status: 409,
+    message: 'Folder "{path}" already holds a run.',
+    hint: 'Give another --out, or go on with it: reverie {job} --resume {path}',
+  },
+  RUN_NOT_RESUMABLE: {
+    status: 409,
+    message: 'Cannot go on with "{path}": {problem}.',
+    hint: 'Give the folder that was named when the run stopped; see reverie inspect.',
+  },
+  INPUT_MISSING: {
+    status: 404,
+    message: 'There is no {what} in "{path}".',
+    hint: 'Give the folder itself, or a run that holds one (reverie inspect shows what a folder holds).',
+  },
+  INPUT_NOT_FOUND: {
+    status: 404,
+    message: 'There is nothing at "{path}" (--{input}).',
+    hint: 'Give the folder of a run, or of what it made.',
+  },
+  NOTHING_TO_INSPECT: {
+    status: 404,
+    message: 'Nothing that Reverie wrote lies in "{path}".',
+    hint: 'Give the folder of a run, a checkpoint, a replay snapshot or a world model.',
+  },
+  METRICS_CORRUPT: {
+    status: 422,
+    message: 'Line {line} of "{path}" is not JSON.',
+    hint: 'Restore the file, or delete it: metrics are a record only, no run depends on them.',
+  },
   // spaces, actions, environments
   ENV_UNKNOWN: { status: 404, message: 'No environment is called "{id}".', hint: 'Known environments: {known}.' },
-  ENV_NOT_RESET: { status: 409, message: 'Environment "{id}" was stepped before reset or after its episode ended.', hint: 'Call reset() first.' },
+  ENV_NOT_RESET: {
+    status: 409,
+    message: 'Environment "{id}" was stepped before reset or after its episode ended.',
+    hint: 'Call reset() first.',
+  },
   ACTION_OUT_OF_SPACE: { status: 400, message: 'Action {action} is outside the action space {space}.', hint: '{hint}' },
   NON_FINITE_VALUE: { status: 422, message: '{what} is not finite ({value}) at {where}.', hint: '{hint}' },
-  MJCF_INVALID: { status: 400, message: 'MuJoCo could not load "{path}": {problem}', hint: 'Check that the file is MJCF XML that this MuJoCo version compiles, and that files it includes lie in its folder.' },
-  ENV_CLOSED: { status: 409, message: 'Environment "{id}" has been closed.', hint: 'Make a new one with makeEnvironment().' },
-  ENV_SPEC_INVALID: { status: 400, message: 'Environment: {problem}', hint: 'See docs/environments.md for every key and its meaning.' },
-  SNAPSHOT_MISMATCH: { status: 409, message: 'Snapshot of "{from}" cannot be restored into "{into}".', hint: 'Restore snapshots only into the same environment with the same configuration.' },
+  MJCF_INVALID: {
+    status: 400,
+    message: 'MuJoCo could not load "{path}": {problem}',
+    hint: 'Check that the file is MJCF XML that this MuJoCo version compiles, and that files it includes lie in its folder.',
+  },
+  ENV_CLOSED: {
+    status: 409,
+    message: 'Environment "{id}" has been closed.',
+    hint: 'Make a new one with makeEnvironment().',
+  },
+  ENV_SPEC_INVALID: {
+    status: 400,
+    message: 'Environment: {problem}',
+    hint: 'See docs/environments.md for every key and its meaning.',
+  },
+  SNAPSHOT_MISMATCH: {
+    status: 409,
+    message: 'Snapshot of "{from}" cannot be restored into "{into}".',
+    hint: 'Restore snapshots only into the same environment with the same configuration.',
+  },
   // replay, checkpoints and storage
-  BATCH_MISMATCH: { status: 400, message: 'Batch column "{column}" has {got} values where {want} are needed.', hint: 'Columns are row-major [rows, dim]; check rows ({rows}) and the dimensions of the buffer.' },
+  BATCH_MISMATCH: {
+    status: 400,
+    message: 'Batch column "{column}" has {got} values where {want} are needed.',
+    hint: 'Columns are row-major [rows, dim]; check rows ({rows}) and the dimensions of the buffer.',
+  },
   PROVENANCE_INVALID: { status: 400, message: 'Provenance of the batch is not acceptable: {problem}', hint: '{hint}' },
-  ROW_OUT_OF_RANGE: { status: 400, message: 'Row {row} does not exist: the buffer holds {size} rows.', hint: 'Rows are numbered 0 to size - 1; a selector of the same buffer never answers others.' },
+  ROW_OUT_OF_RANGE: {
+    status: 400,
+    message: 'Row {row} does not exist: the buffer holds {size} rows.',
+    hint: 'Rows are numbered 0 to size - 1; a selector of the same buffer never answers others.',
+  },
   REPLAY_EMPTY: { status: 409, message: 'Nothing to sample: the {source} buffer is empty.', hint: '{hint}' },
-  REPLAY_OPTION_INVALID: { status: 400, message: 'Replay option {option} = {value} is not acceptable.', hint: 'It must be {want}.' },
-  SELECTOR_STATE_MISMATCH: { status: 409, message: 'Selector state does not fit: {problem}', hint: 'Restore a state only into the same kind of selector over the buffer it was saved with.' },
-  CHECKPOINT_NOT_FOUND: { status: 404, message: 'No checkpoint at "{path}".', hint: 'Check the path; a checkpoint appears there once the first save has finished.' },
-  CHECKPOINT_CORRUPT: { status: 422, message: 'Checkpoint file "{path}" is damaged: {problem}', hint: 'Restore the file from a copy or go back to an older checkpoint; nothing was changed.' },
-  CHECKPOINT_MISMATCH: { status: 409, message: 'Checkpoint "{path}" was made by {theirs}; this run is {ours}.', hint: 'Resume with the scenario, overrides and seed of the checkpoint, or start anew from its policy with --from in another folder.' },
-  STORAGE_FULL: { status: 507, message: 'No space left while writing "{path}".', hint: 'Free space or write elsewhere; what was stored there before is intact.' },
-  STORAGE_FAILED: { status: 500, message: 'Could not write "{path}": {problem}', hint: 'Check that the folder exists, is writable and its device healthy; what was stored there before is intact.' },
+  REPLAY_OPTION_INVALID: {
+    status: 400,
+    message: 'Replay option {option} = {value} is not acceptable.',
+    hint: 'It must be {want}.',
+  },
+  SELECTOR_STATE_MISMATCH: {
+    status: 409,
+    message: 'Selector state does not fit: {problem}',
+    hint: 'Restore a state only into the same kind of selector over the buffer it was saved with.',
+  },
+  CHECKPOINT_NOT_FOUND: {
+    status: 404,
+    message: 'No checkpoint at "{path}".',
+    hint: 'Check the path; a checkpoint appears there once the first save has finished.',
+  },
+  CHECKPOINT_CORRUPT: {
+    status: 422,
+    message: 'Checkpoint file "{path}" is damaged: {problem}',
+    hint: 'Restore the file from a copy or go back to an older checkpoint; nothing was changed.',
+  },
+  CHECKPOINT_MISMATCH: {
+    status: 409,
+    message: 'Checkpoint "{path}" was made by {theirs}; this run is {ours}.',
+    hint: 'Resume with the scenario, overrides and seed of the checkpoint, or start anew from its policy with --from in another folder.',
+  },
+  STORAGE_FULL: {
+    status: 507,
+    message: 'No space left while writing "{path}".',
+    hint: 'Free space or write elsewhere; what was stored there before is intact.',
+  },
+  STORAGE_FAILED: {
+    status: 500,
+    message: 'Could not write "{path}": {problem}',
+    hint: 'Check that the folder exists, is writable and its device healthy; what was stored there before is intact.',
+  },
   // learners and policies
   SPACE_UNSUPPORTED: { status: 400, message: 'The {learner} cannot use {space}.', hint: '{hint}' },
-  LEARNER_CONFIG_INVALID: { status: 400, message: 'Settings of the {learner}: {problem}', hint: 'See src/rl/config.ts for every setting, its meaning and its default.' },
-  BATCH_SHAPE_MISMATCH: { status: 400, message: '{what} has {got} elements where {expected} are needed.', hint: '{hint}' },
-  POLICY_INVALID: { status: 400, message: 'This is not a policy that can be loaded: {problem}.', hint: 'Give the payload of a PolicySnapshot made by this version of reverie.' },
+  LEARNER_CONFIG_INVALID: {
+    status: 400,
+    message: 'Settings of the {learner}: {problem}',
+    hint: 'See src/rl/config.ts for every setting, its meaning and its default.',
+  },
+  BATCH_SHAPE_MISMATCH: {
+    status: 400,
+    message: '{what} has {got} elements where {expected} are needed.',
+    hint: '{hint}',
+  },
+  POLICY_INVALID: {
+    status: 400,
+    message: 'This is not a policy that can be loaded: {problem}.',
+    hint: 'Give the payload of a PolicySnapshot made by this version of reverie.',
+  },
   // dreaming: rollouts, workers, journals and exports
   ROLLOUT_INVALID: { status: 400, message: 'Rollout request: {problem}', hint: '{hint}' },
-  DISAGREEMENT_UNAVAILABLE: { status: 400, message: 'World model "{backend}" gives no disagreement, which this rollout asks for.', hint: 'Use an ensemble, or leave out disagreementLimit and confidence.' },
-  WORKER_LOST: { status: 500, message: 'A worker thread died {attempts} times on chunk {chunk}: {problem}', hint: 'If memory ran out, use fewer workers or smaller chunks, or raise resourceLimits; otherwise look at the model or policy that the chunk runs.' },
-  POOL_CLOSED: { status: 409, message: 'The rollout pool is closed.', hint: 'Make a new RolloutPool, or close this one only when its rollouts have ended.' },
-  JOURNAL_MISMATCH: { status: 409, message: 'The journal in "{path}" belongs to another job: {differences} differ.', hint: 'Give each job a folder of its own, or delete this one to start the job anew.' },
-  JOURNAL_CORRUPT: { status: 422, message: 'The journal "{path}" is damaged at byte {offset}: {problem}', hint: 'Its finished chunks before that byte are intact; restore the file from a copy, or delete it to dream the job anew.' },
+  DISAGREEMENT_UNAVAILABLE: {
+    status: 400,
+    message: 'World model "{backend}" gives no disagreement, which this rollout asks for.',
+    hint: 'Use an ensemble, or leave out disagreementLimit and confidence.',
+  },
+  WORKER_LOST: {
+    status: 500,
+    message: 'A worker thread died {attempts} times on chunk {chunk}: {problem}',
+    hint: 'If memory ran out, use fewer workers or smaller chunks, or raise resourceLimits; otherwise look at the model or policy that the chunk runs.',
+  },
+  POOL_CLOSED: {
+    status: 409,
+    message: 'The rollout pool is closed.',
+    hint: 'Make a new RolloutPool, or close this one only when its rollouts have ended.',
+  },
+  JOURNAL_MISMATCH: {
+    status: 409,
+    message: 'The journal in "{path}" belongs to another job: {differences} differ.',
+    hint: 'Give each job a folder of its own, or delete this one to start the job anew.',
+  },
+  JOURNAL_CORRUPT: {
+    status: 422,
+    message: 'The journal "{path}" is damaged at byte {offset}: {problem}',
+    hint: 'Its finished chunks before that byte are intact; restore the file from a copy, or delete it to dream the job anew.',
+  },
   EXPORT_INVALID: { status: 400, message: 'Cannot export: {problem}', hint: '{hint}' },
-  EXPORT_EXISTS: { status: 409, message: 'There is already something at "{path}".', hint: 'Export into a new folder or file name, or remove that one first.' },
+  EXPORT_EXISTS: {
+    status: 409,
+    message: 'There is already something at "{path}".',
+    hint: 'Export into a new folder or file name, or remove that one first.',
+  },
   // networks and models
   GRAPH_MISMATCH: { status: 422, message: 'Graph "{graph}", {op}: {problem}.', hint: 'Its inputs were: {inputs}.' },
   FEED_MISMATCH: { status: 400, message: '"{model}" was fed {problem}.', hint: 'It takes: {expected}.' },
   PARAMETER_UNKNOWN: { status: 422, message: 'Parameter "{name}" {problem}.', hint: 'The parameters are: {known}.' },
-  SESSION_RELEASED: { status: 409, message: '"{origin}" was run after it was released.', hint: 'Make a new session or trainer.' },
-  MODEL_RUN_FAILED: { status: 422, message: '"{origin}" failed while running: {problem}', hint: 'Check the values fed, above all that indices lie within the tensors they point into.' },
-  MODEL_NOT_FOUND: { status: 404, message: 'No model at "{path}": {problem}.', hint: 'Give the path of a readable .onnx file.' },
-  MODEL_NOT_A_FILE: { status: 400, message: '"{path}" is not a regular file.', hint: 'Give the path of an .onnx file, not a folder, pipe or device.' },
-  MODEL_TOO_LARGE: { status: 413, message: 'Model "{path}" has {bytes} bytes; the limit is {maxBytes}.', hint: 'Give a smaller model or raise maxBytes.' },
-  MODEL_INVALID: { status: 400, message: 'Model "{origin}" cannot be used: {problem}.', hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.' },
-  MODEL_EXTERNAL_DATA: { status: 400, message: 'Model "{origin}" keeps tensors in other files, which are not read.', hint: 'Save it with all weights inside: onnx.save(model, path, save_as_external_data=False).' },
+  SESSION_RELEASED: {
+    status: 409,
+    message: '"{origin}" was run after it was released.',
+    hint: 'Make a new session or trainer.',
+  },
+  MODEL_RUN_FAILED: {
+    status: 422,
+    message: '"{origin}" failed while running: {problem}',
+    hint: 'Check the values fed, above all that indices lie within the tensors they point into.',
+  },
+  MODEL_NOT_FOUND: {
+    status: 404,
+    message: 'No model at "{path}": {problem}.',
+    hint: 'Give the path of a readable .onnx file.',
+  },
+  MODEL_NOT_A_FILE: {
+    status: 400,
+    message: '"{path}" is not a regular file.',
+    hint: 'Give the path of an .onnx file, not a folder, pipe or device.',
+  },
+  MODEL_TOO_LARGE: {
+    status: 413,
+    message: 'Model "{path}" has {bytes} bytes; the limit is {maxBytes}.',
+    hint: 'Give a smaller model or raise maxBytes.',
+  },
+  MODEL_INVALID: {
+    status: 400,
+    message: 'Model "{origin}" cannot be used: {problem}.',
+    hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
+  },
+  MODEL_EXTERNAL_DATA: {
+    status: 400,
+    message: 'Model "{origin}" keeps tensors in other files, which are not read.',
+    hint: 'Save it with all weights inside: onnx.save(model, path, save_as_external_data=False).',
+  },
   // world models
-  MODEL_CONFIG_INVALID: { status: 400, message: 'Settings of the world model: {problem}', hint: 'See ensembleConfigSchema for every setting, its meaning and its default.' },
-  MODEL_DATA_INVALID: { status: 400, message: 'A world model cannot be fitted to this data: {problem}', hint: '{hint}' },
-  MODEL_INPUT_INVALID: { status: 400, message: 'World model "{backend}" was asked with {problem}', hint: 'Give obs [rows, obsDim] and action [rows, actionDim] as Float32Array, actions within the action space.' },
+  MODEL_CONFIG_INVALID: {
+    status: 400,
+    message: 'Settings of the world model: {problem}',
+    hint: 'See ensembleConfigSchema for every setting, its meaning and its default.',
+  },
+  MODEL_DATA_INVALID: {
+    status: 400,
+    message: 'A world model cannot be fitted to this data: {problem}',
+    hint: '{hint}',
+  },
+  MODEL_INPUT_INVALID: {
+    status: 400,
+    message: 'World model "{backend}" was asked with {problem}',
+    hint: 'Give obs [rows, obsDim] and action [rows, actionDim] as Float32Array, actions within the action space.',
+  },
   MODEL_FOLDER_INVALID: { status: 422, message: 'World model "{path}" cannot be loaded: {problem}', hint: '{hint}' },
-  MODEL_NOT_PORTABLE: { status: 409, message: 'This world model cannot be saved or sent to another thread: {problem}', hint: 'Give the environment specification (env) whose known functions the model uses.' },
+  MODEL_NOT_PORTABLE: {
+    status: 409,
+    message: 'This world model cannot be saved or sent to another thread: {problem}',
+    hint: 'Give the environment specification (env) whose known functions the model uses.',
+  },
   DREAM_INVALID: { status: 400, message: 'Dream: {problem}', hint: '{hint}' },
   // benchmarks
-  BENCHMARK_UNKNOWN: { status: 404, message: 'No benchmark is called "{id}".', hint: 'Did you mean "{nearest}"? `npm run bench -- --list` names all.' },
-  BENCHMARK_USAGE: { status: 400, message: 'Cannot run benchmarks with: {arguments}', hint: 'Usage: npm run bench -- ID [--quick], or npm run bench -- --list.' },
-  BENCHMARK_PEER_FAILED: { status: 500, message: 'The peer "{name}" cannot take part: {problem}', hint: 'It needs python3 (3.10 or newer) with venv, and pip able to install {requirements}.' },
+  BENCHMARK_UNKNOWN: {
+    status: 404,
+    message: 'No benchmark is called "{id}".',
+    hint: 'Did you mean "{nearest}"? `npm run bench -- --list` names all.',
+  },
+  BENCHMARK_USAGE: {
+    status: 400,
+    message: 'Cannot run benchmarks with: {arguments}',
+    hint: 'Usage: npm run bench -- ID [--quick], or npm run bench -- --list.',
+  },
+  BENCHMARK_PEER_FAILED: {
+    status: 500,
+    message: 'The peer "{name}" cannot take part: {problem}',
+    hint: 'It needs python3 (3.10 or newer) with venv, and pip able to install {requirements}.',
+  },
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

@@ -67,6 +67,8 @@ export interface SynthResult extends JobResult {
   readonly job: 'synth';
   /** Folder of the replay snapshot. */
   readonly data: string;
+  /** Files and folders of the exported datasets. */
+  readonly datasets: readonly string[];
   readonly modelVersion: string;
   readonly transitions: number;
   /** Branches cut short by disagreement. */

@@ -52,6 +52,7 @@ function synthLines(result: SynthResult): Line[] {
     ['cut by doubt', `${formatCount(result.truncatedByDoubt)} branches`],
     ['model', result.modelVersion.slice(0, 12)],
     ['kept in', result.data],
+    ...result.datasets.map((path): Line => ['dataset', path]),
   ];
 }
 

@@ -139,6 +139,21 @@ const evalSection = z
   .prefault({})
   .describe('`reverie eval`, and the evaluations within a training run.');
 
+const synthSection = z
+  .strictObject({
+    starts: positive.default(10_000).describe('Recorded states to branch from, drawn at random.'),
+    episodes: z
+      .boolean()
+      .default(false)
+      .describe("Dream whole episodes, as long as the environment's, in place of branches of `rollout.horizon` steps."),
+    export: z
+      .array(z.enum(['parquet', 'jsonl', 'minari']))
+      .default(['parquet'])
+      .describe('Datasets to write beside the replay snapshot.'),
+  })
+  .prefault({})
+  .describe('`reverie synth`: a dataset dreamt in a world model.');
+
 const quickstartSection = z
   .strictObject({
     seeds: positive.default(3).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
@@ -165,6 +180,7 @@ const sections = {
   train: trainSection,
   collect: collectSection,
   eval: evalSection,
+  synth: synthSection,
   quickstart: quickstartSection,
   seed: count.default(0).describe('Seed of every random stream of a run; `--seed` replaces it.'),
   workers: count

@@ -96,8 +96,8 @@ export class Dreamer {
   ): Promise<DreamSummary> {
     const started = performance.now();
     const { rollout } = this.config;
-    const { horizon: schedule, disagreementLimit } = rollout;
-    const horizon = typeof schedule === 'number' ? schedule : horizonSchedule(real.inserted, schedule);
+    const { disagreementLimit } = rollout;
+    const horizon = horizonAt(real.inserted, rollout.horizon);
     const { batch, provenance, counts } = await this.pool.branchedRollouts(
       {
         ...drawStarts(real, rowSize(this.env.observationSpace), starts, rng.split('starts')),
@@ -130,7 +130,13 @@ export class Dreamer {
   }
 }
 
-function drawStarts(real: ReplayBuffer, obsDim: number, rows: number, rng: Rng) {
+/** Length of a branch after so many real steps. */
+export function horizonAt(realSteps: number, horizon: ScenarioConfig['rollout']['horizon']): number {
+  return typeof horizon === 'number' ? horizon : horizonSchedule(realSteps, horizon);
+}
+
+/** Random real states to branch from, with the row ids they have in the real buffer. */
+export function drawStarts(real: ReplayBuffer, obsDim: number, rows: number, rng: Rng) {
   const starts = new Float32Array(rows * obsDim);
   const startIds = new Float64Array(rows);
   const { obs } = real.columns();

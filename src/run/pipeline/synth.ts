@@ -1,0 +1,123 @@
+// `reverie synth`: transitions dreamt in a world model from recorded states, as a replay snapshot and as datasets.
+
+import { join } from 'node:path';
+import { makeEnvironment, type PolicySnapshot, rowSize, type VectorEnvironment } from '../../env/index.js';
+import { reverieError } from '../../errors.js';
+import { ReplayBuffer } from '../../replay/index.js';
+import { loadLearner, RandomPolicy } from '../../rl/index.js';
+import { Rng } from '../../rng.js';
+import { type FrozenRolloutRequest, RolloutPool, type RolloutResult, synthesize } from '../../synth/index.js';
+import { loadWorldModel } from '../../worldmodel/index.js';
+import { interrupted, type JobContext, type SynthResult } from '../job.js';
+import { drawStarts, horizonAt } from './dreamer.js';
+import { exportTransitions } from './export.js';
+import { findInput, requireInput } from './inputs.js';
+
+/** Resumable: finished chunks are in the journal, and the same bytes come out however often it was stopped. */
+export async function synthJob(context: JobContext): Promise<SynthResult> {
+  const { config, folder } = context.scenario;
+  const env = await makeEnvironment(config.env, { folder });
+  const model = await loadWorldModel(requireInput(context.inputs, 'model', '--model'));
+  const pool = new RolloutPool({ workers: context.workers });
+  try {
+    const real = await ReplayBuffer.load(requireInput(context.inputs, 'data', '--data'));
+    const request: FrozenRolloutRequest = {
+      ...requestOf(context, env, real),
+      model: model.snapshot(),
+      policy: await actor(context, env),
+    };
+    const started = performance.now();
+    const { rollouts, resumedRows } = await dream(context, pool, request);
+    const seconds = (performance.now() - started) / 1000;
+    return await keep(context, env, rollouts, (rollouts.batch.rows - resumedRows) / seconds, model.modelVersion);
+  } catch (error) {
+    if (context.signal.aborted) interrupted();
+    throw error;
+  } finally {
+    await pool.close();
+    await model.close();
+    await env.close();
+  }
+}
+
+function requestOf(context: JobContext, env: VectorEnvironment, real: ReplayBuffer) {
+  const { rollout, synth, name } = context.scenario.config;
+  const rng = Rng.fromSeed(context.seed).split('synth');
+  return {
+    ...drawStarts(real, rowSize(env.observationSpace), synth.starts, rng.split('starts')),
+    horizon: synth.episodes ? episodeSteps(env) : horizonAt(real.inserted, rollout.horizon),
+    propagation: rollout.propagation,
+    disagreementLimit: rollout.disagreementLimit ?? undefined,
+    chunkSize: rollout.chunkRows,
+    rng: rng.split('rollouts'),
+    scenario: name,
+    seed: context.seed,
+  };
+}
+
+/** Length of a whole episode. @throws SCENARIO_INVALID for an environment without a clock */
+function episodeSteps(env: VectorEnvironment): number {
+  if (env.maxEpisodeSteps !== undefined) return env.maxEpisodeSteps;
+  const problem = 'synth.episodes is true, but the environment has no clock that would end an episode.';
+  throw reverieError('SCENARIO_INVALID', { path: env.id, problem });
+}
+
+async function dream(context: JobContext, pool: RolloutPool, request: FrozenRolloutRequest) {
+  const phase = context.progress.phase('dream', null, 'transitions');
+  let resumedChunks = 0;
+  let resumedRows = 0;
+  const rollouts = await synthesize(
+    { ...request, pool, journal: join(context.out, 'journal') },
+    {
+      signal: context.signal,
+      onResume: ({ chunks }) => {
+        resumedChunks = chunks;
+      },
+      onProgress: ({ chunksDone, chunks, rows }) => {
+        if (chunksDone <= resumedChunks) resumedRows = rows;
+        phase.set(rows, `chunk ${chunksDone} of ${chunks}`);
+      },
+    },
+  );
+  phase.end();
+  return { rollouts, resumedRows };
+}
+
+async function keep(
+  context: JobContext,
+  env: VectorEnvironment,
+  { batch, provenance, counts }: RolloutResult,
+  transitionsPerSecond: number,
+  modelVersion: string,
+): Promise<SynthResult> {
+  const data = join(context.out, 'data');
+  const buffer = new ReplayBuffer({
+    capacity: Math.max(1, batch.rows),
+    obsDim: rowSize(env.observationSpace),
+    actionDim: rowSize(env.actionSpace),
+    source: 'synthetic',
+  });
+  if (batch.rows > 0) buffer.append(batch, provenance);
+  await buffer.save(data);
+  const datasets = await exportTransitions(buffer, env, context);
+  context.metrics.write({ kind: 'dream', ...counts, transitionsPerSecond });
+  return {
+    job: 'synth',
+    wallSeconds: context.metrics.wallSeconds,
+    data,
+    datasets,
+    modelVersion,
+    transitions: batch.rows,
+    truncatedByDoubt: counts.doubted,
+    transitionsPerSecond,
+  };
+}
+
+async function actor(context: JobContext, env: VectorEnvironment): Promise<PolicySnapshot> {
+  const checkpoint = findInput(context.inputs, 'checkpoint');
+  if (checkpoint === undefined) return new RandomPolicy(env.actionSpace).snapshot();
+  const { learner } = await loadLearner(checkpoint);
+  const snapshot = learner.policySnapshot();
+  await learner.close();
+  return snapshot;
+}
