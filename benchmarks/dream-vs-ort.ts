@@ -2,7 +2,8 @@
 // same weights, one thread each. The baseline does the same arithmetic in one untiled run: one graph whose batched MatMul
 // gives each elite a fifth of the rows, then the same noise from the same generator, added in a plain loop.
 // Kept beside it: one untiled run of each elite's own model over its fifth (`grouped`), and every elite over every row,
-// from which one is selected (`all`). B = 1 is a bare run of one elite's model.
+// from which one is selected (`all`). B = 1 is a bare run of a random elite's model: always the same one would stay in
+// cache, which a different elite a step does not.
 
 import * as ort from 'onnxruntime-node';
 import { add, Graph, linear, matMul, mul, sigmoid, slice, sqrt, swish, type Value } from '../src/nn/index.js';
@@ -60,7 +61,7 @@ async function openBaselines(model: EnsembleModel) {
   const [batchedSession, allSession] = [await create(batchedGraph(elites)), await create(allGraph(elites))];
   const own = await Promise.all(elites.map((elite) => create(singleGraph(elite))));
   const bare: Step = async (rows, inputs, obs, rng) => {
-    const answer = await own[0].run({ input: new ort.Tensor('float32', inputs, [rows, INPUT]) });
+    const answer = await own[rng.int(ELITES)].run({ input: new ort.Tensor('float32', inputs, [rows, INPUT]) });
     return sampled([answer], rows, obs, rng);
   };
   const batched: Step = async (rows, inputs, obs, rng) => {

@@ -30,8 +30,19 @@ export async function makeEnsemble(): Promise<EnsembleModel> {
   return (await fitEnsemble(randomTransitions(1000, rng), SPACES, settings, { rng })).model;
 }
 
+/** What mbrl-lib imports, at versions that work together today; mbrl-lib itself is added by the script (see there). */
+const REQUIREMENTS = [
+  'torch==2.15.0',
+  'numpy==2.4.6',
+  'hydra-core==1.3.8',
+  'omegaconf==2.3.1',
+  'gymnasium==1.4.0',
+  'matplotlib==3.11.2',
+  'termcolor==3.3.0',
+  'tqdm==4.70.1',
+];
+
 /** PyTorch with mbrl-lib, on the CPU. Its wheels are large: the first start downloads gigabytes. */
 export function startTorch(root: string, log: (line: string) => void): Promise<PythonPeer> {
-  const requirements = ['mbrl==0.2.0', 'torch==2.15.0', 'numpy==2.2.6'];
-  return PythonPeer.start({ name: 'torch', requirements, script: 'torch_ensemble.py', root, log });
+  return PythonPeer.start({ name: 'torch', requirements: REQUIREMENTS, script: 'torch_ensemble.py', root, log });
 }
