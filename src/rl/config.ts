@@ -7,50 +7,78 @@ const activation = z.enum(['relu', 'tanh', 'swish']);
 const fraction = z.number().min(0).max(1);
 const rate = z.number().positive();
 
+const HIDDEN = 'Layer widths of every network.';
+const ACTIVATION = 'What follows each hidden layer.';
+const GAMMA = 'Discount of a reward one step later.';
+
 /**
  * Soft actor-critic (1812.05905): twin critics, squashed Gaussian, tuned temperature.
  * The defaults are those that learn a cart-pole swing-up in the fewest real steps and least time at two updates a step;
  * bodies with more joints want wider layers and `batchSize` 256.
  */
 export const sacConfigSchema = z.strictObject({
-  hidden: layerSizes.default([64, 64]),
-  activation: activation.default('relu'),
-  actorLr: rate.default(1e-3),
-  criticLr: rate.default(1e-3),
-  alphaLr: rate.default(1e-3),
-  gamma: fraction.default(0.99),
-  /** Share of the critics that flows into their targets at every step. */
-  tau: fraction.default(0.01),
-  batchSize: z.int().min(1).default(64),
-  /** Entropy (nats, of the action normalised to [-1, 1]) the temperature steers to; `auto` = -actionDim. */
-  targetEntropy: z.union([z.literal('auto'), z.number()]).default('auto'),
-  initAlpha: rate.default(0.2),
-  rewardScale: rate.default(1),
-  /** Layer normalisation before each critic activation (DroQ, 2110.02034): steady at many updates a step, a third slower. */
-  criticLayerNorm: z.boolean().default(true),
+  hidden: layerSizes.default([64, 64]).describe(HIDDEN),
+  activation: activation.default('relu').describe(ACTIVATION),
+  actorLr: rate.default(1e-3).describe("Step size of Adam for the policy's network."),
+  criticLr: rate.default(1e-3).describe('Step size of Adam for the critics.'),
+  alphaLr: rate.default(1e-3).describe('Step size of Adam for the temperature.'),
+  gamma: fraction.default(0.99).describe(GAMMA),
+  tau: fraction.default(0.01).describe('Share of the critics that flows into their targets at every step.'),
+  batchSize: z.int().min(1).default(64).describe('Rows of a gradient step.'),
+  targetEntropy: z
+    .union([z.literal('auto'), z.number()])
+    .default('auto')
+    .describe(
+      'Entropy the temperature steers to, nats of the action normalised to [-1, 1]; `auto`: minus its elements.',
+    ),
+  initAlpha: rate.default(0.2).describe('Temperature at the start: how much entropy counts against reward.'),
+  rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),
+  criticLayerNorm: z
+    .boolean()
+    .default(true)
+    .describe('Layer normalisation in the critics (DroQ, 2110.02034): steady at many updates a step, a third slower.'),
 });
 export type SacConfig = z.infer<typeof sacConfigSchema>;
 
 /** Proximal policy optimisation (1707.06347), with the details of CleanRL's `ppo.py`. */
 export const ppoConfigSchema = z.strictObject({
-  hidden: layerSizes.default([64, 64]),
-  activation: activation.default('tanh'),
-  lr: rate.default(3e-4),
-  gamma: fraction.default(0.99),
-  gaeLambda: fraction.default(0.95),
-  epochs: z.int().min(1).default(10),
-  batchSize: z.int().min(2).default(64),
-  clipRatio: z.number().positive().default(0.2),
-  /** Clip the value's move too, by `clipRatio`. */
-  clipValue: z.boolean().default(true),
-  normaliseAdvantage: z.boolean().default(true),
-  entropyCoefficient: z.number().min(0).default(0),
-  valueCoefficient: z.number().min(0).default(0.5),
-  maxGradNorm: rate.default(0.5),
-  /** Stop the epochs of an update once the mean approximate KL of one passes this; null = never. */
-  targetKl: z.number().positive().nullable().default(0.02),
-  /** Log standard deviation of a Gaussian policy at the start, in units of the action normalised to [-1, 1]. */
-  initLogStd: z.number().min(-5).max(1).default(-0.5),
+  hidden: layerSizes.default([64, 64]).describe(HIDDEN),
+  activation: activation.default('tanh').describe(ACTIVATION),
+  lr: rate.default(3e-4).describe('Step size of Adam, for policy and value together.'),
+  gamma: fraction.default(0.99).describe(GAMMA),
+  gaeLambda: fraction
+    .default(0.95)
+    .describe('How far advantages look ahead (1506.02438): 0 one step, 1 to the end of the rollout.'),
+  epochs: z.int().min(1).default(10).describe('Passes over a rollout in one update, at most.'),
+  batchSize: z
+    .int()
+    .min(2)
+    .default(64)
+    .describe('Rows of a gradient step; a rollout of fewer rows is not learned from.'),
+  clipRatio: z
+    .number()
+    .positive()
+    .default(0.2)
+    .describe('How far the probability of an action may move from that of the rollout before its gradient is cut.'),
+  clipValue: z.boolean().default(true).describe("Clip the value's move too, by `clipRatio`."),
+  normaliseAdvantage: z.boolean().default(true).describe('Standardise the advantages within a gradient step.'),
+  entropyCoefficient: z.number().min(0).default(0).describe("Weight of the policy's entropy in the objective."),
+  valueCoefficient: z.number().min(0).default(0.5).describe("Weight of the value's squared error in the objective."),
+  maxGradNorm: rate.default(0.5).describe('The gradient is scaled down to this norm.'),
+  targetKl: z
+    .number()
+    .positive()
+    .nullable()
+    .default(0.02)
+    .describe('Stop the epochs of an update once the mean approximate KL of one passes this; null: never.'),
+  initLogStd: z
+    .number()
+    .min(-5)
+    .max(1)
+    .default(-0.5)
+    .describe(
+      'Log standard deviation of a Gaussian policy at the start, in units of the action normalised to [-1, 1].',
+    ),
 });
 export type PpoConfig = z.infer<typeof ppoConfigSchema>;
 

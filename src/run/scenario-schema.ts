@@ -99,6 +99,12 @@ const trainSection = z
       .default(1_000)
       .describe('Real steps taken by a uniformly random policy before learning starts.'),
     stepsPerRound: positive.default(250).describe('Real steps between refits of the model, each followed by dreaming.'),
+    refit: z
+      .enum(['continue', 'anew'])
+      .default('continue')
+      .describe(
+        'A refit goes on from the weights of the last model, or starts anew: dearer, and better on little data.',
+      ),
     updatesPerStep: z.number().min(0).default(1).describe('Gradient updates for each real step, in real mode.'),
     updatesPerRound: count.default(1_000).describe('Gradient updates after each round of dreaming, in dream mode.'),
     cyclesPerRound: positive

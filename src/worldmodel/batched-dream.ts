@@ -16,6 +16,8 @@ export interface BatchedDreamOptions {
   readonly rng: Rng;
   /** Steps before `truncated`; no clock unless given. */
   readonly maxEpisodeSteps?: number;
+  /** An episode is truncated where the model's disagreement (its units) is greater than this. */
+  readonly disagreementLimit?: number;
   readonly step?: StepOptions;
 }
 
@@ -45,6 +47,7 @@ export class BatchedDream {
   private readonly obsDim: number;
   private readonly drawStart: DrawStart;
   private readonly maxEpisodeSteps: number;
+  private readonly disagreementLimit: number;
   private readonly stepOptions: StepOptions;
   private rng: Rng;
   private obs: Float32Array | undefined;
@@ -52,7 +55,15 @@ export class BatchedDream {
 
   /** Throws DREAM_INVALID or NON_FINITE_VALUE for bad start states or rows. */
   constructor(options: BatchedDreamOptions) {
-    const { model, rows, starts, rng, maxEpisodeSteps = Number.POSITIVE_INFINITY, step = {} } = options;
+    const {
+      model,
+      rows,
+      starts,
+      rng,
+      maxEpisodeSteps = Number.POSITIVE_INFINITY,
+      disagreementLimit,
+      step = {},
+    } = options;
     if (!Number.isInteger(rows) || rows < 1) {
       throw reverieError('DREAM_INVALID', {
         problem: `${rows} rows.`,
@@ -64,7 +75,8 @@ export class BatchedDream {
     this.obsDim = rowSize(model.observationSpace);
     this.drawStart = startSampler(starts, this.obsDim);
     this.maxEpisodeSteps = maxEpisodeSteps;
-    this.stepOptions = step;
+    this.disagreementLimit = disagreementLimit ?? Number.POSITIVE_INFINITY;
+    this.stepOptions = disagreementLimit === undefined ? step : { ...step, disagreement: true };
     this.rng = Rng.fromState(rng.state());
     this.steps = new Uint32Array(rows);
   }
@@ -98,13 +110,11 @@ export class BatchedDream {
         this.rng,
         this.stepOptions,
       );
-      const truncated = new Uint8Array(rows);
+      const steps = this.steps.map((count) => count + 1);
+      const truncated = this.truncations(steps, disagreement);
       const current = nextObs.slice();
-      const steps = this.steps.slice();
       for (let row = 0; row < rows; row++) {
-        const isOver = ++steps[row] >= this.maxEpisodeSteps;
-        if (isOver) truncated[row] = 1;
-        if (!isOver && !terminated[row]) continue;
+        if (!truncated[row] && !terminated[row]) continue;
         this.drawStart(this.rng, this.rowOf(current, row));
         steps[row] = 0;
       }
@@ -135,6 +145,17 @@ export class BatchedDream {
     this.steps = steps.slice();
     this.rng = Rng.fromState(rng);
     return obs.slice();
+  }
+
+  /** 1 where an episode is over by the clock or by doubt. */
+  private truncations(steps: Uint32Array, disagreement: Float32Array | undefined): Uint8Array {
+    const { disagreementLimit: limit, maxEpisodeSteps } = this;
+    if (Number.isFinite(limit) && disagreement === undefined) {
+      throw reverieError('DISAGREEMENT_UNAVAILABLE', { backend: this.model.backend });
+    }
+    return Uint8Array.from(steps, (count, row) =>
+      count >= maxEpisodeSteps || (disagreement !== undefined && !(disagreement[row] <= limit)) ? 1 : 0,
+    );
   }
 
   private rowOf(obs: Float32Array, row: number): Float32Array {

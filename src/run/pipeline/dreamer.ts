@@ -73,7 +73,7 @@ export class Dreamer {
     const { model: fitted, report } = await fitEnsemble(real.rows(), this.env, model, {
       rng,
       workers,
-      previous,
+      previous: this.config.train.refit === 'continue' ? previous : undefined,
       known: this.env.known,
       env: resolvedSpec(this.context.scenario),
       onProgress: ({ epochs, holdoutError }) => phase.set(epochs, `error ${holdoutError.toFixed(4)}`),

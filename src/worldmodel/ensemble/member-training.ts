@@ -30,7 +30,10 @@ import {
 export interface MemberReport {
   readonly epochs: number;
   readonly gradientSteps: number;
-  /** What early stopping and the choice of elites go by: mean squared error, plus cross-entropy of a learned end. */
+  /**
+   * What early stopping and the choice of elites go by: geometric mean of the outputs' squared errors, plus cross-entropy
+   * of a learned end. Geometric, so that an output that cannot be predicted does not hide what is learned of the others.
+   */
   readonly holdoutLoss: number;
   /** Gaussian negative log-likelihood per output as PETS writes it: (y - mean)^2 / var + logVar. */
   readonly holdoutNll: number;
@@ -97,7 +100,7 @@ export async function trainMember(training: MemberTraining): Promise<TrainedMemb
 
 type Judgement = Omit<MemberReport, 'epochs' | 'gradientSteps'>;
 
-/** Remembers the best parameters and says when to stop (MBPO: no output improved by 1 % for `patience` epochs). */
+/** Remembers the best parameters and says when to stop (after MBPO: no improvement by 1 % for `patience` epochs). */
 class Progress {
   epochs = 0;
   latest: Judgement;
@@ -206,9 +209,8 @@ async function makeJudge(data: MemberData, shape: MemberShape, config: EnsembleC
     evaluate: async (theta) => {
       const results = await session.run({ ...feeds, theta: float32(theta) });
       const holdoutMse = Array.from(results['squaredError'].data as Float32Array);
-      const mse = holdoutMse.reduce((sum, value) => sum + value, 0) / outputDim;
       const crossEntropy = results['crossEntropy'] && Number(results['crossEntropy'].data[0]);
-      const holdoutLoss = mse + (crossEntropy ?? 0);
+      const holdoutLoss = geometricMean(holdoutMse) + (crossEntropy ?? 0);
       const holdoutNll = Number(results['nll'].data[0]);
       return {
         holdoutLoss,
@@ -219,6 +221,13 @@ async function makeJudge(data: MemberData, shape: MemberShape, config: EnsembleC
     },
     release: () => session.release(),
   };
+}
+
+/** Errors below a thousandth of a standard deviation count as that: nothing is gained by chasing them. */
+const LEAST_MSE = 1e-6;
+
+function geometricMean(errors: readonly number[]): number {
+  return Math.exp(errors.reduce((sum, mse) => sum + Math.log(Math.max(mse, LEAST_MSE)), 0) / errors.length);
 }
 
 function judgingGraph(shape: MemberShape, config: EnsembleConfig): Graph {

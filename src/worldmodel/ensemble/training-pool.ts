@@ -17,7 +17,7 @@ export interface FitProgress {
   readonly epoch: number;
   /** Epochs all members together have trained. */
   readonly epochs: number;
-  /** Root of the member's hold-out loss: its one-step error in standard deviations of what it predicts. */
+  /** Root of the member's hold-out loss: its typical one-step error in standard deviations of what it predicts. */
   readonly holdoutError: number;
   /** Members that are done. */
   readonly finished: number;

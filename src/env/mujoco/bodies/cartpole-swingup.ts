@@ -24,7 +24,7 @@ const xml = `
     </body>
   </worldbody>
   <actuator>
-    <motor name="push" joint="slider" gear="8" ctrllimited="true" ctrlrange="-1 1"/>
+    <motor name="push" joint="slider" gear="10" ctrllimited="true" ctrlrange="-1 1"/>
   </actuator>
 </mujoco>`;
 
