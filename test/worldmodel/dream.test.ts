@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkEnvironment, describeReport, Gridworld, gridDynamics } from '../../src/env/index.js';
 import { Rng } from '../../src/rng.js';
-import { BatchedDream, Dream, type EnsembleModel, fitEnsemble, TabularModel } from '../../src/worldmodel/index.js';
+import {
+  BatchedDream,
+  Dream,
+  type EnsembleModel,
+  fitEnsemble,
+  TabularModel,
+  type VectorWorldModel,
+} from '../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
 const grid = { map: ['S..', '.#H', '..G'], slip: 0, stepReward: -0.1 };
@@ -109,6 +116,27 @@ describe('BatchedDream', () => {
     expect(obs).toHaveLength(2 * rows);
     expect(ends).toBeGreaterThan(0);
     expect(clocks).toBeGreaterThan(0);
+  });
+
+  it('truncates by doubt, and there alone', async () => {
+    const free = make({ maxEpisodeSteps: undefined, step: { disagreement: true } });
+    free.reset();
+    const doubts = [...(await free.step(actions(1))).disagreement!].sort((a, b) => a - b);
+    const disagreementLimit = doubts[rows / 2];
+    const dream = make({ maxEpisodeSteps: undefined, disagreementLimit });
+    dream.reset();
+    const { disagreement, truncated } = await dream.step(actions(1));
+    expect([...truncated]).toEqual([...disagreement!].map((doubt) => (doubt > disagreementLimit ? 1 : 0)));
+    expect(truncated.reduce((sum, flag) => sum + flag, 0)).toBe(rows / 2 - 1);
+    const { backend, modelVersion, observationSpace, actionSpace } = model;
+    const mute: VectorWorldModel = {
+      ...{ family: 'vector', backend, modelVersion, observationSpace, actionSpace },
+      step: async (...args) => ({ ...(await model.step(...args)), disagreement: undefined }),
+      close: async () => {},
+    };
+    const certain = make({ model: mute, disagreementLimit });
+    certain.reset();
+    await expect(certain.step(actions(1))).rejects.toMatchObject({ code: 'DISAGREEMENT_UNAVAILABLE' });
   });
 
   it('is the same for the same seed, and goes on exactly from a snapshot, in another instance too', async () => {
