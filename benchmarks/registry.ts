@@ -34,4 +34,28 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'cpprb 11.0.0',
     load: () => import('./replay-vs-cpprb.js'),
   },
+  'warm-start.swingup': {
+    title: 'Real steps to threshold on cart-pole swing-up: from scratch ÷ warm-started in the dream',
+    unit: 'ratio',
+    baseline: 'the same learner (SAC) from scratch in the real environment',
+    load: () => import('./warm-start-swingup.js'),
+  },
+  'warm-start.inverted-pendulum': {
+    title: 'Real steps to threshold on inverted pendulum: from scratch ÷ warm-started in the dream',
+    unit: 'ratio',
+    baseline: 'the same learner (SAC) from scratch in the real environment',
+    load: () => import('./warm-start-inverted-pendulum.js'),
+  },
+  'warm-start.hopper': {
+    title: 'Real steps to threshold on hopper (long): from scratch ÷ warm-started in the dream',
+    unit: 'ratio',
+    baseline: 'the same learner (SAC) from scratch in the real environment',
+    load: () => import('./warm-start-hopper.js'),
+  },
+  'mbpo-vs-sac.half-cheetah': {
+    title: 'Return after 10,000 real steps of half-cheetah: MBPO-style training ÷ the better of two SACs',
+    unit: 'ratio',
+    baseline: 'our own SAC, 1 and 10 updates a real step, same network',
+    load: () => import('./mbpo-vs-sac.js'),
+  },
 };

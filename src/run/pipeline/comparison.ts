@@ -184,12 +184,11 @@ function lossCharts(runs: readonly ArmRun[]): ReportChart[] {
 }
 
 function eventCurves(runs: readonly ArmRun[], kind: string, key: string, xKey = 'realSteps') {
-  const curves = runs.map(({ arm, seed, events }) => ({
-    arm,
-    seed,
-    points: events
-      .filter((event) => event.kind === kind && Number.isFinite(event[key]))
-      .map((event) => ({ x: Number(event[xKey]), y: Number(event[key]) })),
-  }));
+  const curves = runs.map(({ arm, seed, events }) => {
+    const told = events.filter((event) => event.kind === kind && Number.isFinite(event[key]));
+    // Several events at one place (the cycles of a round): the last one counts.
+    const last = new Map(told.map((event) => [Number(event[xKey]), Number(event[key])]));
+    return { arm, seed, points: Array.from(last, ([x, y]) => ({ x, y })) };
+  });
   return curves.filter((curve) => curve.points.length > 0);
 }

@@ -1,0 +1,51 @@
+// Training runs as a benchmark: the scenario's arms with several seeds, in a folder that an interrupted run goes on from.
+
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type JobContext, MetricsWriter, makeProgress, type Scenario } from '../src/run/index.js';
+import { type Arm, type ArmRun, trainArms } from '../src/run/pipeline/arms.js';
+import type { BenchmarkContext } from './benchmark.js';
+
+export interface ArmsBenchmark {
+  readonly id: string;
+  readonly scenario: Scenario;
+  readonly arms: readonly Arm[];
+  readonly seeds: readonly number[];
+  readonly finalEpisodes: number;
+}
+
+/** The context in which the arms of a benchmark run; `threads` runs side by side, each in a thread of its own. */
+export async function runArms(
+  { id, scenario, arms, seeds, finalEpisodes }: ArmsBenchmark,
+  { root, quick, log }: BenchmarkContext,
+): Promise<{ runs: ArmRun[]; context: JobContext }> {
+  const out = join(root, 'benchmarks', '.cache', `${id}${quick ? '-quick' : ''}-${scenario.hash.slice(0, 12)}`);
+  const resume = existsSync(out);
+  mkdirSync(out, { recursive: true });
+  const metrics = new MetricsWriter(join(out, 'metrics.jsonl'));
+  const progress = makeProgress({ stream: process.stderr });
+  const signal = new AbortController().signal;
+  const context: JobContext = {
+    scenario,
+    seed: seeds[0],
+    workers: 0,
+    out,
+    inputs: {},
+    resume,
+    signal,
+    progress,
+    metrics,
+    log,
+  };
+  try {
+    return { runs: await trainArms(arms, { seeds, finalEpisodes, threads: threads() }, context), context };
+  } finally {
+    progress.close();
+    metrics.close();
+  }
+}
+
+/** Learning results do not depend on it. */
+function threads(): number {
+  return Number(process.env['REVERIE_BENCH_THREADS'] ?? 2);
+}

@@ -1,0 +1,55 @@
+// Real steps to threshold: the same learner from scratch ÷ warm-started in the dream. Five seeds an arm, not paired: the
+// value is the ratio of medians, its interval the bootstrap over seeds of both arms. A run that never got there counts
+// as its whole budget, which can only make the ratio of an unreached baseline smaller.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Rng } from '../src/rng.js';
+import { loadScenario, writeReport } from '../src/run/index.js';
+import type { ArmRun } from '../src/run/pipeline/arms.js';
+import { compare, DREAM_ARM, SCRATCH_ARM } from '../src/run/pipeline/comparison.js';
+import { warmStartArms } from '../src/run/pipeline/quickstart.js';
+import type { BenchmarkContext, Measurement } from './benchmark.js';
+import { median } from './measure.js';
+import { runArms } from './training-arms.js';
+
+const RESAMPLES = 10_000;
+
+export async function runWarmStart(id: string, scenarioName: string, context: BenchmarkContext): Promise<Measurement> {
+  const { quick, root } = context;
+  const scenario = loadScenario(scenarioName, quick ? { profile: 'smoke' } : {});
+  const seeds = Array.from({ length: quick ? 1 : 5 }, (_, i) => 100 + i);
+  const { finalEpisodes } = scenario.config.quickstart;
+  const { runs, context: job } = await runArms(
+    { id, scenario, arms: warmStartArms(scenario), seeds, finalEpisodes },
+    context,
+  );
+  const threshold = scenario.config.train.threshold ?? Number.POSITIVE_INFINITY;
+  const { arms, reportInput } = compare(runs, threshold, job, seeds);
+  if (!quick) {
+    const folder = join(root, 'benchmarks', 'results');
+    mkdirSync(folder, { recursive: true });
+    await writeReport(join(folder, `${id}.html`), {
+      ...reportInput,
+      provenance: { ...reportInput.provenance, command: `npm run bench -- ${id}` },
+    });
+  }
+  const scratch = stepsOf(runs, SCRATCH_ARM);
+  const dream = stepsOf(runs, DREAM_ARM);
+  return { ...ratioOfMedians(scratch, dream), n: seeds.length, raw: { seeds, realSteps: { scratch, dream }, arms } };
+}
+
+function stepsOf(runs: readonly ArmRun[], arm: string): number[] {
+  return runs.filter((run) => run.arm === arm).map(({ result }) => result.realStepsToThreshold ?? result.realSteps);
+}
+
+function ratioOfMedians(scratch: readonly number[], dream: readonly number[]) {
+  const rng = Rng.fromSeed(0).split('bootstrap');
+  const resample = (values: readonly number[]) => values.map(() => values[rng.int(values.length)]);
+  const ratios = Float64Array.from(
+    { length: RESAMPLES },
+    () => median(resample(scratch)) / median(resample(dream)),
+  ).sort();
+  const at = (share: number) => ratios[Math.round(share * (RESAMPLES - 1))];
+  return { value: median(scratch) / median(dream), low: at(0.025), high: at(0.975) };
+}
