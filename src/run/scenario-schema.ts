@@ -39,7 +39,11 @@ const rolloutSection = z
       .describe(
         'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant.',
       ),
-    startsPerRound: positive.default(10_000).describe('Real states a round of dreaming branches from.'),
+    startsPerRound: positive
+      .default(10_000)
+      .describe(
+        'Real states a round of dreaming branches from. With PPO the branches of a cycle run side by side for the whole horizon, and one that ends early is followed by another.',
+      ),
     disagreementLimit: z
       .number()
       .positive()
@@ -52,7 +56,9 @@ const rolloutSection = z
       .describe('One random elite a row and step, or the mean of the elites.'),
     chunkRows: positive
       .default(2048)
-      .describe('Rows a worker dreams at once. Results depend on it, and never on the number of workers.'),
+      .describe(
+        'Rows a worker dreams at once. Results depend on it, and never on the number of workers. With PPO: no meaning, as it dreams in the main thread.',
+      ),
   })
   .prefault({})
   .describe('Dreaming: short rollouts in the world model, branched from real states.');
@@ -71,13 +77,15 @@ const selectorSection = z
     }),
   ])
   .prefault({ kind: 'uniform' })
-  .describe('How rows are chosen within a buffer.');
+  .describe('How rows are chosen within a buffer. SAC only.');
 
 const replaySection = z
   .strictObject({
     realCapacity: positive.default(1_000_000).describe('Real transitions kept; the oldest are overwritten.'),
     syntheticCapacity: positive.default(400_000).describe('Dreamt transitions kept; the oldest are overwritten.'),
-    realRatio: share.default(0.05).describe('Share of real rows in every batch the learner sees in dream mode.'),
+    realRatio: share
+      .default(0.05)
+      .describe('Share of real rows in every batch SAC sees in dream mode; PPO learns there from dreamt rows alone.'),
     selector: selectorSection,
   })
   .prefault({})
@@ -88,43 +96,57 @@ const rlSection = z
   .prefault({ algorithm: 'sac' })
   .describe('The learner.');
 
-const trainSection = z
-  .strictObject({
-    mode: z
-      .enum(['real', 'dream'])
-      .default('dream')
-      .describe('Learn from the real environment alone, or mostly in the dream.'),
-    realSteps: positive.default(20_000).describe('Budget of steps in the real environment.'),
-    initialRandomSteps: count
-      .default(1_000)
-      .describe('Real steps taken by a uniformly random policy before learning starts.'),
-    stepsPerRound: positive.default(250).describe('Real steps between refits of the model, each followed by dreaming.'),
-    refit: z
-      .enum(['continue', 'anew'])
-      .default('continue')
-      .describe(
-        'A refit goes on from the weights of the last model, or starts anew: dearer, and better on little data.',
-      ),
-    updatesPerStep: z.number().min(0).default(1).describe('Gradient updates for each real step, in real mode.'),
-    updatesPerRound: count.default(1_000).describe('Gradient updates after each round of dreaming, in dream mode.'),
-    cyclesPerRound: positive
-      .default(1)
-      .describe('Times dreaming and learning alternate within a round; starts and updates are shared out among them.'),
-    checkpointSeconds: z
-      .number()
-      .min(0)
-      .default(20)
-      .describe('Seconds between checkpoints, taken between rounds; 0: after every round. Never changes results.'),
-    evalEvery: positive.default(1_000).describe('Real steps between evaluations; evaluation steps are not counted.'),
-    evalEpisodes: positive.default(5).describe('Real episodes an evaluation runs.'),
-    threshold: z.number().nullable().default(null).describe('Mean real return that counts as solved; null: none.'),
-    stopAtThreshold: z
-      .boolean()
-      .default(false)
-      .describe('End the run at the first evaluation that reaches the threshold.'),
-  })
-  .prefault({})
-  .describe('The training run.');
+const trainKeys = z.strictObject({
+  mode: z
+    .enum(['real', 'dream'])
+    .default('dream')
+    .describe('Learn from the real environment alone, or mostly in the dream.'),
+  realSteps: positive.default(20_000).describe('Budget of steps in the real environment.'),
+  initialRandomSteps: count
+    .default(1_000)
+    .describe(
+      'Real steps taken by a uniformly random policy before learning starts. PPO takes none in real mode, as it cannot learn from them.',
+    ),
+  stepsPerRound: positive
+    .default(250)
+    .describe(
+      'Real steps between refits of the model, each followed by dreaming. With PPO in real mode: the rollout of one update.',
+    ),
+  refit: z
+    .enum(['continue', 'anew'])
+    .default('continue')
+    .describe('A refit goes on from the weights of the last model, or starts anew: dearer, and better on little data.'),
+  updatesPerStep: z
+    .number()
+    .min(0)
+    .default(1)
+    .describe(
+      'Gradient updates for each real step, in real mode. SAC only: PPO makes `rl.epochs` passes over each rollout.',
+    ),
+  updatesPerRound: count
+    .default(1_000)
+    .describe(
+      'Gradient updates after each round of dreaming, in dream mode. SAC only: PPO makes `rl.epochs` passes over each rollout.',
+    ),
+  cyclesPerRound: positive
+    .default(1)
+    .describe(
+      'Times dreaming and learning alternate within a round; starts and updates are shared out among them. With PPO: dreamt rollouts, each of one update.',
+    ),
+  checkpointSeconds: z
+    .number()
+    .min(0)
+    .default(20)
+    .describe('Seconds between checkpoints, taken between rounds; 0: after every round. Never changes results.'),
+  evalEvery: positive.default(1_000).describe('Real steps between evaluations; evaluation steps are not counted.'),
+  evalEpisodes: positive.default(5).describe('Real episodes an evaluation runs.'),
+  threshold: z.number().nullable().default(null).describe('Mean real return that counts as solved; null: none.'),
+  stopAtThreshold: z
+    .boolean()
+    .default(false)
+    .describe('End the run at the first evaluation that reaches the threshold.'),
+});
+const trainSection = trainKeys.prefault({}).describe('The training run.');
 
 const collectSection = z
   .strictObject({
@@ -160,12 +182,20 @@ const synthSection = z
   .prefault({})
   .describe('`reverie synth`: a dataset dreamt in a world model.');
 
+/** The same keys, none of them needed and none with a default. */
+function overridesOf(section: z.ZodObject): z.ZodObject {
+  const shape = Object.entries(section.shape).map(([key, schema]) => {
+    const bare = schema instanceof z.ZodDefault ? schema.unwrap() : schema;
+    return [key, z.optional(bare as z.ZodType).describe(schema.description)] as const;
+  });
+  return z.strictObject(Object.fromEntries(shape));
+}
+
 const quickstartSection = z
   .strictObject({
     seeds: positive.default(3).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
     finalEpisodes: positive.default(20).describe('Real episodes the trained policy is judged by at the end.'),
-    fromScratch: z
-      .record(z.string(), z.union([z.number(), z.boolean(), z.string()]))
+    fromScratch: overridesOf(trainKeys.omit({ mode: true, threshold: true, stopAtThreshold: true }))
       .default({})
       .describe('Keys of `train` that differ when the same learner is trained from scratch, in real mode.'),
   })
@@ -195,15 +225,33 @@ const sections = {
 };
 
 /** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
-export const scenarioSchema = z.strictObject(sections);
+export const scenarioSchema = z.strictObject(sections).superRefine(checkRollouts);
 
 /** A scenario file: the same, and named profiles, each a partial scenario laid over the rest by `--profile`. */
-export const scenarioFileSchema = z.strictObject({
-  ...sections,
-  profiles: z
-    .record(z.string(), z.looseObject({}))
-    .default({})
-    .describe('Named partial scenarios, e.g. `smoke`; `--profile NAME` lays one over the rest.'),
-});
+export const scenarioFileSchema = z
+  .strictObject({
+    ...sections,
+    profiles: z
+      .record(z.string(), z.looseObject({}))
+      .default({})
+      .describe('Named partial scenarios, e.g. `smoke`; `--profile NAME` lays one over the rest.'),
+  })
+  .superRefine(checkRollouts);
 
 export type ScenarioConfig = z.output<typeof scenarioSchema>;
+
+type RolloutSections = Pick<z.output<z.ZodObject<typeof sections>>, 'rl' | 'train' | 'rollout'>;
+
+/** PPO learns from one rollout at a time, so each must fill a batch. */
+function checkRollouts({ rl, train, rollout }: RolloutSections, context: z.RefinementCtx): void {
+  if (rl.algorithm !== 'ppo') return;
+  const branches = Math.floor(rollout.startsPerRound / train.cyclesPerRound);
+  const horizon = typeof rollout.horizon === 'number' ? rollout.horizon : Math.min(...rollout.horizon.slice(2));
+  const [path, rows, of] =
+    train.mode === 'real'
+      ? [['train', 'stepsPerRound'], train.stepsPerRound, 'a round']
+      : [['rollout', 'startsPerRound'], branches * horizon, `a cycle (${branches} starts, ${horizon} steps each)`];
+  if (rows >= rl.batchSize) return;
+  const message = `PPO learns from batches of ${rl.batchSize} rows (rl.batchSize), and ${of} gives ${rows}`;
+  context.addIssue({ code: 'custom', path, message });
+}

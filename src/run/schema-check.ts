@@ -115,8 +115,10 @@ function problemOf(issue: Issue, data: unknown, schema: JsonSchema): string {
   const where = pathText(issue.path);
   const value = valueAt(data, issue.path);
   const expected = schemasAt(schema, data, issue.path).map(expectation).join(', or ');
+  if (issue.code === 'custom') {
+    return `"${where}" is ${value === undefined ? 'left at its default' : shown(value)}: ${issue.message}.`;
+  }
   if (value === undefined) return `"${where}" is missing; expected ${expected || issue.message}.`;
-  if (issue.code === 'custom') return `"${where}" is ${shown(value)}: ${issue.message}.`;
   // The pattern a text must match is said in words by its schema.
   const wanted = issue.code === 'invalid_format' ? issue.message : expected || issue.message;
   return `"${where}" is ${shown(value)}; expected ${wanted}.`;

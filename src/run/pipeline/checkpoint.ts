@@ -11,9 +11,10 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { recoverFolder, replaceFolderAtomic } from '../../atomic-file.js';
 import { reverieError } from '../../errors.js';
-import { ReplayBuffer, type Selector, type SelectorState } from '../../replay/index.js';
-import { loadLearner, type Sac, saveLearner } from '../../rl/index.js';
+import { ReplayBuffer, type Selector, type SelectorState, type Source } from '../../replay/index.js';
+import { saveLearner } from '../../rl/index.js';
 import type { JobContext } from '../job.js';
+import { savedLearner } from './learners.js';
 import { makeTrainingRun, TrainingRun } from './training-run.js';
 
 const count = z.int().min(0);
@@ -53,7 +54,8 @@ const runSchema = z.strictObject({
     step: count,
     episodeReturn: z.number(),
   }),
-  selectors: z.strictObject({ real: selectorSchema, synthetic: selectorSchema }),
+  /** None for a learner that does not draw from the buffers. */
+  selectors: z.strictObject({ real: selectorSchema.optional(), synthetic: selectorSchema.optional() }),
 });
 export type RunManifest = z.infer<typeof runSchema>;
 
@@ -78,10 +80,10 @@ export async function loadRun(folder: string, context: JobContext): Promise<Trai
   checkSameRun(manifest, context, folder);
   const fresh = await makeTrainingRun(context);
   await fresh.parts.learner.close();
-  const { learner } = await loadLearner(join(folder, 'learner'));
+  const { learner } = await savedLearner(join(folder, 'learner'), context.scenario.config);
   const run = new TrainingRun(context, {
     ...fresh.parts,
-    learner: learner as Sac,
+    learner,
     real: await ReplayBuffer.load(join(folder, 'real')),
     synthetic:
       manifest.counters.syntheticSteps > 0 ? await ReplayBuffer.load(join(folder, 'synthetic')) : fresh.parts.synthetic,
@@ -89,8 +91,7 @@ export async function loadRun(folder: string, context: JobContext): Promise<Trai
   Object.assign(run.counters, manifest.counters);
   run.evaluations.push(...manifest.evaluations);
   run.worldModelVersions.push(...manifest.worldModelVersions);
-  run.selectors.real.restore(decodeSelector(manifest.selectors.real));
-  run.selectors.synthetic.restore(decodeSelector(manifest.selectors.synthetic));
+  restoreSelectors(run, manifest, folder);
   await run.parts.collector.restore(manifest.collector);
   if (run.worldModelVersions.length > 0)
     await run.parts.dreamer?.resume(join(folder, 'model'), manifest.dreamtEpisodes);
@@ -122,7 +123,7 @@ async function describeRun(run: TrainingRun, { scenario, seed }: JobContext): Pr
     worldModelVersions: [...run.worldModelVersions],
     dreamtEpisodes: run.parts.dreamer?.episodes ?? 0,
     collector: await run.parts.collector.state(),
-    selectors: { real: encodeSelector(run.selectors.real), synthetic: encodeSelector(run.selectors.synthetic) },
+    selectors: encodeSelectors(run),
   };
 }
 
@@ -136,6 +137,22 @@ function checkSameRun(manifest: RunManifest, { scenario, seed }: JobContext, pat
 }
 
 type EncodedSelector = z.infer<typeof selectorSchema>;
+
+function encodeSelectors({ learning }: TrainingRun): RunManifest['selectors'] {
+  return Object.fromEntries(
+    Object.entries(learning.selectors).map(([source, selector]) => [source, encodeSelector(selector)]),
+  );
+}
+
+function restoreSelectors({ learning }: TrainingRun, { selectors }: RunManifest, path: string): void {
+  for (const [source, selector] of Object.entries(learning.selectors)) {
+    const saved = selectors[source as Source];
+    if (saved === undefined) {
+      throw reverieError('CHECKPOINT_CORRUPT', { path, problem: `it lacks the state of the ${source} selector` });
+    }
+    selector.restore(decodeSelector(saved));
+  }
+}
 
 function encodeSelector(selector: Selector): EncodedSelector {
   const { kind, scalars, arrays } = selector.state();

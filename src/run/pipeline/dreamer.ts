@@ -5,11 +5,13 @@ import { resolve } from 'node:path';
 import type { PolicySnapshot, VectorEnvironment } from '../../env/index.js';
 import { rowSize } from '../../env/index.js';
 import type { ReplayBuffer } from '../../replay/index.js';
+import type { Ppo, Rollout } from '../../rl/index.js';
 import type { Rng } from '../../rng.js';
 import { horizonSchedule, type RolloutCounts, RolloutPool } from '../../synth/index.js';
 import { type EnsembleModel, fitEnsemble, loadWorldModel, type StoredWorldModel } from '../../worldmodel/index.js';
 import type { JobContext } from '../job.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
+import { dreamRollout } from './dream-rollout.js';
 import { resolvedSpec } from './env-spec.js';
 
 export interface RefitSummary {
@@ -24,6 +26,11 @@ export interface DreamSummary {
   readonly counts: RolloutCounts;
   readonly horizon: number;
   readonly seconds: number;
+}
+
+interface Buffers {
+  readonly real: ReplayBuffer;
+  readonly synthetic: ReplayBuffer;
 }
 
 /** Owns the world model and the threads that dream in it. */
@@ -86,14 +93,8 @@ export class Dreamer {
     return { modelVersion: fitted.modelVersion, epochs: report.epochs, holdoutError: report.holdoutError, seconds };
   }
 
-  /** Dreams from `starts` random real states into `synthetic`. */
-  async dream(
-    policy: PolicySnapshot,
-    real: ReplayBuffer,
-    synthetic: ReplayBuffer,
-    starts: number,
-    rng: Rng,
-  ): Promise<DreamSummary> {
+  /** Dreams from `starts` random real states into `synthetic`, on the worker threads. */
+  async dream(policy: PolicySnapshot, { real, synthetic }: Buffers, starts: number, rng: Rng): Promise<DreamSummary> {
     const started = performance.now();
     const { rollout } = this.config;
     const { disagreementLimit } = rollout;
@@ -101,7 +102,7 @@ export class Dreamer {
     const { batch, provenance, counts } = await this.pool.branchedRollouts(
       {
         ...drawStarts(real, rowSize(this.env.observationSpace), starts, rng.split('starts')),
-        model: await this.modelSnapshot(),
+        model: await this.world().snapshot(),
         policy,
         horizon,
         propagation: rollout.propagation,
@@ -119,14 +120,37 @@ export class Dreamer {
     return { counts, horizon, seconds: (performance.now() - started) / 1000 };
   }
 
+  /** As `dream`, `branches` side by side in this thread, and keeps the rollout as PPO learns from it. */
+  async dreamOnPolicy(
+    actor: Ppo,
+    { real, synthetic }: Buffers,
+    branches: number,
+    rng: Rng,
+  ): Promise<DreamSummary & { readonly rollout: Rollout }> {
+    const started = performance.now();
+    const { propagation, disagreementLimit, ...settings } = this.config.rollout;
+    const horizon = horizonAt(real.inserted, settings.horizon);
+    const { rollout, provenance, counts } = await dreamRollout({
+      ...{ model: this.world(), actor, real, branches, horizon, propagation, rng },
+      disagreementLimit: disagreementLimit ?? undefined,
+      firstEpisode: this.nextEpisode,
+      scenario: this.config.name,
+      seed: this.context.seed,
+      signal: this.context.signal,
+    });
+    synthetic.append(rollout.batch, provenance);
+    this.nextEpisode += counts.episodes;
+    return { rollout, counts, horizon, seconds: (performance.now() - started) / 1000 };
+  }
+
   async close(): Promise<void> {
     await this.pool.close();
     await this.model?.close();
   }
 
-  private async modelSnapshot() {
+  private world(): StoredWorldModel {
     if (!this.model) throw new Error('Dreaming before the first refit: a defect of the training loop.');
-    return this.model.snapshot();
+    return this.model;
   }
 }
 

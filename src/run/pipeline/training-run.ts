@@ -1,41 +1,26 @@
 // One training run: rounds of living (real), dreaming and learning, and everything that must survive between rounds.
 // Every random stream is named by (seed, purpose, round), so a run that goes on from a checkpoint repeats nothing and
-// skips nothing. With `mode: real` the same loop is plain off-policy learning: the baseline, trained the same way.
+// skips nothing. With `mode: real` the same loop is plain learning: the baseline, trained the same way.
 
-import { makeEnvironment, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
-import {
-  allocateBatch,
-  MixtureSampler,
-  ReplayBuffer,
-  type Selector,
-  type TransitionBatch,
-} from '../../replay/index.js';
-import { evaluatePolicy, type LearnedFrom, loadLearner, makeSac, RandomPolicy, Sac } from '../../rl/index.js';
+import { makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
+import { ReplayBuffer } from '../../replay/index.js';
+import { evaluatePolicy, type LearnedFrom, Ppo, RandomPolicy } from '../../rl/index.js';
 import { Rng } from '../../rng.js';
 import type { JobContext, TrainEvaluation } from '../job.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
-import { Collector, type EpisodeSummary } from './collector.js';
+import { type Collected, Collector } from './collector.js';
 import { Dreamer } from './dreamer.js';
 import { findInput } from './inputs.js';
-import { makeSelector } from './selectors.js';
+import { freshLearner, type RunLearner, savedLearner } from './learners.js';
+import type { Counters, Learning, RunView } from './learning.js';
+import { OffPolicy } from './off-policy.js';
+import { OnPolicy } from './on-policy.js';
 import { summariseReturns } from './summarise.js';
-
-/** Gradient steps per ONNX Runtime call: short enough for the progress bar and Ctrl-C, long enough to hide the call. */
-const UPDATES_PER_CALL = 50;
-
-/** What a run has done so far. */
-export interface Counters {
-  round: number;
-  realSteps: number;
-  syntheticSteps: number;
-  updates: number;
-}
 
 export interface RunParts {
   readonly env: VectorEnvironment;
   readonly evalEnv: VectorEnvironment;
-  readonly learner: Sac;
+  readonly learner: RunLearner;
   readonly real: ReplayBuffer;
   readonly synthetic: ReplayBuffer;
   readonly collector: Collector;
@@ -44,49 +29,39 @@ export interface RunParts {
   readonly before: LearnedFrom | undefined;
 }
 
-export class TrainingRun {
+export class TrainingRun implements RunView {
   readonly counters: Counters = { round: 0, realSteps: 0, syntheticSteps: 0, updates: 0 };
   readonly evaluations: TrainEvaluation[] = [];
   readonly worldModelVersions: string[] = [];
-  /** One a buffer: their state is part of a checkpoint. */
-  readonly selectors: { readonly real: Selector; readonly synthetic: Selector };
+  readonly learning: Learning;
   private readonly config: ScenarioConfig;
   private readonly root: Rng;
-  private readonly sampler: MixtureSampler;
-  private stacked: TransitionBatch | undefined;
 
   constructor(
-    private readonly context: JobContext,
+    readonly context: JobContext,
     readonly parts: RunParts,
   ) {
     this.config = context.scenario.config;
     this.root = Rng.fromSeed(context.seed);
-    const { real, synthetic } = parts;
-    const { selector, realRatio } = this.config.replay;
-    this.selectors = { real: makeSelector(selector, real), synthetic: makeSelector(selector, synthetic) };
-    this.sampler = new MixtureSampler({
-      real: { buffer: real, selector: this.selectors.real },
-      synthetic: { buffer: synthetic, selector: this.selectors.synthetic },
-      realRatio: parts.dreamer ? realRatio : 1,
-    });
+    const { learner } = parts;
+    this.learning = learner instanceof Ppo ? new OnPolicy(this, learner) : new OffPolicy(this, learner);
   }
 
-  /** No policy and no records were given: the first steps are random. */
-  private get isUntaught(): boolean {
-    return this.parts.before === undefined && this.parts.real.size === 0;
-  }
-
-  private get isPrioritized(): boolean {
-    return this.config.replay.selector.kind === 'prioritized';
+  get buffers() {
+    return this.parts;
   }
 
   /** Live, dream, learn. */
   async round(): Promise<void> {
+    const { dreamer, real } = this.parts;
     const rng = this.root.split('round', this.counters.round);
-    const fresh = this.counters.round === 0 && this.isUntaught;
-    const lived = await this.live(fresh, rng.split('live'));
-    if (this.parts.dreamer) await this.dreamAndLearn(this.parts.dreamer, rng);
-    else if (!fresh) await this.learn(Math.round(lived * this.config.train.updatesPerStep), rng.split('learn'));
+    const isUntaught = this.parts.before === undefined && real.size === 0;
+    const atRandom = this.counters.round === 0 && isUntaught && this.learning.startsAtRandom;
+    const lived = await this.live(atRandom, rng.split('live'));
+    if (dreamer) {
+      await this.refit(dreamer, rng.split('fit'));
+      await this.learning.learnInDream(dreamer, rng);
+    } else if (!atRandom) await this.learning.learnFromReal(lived, rng.split('learn'));
     this.counters.round++;
   }
 
@@ -125,31 +100,23 @@ export class TrainingRun {
     await evalEnv.close();
   }
 
-  private async live(fresh: boolean, rng: Rng): Promise<number> {
-    const { train } = this.config;
-    const policy: Policy = fresh ? new RandomPolicy(this.parts.env.actionSpace) : this.parts.learner.policy();
-    const wanted = fresh ? Math.max(1, train.initialRandomSteps) : train.stepsPerRound;
-    const steps = Math.min(wanted, train.realSteps - this.counters.realSteps);
-    const { batch, provenance, episodes } = await this.parts.collector.collect(policy, steps, rng, this.context.signal);
-    this.context.signal.throwIfAborted();
-    this.parts.real.append(batch, provenance);
-    this.counters.realSteps += batch.rows;
-    for (const episode of episodes) this.tellEpisode(episode);
-    return batch.rows;
+  tell(kind: string, values: Record<string, unknown>): void {
+    this.context.metrics.write({ kind, ...this.counters, ...values });
   }
 
-  private async dreamAndLearn(dreamer: Dreamer, rng: Rng): Promise<void> {
-    const { train, rollout } = this.config;
-    await this.refit(dreamer, rng.split('fit'));
-    const phase = this.context.progress.phase('dream and learn', train.updatesPerRound, 'updates');
-    for (let cycle = 0; cycle < train.cyclesPerRound; cycle++) {
-      const stream = rng.split('cycle', cycle);
-      const starts = share(rollout.startsPerRound, cycle, train.cyclesPerRound);
-      await this.dream(dreamer, starts, stream);
-      const updates = share(train.updatesPerRound, cycle, train.cyclesPerRound);
-      await this.learn(updates, stream.split('learn'), (done) => phase.advance(done));
-    }
-    phase.end();
+  private async live(atRandom: boolean, rng: Rng): Promise<Collected> {
+    const { train } = this.config;
+    const { env, collector, real } = this.parts;
+    const policy = atRandom ? new RandomPolicy(env.actionSpace) : this.learning.actor();
+    const wanted = atRandom ? Math.max(1, train.initialRandomSteps) : train.stepsPerRound;
+    const steps = Math.min(wanted, train.realSteps - this.counters.realSteps);
+    const lived = await collector.collect(policy, steps, rng, this.context.signal);
+    this.context.signal.throwIfAborted();
+    real.append(lived.batch, lived.provenance);
+    this.counters.realSteps += lived.batch.rows;
+    for (const { episode, return: total, length } of lived.episodes)
+      this.tell('episode', { episode, return: total, length });
+    return lived;
   }
 
   private async refit(dreamer: Dreamer, rng: Rng): Promise<void> {
@@ -157,55 +124,6 @@ export class TrainingRun {
     const version = dreamer.modelVersion;
     if (version && this.worldModelVersions.at(-1) !== version) this.worldModelVersions.push(version);
     if (fit) this.tell('fit', { ...fit });
-  }
-
-  private async dream(dreamer: Dreamer, starts: number, rng: Rng): Promise<void> {
-    if (starts === 0) return;
-    const { learner, real, synthetic } = this.parts;
-    const { counts, horizon, seconds } = await dreamer.dream(learner.policySnapshot(), real, synthetic, starts, rng);
-    this.counters.syntheticSteps += counts.rows;
-    this.tell('dream', { ...counts, horizon, seconds });
-  }
-
-  private async learn(updates: number, rng: Rng, onDone: (updates: number) => void = () => {}): Promise<void> {
-    const { learner } = this.parts;
-    const { batchSize } = learner.config;
-    for (let done = 0, call = 0; done < updates; call++) {
-      const steps = Math.min(UPDATES_PER_CALL, updates - done);
-      const stream = rng.split('call', call);
-      const batch = this.sampler.sampleSteps(
-        steps,
-        batchSize,
-        stream.split('rows'),
-        this.stackedBatch(steps * batchSize),
-      );
-      const metrics = await learner.update(batch, steps, stream.split('noise'), this.sampler.lastDraw().weights);
-      if (this.isPrioritized) this.sampler.updatePriorities(await learner.tdErrors(batch, stream.split('td')));
-      done += steps;
-      this.counters.updates += steps;
-      onDone(steps);
-      if (done === updates) this.tell('update', { ...metrics });
-      // The update blocks the event loop: let the bar move and Ctrl-C in.
-      await new Promise((resolve) => setImmediate(resolve));
-      this.context.signal.throwIfAborted();
-    }
-  }
-
-  /** A batch of exactly `rows` rows, kept between calls of the same size. */
-  private stackedBatch(rows: number): TransitionBatch {
-    if (this.stacked?.rows !== rows) {
-      const { obsDim, actionDim } = this.parts.real;
-      this.stacked = allocateBatch(rows, obsDim, actionDim);
-    }
-    return this.stacked;
-  }
-
-  private tellEpisode(episode: EpisodeSummary): void {
-    this.tell('episode', { episode: episode.episode, return: episode.return, length: episode.length });
-  }
-
-  private tell(kind: string, values: Record<string, unknown>): void {
-    this.context.metrics.write({ kind, ...this.counters, ...values });
   }
 }
 
@@ -232,20 +150,9 @@ export async function makeTrainingRun(context: JobContext): Promise<TrainingRun>
 }
 
 async function firstLearner(context: JobContext, env: VectorEnvironment, rng: Rng) {
-  const { algorithm: _, ...settings } = context.scenario.config.rl;
+  const { config } = context.scenario;
   const checkpoint = findInput(context.inputs, 'checkpoint');
-  if (checkpoint === undefined) return { learner: await makeSac(settings, env, rng), before: undefined };
-  const { learner, manifest } = await loadLearner(checkpoint);
-  if (!(learner instanceof Sac)) {
-    throw reverieError('CHECKPOINT_CORRUPT', {
-      path: checkpoint,
-      problem: `it holds a ${learner.kind} learner where sac is wanted`,
-    });
-  }
-  return { learner, before: manifest.learnedFrom };
-}
-
-/** The i-th of `parts` shares of `total`, whole numbers that add up. */
-function share(total: number, i: number, parts: number): number {
-  return Math.floor(((i + 1) * total) / parts) - Math.floor((i * total) / parts);
+  if (checkpoint === undefined) return { learner: await freshLearner(config, env, rng), before: undefined };
+  const { learner, learnedFrom } = await savedLearner(checkpoint, config);
+  return { learner, before: learnedFrom };
 }
