@@ -21,6 +21,13 @@ export const ensembleConfigSchema = z
     holdout: z.number().gt(0).lt(1).default(0.2).describe('share of rows kept for early stopping'),
     holdoutMaxRows: z.int().min(1).default(5000).describe('upper limit of hold-out rows'),
     patience: z.int().min(1).default(5).describe('epochs without improvement before a member stops'),
+    minEpochSteps: z
+      .int()
+      .min(1)
+      .default(1)
+      .describe(
+        'gradient steps an epoch has at least, by going over the rows more than once: little data needs as many steps',
+      ),
     improvement: z
       .number()
       .min(0)

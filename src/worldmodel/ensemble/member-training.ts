@@ -80,7 +80,7 @@ export async function trainMember(training: MemberTraining): Promise<TrainedMemb
     let state: Record<string, Float32Array> = { theta, m: zeros(), v: zeros() };
     let steps = 0;
     while (!progress.isFinished()) {
-      const order = shuffled(own, rng.split('epoch', progress.epochs));
+      const order = epochRows(own, batchSize, config, rng.split('epoch', progress.epochs));
       const total = Math.floor(order.length / batchSize);
       for (let done = 0; done < total; done += STEPS_PER_RUN) {
         signal?.throwIfAborted();
@@ -247,6 +247,18 @@ function judgingGraph(shape: MemberShape, config: EnsembleConfig): Graph {
 function trainingRows({ rows, holdoutRows }: MemberData, { bootstrap }: EnsembleConfig, rng: Rng): Int32Array {
   const count = rows - holdoutRows;
   return Int32Array.from({ length: count }, (_, i) => holdoutRows + (bootstrap ? rng.int(count) : i));
+}
+
+/** One pass over the rows in random order, or as many passes as `minEpochSteps` takes. */
+function epochRows(rows: Int32Array, batchSize: number, { minEpochSteps }: EnsembleConfig, rng: Rng): Int32Array {
+  const steps = Math.floor(rows.length / batchSize);
+  const passes = Math.ceil(minEpochSteps / steps);
+  const order = new Int32Array(passes * steps * batchSize);
+  for (let pass = 0; pass < passes; pass++) {
+    const whole = shuffled(rows, pass === 0 ? rng : rng.split('pass', pass)).subarray(0, steps * batchSize);
+    order.set(whole, pass * steps * batchSize);
+  }
+  return order;
 }
 
 function shuffled(rows: Int32Array, rng: Rng): Int32Array {
