@@ -9,7 +9,10 @@ const FILE_NAME = 'scenario.yaml';
 
 /** Root of the package, from src/run as from dist/run. */
 export function packageRoot(): string {
-  return join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+  // Searched upwards: the compiled benchmarks lie one folder deeper than the build.
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) folder = dirname(folder);
+  return folder;
 }
 
 /** Names of the built-in scenarios. */
