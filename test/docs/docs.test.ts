@@ -31,7 +31,7 @@ describe('docs/scenarios.md', () => {
   });
 
   it('says what each key of the shell means', () => {
-    const owned = /^(name|description|seed|workers|profiles|rollout|replay|train|collect|eval)\b/;
+    const owned = /^(name|description|seed|workers|profiles|rollout|replay|rl|train|collect|eval|synth|quickstart)\b/;
     expect(silentKeys().filter((key) => owned.test(key) && !/\.kind$/.test(key))).toEqual([]);
   });
 });

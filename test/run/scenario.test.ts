@@ -121,6 +121,29 @@ describe('a scenario with a mistake', () => {
     );
   });
 
+  it('checks what is overridden from scratch as it checks `train`', () => {
+    const error = failure(`${BASE}quickstart: { fromScratch: { stepsPerRond: 25 } }\n`);
+    expect(error.code).toBe('UNKNOWN_KEY');
+    expect(error.message).toContain('"quickstart.fromScratch.stepsPerRond"');
+    expect(error.hint).toContain('"quickstart.fromScratch.stepsPerRound"');
+    expect(failure(`${BASE}quickstart: { fromScratch: { evalEvery: 0 } }\n`).message).toContain('at least 1');
+    expect(failure(`${BASE}quickstart: { fromScratch: { mode: dream } }\n`).code).toBe('UNKNOWN_KEY');
+    const { quickstart } = loadScenario(written(`${BASE}quickstart: { fromScratch: { stepsPerRound: 25 } }\n`)).config;
+    expect(quickstart.fromScratch).toEqual({ stepsPerRound: 25 });
+  });
+
+  it('is told of a rollout that fills no batch of PPO', () => {
+    const ppo = BASE.replace('algorithm: sac', 'algorithm: ppo');
+    expect(failure(ppo, { set: ['train.mode=real', 'rl.batchSize=512'] }).message).toContain(
+      '"train.stepsPerRound" is left at its default: PPO learns from batches of 512 rows (rl.batchSize), and a round gives 250',
+    );
+    const few = ['rollout.horizon=[0, 9, 2, 8]', 'train.cyclesPerRound=4', 'rollout.startsPerRound=100'];
+    expect(failure(ppo, { set: few }).message).toContain('(25 starts, 2 steps each) gives 50');
+    expect(
+      loadScenario(written(ppo), { set: [...few.slice(0, 2), 'rollout.startsPerRound=128'] }).config,
+    ).toBeDefined();
+  });
+
   it('names the flag that brought it', () => {
     const error = failure(BASE, { set: ['rollout.horizons=3'] });
     expect(error.code).toBe('UNKNOWN_KEY');
@@ -157,6 +180,7 @@ describe('the built-in scenarios', () => {
     expect(names).toEqual(
       expect.arrayContaining([
         'bring-your-own-mjcf',
+        'cartpole',
         'cartpole-swingup',
         'half-cheetah',
         'hopper',

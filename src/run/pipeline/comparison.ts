@@ -180,6 +180,13 @@ function lossCharts(runs: readonly ArmRun[]): ReportChart[] {
       yTitle: 'alpha',
       curves: eventCurves(runs, 'update', 'alpha', 'updates'),
     },
+    {
+      title: 'Value loss',
+      xTitle: 'gradient updates',
+      yTitle: 'half the squared error',
+      yScale: 'log',
+      curves: eventCurves(runs, 'update', 'valueLoss', 'updates'),
+    },
   ];
 }
 

@@ -1,0 +1,171 @@
+// Training with PPO, in the real environment and in the dream: it learns, keeps where every row came from, and a run
+// that broke off anywhere goes on to the same bytes.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ReplayBuffer } from '../../../src/replay/index.js';
+import type { JobContext, TrainResult } from '../../../src/run/job.js';
+import { type LaunchOptions, launch } from '../../../src/run/launch.js';
+import { readMetrics } from '../../../src/run/metrics.js';
+import { trainJob } from '../../../src/run/pipeline/train.js';
+import { fileHashes } from '../../e2e/reverie.js';
+import { recordingStream } from '../streams.js';
+
+const SMOKE = { scenario: 'cartpole', profile: 'smoke', seed: 3 };
+const MODES = ['real', 'dream'] as const;
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-on-policy-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function train(options: Omit<LaunchOptions, 'stream' | 'command'>, job = trainJob): Promise<TrainResult> {
+  return launch('train', job, { ...options, stream: recordingStream(), command: 'reverie train', quiet: true });
+}
+
+/** The training job, broken off as it tells its n-th event: within a round, as a kill would. */
+function brokenOffAt(n: number): typeof trainJob {
+  return (context: JobContext) => {
+    const { metrics } = context;
+    const write = metrics.write.bind(metrics);
+    let told = 0;
+    metrics.write = (event) => {
+      if (++told === n) throw new Error('broken off');
+      write(event);
+    };
+    return trainJob(context);
+  };
+}
+
+function smoke(mode: (typeof MODES)[number], out: string): Omit<LaunchOptions, 'stream' | 'command'> {
+  return { ...SMOKE, set: [`train.mode=${mode}`, 'train.checkpointSeconds=0'], out: join(folder, out) };
+}
+
+describe.each(MODES)('PPO with train.mode: %s', (mode) => {
+  let result: TrainResult;
+  const checkpoint = join('reference', 'checkpoint');
+
+  beforeAll(async () => {
+    result = await train(smoke(mode, `${mode}-reference`));
+  });
+
+  const at = (...path: string[]) => join(folder, `${mode}-${checkpoint}`, ...path);
+
+  it('lives the budget and learns from every round', () => {
+    expect(result.realSteps).toBe(1000);
+    // In real mode four rollouts of 250 rows, two epochs of three batches each; in the dream two of 32 x 8, of four each.
+    expect(result.updates).toBe(mode === 'real' ? 4 * 2 * 3 : 4 * 2 * 2 * 4);
+    expect(result.syntheticSteps).toBe(mode === 'real' ? 0 : 4 * 2 * 32 * 8);
+    const manifest = JSON.parse(readFileSync(at('learner', 'manifest.json'), 'utf8'));
+    expect(manifest).toMatchObject({ kind: 'ppo', gradientSteps: result.updates });
+    expect(manifest.learnedFrom).toMatchObject({ realSteps: 1000, syntheticSteps: result.syntheticSteps });
+    expect(manifest.learnedFrom.worldModelVersions).toHaveLength(mode === 'real' ? 0 : 4);
+  });
+
+  it('tells of episodes, updates and evaluations', () => {
+    const kinds = readMetrics(join(folder, `${mode}-reference`, 'metrics.jsonl')).map(({ kind }) => kind);
+    const count = (kind: string) => kinds.filter((other) => other === kind).length;
+    expect(count('episode')).toBeGreaterThan(10);
+    expect(count('eval')).toBe(4);
+    expect(count('update')).toBe(mode === 'real' ? 4 : 8);
+    expect([count('fit'), count('dream')]).toEqual(mode === 'real' ? [0, 0] : [4, 8]);
+  });
+
+  it('keeps the real rows with the policy that acted and its log-probabilities', async () => {
+    const real = await ReplayBuffer.load(at('real'));
+    expect(real.size).toBe(1000);
+    const rows = Array.from({ length: real.size }, (_, row) => real.provenanceAt(row));
+    expect(new Set(rows.map(({ policyVersion }) => policyVersion)).size).toBe(4);
+    // The first round of a dream is random: what it knows is the dynamics.
+    const random = mode === 'real' ? 0 : 250;
+    expect(rows.slice(random).every(({ logProb }) => logProb < 0 && logProb > -10)).toBe(true);
+    expect(rows.slice(0, random).every(({ policyVersion }) => policyVersion === rows[0].policyVersion)).toBe(true);
+    expect(rows[0]).toMatchObject({ scenario: 'cartpole', backend: 'real', modelVersion: '', seed: 3 });
+  });
+
+  it('goes on to the same bytes wherever it broke off', async () => {
+    const events = readMetrics(join(folder, `${mode}-reference`, 'metrics.jsonl'));
+    const reference = fileHashes(join(folder, `${mode}-reference`, 'checkpoint'));
+    // Before the first checkpoint, within a round, at an evaluation, and right before the end.
+    const breaks = [2, events.length / 2, events.findLastIndex(({ kind }) => kind === 'eval'), events.length];
+    for (const [index, n] of breaks.entries()) {
+      const out = `${mode}-broken-${index}`;
+      await expect(train(smoke(mode, out), brokenOffAt(Math.floor(n)))).rejects.toThrow('broken off');
+      await train({ resume: join(folder, out) });
+      expect(fileHashes(join(folder, out, 'checkpoint'))).toEqual(reference);
+      const timeless = (run: string) =>
+        readMetrics(join(folder, run, 'metrics.jsonl')).map(({ wallSeconds: _, seconds: __, ...event }) => event);
+      expect(timeless(out)).toEqual(timeless(`${mode}-reference`));
+    }
+  });
+});
+
+describe('a rollout in the dream', () => {
+  it('starts at real states, and each branch is unbroken and ended', async () => {
+    const checkpoint = join(folder, 'dream-reference', 'checkpoint');
+    const real = await ReplayBuffer.load(join(checkpoint, 'real'));
+    const synthetic = await ReplayBuffer.load(join(checkpoint, 'synthetic'));
+    const { obs, nextObs, terminated, truncated } = synthetic.columns();
+    const row = (of: Float32Array, index: number) => [...of.subarray(index * 4, index * 4 + 4)];
+    const branches = new Map<number, number[]>();
+    for (let index = 0; index < synthetic.size; index++) {
+      const { episode } = synthetic.provenanceAt(index);
+      branches.set(episode, [...(branches.get(episode) ?? []), index]);
+    }
+    expect(branches.size).toBeGreaterThan(4 * 2 * 32);
+    expect([...branches.keys()].sort((a, b) => a - b)).toEqual(Array.from({ length: branches.size }, (_, i) => i));
+    for (const rows of branches.values()) {
+      const origins = rows.map((index) => synthetic.provenanceAt(index));
+      expect(origins.map(({ step }) => step)).toEqual(rows.map((_, step) => step));
+      expect(new Set(origins.map(({ parent }) => parent)).size).toBe(1);
+      expect(row(obs, rows[0])).toEqual(row(real.columns().obs, origins[0].parent));
+      for (const [step, index] of rows.entries()) {
+        const isLast = step === rows.length - 1;
+        expect(terminated[index] + truncated[index]).toBe(isLast ? 1 : 0);
+        if (!isLast) expect(row(nextObs, index)).toEqual(row(obs, rows[step + 1]));
+      }
+    }
+  });
+
+  it('is learned from with continuous actions, and ends where the ensemble disagrees', async () => {
+    const set = ['rl.algorithm=ppo', 'rl.epochs=2', 'rollout.horizon=4', 'rollout.disagreementLimit=0.05'];
+    const out = join(folder, 'pendulum');
+    await train({ scenario: 'pendulum', profile: 'smoke', seed: 1, set, out });
+    const dreams = readMetrics(join(out, 'metrics.jsonl')).filter(({ kind }) => kind === 'dream');
+    expect(dreams.some(({ doubted }) => Number(doubted) > 0)).toBe(true);
+    expect(dreams.every(({ rows }) => rows === 256 * 4)).toBe(true);
+    const synthetic = await ReplayBuffer.load(join(out, 'checkpoint', 'synthetic'));
+    expect(synthetic.columns().confidence.every((value) => value > 0 && value < 1)).toBe(true);
+  });
+});
+
+describe('PPO on CartPole', () => {
+  it('balances the pole within ten thousand real steps', async () => {
+    const options = { scenario: 'cartpole', seed: 1, set: ['train.realSteps=10240', 'train.threshold=250'] };
+    const { realStepsToThreshold } = await train({ ...options, out: join(folder, 'learns') });
+    expect(realStepsToThreshold).not.toBeNull();
+  });
+
+  it('balances it in the dream within two thousand', async () => {
+    const set = ['train.realSteps=2000', 'train.threshold=250'];
+    const options = { scenario: 'cartpole', profile: 'dream', seed: 1, set };
+    const { realStepsToThreshold } = await train({ ...options, out: join(folder, 'dreams') });
+    expect(realStepsToThreshold).not.toBeNull();
+  });
+
+  it('records a last round too short for a batch, and does not learn from it', async () => {
+    const out = join(folder, 'short');
+    const result = await train({ ...SMOKE, set: ['train.realSteps=520'], out });
+    expect(result).toMatchObject({ realSteps: 520, updates: 2 * 2 * 3 });
+    expect((await ReplayBuffer.load(join(out, 'checkpoint', 'real'))).size).toBe(520);
+  });
+
+  it('refuses to go on from a learner of another kind', async () => {
+    const inputs = { checkpoint: join(folder, 'real-reference') };
+    const options = { scenario: 'pendulum', profile: 'smoke', inputs, out: join(folder, 'other') };
+    await expect(train(options)).rejects.toThrow(/holds a ppo learner where sac is wanted/);
+  });
+});
