@@ -22,11 +22,17 @@ export const ERROR_CATALOGUE = {
     message: 'Scenario "{path}": {problem}',
     hint: 'See docs/scenarios.md for every key and its meaning.',
   },
+  SCENARIO_CHANGED: {
+    status: 409,
+    message:
+      'Scenario "{path}", or a file it names, was changed after it was saved (hash {hash}, recorded {recorded}).',
+    hint: 'Restore what was changed, or start a new run and name the scenario to use instead of the saved one.',
+  },
   UNKNOWN_KEY: { status: 400, message: 'Unknown key "{key}" in {where}.', hint: 'Did you mean "{nearest}"?' },
   PROFILE_UNKNOWN: {
     status: 400,
     message: 'Scenario "{path}" has no profile "{profile}".',
-    hint: 'Its profiles: {known}.',
+    hint: '{hint}',
   },
   FLAG_INVALID: {
     status: 400,
@@ -37,7 +43,12 @@ export const ERROR_CATALOGUE = {
   RUN_EXISTS: {
     status: 409,
     message: 'Folder "{path}" already holds a run.',
-    hint: 'Give another --out, or go on with it: reverie {job} --resume {path}',
+    hint: 'Give another --out{hint}.',
+  },
+  OUT_NOT_EMPTY: {
+    status: 409,
+    message: 'Folder "{path}" is not empty: "{entry}" lies in it.',
+    hint: 'Give --out a folder that is new or empty, so that nothing in it is overwritten.',
   },
   RUN_NOT_RESUMABLE: {
     status: 409,
@@ -46,8 +57,18 @@ export const ERROR_CATALOGUE = {
   },
   INPUT_MISSING: {
     status: 404,
-    message: 'There is no {what} in "{path}".',
+    message: 'There is no {what} in "{path}" (--{input}).',
     hint: 'Give the folder itself, or a run that holds one (reverie inspect shows what a folder holds).',
+  },
+  INPUT_NEEDED: {
+    status: 400,
+    message: 'This needs {what}, and --{input} was not given.',
+    hint: 'Give --{input} FOLDER: one that holds {what}, or a run that does.',
+  },
+  INPUT_UNFIT: {
+    status: 409,
+    message: '"{path}" (--{input}) does not fit environment "{env}": its {what} is {theirs}, where {ours} is needed.',
+    hint: 'Give one that was made in this environment, or name the scenario it was made with.',
   },
   INPUT_NOT_FOUND: {
     status: 404,

@@ -7,7 +7,7 @@ import { describeBuffer } from '../replay/index.js';
 import { readManifest } from '../rl/index.js';
 import { formatCount, formatNumber } from './format.js';
 import { readMetrics } from './metrics.js';
-import { METRICS_FILE, RESULT_FILE, RUN_FILE, readRunRecord, savedScenario } from './run-folder.js';
+import { METRICS_FILE, RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
 
 export type InspectionKind = 'run' | 'checkpoint' | 'policy' | 'replay' | 'world model';
 
@@ -76,14 +76,15 @@ async function inspected(folder: string): Promise<Inspection | undefined> {
 
 function runFacts(folder: string): Record<string, unknown> {
   const record = readRunRecord(folder)!;
-  const scenario = savedScenario(folder);
+  // As it was saved, and not as it could be run today: the files it names may have changed or gone since.
+  const scenario = existsSync(join(folder, SCENARIO_FILE)) ? readJson(join(folder, SCENARIO_FILE)) : undefined;
   const metrics = join(folder, METRICS_FILE);
   const { kind: _, ...last } = (existsSync(metrics) ? readMetrics(metrics).at(-1) : undefined) ?? { kind: '' };
   const result = join(folder, RESULT_FILE);
   return {
     job: record.job,
     status: record.status,
-    scenario: scenario?.config.name,
+    scenario: (scenario?.config as { name?: unknown } | undefined)?.name,
     profile: scenario?.profile,
     scenarioHash: scenario?.hash,
     seed: record.seed,

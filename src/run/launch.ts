@@ -86,6 +86,7 @@ async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
   const inputs = checkedInputs(options.inputs ?? {});
   const scenario = chosenScenario(options, inputs);
   const startedAt = new Date();
+  if (options.out === '') throw reverieError('FLAG_INVALID', { flag: '--out', value: '', expected: 'a folder' });
   const out = resolve(options.out ?? join('runs', `${scenario.config.name}-${name}-${stamp(startedAt)}`));
   const record: RunRecord = {
     job: name,

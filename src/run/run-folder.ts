@@ -1,6 +1,6 @@
 // A run's folder: what it ran, with which scenario, and how that ended. Everything else in it belongs to the job.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ensureFolder, writeFileAtomic } from '../atomic-file.js';
@@ -28,9 +28,9 @@ const runRecordSchema = z.object({
 
 export type RunRecord = z.output<typeof runRecordSchema>;
 
-/** Makes the folder of a new run. @throws RUN_EXISTS if it already holds one */
+/** Makes the folder of a new run. @throws RUN_EXISTS, OUT_NOT_EMPTY if something lies there that it would write over */
 export async function createRun(folder: string, record: RunRecord, scenario: Scenario): Promise<void> {
-  if (existsSync(join(folder, RUN_FILE))) throw reverieError('RUN_EXISTS', { path: folder, job: record.job });
+  requireFree(folder);
   await ensureFolder(folder);
   await writeFileAtomic(join(folder, SCENARIO_FILE), jsonText(scenario));
   await writeRunRecord(folder, record);
@@ -42,6 +42,25 @@ export async function writeRunRecord(folder: string, record: RunRecord): Promise
 
 export async function writeResult(folder: string, result: JobResult): Promise<void> {
   await writeFileAtomic(join(folder, RESULT_FILE), jsonText(result));
+}
+
+/** A folder is free if it holds nothing, or only the record of a run that failed, or never began, and kept nothing. */
+function requireFree(folder: string): void {
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) return;
+  const entry = readdirSync(folder).find((name) => !isRecord(folder, name));
+  const earlier = readRunRecord(folder);
+  if (earlier !== undefined && (earlier.status !== 'failed' || entry !== undefined)) {
+    const resume = `reverie ${earlier.job} --resume ${folder}`;
+    const hint = earlier.status === 'finished' ? '; that run is finished' : `, or go on with it: ${resume}`;
+    throw reverieError('RUN_EXISTS', { path: folder, hint });
+  }
+  if (entry !== undefined) throw reverieError('OUT_NOT_EMPTY', { path: folder, entry });
+}
+
+/** Whether a file is what `launch` writes before its job keeps anything. */
+function isRecord(folder: string, name: string): boolean {
+  if (name === METRICS_FILE) return statSync(join(folder, name)).size === 0;
+  return [RUN_FILE, SCENARIO_FILE, `${RUN_FILE}.tmp`, `${SCENARIO_FILE}.tmp`].includes(name);
 }
 
 /** What `folder` ran, or undefined if it is no run's folder. */

@@ -51,7 +51,9 @@ export function loadScenario(reference: string, options: ScenarioOptions = {}): 
 export function adjustScenario(saved: Scenario, options: ScenarioOptions): Scenario {
   const source = `${saved.config.name} (saved)`;
   const raw = layered(saved.config, profileLayer({}, options.profile, source));
-  return identified(flagged(raw, options, source), saved.folder, saved.profile);
+  const adjusted = identified(flagged(raw, options, source), saved.folder, saved.profile);
+  // Seed and workers are no part of what a scenario is, so it stays the one that was saved.
+  return (options.set ?? []).length > 0 ? adjusted : Object.freeze({ ...adjusted, hash: saved.hash });
 }
 
 /** Name, file and sentence of every built-in scenario. */
@@ -68,17 +70,18 @@ export function scenarioText({ config }: Scenario): string {
   return stringify(config, { aliasDuplicateObjects: false, lineWidth: 100 }).trimEnd();
 }
 
-/** A scenario as it was saved with a run. @throws SCENARIO_INVALID if the file was changed since */
+/**
+ * A scenario as it was saved with a run. Its hash is that of the file, so keys that came into being since do not make
+ * it another one. @throws SCENARIO_CHANGED if the file, or a file it names, was changed since; SCENARIO_INVALID
+ */
 export function reviveScenario(saved: Scenario, source: string): Scenario {
   const config = checkAgainst(scenarioSchema, saved.config, source);
-  const scenario = identified(config, saved.folder, saved.profile);
-  if (scenario.hash !== saved.hash) {
-    throw reverieError('SCENARIO_INVALID', {
-      path: source,
-      problem: `it was changed after it was saved (hash ${scenario.hash}, recorded ${saved.hash}).`,
-    });
+  const hash = hashOf(saved.config, saved.folder);
+  if (hash !== saved.hash) {
+    throw reverieError('SCENARIO_CHANGED', { path: source, hash, recorded: saved.hash });
   }
-  return scenario;
+  checkEnvSpec(config.env);
+  return Object.freeze({ config: frozen(config), hash, folder: saved.folder, profile: saved.profile });
 }
 
 function readScenarioFile(file: string): ConfigObject & { profiles: Record<string, ConfigObject> } {
@@ -112,11 +115,10 @@ function readScenarioFile(file: string): ConfigObject & { profiles: Record<strin
 function profileLayer(profiles: Record<string, ConfigObject>, name: string | undefined, file: string): ConfigObject {
   if (name === undefined) return {};
   if (!Object.hasOwn(profiles, name)) {
-    throw reverieError('PROFILE_UNKNOWN', {
-      profile: name,
-      path: file,
-      known: Object.keys(profiles).join(', ') || 'none',
-    });
+    const known = Object.keys(profiles).join(', ');
+    const hint =
+      known === '' ? 'It has none; a saved scenario keeps none: name the scenario.' : `Its profiles: ${known}.`;
+    throw reverieError('PROFILE_UNKNOWN', { profile: name, path: file, hint });
   }
   return profiles[name];
 }
@@ -142,14 +144,17 @@ function flagLayers(options: ScenarioOptions): { layer: ConfigObject; source: st
 
 function identified(config: ScenarioConfig, folder: string, profile: string | undefined): Scenario {
   checkEnvSpec(config.env);
-  const { seed: _seed, workers: _workers, ...identity } = config;
+  return Object.freeze({ config: frozen(config), hash: hashOf(config, folder), folder, profile });
+}
+
+function hashOf({ seed: _seed, workers: _workers, ...identity }: ScenarioConfig, folder: string): string {
   const hash = createHash('sha256').update(canonicalJson(identity));
-  for (const asset of assetFiles(config, folder)) hash.update(readFileSync(asset));
-  return Object.freeze({ config: frozen(config), hash: hash.digest('hex'), folder, profile });
+  for (const asset of assetFiles(identity, folder)) hash.update(readFileSync(asset));
+  return hash.digest('hex');
 }
 
 /** Files beside the scenario that decide what it means. */
-function assetFiles(config: ScenarioConfig, folder: string): string[] {
+function assetFiles(config: Pick<ScenarioConfig, 'env' | 'model'>, folder: string): string[] {
   const mjcf = (config.env as { mjcf?: unknown }).mjcf;
   const files = typeof mjcf === 'string' ? [resolve(folder, mjcf)] : [];
   if (config.model.kind === 'onnx') files.push(join(resolve(folder, String(config.model.folder)), 'manifest.json'));

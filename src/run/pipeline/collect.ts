@@ -3,10 +3,11 @@
 import { join } from 'node:path';
 import { makeEnvironment, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
 import { ReplayBuffer } from '../../replay/index.js';
-import { loadLearner, RandomPolicy } from '../../rl/index.js';
+import { RandomPolicy } from '../../rl/index.js';
 import { Rng } from '../../rng.js';
 import { type CollectResult, interrupted, type JobContext } from '../job.js';
 import { Collector, type EpisodeSummary } from './collector.js';
+import { learnerFor } from './frozen-policy.js';
 import { findInput, requireInput } from './inputs.js';
 
 /** Steps between looks at the progress bar and Ctrl-C. */
@@ -73,7 +74,7 @@ async function actor(
   const { config } = context.scenario;
   const wanted = config.collect.policy === 'checkpoint' || findInput(context.inputs, 'checkpoint') !== undefined;
   if (!wanted) return { policy: new RandomPolicy(env.actionSpace), close: async () => {} };
-  const { learner } = await loadLearner(requireInput(context.inputs, 'checkpoint', '--checkpoint'));
+  const learner = await learnerFor(env, requireInput(context.inputs, 'checkpoint'));
   return { policy: learner.policy(), close: () => learner.close() };
 }
 

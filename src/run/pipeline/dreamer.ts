@@ -8,11 +8,12 @@ import type { ReplayBuffer } from '../../replay/index.js';
 import type { Ppo, Rollout } from '../../rl/index.js';
 import type { Rng } from '../../rng.js';
 import { horizonSchedule, type RolloutCounts, RolloutPool } from '../../synth/index.js';
-import { type EnsembleModel, fitEnsemble, loadWorldModel, type StoredWorldModel } from '../../worldmodel/index.js';
+import { EnsembleModel, fitEnsemble, loadWorldModel, type StoredWorldModel } from '../../worldmodel/index.js';
 import type { JobContext } from '../job.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
 import { dreamRollout } from './dream-rollout.js';
 import { resolvedSpec } from './env-spec.js';
+import { findInput } from './inputs.js';
 
 export interface RefitSummary {
   readonly modelVersion: string;
@@ -71,26 +72,34 @@ export class Dreamer {
   async refit(real: ReplayBuffer, rng: Rng): Promise<RefitSummary | undefined> {
     const { model, workers } = { model: this.config.model, workers: this.context.workers };
     if (model.kind === 'onnx') {
-      this.model ??= await loadWorldModel(resolve(this.context.scenario.folder, model.folder));
+      const { inputs, scenario } = this.context;
+      this.model ??= await loadWorldModel(findInput(inputs, 'model') ?? resolve(scenario.folder, model.folder));
       return undefined;
     }
     const started = performance.now();
     const phase = this.context.progress.phase('fit model', null, 'epochs');
-    const previous = this.model as EnsembleModel | undefined;
+    const earlier = (this.model as EnsembleModel | undefined) ?? (await this.broughtEnsemble());
+    const isContinued = this.model === undefined || this.config.train.refit === 'continue';
     const { model: fitted, report } = await fitEnsemble(real.rows(), this.env, model, {
       rng,
       workers,
-      previous: this.config.train.refit === 'continue' ? previous : undefined,
+      previous: isContinued ? earlier : undefined,
       known: this.env.known,
       env: resolvedSpec(this.context.scenario),
       onProgress: ({ epochs, holdoutError }) => phase.set(epochs, `error ${holdoutError.toFixed(4)}`),
       signal: this.context.signal,
     });
     phase.end(`error ${report.holdoutError.toFixed(4)}`);
-    await previous?.close();
+    await earlier?.close();
     this.model = fitted;
     const seconds = (performance.now() - started) / 1000;
     return { modelVersion: fitted.modelVersion, epochs: report.epochs, holdoutError: report.holdoutError, seconds };
+  }
+
+  /** The ensemble given with --model: the first fit goes on from it. */
+  private async broughtEnsemble(): Promise<EnsembleModel | undefined> {
+    const folder = findInput(this.context.inputs, 'model');
+    return folder === undefined ? undefined : EnsembleModel.load(folder);
   }
 
   /** Dreams from `starts` random real states into `synthetic`, on the worker threads. */

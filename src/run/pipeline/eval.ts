@@ -1,17 +1,18 @@
 // `reverie eval`: whole real episodes with the policy of a checkpoint.
 
 import { makeEnvironment } from '../../env/index.js';
-import { evaluatePolicy, loadLearner } from '../../rl/index.js';
+import { evaluatePolicy } from '../../rl/index.js';
 import { Rng } from '../../rng.js';
 import { type EvalResult, interrupted, type JobContext } from '../job.js';
+import { learnerFor } from './frozen-policy.js';
 import { requireInput } from './inputs.js';
 import { summariseReturns } from './summarise.js';
 
 export async function evalJob(context: JobContext): Promise<EvalResult> {
   const { config, folder } = context.scenario;
-  const checkpoint = requireInput(context.inputs, 'checkpoint', '--checkpoint');
+  const checkpoint = requireInput(context.inputs, 'checkpoint');
   const env = await makeEnvironment(config.env, { folder });
-  const { learner } = await loadLearner(checkpoint);
+  const learner = await learnerFor(env, checkpoint);
   const phase = context.progress.phase('evaluate', config.eval.episodes, 'episodes');
   const returns: number[] = [];
   const lengths: number[] = [];

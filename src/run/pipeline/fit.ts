@@ -3,12 +3,12 @@
 import { join } from 'node:path';
 import { makeEnvironment } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
-import { ReplayBuffer } from '../../replay/index.js';
 import { Rng } from '../../rng.js';
 import { EnsembleModel, fitEnsemble } from '../../worldmodel/index.js';
 import { type FitResult, interrupted, type JobContext } from '../job.js';
 import { resolvedSpec } from './env-spec.js';
 import { findInput, requireInput } from './inputs.js';
+import { recordsOf } from './records.js';
 
 export async function fitJob(context: JobContext): Promise<FitResult> {
   const { config, folder } = context.scenario;
@@ -18,9 +18,9 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
       problem: `model.kind is "${config.model.kind}", and only an ensemble is learned from records.`,
     });
   }
-  const real = await ReplayBuffer.load(requireInput(context.inputs, 'data', '--data'));
-  const earlier = findInput(context.inputs, 'model');
   const env = await makeEnvironment(config.env, { folder });
+  const real = await recordsOf(env, requireInput(context.inputs, 'data'));
+  const earlier = findInput(context.inputs, 'model');
   const previous = earlier === undefined ? undefined : await EnsembleModel.load(earlier);
   const phase = context.progress.phase('fit model', null, 'epochs');
   try {

@@ -1,29 +1,68 @@
 // Where in a folder the user named the wanted thing lies: the folder itself, or a run that holds it.
 
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reverieError } from '../../errors.js';
 import type { JobInputs } from '../job.js';
 
-const PLACES = {
-  data: { file: 'transitions.bin', folders: ['', 'data', 'checkpoint/real'], what: 'a replay snapshot' },
-  model: { file: 'manifest.json', folders: ['model', 'checkpoint/model', ''], what: 'a world model' },
-  checkpoint: { file: 'manifest.json', folders: ['learner', 'checkpoint/learner', ''], what: 'a learner checkpoint' },
-} as const;
+const LEARNER_FORMAT = 'reverie-learner';
+
+interface Kind {
+  readonly file: string;
+  readonly folders: readonly string[];
+  readonly what: string;
+  /** Whether the `format` that the file claims is of this kind; a damaged file counts, for its reader to say how. */
+  readonly isFormat: (format: unknown) => boolean;
+}
+
+const KINDS: Readonly<Record<keyof JobInputs, Kind>> = {
+  data: {
+    file: 'transitions.bin',
+    folders: ['', 'data', 'checkpoint/real', 'real'],
+    what: 'replay snapshot',
+    isFormat: () => true,
+  },
+  model: {
+    file: 'manifest.json',
+    folders: ['model', 'checkpoint/model', ''],
+    what: 'world model',
+    isFormat: (format) => format !== LEARNER_FORMAT,
+  },
+  checkpoint: {
+    file: 'manifest.json',
+    folders: ['learner', 'checkpoint/learner', ''],
+    what: 'learner checkpoint',
+    isFormat: (format) => format === undefined || format === LEARNER_FORMAT,
+  },
+};
 
 /** The folder of input `name`, or undefined if the user gave none. @throws INPUT_MISSING if it holds no such thing */
-export function findInput(inputs: JobInputs, name: keyof typeof PLACES): string | undefined {
+export function findInput(inputs: JobInputs, name: keyof JobInputs): string | undefined {
   const given = inputs[name];
   if (given === undefined) return undefined;
-  const { file, folders, what } = PLACES[name];
-  const found = folders.map((folder) => join(given, folder)).find((folder) => existsSync(join(folder, file)));
-  if (found === undefined) throw reverieError('INPUT_MISSING', { what, path: given });
+  const found = KINDS[name].folders.map((folder) => join(given, folder)).find((folder) => isOne(name, folder));
+  if (found === undefined) throw reverieError('INPUT_MISSING', { what: KINDS[name].what, path: given, input: name });
   return found;
 }
 
-/** As `findInput`, where the job cannot do without. @throws INPUT_MISSING */
-export function requireInput(inputs: JobInputs, name: keyof typeof PLACES, flag: string): string {
+/** As `findInput`, where the job cannot do without. @throws INPUT_NEEDED, INPUT_MISSING */
+export function requireInput(inputs: JobInputs, name: keyof JobInputs): string {
   const found = findInput(inputs, name);
-  if (found === undefined) throw reverieError('INPUT_MISSING', { what: PLACES[name].what, path: `(no ${flag})` });
+  if (found === undefined) throw reverieError('INPUT_NEEDED', { what: `a ${KINDS[name].what}`, input: name });
   return found;
+}
+
+function isOne(name: keyof JobInputs, folder: string): boolean {
+  const { file, isFormat } = KINDS[name];
+  const path = join(folder, file);
+  return existsSync(path) && (!file.endsWith('.json') || isFormat(formatOf(path)));
+}
+
+function formatOf(path: string): unknown {
+  try {
+    return (JSON.parse(readFileSync(path, 'utf8')) as { format?: unknown } | null)?.format;
+  } catch {
+    // Unreadable or not JSON: what the reader of that folder says of it is better than "there is none".
+    return undefined;
+  }
 }

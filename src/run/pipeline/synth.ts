@@ -4,23 +4,25 @@ import { join } from 'node:path';
 import { makeEnvironment, type PolicySnapshot, rowSize, type VectorEnvironment } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
 import { ReplayBuffer } from '../../replay/index.js';
-import { loadLearner, RandomPolicy } from '../../rl/index.js';
+import { RandomPolicy } from '../../rl/index.js';
 import { Rng } from '../../rng.js';
 import { type FrozenRolloutRequest, RolloutPool, type RolloutResult, synthesize } from '../../synth/index.js';
 import { loadWorldModel } from '../../worldmodel/index.js';
 import { interrupted, type JobContext, type SynthResult } from '../job.js';
 import { drawStarts, horizonAt } from './dreamer.js';
 import { exportTransitions } from './export.js';
+import { learnerFor } from './frozen-policy.js';
 import { findInput, requireInput } from './inputs.js';
+import { recordsOf } from './records.js';
 
 /** Resumable: finished chunks are in the journal, and the same bytes come out however often it was stopped. */
 export async function synthJob(context: JobContext): Promise<SynthResult> {
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
-  const model = await loadWorldModel(requireInput(context.inputs, 'model', '--model'));
+  const model = await loadWorldModel(requireInput(context.inputs, 'model'));
   const pool = new RolloutPool({ workers: context.workers });
   try {
-    const real = await ReplayBuffer.load(requireInput(context.inputs, 'data', '--data'));
+    const real = await recordsOf(env, requireInput(context.inputs, 'data'));
     const request: FrozenRolloutRequest = {
       ...requestOf(context, env, real),
       model: model.snapshot(),
@@ -116,7 +118,7 @@ async function keep(
 async function actor(context: JobContext, env: VectorEnvironment): Promise<PolicySnapshot> {
   const checkpoint = findInput(context.inputs, 'checkpoint');
   if (checkpoint === undefined) return new RandomPolicy(env.actionSpace).snapshot();
-  const { learner } = await loadLearner(checkpoint);
+  const learner = await learnerFor(env, checkpoint);
   const snapshot = learner.policySnapshot();
   await learner.close();
   return snapshot;

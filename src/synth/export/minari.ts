@@ -56,13 +56,14 @@ function checkOptions(table: TransitionTable, { datasetId, observationSpace, act
     const hint = 'Minari names datasets namespace/name-v0: letters, digits, "-" and "_", and a version.';
     throw reverieError('EXPORT_INVALID', { problem: `"${datasetId}" is no Minari dataset id.`, hint });
   }
+  if (table.rows === 0) {
+    const problem = 'there is no transition, and a Minari dataset has at least one.';
+    throw reverieError('EXPORT_INVALID', { problem, hint: 'Give transitions, or leave Minari out.' });
+  }
   const dims = [rowSize(observationSpace), rowSize(actionSpace)];
-  if (table.rows === 0 || table.obsDim !== dims[0] || table.actionDim !== dims[1]) {
+  if (table.obsDim !== dims[0] || table.actionDim !== dims[1]) {
     const problem = `${table.rows} transitions of ${table.obsDim} and ${table.actionDim} values do not fit spaces of ${dims.join(' and ')}.`;
-    throw reverieError('EXPORT_INVALID', {
-      problem,
-      hint: 'Give at least one transition, and the spaces it was lived in.',
-    });
+    throw reverieError('EXPORT_INVALID', { problem, hint: 'Give the spaces that the transitions were lived in.' });
   }
 }
 
