@@ -1,7 +1,7 @@
 // Loads a scenario: reads the file, lays a profile and overrides over it, checks the result, freezes and identifies it.
 
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
 import { checkEnvSpec } from '../env/index.js';
@@ -158,7 +158,8 @@ function assetFiles(config: Pick<ScenarioConfig, 'env' | 'model'>, folder: strin
   const mjcf = (config.env as { mjcf?: unknown }).mjcf;
   const files = typeof mjcf === 'string' ? [resolve(folder, mjcf)] : [];
   if (config.model.kind === 'onnx') files.push(join(resolve(folder, String(config.model.folder)), 'manifest.json'));
-  return files.filter((file) => existsSync(file));
+  // What is no regular file is refused with its own words by whoever opens it.
+  return files.filter((file) => statSync(file, { throwIfNoEntry: false })?.isFile());
 }
 
 function frozen<T>(value: T): T {

@@ -1,6 +1,6 @@
 // The files an MJCF model consists of: the XML, what it includes, its meshes and textures. All must lie in its folder.
 
-import { readFileSync, realpathSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { reverieError } from '../../errors.js';
 
@@ -83,10 +83,19 @@ class ModelReader {
       throw error;
     }
     if (isOutside(realpathSync(this.folder), real)) throw mjcfInvalid(this.file, outsideProblem(name));
-    const content = readFileSync(real);
-    this.bytes += content.length;
+    return this.contentOf(real, name);
+  }
+
+  private contentOf(real: string, name: string): Buffer {
+    const stat = statSync(real);
+    if (!stat.isFile()) throw mjcfInvalid(this.file, `"${name}" is not a regular file`);
+    this.bytes += stat.size;
     if (this.bytes > MAX_BYTES) throw mjcfInvalid(this.file, `its files exceed ${MAX_BYTES / 1024 / 1024} MiB`);
-    return content;
+    try {
+      return readFileSync(real);
+    } catch (error) {
+      throw mjcfInvalid(this.file, `"${name}" cannot be read: ${(error as Error).message}`, error);
+    }
   }
 }
 
