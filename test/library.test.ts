@@ -3,7 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import * as reverie from '../src/index.js';
 
-const { checkEnvironment, Dream, evaluatePolicy, fitEnsemble, makeEnvironment, RandomPolicy, Rng, RolloutPool } = reverie;
+const { checkEnvironment, Dream, evaluatePolicy, fitEnsemble, makeEnvironment, RandomPolicy, Rng, RolloutPool } =
+  reverie;
 
 describe('the public API', () => {
   it('has at most 25 values', () => {
@@ -42,7 +43,7 @@ describe('the public API', () => {
   });
 });
 
-async function recorded(env: reverie.VectorEnvironment, rows: number, rng: InstanceType<typeof Rng>) {
+async function recorded(env: reverie.VectorEnvironment, rows: number, rng: reverie.Rng) {
   const policy = new RandomPolicy(env.actionSpace);
   const obs = new Float32Array(rows * 3);
   const action = new Float32Array(rows);

@@ -3,6 +3,7 @@
 // skips nothing. With `mode: real` the same loop is plain learning: the baseline, trained the same way.
 
 import { makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
+import { reverieError } from '../../errors.js';
 import { ReplayBuffer } from '../../replay/index.js';
 import { evaluatePolicy, type LearnedFrom, Ppo, RandomPolicy } from '../../rl/index.js';
 import { Rng } from '../../rng.js';
@@ -145,8 +146,18 @@ export async function makeTrainingRun(context: JobContext): Promise<TrainingRun>
     real: data === undefined ? real : await ReplayBuffer.load(data),
     synthetic: new ReplayBuffer({ ...dimensions, capacity: config.replay.syntheticCapacity, source: 'synthetic' }),
     collector: new Collector(env, config.name, root.split('episodes'), context.seed),
-    dreamer: config.train.mode === 'dream' ? new Dreamer(context, env) : undefined,
+    dreamer: firstDreamer(context, env),
   });
+}
+
+/** @throws FLAG_INVALID for a world model in a run that does not dream */
+function firstDreamer(context: JobContext, env: VectorEnvironment): Dreamer | undefined {
+  const model = findInput(context.inputs, 'model');
+  if (context.scenario.config.train.mode === 'real') {
+    if (model === undefined) return undefined;
+    throw reverieError('FLAG_INVALID', { flag: '--model', value: model, expected: 'none, as train.mode is real' });
+  }
+  return new Dreamer(context, env);
 }
 
 async function firstLearner(context: JobContext, env: VectorEnvironment, rng: Rng) {
