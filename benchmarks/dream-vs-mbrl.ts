@@ -1,5 +1,6 @@
 // A step of the learned dynamics as MBPO takes it (one random elite a row, sampled) against mbrl-lib's ModelEnv on PyTorch,
-// CPU, with the number of threads that serves it best. Ours uses one. ModelEnv wants a multiple of five rows: no B = 1.
+// CPU, with the number of threads that serves it best, and as many workers of ours. ModelEnv wants a multiple of five rows:
+// no B = 1.
 
 import { Rng } from '../src/rng.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
@@ -14,6 +15,7 @@ import {
   startTorch,
 } from './ensemble-fixture.js';
 import { measurePaired, median, type PairedRates, ratioInterval } from './measure.js';
+import { StepWorkers } from './step-workers.js';
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
   const rounds = quick ? 2 : 9;
@@ -27,19 +29,23 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       elites: ELITES,
     });
     const measure = async (rows: number, steps: number): Promise<PairedRates & { threads: number }> => {
-      const { obs, action } = randomTransitions(rows, Rng.fromSeed(1));
+      const batch = randomTransitions(rows, Rng.fromSeed(1));
       const theirs = async (threads: number) =>
         (rows * steps) / (await peer.call<number>('dream', { rows, steps, threads }));
       await theirs(1);
       const threads = (await theirs(2)) > (await theirs(1)) ? 2 : 1;
       log(`${rows} rows; PyTorch with ${threads} thread(s)`);
+      const workers = threads > 1 ? await StepWorkers.start(model, batch, threads) : undefined;
       const rng = Rng.fromSeed(2);
       const ours = async () => {
         const start = performance.now();
-        for (let i = 0; i < steps; i++) await model.step(obs, action, rows, rng);
+        if (workers) await workers.step(steps);
+        else for (let i = 0; i < steps; i++) await model.step(batch.obs, batch.action, rows, rng);
         return (rows * steps) / ((performance.now() - start) / 1000);
       };
-      return { ...(await measurePaired({ rounds, ours, baseline: () => theirs(threads), log })), threads };
+      const rates = await measurePaired({ rounds, ours, baseline: () => theirs(threads), log });
+      await workers?.close();
+      return { ...rates, threads };
     };
     const thousand = await measure(1000, quick ? 3 : 100);
     const headline = await measure(quick ? 5000 : 100_000, quick ? 1 : 2);

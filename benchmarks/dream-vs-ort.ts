@@ -3,8 +3,10 @@
 // gives each elite a fifth of the rows, then the same noise from the same generator, added in a plain loop.
 // Kept beside it: one untiled run of each elite's own model over its fifth (`grouped`), and every elite over every row,
 // from which one is selected (`all`). B = 1 is a bare run of a random elite's model: always the same one would stay in
-// cache, which a different elite a step does not.
+// cache, which a different elite a step does not. Where two cores are free, `b100000TwoThreads` is two workers of ours with
+// half the rows each against the batched run with two intra-op threads (spinning, ONNX Runtime's default).
 
+import { availableParallelism } from 'node:os';
 import * as ort from 'onnxruntime-node';
 import { add, Graph, linear, matMul, mul, sigmoid, slice, sqrt, swish, type Value } from '../src/nn/index.js';
 import { Rng } from '../src/rng.js';
@@ -14,6 +16,7 @@ import type { EnsembleModel } from '../src/worldmodel/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { ACTION_DIM, ELITES, HIDDEN, makeEnsemble, OBS_DIM, randomTransitions } from './ensemble-fixture.js';
 import { measurePaired, type PairedRates, ratioInterval } from './measure.js';
+import { StepWorkers } from './step-workers.js';
 
 const INPUT = OBS_DIM + ACTION_DIM;
 const OUTPUT = OBS_DIM + 1;
@@ -48,11 +51,57 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
   results['b100000'] = await measure(large, quick ? 1 : 3, sessions.batched);
   results['b100000VsGrouped'] = await measure(large, quick ? 1 : 3, sessions.grouped);
   results['b100000VsAll'] = await measure(large, 1, sessions.all);
-  await Promise.all([model.close(), sessions.release()]);
+  await sessions.release();
+  if (availableParallelism() >= 2) {
+    results['b100000TwoThreads'] = await measureTwoThreads(model, large, { rounds, steps: quick ? 1 : 3, log });
+  }
+  await model.close();
   const ratios = Object.fromEntries(Object.entries(results).map(([key, rates]) => [key, ratioInterval(rates)]));
   for (const [key, { value, low, high }] of Object.entries(ratios)) log(`${key}: ${value} (${low} to ${high})`);
   const raw = { rowsPerSecond: results, ratios };
   return { ...ratios['b100000'], n: rounds, raw, versions: { 'onnxruntime-node': ort.env.versions.node ?? '1.30.0' } };
+}
+
+interface Effort {
+  readonly rounds: number;
+  readonly steps: number;
+  readonly log: (line: string) => void;
+}
+
+async function measureTwoThreads(model: EnsembleModel, rows: number, effort: Effort): Promise<PairedRates> {
+  const { rounds, steps, log } = effort;
+  const batch = randomTransitions(rows, Rng.fromSeed(1));
+  const inputs = sideBySide(batch.obs, batch.action, rows);
+  const workers = await StepWorkers.start(model, batch, 2);
+  const session = await ort.InferenceSession.create(batchedGraph(elitesOf(model)), {
+    ...OPTIONS,
+    intraOpNumThreads: 2,
+  });
+  const rng = Rng.fromSeed(2);
+  const rate = async (work: () => Promise<unknown>) => {
+    const start = performance.now();
+    await work();
+    return (rows * steps) / ((performance.now() - start) / 1000);
+  };
+  const baseline = batchedStep(session);
+  const rates = await measurePaired({
+    rounds,
+    ours: () => rate(() => workers.step(steps)),
+    baseline: () =>
+      rate(async () => {
+        for (let i = 0; i < steps; i++) await baseline(rows, inputs, batch.obs, rng);
+      }),
+    log,
+  });
+  await Promise.all([workers.close(), session.release()]);
+  return rates;
+}
+
+function batchedStep(session: ort.InferenceSession): Step {
+  return async (rows, inputs, obs, rng) => {
+    const answer = await session.run({ input: new ort.Tensor('float32', inputs, [ELITES, rows / ELITES, INPUT]) });
+    return sampled([answer], rows, obs, rng);
+  };
 }
 
 async function openBaselines(model: EnsembleModel) {
@@ -64,12 +113,7 @@ async function openBaselines(model: EnsembleModel) {
     const answer = await own[rng.int(ELITES)].run({ input: new ort.Tensor('float32', inputs, [rows, INPUT]) });
     return sampled([answer], rows, obs, rng);
   };
-  const batched: Step = async (rows, inputs, obs, rng) => {
-    const answer = await batchedSession.run({
-      input: new ort.Tensor('float32', inputs, [ELITES, rows / ELITES, INPUT]),
-    });
-    return sampled([answer], rows, obs, rng);
-  };
+  const batched = batchedStep(batchedSession);
   const grouped: Step = async (rows, inputs, obs, rng) => {
     const share = rows / ELITES;
     const answers: ort.InferenceSession.OnnxValueMapType[] = [];

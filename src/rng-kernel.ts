@@ -1,6 +1,8 @@
-// The bulk path of rng.ts: Philox4x32-10 four blocks at a time and the central branch of PPND7, in WebAssembly SIMD.
+// The bulk path of rng.ts: Philox4x32-10 four blocks at a time and normal quantiles by PPND7, in WebAssembly SIMD.
 // The module is assembled here from its instructions, so that its source is this file and not a blob.
 // It answers exactly the bits of the scalar code in rng.ts, which stays the definition; a test compares them.
+
+import { LN2_HIGH, LN2_LOW, LOG_COEFFICIENTS } from './rng-log.js';
 
 /** Words one call can make; a multiple of 16. */
 export const KERNEL_WORDS = 4096;
@@ -9,10 +11,12 @@ export interface RngKernel {
   /** Where `fillWords` writes: [KERNEL_WORDS]. */
   readonly words: Uint32Array;
   /** Where `quantiles` writes: [KERNEL_WORDS]. */
-  readonly normals: Float64Array;
+  readonly doubles: Float64Array;
+  /** The same, rounded. */
+  readonly singles: Float32Array;
   /** Philox words of blocks (low, high) .. (low + 4 * groups - 1, high) under a key; the low counter must not overflow. */
   fillWords(key0: number, key1: number, low: number, high: number, groups: number): void;
-  /** Normal quantiles of the first 2 * pairs words; NaN where |p - 0.5| > 0.425, which the caller computes. */
+  /** Normal quantiles of the first 2 * pairs words. */
   quantiles(pairs: number): void;
 }
 
@@ -39,7 +43,8 @@ export function makeRngKernel(): RngKernel | undefined {
   const memory = exports['memory'] as WebAssembly.Memory;
   return {
     words: new Uint32Array(memory.buffer, 0, KERNEL_WORDS),
-    normals: new Float64Array(memory.buffer, NORMALS_OFFSET, KERNEL_WORDS),
+    doubles: new Float64Array(memory.buffer, DOUBLES_OFFSET, KERNEL_WORDS),
+    singles: new Float32Array(memory.buffer, SINGLES_OFFSET, KERNEL_WORDS),
     fillWords: exports['fillWords'] as RngKernel['fillWords'],
     quantiles: exports['quantiles'] as RngKernel['quantiles'],
   };
@@ -47,7 +52,8 @@ export function makeRngKernel(): RngKernel | undefined {
 
 type Code = readonly number[];
 
-const NORMALS_OFFSET = KERNEL_WORDS * 4;
+const SINGLES_OFFSET = KERNEL_WORDS * 4;
+const DOUBLES_OFFSET = KERNEL_WORDS * 8;
 const I32 = 0x7f;
 const V128 = 0x7b;
 
@@ -69,7 +75,15 @@ const mulHighLanes = simd(223);
 const greater = simd(0x4a);
 const abs = simd(236);
 const [add, sub, mul, div] = [simd(240), simd(241), simd(242), simd(243)];
+const [negate, squareRoot] = [simd(237), simd(239)];
 const wordsToDoubles = simd(255);
+const integersToDoubles = simd(254);
+const toSingles = simd(94);
+const storeLowHalf = (offset: number): Code => [...simd(91), 3, ...uleb(offset), 0];
+const and = simd(78);
+const pick = simd(82);
+const anyTrue = simd(83);
+const [addI64, subI64, shiftRight, lessI64, atLeastI64] = [simd(206), simd(209), simd(205), simd(216), simd(219)];
 
 /** Picks four 32-bit lanes out of the eight of two vectors. */
 const shuffle = (...lanes: number[]): Code => [
@@ -78,6 +92,7 @@ const shuffle = (...lanes: number[]): Code => [
 ];
 const lanes = (...values: number[]): Code => [...simd(12), ...new Uint8Array(Uint32Array.from(values).buffer)];
 const doubles = (value: number): Code => [...simd(12), ...new Uint8Array(Float64Array.of(value, value).buffer)];
+const highWords = (value: number): Code => lanes(0, value, 0, value);
 const splatted = (word: number): Code => lanes(word, word, word, word);
 
 /** Runs `body` while the counter in `local` is not zero after subtracting one. */
@@ -147,27 +162,79 @@ function fillWordsCode(): Code {
   ];
 }
 
-/** Locals: 0 pairs, 1 word address, 2 value address, 3 q, 4 r. Coefficients: Wichura 1988, AS 241, PPND7. */
+/** `first` r^n + ... + the last coefficient, r in `local`. */
+const polynomial = (local: number, first: number, ...rest: number[]): Code => [
+  ...doubles(first),
+  ...rest.flatMap((coefficient) => [...get(local), ...mul, ...doubles(coefficient), ...add]),
+];
+
+/**
+ * Locals: 0 pairs, 1 word address, 2 value address, 3 q, 4 r, 5 quantile, 6 where q is in a tail, 7.. of the logarithm.
+ * Coefficients: Wichura 1988, AS 241, PPND7; no word lies so far out that its second tail would be needed.
+ */
 function quantilesCode(): Code {
-  const polynomial = (first: number, ...rest: number[]): Code => [
-    ...doubles(first),
-    ...rest.flatMap((coefficient) => [...get(4), ...mul, ...doubles(coefficient), ...add]),
+  const central: Code = [
+    ...[...doubles(0.180625), ...get(3), ...get(3), ...mul, ...sub, ...set(4)],
+    ...[...get(3), ...polynomial(4, 59.10937472, 159.29113202, 50.434271938, 3.3871327179), ...mul],
+    ...[...polynomial(4, 67.1875636, 78.757757664, 17.895169469, 1), ...div, ...set(5)],
+  ];
+  const tail: Code = [
+    ...[...doubles(0.5), ...get(3), ...abs, ...sub, ...set(7), ...logarithmCode()],
+    ...[...negate, ...squareRoot, ...doubles(1.6), ...sub, ...set(4)],
+    ...polynomial(4, 0.17023821103, 1.3067284816, 2.75681539, 1.4234372777),
+    ...[...polynomial(4, 0.12021132975, 0.7370016425, 1), ...div],
+    ...[...get(3), ...highWords(0x80000000), ...and, ...or],
+    ...[...get(5), ...get(6), ...pick, ...set(5)],
   ];
   return countdown(0, [
     ...[...get(1), ...loadPair, ...wordsToDoubles, ...doubles(0.5), ...add, ...doubles(2 ** -32), ...mul],
     ...[...doubles(0.5), ...sub, ...set(3)],
-    ...[...doubles(0.180625), ...get(3), ...get(3), ...mul, ...sub, ...set(4)],
-    ...get(2),
-    ...[...get(3), ...polynomial(59.10937472, 159.29113202, 50.434271938, 3.3871327179), ...mul],
-    ...[...polynomial(67.1875636, 78.757757664, 17.895169469, 1), ...div],
-    ...[...get(3), ...abs, ...doubles(0.425), ...greater, ...or],
-    ...store(NORMALS_OFFSET),
+    ...central,
+    ...[...get(3), ...abs, ...doubles(0.425), ...greater, ...set(6)],
+    ...[...get(6), ...anyTrue, 0x04, 0x40, ...tail, 0x0b],
+    ...[...get(2), ...get(5), ...store(DOUBLES_OFFSET)],
+    ...[...get(1), ...get(5), ...toSingles, ...storeLowHalf(SINGLES_OFFSET)],
     ...[...get(1), ...i32(8), ...i32Add, ...set(1), ...get(2), ...i32(16), ...i32Add, ...set(2)],
   ]);
 }
 
+/**
+ * naturalLog (rng-log.ts) of local 7, its three cases computed side by side. Further locals: 8 mantissa, 9 carry, 10 k,
+ * 11 f, 12 s, 13 z, 14 w, 15 R, 16 f^2 / 2, 17 k * LN2_LOW.
+ */
+function logarithmCode(): Code {
+  const [l1, l2, l3, l4, l5, l6, l7] = LOG_COEFFICIENTS;
+  const mantissaIsBelow = (high: number): Code => [...get(8), ...highWords(high), ...lessI64];
+  const mantissaIsFrom = (high: number): Code => [...get(8), ...highWords(high), ...atLeastI64];
+  const usual: Code = [...get(12), ...get(11), ...get(15), ...sub, ...mul, ...get(17), ...sub];
+  const large: Code = [...get(16), ...get(12), ...get(16), ...get(15), ...add, ...mul, ...get(17), ...add, ...sub];
+  const nearOne: Code = [
+    ...[...get(11), ...get(11), ...mul, ...doubles(0.5), ...doubles(0.3333333333333333), ...get(11), ...mul],
+    ...[...sub, ...mul, ...get(17), ...sub],
+  ];
+  return [
+    ...[...get(7), ...lanes(0xffffffff, 0xfffff, 0xffffffff, 0xfffff), ...and, ...set(8)],
+    ...[...get(8), ...highWords(0x95f64), ...addI64, ...highWords(0x100000), ...and, ...set(9)],
+    ...[...get(7), ...i32(52), ...shiftRight, ...get(9), ...i32(52), ...shiftRight, ...addI64],
+    ...[...lanes(1023, 0, 1023, 0), ...subI64, ...set(10)],
+    ...[...get(10), ...get(10), ...shuffle(0, 2, 0, 2), ...integersToDoubles, ...set(10)],
+    ...[...get(8), ...get(9), ...highWords(0x3ff00000), ...xor, ...or, ...doubles(1), ...sub, ...set(11)],
+    ...[...get(11), ...doubles(2), ...get(11), ...add, ...div, ...set(12)],
+    ...[...get(12), ...get(12), ...mul, ...set(13), ...get(13), ...get(13), ...mul, ...set(14)],
+    ...[...get(13), ...polynomial(14, l7, l5, l3, l1), ...mul],
+    ...[...get(14), ...polynomial(14, l6, l4, l2), ...mul, ...add, ...set(15)],
+    ...[...doubles(0.5), ...get(11), ...mul, ...get(11), ...mul, ...set(16)],
+    ...[...get(10), ...doubles(LN2_LOW), ...mul, ...set(17)],
+    ...[...get(10), ...doubles(LN2_HIGH), ...mul],
+    ...[...nearOne, ...large, ...usual],
+    ...[...mantissaIsFrom(0x6147a), ...mantissaIsBelow(0x6b852), ...and, ...pick],
+    ...[...mantissaIsBelow(1), ...mantissaIsFrom(0xffffe), ...or, ...pick],
+    ...[...get(11), ...sub, ...sub],
+  ];
+}
+
 function assemble(): Uint8Array<ArrayBuffer> {
-  const pages = Math.ceil((NORMALS_OFFSET + KERNEL_WORDS * 8) / 65536);
+  const pages = Math.ceil((DOUBLES_OFFSET + KERNEL_WORDS * 8) / 65536);
   const body = (locals: Code[], code: Code): Code => sized([...vector(locals), ...code, 0x0b]);
   return Uint8Array.from([
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
@@ -193,7 +260,7 @@ function assemble(): Uint8Array<ArrayBuffer> {
       body(
         [
           [2, I32],
-          [2, V128],
+          [15, V128],
         ],
         quantilesCode(),
       ),

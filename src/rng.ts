@@ -2,6 +2,7 @@
 // A draw is a pure function of (key, position), so any stream can be split, saved, skipped or reproduced on a GPU.
 
 import { KERNEL_WORDS, makeRngKernel, type RngKernel } from './rng-kernel.js';
+import { naturalLog } from './rng-log.js';
 
 const M0 = 0xd2511f53;
 const M1 = 0xcd9e8d57;
@@ -52,6 +53,11 @@ export class Rng {
       key1 = out[1];
     }
     return new Rng(key0, key1, 0);
+  }
+
+  /** Leaves out the next `words` draws: a uniform or normal takes one word each. */
+  skip(words: number): void {
+    this.position += words;
   }
 
   /** Uniform over all 32-bit unsigned integers. */
@@ -137,7 +143,10 @@ export class Rng {
     while (out.length - i >= BULK_WORDS) {
       const bulk = this.nextBulk(out.length - i);
       if (!bulk) break;
-      i = takeNormals(bulk.kernel, bulk.words, out, i);
+      bulk.kernel.quantiles(bulk.words / 2);
+      const { singles, doubles } = bulk.kernel;
+      out.set((out instanceof Float32Array ? singles : doubles).subarray(0, bulk.words), i);
+      i += bulk.words;
     }
     while (i < out.length) out[i++] = this.normal();
     return out;
@@ -165,17 +174,6 @@ function bulkKernel(): RngKernel | undefined {
   return kernel;
 }
 
-/** Copies the quantiles of the kernel's words to out[start..], computing the tails here; answers the end. */
-function takeNormals(from: RngKernel, words: number, out: Float32Array | Float64Array, start: number): number {
-  from.quantiles(words / 2);
-  const { normals, words: drawn } = from;
-  for (let i = 0; i < words; i++) {
-    const value = normals[i];
-    out[start + i] = Number.isNaN(value) ? normalQuantile((drawn[i] + 0.5) / 4294967296) : value;
-  }
-  return start + words;
-}
-
 let scratch = new Uint32Array(1024);
 function scratchWords(length: number): Uint32Array {
   if (scratch.length < length) scratch = new Uint32Array(length);
@@ -195,7 +193,7 @@ export function normalQuantile(p: number): number {
       (((67.1875636 * r + 78.757757664) * r + 17.895169469) * r + 1)
     );
   }
-  let r = Math.sqrt(-Math.log(q < 0 ? p : 1 - p));
+  let r = Math.sqrt(-naturalLog(q < 0 ? p : 1 - p));
   let x: number;
   if (r <= 5) {
     r -= 1.6;

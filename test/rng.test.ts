@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { normalQuantile, philox, Rng } from '../src/rng.js';
 import { KERNEL_WORDS, makeRngKernel } from '../src/rng-kernel.js';
+import { naturalLog } from '../src/rng-log.js';
 
 const hex = (words: Uint32Array) => [...words].map((word) => word.toString(16).padStart(8, '0')).join(' ');
 
@@ -38,6 +39,21 @@ describe('normalQuantile', () => {
   });
 });
 
+describe('naturalLog', () => {
+  it('agrees with Math.log to the last place, next to powers of two as well', () => {
+    let worst = 0;
+    for (let i = 0; i < 200_000; i++) {
+      const near = 2 ** -(i % 33) * (1 + (i - 100_000) * 1e-11);
+      for (const x of [(i + 0.5) / 2 ** 32, (i + 0.5) / 2e6, near]) {
+        const expected = Math.log(x);
+        const error = Math.abs(naturalLog(x) - expected);
+        if (error > 0) worst = Math.max(worst, error / Math.abs(expected));
+      }
+    }
+    expect(worst).toBeLessThanOrEqual(Number.EPSILON);
+  });
+});
+
 describe('Rng', () => {
   it('fills with what scalar draws would give, from any position and at any length', () => {
     for (const offset of [0, 1, 2, 3, 4, 7]) {
@@ -63,6 +79,21 @@ describe('Rng', () => {
     const words = bulk.fillUint32(new Uint32Array(4 * 100));
     expect(words).toEqual(Uint32Array.from({ length: words.length }, () => scalar.uint32()));
     expect(bulk.state()).toEqual({ key: [7, 9], position: position + 400 });
+  });
+
+  it('skips as many words as it is told', () => {
+    for (const [before, skipped] of [
+      [0, 4],
+      [3, 6],
+      [1, 1],
+      [2, 1001],
+    ]) {
+      const [skipping, drawing] = [Rng.fromSeed(4), Rng.fromSeed(4)];
+      for (const rng of [skipping, drawing]) rng.fillUint32(new Uint32Array(before));
+      skipping.skip(skipped);
+      drawing.fillUint32(new Uint32Array(skipped));
+      expect(skipping.fillNormal(new Float32Array(40))).toEqual(drawing.fillNormal(new Float32Array(40)));
+    }
   });
 
   it('goes on from a saved state exactly', () => {

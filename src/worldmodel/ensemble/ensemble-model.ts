@@ -42,7 +42,8 @@ export class EnsembleModel implements StoredWorldModel {
     const member = memberShapeOf(description, description.config);
     this.clip = boundsClipper(description.observationSpace);
     const scale = description.normaliser.target.scale;
-    this.propagator = new Propagator(sessions, rowEncoder(description), member, this.shape.obsDim, scale);
+    const { obsDim, actionDim } = this.shape;
+    this.propagator = new Propagator(sessions, rowEncoder(description), member, obsDim, actionDim, scale);
   }
 
   /** Opens the elites' sessions. `known` must have the functions that the description's outcome names. */

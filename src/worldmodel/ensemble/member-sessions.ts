@@ -3,7 +3,10 @@
 import { float32, InferenceSession } from '../../nn/index.js';
 
 /** Rows of one run. Larger ones spill the activations of a layer out of the second-level cache (measured: 64 to 2048 differ little). */
-export const TILE_ROWS = 512;
+export const TILE_ROWS = 504;
+
+/** Rows that ONNX Runtime's matrix kernels take at a time (AVX-512; others take divisors of it). */
+export const KERNEL_ROWS = 12;
 
 /** Raw units, row-major. */
 export interface MemberAnswer {

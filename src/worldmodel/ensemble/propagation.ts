@@ -1,12 +1,13 @@
 // How the elites' answers become one prediction: a random elite per row (TS1) or their mean, sampled or not, with doubt.
 // Random words are taken in one order whatever is asked (elites, then noise, then ends), each for all rows in row order, so
-// that asking for disagreement does not change what is predicted.
+// that asking for disagreement does not change what is predicted. Rows are worked off in chunks whose observations, noise
+// and answers stay in the second-level cache.
 
-import type { Rng } from '../../rng.js';
+import { Rng } from '../../rng.js';
 import type { EncodeRows } from '../model-spaces.js';
 import { drawElites, groupByElite } from './grouping.js';
 import type { MemberShape } from './member-network.js';
-import { type MemberAnswer, type MemberSessions, TILE_ROWS } from './member-sessions.js';
+import { KERNEL_ROWS, type MemberAnswer, type MemberSessions, TILE_ROWS } from './member-sessions.js';
 
 /** What the elites say follows each row, in raw units. */
 export interface Propagated {
@@ -30,11 +31,21 @@ export interface PropagationRequest {
   readonly withDisagreement: boolean;
 }
 
-/** Where the rows of a tile's answer go. */
-type Place = (answer: MemberAnswer, order: Uint32Array | undefined, first: number, rows: number) => void;
+/** Rows between two draws of noise. Fewer would make each elite read its weights anew for too few rows. */
+const CHUNK_ROWS = 4096;
 
-/** Encoded rows of one run; each call has its own, so that calls may overlap. */
-type Tile = Float32Array;
+/** A run of consecutive rows, and the buffers to work them off with. */
+interface Chunk {
+  readonly obs: Float32Array;
+  readonly action: Float32Array;
+  readonly rows: number;
+  /** Encoded rows of one tile; each call has its own, so that calls may overlap. */
+  readonly tile: Float32Array;
+  readonly place: Place;
+}
+
+/** Turns rows first.. of an answer into samples; they are rows `order[first..]` of the chunk, or those rows themselves. */
+type Place = (answer: MemberAnswer, order: Uint32Array | undefined, first: number, rows: number) => void;
 
 export class Propagator {
   constructor(
@@ -42,6 +53,7 @@ export class Propagator {
     private readonly encode: EncodeRows,
     private readonly shape: MemberShape,
     private readonly obsDim: number,
+    private readonly actionDim: number,
     /** Units of disagreement: standard deviation of the change of each observation element. */
     private readonly targetScale: readonly number[],
   ) {}
@@ -51,19 +63,31 @@ export class Propagator {
     const { outputDim, termination } = this.shape;
     const { obsDim } = this;
     const elite = isTs1 ? drawElites(rows, this.sessions.count, rng) : undefined;
-    const noise = new Float32Array(rows * outputDim);
-    if (!isDeterministic) rng.fillNormal(noise);
+    const noiseRng = isDeterministic ? undefined : Rng.fromState(rng.state());
+    if (noiseRng) rng.skip(rows * outputDim);
+    const chance = termination && noiseRng ? rng.fillUniform(new Float32Array(rows)) : undefined;
     const nextObs = new Float32Array(rows * obsDim);
     const reward = outputDim > obsDim ? new Float32Array(rows) : undefined;
     const terminated = termination ? new Uint8Array(rows) : undefined;
-    const chance = termination && !isDeterministic ? rng.fillUniform(new Float32Array(rows)) : undefined;
-    const place = placer({ obs: request.obs, noise, chance, nextObs, reward, terminated }, obsDim, outputDim);
-    if (elite && !withDisagreement) {
-      await this.eachGroup(request, elite, place);
-      return { nextObs, reward, terminated };
-    }
     const disagreement = withDisagreement ? new Float32Array(rows) : undefined;
-    await this.allElites(request, elite, place, disagreement);
+    const noise = new Float32Array(Math.min(rows, CHUNK_ROWS) * outputDim);
+    const tile = this.newTile(rows);
+    for (let first = 0; first < rows; first += CHUNK_ROWS) {
+      const end = Math.min(first + CHUNK_ROWS, rows);
+      const obs = request.obs.subarray(first * obsDim, end * obsDim);
+      noiseRng?.fillNormal(noise.subarray(0, (end - first) * outputDim));
+      const samples = {
+        nextObs: nextObs.subarray(first * obsDim, end * obsDim),
+        reward: reward?.subarray(first, end),
+        terminated: terminated?.subarray(first, end),
+      };
+      const place = placer({ obs, noise, chance: chance?.subarray(first, end), ...samples }, obsDim, outputDim);
+      const action = request.action.subarray(first * this.actionDim, end * this.actionDim);
+      const chunk = { obs, action, rows: end - first, tile, place };
+      const chosen = elite?.subarray(first, end);
+      if (chosen && !disagreement) await this.eachGroup(chunk, chosen);
+      else await this.allElites(chunk, chosen, disagreement?.subarray(first, end));
+    }
     return { nextObs, reward, terminated, disagreement };
   }
 
@@ -86,26 +110,24 @@ export class Propagator {
   }
 
   /** Each elite runs its own rows only. */
-  private async eachGroup({ obs, action, rows }: PropagationRequest, elite: Uint32Array, place: Place): Promise<void> {
-    const tile = this.newTile(rows);
+  private async eachGroup({ obs, action, rows, tile, place }: Chunk, elite: Uint32Array): Promise<void> {
     if (rows === 1) return place(await this.askTile(tile, elite[0], obs, action, undefined, 0, 1), undefined, 0, 1);
     const { order, starts } = groupByElite(elite, this.sessions.count);
     for (let e = 0; e < this.sessions.count; e++) {
-      for (let first = starts[e]; first < starts[e + 1]; first += TILE_ROWS) {
-        const count = Math.min(TILE_ROWS, starts[e + 1] - first);
+      const tileRows = evenTile(starts[e + 1] - starts[e]);
+      for (let first = starts[e]; first < starts[e + 1]; first += tileRows) {
+        const count = Math.min(tileRows, starts[e + 1] - first);
         place(await this.askTile(tile, e, obs, action, order, first, count), order, first, count);
       }
     }
   }
 
   private async allElites(
-    { obs, action, rows }: PropagationRequest,
+    { obs, action, rows, tile, place }: Chunk,
     elite: Uint32Array | undefined,
-    place: Place,
     disagreement: Float32Array | undefined,
   ): Promise<void> {
     const { outputDim } = this.shape;
-    const tile = this.newTile(rows);
     for (let first = 0; first < rows; first += TILE_ROWS) {
       const count = Math.min(TILE_ROWS, rows - first);
       const answers = await this.askAll(tile, obs, action, first, count);
@@ -120,12 +142,12 @@ export class Propagator {
     }
   }
 
-  private newTile(rows: number): Tile {
+  private newTile(rows: number): Float32Array {
     return new Float32Array(Math.min(rows, TILE_ROWS) * this.shape.inputDim);
   }
 
   private askTile(
-    tile: Tile,
+    tile: Float32Array,
     index: number,
     obs: Float32Array,
     action: Float32Array,
@@ -138,7 +160,7 @@ export class Propagator {
   }
 
   private async askAll(
-    tile: Tile,
+    tile: Float32Array,
     obs: Float32Array,
     action: Float32Array,
     first: number,
@@ -165,6 +187,12 @@ export class Propagator {
       }
     }
   }
+}
+
+/** Rows of each of the fewest equal tiles that hold `rows`; whole blocks of rows as the matrix kernels take them. */
+function evenTile(rows: number): number {
+  const tiles = Math.ceil(rows / TILE_ROWS);
+  return Math.ceil(rows / tiles / KERNEL_ROWS) * KERNEL_ROWS;
 }
 
 interface PlacedColumns {

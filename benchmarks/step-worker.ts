@@ -1,0 +1,24 @@
+// A worker of step-workers.ts: revives the model, keeps its rows and steps them whenever it is told to.
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { Rng, type RngState } from '../src/rng.js';
+import { loadWorldModel, type WorldModelSnapshot } from '../src/worldmodel/index.js';
+
+export interface StepShare {
+  readonly model: WorldModelSnapshot;
+  readonly obs: Float32Array;
+  readonly action: Float32Array;
+  readonly rows: number;
+  readonly rng: RngState;
+}
+
+const { model: snapshot, obs, action, rows, rng: state } = workerData as StepShare;
+const model = await loadWorldModel(snapshot);
+const rng = Rng.fromState(state);
+parentPort!.on('message', async (steps: number) => {
+  for (let i = 1; i < steps; i++) await model.step(obs, action, rows, rng);
+  const { nextObs, reward, terminated } = await model.step(obs, action, rows, rng);
+  const buffers = [nextObs, reward, terminated].map((column) => column.buffer as ArrayBuffer);
+  parentPort!.postMessage({ nextObs, reward, terminated }, buffers);
+});
+parentPort!.postMessage('ready');
