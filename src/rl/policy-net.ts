@@ -13,6 +13,8 @@ import {
   log,
   logSoftmax,
   type MlpInit,
+  maximum,
+  minimum,
   mlp,
   mlpSpecs,
   mul,
@@ -102,10 +104,12 @@ export function policyGaussian(net: PolicyNet, params: Record<string, Value>, ob
 export function policyOutputs(net: PolicyNet, params: Record<string, Value>, obs: Value, noise: Value): PolicyOutputs {
   if (net.actions.type === 'discrete') return categoricalOutputs(net, params, obs, noise, net.actions.start);
   const gaussian = policyGaussian(net, params, obs);
-  const { scale, bias } = net.actions;
+  const { scale, bias, low, high } = net.actions;
   const row = (values: readonly number[]) => obs.graph.constant(values, [1, values.length]);
   const isIdentity = scale.every((s) => s === 1) && bias.every((b) => b === 0);
-  const toEnv = (value: Value) => (isIdentity ? value : add(mul(value, row(scale)), row(bias)));
+  const scaled = (value: Value) => (isIdentity ? value : add(mul(value, row(scale)), row(bias)));
+  // A float32 tanh, and the scaling, can round to just beyond the bounds, where no environment takes the action.
+  const toEnv = (value: Value) => minimum(maximum(scaled(value), row(low)), row(high));
   const logScale = scale.reduce((sum, s) => sum + Math.log(s), 0);
   if (net.head === 'squashed') {
     const { action, logProb } = tanhNormalSample(gaussian.mean, gaussian.logStd, noise);

@@ -9,10 +9,12 @@ export interface Spaces {
   readonly actionSpace: VectorSpace;
 }
 
-/** `action = bias + scale * normalised`, per element; `normalised` lies in [-1, 1]. */
+/** `action = bias + scale * normalised`, per element; `normalised` lies in [-1, 1], the action in [low, high]. */
 export interface BoxActions {
   readonly type: 'box';
   readonly dim: number;
+  readonly low: readonly number[];
+  readonly high: readonly number[];
   readonly scale: readonly number[];
   readonly bias: readonly number[];
 }
@@ -36,8 +38,8 @@ export function spaceDim(space: VectorSpace): number {
 export function actionsOf(space: VectorSpace): Actions {
   if (space.type === 'discrete') return { type: 'discrete', dim: 1, n: space.n, start: space.start };
   const dim = spaceDim(space);
-  const scale: number[] = [];
-  const bias: number[] = [];
+  const lows: number[] = [];
+  const highs: number[] = [];
   for (let i = 0; i < dim; i++) {
     const low = space.low[i];
     const high = space.high[i];
@@ -49,10 +51,12 @@ export function actionsOf(space: VectorSpace): Actions {
         'Give every action element finite bounds, low < high.',
       );
     }
-    scale.push((high - low) / 2);
-    bias.push((high + low) / 2);
+    lows.push(low);
+    highs.push(high);
   }
-  return { type: 'box', dim, scale, bias };
+  const scale = lows.map((low, i) => (highs[i] - low) / 2);
+  const bias = lows.map((low, i) => (highs[i] + low) / 2);
+  return { type: 'box', dim, low: lows, high: highs, scale, bias };
 }
 
 /** The Box form or SPACE_UNSUPPORTED naming the learner that needs it. */

@@ -13,7 +13,7 @@ const NET: PolicyNet = {
   obsDim: 1,
   hidden: [1],
   activation: 'tanh',
-  actions: { type: 'box', dim: 1, scale: [1], bias: [0] },
+  actions: { type: 'box', dim: 1, low: [-1], high: [1], scale: [1], bias: [0] },
 };
 
 /** Evaluates the loss where the policy is N(0, 1) and the value 1 for every observation. */

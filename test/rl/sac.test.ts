@@ -35,7 +35,7 @@ const NET: PolicyNet = {
   obsDim: 2,
   hidden: settings.hidden,
   activation: settings.activation,
-  actions: { type: 'box', dim: 1, scale: [2], bias: [-1] },
+  actions: { type: 'box', dim: 1, low: [-3], high: [1], scale: [2], bias: [-1] },
 };
 
 /** A learner, a weighted batch, and the reference's view of both; noise as `update` draws it. */
