@@ -249,7 +249,7 @@ export const ERROR_CATALOGUE = {
   MODEL_EXTERNAL_DATA: {
     status: 400,
     message: 'Model "{origin}" keeps tensors in other files, which are not read.',
-    hint: 'Save it with all weights inside: onnx.save(model, path, save_as_external_data=False).',
+    hint: 'Save it with all weights inside: torch.onnx.export(..., external_data=False), or onnx.save(model, path, save_as_external_data=False).',
   },
   // world models
   MODEL_CONFIG_INVALID: {

@@ -5,7 +5,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
 import { checkEnvSpec } from '../env/index.js';
-import { reverieError } from '../errors.js';
+import { ReverieError, reverieError } from '../errors.js';
 import { canonicalJson } from './canonical-json.js';
 import { type ConfigObject, isConfigObject, layered, parseOverride } from './overrides.js';
 import { builtInScenarios, scenarioFile } from './scenario-files.js';
@@ -123,15 +123,37 @@ function profileLayer(profiles: Record<string, ConfigObject>, name: string | und
   return profiles[name];
 }
 
-/** `raw` with the flags laid over it, checked flag by flag so that an error names the flag that brought it. */
+/** `raw` with all flags laid over it; an error names the flag that brought it. */
 function flagged(raw: ConfigObject, options: ScenarioOptions, source: string): ScenarioConfig {
-  let config = checkAgainst(scenarioSchema, raw, source);
-  let layers = raw;
-  for (const flag of flagLayers(options)) {
-    layers = layered(layers, flag.layer);
-    config = checkAgainst(scenarioSchema, layers, flag.source);
+  const config = checkAgainst(scenarioSchema, raw, source);
+  const flags = flagLayers(options);
+  if (flags.length === 0) return config;
+  const whole = flags.reduce((layers, { layer }) => layered(layers, layer), raw);
+  const all = flags.map((flag) => flag.source).join(' ');
+  try {
+    return checkAgainst(scenarioSchema, whole, all);
+  } catch (error) {
+    // Keys may need each other, so flags are judged together; only then is the first with the same fault looked for.
+    throw flags.map((_, last) => faultUpTo(raw, flags, last)).find((fault) => isSameFault(fault, error)) ?? error;
   }
-  return config;
+}
+
+type FlagLayer = ReturnType<typeof flagLayers>[number];
+
+/** What is wrong with flags 0 to `last`, said of the last of them; undefined if nothing is. */
+function faultUpTo(raw: ConfigObject, flags: readonly FlagLayer[], last: number): unknown {
+  const layers = flags.slice(0, last + 1).reduce((below, { layer }) => layered(below, layer), raw);
+  try {
+    checkAgainst(scenarioSchema, layers, flags[last].source);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+function isSameFault(a: unknown, b: unknown): boolean {
+  if (!(a instanceof ReverieError && b instanceof ReverieError)) return false;
+  return a.code === b.code && a.values.problem === b.values.problem && a.values.key === b.values.key;
 }
 
 function flagLayers(options: ScenarioOptions): { layer: ConfigObject; source: string }[] {

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -15,8 +15,22 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-export function startReverie(args: readonly string[], cwd: string): { child: ChildProcess; outcome: Promise<Outcome> } {
-  const child = spawn(process.execPath, [CLI, ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+export interface StartOptions {
+  /** User to run as; only root may choose. */
+  readonly uid?: number;
+  /** The largest file it may write, KiB (`ulimit -f`). */
+  readonly fileLimit?: number;
+}
+
+export function startReverie(
+  args: readonly string[],
+  cwd: string,
+  { uid, fileLimit }: StartOptions = {},
+): { child: ChildProcess; outcome: Promise<Outcome> } {
+  const command = [process.execPath, CLI, ...args];
+  const limited = ['bash', '-c', `ulimit -f ${fileLimit}; exec "$@"`, 'bash', ...command];
+  const [file, ...rest] = fileLimit === undefined ? command : limited;
+  const child = spawn(file, rest, { cwd, uid, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (data) => (stdout += data));
@@ -28,8 +42,32 @@ export function startReverie(args: readonly string[], cwd: string): { child: Chi
   return { child, outcome };
 }
 
-export function reverie(args: readonly string[], cwd: string): Promise<Outcome> {
-  return startReverie(args, cwd).outcome;
+export function reverie(args: readonly string[], cwd: string, options?: StartOptions): Promise<Outcome> {
+  return startReverie(args, cwd, options).outcome;
+}
+
+/** Runs a command that has to fail as every failure does: one line with the code, one with the way out, exit code 1. */
+export async function refusal(args: readonly string[], cwd: string, options?: StartOptions): Promise<Refusal> {
+  const { code, stdout, stderr } = await reverie([...args, '--quiet'], cwd, options);
+  const lines = stderr.trimEnd().split('\n');
+  const [, errorCode, message] = /^error\[([A-Z_]+)\]: (.+)$/.exec(lines[0]) ?? [];
+  const hint = /^hint: (.+)$/.exec(lines[1] ?? '')?.[1];
+  if (code !== 1 || stdout !== '' || lines.length !== 2 || errorCode === undefined || hint === undefined)
+    throw new Error(`Not one clean failure: reverie ${args.join(' ')} ended with ${code}\n${stdout}\n${stderr}`);
+  return { code: errorCode, message, hint };
+}
+
+export interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** Files and folders below `folder` that a writer leaves only while it writes. */
+export function halfWritten(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  const entries = readdirSync(folder, { recursive: true }).map(String);
+  return entries.filter((entry) => /\.(tmp|new|old)$/.test(entry));
 }
 
 /** Relative path to SHA-256 of every file below `folder`. */

@@ -1,0 +1,307 @@
+// A day's work on the command line: record, fit, dream, train, evaluate, look; each command goes on from the one before.
+
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parquetReadObjects } from 'hyparquet';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeEnvironment } from '../../src/env/index.js';
+import { Rng } from '../../src/rng.js';
+import { canonicalJson } from '../../src/run/canonical-json.js';
+import { loadScenario } from '../../src/run/index.js';
+import { packageRoot } from '../../src/run/scenario-files.js';
+import { loadWorldModel } from '../../src/worldmodel/index.js';
+import { writeDynamics } from './own-dynamics.js';
+import { fileHashes, halfWritten, reverie, startReverie } from './reverie.js';
+
+const SMALL_MODEL = ['members=3', 'elites=2', 'hidden=[32, 32]', 'maxEpochs=3'].flatMap((set) => [
+  '--set',
+  `model.${set}`,
+]);
+
+let folder: string;
+const at = (...names: string[]) => join(folder, ...names);
+
+// biome-ignore lint/suspicious/noExplicitAny: what each command answers is what these tests are about.
+type Answer = Record<string, any>;
+
+/** Runs a command with --json; it must end well, say nothing wrong, and answer exactly one object. */
+async function job(...args: string[]): Promise<Answer> {
+  const { code, stdout, stderr } = await reverie([...args, '--json'], folder);
+  if (code !== 0) throw new Error(`reverie ${args.join(' ')} ended with ${code}:\n${stderr}`);
+  expect(stderr).not.toMatch(/error/i);
+  expect(stdout.endsWith('\n')).toBe(true);
+  expect(stdout.trimEnd()).not.toContain('\n');
+  return JSON.parse(stdout);
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-jobs-'));
+  await job('collect', 'pendulum', '--set', 'collect.steps=600', '--out', 'seen');
+  await job('fit', '--data', 'seen', '--out', 'model', ...SMALL_MODEL);
+  await job('train', 'pendulum', '--profile', 'smoke', '--out', 'policy');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const learnedFrom = (run: string) =>
+  JSON.parse(readFileSync(at(run, 'checkpoint', 'learner', 'manifest.json'), 'utf8')).learnedFrom;
+const result = (run: string) => JSON.parse(readFileSync(at(run, 'result.json'), 'utf8'));
+
+describe('the jobs in turn', () => {
+  it('recorded and fitted what they say', () => {
+    expect(result('seen')).toMatchObject({ job: 'collect', transitions: 600, episodes: 3, data: at('seen', 'data') });
+    expect(result('model')).toMatchObject({ job: 'fit', transitions: 600, epochs: 3, model: at('model', 'model') });
+    expect(result('policy')).toMatchObject({ job: 'train', mode: 'dream', realSteps: 600 });
+  });
+
+  it('go on from an earlier model', async () => {
+    const { modelVersion } = await job(
+      'fit',
+      '--data',
+      'seen',
+      '--model',
+      'model',
+      '--out',
+      'refitted',
+      ...SMALL_MODEL,
+    );
+    expect(modelVersion).not.toBe(result('model').modelVersion);
+    const inspected = await job('inspect', 'refitted');
+    expect(inspected.parts[0]).toMatchObject({ kind: 'world model', facts: { rows: 600, isWarmStart: true } });
+  });
+
+  it('record with a trained policy', async () => {
+    const set = ['--set', 'collect.steps=200', '--set', 'collect.policy=checkpoint'];
+    await job('collect', '--checkpoint', 'policy', ...set, '--out', 'seen-again');
+    const { facts } = (await job('inspect', 'seen-again')).parts[0];
+    const { policyVersion } = (await job('inspect', 'policy/checkpoint/learner')).facts;
+    expect(facts.rowsBy ?? facts['rows by policyVersion']).toEqual({ [policyVersion]: 200 });
+  });
+
+  it.each([
+    ['a random policy, branches', [], false, 2],
+    ['a trained policy, whole episodes', ['--checkpoint', 'policy'], true, 200],
+  ])('dream datasets: %s', async (_, inputs, episodes, steps) => {
+    const out = `dreamt-${steps}`;
+    const set = [
+      'synth.starts=20',
+      `synth.episodes=${episodes}`,
+      'rollout.horizon=2',
+      'synth.export=[parquet, jsonl, minari]',
+    ];
+    const args = ['--model', 'model', '--data', 'seen', ...inputs, ...set.flatMap((one) => ['--set', one])];
+    const { transitions, datasets, modelVersion } = await job('synth', ...args, '--out', out);
+    expect(transitions).toBe(20 * steps);
+    expect(modelVersion).toBe(result('model').modelVersion);
+    const [parquet, jsonl, minari] = datasets;
+    const lines = readFileSync(jsonl, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines).toHaveLength(transitions);
+    expect(new Set(lines.map((line) => line.source))).toEqual(new Set(['synthetic']));
+    const rows = await parquetReadObjects({ file: Uint8Array.from(readFileSync(parquet)).buffer });
+    expect(rows.map((row) => row.reward)).toEqual(lines.map((line) => line.reward));
+    const dataset = join(minari, 'pendulum', 'dreamt-v0', 'data');
+    expect(JSON.parse(readFileSync(join(dataset, 'metadata.json'), 'utf8'))).toMatchObject({
+      total_episodes: 20,
+      total_steps: transitions,
+    });
+    expect(readdirSync(dataset)).toHaveLength(21);
+    const { parts } = await job('inspect', out);
+    expect(parts[0]).toMatchObject({ kind: 'replay', facts: { source: 'synthetic', rows: transitions, episodes: 20 } });
+  });
+
+  it('train for real on from a dreamt policy, with what was recorded; what it learned from adds up', async () => {
+    const args = [
+      '--checkpoint',
+      'policy',
+      '--data',
+      'seen',
+      '--set',
+      'train.mode=real',
+      '--set',
+      'train.updatesPerStep=0.2',
+    ];
+    const { realSteps, syntheticSteps } = await job('train', ...args, '--out', 'onwards');
+    const [before, after] = [learnedFrom('policy'), learnedFrom('onwards')];
+    expect({ realSteps, syntheticSteps }).toEqual({ realSteps: 600, syntheticSteps: 0 });
+    expect(after.realSteps).toBe(before.realSteps + realSteps);
+    expect(after.syntheticSteps).toBe(before.syntheticSteps);
+    expect(after.worldModelVersions).toEqual(before.worldModelVersions);
+    expect(after.gradientSteps).toBe(before.gradientSteps + result('onwards').updates);
+  });
+
+  it('train in the dream on from a policy, records and a model', async () => {
+    const args = ['--checkpoint', 'policy', '--data', 'seen', '--model', 'model'];
+    const { realSteps, syntheticSteps } = await job(
+      'train',
+      ...args,
+      '--set',
+      'train.realSteps=200',
+      '--out',
+      'further',
+    );
+    const [before, after] = [learnedFrom('policy'), learnedFrom('further')];
+    expect(after.realSteps).toBe(before.realSteps + realSteps);
+    expect(after.syntheticSteps).toBe(before.syntheticSteps + syntheticSteps);
+    expect(after.worldModelVersions.length).toBeGreaterThan(before.worldModelVersions.length);
+    const { facts } = await job('inspect', 'further/checkpoint/model');
+    expect(facts).toMatchObject({ rows: 800, isWarmStart: true });
+  });
+
+  it('evaluate, in numbers and in words', async () => {
+    const numbers = await job('eval', '--checkpoint', 'policy', '--set', 'eval.episodes=3', '--out', 'judged');
+    expect(numbers).toMatchObject({ job: 'eval', episodes: 3, meanLength: 200, returns: { length: 3 } });
+    const words = await reverie(['eval', '--checkpoint', 'policy', '--set', 'eval.episodes=3', '--quiet'], folder);
+    expect(words).toMatchObject({ code: 0, stderr: '' });
+    expect(words.stdout).toContain('over 3 real episodes');
+    expect((await job('inspect', 'judged')).facts).toMatchObject({
+      job: 'eval',
+      status: 'finished',
+      meanReturn: numbers.meanReturn,
+    });
+  });
+
+  it('leave nothing half-written', () => expect(halfWritten(folder)).toEqual([]));
+});
+
+describe('looking', () => {
+  it('finds every built-in environment sound', async () => {
+    const { scenarios } = await job('scenarios');
+    for (const { name } of scenarios) expect(await job('check-env', name)).toMatchObject({ passed: true });
+  });
+
+  it('still shows a run whose files have changed since', async () => {
+    cpSync(join(packageRoot(), 'scenarios', 'bring-your-own-mjcf'), at('body'), { recursive: true });
+    await job('collect', 'body', '--set', 'collect.steps=20', '--out', 'bodily');
+    const xml = at('body', 'ball-beam.xml');
+    writeFileSync(xml, readFileSync(xml, 'utf8').replace('mass="0.1"', 'mass="0.2"'));
+    expect((await job('inspect', 'bodily')).facts).toMatchObject({ scenario: 'bring-your-own-mjcf', transitions: 20 });
+    const { code, stderr } = await reverie(['fit', '--data', 'bodily', '--out', 'unfitted'], folder);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error\[SCENARIO_CHANGED\]/);
+  });
+
+  it('still reads a run from before a key of the scenario existed', async () => {
+    cpSync(at('policy'), at('old'), { recursive: true });
+    const saved = JSON.parse(readFileSync(at('old', 'scenario.json'), 'utf8'));
+    const { quickstart: _, ...config } = saved.config;
+    const { seed: _seed, workers: _workers, ...identity } = config;
+    const hash = createHash('sha256').update(canonicalJson(identity)).digest('hex');
+    expect(hash).not.toBe(saved.hash);
+    writeFileSync(at('old', 'scenario.json'), JSON.stringify({ ...saved, config, hash }));
+    expect(await job('eval', '--checkpoint', 'old', '--set', 'eval.episodes=1')).toMatchObject({ episodes: 1 });
+  });
+});
+
+describe('an environment and dynamics of one’s own', () => {
+  it('train on a body written as data', async () => {
+    const { realSteps, syntheticSteps } = await job(
+      'train',
+      'bring-your-own-mjcf',
+      '--profile',
+      'smoke',
+      '--out',
+      'ball',
+    );
+    expect(realSteps).toBe(600);
+    expect(syntheticSteps).toBeGreaterThan(0);
+    expect(await job('eval', '--checkpoint', 'ball', '--set', 'eval.episodes=1')).toMatchObject({ episodes: 1 });
+  });
+
+  it('train in ONNX dynamics', async () => {
+    const { syntheticSteps } = await job('train', 'bring-your-own-onnx', '--profile', 'smoke', '--out', 'onnx');
+    expect(syntheticSteps).toBeGreaterThan(0);
+    const { facts } = await job('inspect', 'onnx/checkpoint/synthetic');
+    expect(facts['rows by backend']).toEqual({ onnx: syntheticSteps });
+    expect(learnedFrom('onnx').worldModelVersions).toHaveLength(1);
+  });
+
+  it('train and dream in ONNX dynamics named on the command line', async () => {
+    mkdirSync(at('own-model'));
+    writeDynamics(at('own-model'));
+    const { transitions } = await job(
+      'synth',
+      'pendulum',
+      '--model',
+      'own-model',
+      '--data',
+      'seen',
+      '--set',
+      'synth.starts=30',
+      '--set',
+      'rollout.horizon=4',
+      '--out',
+      'own-dreams',
+    );
+    expect(transitions).toBe(120);
+    await job('train', 'bring-your-own-onnx', '--profile', 'smoke', '--model', 'own-model', '--out', 'own-onnx');
+    expect(learnedFrom('own-onnx').worldModelVersions).not.toEqual(learnedFrom('onnx').worldModelVersions);
+  });
+
+  it('the ONNX dynamics that come with Reverie are the pendulum’s', async () => {
+    const { config, folder: home } = loadScenario('bring-your-own-onnx');
+    const model = await loadWorldModel(join(home, (config.model as { folder: string }).folder));
+    if (model.family !== 'vector') throw new Error('not a vector model');
+    const env = await makeEnvironment(config.env);
+    const rng = Rng.fromSeed(5);
+    let obs = env.reset({ seed: 5 }).observation;
+    for (let step = 0; step < 100; step++) {
+      const action = Float32Array.of(4 * rng.uniform() - 2);
+      const dreamt = await model.step(obs, action, 1, rng);
+      const real = env.step(action);
+      for (let i = 0; i < 3; i++) expect(dreamt.nextObs[i]).toBeCloseTo(real.observation[i], 4);
+      expect(dreamt.reward[0]).toBeCloseTo(real.reward, 3);
+      obs = real.observation;
+    }
+    await model.close();
+    env.close();
+  });
+});
+
+describe('a dream that is killed', () => {
+  const set = ['synth.starts=20000', 'rollout.horizon=10', 'rollout.chunkRows=256', 'synth.export=[]'];
+  const synth = ['synth', '--model', 'model', '--data', 'seen', ...set.flatMap((one) => ['--set', one]), '--quiet'];
+  const bytes = (run: string) => fileHashes(at(run, 'data'));
+
+  it('goes on to the same bytes, with any number of workers', async () => {
+    expect((await reverie([...synth, '--out', 'dream-0', '--workers', '0'], folder)).code).toBe(0);
+    expect((await reverie([...synth, '--out', 'dream-4', '--workers', '4'], folder)).code).toBe(0);
+    expect(bytes('dream-4')).toEqual(bytes('dream-0'));
+    const { child, outcome } = startReverie([...synth, '--out', 'dream-1', '--workers', '1'], folder);
+    const journal = at('dream-1', 'journal', 'rollouts.journal');
+    const watch = setInterval(
+      () => existsSync(journal) && readFileSync(journal).length > 500_000 && child.kill('SIGKILL'),
+      5,
+    );
+    expect((await outcome).signal).toBe('SIGKILL');
+    clearInterval(watch);
+    expect(existsSync(at('dream-1', 'data', 'transitions.bin'))).toBe(false);
+    const resumed = await reverie(['synth', '--resume', 'dream-1', '--workers', '1', '--json', '--quiet'], folder);
+    expect(resumed).toMatchObject({ code: 0, stderr: '' });
+    expect(bytes('dream-1')).toEqual(bytes('dream-0'));
+  });
+});
+
+describe('the quickstart', () => {
+  it('compares both ways, in a table and a report, even if neither gets there', async () => {
+    const { code, stdout } = await reverie(
+      ['quickstart', '--profile', 'smoke', '--out', 'quickstart', '--quiet'],
+      folder,
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/from scratch +not reached/);
+    expect(stdout).toMatch(/dream +not reached/);
+    const page = readFileSync(at('quickstart', 'report.html'), 'utf8');
+    expect(page).toMatch(/^<!doctype html>/i);
+    expect(page).toContain('Warm start: cartpole-swingup');
+    expect(result('quickstart')).toMatchObject({
+      job: 'quickstart',
+      ratio: null,
+      arms: [{ arm: 'from scratch' }, { arm: 'dream' }],
+    });
+    expect(halfWritten(at('quickstart'))).toEqual([]);
+  });
+});
