@@ -22,7 +22,7 @@ const ID = 'mbpo-vs-sac.half-cheetah';
 const DREAM = 'dream (MBPO)';
 const PLAIN = 'SAC, 1 update a step';
 const EAGER = 'SAC, 10 updates a step';
-const REAL_STEPS = 10_000;
+const REAL_STEPS = 6_000;
 
 /** MBPO's settings for HalfCheetah, cut to a budget that a small machine finishes. */
 const SETTINGS = [
@@ -31,6 +31,8 @@ const SETTINGS = [
   'train.updatesPerRound=2500',
   'train.cyclesPerRound=5',
   'train.stopAtThreshold=false',
+  'model.hidden=[200, 200]',
+  'model.minEpochSteps=30',
   'rl.hidden=[128, 128]',
   'rl.batchSize=128',
   'rollout.startsPerRound=25000',

@@ -53,7 +53,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     load: () => import('./warm-start-hopper.js'),
   },
   'mbpo-vs-sac.half-cheetah': {
-    title: 'Return after 10,000 real steps of half-cheetah: MBPO-style training ÷ the better of two SACs',
+    title: 'Return after 6,000 real steps of half-cheetah: MBPO-style training ÷ the better of two SACs',
     unit: 'ratio',
     baseline: 'our own SAC, 1 and 10 updates a real step, same network',
     load: () => import('./mbpo-vs-sac.js'),
