@@ -1,6 +1,7 @@
 // The metrics journal of a run: one JSON object a line, appended as things happen, readable while it grows.
 
 import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { storageError } from '../atomic-file.js';
 import { reverieError } from '../errors.js';
 
 /** One event. Counters that mean nothing for a kind of event are absent. */
@@ -54,9 +55,7 @@ export class MetricsWriter {
       writeFileSync(this.descriptor, line);
     } catch (error) {
       ftruncateSync(this.descriptor, this.bytes);
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code === 'ENOSPC' || code === 'EDQUOT') throw reverieError('STORAGE_FULL', { path: this.file }, error);
-      throw reverieError('STORAGE_FAILED', { path: this.file, problem: message }, error);
+      throw storageError(this.file, error);
     }
     this.bytes += Buffer.byteLength(line);
   }

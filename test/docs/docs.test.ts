@@ -47,7 +47,7 @@ describe('docs/cli.md', () => {
 });
 
 describe('the pages', () => {
-  it.each(['README.md', 'CONTRIBUTING.md', 'docs/scenarios.md', 'docs/cli.md'])(
+  it.each(['README.md', 'CONTRIBUTING.md', 'docs/scenarios.md', 'docs/bring-your-own.md', 'docs/cli.md'])(
     '%s links only to what is there',
     (page) => {
       const text = readFileSync(join(ROOT, page), 'utf8');

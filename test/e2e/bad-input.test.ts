@@ -1,17 +1,11 @@
-// What goes wrong in use: every wrong input is refused in one line with a code and a way out, and nothing is lost by it.
-
-import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
-  cpSync,
   existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
-  readFileSync,
   rmSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -20,7 +14,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeEnvironment } from '../../src/env/index.js';
 import { writeDynamics } from './own-dynamics.js';
-import { fileHashes, halfWritten, refusal, reverie, startReverie } from './reverie.js';
+import { fileHashes, refusal, reverie } from './reverie.js';
 
 const SMOKE = ['pendulum', '--profile', 'smoke', '--set', 'train.checkpointSeconds=0'];
 const isRoot = process.getuid?.() === 0;
@@ -130,72 +124,6 @@ describe('an action outside the space', () => {
   });
 });
 
-describe('a damaged checkpoint', () => {
-  const FILES = [
-    'checkpoint.json',
-    'learner/learner.safetensors',
-    'learner/manifest.json',
-    'learner/policy.onnx',
-    'real/transitions.bin',
-    'synthetic/transitions.bin',
-    'model/manifest.json',
-    'model/member-0.onnx',
-    'model/parameters.f32',
-  ];
-  const DAMAGES: Record<string, (bytes: Buffer) => Buffer> = {
-    'cut short': (bytes) => bytes.subarray(0, Math.floor(bytes.length / 2)),
-    'with a flipped bit': (bytes) => {
-      bytes[Math.floor(bytes.length / 2)] ^= 0x10;
-      return bytes;
-    },
-  };
-  const cases = FILES.flatMap((file) => Object.keys(DAMAGES).map((damage) => [file, damage] as const));
-
-  beforeAll(() => {
-    cpSync(at('trained'), at('resumed'), { recursive: true });
-    const record = JSON.parse(readFileSync(at('resumed', 'run.json'), 'utf8'));
-    writeFileSync(at('resumed', 'run.json'), JSON.stringify({ ...record, status: 'interrupted' }));
-  });
-
-  it('has all the files there are', () => {
-    const there = Object.keys(fileHashes(at('resumed', 'checkpoint'))).filter((file) => !/member-[12]/.test(file));
-    expect(there).toEqual([...FILES].sort());
-  });
-
-  it.each(cases)('is refused by name: %s, %s', async (file, damage) => {
-    const path = at('resumed', 'checkpoint', file);
-    const whole = readFileSync(path);
-    writeFileSync(path, DAMAGES[damage](Buffer.from(whole)));
-    const before = fileHashes(at('resumed', 'checkpoint'));
-    const { code, message } = await refused('train', '--resume', 'resumed');
-    expect(code).toMatch(/^(CHECKPOINT_CORRUPT|MODEL_FOLDER_INVALID)$/);
-    expect(message).toContain(at('resumed', 'checkpoint', file.split('/')[0]));
-    expect(fileHashes(at('resumed', 'checkpoint'))).toEqual(before);
-    expect(halfWritten(at('resumed'))).toEqual([]);
-    writeFileSync(path, whole);
-  });
-
-  it.each(FILES)('is refused by name: %s is missing', async (file) => {
-    const path = at('resumed', 'checkpoint', file);
-    const whole = readFileSync(path);
-    rmSync(path);
-    const { code, message } = await refused('train', '--resume', 'resumed');
-    expect(code).toMatch(/^(CHECKPOINT_CORRUPT|CHECKPOINT_NOT_FOUND|MODEL_FOLDER_INVALID)$/);
-    expect(message).toContain(at('resumed', 'checkpoint', file.split('/')[0]));
-    writeFileSync(path, whole);
-  });
-
-  it('goes on once the files are restored', async () => {
-    const { code, stderr } = await reverie(['train', '--resume', 'resumed', '--quiet'], folder);
-    expect(`${code}${stderr}`).toBe('0');
-    expect(fileHashes(at('resumed', 'checkpoint'))).toEqual(fileHashes(at('trained', 'checkpoint')));
-    expect(await refused('train', '--resume', 'resumed')).toMatchObject({
-      code: 'RUN_NOT_RESUMABLE',
-      message: expect.stringContaining('finished'),
-    });
-  });
-});
-
 describe('ONNX dynamics of one’s own that are wrong', () => {
   const synth = () => refused('synth', 'pendulum', '--data', 'seen', '--model', 'own-model', '--out', 'never');
   const own = (change: Parameters<typeof writeDynamics>[1]) => {
@@ -280,6 +208,14 @@ describe('wrong arguments', () => {
     expect(existsSync(at('never-set'))).toBe(false);
   });
 
+  it('judges --set flags together, and names the one that is wrong', async () => {
+    const both = ['--set', 'model.members=3', '--set', 'model.elites=2'];
+    const { code } = await reverie(['scenarios', 'cartpole-swingup', ...both], folder);
+    expect(code).toBe(0);
+    const { message } = await refused('train', 'pendulum', ...both, '--set', 'rl.gamma=2', '--set', 'rl.lr=0.1');
+    expect(message).toContain('Scenario "--set rl.gamma=2"');
+  });
+
   it.each([
     [['train', 'pendulm'], 'SCENARIO_NOT_FOUND'],
     [['train', 'pendulum', '--profile', 'smok'], 'PROFILE_UNKNOWN'],
@@ -348,90 +284,4 @@ describe('a folder to write to', () => {
     });
     expect(readdirSync(at('locked'))).toEqual([]);
   });
-});
-
-describe('a full disk', () => {
-  const DREAM_GROWS = [...SMOKE, '--set', 'rollout.startsPerRound=600'];
-  let reference: Record<string, string>;
-  /** KiB: room for every file of the first checkpoint, and not for the last one's dreams. */
-  let fileLimit: number;
-
-  beforeAll(async () => {
-    const { code } = await reverie(['train', ...DREAM_GROWS, '--out', 'roomy', '--quiet'], folder);
-    expect(code).toBe(0);
-    reference = fileHashes(at('roomy', 'checkpoint'));
-    const bytesOf = (...names: string[]) => statSync(at('roomy', 'checkpoint', ...names)).size;
-    const [learner, dreams] = [bytesOf('learner', 'learner.safetensors'), bytesOf('synthetic', 'transitions.bin')];
-    fileLimit = Math.floor((learner + dreams) / 2 / 1024);
-    expect(learner).toBeLessThan(fileLimit * 1024);
-    expect(dreams).toBeGreaterThan(fileLimit * 1024);
-  });
-
-  it('ends a training run with its last checkpoint whole, from which it goes on exactly', async () => {
-    const { code, message } = await refusal(['train', ...DREAM_GROWS, '--out', 'cramped'], folder, { fileLimit });
-    expect(code).toBe('STORAGE_FULL');
-    expect(message).toContain(at('cramped', 'checkpoint'));
-    expect(halfWritten(at('cramped'))).toEqual([]);
-    const { counters } = JSON.parse(readFileSync(at('cramped', 'checkpoint', 'checkpoint.json'), 'utf8'));
-    expect(counters.realSteps).toBe(400);
-    const { code: resumed } = await reverie(['train', '--resume', 'cramped', '--quiet'], folder);
-    expect(resumed).toBe(0);
-    expect(fileHashes(at('cramped', 'checkpoint'))).toEqual(reference);
-  });
-
-  it.each([
-    ['collect', ['collect', 'pendulum']],
-    ['fit', ['fit', 'pendulum', '--data', 'seen', '--set', 'model.maxEpochs=1']],
-    ['synth', ['synth', 'pendulum', '--model', 'trained', '--data', 'seen']],
-  ])('ends %s with nothing half-written', async (name, args) => {
-    const out = `full-${name}`;
-    expect(await refusal([...args, '--out', out], folder, { fileLimit: 8 })).toMatchObject({ code: 'STORAGE_FULL' });
-    expect(halfWritten(at(out))).toEqual([]);
-    for (const kept of ['data', 'model']) {
-      const there = existsSync(at(out, kept)) ? readdirSync(at(out, kept)) : [];
-      expect(there).toEqual([]);
-    }
-  });
-
-  it('is told where the whole disk is full, too', async ({ skip }) => {
-    mkdirSync(at('disk'));
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${fileLimit * 2}k`, 'tmpfs', at('disk')], { stdio: 'pipe' });
-    } catch (error) {
-      return skip(`no small disk can be mounted here: ${(error as Error).message.split('\n').at(1)}`);
-    }
-    try {
-      const { code } = await refused('train', ...DREAM_GROWS, '--out', 'disk/run');
-      expect(code).toBe('STORAGE_FULL');
-      expect(halfWritten(at('disk'))).toEqual([]);
-    } finally {
-      execFileSync('umount', [at('disk')]);
-    }
-  });
-});
-
-describe('kill -9', () => {
-  it('twice on resume, and then to the end', async () => {
-    const args = ['train', ...SMOKE, '--out', 'killed', '--quiet'];
-    for (const attempt of [
-      args,
-      ['train', '--resume', 'killed', '--quiet'],
-      ['train', '--resume', 'killed', '--quiet'],
-    ]) {
-      const { child, outcome } = startReverie(attempt, folder);
-      const rounds = existsSync(at('killed', 'metrics.jsonl')) ? events('killed') : 0;
-      const watch = setInterval(() => events('killed') > rounds && child.kill('SIGKILL'), 2);
-      await outcome;
-      clearInterval(watch);
-    }
-    const { code } = await reverie(['train', '--resume', 'killed', '--quiet'], folder);
-    const last = code === 0 ? '' : (await refused('train', '--resume', 'killed')).message;
-    expect(last).toMatch(/^$|finished/);
-    expect(fileHashes(at('killed', 'checkpoint'))).toEqual(fileHashes(at('trained', 'checkpoint')));
-  });
-
-  function events(run: string): number {
-    const file = at(run, 'metrics.jsonl');
-    return existsSync(file) ? readFileSync(file, 'utf8').split('\n').length : 0;
-  }
 });

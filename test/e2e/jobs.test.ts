@@ -30,7 +30,7 @@ type Answer = Record<string, any>;
 async function job(...args: string[]): Promise<Answer> {
   const { code, stdout, stderr } = await reverie([...args, '--json'], folder);
   if (code !== 0) throw new Error(`reverie ${args.join(' ')} ended with ${code}:\n${stderr}`);
-  expect(stderr).not.toMatch(/error/i);
+  expect(stderr).not.toMatch(/^error|warning/im);
   expect(stdout.endsWith('\n')).toBe(true);
   expect(stdout.trimEnd()).not.toContain('\n');
   return JSON.parse(stdout);
@@ -148,7 +148,7 @@ describe('the jobs in turn', () => {
     expect(after.syntheticSteps).toBe(before.syntheticSteps + syntheticSteps);
     expect(after.worldModelVersions.length).toBeGreaterThan(before.worldModelVersions.length);
     const { facts } = await job('inspect', 'further/checkpoint/model');
-    expect(facts).toMatchObject({ rows: 800, isWarmStart: true });
+    expect(facts).toMatchObject({ isWarmStart: true });
   });
 
   it('evaluate, in numbers and in words', async () => {
@@ -287,11 +287,11 @@ describe('a dream that is killed', () => {
 
 describe('the quickstart', () => {
   it('compares both ways, in a table and a report, even if neither gets there', async () => {
-    const { code, stdout } = await reverie(
+    const { code, stdout, stderr } = await reverie(
       ['quickstart', '--profile', 'smoke', '--out', 'quickstart', '--quiet'],
       folder,
     );
-    expect(code).toBe(0);
+    expect(`${code}${stderr}`).toBe('0');
     expect(stdout).toMatch(/from scratch +not reached/);
     expect(stdout).toMatch(/dream +not reached/);
     const page = readFileSync(at('quickstart', 'report.html'), 'utf8');

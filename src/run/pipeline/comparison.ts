@@ -90,9 +90,13 @@ function report(
 function lead(ratio: number | null, threshold: number, seeds: number): string {
   const goal = `a mean real return of ${formatNumber(threshold)}`;
   if (ratio === null)
-    return `Not every way reached ${goal} within its budget of real steps (median of ${seeds} seeds).`;
+    return `Not every way reached ${goal} within its budget of real steps (median of ${seedsText(seeds)}).`;
   const more = ratio >= 1 ? `${formatNumber(ratio)} times fewer` : `${formatNumber(1 / ratio)} times more`;
-  return `To reach ${goal}, the policy that learned in the dream needed ${more} real steps than the same learner from scratch (medians of ${seeds} ${seeds === 1 ? 'seed' : 'seeds'}).`;
+  return `To reach ${goal}, the policy that learned in the dream needed ${more} real steps than the same learner from scratch (medians of ${seedsText(seeds)}).`;
+}
+
+function seedsText(seeds: number): string {
+  return seeds === 1 ? '1 seed' : `${seeds} seeds`;
 }
 
 function figures(arms: readonly QuickstartArm[], ratio: number | null) {
@@ -116,7 +120,7 @@ function summaryTable(arms: readonly QuickstartArm[], ratio: number | null, seed
       arm.dreamtTransitions > 0 ? formatCount(arm.dreamtTransitions) : '–',
       arm.dreamtPerSecond === null ? '–' : formatCount(arm.dreamtPerSecond),
     ]),
-    note: `Steps: median of ${seeds} seeds [least – most]. Return: mean ± standard deviation over all final episodes.`,
+    note: `Steps: median of ${seedsText(seeds)} [least – most]. Return: mean ± standard deviation over all final episodes.`,
   };
 }
 

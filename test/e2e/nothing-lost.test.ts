@@ -1,0 +1,190 @@
+// Nothing is lost: a damaged file is refused by name, a full disk and kill -9 leave the last checkpoint whole, and a run
+// goes on from it as if nothing had happened.
+
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fileHashes, halfWritten, refusal, reverie, startReverie } from './reverie.js';
+
+const SMOKE = ['pendulum', '--profile', 'smoke', '--set', 'train.checkpointSeconds=0'];
+
+let folder: string;
+const at = (...names: string[]) => join(folder, ...names);
+const refused = (...args: string[]) => refusal(args, folder);
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-nothing-lost-'));
+  const trained = await reverie(['train', ...SMOKE, '--out', 'trained', '--quiet'], folder);
+  expect(trained.stderr).toBe('');
+  const seen = await reverie(['collect', 'pendulum', '--set', 'collect.steps=400', '--out', 'seen', '--quiet'], folder);
+  expect(seen.code).toBe(0);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('a damaged checkpoint', () => {
+  const FILES = [
+    'checkpoint.json',
+    'learner/learner.safetensors',
+    'learner/manifest.json',
+    'learner/policy.onnx',
+    'real/transitions.bin',
+    'synthetic/transitions.bin',
+    'model/manifest.json',
+    'model/member-0.onnx',
+    'model/parameters.f32',
+  ];
+  const DAMAGES: Record<string, (bytes: Buffer) => Buffer> = {
+    'cut short': (bytes) => bytes.subarray(0, Math.floor(bytes.length / 2)),
+    'with a flipped bit': (bytes) => {
+      bytes[Math.floor(bytes.length / 2)] ^= 0x10;
+      return bytes;
+    },
+  };
+  const cases = FILES.flatMap((file) => Object.keys(DAMAGES).map((damage) => [file, damage] as const));
+
+  beforeAll(() => {
+    cpSync(at('trained'), at('resumed'), { recursive: true });
+    const record = JSON.parse(readFileSync(at('resumed', 'run.json'), 'utf8'));
+    writeFileSync(at('resumed', 'run.json'), JSON.stringify({ ...record, status: 'interrupted' }));
+  });
+
+  it('has all the files there are', () => {
+    const there = Object.keys(fileHashes(at('resumed', 'checkpoint'))).filter((file) => !/member-[12]/.test(file));
+    expect(there).toEqual([...FILES].sort());
+  });
+
+  it.each(cases)('is refused by name: %s, %s', async (file, damage) => {
+    const path = at('resumed', 'checkpoint', file);
+    const whole = readFileSync(path);
+    writeFileSync(path, DAMAGES[damage](Buffer.from(whole)));
+    const before = fileHashes(at('resumed', 'checkpoint'));
+    const { code, message } = await refused('train', '--resume', 'resumed');
+    expect(code).toMatch(/^(CHECKPOINT_CORRUPT|MODEL_FOLDER_INVALID)$/);
+    expect(message).toContain(at('resumed', 'checkpoint', file.split('/')[0]));
+    expect(fileHashes(at('resumed', 'checkpoint'))).toEqual(before);
+    expect(halfWritten(at('resumed'))).toEqual([]);
+    writeFileSync(path, whole);
+  });
+
+  it.each(['learner/policy.onnx', 'real/transitions.bin', 'model/member-0.onnx'])(
+    'is refused by name: %s is missing',
+    async (file) => {
+      const path = at('resumed', 'checkpoint', file);
+      const whole = readFileSync(path);
+      rmSync(path);
+      const { code, message } = await refused('train', '--resume', 'resumed');
+      expect(code).toMatch(/^(CHECKPOINT_CORRUPT|CHECKPOINT_NOT_FOUND|MODEL_FOLDER_INVALID)$/);
+      expect(message).toContain(at('resumed', 'checkpoint', file.split('/')[0]));
+      writeFileSync(path, whole);
+    },
+  );
+
+  it('goes on once the files are restored', async () => {
+    const { code, stderr } = await reverie(['train', '--resume', 'resumed', '--quiet'], folder);
+    expect(`${code}${stderr}`).toBe('0');
+    const { 'model/manifest.json': _, ...files } = fileHashes(at('trained', 'checkpoint'));
+    expect(fileHashes(at('resumed', 'checkpoint'))).toMatchObject(files);
+    expect(await refused('train', '--resume', 'resumed')).toMatchObject({
+      code: 'RUN_NOT_RESUMABLE',
+      message: expect.stringContaining('finished'),
+    });
+  });
+});
+
+describe('a full disk', () => {
+  const DREAM_GROWS = [...SMOKE, '--set', 'rollout.startsPerRound=600'];
+  let reference: Record<string, string>;
+  /** KiB: room for every file of the first checkpoint, and not for the last one's dreams. */
+  let fileLimit: number;
+
+  beforeAll(async () => {
+    const { code } = await reverie(['train', ...DREAM_GROWS, '--out', 'roomy', '--quiet'], folder);
+    expect(code).toBe(0);
+    reference = fileHashes(at('roomy', 'checkpoint'));
+    const bytesOf = (...names: string[]) => statSync(at('roomy', 'checkpoint', ...names)).size;
+    const [learner, dreams] = [bytesOf('learner', 'learner.safetensors'), bytesOf('synthetic', 'transitions.bin')];
+    fileLimit = Math.floor((learner + dreams) / 2 / 1024);
+    expect(learner).toBeLessThan(fileLimit * 1024);
+    expect(dreams).toBeGreaterThan(fileLimit * 1024);
+  });
+
+  it('ends a training run with its last checkpoint whole, from which it goes on exactly', async () => {
+    const { code, message } = await refusal(['train', ...DREAM_GROWS, '--out', 'cramped'], folder, { fileLimit });
+    expect(code).toBe('STORAGE_FULL');
+    expect(message).toContain(at('cramped', 'checkpoint'));
+    expect(halfWritten(at('cramped'))).toEqual([]);
+    const { counters } = JSON.parse(readFileSync(at('cramped', 'checkpoint', 'checkpoint.json'), 'utf8'));
+    expect(counters.realSteps).toBe(400);
+    const { code: resumed } = await reverie(['train', '--resume', 'cramped', '--quiet'], folder);
+    expect(resumed).toBe(0);
+    expect(fileHashes(at('cramped', 'checkpoint'))).toEqual(reference);
+  });
+
+  it.each([
+    ['collect', ['collect', 'pendulum']],
+    ['fit', ['fit', 'pendulum', '--data', 'seen', '--set', 'model.maxEpochs=1']],
+    ['synth', ['synth', 'pendulum', '--model', 'trained', '--data', 'seen']],
+  ])('ends %s with nothing half-written', async (name, args) => {
+    const out = `full-${name}`;
+    expect(await refusal([...args, '--out', out], folder, { fileLimit: 8 })).toMatchObject({ code: 'STORAGE_FULL' });
+    expect(halfWritten(at(out))).toEqual([]);
+    for (const kept of ['data', 'model']) {
+      const there = existsSync(at(out, kept)) ? readdirSync(at(out, kept)) : [];
+      expect(there).toEqual([]);
+    }
+  });
+
+  it('is told where the whole disk is full, too', async ({ skip }) => {
+    mkdirSync(at('disk'));
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${fileLimit * 2}k`, 'tmpfs', at('disk')], { stdio: 'pipe' });
+    } catch (error) {
+      return skip(`no small disk can be mounted here: ${(error as Error).message.split('\n').at(1)}`);
+    }
+    try {
+      const { code } = await refused('train', ...DREAM_GROWS, '--out', 'disk/run');
+      expect(code).toBe('STORAGE_FULL');
+      expect(halfWritten(at('disk'))).toEqual([]);
+    } finally {
+      execFileSync('umount', [at('disk')]);
+    }
+  });
+});
+
+describe('kill -9', () => {
+  it('twice on resume, and then to the end', async () => {
+    const args = ['train', ...SMOKE, '--out', 'killed', '--quiet'];
+    for (const attempt of [
+      args,
+      ['train', '--resume', 'killed', '--quiet'],
+      ['train', '--resume', 'killed', '--quiet'],
+    ]) {
+      const { child, outcome } = startReverie(attempt, folder);
+      const rounds = existsSync(at('killed', 'metrics.jsonl')) ? events('killed') : 0;
+      const watch = setInterval(() => events('killed') > rounds && child.kill('SIGKILL'), 2);
+      await outcome;
+      clearInterval(watch);
+    }
+    const { code } = await reverie(['train', '--resume', 'killed', '--quiet'], folder);
+    const last = code === 0 ? '' : (await refused('train', '--resume', 'killed')).message;
+    expect(last).toMatch(/^$|finished/);
+    expect(fileHashes(at('killed', 'checkpoint'))).toEqual(fileHashes(at('trained', 'checkpoint')));
+  });
+
+  function events(run: string): number {
+    const file = at(run, 'metrics.jsonl');
+    return existsSync(file) ? readFileSync(file, 'utf8').split('\n').length : 0;
+  }
+});
