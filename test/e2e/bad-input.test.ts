@@ -212,7 +212,15 @@ describe('wrong arguments', () => {
     const both = ['--set', 'model.members=3', '--set', 'model.elites=2'];
     const { code } = await reverie(['scenarios', 'cartpole-swingup', ...both], folder);
     expect(code).toBe(0);
-    const { message } = await refused('train', 'pendulum', ...both, '--set', 'rl.gamma=2', '--set', 'rl.lr=0.1');
+    const { message } = await refused(
+      'train',
+      'pendulum',
+      ...both,
+      '--set',
+      'rl.gamma=2',
+      '--set',
+      'train.evalEpisodes=2',
+    );
     expect(message).toContain('Scenario "--set rl.gamma=2"');
   });
 
