@@ -47,11 +47,12 @@ function run(label, command, args) {
   });
 }
 
+// `install`, not `ci`: the lock may lack optional packages of other platforms, which `ci` refuses. Nothing is saved.
 whenChanged(
   'node_modules/.reverie-installed',
   ['package.json', 'package-lock.json'],
   existsSync(join(root, 'node_modules')),
-  () => run('installing packages', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']),
+  () => run('installing packages', 'npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']),
 );
 whenChanged(
   'dist/.built',
