@@ -22,8 +22,9 @@ const COMMON = ['errors', 'rng', 'worker-url', 'atomic-file'].map((name) => `src
 const ROOT_FILES: Readonly<Record<string, readonly string[]>> = {
   'src/cli.ts': ['cli'],
   'src/index.ts': ['env', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'run'],
-  'src/rng.ts': ['src/rng-kernel.ts'],
-  'src/rng-kernel.ts': [],
+  'src/rng.ts': ['src/rng-kernel.ts', 'src/rng-log.ts'],
+  'src/rng-kernel.ts': ['src/rng-log.ts'],
+  'src/rng-log.ts': [],
 };
 
 const sources = filesUnder('src', '.ts');
