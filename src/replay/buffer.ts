@@ -158,8 +158,11 @@ export class ReplayBuffer implements RowStore {
     await writeFileAtomic(join(folder, SNAPSHOT_FILE), encodeSnapshot({ header, columns: copy }), files);
   }
 
-  /** A saved buffer. Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file. */
-  static async load(folder: string): Promise<ReplayBuffer> {
+  /**
+   * A saved buffer; with a `capacity`, its rows in a ring of that size instead: oldest first, numbered anew from 0, and
+   * only the newest where not all fit. Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file.
+   */
+  static async load(folder: string, { capacity }: { readonly capacity?: number } = {}): Promise<ReplayBuffer> {
     const { header, columns } = await readSnapshot(join(folder, SNAPSHOT_FILE));
     const buffer = new ReplayBuffer(header);
     buffer.insertedRows = header.inserted;
@@ -168,12 +171,29 @@ export class ReplayBuffer implements RowStore {
       buffer.store = columns;
       buffer.allocatedRows = buffer.size;
     }
-    return buffer;
+    return capacity === undefined ? buffer : buffer.inRingOf(capacity);
   }
 
   /** SHA-256 of the content (rows, provenance, ring position), in hexadecimal; equal buffers have equal files. */
   hash(): string {
     return hashSnapshot(this.image());
+  }
+
+  private inRingOf(capacity: number): ReplayBuffer {
+    const { source, obsDim, actionDim } = this;
+    const other = new ReplayBuffer({ capacity, obsDim, actionDim, source });
+    const rows = Math.min(this.size, capacity);
+    other.reserve(rows);
+    for (let done = 0; done < rows; ) {
+      const first = (this.insertedRows - rows + done) % this.capacity;
+      const count = Math.min(this.capacity - first, rows - done);
+      const from = viewColumns(this.store, count, obsDim, actionDim, first);
+      copyColumns(from, viewColumns(other.store, count, obsDim, actionDim, done));
+      done += count;
+    }
+    other.insertedRows = rows;
+    other.origins = OriginTable.from(this.origins.list(), other.columns().origin);
+    return other;
   }
 
   private image(): Snapshot {

@@ -75,12 +75,12 @@ export function copyColumns(from: Columns, to: Columns): void {
   for (const name of COLUMN_NAMES) setColumn(to[name], from[name], 0);
 }
 
-/** The first `rows` rows of every column, as views. */
-export function viewColumns(columns: Columns, rows: number, obsDim: number, actionDim: number): Columns {
-  const entries = COLUMN_NAMES.map((name) => [
-    name,
-    columns[name].subarray(0, rows * columnWidth(name, obsDim, actionDim)),
-  ]);
+/** `rows` rows of every column from row `first` on, as views. */
+export function viewColumns(columns: Columns, rows: number, obsDim: number, actionDim: number, first = 0): Columns {
+  const entries = COLUMN_NAMES.map((name) => {
+    const width = columnWidth(name, obsDim, actionDim);
+    return [name, columns[name].subarray(first * width, (first + rows) * width)];
+  });
   return Object.fromEntries(entries) as Columns;
 }
 

@@ -236,6 +236,9 @@ describe('wrong arguments', () => {
     [['collect', 'reacher', '--checkpoint', 'trained'], 'INPUT_UNFIT'],
     [['fit', 'reacher', '--data', 'seen'], 'INPUT_UNFIT'],
     [['synth', 'reacher', '--data', 'seen', '--model', 'trained'], 'INPUT_UNFIT'],
+    [['train', 'reacher', '--data', 'seen'], 'INPUT_UNFIT'],
+    [['train', 'reacher', '--checkpoint', 'trained'], 'INPUT_UNFIT'],
+    [['train', '--data', 'trained/checkpoint/synthetic', 'pendulum'], 'INPUT_UNFIT'],
     [['train', '--resume', 'seen'], 'RUN_NOT_RESUMABLE'],
     [['train', '--resume', 'nowhere'], 'RUN_NOT_RESUMABLE'],
   ])('refuse %s', async (args, code) => {

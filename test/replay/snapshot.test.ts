@@ -35,6 +35,32 @@ describe('save and load', () => {
     expect(loaded.provenanceAt(5)).toEqual(buffer.provenanceAt(5));
   });
 
+  it.each([
+    ['empty', 0, 300],
+    ['partly filled', 30, 300],
+    ['wrapped', 150, 300],
+    ['wrapped, into a smaller ring', 150, 20],
+  ])('can be loaded into another ring: %s', async (_, rows, capacity) => {
+    const buffer = makeBuffer(64);
+    for (let done = 0; done < rows; done += 10) fill(buffer, 10, 10, { policyVersion: `p${done}` });
+    await buffer.save(folder);
+    const loaded = await ReplayBuffer.load(folder, { capacity });
+    const kept = Math.min(buffer.size, capacity);
+    expect(loaded).toMatchObject({ capacity, size: kept, inserted: kept });
+    for (let row = 0; row < kept; row++) {
+      const id = rows - kept + row;
+      const { rowId: _id, ...provenance } = buffer.provenanceAt(id % 64);
+      expect(loaded.provenanceAt(row)).toEqual({ ...provenance, rowId: row });
+      expect(loaded.gather(Uint32Array.of(row))).toEqual(makeRows(id, 1));
+    }
+    loaded.append(makeRows(rows, 30), makeProvenance('real', rows, 30));
+    const all = Math.min(capacity, kept + 30);
+    expect(loaded.size).toBe(all);
+    expect([...loaded.columns().reward].sort((a, b) => a - b)).toEqual(
+      Array.from({ length: all }, (_, row) => rows + 30 - all + row),
+    );
+  });
+
   it('goes on alike also when origins are being dropped', async () => {
     const buffer = makeBuffer(16);
     for (let version = 0; version < 1500; version++) fill(buffer, 2, 2, { policyVersion: `p${version}` });

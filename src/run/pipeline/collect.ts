@@ -74,7 +74,7 @@ async function actor(
   const { config } = context.scenario;
   const wanted = config.collect.policy === 'checkpoint' || findInput(context.inputs, 'checkpoint') !== undefined;
   if (!wanted) return { policy: new RandomPolicy(env.actionSpace), close: async () => {} };
-  const learner = await learnerFor(env, requireInput(context.inputs, 'checkpoint'));
+  const { learner } = await learnerFor(env, requireInput(context.inputs, 'checkpoint'));
   return { policy: learner.policy(), close: () => learner.close() };
 }
 

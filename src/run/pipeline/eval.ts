@@ -12,7 +12,7 @@ export async function evalJob(context: JobContext): Promise<EvalResult> {
   const { config, folder } = context.scenario;
   const checkpoint = requireInput(context.inputs, 'checkpoint');
   const env = await makeEnvironment(config.env, { folder });
-  const learner = await learnerFor(env, checkpoint);
+  const { learner } = await learnerFor(env, checkpoint);
   const phase = context.progress.phase('evaluate', config.eval.episodes, 'episodes');
   const returns: number[] = [];
   const lengths: number[] = [];

@@ -4,9 +4,9 @@ import { rowSize, type VectorEnvironment } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
 import { ReplayBuffer } from '../../replay/index.js';
 
-/** The buffer in `folder`. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if its rows are not such as `env` gives. */
-export async function recordsOf(env: VectorEnvironment, folder: string): Promise<ReplayBuffer> {
-  const buffer = await ReplayBuffer.load(folder);
+/** The buffer in `folder`, in a ring of `capacity` where given. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if its rows are not such as `env` gives. */
+export async function recordsOf(env: VectorEnvironment, folder: string, capacity?: number): Promise<ReplayBuffer> {
+  const buffer = await ReplayBuffer.load(folder, { capacity });
   const [theirs, ours] = [
     [buffer.obsDim, buffer.actionDim],
     [rowSize(env.observationSpace), rowSize(env.actionSpace)],

@@ -118,7 +118,7 @@ async function keep(
 async function actor(context: JobContext, env: VectorEnvironment): Promise<PolicySnapshot> {
   const checkpoint = findInput(context.inputs, 'checkpoint');
   if (checkpoint === undefined) return new RandomPolicy(env.actionSpace).snapshot();
-  const learner = await learnerFor(env, checkpoint);
+  const { learner } = await learnerFor(env, checkpoint);
   const snapshot = learner.policySnapshot();
   await learner.close();
   return snapshot;

@@ -12,10 +12,11 @@ import type { ScenarioConfig } from '../scenario-schema.js';
 import { type Collected, Collector } from './collector.js';
 import { Dreamer } from './dreamer.js';
 import { findInput } from './inputs.js';
-import { freshLearner, type RunLearner, savedLearner } from './learners.js';
+import { freshLearner, givenLearner, type RunLearner } from './learners.js';
 import type { Counters, Learning, RunView } from './learning.js';
 import { OffPolicy } from './off-policy.js';
 import { OnPolicy } from './on-policy.js';
+import { recordsOf } from './records.js';
 import { summariseReturns } from './summarise.js';
 
 export interface RunParts {
@@ -136,18 +137,31 @@ export async function makeTrainingRun(context: JobContext): Promise<TrainingRun>
   const root = Rng.fromSeed(context.seed);
   const dimensions = { obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) };
   const { learner, before } = await firstLearner(context, env, root.split('learner'));
-  const data = findInput(context.inputs, 'data');
-  const real = new ReplayBuffer({ ...dimensions, capacity: config.replay.realCapacity, source: 'real' });
   return new TrainingRun(context, {
     env,
     evalEnv,
     learner,
     before,
-    real: data === undefined ? real : await ReplayBuffer.load(data),
+    real: await firstRecords(context, env, dimensions),
     synthetic: new ReplayBuffer({ ...dimensions, capacity: config.replay.syntheticCapacity, source: 'synthetic' }),
     collector: new Collector(env, config.name, root.split('episodes'), context.seed),
     dreamer: firstDreamer(context, env),
   });
+}
+
+/** An empty buffer, or the given records with room for what will be lived. @throws INPUT_UNFIT, CHECKPOINT_CORRUPT */
+async function firstRecords(
+  { inputs, scenario }: JobContext,
+  env: VectorEnvironment,
+  dimensions: { readonly obsDim: number; readonly actionDim: number },
+): Promise<ReplayBuffer> {
+  const { realCapacity: capacity } = scenario.config.replay;
+  const data = findInput(inputs, 'data');
+  if (data === undefined) return new ReplayBuffer({ ...dimensions, capacity, source: 'real' });
+  const given = await recordsOf(env, data, capacity);
+  if (given.source === 'real') return given;
+  const sides = { what: 'source', theirs: given.source, ours: 'real' };
+  throw reverieError('INPUT_UNFIT', { path: data, input: 'data', env: env.id, ...sides });
 }
 
 /** @throws FLAG_INVALID for a world model in a run that does not dream */
@@ -164,6 +178,5 @@ async function firstLearner(context: JobContext, env: VectorEnvironment, rng: Rn
   const { config } = context.scenario;
   const checkpoint = findInput(context.inputs, 'checkpoint');
   if (checkpoint === undefined) return { learner: await freshLearner(config, env, rng), before: undefined };
-  const { learner, learnedFrom } = await savedLearner(checkpoint, config);
-  return { learner, before: learnedFrom };
+  return givenLearner(checkpoint, config, env);
 }

@@ -163,9 +163,14 @@ describe('PPO on CartPole', () => {
     expect((await ReplayBuffer.load(join(out, 'checkpoint', 'real'))).size).toBe(520);
   });
 
-  it('refuses to go on from a learner of another kind', async () => {
+  it('refuses to go on from a learner of another kind or for other spaces', async () => {
     const inputs = { checkpoint: join(folder, 'real-reference') };
     const options = { scenario: 'pendulum', profile: 'smoke', inputs, out: join(folder, 'other') };
-    await expect(train(options)).rejects.toThrow(/holds a ppo learner where sac is wanted/);
+    await expect(train(options)).rejects.toMatchObject({ code: 'INPUT_UNFIT', values: { what: 'observation space' } });
+    const otherKind = { ...options, set: ['env.id=cartpole'] };
+    await expect(train(otherKind)).rejects.toMatchObject({
+      code: 'INPUT_UNFIT',
+      values: { what: 'algorithm', theirs: 'ppo', ours: 'sac' },
+    });
   });
 });
