@@ -67,7 +67,8 @@ export const ERROR_CATALOGUE = {
   },
   INPUT_UNFIT: {
     status: 409,
-    message: '"{path}" (--{input}) does not fit environment "{env}": its {what} is {theirs}, where {ours} is needed.',
+    message:
+      '"{path}" (--{input}) does not fit this scenario (environment "{env}"): its {what} is {theirs}, where {ours} is needed.',
     hint: 'Give one that was made in this environment, or name the scenario it was made with.',
   },
   INPUT_NOT_FOUND: {
@@ -342,6 +343,15 @@ export function unpackError(packed: PackedError): Error {
   return error;
 }
 
+/** What a schema found (a ZodError), in one line. */
+export function describeIssues(error: {
+  readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
+}): string {
+  return error.issues
+    .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
+    .join('; ');
+}
+
 /** The candidate closest to `word` by edit distance, or undefined if there are no candidates. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined;
@@ -357,7 +367,12 @@ export function nearest(word: string, candidates: readonly string[]): string | u
 }
 
 function fill(template: string, values: Record<string, unknown>): string {
-  return template.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? String(values[name]) : whole));
+  return template.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? oneLine(values[name]) : whole));
+}
+
+/** Messages of parsers and libraries have line breaks; an error of ours is one line. */
+function oneLine(value: unknown): string {
+  return String(value).replace(/\s*[\r\n]\s*/g, ' ');
 }
 
 function editDistance(a: string, b: string): number {

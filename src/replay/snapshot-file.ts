@@ -10,7 +10,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { z } from 'zod';
-import { ReverieError, reverieError } from '../errors.js';
+import { describeIssues, ReverieError, reverieError } from '../errors.js';
 import { allocateColumns, COLUMN_NAMES, type ColumnArray, type Columns, rowBytes } from './columns.js';
 
 const MAGIC = 'RVRPLAY1';
@@ -111,7 +111,7 @@ async function readHeader(
   const json = await readBytes(file, length, PREFIX_BYTES);
   hash.update(prefix).update(json);
   const parsed = headerSchema.safeParse(parseJson(path, json));
-  if (!parsed.success) throw corrupt(path, `its header is not valid: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw corrupt(path, `its header is not valid: ${describeIssues(parsed.error)}`);
   return { header: parsed.data, end: PREFIX_BYTES + length };
 }
 

@@ -1,13 +1,14 @@
-// A learner as a folder: manifest.json (what it is, what it learned from, hashes), learner.safetensors (its exact state)
-// and policy.onnx (its policy, for anyone). Written whole or not at all; read back checked.
+// A learner as a folder: manifest.json (what it is, what it learned from, hashes; sealed), learner.safetensors (its exact
+// state) and policy.onnx (its policy, for anyone). Written whole or not at all; read back checked.
 
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { recoverFolder, replaceFolderAtomic } from '../atomic-file.js';
-import { reverieError } from '../errors.js';
+import { describeIssues, reverieError } from '../errors.js';
 import { Rng } from '../rng.js';
+import { openSealed, sealedText } from '../sealed-json.js';
 import type { Learner, LearnerState } from './learner.js';
 import { makeLearner } from './make-learner.js';
 import { decodeArrays, encodeArrays } from './safetensors.js';
@@ -75,7 +76,7 @@ export async function saveLearner(
   await replaceFolderAtomic(folder, async (temporary) => {
     await writeFile(join(temporary, STATE_FILE), stateBytes);
     await writeFile(join(temporary, POLICY_FILE), policyBytes);
-    await writeFile(join(temporary, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);
+    await writeFile(join(temporary, MANIFEST_FILE), sealedText(manifest));
   });
   return manifest;
 }
@@ -105,9 +106,9 @@ export async function readManifest(folder: string): Promise<CheckpointManifest> 
   await recoverFolder(folder);
   const path = join(folder, MANIFEST_FILE);
   try {
-    return checkpointManifestSchema.parse(JSON.parse(await readFile(path, 'utf8')));
+    return checkpointManifestSchema.parse(openSealed(await readFile(path, 'utf8')));
   } catch (error) {
-    throw corrupt(path, error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message, error);
+    throw corrupt(path, error instanceof z.ZodError ? describeIssues(error) : (error as Error).message, error);
   }
 }
 

@@ -1,7 +1,7 @@
 // Checks at a learner's border: its settings, and a state it is asked to go on from.
 
-import { z } from 'zod';
-import { nearest, reverieError } from '../errors.js';
+import type { z } from 'zod';
+import { describeIssues, nearest, reverieError } from '../errors.js';
 import type { LearnerState } from './learner.js';
 import type { Spaces } from './spaces.js';
 
@@ -12,7 +12,7 @@ export function parseConfig<T extends z.ZodObject>(learner: string, schema: T, c
   const unknown = parsed.error.issues.find((issue) => issue.code === 'unrecognized_keys');
   const near = unknown && nearest(unknown.keys[0], Object.keys(schema.shape));
   const hint = near ? ` Did you mean "${near}"?` : '';
-  throw reverieError('LEARNER_CONFIG_INVALID', { learner, problem: `${z.prettifyError(parsed.error)}${hint}` });
+  throw reverieError('LEARNER_CONFIG_INVALID', { learner, problem: `${describeIssues(parsed.error)}.${hint}` });
 }
 
 /** The spaces alone, whatever object declared them. */

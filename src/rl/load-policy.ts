@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { Policy, VectorSpace } from '../env/index.js';
-import { reverieError } from '../errors.js';
+import { describeIssues, reverieError } from '../errors.js';
 import { NetworkPolicy } from './network-policy.js';
 import type { PolicyNet } from './policy-net.js';
 import { RandomPolicy } from './random-policy.js';
@@ -26,7 +26,7 @@ const payloadSchema = z.discriminatedUnion('kind', [
 /** Throws POLICY_INVALID for anything that is not a payload of this room's snapshots. */
 export async function loadPolicy(payload: unknown): Promise<Policy> {
   const parsed = payloadSchema.safeParse(payload);
-  if (!parsed.success) throw reverieError('POLICY_INVALID', { problem: z.prettifyError(parsed.error) });
+  if (!parsed.success) throw reverieError('POLICY_INVALID', { problem: describeIssues(parsed.error) });
   const value = parsed.data;
   if (value.kind === 'random') return new RandomPolicy(value.space);
   if (value.kind === 'scripted') return ScriptedPolicy.load(value.source);

@@ -5,6 +5,8 @@ import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../errors.js';
 import { describeBuffer } from '../replay/index.js';
 import { readManifest } from '../rl/index.js';
+import { openSealed, parseObject } from '../sealed-json.js';
+import { readManifest as readModelManifest } from '../worldmodel/index.js';
 import { formatCount, formatNumber } from './format.js';
 import { readMetrics } from './metrics.js';
 import { METRICS_FILE, RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
@@ -36,7 +38,7 @@ const KINDS: readonly {
   {
     kind: 'world model',
     isOne: (folder) => manifestFormat(folder) !== undefined,
-    facts: async (folder) => worldModelFacts(folder),
+    facts: worldModelFacts,
   },
   {
     kind: 'replay',
@@ -45,7 +47,7 @@ const KINDS: readonly {
   },
 ];
 
-/** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT if nothing of ours is there, or CHECKPOINT_CORRUPT */
+/** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT if nothing of ours is there, or CHECKPOINT_CORRUPT, MODEL_FOLDER_INVALID */
 export async function inspectFolder(folder: string): Promise<Inspection> {
   const inspection = await inspected(resolve(folder));
   if (inspection === undefined) throw reverieError('NOTHING_TO_INSPECT', { path: folder });
@@ -96,7 +98,7 @@ function runFacts(folder: string): Record<string, unknown> {
 }
 
 function checkpointFacts(folder: string): Record<string, unknown> {
-  const { counters, evaluations, ...rest } = readJson(join(folder, 'checkpoint.json'));
+  const { counters, evaluations, ...rest } = readJson(join(folder, 'checkpoint.json'), openSealed);
   const last = Array.isArray(evaluations) ? evaluations.at(-1) : undefined;
   return { ...scalars(rest), ...(counters as object), lastReturn: last?.meanReturn };
 }
@@ -120,8 +122,8 @@ async function replayFacts(folder: string): Promise<Record<string, unknown>> {
 }
 
 /** Of any kind of world model its scalars; of an ensemble also what it was fitted to and how that went. */
-function worldModelFacts(folder: string): Record<string, unknown> {
-  const { description, ...manifest } = readJson(join(folder, 'manifest.json'));
+async function worldModelFacts(folder: string): Promise<Record<string, unknown>> {
+  const { description, ...manifest } = await readModelManifest(folder);
   const { config, outcome, report } = (description ?? {}) as Record<string, Record<string, unknown> | undefined>;
   const shape = config && { members: config.members, answering: config.elites, hidden: config.hidden };
   return { format: manifest.format, ...scalars(manifest), ...shape, ...outcome, ...(report && scalars(report)) };
@@ -132,9 +134,9 @@ function manifestFormat(folder: string): string | undefined {
   return existsSync(file) ? String(readJson(file).format) : undefined;
 }
 
-function readJson(file: string): Record<string, unknown> {
+function readJson(file: string, read = parseObject): Record<string, unknown> {
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    return read(readFileSync(file, 'utf8'));
   } catch (error) {
     throw reverieError('CHECKPOINT_CORRUPT', { path: file, problem: (error as Error).message }, error);
   }

@@ -21,6 +21,7 @@ export type { MemberReport } from './ensemble/member-training.js';
 export type { FitProgress } from './ensemble/training-pool.js';
 export { TabularModel } from './exact/tabular-model.js';
 export { loadWorldModel } from './load.js';
+export { readManifest } from './model-folder.js';
 export type { Spaces } from './model-spaces.js';
 export { OnnxDynamics } from './onnx/onnx-dynamics.js';
 export { type OnnxManifest, onnxManifestSchema } from './onnx/onnx-manifest.js';

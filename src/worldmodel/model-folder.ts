@@ -1,4 +1,4 @@
-// A stored world model is a folder: manifest.json, and the files it names with their hashes. Reading trusts nothing.
+// A stored world model is a folder: manifest.json (sealed), and the files it names with their hashes. Reading trusts nothing.
 
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -7,6 +7,7 @@ import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { recoverFolder, replaceFolderAtomic } from '../atomic-file.js';
 import { reverieError } from '../errors.js';
+import { openSealed, parseObject, SEAL, sealedText } from '../sealed-json.js';
 
 export const MANIFEST = 'manifest.json';
 
@@ -16,7 +17,7 @@ export const fileHashesSchema = z.record(z.string(), z.string().regex(/^[0-9a-f]
 const MAX_FILE_BYTES = 1 << 30;
 const CORRUPT_HINT = 'Restore the folder from a copy, or fit the model again.';
 
-/** Replaces `folder` by the manifest (to which `files`, the hashes, is added) and the files, atomically. */
+/** Replaces `folder` by the manifest (to which `files`, the hashes, and the seal are added) and the files, atomically. */
 export async function writeModelFolder(
   folder: string,
   manifest: Record<string, unknown>,
@@ -25,23 +26,23 @@ export async function writeModelFolder(
   const hashes = Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, sha256(bytes)]));
   await replaceFolderAtomic(folder, async (temporary) => {
     for (const [name, bytes] of Object.entries(files)) await writeFile(join(temporary, name), bytes);
-    await writeFile(join(temporary, MANIFEST), `${JSON.stringify({ ...manifest, files: hashes }, null, 2)}\n`);
+    await writeFile(join(temporary, MANIFEST), sealedText({ ...manifest, files: hashes }));
   });
 }
 
-/** The manifest of a folder, unchecked but for being a JSON object. Throws MODEL_FOLDER_INVALID. */
+/**
+ * The manifest of a folder, unchecked but for its seal. Only dynamics of a user's own come without one, and without the
+ * `files` that we add. Throws MODEL_FOLDER_INVALID.
+ */
 export async function readManifest(folder: string): Promise<Record<string, unknown>> {
   await recoverFolder(folder);
   const text = Buffer.from(await readModelPart(folder, MANIFEST)).toString('utf8');
-  let manifest: unknown;
   try {
-    manifest = JSON.parse(text);
+    const manifest = parseObject(text);
+    return SEAL in manifest || 'files' in manifest ? openSealed(text) : manifest;
   } catch (error) {
-    throw folderInvalid(folder, `${MANIFEST} is not JSON (${(error as Error).message}).`, CORRUPT_HINT, error);
+    throw folderInvalid(folder, `${MANIFEST} is damaged: ${(error as Error).message}.`, CORRUPT_HINT, error);
   }
-  if (typeof manifest === 'object' && manifest !== null && !Array.isArray(manifest))
-    return manifest as Record<string, unknown>;
-  throw folderInvalid(folder, `${MANIFEST} does not hold an object.`);
 }
 
 /** A file of the folder whose hash must be `expected`, where one is given. Throws MODEL_FOLDER_INVALID. */

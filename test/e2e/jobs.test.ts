@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { canonicalJson } from '../../src/canonical-json.js';
 import { makeEnvironment } from '../../src/env/index.js';
 import { Rng } from '../../src/rng.js';
-import { canonicalJson } from '../../src/run/canonical-json.js';
 import { loadScenario } from '../../src/run/index.js';
 import { packageRoot } from '../../src/run/scenario-files.js';
 import { loadWorldModel } from '../../src/worldmodel/index.js';
@@ -148,7 +148,8 @@ describe('the jobs in turn', () => {
     expect(after.syntheticSteps).toBe(before.syntheticSteps + syntheticSteps);
     expect(after.worldModelVersions.length).toBeGreaterThan(before.worldModelVersions.length);
     const { facts } = await job('inspect', 'further/checkpoint/model');
-    expect(facts).toMatchObject({ isWarmStart: true });
+    expect(facts).toMatchObject({ isWarmStart: true, rows: 800 });
+    expect((await job('inspect', 'further/checkpoint/real')).facts).toMatchObject({ rows: 800 });
   });
 
   it('evaluate, in numbers and in words', async () => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { InferenceSession } from '../../src/nn/index.js';
 import { exportPolicy, type Learner, loadLearner, loadPolicy, readManifest, saveLearner } from '../../src/rl/index.js';
 import { Rng } from '../../src/rng.js';
+import { openSealed, sealedText } from '../../src/sealed-json.js';
 
 export interface LearnerCase {
   readonly obsDim: number;
@@ -149,8 +150,15 @@ export function learnerContract(name: string, c: LearnerCase): void {
         await writeFile(file, bytes);
       }, 'learner.safetensors');
       await damage(async (file) => {
-        const manifest = JSON.parse(await readFile(file, 'utf8'));
-        await writeFile(file, JSON.stringify({ ...manifest, learnedFrom: { ...manifest.learnedFrom, realSteps: -1 } }));
+        const manifest = openSealed(await readFile(file, 'utf8'));
+        const learnedFrom = { ...LEARNED_FROM, realSteps: -1, seed: 'none' };
+        await writeFile(file, sealedText({ ...manifest, learnedFrom }));
+        const message = /learnedFrom\.seed: [^\n]*; learnedFrom\.realSteps: [^\n]*$/;
+        await expect(loadLearner(path)).rejects.toThrow(message);
+      }, 'manifest.json');
+      await damage(async (file) => {
+        const text = await readFile(file, 'utf8');
+        await writeFile(file, text.replace(/"gradientSteps": \d+/, '"gradientSteps": 999999'));
       }, 'manifest.json');
     });
 

@@ -1,6 +1,6 @@
 // What every world model must do, whatever its kind. Each implementation runs this suite with a model of its own.
 
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -116,6 +116,30 @@ export function worldModelContract(name: string, subject: ContractSubject): void
         const asking = model.step(spoilt, action, rows, Rng.fromSeed(1));
         await expect(asking).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
         await expect(asking).rejects.toThrow(/row 7\b/);
+      }
+    });
+
+    it('is refused after any change of its manifest, and saved again the same bytes', async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'reverie-contract-'));
+      const [stored, again] = [join(folder, 'model'), join(folder, 'again')];
+      try {
+        await model.save(stored);
+        const loaded = await loadWorldModel(stored);
+        await loaded.save(again);
+        await loaded.close();
+        for (const file of await readdir(stored))
+          expect(await readFile(join(again, file)), file).toEqual(await readFile(join(stored, file)));
+        const path = join(stored, 'manifest.json');
+        const whole = await readFile(path);
+        for (let position = 0; position < whole.length; position += 5) {
+          const bytes = Buffer.from(whole);
+          bytes[position] ^= 1 << (position % 7);
+          await writeFile(path, bytes);
+          const loading = loadWorldModel(stored);
+          await expect(loading, `byte ${position}`).rejects.toMatchObject({ code: 'MODEL_FOLDER_INVALID' });
+        }
+      } finally {
+        await rm(folder, { recursive: true });
       }
     });
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { InferenceSession } from '../../src/nn/index.js';
 import { Rng } from '../../src/rng.js';
+import { openSealed, sealedText } from '../../src/sealed-json.js';
 import { EnsembleModel, fitEnsemble, loadWorldModel } from '../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
@@ -39,6 +40,15 @@ describe('an ensemble on disk', () => {
   it('replaces what was there, and leaves no temporary files', async () => {
     await model.save(stored);
     expect(await readdir(folder)).toEqual(['stored']);
+  });
+
+  it('is the same bytes when loaded and saved again', async () => {
+    const loaded = await EnsembleModel.load(stored);
+    await loaded.save(join(folder, 'again'));
+    for (const file of await readdir(stored))
+      expect(await readFile(join(folder, 'again', file)), file).toEqual(await readFile(join(stored, file)));
+    await loaded.close();
+    await rm(join(folder, 'again'), { recursive: true });
   });
 
   it('warm-starts after loading exactly as before saving', async () => {
@@ -94,6 +104,12 @@ describe('an ensemble on disk', () => {
       ['models are exchanged', (copy) => rename(join(copy, 'member-0.onnx'), join(copy, 'member-1.onnx')), /member/],
       ['parameters are cut short', (copy) => truncate(join(copy, 'parameters.f32'), 8), /parameters\.f32.*damaged/],
       ['the manifest is missing', (copy) => rm(join(copy, 'manifest.json')), /manifest\.json.*cannot be read/],
+      [
+        'the manifest was edited',
+        (copy) => edit(copy, (m) => Object.assign(m, { modelVersion: '' }), false),
+        /its seal/,
+      ],
+      ['the seal is gone', (copy) => writeManifest(copy, (text) => JSON.stringify(openSealed(text))), /no seal/],
       ['the manifest is cut short', (copy) => truncate(join(copy, 'manifest.json'), 60), /not JSON/],
       ['elites do not exist', (copy) => edit(copy, (m) => Object.assign(m.description, { elites: [7] })), /elites/],
       [
@@ -127,9 +143,15 @@ describe('an ensemble on disk', () => {
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: a manifest to be damaged
-async function edit(copy: string, change: (manifest: any) => void): Promise<void> {
+function edit(copy: string, change: (manifest: any) => void, isSealedAnew = true): Promise<void> {
+  return writeManifest(copy, (text) => {
+    const manifest = isSealedAnew ? openSealed(text) : JSON.parse(text);
+    change(manifest);
+    return isSealedAnew ? sealedText(manifest) : JSON.stringify(manifest, null, 2);
+  });
+}
+
+async function writeManifest(copy: string, change: (text: string) => string): Promise<void> {
   const path = join(copy, 'manifest.json');
-  const manifest = JSON.parse(await readFile(path, 'utf8'));
-  change(manifest);
-  await writeFile(path, JSON.stringify(manifest));
+  await writeFile(path, change(await readFile(path, 'utf8')));
 }

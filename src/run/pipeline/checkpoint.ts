@@ -1,6 +1,6 @@
 // A training run as a folder, written whole or not at all: what it takes to go on exactly, and what it learned from.
 //
-//   checkpoint.json  counters, evaluations, where the real environment is; scenario and seed
+//   checkpoint.json  counters, evaluations, where the real environment is; scenario and seed; sealed
 //   learner/      manifest.json (with `learnedFrom`), learner.safetensors, policy.onnx
 //   real/, synthetic/    replay snapshots          model/    the world model, once there is one
 //
@@ -10,9 +10,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { recoverFolder, replaceFolderAtomic } from '../../atomic-file.js';
-import { reverieError } from '../../errors.js';
+import { describeIssues, reverieError } from '../../errors.js';
 import { ReplayBuffer, type Selector, type SelectorState, type Source } from '../../replay/index.js';
 import { saveLearner } from '../../rl/index.js';
+import { openSealed, sealedText } from '../../sealed-json.js';
 import type { JobContext } from '../job.js';
 import { savedLearner } from './learners.js';
 import { makeTrainingRun, TrainingRun } from './training-run.js';
@@ -67,7 +68,7 @@ export async function saveRun(folder: string, run: TrainingRun, context: JobCont
     await real.save(join(temporary, 'real'));
     if (synthetic.size > 0) await synthetic.save(join(temporary, 'synthetic'));
     await dreamer?.save(join(temporary, 'model'));
-    await writeFile(join(temporary, 'checkpoint.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    await writeFile(join(temporary, 'checkpoint.json'), sealedText(manifest));
   });
 }
 
@@ -80,7 +81,7 @@ export async function loadRun(folder: string, context: JobContext): Promise<Trai
   checkSameRun(manifest, context, folder);
   const fresh = await makeTrainingRun(context);
   await fresh.parts.learner.close();
-  const { learner } = await savedLearner(join(folder, 'learner'), context.scenario.config);
+  const learner = await savedLearner(join(folder, 'learner'), context.scenario.config);
   const run = new TrainingRun(context, {
     ...fresh.parts,
     learner,
@@ -103,9 +104,9 @@ export async function readRunManifest(folder: string): Promise<RunManifest> {
   await recoverFolder(folder);
   const path = join(folder, 'checkpoint.json');
   try {
-    return runSchema.parse(JSON.parse(await readFile(path, 'utf8')));
+    return runSchema.parse(openSealed(await readFile(path, 'utf8')));
   } catch (error) {
-    const problem = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
+    const problem = error instanceof z.ZodError ? describeIssues(error) : (error as Error).message;
     throw reverieError('CHECKPOINT_CORRUPT', { path, problem }, error);
   }
 }

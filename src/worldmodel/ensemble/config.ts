@@ -1,7 +1,7 @@
 // Settings of the probabilistic ensemble: one schema for defaults, checks and documentation.
 
 import { z } from 'zod';
-import { reverieError } from '../../errors.js';
+import { describeIssues, reverieError } from '../../errors.js';
 
 /** Defaults are MBPO's (1906.08253, appendix C, and its code) unless said. */
 export const ensembleConfigSchema = z
@@ -59,13 +59,6 @@ export function parseEnsembleConfig(input: EnsembleConfigInput = {}): EnsembleCo
   const parsed = ensembleConfigSchema.safeParse(input);
   if (parsed.success) return parsed.data;
   throw reverieError('MODEL_CONFIG_INVALID', { problem: describeIssues(parsed.error) });
-}
-
-/** One line for all that a schema found. */
-export function describeIssues(error: z.ZodError): string {
-  return error.issues
-    .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
-    .join('; ');
 }
 
 /** The L2 penalty of layer `layer`, counted from the input. */

@@ -2,9 +2,9 @@
 
 import { z } from 'zod';
 import type { KnownFunctions } from '../../env/index.js';
+import { describeIssues } from '../../errors.js';
 import { reviveKnown } from '../known.js';
 import { fileHashesSchema, folderInvalid, readManifest, readModelPart, writeModelFolder } from '../model-folder.js';
-import { describeIssues } from './config.js';
 import { type EnsembleContents, type EnsembleDescription, ensembleDescriptionSchema, versionOf } from './contents.js';
 
 export const ENSEMBLE_FORMAT = 'reverie-ensemble';

@@ -92,7 +92,7 @@ export async function trainMember(training: MemberTraining): Promise<TrainedMemb
       progress.record(state['theta'], await judge.evaluate(state['theta']));
       training.onEpoch?.(progress.epochs, progress.latest.holdoutLoss);
     }
-    return { theta: progress.bestTheta, report: { ...progress.best, epochs: progress.epochs, gradientSteps: steps } };
+    return { theta: progress.bestTheta, report: { epochs: progress.epochs, gradientSteps: steps, ...progress.best } };
   } finally {
     await Promise.all([trainer.release(), judge.release()]);
   }

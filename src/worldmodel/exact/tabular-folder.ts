@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { TabularDynamics } from '../../env/index.js';
-import { describeIssues } from '../ensemble/config.js';
+import { describeIssues } from '../../errors.js';
 import { fileHashesSchema, folderInvalid, readManifest, readModelPart, writeModelFolder } from '../model-folder.js';
 
 export const TABULAR_FORMAT = 'reverie-tabular';

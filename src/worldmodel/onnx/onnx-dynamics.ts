@@ -116,7 +116,9 @@ export class OnnxDynamics implements StoredWorldModel {
 
   async save(folder: string): Promise<void> {
     const { model, manifest } = this;
-    await writeModelFolder(folder, { ...manifest, sha256: sha256(model) }, { [manifest.model]: model });
+    // Keys in the schema's order, as they will be when it is read and written again.
+    const stored = parseOnnxManifest({ ...manifest, sha256: sha256(model) }, folder);
+    await writeModelFolder(folder, stored, { [manifest.model]: model });
   }
 
   close(): Promise<void> {

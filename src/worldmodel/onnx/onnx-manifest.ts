@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import { envSpecSchema } from '../../env/index.js';
+import { describeIssues } from '../../errors.js';
 import type { InferenceSession } from '../../nn/index.js';
-import { describeIssues } from '../ensemble/config.js';
 import { folderInvalid } from '../model-folder.js';
 import { rowShape, vectorSpaceSchema } from '../model-spaces.js';
 
