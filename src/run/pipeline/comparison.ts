@@ -4,6 +4,7 @@ import { formatCount, formatDuration, formatNumber, formatSpread } from '../form
 import type { JobContext, QuickstartArm } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
 import type { ReportChart, ReportInput, ReportTable } from '../report/report-input.js';
+import type { ScenarioConfig } from '../scenario-schema.js';
 import { reportProvenance } from '../versions.js';
 import type { ArmRun } from './arms.js';
 
@@ -82,9 +83,18 @@ function report(
     notes: [
       'Both ways use the same learner and network. Real steps count every training step in the real environment, the random ones at the start included; evaluation episodes are not counted, and are as many in both.',
       'A run ends at its first evaluation whose mean return reaches the threshold. The final return comes from episodes of their own, not from the evaluation that ended the run.',
+      rewardNote(config),
     ],
     provenance: reportProvenance(context, `reverie quickstart ${config.name} --seed ${context.seed}`, seeds),
   };
+}
+
+/** What of the dream was learned and what was known. */
+function rewardNote({ model }: ScenarioConfig): string {
+  if (model.kind === 'onnx') return 'The world model is a brought one; nothing of it was learned here.';
+  return model.learnReward
+    ? 'The world model learns how the environment moves and what it rewards.'
+    : 'The world model learns how the environment moves; the reward is the known function of what is observed.';
 }
 
 function lead(ratio: number | null, threshold: number, seeds: number): string {
