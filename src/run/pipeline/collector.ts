@@ -30,16 +30,19 @@ export interface Collected {
 export class Collector {
   private observation: Float32Array = new Float32Array(0);
   private live = false;
-  private episode = 0;
   private step = 0;
   private episodeReturn = 0;
 
-  /** @param seeds root stream: episode n is reset with a seed drawn from `seeds.split('episode', n)` */
+  /**
+   * @param seeds root stream: episode n is reset with a seed drawn from `seeds.split('episode', n)`
+   * @param episode number of the first episode, after those of records that are there already
+   */
   constructor(
     private readonly env: VectorEnvironment,
     private readonly scenario: string,
     private readonly seeds: Rng,
     private readonly seed: number,
+    private episode = 0,
   ) {}
 
   /** Takes exactly `steps` real steps; `rng` feeds the policy alone. Stops early, with what there is, when `signal` aborts. */

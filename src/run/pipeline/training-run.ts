@@ -137,14 +137,16 @@ export async function makeTrainingRun(context: JobContext): Promise<TrainingRun>
   const root = Rng.fromSeed(context.seed);
   const dimensions = { obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) };
   const { learner, before } = await firstLearner(context, env, root.split('learner'));
+  const real = await firstRecords(context, env, dimensions);
+  const nextEpisode = real.columns().episode.reduce((next, episode) => Math.max(next, episode + 1), 0);
   return new TrainingRun(context, {
     env,
     evalEnv,
     learner,
     before,
-    real: await firstRecords(context, env, dimensions),
+    real,
     synthetic: new ReplayBuffer({ ...dimensions, capacity: config.replay.syntheticCapacity, source: 'synthetic' }),
-    collector: new Collector(env, config.name, root.split('episodes'), context.seed),
+    collector: new Collector(env, config.name, root.split('episodes'), context.seed, nextEpisode),
     dreamer: firstDreamer(context, env),
   });
 }
