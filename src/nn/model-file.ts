@@ -5,7 +5,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { reverieError } from '../errors.js';
 
 /** Protobuf's own limit is 2 GiB; policies and dynamics models are a thousandth of this. */
-export const MAX_MODEL_BYTES = 1 << 30;
+const MAX_MODEL_BYTES = 1 << 30;
 
 /**
  * The bytes of a model file.

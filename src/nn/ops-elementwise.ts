@@ -21,7 +21,7 @@ function madeBy(x: Value, op: string): readonly Value[] {
 }
 
 /** The operands as values of one graph; numbers take the type of the first value among them. */
-export function operands(op: string, ...given: readonly Operand[]): Value[] {
+function operands(op: string, ...given: readonly Operand[]): Value[] {
   const first = given.find((operand) => operand instanceof Value);
   if (first === undefined) throw new Graph('none').mismatch(op, 'at least one operand must be a value of a graph', []);
   return given.map((operand) => (operand instanceof Value ? operand : first.graph.literal(first.dtype, [operand], [])));

@@ -1,5 +1,6 @@
 // The only door to ONNX Runtime: sessions over models, fed and read as plain tensors.
-// `run` computes on the calling thread before it returns its promise; long work belongs in a worker thread.
+// `run` computes on the calling thread, in a later turn of its loop: feeds must stay as they are until the promise settles,
+// and long work belongs in a worker thread.
 
 import * as ort from 'onnxruntime-node';
 import { reverieError } from '../errors.js';

@@ -48,7 +48,7 @@ const CONSTRUCTORS: { [K in ColumnName]: ColumnConstructor<Columns[K]> } = {
 export const COLUMN_NAMES = Object.keys(CONSTRUCTORS) as readonly ColumnName[];
 
 /** Elements per row of a column. */
-export function columnWidth(name: ColumnName, obsDim: number, actionDim: number): number {
+function columnWidth(name: ColumnName, obsDim: number, actionDim: number): number {
   if (name === 'obs' || name === 'nextObs') return obsDim;
   return name === 'action' ? actionDim : 1;
 }

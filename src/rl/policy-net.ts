@@ -101,7 +101,7 @@ export function policyGaussian(net: PolicyNet, params: Record<string, Value>, ob
 }
 
 /** Everything a policy answers, from obs [rows, obsDim] and noise [rows, noiseDim]. */
-export function policyOutputs(net: PolicyNet, params: Record<string, Value>, obs: Value, noise: Value): PolicyOutputs {
+function policyOutputs(net: PolicyNet, params: Record<string, Value>, obs: Value, noise: Value): PolicyOutputs {
   if (net.actions.type === 'discrete') return categoricalOutputs(net, params, obs, noise, net.actions.start);
   const gaussian = policyGaussian(net, params, obs);
   const { scale, bias, low, high } = net.actions;

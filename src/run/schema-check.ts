@@ -49,7 +49,7 @@ export function checkAgainst<S extends z.ZodType>(schema: S, data: unknown, sour
 }
 
 /** `a.b[2].c`, or `fallback` for the empty path. */
-export function pathText(path: Path, fallback = 'the file'): string {
+function pathText(path: Path, fallback = 'the file'): string {
   const text = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   return text === '' ? fallback : text.replace(/^\./, '');
 }

@@ -13,7 +13,7 @@ const noise = z.strictObject({
   value: z.number().optional().describe('sets the elements to this value'),
 });
 
-export const noiseSchema = noise
+const noiseSchema = noise
   .refine((entry) => (entry.qpos === undefined) !== (entry.qvel === undefined), {
     message: 'give exactly one of qpos, qvel',
   })
@@ -24,13 +24,13 @@ export const noiseSchema = noise
     },
   );
 
-export const rewardTermSchema = z.strictObject({
+const rewardTermSchema = z.strictObject({
   name: z.string().describe('shown as reward_<name> in info'),
   of: expressionSchema,
   weight: z.number().default(1),
 });
 
-export const terminationSchema = z.strictObject({
+const terminationSchema = z.strictObject({
   of: expressionSchema,
   above: z.number().optional().describe('the episode goes on while every element > above'),
   below: z.number().optional(),
@@ -38,7 +38,7 @@ export const terminationSchema = z.strictObject({
   atMost: z.number().optional(),
 });
 
-export const actionSchema = z.strictObject({
+const actionSchema = z.strictObject({
   actuators: selectorSchema.default('all'),
   range: z.tuple([z.number(), z.number()]).optional().describe("replaces the model's ctrlrange"),
 });

@@ -15,7 +15,7 @@ const place = z.union([z.string(), z.strictObject({ name: z.string(), axes: axes
 export type Selector = z.infer<typeof selector>;
 export type Place = z.infer<typeof place>;
 
-export const SIGMOIDS = ['gaussian', 'linear', 'quadratic', 'cosine', 'tanhSquared'] as const;
+const SIGMOIDS = ['gaussian', 'linear', 'quadratic', 'cosine', 'tanhSquared'] as const;
 export type Sigmoid = (typeof SIGMOIDS)[number];
 
 export interface Tolerance {
@@ -100,7 +100,4 @@ const operators = z.strictObject({
 export const expressionSchema = operators.refine((value) => Object.keys(value).length === 1, {
   message: `an expression has exactly one operator, one of: ${Object.keys(operators.shape).join(', ')}`,
 }) as unknown as z.ZodType<Expression>;
-
-/** The same expressions before defaults are filled in: what a person writes. */
-export const expressionOperators: readonly string[] = Object.keys(operators.shape);
 export const selectorSchema = selector;

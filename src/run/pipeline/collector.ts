@@ -60,7 +60,7 @@ export class Collector {
       step[row] = this.step;
       const acted = await policy.act(this.observation, 1, rng);
       if (acted.logProb) logProb[row] = acted.logProb[0];
-      const finished = await this.live1(acted.action, batch, row);
+      const finished = await this.stepOnce(acted.action, batch, row);
       if (finished) episodes.push(finished);
       row++;
     }
@@ -110,7 +110,11 @@ export class Collector {
   }
 
   /** One real step, written to `row`; answers the episode's summary when it ended. */
-  private async live1(action: Float32Array, batch: TransitionBatch, row: number): Promise<EpisodeSummary | undefined> {
+  private async stepOnce(
+    action: Float32Array,
+    batch: TransitionBatch,
+    row: number,
+  ): Promise<EpisodeSummary | undefined> {
     const result = await this.env.step(action);
     const obsDim = this.observation.length;
     batch.obs.set(this.observation, row * obsDim);

@@ -70,7 +70,8 @@ export class Dreamer {
 
   /** Learns the dynamics anew from all real transitions; a model the user brought is loaded once and stays as it is. */
   async refit(real: ReplayBuffer, rng: Rng): Promise<RefitSummary | undefined> {
-    const { model, workers } = { model: this.config.model, workers: this.context.workers };
+    const { model } = this.config;
+    const { workers } = this.context;
     if (model.kind === 'onnx') {
       const { inputs, scenario } = this.context;
       this.model ??= await loadWorldModel(findInput(inputs, 'model') ?? resolve(scenario.folder, model.folder));

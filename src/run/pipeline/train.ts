@@ -8,7 +8,7 @@ import { rewindMetrics } from './rewind-metrics.js';
 import { makeTrainingRun, type TrainingRun } from './training-run.js';
 
 /** Everything `train` keeps lies in this folder of the run. */
-export const CHECKPOINT_FOLDER = 'checkpoint';
+const CHECKPOINT_FOLDER = 'checkpoint';
 
 export async function trainJob(context: JobContext): Promise<TrainResult> {
   const folder = join(context.out, CHECKPOINT_FOLDER);

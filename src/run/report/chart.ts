@@ -6,7 +6,7 @@ import type { ReportChart, ReportCurve } from './report-input.js';
 import { seedBand } from './seed-band.js';
 
 /** Colours the page defines for arms, in order of appearance. */
-export const ARM_COLOURS = 6;
+const ARM_COLOURS = 6;
 
 export interface ChartSize {
   readonly width: number;

@@ -43,7 +43,7 @@ ${provenance(input.provenance)}
 }
 
 /** Text safe in HTML content and in quoted attributes. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`);
 }
 

@@ -30,7 +30,7 @@ export function mergeChunks(
   };
 }
 
-export function sumCounts(counts: readonly RolloutCounts[]): RolloutCounts {
+function sumCounts(counts: readonly RolloutCounts[]): RolloutCounts {
   const sum = (key: keyof RolloutCounts) => counts.reduce((total, one) => total + one[key], 0);
   return {
     episodes: sum('episodes'),

@@ -21,7 +21,7 @@ const memberReport = z.strictObject({
 });
 
 /** How the fit went. Errors are in standard deviations of what is predicted, on rows no member was trained on. */
-export const fitReportSchema = z.strictObject({
+const fitReportSchema = z.strictObject({
   rows: z.int().describe('transitions given'),
   holdoutRows: z.int().describe('of these, held out'),
   epochs: z.int().describe('of the member that trained longest'),
