@@ -90,7 +90,13 @@ function parseReply(json: Json, mode: 'typed' | 'text', cost: Cost, modelVersion
   if ('problems' in parsed) return { problems: parsed.problems, previous: json, cost };
   const isError = reportsError(observation);
   const claimed = { reward, terminated };
-  return { reasoning, operations: parsed.operations, observation, isError, confidence, claimed, modelVersion, cost };
+  const proposal = { reasoning, operations: parsed.operations, observation, isError, claimed, modelVersion, cost };
+  return { ...proposal, confidence: statedConfidence(confidence) };
+}
+
+/** A claim that is no probability ("95", 1e15: small models write such) counts as none; the answer is judged by itself. */
+function statedConfidence(claim: number): number {
+  return claim >= 0 && claim <= 1 ? claim : 0;
 }
 
 /** The most frequent outcome; the first of it speaks for all. */

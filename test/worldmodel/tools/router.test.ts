@@ -63,8 +63,15 @@ describe('a typed step by a language model', () => {
     expect(answer.cost.calls).toBe(2);
   });
 
+  it('takes a confidence that is no probability for none', async () => {
+    const model = new ScriptedModel(() => prediction({ observation: 'ok', confidence: 1e15 }));
+    const router = makeRouter(config({ backends: ['llm'] }), { domain: closing.domain, model });
+    expect(await router.answer(closing)).toMatchObject({ backend: 'llm', observation: 'ok', confidence: 0 });
+  });
+
   it('falls to the next backend, and counts what it cost', async () => {
-    const model = new ScriptedModel(() => prediction({ observation: 'ok', confidence: 7 }));
+    const operations = [{ op: 'replace', path: '/tickets/T9999/status', value: '"closed"' }];
+    const model = new ScriptedModel(() => prediction({ observation: 'ok', operations }));
     const router = makeRouter(config({ backends: ['llm', 'real'] }), { domain: closing.domain, model, real: realDesk });
     const answer = await router.answer(closing);
     expect(answer).toMatchObject({ backend: 'real', observation: 'Ticket T1001 closed', confidence: 1 });
