@@ -2,7 +2,7 @@
 // killed (SIGKILL) at random moments, again and again, going on each time; no row may be lost or doubled, and what comes
 // out must be, byte for byte, what an undisturbed run makes. Last, the run is made again from its cache, server gone.
 
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Rng } from '../src/rng.js';
@@ -76,11 +76,21 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
     }
     await server.close();
     await replayed(job, expected);
+    rmSync(folder, { recursive: true, force: true });
     return result(kills, { runs, wholeSeconds, files: Object.keys(expected).length, episodes: job.episodes });
+  } catch (error) {
+    // What is left is all there is to find out by.
+    throw new Error(`${(error as Error).message}; the runs are kept in ${folder}: ${left(folder)}`, { cause: error });
   } finally {
     await server.close().catch(() => {});
-    rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** What lies in a folder and in its journals, with sizes. */
+function left(folder: string): string {
+  if (!existsSync(folder)) return 'it is gone';
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => /journal|run\./.test(file));
+  return files.map((file) => `${file} ${statSync(join(folder, file)).size} B`).join(', ');
 }
 
 /** One run, killed until it gets to its end, or until there were enough kills. */

@@ -47,6 +47,11 @@ export const RUN_ERRORS = {
     message: 'Folder "{path}" already holds a run.',
     hint: 'Give another --out{hint}.',
   },
+  RUN_IN_USE: {
+    status: 409,
+    message: 'The run in "{path}" is being worked on by process {pid} on {host}.',
+    hint: 'Wait for it or stop it. If no such process lives any more, remove {lock}.',
+  },
   OUT_NOT_EMPTY: {
     status: 409,
     message: 'Folder "{path}" is not empty: "{entry}" lies in it.',

@@ -17,6 +17,7 @@ import {
   writeResult,
   writeRunRecord,
 } from './run-folder.js';
+import { lockRun } from './run-lock.js';
 import { type AnyScenario, adjustScenario, loadAnyScenario, type ScenarioOptions } from './scenario.js';
 import { versions } from './versions.js';
 
@@ -40,6 +41,7 @@ interface Prepared {
   readonly out: string;
   readonly inputs: JobInputs;
   readonly record: RunRecord;
+  readonly unlock: () => void;
 }
 
 /** A run that stopped before its end but can go on. */
@@ -78,6 +80,7 @@ export async function launch<R extends JobResult>(name: string, jobs: Jobs<R>, o
     await ended(prepared, stopped ? 'interrupted' : 'failed').catch(() => undefined);
     throw stopped ? new RunInterrupted(name, prepared.out) : error;
   } finally {
+    prepared.unlock();
     interrupt.dispose();
     metrics.close();
     progress.close();
@@ -102,15 +105,16 @@ async function begun(name: string, jobs: Jobs<JobResult>, options: LaunchOptions
     startedAt: startedAt.toISOString(),
   };
   await createRun(out, record, scenario);
-  return { scenario, out, inputs, record };
+  return { scenario, out, inputs, record, unlock: lockRun(out) };
 }
 
 async function reopened(name: string, folder: string, options: LaunchOptions): Promise<Prepared> {
   const out = resolve(folder);
   const { record, scenario, inputs } = resumableRun(out, name);
-  const prepared = { scenario: adjustScenario(scenario, { workers: options.workers }), out, inputs, record };
+  const adjusted = adjustScenario(scenario, { workers: options.workers });
+  const unlock = lockRun(out);
   await writeRunRecord(out, { ...record, status: 'running' });
-  return prepared;
+  return { scenario: adjusted, out, inputs, record, unlock };
 }
 
 function chosenScenario(options: LaunchOptions, inputs: JobInputs): AnyScenario {

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { ensureFolder, writeFileAtomic } from '../atomic-file.js';
 import { reverieError } from '../errors.js';
 import type { JobInputs, JobResult } from './job.js';
+import { LOCK_FILE } from './run-lock.js';
 import { type AnyScenario, reviveScenario } from './scenario.js';
 import { checkAgainst } from './schema-check.js';
 
@@ -65,7 +66,7 @@ function requireFree(folder: string): void {
 /** Whether a file is what `launch` writes before its job keeps anything. */
 function isRecord(folder: string, name: string): boolean {
   if (name === METRICS_FILE) return statSync(join(folder, name)).size === 0;
-  return [RUN_FILE, SCENARIO_FILE, `${RUN_FILE}.tmp`, `${SCENARIO_FILE}.tmp`].includes(name);
+  return [RUN_FILE, SCENARIO_FILE, LOCK_FILE, `${RUN_FILE}.tmp`, `${SCENARIO_FILE}.tmp`].includes(name);
 }
 
 /** What `folder` ran, or undefined if it is no run's folder. */

@@ -129,6 +129,19 @@ describe('launching a job', () => {
     expect(seen?.inputs).toEqual({ checkpoint: folder });
   });
 
+  it('does not go on with a run that another is at work on', async () => {
+    const resume = { resume: folder, stream: options.stream, command: '' };
+    const job: Job<EvalResult> = async () => {
+      await expect(launch('eval', { vector: async () => async () => result }, resume)).rejects.toMatchObject({
+        code: 'RUN_IN_USE',
+      });
+      expect(json('run.json').status).toBe('running');
+      return result;
+    };
+    await launch('eval', { vector: async () => job }, options);
+    expect(existsSync(join(folder, 'run.lock'))).toBe(false);
+  });
+
   it('names an input that is not there', async () => {
     const missing = { ...options, inputs: { checkpoint: join(folder, 'nothing') } };
     await expect(launch('eval', { vector: async () => async () => result }, missing)).rejects.toMatchObject({
