@@ -7,6 +7,7 @@ import {
   JUDGEMENT_ERRORS,
   MODEL_ERRORS,
   RUN_ERRORS,
+  SERVING_ERRORS,
   STORAGE_ERRORS,
 } from './error-catalogue/index.js';
 
@@ -17,6 +18,7 @@ export const ERROR_CATALOGUE = {
   ...STORAGE_ERRORS,
   ...MODEL_ERRORS,
   ...JUDGEMENT_ERRORS,
+  ...SERVING_ERRORS,
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

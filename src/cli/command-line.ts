@@ -5,6 +5,7 @@ import { versions } from '../run/index.js';
 import { EXIT, tellFailure } from './failure.js';
 import { addJobCommands, examplesText } from './job-commands.js';
 import { addLookCommands, type Outcome } from './look-commands.js';
+import { addServeCommand } from './serve-command.js';
 import type { Terminal } from './terminal.js';
 
 /** Runs one command and answers the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted. */
@@ -43,6 +44,7 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
       ]),
     );
   addJobCommands(program, terminal, commandLine);
+  addServeCommand(program, terminal);
   addLookCommands(program, terminal, outcome);
   return program;
 }

@@ -28,5 +28,8 @@ export {
   type ToolsScenario,
 } from './scenario.js';
 export { type ScenarioConfig, scenarioSchema } from './scenario-schema.js';
+export { openServable, type ServableOptions } from './serving/open-servable.js';
+export type * from './serving/servable.js';
+export { type VectorBlueprint, type VectorMaker, vectorMaker } from './serving/vector-blueprint.js';
 export type * from './tools-results.js';
 export { machine, reportProvenance, versions } from './versions.js';

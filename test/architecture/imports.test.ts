@@ -13,7 +13,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   rl: ['env', 'nn', 'replay'],
   synth: ['env', 'llm', 'worldmodel', 'replay'],
   run: ['env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth'],
-  cli: ['run'],
+  serve: ['env', 'worldmodel', 'synth', 'replay', 'run'],
+  cli: ['run', 'serve'],
   'error-catalogue': [],
 };
 

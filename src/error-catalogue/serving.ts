@@ -1,0 +1,79 @@
+// Errors of served environments: sessions, slots, tokens and what comes over the wire.
+
+import type { ErrorEntry } from './error-entry.js';
+
+export const SERVING_ERRORS = {
+  // sessions
+  ENV_NOT_SERVED: {
+    status: 404,
+    message: 'No environment "{env}" is served here.',
+    hint: 'Served: {known}.',
+  },
+  ENV_NAME_RESERVED: {
+    status: 400,
+    message: 'An environment cannot be served as "{name}": a route of the server is called so.',
+    hint: 'Give it another name: reverie serve other-name=SCENARIO.',
+  },
+  SESSION_UNKNOWN: {
+    status: 404,
+    message: 'There is no session "{id}".',
+    hint: 'Open one first; a session is known to its owner alone.',
+  },
+  SESSION_GONE: {
+    status: 410,
+    message: 'Session "{id}" was closed ({reason}).',
+    hint: 'Open a new one. An idle session is closed after {idleSeconds} s without a request.',
+  },
+  SESSION_EXISTS: {
+    status: 409,
+    message: 'There is a session "{id}" already.',
+    hint: 'Give another id, or none: then one is chosen.',
+  },
+  SNAPSHOT_UNKNOWN: {
+    status: 404,
+    message: 'There is no snapshot "{id}".',
+    hint: 'A snapshot is known to its owner alone; the server keeps the latest {kept} of each.',
+  },
+  TASK_NOT_CHOSEN: {
+    status: 400,
+    message: 'No task {index} in split "{split}" of {env}.',
+    hint: 'Splits and their sizes: {splits}.',
+  },
+  // slots, time and quotas
+  CAPACITY_REACHED: {
+    status: 503,
+    message: 'Server at capacity: {active}/{slots} sessions active. Cannot accept new connections.',
+    hint: 'Close sessions that are done, ask again later, or start the server with more --max-sessions.',
+  },
+  STEP_DEADLINE: {
+    status: 504,
+    message: 'Step deadline exceeded after {seconds} s; state unchanged.',
+    hint: 'Ask again, or start the server with a longer --step-timeout.',
+  },
+  QUOTA_EXCEEDED: {
+    status: 429,
+    message: 'The quota of {what} is used up: {used} of {limit}.',
+    hint: 'Close what is no longer needed, or ask the operator for a larger quota.',
+  },
+  SERVER_DRAINING: {
+    status: 503,
+    message: 'The server is shutting down and takes no new sessions.',
+    hint: 'Ask another one.',
+  },
+  // requests
+  ROUTE_UNKNOWN: {
+    status: 404,
+    message: 'There is no {method} {path} here.',
+    hint: 'See /docs for every route.',
+  },
+  SERVER_FAILED: {
+    status: 500,
+    message: 'The server failed to answer.',
+    hint: "The server's log has the reason, under the request's trace id.",
+  },
+  REQUEST_INVALID: {
+    status: 422,
+    message: 'Request invalid: {problem}',
+    hint: 'See /docs of this server for every route and its fields.',
+  },
+} as const satisfies Record<string, ErrorEntry>;

@@ -1,0 +1,123 @@
+// From a scenario to what can be served of it.
+
+import { join } from 'node:path';
+import {
+  makeEnvironment,
+  rowSize,
+  rulesResponder,
+  type ToolsDomain,
+  type ToolsTask,
+  textEnvironment,
+} from '../../env/index.js';
+import { reverieError } from '../../errors.js';
+import { loadWorldModel } from '../../worldmodel/index.js';
+import type { JobInputs } from '../job.js';
+import { resolvedSpec } from '../pipeline/env-spec.js';
+import { findInput } from '../pipeline/inputs.js';
+import { makeEpisodeEnvironment, makeParts } from '../pipeline/tools/parts.js';
+import type { AnyScenario, Scenario, ToolsScenario } from '../scenario.js';
+import type { Servable, TaskCard } from './servable.js';
+import { type VectorBlueprint, vectorMaker } from './vector-blueprint.js';
+
+export interface ServableOptions {
+  /** Serve the real environment even where there is a dream of it. */
+  readonly real?: boolean;
+  /** A world model, or a run that holds one: serves the dream of it. Family `vector`. */
+  readonly model?: string;
+  /** Folder for what is kept while serving: replies of language models, experience. Exists. */
+  readonly folder: string;
+  readonly log: (line: string) => void;
+}
+
+/** First observations that dreams begin from: as many resets of the real environment. */
+const STARTS = 1024;
+
+/**
+ * Opens what `scenario` describes.
+ * @throws as its parts do; TOOL_WITHOUT_RULE for the real environment of a domain without rules; INPUT_MISSING
+ */
+export function openServable(scenario: AnyScenario, options: ServableOptions): Promise<Servable> {
+  return scenario.family === 'tools' ? openTools(scenario, options) : openVector(scenario, options);
+}
+
+async function openVector(scenario: Scenario, { model, real = false }: ServableOptions): Promise<Servable> {
+  const { name, description } = scenario.config;
+  const blueprint = model === undefined || real ? realBlueprint(scenario) : await dreamBlueprint(scenario, { model });
+  const maker = await vectorMaker(blueprint);
+  const probe = await maker.make();
+  const { maxEpisodeSteps } = probe;
+  await probe.close();
+  return {
+    name,
+    family: 'vector',
+    description,
+    source: blueprint.source,
+    version: blueprint.source === 'dream' ? `${scenario.hash}:${blueprint.model.modelVersion}` : scenario.hash,
+    tools: [],
+    policy: '',
+    tasks: [],
+    maxEpisodeSteps,
+    blueprint,
+    make: () => maker.make(),
+    close: () => maker.close(),
+  };
+}
+
+function realBlueprint(scenario: Scenario): VectorBlueprint {
+  return { source: 'real', env: resolvedSpec(scenario) };
+}
+
+async function dreamBlueprint(scenario: Scenario, inputs: JobInputs): Promise<VectorBlueprint> {
+  const model = await loadWorldModel(findInput(inputs, 'model')!);
+  const env = await makeEnvironment(resolvedSpec(scenario));
+  const obsDim = rowSize(env.observationSpace);
+  try {
+    const isSame =
+      obsDim === rowSize(model.observationSpace) && rowSize(env.actionSpace) === rowSize(model.actionSpace);
+    if (!isSame) {
+      const problem = `the world model in "${inputs.model}" is of another environment than ${scenario.config.name}.`;
+      throw reverieError('SCENARIO_INVALID', { path: scenario.config.name, problem });
+    }
+    const starts = new Float32Array(STARTS * obsDim);
+    for (let row = 0; row < STARTS; row++) {
+      starts.set(env.reset(row === 0 ? { seed: scenario.config.seed } : {}).observation, row * obsDim);
+    }
+    const { maxEpisodeSteps } = env;
+    return { source: 'dream', id: scenario.config.name, model: model.snapshot(), starts, maxEpisodeSteps };
+  } finally {
+    env.close();
+    await model.close();
+  }
+}
+
+async function openTools(scenario: ToolsScenario, options: ServableOptions): Promise<Servable> {
+  const { config, hash } = scenario;
+  const { real = false, folder, log } = options;
+  const parts = await makeParts({ scenario, out: join(folder, config.name), log });
+  const { domain, user } = parts;
+  const responder = real ? rulesResponder(domain) : parts.responder;
+  const isText = domain.tools.length === 1 && domain.tools[0].name === 'act';
+  const make = () => makeEpisodeEnvironment({ domain, user }, responder, config);
+  return {
+    name: config.name,
+    family: isText ? 'text' : 'tools',
+    description: config.description,
+    source: real || isExact(config.model.backends, domain) ? 'real' : 'dream',
+    version: [hash, domain.version, responder.version, user.version].join(':'),
+    tools: domain.tools,
+    policy: domain.policy,
+    tasks: domain.tasks.map(cardOf),
+    maxEpisodeSteps: config.synth.maxSteps,
+    make: async () => (isText ? textEnvironment(make()) : make()),
+    close: () => parts.close(),
+  };
+}
+
+/** The first to be asked knows everything: nobody else ever answers. */
+function isExact([first]: readonly string[], { rules, tools }: ToolsDomain): boolean {
+  return (first === 'rules' || first === 'real') && tools.every(({ name }) => rules?.tools.has(name));
+}
+
+function cardOf({ id, split = 'train', family, tags }: ToolsTask): TaskCard {
+  return { id, split, family, ...(tags === undefined ? {} : { tags }) };
+}

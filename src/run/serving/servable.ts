@@ -1,0 +1,35 @@
+// What of a scenario can be served: an environment by name, with all that a client may know of it, and a way to make
+// one more of it. Real or dreamt, numbers or tools: whoever serves it cannot tell.
+
+import type { EnvFamily, Environment, ToolSpec } from '../../env/index.js';
+import type { VectorBlueprint } from './vector-blueprint.js';
+
+/** A task as clients may see it: never its verifier, reference or hidden goal. */
+export interface TaskCard {
+  readonly id: string;
+  readonly split: 'train' | 'validation' | 'test';
+  readonly family?: string;
+  readonly tags?: readonly string[];
+}
+
+export interface Servable {
+  readonly name: string;
+  readonly family: Extract<EnvFamily, 'vector' | 'text' | 'tools'>;
+  readonly description: string;
+  /** Who answers steps: the real environment, or a world model. */
+  readonly source: 'real' | 'dream';
+  /** Changes whenever answers may: scenario, dynamics, whoever answers. */
+  readonly version: string;
+  /** Tools of the domain; none in family `vector`. */
+  readonly tools: readonly ToolSpec[];
+  /** What an agent is told first; empty in family `vector`. */
+  readonly policy: string;
+  /** None in family `vector`: there the seed alone tells episodes apart. */
+  readonly tasks: readonly TaskCard[];
+  readonly maxEpisodeSteps?: number;
+  /** Family `vector`: how to make it in another thread. */
+  readonly blueprint?: VectorBlueprint;
+  /** One more of it, in this thread. */
+  make(): Promise<Environment>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,36 @@
+// A vector environment, real or dreamt, as data that another thread can make it from.
+
+import { type EnvSpec, makeEnvironment, type VectorEnvironment } from '../../env/index.js';
+import { Dream, loadWorldModel, type VectorWorldModel, type WorldModelSnapshot } from '../../worldmodel/index.js';
+
+/** Structured-clonable. */
+export type VectorBlueprint =
+  | { readonly source: 'real'; readonly env: EnvSpec }
+  | {
+      readonly source: 'dream';
+      readonly id: string;
+      readonly model: WorldModelSnapshot;
+      /** Rows [n, obsDim] to start from. */
+      readonly starts: Float32Array;
+      readonly maxEpisodeSteps?: number;
+    };
+
+/** Makes any number of environments of one blueprint; those of a dream share its model, which `close` closes. */
+export interface VectorMaker {
+  make(): Promise<VectorEnvironment>;
+  close(): Promise<void>;
+}
+
+/**
+ * @param wrap  puts something between the dreams and the model they share, e.g. what batches their steps
+ * @throws as `makeEnvironment` and `loadWorldModel`
+ */
+export async function vectorMaker(
+  blueprint: VectorBlueprint,
+  wrap: (model: VectorWorldModel) => VectorWorldModel = (model) => model,
+): Promise<VectorMaker> {
+  if (blueprint.source === 'real') return { make: () => makeEnvironment(blueprint.env), close: async () => {} };
+  const { id, starts, maxEpisodeSteps } = blueprint;
+  const model = wrap(await loadWorldModel(blueprint.model));
+  return { make: async () => new Dream({ id, model, starts, maxEpisodeSteps }), close: () => model.close() };
+}

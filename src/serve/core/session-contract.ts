@@ -1,0 +1,144 @@
+// What every facade may ask of a session, whatever protocol it speaks. A facade translates; it keeps no state of its own
+// but a table of ids.
+
+import type { Info, ToolsAction } from '../../env/index.js';
+import type { Servable } from '../../run/index.js';
+
+/** Who asks: quotas and visibility of sessions go by it. One token, one owner; `local` where no token is asked for. */
+export type Owner = string;
+
+/** A vector environment's row, a line of text, or a turn of messages and calls. Encoding is the facade's. */
+export type Action = Float32Array | string | ToolsAction;
+
+export interface OpenRequest {
+  /** Name of a served environment; the first one unless given. */
+  readonly env?: string;
+  /** Chosen by the caller, e.g. to find it again; a random one unless given. */
+  readonly id?: string;
+  readonly owner: Owner;
+}
+
+export interface ResetRequest {
+  readonly seed?: number;
+  /** A task by id, or by its index within a split. Not in family `vector`. */
+  readonly task?: string;
+  readonly split?: string;
+  readonly index?: number;
+  /** Go on from a snapshot instead of starting a task; `seed` then seeds what follows, where the family can. */
+  readonly snapshot?: string;
+  /** The caller's own name for the episode; a random one unless given. */
+  readonly episodeId?: string;
+  /** A repeated request of the same id gets the first one's answer. */
+  readonly requestId?: string;
+}
+
+export interface StepRequest {
+  readonly action: Action;
+  /** A repeated request of the same id gets the first one's answer, and is no second step. */
+  readonly requestId?: string;
+  /** Seconds; never longer than the server's own deadline. When it has passed the state is unchanged. */
+  readonly timeoutSeconds?: number;
+}
+
+/** What a reset or a step answers. */
+export interface Turn {
+  readonly observation: unknown;
+  /** Of this step: the sum over an episode is its return. null: the episode ended and could not be judged; after reset: null. */
+  readonly reward: number | null;
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+  readonly info: Info;
+  readonly episodeId: string;
+  /** Steps taken in the episode, this one included. */
+  readonly stepCount: number;
+  /** Sum of rewards so far; null once one of them was null at the end. */
+  readonly return: number | null;
+}
+
+export type SessionStatus = 'idle' | 'running' | 'done';
+
+/** What may be told of a session: no state of its world, nothing of how its task is judged. */
+export interface SessionState {
+  readonly id: string;
+  readonly env: string;
+  readonly owner: Owner;
+  readonly status: SessionStatus;
+  readonly episodeId: string | null;
+  readonly task: string | null;
+  readonly seed: number | null;
+  readonly stepCount: number;
+  readonly return: number | null;
+  /** Of the session it was forked from. */
+  readonly parent?: string;
+  /** Milliseconds since the epoch. */
+  readonly openedAt: number;
+  readonly lastUsedAt: number;
+}
+
+/** A state to come back to: its own id, kept by the server, or whole, to be kept by the caller. */
+export interface SnapshotRef {
+  /** Hash of its content: the same state has the same id. */
+  readonly id: string;
+  readonly env: string;
+  readonly stepCount: number;
+}
+
+/**
+ * Sessions of the environments a server has. A session takes one request at a time, others wait their turn; a step is
+ * atomic; a slot is taken at the first reset, and waited for.
+ */
+export interface Sessions {
+  readonly environments: ReadonlyMap<string, Servable>;
+  /** The one served where a client names none. */
+  readonly defaultEnv: Servable;
+  /** Takes no slot. @throws ENV_NOT_SERVED, SESSION_EXISTS, QUOTA_EXCEEDED, SERVER_DRAINING */
+  open(request: OpenRequest): SessionState;
+  /**
+   * Starts an episode; waits for a slot where all are taken.
+   * @throws SESSION_UNKNOWN, SESSION_GONE, CAPACITY_REACHED, TASK_UNKNOWN, SNAPSHOT_UNKNOWN, SNAPSHOT_MISMATCH, STEP_DEADLINE
+   */
+  reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn>;
+  /** @throws SESSION_UNKNOWN, SESSION_GONE, ENV_NOT_RESET, ACTION_OUT_OF_SPACE, STEP_DEADLINE, QUOTA_EXCEEDED; the state is unchanged then */
+  step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn>;
+  /** Keeps the state under an id. @throws SESSION_UNKNOWN, ENV_NOT_RESET */
+  snapshot(id: string, owner: Owner): Promise<SnapshotRef>;
+  /** Goes on from a snapshot of the same environment; same episode, counts as they were. @throws SNAPSHOT_UNKNOWN, SNAPSHOT_MISMATCH */
+  restore(id: string, snapshot: string, owner: Owner): Promise<Turn>;
+  /** New sessions in the state of this one; each takes a slot. @throws as snapshot and reset */
+  fork(id: string, count: number, owner: Owner): Promise<readonly SessionState[]>;
+  state(id: string, owner: Owner): SessionState;
+  /** The last turn again, without a step. @throws ENV_NOT_RESET */
+  observe(id: string, owner: Owner): Turn;
+  /** Says that it is still wanted. */
+  touch(id: string, owner: Owner): void;
+  close(id: string, owner: Owner): Promise<void>;
+  /** Those of one owner; of all, where no owner is given (the operator's page and metrics). */
+  list(owner?: Owner): readonly SessionState[];
+  readonly counts: SessionCounts;
+}
+
+export interface SessionCounts {
+  readonly open: number;
+  /** Sessions that hold a slot: an episode under way. */
+  readonly active: number;
+  readonly waiting: number;
+  readonly slots: number;
+}
+
+/** What happened, as it happens: for metrics, recordings and the page. */
+export type SessionEvent =
+  | { readonly kind: 'opened'; readonly session: SessionState }
+  | { readonly kind: 'reset'; readonly session: SessionState; readonly turn: Turn; readonly seconds: number }
+  | {
+      readonly kind: 'step';
+      readonly session: SessionState;
+      readonly action: Action;
+      readonly turn: Turn;
+      readonly seconds: number;
+    }
+  | { readonly kind: 'failed'; readonly session: SessionState; readonly code: string; readonly seconds: number }
+  | { readonly kind: 'forked'; readonly session: SessionState; readonly parent: string }
+  | { readonly kind: 'restored'; readonly session: SessionState; readonly turn: Turn }
+  | { readonly kind: 'closed'; readonly session: SessionState; readonly reason: CloseReason };
+
+export type CloseReason = 'client' | 'idle' | 'drain' | 'lost';

@@ -1,0 +1,30 @@
+// A server on a free loopback port, for one test file.
+
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadAnyScenario } from '../../src/run/index.js';
+import { type RunningServer, type ServeOptions, startServer } from '../../src/serve/index.js';
+
+/** Serves these scenarios; whoever asks stops it. */
+export function serveScenarios(names: readonly string[], options: Partial<ServeOptions> = {}): Promise<RunningServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'reverie-serve-'));
+  const scenarios = names.map((name) => loadAnyScenario(name));
+  return startServer({ scenarios, folder, port: 0, log: () => {}, ...options });
+}
+
+export interface Answer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: what came over the wire
+  readonly body: any;
+}
+
+/** POSTs (or GETs, without a body) JSON. */
+export async function ask(url: string, body?: unknown, method = body === undefined ? 'GET' : 'POST'): Promise<Answer> {
+  const reply = await fetch(url, {
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+  });
+  const text = await reply.text();
+  return { status: reply.status, body: text === '' ? undefined : JSON.parse(text) };
+}
