@@ -2,6 +2,7 @@
 // but a table of ids.
 
 import type { Info, ToolsAction } from '../../env/index.js';
+import type { Json } from '../../json.js';
 import type { Servable } from '../../run/index.js';
 
 /** Who asks: quotas and visibility of sessions go by it. One token, one owner; `local` where no token is asked for. */
@@ -114,6 +115,11 @@ export interface Sessions {
   close(id: string, owner: Owner): Promise<void>;
   /** Those of one owner; of all, where no owner is given (the operator's page and metrics). */
   list(owner?: Owner): readonly SessionState[];
+  /**
+   * What happened in the episode a session is in, or was in when it was closed, as far as it is kept. With full `info`
+   * for the operator, who gives no owner. @throws SESSION_UNKNOWN, SESSION_GONE
+   */
+  history(id: string, owner?: Owner): SessionHistory;
   readonly counts: SessionCounts;
 }
 
@@ -123,6 +129,29 @@ export interface SessionCounts {
   readonly active: number;
   readonly waiting: number;
   readonly slots: number;
+}
+
+/** One turn of an episode, as JSON. */
+export interface HistoryStep {
+  /** Steps taken before and with it: 0 is the reset. */
+  readonly index: number;
+  /** null where the episode began, or went on from a snapshot. */
+  readonly action: Json;
+  readonly observation: Json;
+  readonly reward: number | null;
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+  readonly info: Json;
+  readonly seconds: number;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+export interface SessionHistory {
+  /** As it is, or was last. */
+  readonly session: SessionState;
+  /** The latest; the first of them has index 0 unless some were forgotten. */
+  readonly steps: readonly HistoryStep[];
 }
 
 /** What happened, as it happens: for metrics, recordings and the page. */

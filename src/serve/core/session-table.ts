@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { ReverieError, reverieError } from '../../errors.js';
 import type { Servable } from '../../run/index.js';
 import { withDeadline } from './deadline.js';
+import { Histories } from './history.js';
 import { Session } from './session.js';
 import type {
   CloseReason,
@@ -13,6 +14,7 @@ import type {
   ResetRequest,
   SessionCounts,
   SessionEvent,
+  SessionHistory,
   SessionState,
   Sessions,
   SnapshotRef,
@@ -59,6 +61,7 @@ export class SessionTable implements Sessions {
   private readonly gone = new LRUCache<string, CloseReason>({ max: REMEMBERED_GONE });
   private readonly slots: Slots;
   private readonly snapshots: SnapshotStore;
+  private readonly histories = new Histories();
   private readonly limits: SessionLimits;
   private readonly reaper: NodeJS.Timeout;
   private draining = false;
@@ -69,6 +72,7 @@ export class SessionTable implements Sessions {
     this.defaultEnv = served[0];
     this.slots = new Slots(this.limits.slots, this.limits.slotWaitSeconds * 1000);
     this.snapshots = new SnapshotStore(this.limits.snapshots);
+    this.events.on('event', (event) => this.histories.record(event));
     this.reaper = setInterval(() => this.reap(), Math.min(this.limits.idleSeconds * 250, 10_000)).unref();
   }
 
@@ -153,6 +157,14 @@ export class SessionTable implements Sessions {
   list(owner?: Owner): readonly SessionState[] {
     const all = [...this.sessions.values()];
     return all.filter((session) => owner === undefined || session.owner === owner).map((session) => session.state);
+  }
+
+  history(id: string, owner?: Owner): SessionHistory {
+    const session = this.sessions.get(id);
+    const kept = this.histories.of(id, owner === undefined);
+    const owned = session?.owner ?? kept?.session.owner;
+    if (owned === undefined || (owner !== undefined && owner !== owned)) throw this.unknown(id);
+    return { session: session?.state ?? kept!.session, steps: kept?.steps ?? [] };
   }
 
   /** Takes no new sessions; resolves once those that are there were closed, by their clients or after `seconds`. */

@@ -1,0 +1,122 @@
+// What happened in the current episode of each session, for whoever looks on: the page, recordings, the operator. Kept in
+// memory alone and bounded: steps of an episode, bytes of all; the sessions used least recently make way first, and a
+// closed one stays until then.
+
+import { LRUCache } from 'lru-cache';
+import type { Json } from '../../json.js';
+import type { Action, SessionEvent, SessionHistory, SessionState, Turn } from './session-contract.js';
+import { publicInfo } from './turn.js';
+
+export interface HistoryLimits {
+  /** Steps kept of an episode: the latest. */
+  readonly steps: number;
+  /** Bytes kept of all sessions, roughly counted. */
+  readonly bytes: number;
+}
+
+export const HISTORY_LIMITS: HistoryLimits = { steps: 2_000, bytes: 64 << 20 };
+
+/** No session may have more than this share of the bytes. */
+const SHARE = 1 / 8;
+const STEP_BYTES = 200;
+
+interface Moment {
+  readonly action: Action | null;
+  readonly turn: Turn;
+  readonly seconds: number;
+  readonly at: number;
+  readonly bytes: number;
+}
+
+interface Recorded {
+  session: SessionState;
+  readonly moments: Moment[];
+  bytes: number;
+}
+
+export class Histories {
+  private readonly recorded: LRUCache<string, Recorded>;
+
+  constructor(private readonly limits: HistoryLimits = HISTORY_LIMITS) {
+    this.recorded = new LRUCache({ maxSize: limits.bytes });
+  }
+
+  /** Takes down what a session's event tells. */
+  record(event: SessionEvent): void {
+    const { session } = event;
+    if (event.kind === 'step') this.append(session, event.action, event.turn, event.seconds);
+    else if (event.kind === 'reset') this.begin(session, event.turn, event.seconds);
+    else if (event.kind === 'restored') this.begin(session, event.turn, 0);
+    else {
+      const known = this.recorded.peek(session.id);
+      if (known !== undefined) known.session = session;
+    }
+  }
+
+  /**
+   * The episode a session is in, or was in when it was closed; undefined where nothing of it is kept.
+   * @param isOperator  `info` as the environment gave it; else only what a client may see of it
+   */
+  of(id: string, isOperator: boolean): SessionHistory | undefined {
+    const recorded = this.recorded.peek(id);
+    if (recorded === undefined) return undefined;
+    const steps = recorded.moments.map(({ action, turn, seconds, at }) => {
+      const { observation, reward, terminated, truncated, info, stepCount: index } = turn;
+      return {
+        index,
+        action: asJson(action),
+        observation: asJson(observation),
+        reward,
+        terminated,
+        truncated,
+        info: asJson(isOperator ? info : publicInfo(info)),
+        seconds,
+        at,
+      };
+    });
+    return { session: recorded.session, steps };
+  }
+
+  private begin(session: SessionState, turn: Turn, seconds: number): void {
+    this.keep(session, { session, moments: [], bytes: 0 }, moment(null, turn, seconds));
+  }
+
+  private append(session: SessionState, action: Action, turn: Turn, seconds: number): void {
+    const recorded = this.recorded.peek(session.id) ?? { session, moments: [], bytes: 0 };
+    this.keep(session, recorded, moment(action, turn, seconds));
+  }
+
+  private keep(session: SessionState, recorded: Recorded, next: Moment): void {
+    const { moments } = recorded;
+    recorded.session = session;
+    moments.push(next);
+    recorded.bytes += next.bytes;
+    while (moments.length > this.limits.steps || recorded.bytes > this.limits.bytes * SHARE) {
+      const oldest = moments.shift();
+      if (oldest === undefined) break;
+      recorded.bytes -= oldest.bytes;
+    }
+    this.recorded.set(session.id, recorded, { size: recorded.bytes + STEP_BYTES });
+  }
+}
+
+function moment(action: Action | null, turn: Turn, seconds: number): Moment {
+  const bytes = STEP_BYTES + roughBytes(action) + roughBytes(turn.observation) + roughBytes(turn.info);
+  return { action, turn, seconds, at: Date.now(), bytes };
+}
+
+/** About what a value holds in memory, without writing it out. */
+function roughBytes(value: unknown): number {
+  if (typeof value === 'string') return 16 + value.length;
+  if (typeof value !== 'object' || value === null) return 8;
+  if (ArrayBuffer.isView(value)) return 64 + value.byteLength;
+  let bytes = 32;
+  for (const key in value) bytes += 8 + roughBytes((value as Record<string, unknown>)[key]);
+  return bytes;
+}
+
+/** A copy in JSON; rows as lists. */
+function asJson(value: unknown): Json {
+  const text = JSON.stringify(value, (_, one) => (one instanceof Float32Array ? Array.from(one) : one));
+  return text === undefined ? null : (JSON.parse(text) as Json);
+}
