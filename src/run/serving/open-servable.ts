@@ -45,7 +45,7 @@ async function openVector(scenario: Scenario, { model, real = false }: ServableO
   const blueprint = model === undefined || real ? realBlueprint(scenario) : await dreamBlueprint(scenario, { model });
   const maker = await vectorMaker(blueprint);
   const probe = await maker.make();
-  const { maxEpisodeSteps } = probe;
+  const { observationSpace, actionSpace, maxEpisodeSteps } = probe;
   await probe.close();
   return {
     name,
@@ -56,6 +56,8 @@ async function openVector(scenario: Scenario, { model, real = false }: ServableO
     tools: [],
     policy: '',
     tasks: [],
+    observationSpace,
+    actionSpace,
     maxEpisodeSteps,
     blueprint,
     make: () => maker.make(),
@@ -97,7 +99,9 @@ async function openTools(scenario: ToolsScenario, options: ServableOptions): Pro
   const { domain, user } = parts;
   const responder = real ? rulesResponder(domain) : parts.responder;
   const isText = domain.tools.length === 1 && domain.tools[0].name === 'act';
-  const make = () => makeEpisodeEnvironment({ domain, user }, responder, config);
+  const makeTools = () => makeEpisodeEnvironment({ domain, user }, responder, config);
+  const make = () => (isText ? textEnvironment(makeTools()) : makeTools());
+  const { observationSpace, actionSpace } = make();
   return {
     name: config.name,
     family: isText ? 'text' : 'tools',
@@ -107,8 +111,10 @@ async function openTools(scenario: ToolsScenario, options: ServableOptions): Pro
     tools: domain.tools,
     policy: domain.policy,
     tasks: domain.tasks.map(cardOf),
+    observationSpace,
+    actionSpace,
     maxEpisodeSteps: config.synth.maxSteps,
-    make: async () => (isText ? textEnvironment(make()) : make()),
+    make: async () => make(),
     close: () => parts.close(),
   };
 }

@@ -1,7 +1,7 @@
 // What of a scenario can be served: an environment by name, with all that a client may know of it, and a way to make
 // one more of it. Real or dreamt, numbers or tools: whoever serves it cannot tell.
 
-import type { EnvFamily, Environment, ToolSpec } from '../../env/index.js';
+import type { EnvFamily, Environment, Space, ToolSpec } from '../../env/index.js';
 import type { VectorBlueprint } from './vector-blueprint.js';
 
 /** A task as clients may see it: never its verifier, reference or hidden goal. */
@@ -26,6 +26,8 @@ export interface Servable {
   readonly policy: string;
   /** None in family `vector`: there the seed alone tells episodes apart. */
   readonly tasks: readonly TaskCard[];
+  readonly observationSpace: Space;
+  readonly actionSpace: Space;
   readonly maxEpisodeSteps?: number;
   /** Family `vector`: how to make it in another thread. */
   readonly blueprint?: VectorBlueprint;
