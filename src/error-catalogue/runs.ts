@@ -93,6 +93,47 @@ export const RUN_ERRORS = {
     message: 'Line {line} of "{path}" is not JSON.',
     hint: 'Restore the file, or delete it: metrics are a record only, no run depends on them.',
   },
+  // rollouts spread over machines
+  QUEUE_URL_INVALID: {
+    status: 400,
+    message: '"{url}" names no queue: {problem}.',
+    hint: 'Give one of: {forms}.',
+  },
+  QUEUE_UNREACHABLE: {
+    status: 503,
+    message: 'The queue at {url} cannot be used: {problem}.',
+    hint: 'See that Redis, or NATS with JetStream, runs there and lets this machine in; docs/distributed.md says how.',
+  },
+  QUEUE_UNSUITED: {
+    status: 400,
+    message: '{setting} cannot be used with --queue: {problem}.',
+    hint: 'Set it otherwise, or leave --queue out: one process can do it.',
+  },
+  QUEUE_MESSAGE_INVALID: {
+    status: 422,
+    message: 'The queue holds something else where {what} should be: {problem}.',
+    hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+  },
+  QUEUE_JOB_REFUSED: {
+    status: 409,
+    message: 'This worker cannot live rows of "{name}": the {what} of its job is {theirs}, here it is {ours}.',
+    hint: 'Give coordinator and workers the same version of Reverie and the same files (--files says where they lie here).',
+  },
+  QUEUE_JOB_UNKNOWN: {
+    status: 404,
+    message: 'The queue holds rows of job {job}, but not what they are.',
+    hint: 'It was kept for too long, or removed: use a queue of another name, and go on with the run there.',
+  },
+  ROLLOUT_LOST: {
+    status: 500,
+    message: 'Row {row} was given up: {times} workers that took it were lost before it ended.',
+    hint: 'See how those workers ended, such as out of memory; the other rows are not affected.',
+  },
+  ROLLOUT_FAILED: {
+    status: 500,
+    message: 'Row {row} was given up after {times} tries: {problem}',
+    hint: 'Workers tell the stack with REVERIE_DEBUG=1; the other rows are not affected.',
+  },
   // benchmarks
   BENCHMARK_UNKNOWN: {
     status: 404,

@@ -38,6 +38,24 @@ export { type QualityConfig, qualitySchema } from './quality/quality-config.js';
 export { filterEpisodes, makeFilters, type QualityInput, QualityPipeline } from './quality/quality-pipeline.js';
 export type { DatasetReport, FilterReport } from './quality/report.js';
 export { type Split, type SplitShares, splitOf } from './quality/splits.js';
+export { openQueue } from './queue/open-queue.js';
+export { openParcel, packParcel } from './queue/parcel.js';
+export { parseQueueUrl, QUEUE_URL_FORMS } from './queue/queue-url.js';
+export { type RolloutIdentity, rolloutId } from './queue/rollout-id.js';
+export {
+  DEFAULT_LEASE_MS,
+  type Lease,
+  type LivedRollout,
+  MAX_LOST_LEASES,
+  type Outcome,
+  type QueueOptions,
+  type QueueStats,
+  type Refusal,
+  type RolloutItem,
+  type RolloutQueue,
+  type RolloutState,
+  type WorkerPresence,
+} from './queue/rollout-queue.js';
 export { branchedRollouts } from './rollout/branched.js';
 export { dreamEpisodes, type EpisodeOptions, type EpisodeRequest, episodeRollouts } from './rollout/episodes.js';
 export { type ChunkRange, RolloutPool, type RolloutPoolOptions } from './rollout/pool.js';

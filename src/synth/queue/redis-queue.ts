@@ -1,0 +1,309 @@
+// The queue on Redis: BullMQ keeps items, leases and what became of them; descriptions and results lie beside them as
+// plain keys, compressed as they come, so that a result is written once and for all before its item counts as done.
+
+import { type Job, Queue, QueueEvents, Worker } from 'bullmq';
+import { Redis } from 'ioredis';
+import { z } from 'zod';
+import { describeIssues, packError, reverieError } from '../../errors.js';
+import { BrokerTrouble } from './broker-trouble.js';
+import { failureOf, failureText } from './outcome-note.js';
+import { addressText, type QueueAddress } from './queue-url.js';
+import {
+  KEPT_SECONDS,
+  type Lease,
+  type LeaseOptions,
+  type LivedRollout,
+  MAX_LOST_LEASES,
+  type Outcome,
+  PRESENCE_MS,
+  type QueueOptions,
+  type QueueStats,
+  type Refusal,
+  type RolloutItem,
+  type RolloutQueue,
+  type WorkerPresence,
+} from './rollout-queue.js';
+
+const PREFIX = 'reverie';
+const JOB_NAME = 'rollout';
+/** Longest block on an empty queue, seconds: so soon a wait that is called off ends. */
+const BLOCK_SECONDS = 1;
+const MIN_CHECK_MS = 500;
+const CONNECT_MS = 10_000;
+
+const dataSchema = z.object({ job: z.string().regex(/^[0-9a-f]{64}$/), payload: z.base64() });
+const kept = { age: KEPT_SECONDS };
+
+/** @throws QUEUE_UNREACHABLE */
+export async function openRedisQueue(address: QueueAddress, options: QueueOptions): Promise<RolloutQueue> {
+  const { host, port, user: username, password, tls } = address;
+  const connection = { host, port, username, password, ...(tls ? { tls: {} } : {}) };
+  await requireAnswer(connection, address);
+  return new RedisQueue(address, options, {
+    ...connection,
+    maxRetriesPerRequest: null,
+    retryStrategy: (times: number) => Math.min(200 * times, 2000),
+  });
+}
+
+async function requireAnswer(connection: object, address: QueueAddress): Promise<void> {
+  const probe = new Redis({ ...connection, lazyConnect: true, connectTimeout: CONNECT_MS, retryStrategy: () => null });
+  let problem: Error | undefined;
+  probe.on('error', (error: Error) => {
+    problem ??= error;
+  });
+  try {
+    await probe.connect();
+    await probe.ping();
+  } catch (error) {
+    const cause = problem ?? (error as Error);
+    throw reverieError('QUEUE_UNREACHABLE', { url: addressText(address), problem: cause.message || cause.name }, cause);
+  } finally {
+    probe.disconnect();
+  }
+}
+
+class RedisQueue implements RolloutQueue {
+  private readonly redis: Redis;
+  private readonly queue: Queue;
+  private readonly trouble: BrokerTrouble;
+  private readonly enqueued = new Set<string>();
+  private readonly jobs = new Map<string, Job>();
+  private events: Promise<QueueEvents> | undefined;
+  private worker: Worker | undefined;
+  private leases = 0;
+  private listener: (outcome: Outcome) => void = () => {};
+
+  constructor(
+    private readonly address: QueueAddress,
+    private readonly options: QueueOptions,
+    private readonly connection: object,
+  ) {
+    this.trouble = new BrokerTrouble(addressText(address), options.onTrouble);
+    this.redis = new Redis(connection);
+    this.queue = new Queue(address.name, { connection, prefix: PREFIX });
+    this.redis.on('ready', () => this.trouble.up());
+    this.tellOfErrors(this.redis);
+    this.tellOfErrors(this.queue);
+  }
+
+  async describe(job: string, description: Uint8Array): Promise<void> {
+    const key = this.key('job', job);
+    await this.redis.set(key, Buffer.from(description), 'EX', KEPT_SECONDS, 'NX');
+    await this.redis.expire(key, KEPT_SECONDS);
+  }
+
+  async description(job: string): Promise<Uint8Array | undefined> {
+    return (await this.redis.getBuffer(this.key('job', job))) ?? undefined;
+  }
+
+  async enqueue(batch: readonly RolloutItem[]): Promise<void> {
+    this.events ??= this.listen();
+    await this.events;
+    await Promise.all(batch.map((item) => this.enqueueOne(item)));
+  }
+
+  private async enqueueOne(item: RolloutItem): Promise<void> {
+    this.enqueued.add(item.id);
+    const known: Job | undefined = await this.queue.getJob(item.id);
+    const state = await known?.getState();
+    if (state === 'completed' && (await this.succeeded(item.id, String(known!.returnvalue)))) return;
+    if (known !== undefined && state !== 'completed' && state !== 'failed') return;
+    await known?.remove();
+    await this.redis.srem(this.key('cancelled'), item.id);
+    const data = { job: item.job, payload: Buffer.from(item.payload).toString('base64') };
+    const opts = { jobId: item.id, attempts: 1, stackTraceLimit: 0, removeOnComplete: kept, removeOnFail: kept };
+    await this.queue.add(JOB_NAME, data, opts);
+  }
+
+  async cancel(ids: readonly string[]): Promise<readonly string[]> {
+    const cancelled = await Promise.all(ids.map((id) => this.cancelOne(id)));
+    return ids.filter((_, i) => cancelled[i]);
+  }
+
+  private async cancelOne(id: string): Promise<boolean> {
+    const job: Job | undefined = await this.queue.getJob(id);
+    if (job === undefined || (await job.getState()) !== 'waiting') return false;
+    try {
+      await job.remove();
+    } catch {
+      // Somebody took it just now.
+      return false;
+    }
+    await this.redis.sadd(this.key('cancelled'), id);
+    await this.redis.expire(this.key('cancelled'), KEPT_SECONDS);
+    return true;
+  }
+
+  onOutcome(listener: (outcome: Outcome) => void): void {
+    this.listener = listener;
+  }
+
+  async forget(ids: readonly string[]): Promise<void> {
+    await Promise.all(ids.map((id) => this.forgetOne(id)));
+  }
+
+  private async forgetOne(id: string): Promise<void> {
+    this.enqueued.delete(id);
+    await this.redis.srem(this.key('cancelled'), id);
+    const job: Job | undefined = await this.queue.getJob(id);
+    if (job !== undefined && !['completed', 'failed'].includes(await job.getState())) return;
+    await job?.remove();
+    await this.redis.del(this.key('result', id));
+  }
+
+  async lease(n: number, { waitMs = 0, signal }: LeaseOptions = {}): Promise<readonly Lease[]> {
+    const worker = this.leasing();
+    const until = Date.now() + waitMs;
+    const leases: Lease[] = [];
+    while (leases.length < n && !signal?.aborted) {
+      const block = leases.length === 0 && Date.now() < until;
+      const token = `${worker.id}-${this.leases++}`;
+      const job: Job | undefined = await worker.getNextJob(token, { block });
+      if (job !== undefined) leases.push(...(await this.leased(job, token)));
+      else if (!block || worker.closing) break;
+    }
+    return leases;
+  }
+
+  /** Nothing if the item has been lost too often, or is no item. */
+  private async leased(job: Job, token: string): Promise<Lease[]> {
+    const data = dataSchema.safeParse(job.data);
+    if (job.deferredFailure !== undefined || !data.success) {
+      await moveToFailed(job, token, data.success ? failureText(undefined) : invalidText(job, data.error));
+      return [];
+    }
+    this.jobs.set(token, job);
+    const payload = Buffer.from(data.data.payload, 'base64');
+    return [{ token, item: { id: job.id!, job: data.data.job, payload } }];
+  }
+
+  async heartbeat(leases: readonly Lease[]): Promise<readonly Lease[]> {
+    if (leases.length === 0) return [];
+    const ids = leases.map(({ item }) => item.id);
+    const tokens = leases.map(({ token }) => token);
+    const lost = new Set(await this.leasing().extendJobLocks(ids, tokens, this.options.leaseMs));
+    return leases.filter(({ item }) => lost.has(item.id));
+  }
+
+  async ack(lease: Lease, { bytes, note }: LivedRollout): Promise<boolean> {
+    const { id } = lease.item;
+    const key = this.key('result', id);
+    const isFirst = (await this.redis.set(key, Buffer.from(bytes), 'EX', KEPT_SECONDS, 'NX')) === 'OK';
+    try {
+      await this.settled(lease)?.moveToCompleted(note, lease.token, false);
+    } catch {
+      // The lease was lost. What was found stands for whoever lives it again, unless nobody will.
+      if ((await this.queue.getJob(id)) !== undefined) return isFirst;
+      if (isFirst) await this.redis.del(key);
+      return false;
+    }
+    return isFirst;
+  }
+
+  async nack(lease: Lease, refusal: Refusal): Promise<void> {
+    const job = this.settled(lease);
+    if (job === undefined) return;
+    try {
+      if (refusal.kind === 'given-back') await job.moveToWait(lease.token);
+      else await moveToFailed(job, lease.token, failureText(refusal));
+    } catch {
+      // The lease was lost: the item is another's business.
+    }
+  }
+
+  async announce({ id }: WorkerPresence): Promise<void> {
+    const key = this.key('workers');
+    await this.redis.zadd(key, await this.now(), id);
+    await this.redis.zremrangebyscore(key, '-inf', (await this.now()) - PRESENCE_MS);
+  }
+
+  async stats(): Promise<QueueStats> {
+    const counts = await this.queue.getJobCounts('waiting', 'active', 'completed', 'failed');
+    const workers = await this.redis.zcount(this.key('workers'), (await this.now()) - PRESENCE_MS, '+inf');
+    const cancelled = await this.redis.scard(this.key('cancelled'));
+    const { waiting, active, completed, failed } = counts;
+    return { queued: waiting, running: active, succeeded: completed, failed, cancelled, workers };
+  }
+
+  async close(): Promise<void> {
+    const events = await this.events?.catch(() => undefined);
+    await Promise.all([this.worker?.close(true), events?.close(), this.queue.close()]);
+    this.redis.disconnect();
+  }
+
+  /** The end of the queue that takes items; also moves back those whose leases ran out. */
+  private leasing(): Worker {
+    if (this.worker !== undefined) return this.worker;
+    const { leaseMs } = this.options;
+    this.worker = new Worker(this.address.name, null, {
+      connection: this.connection,
+      prefix: PREFIX,
+      autorun: false,
+      lockDuration: leaseMs,
+      stalledInterval: Math.max(MIN_CHECK_MS, leaseMs / 2),
+      maxStalledCount: MAX_LOST_LEASES - 1,
+      drainDelay: BLOCK_SECONDS,
+      removeOnComplete: kept,
+      removeOnFail: kept,
+    });
+    this.tellOfErrors(this.worker);
+    void this.worker.startStalledCheckTimer();
+    return this.worker;
+  }
+
+  /** Events from now on: outcomes of items enqueued from now on are among them. */
+  private async listen(): Promise<QueueEvents> {
+    const [last] = await this.redis.xrevrange(this.queue.toKey('events'), '+', '-', 'COUNT', 1);
+    const lastEventId = last?.[0] ?? '0-0';
+    const events = new QueueEvents(this.address.name, { connection: this.connection, prefix: PREFIX, lastEventId });
+    this.tellOfErrors(events);
+    const told = (work: Promise<unknown>) => work.catch((error) => this.trouble.down(error));
+    events.on('completed', ({ jobId, returnvalue }) => told(this.succeeded(jobId, String(returnvalue))));
+    events.on('failed', ({ jobId, failedReason }) => told(this.failed(jobId, failedReason)));
+    return events;
+  }
+
+  /** False if its result is gone. */
+  private async succeeded(id: string, note: string): Promise<boolean> {
+    if (!this.enqueued.has(id)) return true;
+    const bytes = await this.redis.getBuffer(this.key('result', id));
+    if (bytes !== null) this.listener({ id, state: 'succeeded', result: { bytes, note } });
+    return bytes !== null;
+  }
+
+  private async failed(id: string, reason: string): Promise<void> {
+    if (this.enqueued.has(id)) this.listener(failureOf(id, reason));
+  }
+
+  private settled({ token }: Lease): Job | undefined {
+    const job = this.jobs.get(token);
+    this.jobs.delete(token);
+    return job;
+  }
+
+  private key(...parts: readonly string[]): string {
+    return [`${PREFIX}-kept`, this.address.name, ...parts].join(':');
+  }
+
+  /** Milliseconds by the server's clock, which all share. */
+  private async now(): Promise<number> {
+    const [seconds, microseconds] = await this.redis.time();
+    return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+  }
+
+  private tellOfErrors(source: { on(event: 'error', listener: (error: Error) => void): unknown }): void {
+    source.on('error', (error) => this.trouble.down(error));
+  }
+}
+
+function invalidText({ id }: Job, problem: z.ZodError): string {
+  const error = reverieError('QUEUE_MESSAGE_INVALID', { what: `rollout ${id}`, problem: describeIssues(problem) });
+  return failureText({ kind: 'failed', error: packError(error), note: '' });
+}
+
+async function moveToFailed(job: Job, token: string, reason: string): Promise<void> {
+  const error = new Error(reason);
+  error.stack = '';
+  await job.moveToFailed(error, token, false);
+}

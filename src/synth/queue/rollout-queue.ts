@@ -1,0 +1,111 @@
+// A queue whose unit is one rollout: a row of a job, to be lived by whichever process takes it. This is what engines
+// have in common; what they carry is opaque to them. See docs/distributed.md.
+
+import type { PackedError } from '../../errors.js';
+
+/** An item that ended stays known, with its result, until it is forgotten. */
+export type RolloutState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+
+export interface RolloutItem {
+  /** 64 hex digits (`rolloutId`): the same rollout always has the same id. */
+  readonly id: string;
+  /** 64 hex digits: the job whose description says how the rollout is lived. */
+  readonly job: string;
+  /** What tells this rollout from others of its job; a few kilobytes at most. */
+  readonly payload: Uint8Array;
+}
+
+/** The right to live one item until the lease runs out; a heartbeat renews it. */
+export interface Lease {
+  readonly token: string;
+  readonly item: RolloutItem;
+}
+
+/** What a rollout came to. */
+export interface LivedRollout {
+  /** The same bytes for the same item, whoever lived it. */
+  readonly bytes: Uint8Array;
+  /** What may differ between two who lived it: who it was, what it spent. A kilobyte at most. */
+  readonly note: string;
+}
+
+/** Why an item is not done: given back, and another may have it; or it failed, and this try of it is over. */
+export type Refusal =
+  | { readonly kind: 'given-back' }
+  | { readonly kind: 'failed'; readonly error: PackedError; readonly note: string };
+
+export type Outcome =
+  | { readonly id: string; readonly state: 'succeeded'; readonly result: LivedRollout }
+  /** `error` is undefined if its leases ran out `MAX_LOST_LEASES` times: whoever takes it does not survive it. */
+  | { readonly id: string; readonly state: 'failed'; readonly error: PackedError | undefined; readonly note: string };
+
+/** A process that takes items, as it tells of itself. */
+export interface WorkerPresence {
+  /** Letters, digits, dashes. */
+  readonly id: string;
+  /** Items it lives at once. */
+  readonly slots: number;
+}
+
+/** Items of all jobs that the queue knows, by state; workers that told of themselves lately. */
+export type QueueStats = Readonly<Record<RolloutState, number>> & { readonly workers: number };
+
+export interface LeaseOptions {
+  /** Milliseconds to wait for a first item; 0 or absent: none. */
+  readonly waitMs?: number;
+  /** Ends the wait early. */
+  readonly signal?: AbortSignal;
+}
+
+export interface QueueOptions {
+  /**
+   * Milliseconds after which a lease that was not renewed runs out. A broker has one time for all leases, so this is
+   * the queue's, and not each lease's.
+   */
+  readonly leaseMs: number;
+  /** Told when the broker stops or starts answering; what is asked of it meanwhile waits. */
+  readonly onTrouble?: (line: string) => void;
+}
+
+/** Leases of one item that may run out before it counts as failed. */
+export const MAX_LOST_LEASES = 3;
+
+export const DEFAULT_LEASE_MS = 30_000;
+
+/** Seconds for which brokers keep what nobody came back for. */
+export const KEPT_SECONDS = 7 * 24 * 3600;
+
+/** Milliseconds for which a worker counts as present after it told of itself. */
+export const PRESENCE_MS = 15_000;
+
+/** One process's end of a queue. All may throw QUEUE_UNREACHABLE, QUEUE_MESSAGE_INVALID. */
+export interface RolloutQueue {
+  /** Makes a job's description known to workers; the first one stands. */
+  describe(job: string, description: Uint8Array): Promise<void>;
+  /** Undefined if the job is not known. */
+  description(job: string): Promise<Uint8Array | undefined>;
+  /**
+   * Queues items that are unknown, failed or cancelled. Those queued, running or succeeded stay as they are, and of one
+   * that succeeded the outcome is told again: so a batch may be enqueued as often as wanted.
+   */
+  enqueue(batch: readonly RolloutItem[]): Promise<void>;
+  /** Cancels those that are queued still; answers their ids. Items that are running go on. */
+  cancel(ids: readonly string[]): Promise<readonly string[]>;
+  /** Told of each outcome of items enqueued here, at least once. Set before the first is enqueued. */
+  onOutcome(listener: (outcome: Outcome) => void): void;
+  /** Lets go of ended items enqueued here, and of their results. */
+  forget(ids: readonly string[]): Promise<void>;
+  /** Up to `n` items, those that waited longest first; none if none came in time. */
+  lease(n: number, options?: LeaseOptions): Promise<readonly Lease[]>;
+  /** Renews leases; answers those known to be lost: another may hold the item, or it has ended. */
+  heartbeat(leases: readonly Lease[]): Promise<readonly Lease[]>;
+  /** The item succeeded. The first result stands: true if it is this one. Harmless on a lease that was lost. */
+  ack(lease: Lease, result: LivedRollout): Promise<boolean>;
+  /** Harmless on a lease that was lost. */
+  nack(lease: Lease, refusal: Refusal): Promise<void>;
+  /** To be repeated more often than every `PRESENCE_MS`. */
+  announce(presence: WorkerPresence): Promise<void>;
+  stats(): Promise<QueueStats>;
+  /** Leases held here are not given back: they run out. */
+  close(): Promise<void>;
+}
