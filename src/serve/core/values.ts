@@ -1,7 +1,8 @@
-// Observations and actions between memory and JSON: rows of float32 are lists of numbers, a discrete value is a number.
+// Observations and actions between memory and JSON. A row is a list of numbers, whatever its space: a discrete value is
+// its one element. Keys are in snake_case, as everything on the wire.
 
 import { z } from 'zod';
-import type { ToolsAction } from '../../env/index.js';
+import type { Info, Message, ToolsAction, ToolsObservation } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
 import type { Servable } from '../../run/index.js';
 import type { Action } from './session-contract.js';
@@ -17,9 +18,42 @@ const turn = z.strictObject({
   tool_calls: z.array(call).optional(),
 });
 
-/** A row as a list; anything else is JSON already. */
+/**
+ * A row as a list, a text as it is, and messages as `{messages: [{role, content, tool_call_id?, name?, is_error?}]}`: those
+ * that are new.
+ */
 export function encodeObservation(observation: unknown): unknown {
-  return observation instanceof Float32Array ? Array.from(observation) : observation;
+  if (observation instanceof Float32Array) return Array.from(observation);
+  if (typeof observation === 'string') return observation;
+  return { messages: (observation as ToolsObservation).messages.map(encodeMessage) };
+}
+
+/** A message of the conversation. Thoughts of an agent are its own and not told. */
+export function encodeMessage(message: Message): Record<string, unknown> {
+  const { role, content } = message;
+  if (role === 'tool') {
+    const { toolCallId, name, isError = false } = message;
+    return { role, tool_call_id: toolCallId, name, content, is_error: isError };
+  }
+  if (role !== 'assistant' || message.toolCalls === undefined) return { role, content };
+  const calls = message.toolCalls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
+  return { role, content, tool_calls: calls };
+}
+
+/** What is told of a step, with keys in snake_case. */
+export function encodeInfo(info: Info): unknown {
+  return snakeKeys(info);
+}
+
+function snakeKeys(value: unknown): unknown {
+  if (ArrayBuffer.isView(value)) return Array.from(value as Float32Array);
+  if (Array.isArray(value)) return value.map(snakeKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [snakeCase(key), snakeKeys(one)]));
+}
+
+function snakeCase(key: string): string {
+  return key.replace(/([a-z0-9])([A-Z])/g, (_, before: string, letter: string) => `${before}_${letter.toLowerCase()}`);
 }
 
 /**

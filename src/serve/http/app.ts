@@ -4,6 +4,7 @@ import websocket from '@fastify/websocket';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { ReverieError, reverieError } from '../../errors.js';
 import type { Sessions } from '../core/session-contract.js';
+import { DESCRIPTION_PATHS, describeRoutes } from './describe-routes.js';
 import type { Facade, FacadeContext } from './facade.js';
 
 export interface AppOptions {
@@ -16,7 +17,7 @@ export interface AppOptions {
 
 /** Environments are named by their paths: these names would clash with routes. @throws ENV_NAME_RESERVED */
 function checkNames(sessions: Sessions, facades: readonly Facade[]): void {
-  const reserved = new Set(facades.flatMap((facade) => facade.reserved));
+  const reserved = new Set<string>([...DESCRIPTION_PATHS, ...facades.flatMap((facade) => facade.reserved)]);
   for (const name of sessions.environments.keys()) {
     if (reserved.has(name)) throw reverieError('ENV_NAME_RESERVED', { name });
   }
@@ -31,6 +32,7 @@ export async function makeApp({ sessions, facades, version, bodyLimit }: AppOpti
   });
   await app.register(websocket, { options: { maxPayload: bodyLimit, perMessageDeflate: false } });
   const context: FacadeContext = { sessions, version, ownerOf: () => 'local' };
+  describeRoutes(app, facades, version);
   for (const facade of facades) await facade.register(app, context);
   return app;
 }

@@ -2,6 +2,7 @@
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Sessions } from '../core/session-contract.js';
+import type { RouteDescription } from './route-description.js';
 
 export interface FacadeContext {
   readonly sessions: Sessions;
@@ -14,5 +15,7 @@ export interface Facade {
   readonly name: string;
   /** First segments of its routes' paths, which no environment may be called. */
   readonly reserved: readonly string[];
+  /** What /openapi.json and /docs tell of it. */
+  readonly routes?: readonly RouteDescription[];
   register(app: FastifyInstance, context: FacadeContext): void | Promise<void>;
 }

@@ -17,7 +17,38 @@ async function opened(env: string): Promise<string> {
   return `${v1}/sessions/${body.id}`;
 }
 
-describe('the native API', () => {
+describe('the environments', () => {
+  it('tell their spaces, source and clock', async () => {
+    const { environments } = (await ask(`${v1}/environments`)).body;
+    expect(environments.map(({ name }: { name: string }) => name)).toEqual(['pendulum', 'helpdesk']);
+    expect(environments[0]).toMatchObject({
+      family: 'vector',
+      source: 'real',
+      observation_space: { type: 'box', shape: [3], low: [-1, -1, -8], high: [1, 1, 8] },
+      action_space: { type: 'box', low: [-2], high: [2] },
+      max_episode_steps: 200,
+      is_default: true,
+      splits: [],
+    });
+  });
+
+  it('tell their tools and tasks, and no way to solve them', async () => {
+    const { tools, splits } = (await ask(`${v1}/environments/helpdesk`)).body;
+    expect(tools[0]).toEqual({
+      name: expect.any(String),
+      description: expect.any(String),
+      parameters: expect.objectContaining({ type: 'object' }),
+    });
+    const train = splits.find(({ name }: { name: string }) => name === 'train');
+    const page = (await ask(`${v1}/environments/helpdesk/tasks?split=train&start=1&stop=2`)).body;
+    expect(page).toMatchObject({ total: train.tasks, tasks: [{ split: 'train', index: 1 }] });
+    for (const key of Object.keys(page.tasks[0])) expect(['id', 'split', 'index', 'family', 'tags']).toContain(key);
+    expect((await ask(`${v1}/environments/none`)).body.error.code).toBe('ENV_NOT_SERVED');
+    expect((await ask(`${v1}/environments/helpdesk/tasks?split=all`)).body.error.code).toBe('REQUEST_INVALID');
+  });
+});
+
+describe('a session', () => {
   it('plays an episode of numbers, the same for the same seed', async () => {
     const episode = async () => {
       const session = await opened('pendulum');
@@ -37,15 +68,97 @@ describe('the native API', () => {
     expect(body.observation.messages[0].role).toBe('system');
     const call = { name: 'no_such_tool', arguments: {} };
     const step = await ask(`${session}/step`, { action: { tool_calls: [call] } });
-    expect(step.body.observation.messages.at(-1)).toMatchObject({ role: 'tool', isError: true });
-    expect(step.body.info.answered[0].backend).toBe('schema');
+    expect(step.body.observation.messages.at(-1)).toMatchObject({
+      role: 'tool',
+      tool_call_id: 'call_0',
+      is_error: true,
+    });
+    expect(step.body.info.answered[0]).toMatchObject({ backend: 'schema', is_error: true });
+    expect(step.body.info.state_hash).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('is listed, looked at, touched and closed', async () => {
+    const session = await opened('pendulum');
+    await ask(`${session}/reset`, { seed: 9, episode_id: 'mine' });
+    await ask(`${session}/step`, { action: 1 });
+    const state = (await ask(session)).body;
+    expect(state).toMatchObject({ env: 'pendulum', status: 'running', episode_id: 'mine', seed: 9, step_count: 1 });
+    expect(state).not.toHaveProperty('owner');
+    expect((await ask(`${v1}/sessions`)).body.sessions).toContainEqual(state);
+    expect((await ask(`${session}/observation`)).body).toMatchObject({ step_count: 1, episode_id: 'mine' });
+    expect((await ask(`${session}/touch`, undefined, 'POST')).status).toBe(204);
+    expect((await ask(session, undefined, 'DELETE')).status).toBe(204);
+    expect((await ask(session)).body.error.code).toBe('SESSION_GONE');
+  });
+
+  it('takes a repeated request once', async () => {
+    const session = await opened('pendulum');
+    await ask(`${session}/reset`, { seed: 1 });
+    const body = { action: [1], request_id: 'a' };
+    const first = (await ask(`${session}/step`, body)).body;
+    expect((await ask(`${session}/step`, body)).body).toEqual(first);
+    expect((await ask(`${session}/step`, { action: [1], request_id: 'b' })).body.step_count).toBe(2);
+  });
+
+  it('comes back to a snapshot, and forks there', async () => {
+    const session = await opened('pendulum');
+    await ask(`${session}/reset`, { seed: 2 });
+    await ask(`${session}/step`, { action: [1] });
+    const { status, body: kept } = await ask(`${session}/snapshot`, undefined, 'POST');
+    expect([status, kept]).toEqual([201, { id: expect.any(String), env: 'pendulum', step_count: 1 }]);
+    const forks = (await ask(`${session}/fork`, { count: 2 })).body.sessions;
+    const onward = (await ask(`${session}/step`, { action: [-1] })).body;
+    for (const { id, parent } of forks) {
+      expect(`${v1}/sessions/${parent}`).toBe(session);
+      const step = (await ask(`${v1}/sessions/${id}/step`, { action: [-1] })).body;
+      expect({ ...step, episode_id: '' }).toEqual({ ...onward, episode_id: '' });
+    }
+    expect((await ask(`${session}/restore`, { snapshot: kept.id })).body.step_count).toBe(1);
+    expect((await ask(`${session}/step`, { action: [-1] })).body.observation).toEqual(onward.observation);
+    const other = await opened('pendulum');
+    expect((await ask(`${other}/reset`, { snapshot: kept.id })).body.step_count).toBe(1);
+    expect((await ask(`${session}/restore`, { snapshot: 'none' })).body.error.code).toBe('SNAPSHOT_UNKNOWN');
   });
 
   it('says what is wrong', async () => {
     const session = await opened('pendulum');
     expect((await ask(`${session}/step`, { action: [0] })).body.error.code).toBe('ENV_NOT_RESET');
+    expect((await ask(`${session}/step`, { acton: [0] })).body.error.message).toMatch(/acton/);
     expect((await ask(`${v1}/sessions/none/step`, { action: [0] })).status).toBe(404);
     expect((await ask(`${v1}/sessions`, { env: 'nowhere' })).body.error.code).toBe('ENV_NOT_SERVED');
     expect((await ask(`${server.url}/nothing`)).body.error.code).toBe('ROUTE_UNKNOWN');
+  });
+});
+
+describe('many sessions', () => {
+  it('start as a group from one state', async () => {
+    const { status, body } = await ask(`${v1}/groups`, { env: 'pendulum', count: 3, seed: 5 });
+    expect(status).toBe(201);
+    const steps = body.sessions.map(({ id }: { id: string }) => ({ session: id, action: [0.5] }));
+    const { results } = (await ask(`${v1}/step`, { steps })).body;
+    expect(results).toHaveLength(3);
+    expect(new Set(results.map(({ observation }: { observation: number[] }) => observation.join())).size).toBe(1);
+    expect(results[0].observation).not.toEqual(body.turn.observation);
+  });
+
+  it('step in one request, each with its own outcome', async () => {
+    const [one, two] = (await ask(`${v1}/groups`, { env: 'pendulum', count: 2, seed: 5 })).body.sessions;
+    const { results } = (
+      await ask(`${v1}/step`, {
+        steps: [
+          { session: one.id, action: [1], request_id: 'r' },
+          { session: 'none', action: [1] },
+          { session: two.id, action: 'left' },
+          { session: one.id, action: [1], request_id: 'r' },
+        ],
+      })
+    ).body;
+    expect(results.map(({ error }: { error?: { code: string } }) => error?.code)).toEqual([
+      undefined,
+      'SESSION_UNKNOWN',
+      'REQUEST_INVALID',
+      undefined,
+    ]);
+    expect(results[3]).toEqual(results[0]);
   });
 });

@@ -1,0 +1,38 @@
+// What is told of a route: enough for the OpenAPI document and the page made of it.
+
+import type { z } from 'zod';
+
+export interface RouteDescription {
+  readonly method: 'get' | 'post' | 'delete';
+  /** As fastify has it: `/v1/sessions/:id`. */
+  readonly path: string;
+  /** Heading it stands under. */
+  readonly tag: string;
+  /** A few words; imperative. */
+  readonly summary: string;
+  readonly description?: string;
+  /** What the parts of the path are, by name. */
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** An object of what may stand behind the `?`. */
+  readonly query?: z.ZodObject;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: BodyDescription;
+  readonly answer: AnswerDescription;
+}
+
+export interface BodyDescription {
+  readonly schema: z.ZodType;
+  readonly example?: unknown;
+  /** Whether there must be one. Default: true. */
+  readonly required?: boolean;
+  /** Other content types it may come in, and what they hold. */
+  readonly binary?: Readonly<Record<string, string>>;
+}
+
+export interface AnswerDescription {
+  readonly status: number;
+  readonly description: string;
+  /** None: an empty answer. */
+  readonly schema?: z.ZodType;
+  readonly binary?: Readonly<Record<string, string>>;
+}

@@ -1,0 +1,72 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { nativeFacade } from '../../../src/serve/facades/native/native.js';
+import { makeApp } from '../../../src/serve/http/app.js';
+import type { RunningServer } from '../../../src/serve/index.js';
+import { ask, serveScenarios } from '../running-server.js';
+
+let server: RunningServer;
+// biome-ignore lint/suspicious/noExplicitAny: a document from elsewhere
+let document: any;
+
+beforeAll(async () => {
+  server = await serveScenarios(['pendulum', 'helpdesk']);
+  document = (await ask(`${server.url}/openapi.json`)).body;
+});
+afterAll(() => server.stop(0));
+
+describe('the OpenAPI document', () => {
+  it('is one, by the specification', async () => {
+    const { valid, errors } = await new Validator().validate(structuredClone(document));
+    expect(errors).toBeUndefined();
+    expect(valid).toBe(true);
+    expect(document.info).toMatchObject({ title: 'Reverie', version: expect.stringMatching(/^\d+\.\d+/) });
+  });
+
+  it('refers only to what it holds', () => {
+    const text = JSON.stringify(document);
+    const names = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name);
+    expect(names.length).toBeGreaterThan(10);
+    expect(names.filter((name) => document.components.schemas[name] === undefined)).toEqual([]);
+    expect(text).not.toContain('#/$defs');
+  });
+
+  it('has every route of the native API, and no other of it', async () => {
+    const routes: string[] = [];
+    const app = await makeApp({
+      sessions: server.sessions,
+      version: '0',
+      bodyLimit: 1000,
+      facades: [
+        {
+          name: 'spy',
+          reserved: [],
+          register: (spied) => {
+            spied.addHook('onRoute', ({ method, url }) => {
+              for (const one of [method].flat()) if (one !== 'HEAD') routes.push(`${one.toLowerCase()} ${url}`);
+            });
+          },
+        },
+        nativeFacade,
+      ],
+    });
+    await app.close();
+    const registered = routes.map((route) => route.replace(/:(\w+)/g, '{$1}'));
+    const described = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
+      path.startsWith('/v1') ? Object.keys(methods).map((method) => `${method} ${path}`) : [],
+    );
+    expect(registered.length).toBeGreaterThan(14);
+    expect(described.sort()).toEqual(registered.sort());
+  });
+});
+
+describe('/docs', () => {
+  it('is a page of its own, with every path and a command to try', async () => {
+    const reply = await fetch(`${server.url}/docs`);
+    const page = await reply.text();
+    expect(reply.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    for (const path of Object.keys(document.paths)) expect(page).toContain(path);
+    expect(page).toContain(`curl ${server.url}/v1/sessions \\`);
+    expect(page).not.toMatch(/<script|https?:\/\/(?!127\.0\.0\.1)|src=/);
+  });
+});
