@@ -39,6 +39,11 @@ export const SERVING_ERRORS = {
     message: 'No task {index} in split "{split}" of {env}.',
     hint: 'Splits and their sizes: {splits}.',
   },
+  TOOL_NOT_OFFERED: {
+    status: 400,
+    message: 'There is no tool "{name}" here.',
+    hint: 'Tools: {known}.',
+  },
   // slots, time and quotas
   CAPACITY_REACHED: {
     status: 503,
@@ -59,6 +64,17 @@ export const SERVING_ERRORS = {
     status: 503,
     message: 'The server is shutting down and takes no new sessions.',
     hint: 'Ask another one.',
+  },
+  // connecting to a server
+  GLUE_UNFIT: {
+    status: 400,
+    message: '--{kind} does not fit {env}, which is of family {family}: {problem}.',
+    hint: 'Try --{other}.',
+  },
+  SERVER_UNREACHABLE: {
+    status: 502,
+    message: 'No server of environments answers at {url}: {problem}.',
+    hint: 'Start one with reverie serve SCENARIO, and give its address; REVERIE_TOKEN holds the token it asks for.',
   },
   // requests
   ROUTE_UNKNOWN: {

@@ -1,0 +1,101 @@
+// Every environment as one that is acted in by calling tools: those of the domain and one to speak to the user; `act`
+// {text} in family `text`; `step` {action} in family `vector`.
+
+import { z } from 'zod';
+import { describeSpace, type Space, type ToolsObservation, type VectorSpace } from '../../env/index.js';
+import { reverieError } from '../../errors.js';
+import type { JsonObject } from '../../json.js';
+import type { Servable } from '../../run/index.js';
+import type { Action, Turn } from '../core/session-contract.js';
+import { decodeAction } from '../core/values.js';
+import { type OfferedTool, sayToolOf } from './say-tool.js';
+
+export interface GivenCall {
+  /** Tells calls of one conversation apart; the protocol's own, where it has one. */
+  readonly id?: string;
+  readonly name: string;
+  /** An object; whatever came over the wire. */
+  readonly arguments: unknown;
+}
+
+const argumentsSchema = z.record(z.string(), z.json());
+
+/** What an agent may call; the same before and during an episode. */
+export function offeredTools(served: Servable): readonly OfferedTool[] {
+  if (served.family === 'vector') return [stepTool(served)];
+  const own = served.tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
+  return served.family === 'text' ? own : [...own, sayToolOf(served)];
+}
+
+/**
+ * The action that a call is. Arguments that break a tool's schema, and unknown tools of a domain, are the environment's to
+ * refuse: that is a step, as it is for an agent.
+ * @throws REQUEST_INVALID, TOOL_NOT_OFFERED
+ */
+export function actionOfCall(served: Servable, call: GivenCall): Action {
+  const read = argumentsSchema.safeParse(call.arguments);
+  if (!read.success)
+    throw reverieError('REQUEST_INVALID', { problem: `arguments of ${call.name}: expected an object` });
+  const { data } = read;
+  if (served.family === 'tools') return toolsAction(served, call, data as JsonObject);
+  const [{ name }] = offeredTools(served);
+  if (call.name !== name) throw reverieError('TOOL_NOT_OFFERED', { name: call.name, known: name });
+  return decodeAction(served, served.family === 'text' ? data['text'] : data['action']);
+}
+
+function toolsAction(served: Servable, { id = 'call', name }: GivenCall, given: JsonObject): Action {
+  if (name !== sayToolOf(served).name) return { content: null, toolCalls: [{ id, name, arguments: given }] };
+  const { content } = given;
+  if (typeof content === 'string' && content.trim() !== '') return { content };
+  throw reverieError('REQUEST_INVALID', { problem: 'content: expected a text that is not empty' });
+}
+
+/** Whether a tool, not the protocol, said that a call failed. */
+export function isToolError({ observation }: Turn): boolean {
+  const { messages } = (observation ?? {}) as Partial<ToolsObservation>;
+  return messages?.some((message) => message.role === 'tool' && message.isError === true) ?? false;
+}
+
+/** An observation as an agent reads it: what tools answered and what the user said, or numbers as a JSON list. */
+export function observationText(observation: unknown): string {
+  if (observation instanceof Float32Array) return JSON.stringify(Array.from(observation));
+  if (typeof observation === 'string') return observation;
+  const { messages } = observation as ToolsObservation;
+  return messages.flatMap(({ role, content }) => (role === 'tool' || role === 'user' ? [content] : [])).join('\n');
+}
+
+/** What is told before an agent acts for the first time: rules (or how numbers are to be read), and what there is to see. */
+export function openingOf(served: Servable, observation: unknown): { readonly rules: string; readonly first: string } {
+  const first = observationText(observation);
+  if (served.family !== 'vector') return { rules: served.policy, first };
+  const rules = [
+    served.description,
+    `Observations are ${describeSpace(served.observationSpace)}.`,
+    `Call step with an action of ${describeSpace(served.actionSpace)} until the episode ends.`,
+  ];
+  return { rules: rules.join('\n'), first };
+}
+
+function stepTool({ description, actionSpace }: Servable): OfferedTool {
+  return {
+    name: 'step',
+    description: `Takes one action and answers the next observation. ${description}`,
+    parameters: {
+      type: 'object',
+      properties: { action: actionSchema(actionSpace as VectorSpace) },
+      required: ['action'],
+      additionalProperties: false,
+    },
+  };
+}
+
+/** A list of as many numbers as an action has elements. */
+function actionSchema(space: VectorSpace): JsonObject {
+  const description = `The action: ${describeSpace(space as Space)}`;
+  if (space.type === 'discrete') {
+    const items = { type: 'integer', minimum: space.start, maximum: space.start + space.n - 1 };
+    return { type: 'array', description, items, minItems: 1, maxItems: 1 };
+  }
+  const [size] = space.shape;
+  return { type: 'array', description, items: { type: 'number' }, minItems: size, maxItems: size };
+}
