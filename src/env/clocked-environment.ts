@@ -9,6 +9,7 @@ import type {
   KnownFunctions,
   ResetOptions,
   ResetResult,
+  RestoreOptions,
   StepResult,
   SyncVectorEnvironment,
 } from './environment.js';
@@ -46,6 +47,7 @@ const NO_INFO: Info = Object.freeze({});
 export abstract class ClockedEnvironment implements SyncVectorEnvironment {
   readonly id: string;
   readonly family = 'vector' as const;
+  readonly synchronous = true;
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
   readonly maxEpisodeSteps?: number;
@@ -110,7 +112,7 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
     return { env: this.id, state };
   }
 
-  restore(snapshot: EnvSnapshot): Float32Array {
+  restore(snapshot: EnvSnapshot, { seed }: RestoreOptions = {}): Float32Array {
     const state = snapshot.state as ClockedState;
     if (snapshot.env !== this.id || state?.configuration !== this.configuration) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
@@ -121,7 +123,7 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
     } catch (cause) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: `${snapshot.env} (damaged)`, into: this.id }, cause);
     }
-    this.rng = Rng.fromState(state.rng);
+    this.rng = seed === undefined ? Rng.fromState(state.rng) : streamOf(seed).split('restored');
     this.steps = state.steps;
     this.running = state.running;
     return this.observation();

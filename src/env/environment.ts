@@ -40,6 +40,14 @@ export interface EnvSnapshot {
   readonly state: unknown;
 }
 
+export interface RestoreOptions {
+  /**
+   * What follows is drawn from a stream of this seed instead of the snapshot's own, so that several that go on from one
+   * state may part. What was drawn before stays; an environment that draws nothing goes on the same.
+   */
+  readonly seed?: number;
+}
+
 export interface Environment<Obs = unknown, Act = unknown> {
   /** Stable name, e.g. `hopper`; with the configuration it identifies the dynamics. */
   readonly id: string;
@@ -51,7 +59,14 @@ export interface Environment<Obs = unknown, Act = unknown> {
   step(action: Act): Awaitable<StepResult<Obs>>;
   snapshot(): Awaitable<EnvSnapshot>;
   /** Goes on from a snapshot, in this or (fork) another instance; answers the observation there. */
-  restore(snapshot: EnvSnapshot): Awaitable<Obs>;
+  restore(snapshot: EnvSnapshot, options?: RestoreOptions): Awaitable<Obs>;
+  /**
+   * Marks this moment, before an episode too; what is answered brings it back, once. For environments that can do so
+   * cheaper than by a snapshot; not while one of its promises is pending.
+   */
+  mark?(): () => void;
+  /** None of its methods answers with a promise: no step can come too late. */
+  readonly synchronous?: true;
   close(): Awaitable<void>;
 }
 
@@ -68,10 +83,11 @@ export interface VectorEnvironment extends Environment<Float32Array, Float32Arra
 
 /** A vector environment that answers at once (physics in-process): no promise per step. */
 export interface SyncVectorEnvironment extends VectorEnvironment {
+  readonly synchronous: true;
   reset(options?: ResetOptions): ResetResult<Float32Array>;
   step(action: Float32Array): StepResult<Float32Array>;
   snapshot(): EnvSnapshot;
-  restore(snapshot: EnvSnapshot): Float32Array;
+  restore(snapshot: EnvSnapshot, options?: RestoreOptions): Float32Array;
   close(): void;
 }
 

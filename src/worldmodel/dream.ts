@@ -6,6 +6,7 @@ import {
   type EnvSnapshot,
   type ResetOptions,
   type ResetResult,
+  type RestoreOptions,
   rowSize,
   type StepResult,
   type VectorEnvironment,
@@ -66,7 +67,10 @@ export class Dream implements VectorEnvironment {
 
   async reset(options: ResetOptions = {}): Promise<ResetResult<Float32Array>> {
     if (options.seed !== undefined) this.rng = streamOf(options.seed);
-    this.drawStart(this.rng, this.observation);
+    // A new row: what a mark holds is not written over.
+    const start = new Float32Array(this.observation.length);
+    this.drawStart(this.rng, start);
+    this.observation = start;
     this.steps = 0;
     this.running = true;
     return { observation: this.observation.slice(), info: {} };
@@ -100,16 +104,27 @@ export class Dream implements VectorEnvironment {
   }
 
   /** Throws SNAPSHOT_MISMATCH for a snapshot of another environment or another version of the model. */
-  async restore(snapshot: EnvSnapshot): Promise<Float32Array> {
+  async restore(snapshot: EnvSnapshot, { seed }: RestoreOptions = {}): Promise<Float32Array> {
     const state = snapshot.state as DreamState;
     if (snapshot.env !== this.id || state?.modelVersion !== this.model.modelVersion) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
     }
     this.observation = new Float32Array(Uint8Array.from(Buffer.from(state.observation, 'base64')).buffer);
-    this.rng = Rng.fromState(state.rng);
+    this.rng = seed === undefined ? Rng.fromState(state.rng) : streamOf(seed).split('restored');
     this.steps = state.steps;
     this.running = state.running;
     return this.observation.slice();
+  }
+
+  mark(): () => void {
+    const { observation, steps, running } = this;
+    const rng = this.rng.state();
+    return () => {
+      this.observation = observation;
+      this.rng = Rng.fromState(rng);
+      this.steps = steps;
+      this.running = running;
+    };
   }
 
   async close(): Promise<void> {

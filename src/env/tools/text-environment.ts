@@ -95,6 +95,15 @@ class TextView implements TextEnvironment {
     return textOf(observation);
   }
 
+  mark(): () => void {
+    const { ended } = this;
+    const takeBack = this.tools.mark();
+    return () => {
+      takeBack();
+      this.ended = ended;
+    };
+  }
+
   close(): void {
     this.tools.close();
   }

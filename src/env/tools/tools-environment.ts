@@ -5,7 +5,7 @@ import { addCosts, type Cost, NO_COST } from '../../cost.js';
 import { nearest, reverieError } from '../../errors.js';
 import type { JsonObject } from '../../json.js';
 import { Rng } from '../../rng.js';
-import type { EnvSnapshot, ResetOptions, ResetResult, StepResult } from '../environment.js';
+import type { EnvSnapshot, ResetOptions, ResetResult, RestoreOptions, StepResult } from '../environment.js';
 import type { ToolsSpace } from '../spaces.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state-hash.js';
@@ -51,8 +51,7 @@ export interface ToolsResetOptions extends ResetOptions {
 }
 
 /** What a fork may do otherwise than the episode it comes from. */
-export interface ForkOptions {
-  readonly seed?: number;
+export interface ForkOptions extends RestoreOptions {
   readonly row?: number;
 }
 
@@ -180,12 +179,22 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     this.requireIdle();
     try {
       const { episode, rng } = loadEpisode(this.domain, snapshot.state, (id) => this.taskOf(id));
-      this.episode = { ...episode, ...fork };
+      const { seed = episode.seed, row = episode.row } = fork;
+      this.episode = { ...episode, seed, row };
       this.rng = Rng.fromState(rng);
     } catch (cause) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: `${snapshot.env} (damaged)`, into: this.id }, cause);
     }
     return observationOf(this.episode);
+  }
+
+  mark(): () => void {
+    this.requireIdle();
+    const { episode, rng } = this;
+    return () => {
+      this.episode = episode;
+      this.rng = rng;
+    };
   }
 
   /** Ends this environment alone: domain, responder and user live on. */

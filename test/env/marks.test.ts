@@ -1,0 +1,76 @@
+// Taking a step back without a snapshot, and going on from a snapshot with a seed of one's own.
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  loadDomain,
+  makeEnvironment,
+  rulesResponder,
+  ScriptedUser,
+  type ToolsDomain,
+  ToolsEpisodeEnvironment,
+  textEnvironment,
+} from '../../src/env/index.js';
+import { fixture, libraryEnvironment, loadLibrary, SOLUTION } from './tools/library.js';
+
+let library: ToolsDomain;
+let cellar: ToolsDomain;
+
+beforeAll(async () => {
+  library = await loadLibrary();
+  cellar = await loadDomain(fixture('cellar'));
+});
+afterAll(() => {
+  library.close();
+  cellar.close();
+});
+
+test('an episode of tools is as it was, and so is the stream of its seeds', async () => {
+  const env = libraryEnvironment(library);
+  const unbegun = env.mark();
+  const { info } = await env.reset();
+  unbegun();
+  expect(() => env.messages).toThrow(expect.objectContaining({ code: 'ENV_NOT_RESET' }));
+  expect((await env.reset()).info).toEqual(info);
+  await env.step(SOLUTION[0]);
+  const before = JSON.stringify(env.snapshot());
+  const takeBack = env.mark();
+  const step = await env.step(SOLUTION[1]);
+  takeBack();
+  expect(JSON.stringify(env.snapshot())).toBe(before);
+  expect(await env.step(SOLUTION[1])).toEqual(step);
+  const again = env.mark();
+  await env.reset({ seed: 8 });
+  again();
+  expect(env.messages).toHaveLength(6);
+});
+
+test('an episode of text too, its end included', async () => {
+  const env = textEnvironment(
+    new ToolsEpisodeEnvironment({
+      id: 'cellar',
+      domain: cellar,
+      responder: rulesResponder(cellar),
+      user: new ScriptedUser(),
+    }),
+  );
+  await env.reset({ seed: 1 });
+  for (const action of ['take lamp', 'go cellar']) await env.step(action);
+  const takeBack = env.mark();
+  const end = await env.step('drop lamp');
+  expect(end.terminated).toBe(true);
+  takeBack();
+  expect(await env.step('drop lamp')).toEqual(end);
+});
+
+test('environments that restore one state with another seed part', async () => {
+  const env = await makeEnvironment({ id: 'gridworld', map: ['...S...', '......G'], slip: 0.6 });
+  env.reset({ seed: 1 });
+  const snapshot = env.snapshot();
+  const walk = (seed?: number) => {
+    env.restore(snapshot, { seed });
+    return Array.from({ length: 12 }, () => env.step(Float32Array.of(0)).observation[0]).join();
+  };
+  expect(walk(5)).toBe(walk(5));
+  expect(walk()).toBe(walk());
+  expect(new Set([walk(), walk(5), walk(6)]).size).toBe(3);
+});

@@ -1,0 +1,36 @@
+// A dream's step taken back, and dreams that part from one state.
+
+import { expect, test } from 'vitest';
+import { gridDynamics } from '../../src/env/index.js';
+import { Dream, TabularModel } from '../../src/worldmodel/index.js';
+
+const model = new TabularModel(gridDynamics({ map: ['...S...', '......G'], slip: 0.6, stepReward: -0.1 }));
+const dream = () => new Dream({ model, starts: Float32Array.of(0, 1, 2, 5), maxEpisodeSteps: 30 });
+const up = Float32Array.of(0);
+
+test('is as it was, its stream included', async () => {
+  const env = dream();
+  await env.reset({ seed: 4 });
+  await env.step(up);
+  const before = await env.snapshot();
+  const takeBack = env.mark();
+  const step = await env.step(up);
+  await env.reset();
+  takeBack();
+  expect(await env.snapshot()).toEqual(before);
+  expect(await env.step(up)).toEqual(step);
+});
+
+test('goes on from a snapshot with the seed it is given', async () => {
+  const env = dream();
+  await env.reset({ seed: 4 });
+  const snapshot = await env.snapshot();
+  const walk = async (seed?: number) => {
+    await env.restore(snapshot, { seed });
+    const seen: number[] = [];
+    for (let i = 0; i < 12; i++) seen.push((await env.step(up)).observation[0]);
+    return seen.join();
+  };
+  expect(await walk(5)).toBe(await walk(5));
+  expect(new Set([await walk(), await walk(5), await walk(6)]).size).toBe(3);
+});
