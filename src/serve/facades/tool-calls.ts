@@ -11,7 +11,7 @@ import { decodeAction } from '../core/values.js';
 import { type OfferedTool, sayToolOf } from './say-tool.js';
 
 export interface GivenCall {
-  /** Tells calls of one conversation apart; the protocol's own, where it has one. */
+  /** The protocol's own, where it has one; else the episode gives one. */
   readonly id?: string;
   readonly name: string;
   /** An object; whatever came over the wire. */
@@ -43,7 +43,7 @@ export function actionOfCall(served: Servable, call: GivenCall): Action {
   return decodeAction(served, served.family === 'text' ? data['text'] : data['action']);
 }
 
-function toolsAction(served: Servable, { id = 'call', name }: GivenCall, given: JsonObject): Action {
+function toolsAction(served: Servable, { id = '', name }: GivenCall, given: JsonObject): Action {
   if (name !== sayToolOf(served).name) return { content: null, toolCalls: [{ id, name, arguments: given }] };
   const { content } = given;
   if (typeof content === 'string' && content.trim() !== '') return { content };
