@@ -60,17 +60,16 @@ export function servedAs(sessions: Sessions, name: string): Servable {
   throw reverieError('ENV_NOT_SERVED', { env: name, known: [...sessions.environments.keys()].join(', ') });
 }
 
-export async function environmentCard(served: Servable, { defaultEnv }: Sessions) {
-  const { observation, action } = await spacesOf(served);
-  const { name, family, description, source, version, tools } = served;
+export function environmentCard(served: Servable, { defaultEnv }: Sessions) {
+  const { name, family, description, source, version, tools, observationSpace, actionSpace } = served;
   return {
     name,
     family,
     description,
     source,
     version,
-    observation_space: wireSpace(observation),
-    action_space: wireSpace(action),
+    observation_space: wireSpace(observationSpace),
+    action_space: wireSpace(actionSpace),
     tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
     splits: splitsOf(served).map((split) => ({ name: split, tasks: tasksOf(served, split).length })),
     max_episode_steps: served.maxEpisodeSteps ?? null,
@@ -90,30 +89,4 @@ function wireTask({ id, split, family, tags }: TaskCard, index: number) {
 
 export function wireSpace(space: Space) {
   return space.type === 'text' ? { type: space.type, max_length: space.maxLength } : space;
-}
-
-interface Spaces {
-  readonly observation: Space;
-  readonly action: Space;
-}
-
-const known = new WeakMap<Servable, Promise<Spaces>>();
-
-/** Of an environment made once to be asked. */
-function spacesOf(served: Servable): Promise<Spaces> {
-  let spaces = known.get(served);
-  if (spaces === undefined) {
-    spaces = askedSpaces(served);
-    known.set(served, spaces);
-    // The next one asks again.
-    spaces.catch(() => known.delete(served));
-  }
-  return spaces;
-}
-
-async function askedSpaces(served: Servable): Promise<Spaces> {
-  const environment = await served.make();
-  const { observationSpace: observation, actionSpace: action } = environment;
-  await environment.close();
-  return { observation, action };
 }

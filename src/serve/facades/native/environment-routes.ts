@@ -28,9 +28,8 @@ const list: NativeRoute = {
   tag,
   summary: 'List the environments',
   answer: { status: 200, description: 'All that are served', schema: environmentsSchema },
-  async handle({ sessions }) {
-    const cards = [...sessions.environments.values()].map((served) => environmentCard(served, sessions));
-    return { environments: await Promise.all(cards) };
+  handle({ sessions }) {
+    return { environments: [...sessions.environments.values()].map((served) => environmentCard(served, sessions)) };
   },
 };
 
