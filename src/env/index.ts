@@ -13,6 +13,7 @@ export type * from './environment.js';
 export { type MakeOptions, makeEnvironment } from './make-environment.js';
 export type { BodySpec, BodySpecInput } from './mujoco/body-spec.js';
 export type { Expression } from './mujoco/expression-schema.js';
+export type { Geom } from './mujoco/geoms.js';
 export { MujocoEnvironment } from './mujoco/mujoco-environment.js';
 export type * from './policy.js';
 export {

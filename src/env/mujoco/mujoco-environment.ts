@@ -10,8 +10,10 @@ import { boxSpace, unboundedSpace } from '../space-values.js';
 import { type BodyQuantities, quantitiesOf } from './body-quantities.js';
 import type { BodySpec, Termination } from './body-spec.js';
 import { addressesOf, indexOf } from './expression.js';
+import { type Geom, geomPoses, visibleGeoms } from './geoms.js';
 import { knownFunctions } from './known-functions.js';
 import type { ModelFiles } from './model-files.js';
+import { type JointSight, jointSights, placeAsSeen } from './observed-joints.js';
 import { applyNoise } from './reset-noise.js';
 import { type LeafArray, type Read, readerOf, type Scalar, type ScalarSource } from './scalar.js';
 import { Simulation } from './simulation.js';
@@ -52,6 +54,8 @@ export class MujocoEnvironment extends ClockedEnvironment {
   private readonly registers: Register[] = [];
   private readonly shown: Float64Array;
   private readonly noAction: Float32Array;
+  private readonly parts: ReturnType<typeof visibleGeoms>;
+  private readonly sights: readonly JointSight[];
   private action: Float32Array;
   private alive = 1;
 
@@ -83,6 +87,8 @@ export class MujocoEnvironment extends ClockedEnvironment {
     this.shown = new Float64Array(this.observers.length);
     this.noAction = new Float32Array(actuators.length);
     this.action = this.noAction;
+    this.parts = visibleGeoms(simulation);
+    this.sights = jointSights(quantities.observation, simulation.nq, (i) => simulation.velocityOf(i));
   }
 
   static async make(options: MujocoOptions): Promise<MujocoEnvironment> {
@@ -111,6 +117,31 @@ export class MujocoEnvironment extends ClockedEnvironment {
     this.simulation.forward();
     this.lookAtStart();
     return Float32Array.from(this.shown);
+  }
+
+  /** Seconds of one step. */
+  get stepSeconds(): number {
+    return this.simulation.timestep * this.body.frameSkip;
+  }
+
+  /** What can be drawn of the body. */
+  get geoms(): readonly Geom[] {
+    return this.parts.geoms;
+  }
+
+  /** Where each of `geoms` is: position x, y, z and orientation w, x, y, z. Row [7 · geoms]; changes nothing. */
+  geomPoses(): Float64Array {
+    return geomPoses(this.simulation, this.parts.indices);
+  }
+
+  /**
+   * Puts the body where an observation says it is, as far as the observation shows; for drawing alone.
+   * @param seconds  since the observation before; 0 at the first
+   * @returns whether every joint was shown, by position or velocity
+   */
+  placeAsSeen(observation: ArrayLike<number>, seconds: number): boolean {
+    placeAsSeen(this.sights, observation, this.simulation.arrays.qpos, seconds);
+    return this.sights.every(({ by }) => by !== 'nothing');
   }
 
   protected start(rng: Rng): void {

@@ -25,6 +25,7 @@ export type NamedKind = 'body' | 'joint' | 'site' | 'actuator' | 'sensor';
 const OBJECT_TYPE = { body: 1, joint: 3, site: 6, actuator: 19, sensor: 20 } as const;
 /** qpos and qvel elements of a free, ball, slide and hinge joint (mjtJoint). */
 const QPOS_SIZE = [7, 4, 1, 1];
+const FREE_JOINT = 0;
 const QVEL_SIZE = [6, 3, 1, 1];
 
 let wasm: Promise<MainModule> | undefined;
@@ -118,6 +119,31 @@ export class Simulation {
   loadState(state: Float64Array): void {
     // The binding types the argument as number[] and takes any array-like.
     this.mujoco.mj_setState(this.model, this.data, state as unknown as number[], this.stateSignature);
+  }
+
+  /** Element of qvel that is the derivative of an element of qpos; undefined for those of quaternions. */
+  velocityOf(qpos: number): number | undefined {
+    for (let joint = 0; joint < this.model.njnt; joint++) {
+      const at = qpos - this.model.jnt_qposadr[joint];
+      const type = this.model.jnt_type[joint];
+      const size = QPOS_SIZE[type];
+      if (at < 0 || at >= size) continue;
+      const isPosition = size === 1 || (type === FREE_JOINT && at < 3);
+      return isPosition ? this.model.jnt_dofadr[joint] + at : undefined;
+    }
+    return undefined;
+  }
+
+  /** What geoms are: type [n], size [n, 3], colour [n, 4], centre and half extents of their boxes [n, 6]. Copies. */
+  geomTable(): { type: Int32Array; size: Float64Array; colour: Float32Array; aabb: Float64Array } {
+    const { geom_type: type, geom_size: size, geom_rgba: colour, geom_aabb: aabb } = this.model;
+    return { type: type.slice(), size: size.slice(), colour: colour.slice(), aabb: aabb.slice() };
+  }
+
+  /** Where geoms are now, by the joints alone: position [n, 3], rotation matrix [n, 9]. Copies; the dynamics do not see it. */
+  geomPoses(): { position: Float64Array; rotation: Float64Array } {
+    this.mujoco.mj_kinematics(this.model, this.data);
+    return { position: this.data.geom_xpos.slice(), rotation: this.data.geom_xmat.slice() };
   }
 
   /** Index of a named object, or -1. */

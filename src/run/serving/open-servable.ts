@@ -85,7 +85,8 @@ async function dreamBlueprint(scenario: Scenario, inputs: JobInputs): Promise<Ve
       starts.set(env.reset(row === 0 ? { seed: scenario.config.seed } : {}).observation, row * obsDim);
     }
     const { maxEpisodeSteps } = env;
-    return { source: 'dream', id: scenario.config.name, model: model.snapshot(), starts, maxEpisodeSteps };
+    const of = resolvedSpec(scenario);
+    return { source: 'dream', of, id: scenario.config.name, model: model.snapshot(), starts, maxEpisodeSteps };
   } finally {
     env.close();
     await model.close();
@@ -111,6 +112,7 @@ async function openTools(scenario: ToolsScenario, options: ServableOptions): Pro
     tools: domain.tools,
     policy: domain.policy,
     tasks: domain.tasks.map(cardOf),
+    domain,
     observationSpace,
     actionSpace,
     maxEpisodeSteps: config.synth.maxSteps,

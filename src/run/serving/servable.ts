@@ -1,7 +1,7 @@
 // What of a scenario can be served: an environment by name, with all that a client may know of it, and a way to make
 // one more of it. Real or dreamt, numbers or tools: whoever serves it cannot tell.
 
-import type { EnvFamily, Environment, Space, ToolSpec } from '../../env/index.js';
+import type { EnvFamily, Environment, Space, ToolSpec, ToolsDomain } from '../../env/index.js';
 import type { VectorBlueprint } from './vector-blueprint.js';
 
 /** A task as clients may see it: never its verifier, reference or hidden goal. */
@@ -29,6 +29,8 @@ export interface Servable {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly maxEpisodeSteps?: number;
+  /** Families `tools` and `text`. For the operator alone: it holds what is hidden from clients. */
+  readonly domain?: ToolsDomain;
   /** Family `vector`: how to make it in another thread. */
   readonly blueprint?: VectorBlueprint;
   /** One more of it, in this thread. */

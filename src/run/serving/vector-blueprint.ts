@@ -8,6 +8,8 @@ export type VectorBlueprint =
   | { readonly source: 'real'; readonly env: EnvSpec }
   | {
       readonly source: 'dream';
+      /** The environment it is a dream of. */
+      readonly of: EnvSpec;
       readonly id: string;
       readonly model: WorldModelSnapshot;
       /** Rows [n, obsDim] to start from. */

@@ -1,0 +1,141 @@
+// What happens in sessions, counted as it happens: second by second for the chart, by session and environment for tables.
+
+import type { EventEmitter } from 'node:events';
+import { LRUCache } from 'lru-cache';
+import type { ToolsStepInfo } from '../../env/index.js';
+import type { SessionEvent, SessionState } from '../core/session-contract.js';
+import type { Activity } from './wire.js';
+
+/** Seconds that are kept. */
+export const ACTIVITY_SECONDS = 300;
+const REMEMBERED_SESSIONS = 10_000;
+const REMEMBERED_CLOSED = 50;
+
+export interface Tally {
+  steps: number;
+  episodes: number;
+  failures: number;
+  lastFailure?: string;
+  readonly answered: Record<string, number>;
+}
+
+interface Second {
+  at: number;
+  steps: number;
+  failures: number;
+  waiting: number;
+}
+
+export interface ActivitySource {
+  readonly events: EventEmitter<{ event: [SessionEvent] }>;
+  readonly counts: { readonly waiting: number };
+  /** Whether an environment is real or dreamt. */
+  readonly sourceOf: (env: string) => string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+export class ActivityLog {
+  readonly totals = emptyTally();
+  /** Changes with every event. */
+  revision = 0;
+  private readonly seconds: Second[] = [];
+  private readonly bySession = new LRUCache<string, Tally>({ max: REMEMBERED_SESSIONS });
+  private readonly byEnv = new Map<string, Tally>();
+  private readonly gone = new LRUCache<string, SessionState>({ max: REMEMBERED_CLOSED });
+  private readonly listener = (event: SessionEvent) => this.count(event);
+
+  constructor(private readonly source: ActivitySource) {
+    source.events.on('event', this.listener);
+  }
+
+  /** Sessions closed last, the latest first. */
+  get closed(): readonly SessionState[] {
+    return [...this.gone.values()];
+  }
+
+  ofSession(id: string): Tally {
+    return this.bySession.peek(id) ?? emptyTally();
+  }
+
+  ofEnvironment(name: string): Tally {
+    return this.byEnv.get(name) ?? emptyTally();
+  }
+
+  /** The last seconds; the one under way is left out. */
+  recent(): Activity {
+    const now = this.second().at;
+    const known = new Map(this.seconds.map((one) => [one.at, one]));
+    const seconds = Array.from({ length: ACTIVITY_SECONDS }, (_, i) => known.get(now - ACTIVITY_SECONDS + i));
+    const of = (name: 'steps' | 'failures' | 'waiting') => seconds.map((one) => one?.[name] ?? 0);
+    return { steps: of('steps'), failures: of('failures'), waiting: of('waiting') };
+  }
+
+  close(): void {
+    this.source.events.off('event', this.listener);
+  }
+
+  private count(event: SessionEvent): void {
+    this.revision++;
+    const { session, kind } = event;
+    const second = this.second();
+    const tallies = [this.totals, this.tallyOf(session.id), this.envTallyOf(session.env)];
+    if (kind === 'step') {
+      second.steps++;
+      const backends = backendsOf(event.turn.info, () => this.source.sourceOf(session.env));
+      for (const tally of tallies) countStep(tally, backends);
+    } else if (kind === 'reset') {
+      for (const tally of tallies) tally.episodes++;
+    } else if (kind === 'failed') {
+      second.failures++;
+      for (const tally of tallies) countFailure(tally, event.code);
+    } else if (kind === 'closed') this.gone.set(session.id, session);
+  }
+
+  private second(): Second {
+    const at = Math.floor(this.source.now() / 1000);
+    const last = this.seconds.at(-1);
+    const { waiting } = this.source.counts;
+    if (last?.at === at) {
+      last.waiting = Math.max(last.waiting, waiting);
+      return last;
+    }
+    const next = { at, steps: 0, failures: 0, waiting };
+    this.seconds.push(next);
+    while (this.seconds.length > ACTIVITY_SECONDS + 1) this.seconds.shift();
+    return next;
+  }
+
+  private tallyOf(id: string): Tally {
+    const known = this.bySession.get(id) ?? emptyTally();
+    this.bySession.set(id, known);
+    return known;
+  }
+
+  private envTallyOf(name: string): Tally {
+    const known = this.byEnv.get(name) ?? emptyTally();
+    this.byEnv.set(name, known);
+    return known;
+  }
+}
+
+/** Who answered a step: the backend of each call; without calls, the user; for numbers, what is served. */
+function backendsOf(info: unknown, source: () => string): readonly string[] {
+  const { predictions } = info as Partial<ToolsStepInfo>;
+  if (predictions === undefined) return [source()];
+  return predictions.length === 0 ? ['user'] : predictions.map(({ backend }) => backend);
+}
+
+function countStep(tally: Tally, backends: readonly string[]): void {
+  tally.steps++;
+  for (const backend of backends) tally.answered[backend] = (tally.answered[backend] ?? 0) + 1;
+}
+
+function countFailure(tally: Tally, code: string): void {
+  tally.failures++;
+  tally.lastFailure = code;
+}
+
+function emptyTally(): Tally {
+  return { steps: 0, episodes: 0, failures: 0, answered: {} };
+}

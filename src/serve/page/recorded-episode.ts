@@ -1,0 +1,129 @@
+// One episode of a run, for the viewer.
+
+import { join } from 'node:path';
+import { initialStateOf, type Message, makeDomain, type ToolsDomain } from '../../env/index.js';
+import { ReverieError, reverieError } from '../../errors.js';
+import type { JsonObject } from '../../json.js';
+import type { EpisodeRecord } from '../../replay/index.js';
+import { savedScenario } from '../../run/index.js';
+import { parsed } from './episode-search.js';
+import { answerView, messageView, verdictView } from './episode-turns.js';
+import { linesOf } from './line-reader.js';
+import { EPISODES_FILE } from './run-list.js';
+import { fileIn, pathBelow } from './run-paths.js';
+import { StateTrace } from './state-diff.js';
+import type { EpisodeView, TurnView } from './wire.js';
+
+/** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED, EPISODE_NOT_FOUND, LINE_TOO_LONG */
+export async function recordedEpisode(root: string, run: string, at: number): Promise<EpisodeView> {
+  const folder = pathBelow(root, run);
+  const file = fileIn(root, folder, EPISODES_FILE);
+  if (file === undefined) throw reverieError('RUN_NOT_FOUND', { path: join(run, EPISODES_FILE) });
+  const record = await recordAt(file, at);
+  if (record === undefined) throw reverieError('EPISODE_NOT_FOUND', { run, at });
+  const start = await initialState(folder, record);
+  return episodeView(run, record, start);
+}
+
+async function recordAt(file: string, at: number): Promise<EpisodeRecord | undefined> {
+  for await (const { text } of linesOf(file, at)) return parsed(text);
+  return undefined;
+}
+
+interface Start {
+  readonly state?: JsonObject;
+  /** Why it is not known. */
+  readonly problem?: string;
+}
+
+/** The state the episode's task begins with, from the domain of the run's scenario as it is today. */
+async function initialState(folder: string, { task: id }: EpisodeRecord): Promise<Start> {
+  let domain: ToolsDomain | undefined;
+  try {
+    const scenario = savedScenario(folder);
+    if (scenario?.family !== 'tools') return { problem: 'the run keeps no scenario of tools' };
+    domain = await makeDomain(scenario.config.domain, { folder: scenario.folder });
+    const task = domain.tasks.find((one) => one.id === id);
+    return task === undefined ? { problem: `its domain has no task "${id}"` } : { state: initialStateOf(domain, task) };
+  } catch (error) {
+    if (error instanceof ReverieError) return { problem: error.message.replace(/\.$/, '') };
+    throw error;
+  } finally {
+    domain?.close();
+  }
+}
+
+function episodeView(run: string, record: EpisodeRecord, { state, problem }: Start): EpisodeView {
+  const trace = new StateTrace(state);
+  const { task, seed, verdict, terminated, truncated } = record;
+  const turns = turnsOf(record, trace);
+  const notes = problem === undefined ? [] : [`Values before changes are not known: ${problem}.`];
+  if (trace.lost) notes.push('The domain has changed since: some changes are shown without what was before.');
+  return {
+    title: `${record.scenario} · ${task}`,
+    env: record.scenario,
+    family: 'tools',
+    source: record.source === 'real' ? 'real' : 'dream',
+    task,
+    seed,
+    status: terminated ? 'terminated' : truncated ? 'truncated' : 'open',
+    return: record.return,
+    turns,
+    verdict: verdictView(verdict),
+    notes,
+    facts: factsOf(run, record),
+    hasScene: false,
+  };
+}
+
+/** The first turn is all that was said before the agent acted; each other begins with what the agent did. */
+function turnsOf({ messages, steps, terminated, truncated }: EpisodeRecord, trace: StateTrace): TurnView[] {
+  const starts = steps.map(({ message }) => message);
+  const said = (from: number, to?: number) => messages.slice(from, to).map(messageView);
+  const first: TurnView = { ...NOTHING, step: 0, messages: said(0, starts[0]) };
+  const others = steps.map(({ message, predictions, reward, stateHash, action }, i): TurnView => {
+    const changes = trace.step(predictions, stateHash);
+    const names = callsAt(
+      messages,
+      message,
+      action.toolCalls?.map(({ name }) => name),
+    );
+    const isLast = i === steps.length - 1;
+    return {
+      step: i + 1,
+      messages: said(message, starts[i + 1]),
+      reward,
+      terminated: isLast && terminated,
+      truncated: isLast && truncated,
+      answers: predictions.map((one, call) => answerView(names[call] ?? '', one, changes[call])),
+      stateHash,
+      info: {},
+    };
+  });
+  return [first, ...others];
+}
+
+const NOTHING = { reward: null, terminated: false, truncated: false, answers: [], info: {} };
+
+function callsAt(messages: readonly Message[], at: number, names?: readonly string[]): readonly string[] {
+  if (names !== undefined) return names;
+  const message = messages[at];
+  return message?.role === 'assistant' ? (message.toolCalls ?? []).map(({ name }) => name) : [];
+}
+
+function factsOf(run: string, record: EpisodeRecord): EpisodeView['facts'] {
+  const { id, row, family, split, group, parent, policyVersion, userVersion, responderVersion, weight } = record;
+  return [
+    ['run', run],
+    ['episode', id],
+    ['row', String(row)],
+    ['task family', family],
+    ['split', split],
+    ...(group === -1 ? [] : [['group', String(group)] as const]),
+    ...(parent === undefined ? [] : [['forked from', `${parent.episode}, step ${parent.step}`] as const]),
+    ['weight', String(weight)],
+    ['agent', policyVersion],
+    ['user', userVersion],
+    ['answered by', responderVersion],
+  ];
+}

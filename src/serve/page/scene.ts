@@ -1,0 +1,120 @@
+// A body as it moved through an episode. Of a real MuJoCo environment the episode is lived again from its seed and
+// actions, which gives the very same; where that cannot be, and of a dream, the body is put where observations say it is.
+
+import { MujocoEnvironment, makeEnvironment } from '../../env/index.js';
+import type { Servable } from '../../run/index.js';
+import type { SessionHistory } from '../core/session-contract.js';
+import { classicScene, type Row } from './classic-scene.js';
+import type { SceneView } from './wire.js';
+
+/** Whether there is a body to draw: a MuJoCo model, a pendulum or a cart with a pole. */
+export async function hasScene(served: Servable): Promise<boolean> {
+  const spec = envOf(served);
+  if (spec === undefined) return false;
+  if (classicScene(spec.id, []) !== undefined) return true;
+  return inEnvironment(spec, (env) => env instanceof MujocoEnvironment);
+}
+
+/** undefined where there is no body, or nothing of the episode is kept. */
+export async function sceneView(served: Servable, { session, steps }: SessionHistory): Promise<SceneView | undefined> {
+  const spec = envOf(served);
+  if (spec === undefined || steps.length === 0) return undefined;
+  const rows = steps.map(
+    ({ action, observation }): Row => ({ action: rowOf(action), observation: rowOf(observation) }),
+  );
+  const from = steps[0].index;
+  const classic = classicScene(spec.id, rows);
+  if (classic !== undefined) return { ...classic, from, drawnFrom: `the ${seenIn(served)}` };
+  return inEnvironment(spec, (env) => {
+    if (!(env instanceof MujocoEnvironment)) return undefined;
+    const seed = served.source === 'real' && from === 0 ? session.seed : null;
+    const lived = seed === null ? undefined : livedAgain(env, seed, rows);
+    const seen = lived ?? asSeen(env, rows);
+    const drawnFrom =
+      lived === undefined
+        ? `the ${seenIn(served)}${seen.isWhole ? '' : ', which do not show all of it'}`
+        : 'the episode lived again from its seed and actions';
+    const { geoms, stepSeconds } = env;
+    return { view: viewOf(seen.poses), drawnFrom, geoms, poses: seen.poses, stepSeconds, from };
+  });
+}
+
+function envOf({ blueprint }: Servable) {
+  return blueprint?.source === 'dream' ? blueprint.of : blueprint?.env;
+}
+
+function seenIn({ source }: Servable): string {
+  return source === 'dream' ? 'dreamt observations' : 'observations';
+}
+
+async function inEnvironment<R>(spec: Parameters<typeof makeEnvironment>[0], use: (env: unknown) => R): Promise<R> {
+  const env = await makeEnvironment(spec);
+  try {
+    return use(env);
+  } finally {
+    env.close();
+  }
+}
+
+interface Poses {
+  readonly poses: number[][];
+  /** Whether all of the body was shown. */
+  readonly isWhole: boolean;
+}
+
+/** undefined where it does not come out as it was. */
+function livedAgain(env: MujocoEnvironment, seed: number, rows: readonly Row[]): Poses | undefined {
+  const poses: number[][] = [];
+  for (const [i, { action, observation }] of rows.entries()) {
+    const seen = i === 0 ? env.reset({ seed }).observation : env.step(action).observation;
+    if (!isEqual(seen, observation)) return undefined;
+    poses.push(rounded(env.geomPoses()));
+  }
+  return { poses, isWhole: true };
+}
+
+function asSeen(env: MujocoEnvironment, rows: readonly Row[]): Poses {
+  env.reset({ seed: 0 });
+  let isWhole = true;
+  const poses = rows.map(({ observation }, i) => {
+    isWhole = env.placeAsSeen(observation, i === 0 ? 0 : env.stepSeconds) && isWhole;
+    return rounded(env.geomPoses());
+  });
+  return { poses, isWhole };
+}
+
+/** A body that moves in a horizontal plane is looked at from above. */
+function viewOf(poses: readonly (readonly number[])[]): SceneView['view'] {
+  const spread = (axis: number) => {
+    const parts = (poses[0]?.length ?? 0) / 7;
+    let widest = 0;
+    for (let part = 0; part < parts; part++) {
+      const places = poses.map((row) => row[7 * part + axis]);
+      widest = Math.max(
+        widest,
+        places.reduce((a, b) => Math.max(a, b), -Infinity) - places.reduce((a, b) => Math.min(a, b), Infinity),
+      );
+    }
+    return widest + extent(poses[0] ?? [], axis);
+  };
+  return spread(1) > spread(2) ? 'top' : 'side';
+}
+
+/** How far apart the parts stand along an axis. */
+function extent(row: readonly number[], axis: number): number {
+  const places = row.filter((_, i) => i % 7 === axis);
+  return Math.max(0, ...places) - Math.min(0, ...places);
+}
+
+function rowOf(value: unknown): Float32Array {
+  return Float32Array.from(Array.isArray(value) ? (value as number[]) : []);
+}
+
+function isEqual(a: Float32Array, b: Float32Array): boolean {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
+}
+
+/** To a tenth of a millimetre. */
+function rounded(row: ArrayLike<number>): number[] {
+  return Array.from(row, (value) => Math.round(value * 1e4) / 1e4);
+}

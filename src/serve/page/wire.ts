@@ -1,0 +1,278 @@
+// What the page and its server say to each other: plain JSON, and nothing else imported, as both sides compile it.
+
+export type WireJson = null | boolean | number | string | readonly WireJson[] | { readonly [key: string]: WireJson };
+
+/** How often each backend answered, by its name. */
+export type Shares = Readonly<Record<string, number>>;
+
+export interface SessionRow {
+  readonly id: string;
+  readonly env: string;
+  readonly owner: string;
+  readonly family: string;
+  readonly source: 'real' | 'dream';
+  /** `closed`: it is gone, and what happened in it is still kept. */
+  readonly status: 'idle' | 'running' | 'done' | 'closed';
+  readonly task: string | null;
+  readonly seed: number | null;
+  readonly stepCount: number;
+  readonly return: number | null;
+  readonly parent?: string;
+  readonly answered: Shares;
+  readonly failures: number;
+  /** Code of the latest failure. */
+  readonly lastFailure?: string;
+  /** Milliseconds since the epoch. */
+  readonly lastUsedAt: number;
+}
+
+export interface EnvironmentRow {
+  readonly name: string;
+  readonly family: string;
+  readonly source: 'real' | 'dream';
+  readonly description: string;
+  readonly version: string;
+  readonly tasks: number;
+  readonly sessions: number;
+  readonly steps: number;
+  readonly failures: number;
+  readonly answered: Shares;
+}
+
+/** What happened in each of the last seconds, oldest first; the second under way is not among them. */
+export interface Activity {
+  readonly steps: readonly number[];
+  readonly failures: readonly number[];
+  readonly waiting: readonly number[];
+}
+
+export interface LiveView {
+  readonly version: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly counts: { readonly open: number; readonly active: number; readonly waiting: number; readonly slots: number };
+  readonly totals: { readonly steps: number; readonly episodes: number; readonly failures: number };
+  readonly activity: Activity;
+  readonly environments: readonly EnvironmentRow[];
+  /** The most recently used. */
+  readonly sessions: readonly SessionRow[];
+  /** How many there are in all. */
+  readonly sessionsInAll: number;
+}
+
+export interface ToolCallView {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: WireJson;
+}
+
+export interface MessageView {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly content: string | null;
+  readonly reasoning?: string;
+  readonly toolCalls?: readonly ToolCallView[];
+  readonly name?: string;
+  readonly isError?: boolean;
+}
+
+/** A change of the hidden state at one place. */
+export interface ChangeView {
+  readonly op: string;
+  /** JSON Pointer. */
+  readonly path: string;
+  /** Absent where the state before is not known, or nothing was there. */
+  readonly before?: WireJson;
+  /** Absent where it was removed. */
+  readonly after?: WireJson;
+}
+
+export interface AnswerView {
+  readonly tool: string;
+  readonly backend: string;
+  readonly modelVersion: string;
+  readonly confidence: number;
+  readonly why: readonly string[];
+  readonly isError: boolean;
+  readonly refused?: readonly string[];
+  readonly repaired?: boolean;
+  readonly stateless?: boolean;
+  readonly reasoning?: string;
+  readonly changes: readonly ChangeView[];
+}
+
+export interface TurnView {
+  /** Steps taken before and with it; 0 is where the episode began. */
+  readonly step: number;
+  /** Family `vector`: a row; `text`: a line; `tools`: absent, as it is in the messages. */
+  readonly action?: readonly number[] | string;
+  /** Family `vector`: a row; `text`: what is shown. */
+  readonly observation?: readonly number[] | string;
+  /** What was said in this step, the agent's message first. */
+  readonly messages: readonly MessageView[];
+  readonly reward: number | null;
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+  readonly answers: readonly AnswerView[];
+  readonly stateHash?: string;
+  readonly seconds?: number;
+  /** What else the environment says of the step. */
+  readonly info: Readonly<Record<string, WireJson>>;
+}
+
+export interface VerdictView {
+  readonly reward: number | null;
+  readonly judge?: string;
+  readonly checks: readonly { readonly name: string; readonly passed: boolean | null; readonly reason: string }[];
+}
+
+/** An episode, lived in a session or read from a run. */
+export interface EpisodeView {
+  readonly title: string;
+  readonly env: string;
+  readonly family: 'vector' | 'text' | 'tools';
+  readonly source: 'real' | 'dream';
+  readonly task: string | null;
+  readonly seed: number | null;
+  readonly status: string;
+  readonly return: number | null;
+  readonly turns: readonly TurnView[];
+  readonly verdict?: VerdictView;
+  /** What cannot be shown, and why. */
+  readonly notes: readonly string[];
+  /** What else is known of it, to be read. */
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  /** Of a session: it may still go on. */
+  readonly session?: string;
+  readonly parent?: string;
+  readonly hasScene: boolean;
+}
+
+/** A body's part. Sizes are half extents in metres, as in MuJoCo. */
+export interface GeomView {
+  readonly shape: 'plane' | 'sphere' | 'capsule' | 'ellipsoid' | 'cylinder' | 'box';
+  readonly size: readonly [number, number, number];
+  /** Red, green, blue, alpha in [0, 1]. */
+  readonly colour: readonly [number, number, number, number];
+}
+
+export interface SceneView {
+  /** Where it is looked at from: along y (side) or from above. */
+  readonly view: 'side' | 'top';
+  /** Where the poses come from. */
+  readonly drawnFrom: string;
+  readonly geoms: readonly GeomView[];
+  /** For each step from 0 on, for each part: position x, y, z and orientation w, x, y, z. */
+  readonly poses: readonly (readonly number[])[];
+  /** Seconds of a step. */
+  readonly stepSeconds: number;
+  /** Step of the first pose. */
+  readonly from: number;
+}
+
+/** A space of numbers, for each element its bounds. */
+export interface RowSpace {
+  readonly discrete?: { readonly n: number; readonly start: number };
+  readonly low: readonly (number | null)[];
+  readonly high: readonly (number | null)[];
+}
+
+/** What one must know to play an environment by hand. */
+export interface PlayableView {
+  readonly name: string;
+  readonly family: 'vector' | 'text' | 'tools';
+  readonly source: 'real' | 'dream';
+  readonly description: string;
+  readonly tasks: readonly { readonly id: string; readonly split: string }[];
+  readonly tools: readonly { readonly name: string; readonly description: string; readonly parameters: WireJson }[];
+  readonly actions?: RowSpace;
+  readonly observations?: RowSpace;
+  readonly maxEpisodeSteps?: number;
+}
+
+export interface RunRow {
+  /** Folder below the root of runs, with forward slashes. */
+  readonly path: string;
+  readonly job: string;
+  readonly status: string;
+  readonly scenario: string | null;
+  readonly seed: number | null;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  readonly hasEpisodes: boolean;
+  readonly hasMetrics: boolean;
+  readonly hasReport: boolean;
+}
+
+export interface RunsView {
+  /** null: no folder of runs is shown. */
+  readonly root: string | null;
+  readonly runs: readonly RunRow[];
+  /** Whether there are more than are listed. */
+  readonly cut: boolean;
+}
+
+/** What lies in a run's folder. */
+export interface PartView {
+  readonly kind: string;
+  readonly path: string;
+  readonly facts: readonly (readonly [name: string, value: string])[];
+}
+
+export interface RunView {
+  readonly run: RunRow;
+  readonly command: string;
+  readonly parts: readonly PartView[];
+  readonly notes: readonly string[];
+}
+
+export interface EpisodeRow {
+  readonly run: string;
+  /** Byte at which it begins in the run's file of episodes. */
+  readonly at: number;
+  readonly id: string;
+  readonly row: number;
+  readonly task: string;
+  readonly split: string;
+  readonly source: string;
+  readonly return: number | null;
+  readonly ended: 'terminated' | 'truncated' | 'open';
+  readonly steps: number;
+  readonly answered: Shares;
+  /** What the user said first, or what was found, shortened. */
+  readonly excerpt: string;
+}
+
+export interface EpisodesPage {
+  readonly episodes: readonly EpisodeRow[];
+  /** Where to go on; absent at the end. */
+  readonly next?: string;
+  /** Episodes looked at for this page. */
+  readonly looked: number;
+  readonly notes: readonly string[];
+}
+
+/** One line: a quantity of one run. */
+export interface CurveView {
+  readonly run: string;
+  readonly points: readonly (readonly [x: number, y: number])[];
+}
+
+export interface CurvesView {
+  /** Quantities that can be drawn: `kind.field`. */
+  readonly quantities: readonly string[];
+  /** Counters that can be the axis. */
+  readonly axes: readonly string[];
+  readonly quantity: string | null;
+  readonly axis: string;
+  readonly curves: readonly CurveView[];
+}
+
+export interface ReportRow {
+  /** File below the root of runs. */
+  readonly path: string;
+  readonly run: string;
+  readonly title: string;
+  /** ISO 8601. */
+  readonly writtenAt: string;
+}
