@@ -2,6 +2,7 @@
 // Nothing here decides when to fail; callers throw `reverieError(code, values)`.
 
 import {
+  ACCESS_ERRORS,
   ENVIRONMENT_ERRORS,
   type ErrorEntry,
   JUDGEMENT_ERRORS,
@@ -19,6 +20,7 @@ export const ERROR_CATALOGUE = {
   ...MODEL_ERRORS,
   ...JUDGEMENT_ERRORS,
   ...SERVING_ERRORS,
+  ...ACCESS_ERRORS,
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

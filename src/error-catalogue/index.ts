@@ -1,5 +1,6 @@
 // The error catalogue, a file for each part of the house. Nothing here decides when to fail.
 
+export { ACCESS_ERRORS } from './access.js';
 export { ENVIRONMENT_ERRORS } from './environments.js';
 export type { ErrorEntry } from './error-entry.js';
 export { JUDGEMENT_ERRORS } from './judgement.js';

@@ -14,6 +14,16 @@ export const SERVING_ERRORS = {
     message: 'An environment cannot be served as "{name}": a route of the server is called so.',
     hint: 'Give it another name: reverie serve other-name=SCENARIO.',
   },
+  ENV_NAME_INVALID: {
+    status: 400,
+    message: 'An environment cannot be served as "{name}".',
+    hint: 'Names are parts of URLs: letters, digits, "_", "." and "-", at most 64, the first a letter or digit.',
+  },
+  ENV_NAME_TWICE: {
+    status: 400,
+    message: 'Two environments would be served as "{name}".',
+    hint: 'Give one of them another name: reverie serve other-name=SCENARIO.',
+  },
   SESSION_UNKNOWN: {
     status: 404,
     message: 'There is no session "{id}".',

@@ -1,55 +1,141 @@
 // Starts and stops a server of environments.
 
 import type { AddressInfo } from 'node:net';
-import { type AnyScenario, openServable, type Servable, versions } from '../run/index.js';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { reverieError } from '../errors.js';
+import { type Servable, versions } from '../run/index.js';
 import { type SessionLimits, SessionTable } from './core/session-table.js';
 import { nativeFacade } from './facades/native/native.js';
+import { orsFacade } from './facades/ors/ors.js';
 import { makeApp } from './http/app.js';
+import type { Facade } from './http/facade.js';
+import type { HttpLimits } from './http/http-limits.js';
+import { listenAddress, listenError, urlOf } from './http/listen-address.js';
+import { LOOPBACK_NAMES } from './http/origin-check.js';
+import type { Phase } from './http/probes.js';
+import { closeSockets } from './http/sockets.js';
+import { type TokenEntry, Tokens } from './http/tokens.js';
+import { ServerMetrics } from './observe/server-metrics.js';
+import { type OpenOptions, openScenarios } from './open-scenarios.js';
+import { pageFacade } from './page/page.js';
 
-export interface ServeOptions {
-  /** What is served: scenarios, the first of which clients get where they name none. */
-  readonly scenarios: readonly AnyScenario[];
-  /** Serve the real environments even where there is a dream of them. */
-  readonly real?: boolean;
-  /** A world model, or a run that holds one, for the scenarios of family `vector`. */
-  readonly model?: string;
-  /** Folder for what is kept while serving: replies of language models, experience. */
-  readonly folder: string;
+export interface ServeOptions extends OpenOptions {
+  /** Default: 127.0.0.1. Any address that others reach needs tokens. */
   readonly host?: string;
-  /** 0: a free one. */
+  /** 0: a free one. Default: 8000. */
   readonly port?: number;
+  /** Who may come in; none: whoever reaches a loopback address. */
+  readonly tokens?: readonly TokenEntry[];
+  /** Names the server is also called by, e.g. behind a proxy: their pages may use it too. */
+  readonly allowHosts?: readonly string[];
   readonly limits?: Partial<SessionLimits>;
-  readonly log: (line: string) => void;
+  readonly httpLimits?: Partial<HttpLimits>;
+  /** Requests and failures; none: they are not logged. */
+  readonly logger?: Logger;
+  /** Folder of runs that the page shows; none are shown unless given. */
+  readonly runs?: string;
+  /** What the page was built into; where a build of the package has it unless given. */
+  readonly pageFiles?: string;
 }
 
 export interface RunningServer {
-  /** `http://host:port` */
+  /** `http://host:port`, reachable from this machine. */
   readonly url: string;
+  /** Where each protocol is reached. */
+  readonly endpoints: readonly { readonly protocol: string; readonly url: string }[];
+  /** Every route there is. */
+  readonly routes: readonly ServedRoute[];
   readonly sessions: SessionTable;
+  readonly metrics: ServerMetrics;
   /** Takes no new sessions, waits for those that are there up to `seconds`, then closes everything. */
   stop(seconds: number): Promise<void>;
 }
 
-const FACADES = [nativeFacade];
-const BODY_LIMIT = 1 << 20;
+export interface ServedRoute {
+  readonly method: string;
+  readonly path: string;
+}
 
-/** @throws as `openServable`; ENV_NAME_RESERVED; what listening throws */
+const FACADES: readonly Facade[] = [nativeFacade, orsFacade];
+
+/** Seconds for answers that are being written when everything else is closed. */
+const LAST_ANSWERS = 1;
+
+/**
+ * @throws ADDRESS_NEEDS_TOKEN, ADDRESS_UNUSABLE, PORT_TAKEN, ENV_NAME_RESERVED; as `openScenarios`
+ */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
-  const { scenarios, host = '127.0.0.1', port = 8000, limits, ...servable } = options;
-  const served: Servable[] = [];
-  for (const scenario of scenarios) served.push(await openServable(scenario, servable));
-  const sessions = new SessionTable(served, limits);
+  const { host = '127.0.0.1', port = 8000, tokens = [] } = options;
+  const { address, isLoopback } = await listenAddress(host, port);
+  if (!isLoopback && tokens.length === 0) throw reverieError('ADDRESS_NEEDS_TOKEN', { host, address });
+  const served = await openScenarios(options);
+  try {
+    return await listening(options, served, { address, isLoopback, port });
+  } catch (error) {
+    await closeAll(served);
+    throw listenError(host, port, error as NodeJS.ErrnoException);
+  }
+}
+
+interface Where {
+  readonly address: string;
+  readonly isLoopback: boolean;
+  readonly port: number;
+}
+
+async function listening(options: ServeOptions, served: readonly Servable[], where: Where): Promise<RunningServer> {
+  const sessions = new SessionTable(served, options.limits);
   const { reverie: version } = versions();
-  const app = await makeApp({ sessions, facades: FACADES, version, bodyLimit: BODY_LIMIT });
-  await app.listen({ host, port });
-  const { port: bound } = app.server.address() as AddressInfo;
-  return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+  const metrics = new ServerMetrics({ sessions, version });
+  sessions.events.on('event', (event) => metrics.onEvent(event));
+  let phase: Phase = 'starting';
+  const routes: ServedRoute[] = [];
+  const { runs, pageFiles: files } = options;
+  const facades = [...FACADES, pageFacade({ sessions, runs, files })];
+  const app = await makeApp({
     sessions,
-    stop: async (seconds) => {
-      await sessions.drain(seconds);
-      await app.close();
-      for (const one of served) await one.close();
-    },
+    facades,
+    version,
+    access: accessRules(options, where),
+    limits: options.httpLimits,
+    logger: options.logger,
+    metrics,
+    phase: () => phase,
+    onRoute: ({ method, url }) => routes.push(...[method].flat().map((one) => ({ method: one, path: url }))),
+  });
+  await app.listen({ host: where.address, port: where.port }).catch(async (error) => {
+    await sessions.drain(0);
+    throw error;
+  });
+  phase = 'ready';
+  const url = urlOf(where.address, (app.server.address() as AddressInfo).port);
+  const endpoints = facades.map(({ name, endpoint = '' }) => ({ protocol: name, url: `${url}${endpoint}` }));
+  const stop = async (seconds: number) => {
+    phase = 'draining';
+    await sessions.drain(seconds);
+    await closeApp(app);
+    await closeAll(served);
   };
+  let stopping: Promise<void> | undefined;
+  return { url, endpoints, routes, sessions, metrics, stop: (seconds) => (stopping ??= stop(seconds)) };
+}
+
+/** On loopback, names that a page could have rebound to it are refused; elsewhere strangers have no token. */
+function accessRules({ tokens = [], allowHosts = [] }: ServeOptions, { address, isLoopback }: Where) {
+  const pagesOf = allowHosts.map((name) => name.toLowerCase());
+  const own = address.includes(':') ? `[${address}]` : address;
+  const hosts = isLoopback ? [...LOOPBACK_NAMES, own, ...pagesOf] : ('any' as const);
+  return { hosts, pagesOf, ...(tokens.length === 0 ? {} : { tokens: new Tokens(tokens) }) };
+}
+
+async function closeApp(app: FastifyInstance): Promise<void> {
+  await closeSockets(app.websocketServer);
+  const timer = setTimeout(() => app.server.closeAllConnections(), LAST_ANSWERS * 1000);
+  await app.close();
+  clearTimeout(timer);
+}
+
+async function closeAll(served: readonly Servable[]): Promise<void> {
+  for (const one of served) await one.close();
 }

@@ -1,51 +1,97 @@
-// One fastify application: every facade's routes over the same sessions, one way to say what went wrong.
+// One fastify application: every facade's routes over the same sessions, behind the same doors, with one way to say what
+// went wrong.
 
 import websocket from '@fastify/websocket';
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { ReverieError, reverieError } from '../../errors.js';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type RouteOptions } from 'fastify';
+import { reverieError } from '../../errors.js';
 import type { Sessions } from '../core/session-contract.js';
+import { addMetrics, METRICS_PATH } from '../observe/metrics-route.js';
+import { logRequests } from '../observe/request-log.js';
+import type { ServerMetrics } from '../observe/server-metrics.js';
+import { type AccessRules, guardAccess } from './access.js';
+import { ByteMeter, meterBytes } from './byte-meter.js';
 import { DESCRIPTION_PATHS, describeRoutes } from './describe-routes.js';
+import { answerFrameworkError, errorAnswer } from './error-answer.js';
 import type { Facade, FacadeContext } from './facade.js';
+import { guardRequests } from './guard-requests.js';
+import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
+import { addLogin, BrowserLogins } from './login.js';
+import { addProbes, type Phase, PROBE_PATHS } from './probes.js';
+import { traceIdOf } from './trace-id.js';
 
 export interface AppOptions {
   readonly sessions: Sessions;
   readonly facades: readonly Facade[];
   readonly version: string;
-  /** Bytes of a request's body, or of a frame. */
-  readonly bodyLimit: number;
+  /** Default: no tokens, any host, no page of another site. */
+  readonly access?: AccessRules;
+  readonly limits?: Partial<HttpLimits>;
+  /** Default: none. */
+  readonly logger?: FastifyBaseLogger;
+  /** Default: none are kept. */
+  readonly metrics?: ServerMetrics;
+  /** Default: ready. */
+  readonly phase?: () => Phase;
+  /** Told of every route as it is added. */
+  readonly onRoute?: (route: RouteOptions) => void;
 }
+
+/** Paths of the server itself. */
+const OWN_PATHS = [...DESCRIPTION_PATHS, ...PROBE_PATHS, METRICS_PATH, 'login', 'logout'];
 
 /** Environments are named by their paths: these names would clash with routes. @throws ENV_NAME_RESERVED */
 function checkNames(sessions: Sessions, facades: readonly Facade[]): void {
-  const reserved = new Set<string>([...DESCRIPTION_PATHS, ...facades.flatMap((facade) => facade.reserved)]);
+  const reserved = new Set<string>([...OWN_PATHS, ...facades.flatMap((facade) => facade.reserved)]);
   for (const name of sessions.environments.keys()) {
     if (reserved.has(name)) throw reverieError('ENV_NAME_RESERVED', { name });
   }
 }
 
-export async function makeApp({ sessions, facades, version, bodyLimit }: AppOptions): Promise<FastifyInstance> {
+/** @throws ENV_NAME_RESERVED */
+export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
+  const { sessions, facades, version, metrics, phase = () => 'ready' } = options;
   checkNames(sessions, facades);
-  const app = Fastify({ bodyLimit, logger: false });
-  app.setErrorHandler(answerError);
-  app.setNotFoundHandler((request) => {
-    throw reverieError('ROUTE_UNKNOWN', { method: request.method, path: request.url });
-  });
-  await app.register(websocket, { options: { maxPayload: bodyLimit, perMessageDeflate: false } });
-  const context: FacadeContext = { sessions, version, ownerOf: () => 'local' };
+  const limits = { ...HTTP_LIMITS, ...options.limits };
+  const access = { hosts: 'any' as const, pagesOf: [], logins: new BrowserLogins(), ...options.access };
+  const app = bareApp(limits, options.logger);
+  if (options.onRoute !== undefined) app.addHook('onRoute', options.onRoute);
+  await app.register(websocket, { options: { maxPayload: limits.bodyBytes, perMessageDeflate: false } });
+  guardRequests(app, limits);
+  logRequests(app, (facts) => metrics?.onRequest(facts));
+  guardAccess(app, access);
+  meterBytes(app, new ByteMeter(), (bytes) => metrics?.onBytes(bytes));
+  addProbes(app, phase);
+  if (metrics !== undefined) addMetrics(app, metrics);
+  if (access.tokens !== undefined) await addLogin(app, access.tokens, access.logins);
   describeRoutes(app, facades, version);
-  for (const facade of facades) await facade.register(app, context);
+  const context: FacadeContext = { sessions, version, limits, ownerOf: ({ caller }) => caller!.owner };
+  // Each in a scope of its own: hooks, parsers and error handlers of one are not those of another.
+  for (const facade of facades) await app.register(async (scope) => facade.register(scope, context));
   return app;
 }
 
-/** `{"error": {"code", "message", "hint"}}` with the catalogue's status. Facades whose protocol says otherwise set their own. */
-function answerError(error: FastifyError | ReverieError, _request: FastifyRequest, reply: FastifyReply): void {
-  const known = error instanceof ReverieError ? error : asCatalogued(error);
-  const { code, message, hint, status } = known;
-  void reply.status(status).send({ error: { code, message, hint } });
-}
-
-function asCatalogued(error: FastifyError): ReverieError {
-  const status = error.statusCode ?? 500;
-  if (status >= 500) return reverieError('SERVER_FAILED', {}, error);
-  return reverieError('REQUEST_INVALID', { problem: error.message }, error);
+function bareApp(limits: HttpLimits, logger: FastifyBaseLogger | undefined): FastifyInstance {
+  const app = Fastify({
+    ...(logger === undefined ? { logger: false } : { loggerInstance: logger }),
+    bodyLimit: limits.bodyBytes,
+    connectionTimeout: limits.silentSeconds * 1000,
+    requestTimeout: limits.headerSeconds * 2000,
+    forceCloseConnections: 'idle',
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'trace' }),
+    genReqId: traceIdOf,
+    frameworkErrors: answerFrameworkError(limits),
+    routerOptions: { maxParamLength: 255 },
+    http: {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headerSeconds * 1000,
+      connectionsCheckingInterval: Math.min(limits.headerSeconds * 250, 5000),
+      keepAlive: true,
+    },
+  });
+  app.server.maxConnections = limits.connections;
+  app.setErrorHandler(errorAnswer(limits));
+  app.setNotFoundHandler(({ method, url }) => {
+    throw reverieError('ROUTE_UNKNOWN', { method, path: url.split('?', 1)[0] });
+  });
+  return app;
 }

@@ -36,22 +36,15 @@ describe('the OpenAPI document', () => {
     const app = await makeApp({
       sessions: server.sessions,
       version: '0',
-      bodyLimit: 1000,
-      facades: [
-        {
-          name: 'spy',
-          reserved: [],
-          register: (spied) => {
-            spied.addHook('onRoute', ({ method, url }) => {
-              for (const one of [method].flat()) if (one !== 'HEAD') routes.push(`${one.toLowerCase()} ${url}`);
-            });
-          },
-        },
-        nativeFacade,
-      ],
+      facades: [nativeFacade],
+      onRoute: ({ method, url }) => {
+        for (const one of [method].flat()) if (one !== 'HEAD') routes.push(`${one.toLowerCase()} ${url}`);
+      },
     });
     await app.close();
-    const registered = routes.map((route) => route.replace(/:(\w+)/g, '{$1}'));
+    const registered = routes
+      .filter((route) => route.includes('/v1/'))
+      .map((route) => route.replace(/:(\w+)/g, '{$1}'));
     const described = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
       path.startsWith('/v1') ? Object.keys(methods).map((method) => `${method} ${path}`) : [],
     );

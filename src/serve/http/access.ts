@@ -1,0 +1,56 @@
+// Who may come in. Checked before anything else is done for a request, so before a WebSocket's handshake too.
+
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { reverieError } from '../../errors.js';
+import { cookieIn, tokenIn } from './credentials.js';
+import { type BrowserLogins, LOGIN_PATH } from './login.js';
+import { checkOrigin, type HostRules } from './origin-check.js';
+import type { Caller, Tokens } from './tokens.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Who may use a route: whoever has a token unless said otherwise. */
+    access?: 'open' | 'operator';
+  }
+  interface FastifyRequest {
+    /** Who asks; undefined on open routes. */
+    caller: Caller | undefined;
+  }
+}
+
+export interface AccessRules extends HostRules {
+  /** None: whoever reaches the server is `local`, and its operator. */
+  readonly tokens?: Tokens;
+  /** Browsers that showed a token. */
+  readonly logins?: BrowserLogins;
+}
+
+const LOCAL: Caller = { owner: 'local', operator: true, quota: {} };
+
+export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
+  app.decorateRequest('caller', undefined);
+  app.addHook('onRequest', async (request, reply) => {
+    checkOrigin(request, rules);
+    const { access } = request.routeOptions.config;
+    if (access === 'open') return;
+    const caller = rules.tokens === undefined ? LOCAL : callerOf(request, rules);
+    if (caller === undefined) {
+      if (isPage(request)) return reply.redirect(`${LOGIN_PATH}?next=${encodeURIComponent(request.url)}`, 303);
+      throw reverieError(tokenIn(request.headers) === undefined ? 'TOKEN_NEEDED' : 'TOKEN_WRONG');
+    }
+    if (access === 'operator' && !caller.operator) throw reverieError('OPERATOR_NEEDED');
+    request.caller = caller;
+  });
+}
+
+function callerOf({ headers }: FastifyRequest, { tokens, logins }: AccessRules): Caller | undefined {
+  const token = tokenIn(headers);
+  if (token !== undefined) return tokens!.find(token);
+  const cookie = cookieIn(headers);
+  return cookie === undefined ? undefined : logins?.find(cookie);
+}
+
+/** Somebody opens a page in a browser and can be asked for a token there. */
+function isPage({ method, headers, ws }: FastifyRequest): boolean {
+  return method === 'GET' && !ws && (headers.accept ?? '').includes('text/html') && headers.authorization === undefined;
+}

@@ -1,0 +1,35 @@
+// What a failed request is answered.
+
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { ReverieError, reverieError } from '../../errors.js';
+import type { HttpLimits } from './http-limits.js';
+
+/** `{"error": {code, message, hint, trace}}` with the catalogue's status. Facades whose protocol says otherwise set their own. */
+export function errorAnswer(limits: HttpLimits) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const known = asCatalogued(error, request, limits);
+    const { code, message, hint, status } = known;
+    if (status >= 500) request.log.error({ code, err: error }, 'request failed');
+    if (status === 401) void reply.header('www-authenticate', 'Bearer');
+    void reply.status(status).send({ error: { code, message, hint, trace: request.id } });
+  };
+}
+
+/** The same for what fails before there is a route, such as a URL that cannot be decoded. */
+export function answerFrameworkError(limits: HttpLimits) {
+  const answer = errorAnswer(limits);
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    answer(error, request, reply.header('x-request-id', request.id));
+  };
+}
+
+/** Any error as one of the catalogue: what is not known is the server's fault and says nothing of how. */
+export function asCatalogued(error: unknown, { headers }: FastifyRequest, { bodyBytes }: HttpLimits): ReverieError {
+  if (error instanceof ReverieError) return error;
+  const { statusCode = 500, message } = error as FastifyError;
+  if (statusCode === 413) return reverieError('BODY_TOO_LARGE', { limit: bodyBytes }, error);
+  if (statusCode === 415)
+    return reverieError('BODY_TYPE_REFUSED', { type: `"${headers['content-type'] ?? ''}"` }, error);
+  if (statusCode >= 500) return reverieError('SERVER_FAILED', {}, error);
+  return reverieError('REQUEST_INVALID', { problem: message }, error);
+}

@@ -1,0 +1,66 @@
+// Text frames of a WebSocket, one after the other: each is answered before the next is looked at, so that answers come in
+// the order of their requests, and only so many may wait.
+
+import type { FastifyRequest } from 'fastify';
+import type { RawData, WebSocket } from 'ws';
+import { type ReverieError, reverieError } from '../../errors.js';
+import { asCatalogued } from './error-answer.js';
+import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
+
+export interface FrameHandlers {
+  /** Answers one frame; undefined: it gets no answer. */
+  answer(text: string, signal: AbortSignal): Promise<string | undefined>;
+  /** What is answered where `answer` threw, or too many frames wait (REQUESTS_TOO_MANY). */
+  failure(error: ReverieError): string;
+  /** The connection is gone and no frame is under way any more. */
+  left(): void | Promise<void>;
+}
+
+/** RFC 6455, 7.4.1. */
+const UNSUPPORTED = 1003;
+const POLICY = 1008;
+
+/**
+ * Serves a connection until it closes. `answer`'s signal is aborted when the client leaves. A client that sends on and on
+ * without awaiting answers is told so and closed.
+ */
+export function serveFrames(
+  socket: WebSocket,
+  request: FastifyRequest,
+  handlers: FrameHandlers,
+  limits: HttpLimits = HTTP_LIMITS,
+): void {
+  const gone = new AbortController();
+  let queue: Promise<void> = Promise.resolve();
+  let waiting = 0;
+  const send = (text: string | undefined) => {
+    if (text !== undefined && socket.readyState === socket.OPEN) socket.send(text);
+  };
+  const failed = (error: unknown) => {
+    const known = asCatalogued(error, request, limits);
+    if (known.status >= 500) request.log.error({ code: known.code, err: error }, 'frame failed');
+    return handlers.failure(known);
+  };
+  const answered = async (text: string) => {
+    if (gone.signal.aborted) return;
+    send(await handlers.answer(text, gone.signal).catch((error) => (gone.signal.aborted ? undefined : failed(error))));
+  };
+  const broken = (error: unknown) => {
+    request.log.error({ err: error }, 'connection given up');
+    socket.terminate();
+  };
+  socket.on('message', (data: RawData, isBinary: boolean) => {
+    if (isBinary) return socket.close(UNSUPPORTED, 'text frames only');
+    if (waiting >= limits.underway) {
+      send(handlers.failure(reverieError('REQUESTS_TOO_MANY', { limit: limits.underway })));
+      return socket.close(POLICY, 'REQUESTS_TOO_MANY');
+    }
+    waiting++;
+    queue = queue.then(() => answered(String(data))).catch(broken);
+    void queue.then(() => waiting--);
+  });
+  socket.on('close', () => {
+    gone.abort(new Error('the client left'));
+    void queue.then(() => handlers.left()).catch(broken);
+  });
+}

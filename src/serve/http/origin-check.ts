@@ -1,0 +1,44 @@
+// Pages of other sites in the browser of someone who may reach the server: they may not use it. A page whose name was
+// rebound to this machine is known by its Host header, any other by what browsers say of where a request comes from.
+
+import type { FastifyRequest } from 'fastify';
+import { reverieError } from '../../errors.js';
+
+export interface HostRules {
+  /** Names and addresses the server may be asked by, without ports; `any`: tokens keep strangers out. */
+  readonly hosts: readonly string[] | 'any';
+  /** Hosts whose pages may use the server besides its own. */
+  readonly pagesOf: readonly string[];
+}
+
+export const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
+
+const HARMLESS = new Set(['GET', 'HEAD']);
+
+/** @throws HOST_REFUSED, ORIGIN_REFUSED */
+export function checkOrigin({ headers, method, ws }: FastifyRequest, { hosts, pagesOf }: HostRules): void {
+  const host = headers.host ?? '';
+  if (hosts !== 'any' && !hosts.includes(nameOf(host))) throw reverieError('HOST_REFUSED', { host });
+  const { origin } = headers;
+  if (origin !== undefined) {
+    const from = hostOf(origin);
+    if (from === undefined || (from !== host.toLowerCase() && !pagesOf.includes(nameOf(from)))) {
+      throw reverieError('ORIGIN_REFUSED', { origin });
+    }
+    return;
+  }
+  const site = headers['sec-fetch-site'];
+  const isForeign = site === 'cross-site' || site === 'same-site';
+  const isLink = headers['sec-fetch-mode'] === 'navigate' && HARMLESS.has(method) && !ws;
+  if (isForeign && !isLink) throw reverieError('ORIGIN_REFUSED', { origin: `another site (${site})` });
+}
+
+/** Host and port of an origin; undefined for `null` and what is none. */
+function hostOf(origin: string): string | undefined {
+  return URL.canParse(origin) ? new URL(origin).host || undefined : undefined;
+}
+
+/** A host without its port. */
+function nameOf(host: string): string {
+  return host.toLowerCase().replace(/:\d*$/, '');
+}

@@ -1,0 +1,89 @@
+// Where tokens come from: a file of them, or one in the environment.
+
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { describeIssues, reverieError } from '../../errors.js';
+import { hashOfToken, type TokenEntry } from './tokens.js';
+
+/** Shorter ones can be guessed. */
+const SHORTEST = 16;
+
+const count = z.int().min(0);
+const quota = z.strictObject({
+  sessions: count.optional().describe('sessions open at once'),
+  snapshots: z.int().min(1).optional().describe('snapshots kept at once'),
+  bytesPerMinute: count.optional().describe('bytes in and out within a minute'),
+  spend: z
+    .strictObject({
+      money: z.number().min(0).optional().describe('in the currency of the configured prices'),
+      tokens: count.optional().describe('tokens in and out of language models'),
+    })
+    .optional()
+    .describe('what language models may cost while the server runs'),
+});
+const entry = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[\w.@-]{1,64}$/, 'a name of 1 to 64 letters, digits, "_", ".", "@" and "-"')
+      .describe('owner of the sessions that are opened with the token'),
+    token: z.string().min(SHORTEST, `at least ${SHORTEST} characters`).optional().describe('the token itself'),
+    sha256: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/i, '64 hex digits')
+      .optional()
+      .describe('its SHA-256 instead, in hex, so that the file holds no secret'),
+    operator: z.boolean().default(false).describe('may read /metrics and see the sessions of all'),
+    quota: quota.default({}).describe('what its owner may use; a limit that is not given is the one of the server'),
+  })
+  .refine(({ token, sha256 }) => (token === undefined) !== (sha256 === undefined), 'give either token or sha256');
+
+/** A list of tokens; the same file format as docs/serving.md shows. */
+export const tokenFileSchema = z.array(entry).min(1, 'at least one token');
+
+/**
+ * Tokens of a file (YAML or JSON) and of the environment's REVERIE_TOKEN, whose owner is called `default` and is an
+ * operator. Empty where neither is given.
+ * @throws TOKENS_INVALID
+ */
+export function readTokens(path: string | undefined, fromEnvironment: string | undefined): readonly TokenEntry[] {
+  const entries = path === undefined ? [] : fileEntries(path);
+  if (fromEnvironment === undefined) return entries;
+  const source = 'REVERIE_TOKEN';
+  if (fromEnvironment.length < SHORTEST) throw invalid(source, `at least ${SHORTEST} characters are needed`);
+  const own = { owner: 'default', operator: true, quota: {}, sha256: hashOfToken(fromEnvironment) };
+  return refuseTwins(source, [...entries, own]);
+}
+
+function fileEntries(path: string): readonly TokenEntry[] {
+  const read = tokenFileSchema.safeParse(contentOf(path));
+  if (!read.success) throw invalid(`"${path}"`, describeIssues(read.error));
+  const entries = read.data.map(({ name: owner, token, sha256, operator, quota: given }) => {
+    return { owner, operator, quota: given, sha256: sha256?.toLowerCase() ?? hashOfToken(token!) };
+  });
+  return refuseTwins(`"${path}"`, entries);
+}
+
+function contentOf(path: string): unknown {
+  try {
+    return parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    // A parser's message shows lines of the file, and these are secrets.
+    const { code, name } = error as NodeJS.ErrnoException;
+    throw invalid(`"${path}"`, code === 'ENOENT' ? 'no such file' : `cannot be read (${code ?? name})`);
+  }
+}
+
+function refuseTwins(source: string, entries: readonly TokenEntry[]): readonly TokenEntry[] {
+  for (const [i, { owner, sha256 }] of entries.entries()) {
+    const before = entries.slice(0, i);
+    if (before.some((one) => one.owner === owner)) throw invalid(source, `two tokens are called ${owner}`);
+    if (before.some((one) => one.sha256 === sha256)) throw invalid(source, `${owner} has the token of another`);
+  }
+  return entries;
+}
+
+function invalid(source: string, problem: string) {
+  return reverieError('TOKENS_INVALID', { source, problem });
+}

@@ -1,0 +1,133 @@
+// What a server did, for Prometheus. Labels are names of environments, routes, codes: few, whatever clients send; never
+// sessions, owners or tasks.
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { addCosts, type Cost, NO_COST } from '../../cost.js';
+import type { ToolsStepInfo } from '../../env/index.js';
+import type { SessionEvent, Sessions, Turn } from '../core/session-contract.js';
+import type { RequestFacts } from './request-log.js';
+
+const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
+const RETURNS = [-10_000, -1000, -100, -10, -1, 0, 0.25, 0.5, 0.75, 1, 10, 100, 1000, 10_000];
+const LENGTHS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000];
+
+export interface MetricsSources {
+  readonly sessions: Pick<Sessions, 'environments' | 'list' | 'counts'>;
+  readonly version: string;
+  /** Numbers of other parts, read when somebody looks: `name` to value; names end in what is counted. */
+  readonly gauges?: () => Readonly<Record<string, number>>;
+}
+
+export class ServerMetrics {
+  readonly registry = new Registry();
+  private readonly resets = this.counter('resets', 'Episodes begun', ['env']);
+  private readonly steps = this.counter('steps', 'Steps taken', ['env']);
+  private readonly failures = this.counter('failures', 'Resets and steps that failed', ['env', 'code']);
+  private readonly closed = this.counter('sessions_closed', 'Sessions closed', ['env', 'reason']);
+  private readonly episodes = this.counter('episodes', 'Episodes that ended', ['env', 'end']);
+  private readonly unjudged = this.counter('episodes_unjudged', 'Episodes that ended and nobody could judge', ['env']);
+  private readonly modelCalls = this.counter('model_calls', 'Calls of language models', ['env']);
+  private readonly modelTokens = this.counter('model_tokens', 'Tokens of language models', ['env', 'kind']);
+  private readonly modelMoney = this.counter('model_money', 'Money that calls cost, in the prices given', ['env']);
+  private readonly requests = this.counter('http_requests', 'HTTP requests', ['method', 'route', 'status']);
+  private readonly bytes = this.counter('network_bytes', 'Bytes read and written', []);
+  private readonly stepSeconds = this.histogram('step_seconds', 'How long steps took', SECONDS, ['env']);
+  private readonly requestSeconds = this.histogram('http_request_seconds', 'How long requests took', SECONDS, []);
+  private readonly returns = this.histogram('episode_return', 'Returns of episodes that ended', RETURNS, ['env']);
+  private readonly lengths = this.histogram('episode_steps', 'Steps of episodes that ended', LENGTHS, ['env']);
+
+  constructor(private readonly sources: MetricsSources) {
+    collectDefaultMetrics({ register: this.registry });
+    this.gauge('build_info', 'Version of the server', ['version', 'node'], (gauge) => {
+      gauge.set({ version: sources.version, node: process.versions.node }, 1);
+    });
+    this.gauge('sessions', 'Sessions open, by what they are doing', ['env', 'status'], (gauge) =>
+      this.showSessions(gauge),
+    );
+    const { sessions } = sources;
+    this.gauge('slots', 'Episodes that may be under way at once', [], (gauge) => gauge.set(sessions.counts.slots));
+    this.gauge('slots_taken', 'Episodes that hold a slot', [], (gauge) => gauge.set(sessions.counts.active));
+    this.gauge('slots_awaited', 'Resets that wait for a slot', [], (gauge) => gauge.set(sessions.counts.waiting));
+    this.gauge('part', 'Numbers of parts of the server', ['name'], (gauge) => {
+      for (const [name, value] of Object.entries(sources.gauges?.() ?? {})) gauge.set({ name }, value);
+    });
+  }
+
+  /** The text that Prometheus reads. */
+  text(): Promise<string> {
+    return this.registry.metrics();
+  }
+
+  onRequest({ method, route, status, seconds }: RequestFacts): void {
+    this.requests.inc({ method, route, status });
+    this.requestSeconds.observe(seconds);
+  }
+
+  onBytes(bytes: number): void {
+    this.bytes.inc(bytes);
+  }
+
+  onEvent(event: SessionEvent): void {
+    const { env } = event.session;
+    if (event.kind === 'reset') this.resets.inc({ env });
+    else if (event.kind === 'failed') this.failures.inc({ env, code: event.code });
+    else if (event.kind === 'closed') this.closed.inc({ env, reason: event.reason });
+    else if (event.kind === 'step') {
+      this.steps.inc({ env });
+      this.stepSeconds.observe({ env }, event.seconds);
+      this.onCost(env, costOf(event.turn));
+      if (event.turn.terminated || event.turn.truncated) this.onEnd(env, event.turn);
+    }
+  }
+
+  private onEnd(env: string, { terminated, return: sum, stepCount }: Turn): void {
+    this.episodes.inc({ env, end: terminated ? 'terminated' : 'truncated' });
+    this.lengths.observe({ env }, stepCount);
+    if (sum === null) this.unjudged.inc({ env });
+    else this.returns.observe({ env }, sum);
+  }
+
+  private onCost(env: string, { calls, promptTokens, cachedTokens, completionTokens, money }: Cost): void {
+    if (calls === 0) return;
+    this.modelCalls.inc({ env }, calls);
+    this.modelTokens.inc({ env, kind: 'prompt' }, promptTokens);
+    this.modelTokens.inc({ env, kind: 'cached' }, cachedTokens);
+    this.modelTokens.inc({ env, kind: 'completion' }, completionTokens);
+    this.modelMoney.inc({ env }, money);
+  }
+
+  private showSessions(gauge: Gauge): void {
+    const { environments, list } = this.sources.sessions;
+    gauge.reset();
+    for (const env of environments.keys()) {
+      for (const status of ['idle', 'running', 'done']) gauge.set({ env, status }, 0);
+    }
+    for (const { env, status } of list.call(this.sources.sessions)) gauge.inc({ env, status });
+  }
+
+  private counter(name: string, help: string, labelNames: readonly string[]): Counter {
+    return new Counter({ name: `reverie_${name}_total`, help, labelNames, registers: [this.registry] });
+  }
+
+  private histogram(name: string, help: string, buckets: number[], labelNames: readonly string[]): Histogram {
+    return new Histogram({ name: `reverie_${name}`, help, buckets, labelNames, registers: [this.registry] });
+  }
+
+  private gauge(name: string, help: string, labelNames: readonly string[], collect: (gauge: Gauge) => void): void {
+    new Gauge({
+      name: `reverie_${name}`,
+      help,
+      labelNames,
+      registers: [this.registry],
+      collect() {
+        collect(this);
+      },
+    });
+  }
+}
+
+/** What language models cost in a step: those that answered calls, and the one that plays the user. */
+export function costOf({ info }: Pick<Turn, 'info'>): Cost {
+  const { predictions = [], userCost = NO_COST } = info as Partial<ToolsStepInfo>;
+  return predictions.reduce((sum, { cost }) => addCosts(sum, cost), userCost);
+}
