@@ -23,6 +23,7 @@ export {
 export * from './optimiser.js';
 export { type Init, ParamLayout, type ParamSpec } from './parameters.js';
 export { evaluateReference, type RefArray } from './reference.js';
+export { hasExactRows } from './row-trial.js';
 export { InferenceSession, type SessionOptions } from './runtime.js';
 export { type Dim, type DType, elementCount, float32, int32, type Tensor, type TensorData } from './tensor.js';
 export * from './trainer.js';

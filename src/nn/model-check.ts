@@ -4,6 +4,7 @@
 import protobuf from 'protobufjs/light.js';
 import { reverieError } from '../errors.js';
 import { decodeModel, dtypeOf, type Message, messageType } from './onnx-format.js';
+import { worksRowByRow } from './row-operators.js';
 import type { Dim, DType } from './tensor.js';
 
 /** A tensor a model takes or gives. */
@@ -17,6 +18,8 @@ export interface ModelSignature {
   readonly inputs: readonly TensorSignature[];
   readonly outputs: readonly TensorSignature[];
   readonly metadata: Readonly<Record<string, string>>;
+  /** Whether its operators answer a row alike in any batch. */
+  readonly isRowwise: boolean;
 }
 
 const MAX_DEPTH = 64;
@@ -94,6 +97,7 @@ function signatureOf(model: Message, origin: string): ModelSignature {
     inputs: (graph.input ?? []).filter(({ name }) => !stored.has(name)).map((info) => tensorSignature(info, origin)),
     outputs: graph.output.map((info) => tensorSignature(info, origin)),
     metadata: Object.fromEntries(pairs.map(({ key, value }) => [key, value ?? ''])),
+    isRowwise: worksRowByRow(graph),
   };
 }
 

@@ -65,6 +65,11 @@ export class InferenceSession {
     return this.signature.metadata;
   }
 
+  /** Whether its operators answer a row alike in any batch; whether this machine does, a trial tells (row-trial.ts). */
+  get isRowwise(): boolean {
+    return this.signature.isRowwise;
+  }
+
   /**
    * Runs the model. Feeds are read in place, results are fresh arrays.
    * @throws FEED_MISMATCH for a missing, unknown or ill-shaped input or one in shared memory; SESSION_RELEASED after

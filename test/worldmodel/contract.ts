@@ -3,10 +3,16 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { contains, rowSize } from '../../src/env/index.js';
 import { Rng } from '../../src/rng.js';
-import { loadWorldModel, type StoredWorldModel, type VectorPrediction } from '../../src/worldmodel/index.js';
+import {
+  loadWorldModel,
+  type StepOptions,
+  type StoredWorldModel,
+  type VectorPrediction,
+} from '../../src/worldmodel/index.js';
 
 export interface ContractSubject {
   make(): Promise<StoredWorldModel>;
@@ -82,6 +88,39 @@ export function worldModelContract(name: string, subject: ContractSubject): void
         expect(Math.abs(alone.reward[0] - whole.reward[row])).toBeLessThan(1e-4);
         expect(alone.terminated[0]).toBe(whole.terminated[row]);
       }
+    });
+
+    it('gives a row with its own stream the same bytes alone and beside any others', async () => {
+      const [obsDim, actionDim] = [rowSize(model.observationSpace), rowSize(model.actionSpace)];
+      const rowsOf = (first: number, count: number) => {
+        const ofObs = obs.slice(first * obsDim, (first + count) * obsDim);
+        return [ofObs, action.slice(first * actionDim, (first + count) * actionDim)] as const;
+      };
+      const streamOf = (row: number) => Rng.fromSeed(9).split(row);
+      for (const options of stepOptions(subject)) {
+        const alone = await Promise.all(
+          Array.from({ length: 130 }, async (_, row) => {
+            const rng = streamOf(row);
+            const answer = await model.step(...rowsOf(row, 1), 1, rng, options);
+            return { answer, position: rng.state().position };
+          }),
+        );
+        for (const [first, count] of Object.keys(options).length === 0 ? BATCHES : BATCHES.slice(-3)) {
+          const rngs = Array.from({ length: count }, (_, r) => streamOf(first + r));
+          const batch = await model.stepRows(...rowsOf(first, count), rngs, options);
+          for (let r = 0; r < count; r++) {
+            const got = { answer: rowOf(batch, r, obsDim), position: rngs[r].state().position };
+            if (!isDeepStrictEqual(got, alone[first + r]))
+              expect(got, `row ${r} of ${count}`).toEqual(alone[first + r]);
+          }
+        }
+      }
+    });
+
+    it('refuses bad rows with their own streams as it refuses them together', async () => {
+      const rngs = [Rng.fromSeed(1), Rng.fromSeed(2)];
+      const refused = { code: 'MODEL_INPUT_INVALID' };
+      await expect(model.stepRows(obs, action, rngs)).rejects.toMatchObject(refused);
     });
 
     it('says how much it is in doubt, without changing its answer, or refuses to say', async () => {
@@ -163,6 +202,23 @@ export function worldModelContract(name: string, subject: ContractSubject): void
       }
     });
   });
+}
+
+/** Every batch size up to 65, from places that put a row at different positions; and one beyond the kernels' blocks. */
+const BATCHES = [...Array.from({ length: 65 }, (_, i) => [(i * 7) % 60, i + 1] as const), [0, 130] as const];
+
+function stepOptions({ givesDisagreement }: ContractSubject): StepOptions[] {
+  const asked: StepOptions[] = [{}, { propagation: 'mean' }, { deterministic: true }];
+  return givesDisagreement ? [...asked, { disagreement: true }] : asked;
+}
+
+function rowOf({ nextObs, reward, terminated, disagreement }: VectorPrediction, row: number, obsDim: number) {
+  return {
+    nextObs: nextObs.slice(row * obsDim, (row + 1) * obsDim),
+    reward: reward.slice(row, row + 1),
+    terminated: terminated.slice(row, row + 1),
+    disagreement: disagreement?.slice(row, row + 1),
+  };
 }
 
 function expectShapes(model: StoredWorldModel, answer: VectorPrediction, rows: number): void {

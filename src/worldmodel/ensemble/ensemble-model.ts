@@ -7,6 +7,7 @@ import { boundsClipper, knownEnds, knownRewards, requireFiniteAnswer } from '../
 import { checkStepInput } from '../input-check.js';
 import { requirePortable } from '../known.js';
 import { type RowShape, rowEncoder, rowShape } from '../model-spaces.js';
+import { rowByRow } from '../row-by-row.js';
 import type { StepOptions, StoredWorldModel, VectorPrediction, WorldModelSnapshot } from '../world-model.js';
 import { type EnsembleContents, type EnsembleDescription, memberShapeOf, versionOf } from './contents.js';
 import { loadEnsemble, saveEnsemble } from './ensemble-folder.js';
@@ -78,17 +79,17 @@ export class EnsembleModel implements StoredWorldModel {
     rng: Rng,
     options: StepOptions = {},
   ): Promise<VectorPrediction> {
-    checkStepInput(this.backend, this, obs, action, rows, this.shape);
-    const propagated = await this.propagator.propagate({
-      obs,
-      action,
-      rows,
-      rng,
-      isTs1: options.propagation !== 'mean',
-      isDeterministic: options.deterministic === true,
-      withDisagreement: options.disagreement === true,
-    });
-    return this.answer(obs, action, rows, propagated);
+    return this.propagate(obs, action, rows, rng, options);
+  }
+
+  async stepRows(
+    obs: Float32Array,
+    action: Float32Array,
+    rngs: readonly Rng[],
+    options: StepOptions = {},
+  ): Promise<VectorPrediction> {
+    if (rngs.length > 1 && !(await this.sessions.haveExactRows())) return rowByRow(this, obs, action, rngs, options);
+    return this.propagate(obs, action, rngs.length, rngs, options);
   }
 
   /**
@@ -117,6 +118,26 @@ export class EnsembleModel implements StoredWorldModel {
 
   close(): Promise<void> {
     return this.sessions.release();
+  }
+
+  private async propagate(
+    obs: Float32Array,
+    action: Float32Array,
+    rows: number,
+    rng: Rng | readonly Rng[],
+    options: StepOptions,
+  ): Promise<VectorPrediction> {
+    checkStepInput(this.backend, this, obs, action, rows, this.shape);
+    const propagated = await this.propagator.propagate({
+      obs,
+      action,
+      rows,
+      rng,
+      isTs1: options.propagation !== 'mean',
+      isDeterministic: options.deterministic === true,
+      withDisagreement: options.disagreement === true,
+    });
+    return this.answer(obs, action, rows, propagated);
   }
 
   private answer(obs: Float32Array, action: Float32Array, rows: number, propagated: Propagated): VectorPrediction {

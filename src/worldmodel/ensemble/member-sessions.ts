@@ -1,6 +1,6 @@
 // The elites at work: one session each, asked in tiles small enough for their activations to stay in cache.
 
-import { float32, InferenceSession } from '../../nn/index.js';
+import { float32, hasExactRows, InferenceSession } from '../../nn/index.js';
 
 /** Rows of one run. Larger ones spill the activations of a layer out of the second-level cache (measured: 64 to 2048 differ little). */
 export const TILE_ROWS = 504;
@@ -19,6 +19,8 @@ export interface MemberAnswer {
 }
 
 export class MemberSessions {
+  private exactRows?: Promise<boolean>;
+
   private constructor(
     private readonly sessions: readonly InferenceSession[],
     private readonly inputDim: number,
@@ -42,6 +44,12 @@ export class MemberSessions {
       std: answer['std'].data as Float32Array,
       terminated: answer['terminated']?.data as Float32Array | undefined,
     };
+  }
+
+  /** Whether a row gets the same bytes in any batch. Members are of one shape: the first is tried, once. */
+  haveExactRows(): Promise<boolean> {
+    this.exactRows ??= hasExactRows(this.sessions[0]);
+    return this.exactRows;
   }
 
   async release(): Promise<void> {

@@ -1,13 +1,13 @@
 // How the elites' answers become one prediction: a random elite per row (TS1) or their mean, sampled or not, with doubt.
-// Random words are taken in one order whatever is asked (elites, then noise, then ends), each for all rows in row order, so
-// that asking for disagreement does not change what is predicted. Rows are worked off in chunks whose observations, noise
-// and answers stay in the second-level cache.
+// Asking for disagreement does not change what is predicted. Rows are worked off in chunks whose observations, noise and
+// answers stay in the second-level cache.
 
 import { Rng } from '../../rng.js';
 import type { EncodeRows } from '../model-spaces.js';
-import { drawElites, groupByElite } from './grouping.js';
+import { groupByElite } from './grouping.js';
 import type { MemberShape } from './member-network.js';
 import { KERNEL_ROWS, type MemberAnswer, type MemberSessions, TILE_ROWS } from './member-sessions.js';
+import { batchNoise, rowNoise } from './step-noise.js';
 
 /** What the elites say follows each row, in raw units. */
 export interface Propagated {
@@ -25,7 +25,8 @@ export interface PropagationRequest {
   readonly obs: Float32Array;
   readonly action: Float32Array;
   readonly rows: number;
-  readonly rng: Rng;
+  /** Of the batch, or one for each row. */
+  readonly rng: Rng | readonly Rng[];
   readonly isTs1: boolean;
   readonly isDeterministic: boolean;
   readonly withDisagreement: boolean;
@@ -62,10 +63,13 @@ export class Propagator {
     const { rows, rng, isTs1, isDeterministic, withDisagreement } = request;
     const { outputDim, termination } = this.shape;
     const { obsDim } = this;
-    const elite = isTs1 ? drawElites(rows, this.sessions.count, rng) : undefined;
-    const noiseRng = isDeterministic ? undefined : Rng.fromState(rng.state());
-    if (noiseRng) rng.skip(rows * outputDim);
-    const chance = termination && noiseRng ? rng.fillUniform(new Float32Array(rows)) : undefined;
+    const needs = {
+      rows,
+      elites: isTs1 ? this.sessions.count : 0,
+      normals: isDeterministic ? 0 : outputDim,
+      ends: termination && !isDeterministic,
+    };
+    const { elite, chance, fill } = rng instanceof Rng ? batchNoise(rng, needs) : rowNoise(rng, needs);
     const nextObs = new Float32Array(rows * obsDim);
     const reward = outputDim > obsDim ? new Float32Array(rows) : undefined;
     const terminated = termination ? new Uint8Array(rows) : undefined;
@@ -75,7 +79,7 @@ export class Propagator {
     for (let first = 0; first < rows; first += CHUNK_ROWS) {
       const end = Math.min(first + CHUNK_ROWS, rows);
       const obs = request.obs.subarray(first * obsDim, end * obsDim);
-      noiseRng?.fillNormal(noise.subarray(0, (end - first) * outputDim));
+      fill(noise, end - first);
       const samples = {
         nextObs: nextObs.subarray(first * obsDim, end * obsDim),
         reward: reward?.subarray(first, end),

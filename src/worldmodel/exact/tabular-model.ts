@@ -44,8 +44,44 @@ export class TabularModel implements StoredWorldModel {
     options: StepOptions = {},
   ): Promise<VectorPrediction> {
     checkStepInput(this.backend, this, obs, action, rows);
+    return this.answer(obs, action, options, (chances) => rng.fillUniform(chances));
+  }
+
+  async stepRows(
+    obs: Float32Array,
+    action: Float32Array,
+    rngs: readonly Rng[],
+    options: StepOptions = {},
+  ): Promise<VectorPrediction> {
+    checkStepInput(this.backend, this, obs, action, rngs.length);
+    return this.answer(obs, action, options, (chances) => {
+      rngs.forEach((rng, r) => {
+        rng.fillUniform(chances.subarray(r, r + 1));
+      });
+    });
+  }
+
+  snapshot(): WorldModelSnapshot {
+    const payload: TabularPayload = { dynamics: this.dynamics };
+    return { backend: this.backend, modelVersion: this.modelVersion, payload };
+  }
+
+  save(folder: string): Promise<void> {
+    return saveTables(folder, this.dynamics, this.modelVersion);
+  }
+
+  async close(): Promise<void> {}
+
+  private answer(
+    obs: Float32Array,
+    action: Float32Array,
+    options: StepOptions,
+    draw: (chances: Float64Array) => void,
+  ): VectorPrediction {
     const { states, actions, transition, reward, terminal } = this.dynamics;
-    const chances = options.deterministic ? undefined : rng.fillUniform(new Float64Array(rows));
+    const rows = obs.length;
+    const chances = options.deterministic ? undefined : new Float64Array(rows);
+    if (chances) draw(chances);
     const nextObs = new Float32Array(rows);
     const rewards = new Float32Array(rows);
     const terminated = new Uint8Array(rows);
@@ -64,17 +100,6 @@ export class TabularModel implements StoredWorldModel {
       disagreement: options.disagreement ? new Float32Array(rows) : undefined,
     };
   }
-
-  snapshot(): WorldModelSnapshot {
-    const payload: TabularPayload = { dynamics: this.dynamics };
-    return { backend: this.backend, modelVersion: this.modelVersion, payload };
-  }
-
-  save(folder: string): Promise<void> {
-    return saveTables(folder, this.dynamics, this.modelVersion);
-  }
-
-  async close(): Promise<void> {}
 }
 
 function mostProbable(probabilities: Float64Array): number {

@@ -3,13 +3,14 @@
 import { dirname, join } from 'node:path';
 import type { KnownFunctions, VectorSpace } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
-import { float32, InferenceSession } from '../../nn/index.js';
+import { float32, hasExactRows, InferenceSession } from '../../nn/index.js';
 import type { Rng } from '../../rng.js';
 import { boundsClipper, knownEnds, knownRewards, type Outcome, requireFiniteAnswer } from '../answer.js';
 import { checkStepInput } from '../input-check.js';
 import { reviveKnown } from '../known.js';
 import { folderInvalid, MANIFEST, readManifest, readModelPart, sha256, writeModelFolder } from '../model-folder.js';
 import { rowShape } from '../model-spaces.js';
+import { rowByRow } from '../row-by-row.js';
 import type { StepOptions, StoredWorldModel, VectorPrediction, WorldModelSnapshot } from '../world-model.js';
 import { type ActionInput, checkSignature, type OnnxManifest, parseOnnxManifest } from './onnx-manifest.js';
 
@@ -29,6 +30,7 @@ export class OnnxDynamics implements StoredWorldModel {
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
   private readonly clip?: (rows: Float32Array) => void;
+  private exactRows?: Promise<boolean>;
 
   private constructor(
     readonly manifest: OnnxManifest,
@@ -83,12 +85,43 @@ export class OnnxDynamics implements StoredWorldModel {
     rng: Rng,
     options: StepOptions = {},
   ): Promise<VectorPrediction> {
+    return this.answer(obs, action, rows, options, {
+      normal: (into) => void rng.fillNormal(into),
+      uniform: (into) => void rng.fillUniform(into),
+    });
+  }
+
+  async stepRows(
+    obs: Float32Array,
+    action: Float32Array,
+    rngs: readonly Rng[],
+    options: StepOptions = {},
+  ): Promise<VectorPrediction> {
+    this.exactRows ??= hasExactRows(this.session);
+    if (rngs.length > 1 && !(await this.exactRows)) return rowByRow(this, obs, action, rngs, options);
+    const eachRow = (fill: (rng: Rng, row: Float32Array) => void) => (into: Float32Array) => {
+      const width = into.length / rngs.length;
+      for (const [r, rng] of rngs.entries()) fill(rng, into.subarray(r * width, (r + 1) * width));
+    };
+    return this.answer(obs, action, rngs.length, options, {
+      normal: eachRow((rng, row) => rng.fillNormal(row)),
+      uniform: eachRow((rng, row) => rng.fillUniform(row)),
+    });
+  }
+
+  private async answer(
+    obs: Float32Array,
+    action: Float32Array,
+    rows: number,
+    options: StepOptions,
+    draw: { normal: (into: Float32Array) => void; uniform: (into: Float32Array) => void },
+  ): Promise<VectorPrediction> {
     checkStepInput(this.backend, this, obs, action, rows);
     if (options.disagreement) throw reverieError('DISAGREEMENT_UNAVAILABLE', { backend: this.backend });
     const { obsDim } = rowShape(this);
     const isSampled = this.manifest.outputs.logVar !== undefined && !options.deterministic;
     const nextObs = new Float32Array(rows * obsDim);
-    if (isSampled) rng.fillNormal(nextObs);
+    if (isSampled) draw.normal(nextObs);
     const reward = new Float32Array(rows);
     const chance = new Float32Array(rows);
     for (let first = 0; first < rows; first += TILE_ROWS) {
@@ -100,10 +133,9 @@ export class OnnxDynamics implements StoredWorldModel {
     const rewards =
       this.outcome.reward === 'known' ? knownRewards(this.known.reward!, obs, action, nextObs, rows) : reward;
     requireFiniteAnswer(this.modelVersion, nextObs, rewards, rows);
-    const draws =
-      this.outcome.terminated === 'learned' && !options.deterministic
-        ? rng.fillUniform(new Float32Array(rows))
-        : undefined;
+    const isDrawn = this.outcome.terminated === 'learned' && !options.deterministic;
+    const draws = isDrawn ? new Float32Array(rows) : undefined;
+    if (draws) draw.uniform(draws);
     return { nextObs, reward: rewards, terminated: this.ends(nextObs, rows, chance, draws) };
   }
 
