@@ -24,6 +24,11 @@ export const SERVING_ERRORS = {
     message: 'Two environments would be served as "{name}".',
     hint: 'Give one of them another name: reverie serve other-name=SCENARIO.',
   },
+  ENV_NOT_VECTOR: {
+    status: 400,
+    message: '"{env}" is of family {family}: only rows of numbers are stepped as a batch.',
+    hint: 'Open sessions and step them together by POST /v1/step.',
+  },
   SESSION_UNKNOWN: {
     status: 404,
     message: 'There is no session "{id}".',
@@ -38,6 +43,16 @@ export const SERVING_ERRORS = {
     status: 409,
     message: 'There is a session "{id}" already.',
     hint: 'Give another id, or none: then one is chosen.',
+  },
+  REQUEST_CONFLICT: {
+    status: 409,
+    message: 'Request id "{id}" was used before, for another request.',
+    hint: 'Send a request again only as it was; give a new one an id of its own.',
+  },
+  GROUP_INVALID: {
+    status: 400,
+    message: 'A group of {count} sessions cannot be made: {problem}.',
+    hint: 'Ask for 1 to {most} sessions; give as many seeds as sessions, or none.',
   },
   SNAPSHOT_UNKNOWN: {
     status: 404,
@@ -74,6 +89,16 @@ export const SERVING_ERRORS = {
     status: 503,
     message: 'The server is shutting down and takes no new sessions.',
     hint: 'Ask another one.',
+  },
+  TOOL_NAME_RESERVED: {
+    status: 400,
+    message: 'A tool of {env} is called "{tool}", which agents cannot call: it is the name of a message.',
+    hint: 'Give it another name in tools.yaml: reset, step, state and close are taken.',
+  },
+  SESSION_NOT_NAMED: {
+    status: 400,
+    message: 'Over HTTP {what} has to name its session.',
+    hint: 'Send the same header X-Session-ID with /reset and with all that follows, or the same "episode_id"; or connect to /ws.',
   },
   // connecting to a server
   GLUE_UNFIT: {

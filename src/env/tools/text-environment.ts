@@ -17,6 +17,7 @@ export interface TextEnvironment extends Environment<string, string> {
   readonly maxEpisodeSteps: number;
   /** The environment it is a view of: its conversation, state and task. */
   readonly tools: ToolsEpisodeEnvironment;
+  mark(): () => void;
 }
 
 const MAX_ACTION = 10_000;

@@ -46,7 +46,8 @@ export class Histories {
     const { session } = event;
     if (event.kind === 'step') this.append(session, event.action, event.turn, event.seconds);
     else if (event.kind === 'reset') this.begin(session, event.turn, event.seconds);
-    else if (event.kind === 'restored') this.begin(session, event.turn, 0);
+    else if (event.kind === 'restored') this.goOn(session, session.id, event.turn);
+    else if (event.kind === 'forked') this.goOn(session, event.parent, event.turn);
     else {
       const known = this.recorded.peek(session.id);
       if (known !== undefined) known.session = session;
@@ -81,6 +82,15 @@ export class Histories {
     this.keep(session, { session, moments: [], bytes: 0 }, moment(null, turn, seconds));
   }
 
+  /** What led to the turn of a snapshot stays known where the session it is of still has it: then it is the same object. */
+  private goOn(session: SessionState, from: string, turn: Turn): void {
+    const moments = this.recorded.peek(from)?.moments ?? [];
+    const at = moments.findIndex((one) => isSame(one.turn, turn));
+    const before = moments.slice(0, Math.max(0, at));
+    const bytes = before.reduce((sum, one) => sum + one.bytes, 0);
+    this.keep(session, { session, moments: before, bytes }, moments[at] ?? moment(null, turn, 0));
+  }
+
   private append(session: SessionState, action: Action, turn: Turn, seconds: number): void {
     const recorded = this.recorded.peek(session.id) ?? { session, moments: [], bytes: 0 };
     this.keep(session, recorded, moment(action, turn, seconds));
@@ -98,6 +108,10 @@ export class Histories {
     }
     this.recorded.set(session.id, recorded, { size: recorded.bytes + STEP_BYTES });
   }
+}
+
+function isSame(one: Turn, other: Turn): boolean {
+  return one.stepCount === other.stepCount && one.return === other.return && one.observation === other.observation;
 }
 
 function moment(action: Action | null, turn: Turn, seconds: number): Moment {

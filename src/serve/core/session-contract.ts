@@ -41,6 +41,62 @@ export interface StepRequest {
   readonly timeoutSeconds?: number;
 }
 
+/** Of a request that may be sent again, or called off. */
+export interface RepeatOptions {
+  /** A repeated request of the same id gets the first one's answer. */
+  readonly requestId?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface RestoreRequest extends RepeatOptions {
+  /** What follows is drawn from this seed instead of the snapshot's own stream. */
+  readonly seed?: number;
+}
+
+export interface ForkRequest extends RepeatOptions {
+  /** One a fork: what follows in it is drawn from there. Without, all go on as the one they come from would. */
+  readonly seeds?: readonly number[];
+}
+
+export interface GroupRequest extends Omit<OpenRequest, 'id'> {
+  readonly count: number;
+  /** One a member: what follows in it is drawn from there. */
+  readonly seeds?: readonly number[];
+}
+
+export interface GroupMember {
+  readonly session: SessionState;
+  readonly turn: Turn;
+}
+
+export interface StepItem extends StepRequest {
+  /** Of the session. */
+  readonly id: string;
+}
+
+export type StepOutcome =
+  | { readonly id: string; readonly turn: Turn }
+  | { readonly id: string; readonly error: unknown };
+
+/** What one owner may take; without limit where none is given. */
+export interface QuotaLimits {
+  /** Sessions open at once. */
+  readonly sessions?: number;
+  /** Snapshots kept: the latest; never more than the server keeps of each owner. */
+  readonly snapshots?: number;
+  /** What language models may cost, in the currency of the configured prices. Work under way when it is reached is finished. */
+  readonly money?: number;
+  /** Tokens of language models, prompts and completions. */
+  readonly tokens?: number;
+  readonly stepsPerMinute?: number;
+}
+
+/** What an owner has used up so far. */
+export interface Spend {
+  readonly money: number;
+  readonly tokens: number;
+}
+
 /** What a reset or a step answers. */
 export interface Turn {
   readonly observation: unknown;
@@ -101,12 +157,30 @@ export interface Sessions {
   reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn>;
   /** @throws SESSION_UNKNOWN, SESSION_GONE, ENV_NOT_RESET, ACTION_OUT_OF_SPACE, STEP_DEADLINE, QUOTA_EXCEEDED; the state is unchanged then */
   step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn>;
-  /** Keeps the state under an id. @throws SESSION_UNKNOWN, ENV_NOT_RESET */
-  snapshot(id: string, owner: Owner): Promise<SnapshotRef>;
-  /** Goes on from a snapshot of the same environment; same episode, counts as they were. @throws SNAPSHOT_UNKNOWN, SNAPSHOT_MISMATCH */
-  restore(id: string, snapshot: string, owner: Owner): Promise<Turn>;
-  /** New sessions in the state of this one; each takes a slot. @throws as snapshot and reset */
-  fork(id: string, count: number, owner: Owner): Promise<readonly SessionState[]>;
+  /**
+   * One step in each of several sessions, at the same time. Answers one outcome an item, in their order; items of one
+   * session are steps one after another. An item that fails hinders no other.
+   */
+  stepMany(items: readonly StepItem[], owner: Owner, signal?: AbortSignal): Promise<readonly StepOutcome[]>;
+  /** Keeps the state under an id. @throws SESSION_UNKNOWN, ENV_NOT_RESET, STEP_DEADLINE, REQUEST_CONFLICT */
+  snapshot(id: string, owner: Owner, options?: RepeatOptions): Promise<SnapshotRef>;
+  /**
+   * Goes on from a snapshot of the same environment; same episode, counts as they were.
+   * @throws SNAPSHOT_UNKNOWN, SNAPSHOT_MISMATCH, CAPACITY_REACHED, STEP_DEADLINE, REQUEST_CONFLICT
+   */
+  restore(id: string, snapshot: string, owner: Owner, options?: RestoreRequest): Promise<Turn>;
+  /**
+   * New sessions in the state of this one; each takes a slot where the episode is running. Nobody waits for slots here,
+   * as the one that is forked holds one itself: all are had at once, or none and CAPACITY_REACHED.
+   * @throws as snapshot; CAPACITY_REACHED, QUOTA_EXCEEDED, SERVER_DRAINING; no new session is left then
+   */
+  fork(id: string, count: number, owner: Owner, options?: ForkRequest): Promise<readonly SessionState[]>;
+  /**
+   * New sessions that all are where one reset leads: what the user says first, the seed and the state are the same. Waits
+   * until there are slots for all of them. With `seeds`, one a member, they part from there.
+   * @throws as open and reset; GROUP_INVALID; no new session is left then
+   */
+  openGroup(group: GroupRequest, reset: ResetRequest, signal?: AbortSignal): Promise<readonly GroupMember[]>;
   state(id: string, owner: Owner): SessionState;
   /** The last turn again, without a step. @throws ENV_NOT_RESET */
   observe(id: string, owner: Owner): Turn;
@@ -129,6 +203,8 @@ export interface SessionCounts {
   readonly active: number;
   readonly waiting: number;
   readonly slots: number;
+  /** Sessions closed so far, by reason. */
+  readonly closed: Readonly<Record<CloseReason, number>>;
 }
 
 /** One turn of an episode, as JSON. */
@@ -166,8 +242,12 @@ export type SessionEvent =
       readonly seconds: number;
     }
   | { readonly kind: 'failed'; readonly session: SessionState; readonly code: string; readonly seconds: number }
-  | { readonly kind: 'forked'; readonly session: SessionState; readonly parent: string }
+  | { readonly kind: 'forked'; readonly session: SessionState; readonly parent: string; readonly turn: Turn }
   | { readonly kind: 'restored'; readonly session: SessionState; readonly turn: Turn }
   | { readonly kind: 'closed'; readonly session: SessionState; readonly reason: CloseReason };
 
-export type CloseReason = 'client' | 'idle' | 'drain' | 'lost';
+/**
+ * Who or what closed a session: its client; time without a request; the server's end; work that never ended, which leaves
+ * the environment in a state that nobody knows; another version of the environment after a restart.
+ */
+export type CloseReason = 'client' | 'idle' | 'drain' | 'lost' | 'version';

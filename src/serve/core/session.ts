@@ -1,23 +1,19 @@
-// One session: an environment, the episode it is in, and a queue, as it takes one request at a time.
+// One session: an environment, the episode it is in, and a gate, as it takes one request at a time. What is asked is
+// answered by its deadline; work that comes later is taken back before the next request is let in, and a session whose
+// work never ends is lost.
 
-import { LRUCache } from 'lru-cache';
-import type { Environment, EnvSnapshot, StepResult } from '../../env/index.js';
+import type { EnvSnapshot, StepResult } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
 import type { Servable } from '../../run/index.js';
+import { Deadline } from './deadline.js';
+import { Gate } from './gate.js';
+import { RequestMemory } from './request-memory.js';
 import type { Action, Owner, SessionState, SessionStatus, Turn } from './session-contract.js';
 import type { KeptSnapshot } from './snapshot-store.js';
 import { rewardOf } from './turn.js';
+import { type TakeBack, World } from './world.js';
 
-/** Answers kept for requests that are sent again. */
-const REMEMBERED = 16;
-
-/** Environments whose steps and resets can be called off. */
-export interface Cancellable {
-  reset(options: { seed?: number; task?: string }, signal?: AbortSignal): ReturnType<Environment['reset']>;
-  step(action: unknown, signal?: AbortSignal): ReturnType<Environment['step']>;
-}
-
-interface Episode {
+export interface Episode {
   readonly id: string;
   readonly task: string | null;
   readonly seed: number | null;
@@ -30,7 +26,13 @@ export interface SessionOptions {
   readonly served: Servable;
   readonly parent?: string;
   /** Milliseconds since the epoch. */
-  readonly now: () => number;
+  readonly openedAt: number;
+  /** Milliseconds for work that was called off to end. */
+  readonly grace: number;
+  /** Told whenever a request has left the session as it is to stay. */
+  readonly onRest: (session: Session) => void;
+  /** Told when work did not end in time: nobody knows what state the environment is in. */
+  readonly onLost: (session: Session) => void;
 }
 
 export class Session {
@@ -38,30 +40,47 @@ export class Session {
   readonly owner: Owner;
   readonly served: Servable;
   readonly openedAt: number;
+  readonly requests = new RequestMemory();
   lastUsedAt: number;
   /** Whether it holds a slot. */
   hasSlot = false;
-  private environment: (Environment & Cancellable) | undefined;
-  private episode: Episode | undefined;
-  private queue: Promise<unknown> = Promise.resolve();
-  private pending = 0;
-  private readonly answers = new LRUCache<string, Promise<Turn>>({ max: REMEMBERED });
+  /** What is durable of its environment; undefined where nothing is written. */
+  written: EnvSnapshot | undefined;
+  /** Resolves when it is lost. */
+  readonly whenLost: Promise<void>;
+  private lost = () => {};
+  private readonly world: World;
+  private readonly gate = new Gate();
+  private readonly pending = new Set<Deadline>();
+  private current: Episode | undefined;
+  private late: Promise<void> | undefined;
+  private shutBy: { readonly error: unknown } | undefined;
 
   constructor(private readonly options: SessionOptions) {
     this.id = options.id;
     this.owner = options.owner;
     this.served = options.served;
-    this.openedAt = options.now();
-    this.lastUsedAt = this.openedAt;
+    this.openedAt = options.openedAt;
+    this.lastUsedAt = options.openedAt;
+    this.world = new World(options.served);
+    this.whenLost = new Promise((resolve) => {
+      this.lost = resolve;
+    });
   }
 
-  /** Requests under way or waiting. */
+  /** Requests are under way or waiting, or late work is. */
   get busy(): boolean {
-    return this.pending > 0;
+    return this.gate.busy;
+  }
+
+  get status(): SessionStatus {
+    if (this.current === undefined) return 'idle';
+    const { terminated, truncated } = this.current.turn;
+    return terminated || truncated ? 'done' : 'running';
   }
 
   get state(): SessionState {
-    const { episode, options } = this;
+    const { current: episode, options } = this;
     return {
       id: this.id,
       env: this.served.name,
@@ -78,130 +97,190 @@ export class Session {
     };
   }
 
+  get episode(): Episode | undefined {
+    return this.current;
+  }
+
   /** @throws ENV_NOT_RESET */
   get turn(): Turn {
-    if (this.episode === undefined) throw reverieError('ENV_NOT_RESET', { id: this.served.name });
-    return this.episode.turn;
+    if (this.current === undefined) throw this.notReset();
+    return this.current.turn;
   }
 
   touch(): void {
-    this.lastUsedAt = this.options.now();
+    this.lastUsedAt = Date.now();
   }
 
-  /** Runs `work` after everything asked before. A request of an id that was answered gets that answer. */
-  enqueue(work: () => Promise<Turn>, requestId?: string): Promise<Turn> {
-    const known = requestId === undefined ? undefined : this.answers.get(requestId);
-    if (known !== undefined) return known;
-    const answer = this.alone(work);
-    if (requestId !== undefined) {
-      this.answers.set(requestId, answer);
-      // What failed changed nothing, so it may be tried again.
-      answer.catch(() => this.answers.delete(requestId));
-    }
-    return answer;
-  }
-
-  alone<R>(work: () => Promise<R>): Promise<R> {
+  /** Runs `work` after everything asked before. @throws what ends `deadline`; what `work` throws */
+  async perform<R>(deadline: Deadline, work: () => Promise<R>): Promise<R> {
+    if (this.shutBy !== undefined) throw this.shutBy.error;
     this.touch();
-    this.pending++;
-    const answer = this.queue.then(work).finally(() => {
-      this.pending--;
+    this.pending.add(deadline);
+    try {
+      await this.gate.enter(deadline);
+      try {
+        deadline.throwIfOver();
+        return await work();
+      } finally {
+        this.leave();
+      }
+    } finally {
+      this.pending.delete(deadline);
       this.touch();
+    }
+  }
+
+  /**
+   * Does `work` on the environment, within `perform`. Throws at the deadline though the work has not ended: then no
+   * other request is let in until it has and was taken back. @throws what ends `deadline`; what `work` throws; nothing
+   * changed then
+   */
+  async attempt<R>(deadline: Deadline, work: () => Promise<R>, takeBackMore: TakeBack = NOTHING): Promise<R> {
+    const wayBack = await this.within(deadline, this.world.wayBack(this.written), NOTHING);
+    return this.within(deadline, work(), async () => {
+      await wayBack();
+      await takeBackMore();
     });
-    this.queue = answer.catch(() => {});
-    return answer;
+  }
+
+  /** What the environment tells without changing, within `perform`. @throws as `attempt` */
+  look<R>(deadline: Deadline, work: () => Promise<R>): Promise<R> {
+    return this.within(deadline, work(), NOTHING);
+  }
+
+  private async within<R>(deadline: Deadline, running: Promise<R>, takeBack: TakeBack): Promise<R> {
+    try {
+      return await deadline.race(running);
+    } catch (error) {
+      this.late = this.settle(running, takeBack);
+      if (!deadline.isOver) await deadline.race(this.late);
+      throw error;
+    }
+  }
+
+  /** From here on this is the episode. */
+  commit(episode: Episode | undefined): void {
+    this.current = episode;
   }
 
   async begin(
     id: string,
     { seed, task }: { readonly seed?: number; readonly task?: string },
-    signal: AbortSignal,
-  ): Promise<Turn> {
-    const environment = await this.made();
+    deadline: Deadline,
+  ): Promise<Episode> {
+    const environment = await this.world.ready();
+    const signal = environment.synchronous ? undefined : deadline.signal;
     const { observation, info } = await environment.reset({ seed, task }, signal);
+    this.world.begun();
     const turn = { ...START, observation, info, episodeId: id };
     const drawn = typeof info['seed'] === 'number' ? info['seed'] : null;
     const begun = typeof info['task'] === 'string' ? info['task'] : null;
-    this.episode = { id, task: begun ?? task ?? null, seed: seed ?? drawn, turn };
-    return turn;
+    return { id, task: begun ?? task ?? null, seed: seed ?? drawn, turn };
   }
 
   /** @throws ENV_NOT_RESET where no episode is running, and what the environment throws; nothing changed then */
-  async act(action: Action, signal: AbortSignal): Promise<Turn> {
-    const { turn: last, environment } = this.running();
-    return this.after(last, await environment.step(action, signal));
-  }
-
-  /** Answers a function that takes the next step back, should it come too late to count. */
-  async mark(): Promise<() => Promise<void>> {
-    const { environment, episode } = this.running();
-    const before = await environment.snapshot();
-    return async () => {
-      await environment.restore(before);
-      this.episode = episode;
-    };
+  async act(action: Action, deadline: Deadline): Promise<Episode> {
+    const episode = this.running();
+    const environment = await this.world.ready();
+    const signal = environment.synchronous ? undefined : deadline.signal;
+    const result = await environment.step(action, signal);
+    return { ...episode, turn: turnAfter(episode.turn, result) };
   }
 
   async save(): Promise<Omit<KeptSnapshot, 'id'>> {
     const { observation, stepCount, return: sum, terminated, truncated } = this.turn;
-    const { task, seed } = this.episode!;
-    const snapshot: EnvSnapshot = await this.environment!.snapshot();
-    const done = terminated || truncated;
-    return { env: this.served.name, snapshot, observation, stepCount, return: sum, task, seed, done };
+    const { task, seed } = this.current!;
+    const snapshot = await this.world.snapshot();
+    return { env: this.served.name, snapshot, observation, stepCount, return: sum, task, seed, terminated, truncated };
   }
 
-  /** @throws SNAPSHOT_MISMATCH */
-  async load(id: string, kept: KeptSnapshot): Promise<Turn> {
+  snapshot(): Promise<EnvSnapshot> {
+    return this.world.snapshot();
+  }
+
+  /** @param seed  of what follows; the snapshot's own unless given @throws SNAPSHOT_MISMATCH */
+  async load(id: string, kept: Omit<KeptSnapshot, 'id'>, seed?: number): Promise<Episode> {
     if (kept.env !== this.served.name) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: kept.env, into: this.served.name });
     }
-    const environment = await this.made();
-    await environment.restore(kept.snapshot);
-    const { observation, stepCount, task, seed, done } = kept;
-    const turn = { ...START, observation, stepCount, return: kept.return, terminated: done, info: {}, episodeId: id };
-    this.episode = { id, task, seed, turn };
-    return turn;
+    await this.revive(kept.snapshot, seed);
+    const { observation, stepCount, task, terminated, truncated, return: sum } = kept;
+    const turn = { ...START, observation, stepCount, return: sum, terminated, truncated, info: {}, episodeId: id };
+    return { id, task, seed: seed ?? kept.seed, turn };
   }
 
-  async end(): Promise<void> {
-    await this.queue;
-    await this.environment?.close();
+  /** Puts the environment into a state, which is no turn. */
+  async revive(snapshot: EnvSnapshot, seed?: number): Promise<void> {
+    const environment = await this.world.ready();
+    await environment.restore(snapshot, seed === undefined ? {} : { seed });
+    this.world.begun();
   }
 
-  private get status(): SessionStatus {
-    if (this.episode === undefined) return 'idle';
-    const { terminated, truncated } = this.episode.turn;
-    return terminated || truncated ? 'done' : 'running';
+  /** Every request that is under way or comes after throws `error`. */
+  shut(error: unknown): void {
+    this.shutBy ??= { error };
+    for (const deadline of this.pending) deadline.callOff(error);
   }
 
-  private running() {
-    const { episode, environment } = this;
-    if (episode === undefined || environment === undefined || this.status !== 'running') {
-      throw reverieError('ENV_NOT_RESET', { id: this.served.name });
+  /** Resolves once everything asked before has ended; `shut` comes first. */
+  ended(): Promise<void> {
+    return this.gate.shut();
+  }
+
+  closeWorld(): Promise<void> {
+    return this.world.close();
+  }
+
+  running(): Episode {
+    if (this.current === undefined || this.status !== 'running') throw this.notReset();
+    return this.current;
+  }
+
+  private leave(): void {
+    const { late } = this;
+    this.late = undefined;
+    if (late === undefined) this.rest();
+    else void late.then(() => this.rest());
+  }
+
+  private rest(): void {
+    this.options.onRest(this);
+    this.gate.leave();
+  }
+
+  /** Resolves once the work has ended and was taken back; never, and the session is lost, where that takes too long. */
+  private async settle(running: Promise<unknown>, takeBack: TakeBack): Promise<void> {
+    const grace = new Deadline(this.options.grace / 1000);
+    const ended = running.then(takeBack, takeBack);
+    try {
+      await grace.race(ended);
+    } catch {
+      this.lost();
+      this.options.onLost(this);
+      await new Promise(() => {});
+    } finally {
+      grace.end();
     }
-    return { episode, environment, turn: episode.turn };
   }
 
-  private async made(): Promise<Environment & Cancellable> {
-    this.environment ??= (await this.served.make()) as Environment & Cancellable;
-    return this.environment;
-  }
-
-  private after(last: Turn, { observation, reward: given, terminated, truncated, info }: StepResult<unknown>): Turn {
-    const reward = rewardOf(given, info);
-    const turn: Turn = {
-      observation,
-      reward,
-      terminated,
-      truncated,
-      info,
-      episodeId: last.episodeId,
-      stepCount: last.stepCount + 1,
-      return: reward === null || last.return === null ? null : last.return + reward,
-    };
-    this.episode = { ...this.episode!, turn };
-    return turn;
+  private notReset() {
+    return reverieError('ENV_NOT_RESET', { id: this.served.name });
   }
 }
 
+const NOTHING: TakeBack = () => {};
 const START = { reward: null, terminated: false, truncated: false, stepCount: 0, return: 0 };
+
+function turnAfter(last: Turn, { observation, reward: given, terminated, truncated, info }: StepResult<unknown>): Turn {
+  const reward = rewardOf(given, info);
+  return {
+    observation,
+    reward,
+    terminated,
+    truncated,
+    info,
+    episodeId: last.episodeId,
+    stepCount: last.stepCount + 1,
+    return: reward === null || last.return === null ? null : last.return + reward,
+  };
+}

@@ -1,0 +1,49 @@
+// One at a time, in the order of asking; whoever waits may leave.
+
+import { Deadline } from './deadline.js';
+
+export class Gate {
+  private isTaken = false;
+  private readonly queue = new Set<() => void>();
+
+  /** Somebody is inside. */
+  get busy(): boolean {
+    return this.isTaken;
+  }
+
+  /** Resolves once one is inside; `leave` is owed then. @throws what ends `deadline` before its turn came */
+  async enter(deadline: Deadline): Promise<void> {
+    deadline.throwIfOver();
+    if (!this.isTaken) {
+      this.isTaken = true;
+      return;
+    }
+    let pass = () => {};
+    const turn = new Promise<void>((resolve) => {
+      pass = resolve;
+    });
+    this.queue.add(pass);
+    try {
+      await deadline.race(turn);
+    } catch (error) {
+      // Its turn may have come in the same moment: then it is inside, and goes.
+      if (!this.queue.delete(pass)) this.leave();
+      throw error;
+    }
+  }
+
+  /** Lets the next one in. */
+  leave(): void {
+    const [next] = this.queue;
+    if (next === undefined) this.isTaken = false;
+    else {
+      this.queue.delete(next);
+      next();
+    }
+  }
+
+  /** Resolves once everybody who was there has left; nobody may enter after. */
+  shut(): Promise<void> {
+    return this.enter(new Deadline(Number.POSITIVE_INFINITY));
+  }
+}

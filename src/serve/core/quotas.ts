@@ -1,0 +1,77 @@
+// What each owner may take of the server, and has taken.
+
+import type { Info, ToolsStepInfo } from '../../env/index.js';
+import { reverieError } from '../../errors.js';
+import type { Owner, QuotaLimits, Spend } from './session-contract.js';
+
+const NOTHING_SPENT: Spend = { money: 0, tokens: 0 };
+
+/** Steps that may still be taken at once; it fills up again evenly. */
+interface Allowance {
+  left: number;
+  at: number;
+}
+
+export class Quotas {
+  private readonly spent = new Map<Owner, Spend>();
+  private readonly allowances = new Map<Owner, Allowance>();
+
+  constructor(private readonly quotaOf: (owner: Owner) => QuotaLimits = () => ({})) {}
+
+  limitsOf(owner: Owner): QuotaLimits {
+    return this.quotaOf(owner);
+  }
+
+  spentBy(owner: Owner): Spend {
+    return this.spent.get(owner) ?? NOTHING_SPENT;
+  }
+
+  /** What was spent before, e.g. until the server ended. */
+  recall(owner: Owner, spend: Spend): void {
+    this.spent.set(owner, spend);
+  }
+
+  /** @throws QUOTA_EXCEEDED where `more` sessions beside `open` are too many */
+  requireSessions(owner: Owner, open: number, more: number): void {
+    const { sessions: limit } = this.quotaOf(owner);
+    if (limit !== undefined && open + more > limit) throw exceeded('open sessions', open, limit);
+  }
+
+  /** Before work that may ask a language model. @throws QUOTA_EXCEEDED */
+  requireSpend(owner: Owner): void {
+    const { money, tokens } = this.quotaOf(owner);
+    if (money === undefined && tokens === undefined) return;
+    const spent = this.spentBy(owner);
+    if (money !== undefined && spent.money >= money) throw exceeded('money for language models', spent.money, money);
+    if (tokens !== undefined && spent.tokens >= tokens) throw exceeded('tokens', spent.tokens, tokens);
+  }
+
+  /** Counts one step. @throws QUOTA_EXCEEDED */
+  takeStep(owner: Owner): void {
+    const { stepsPerMinute: limit } = this.quotaOf(owner);
+    if (limit === undefined) return;
+    const now = performance.now();
+    const { left, at } = this.allowances.get(owner) ?? { left: limit, at: now };
+    const filled = Math.min(limit, left + ((now - at) / 60_000) * limit);
+    if (filled < 1) throw exceeded('steps a minute', limit, limit);
+    this.allowances.set(owner, { left: filled - 1, at: now });
+  }
+
+  /** Whether anything was charged. @param info  of a turn: what its user and its answers cost */
+  charge(owner: Owner, info: Info): boolean {
+    const { userCost, predictions = [] } = info as Partial<ToolsStepInfo>;
+    let { money, tokens } = NOTHING_SPENT;
+    for (const cost of [userCost, ...predictions.map((one) => one.cost)]) {
+      money += cost?.money ?? 0;
+      tokens += (cost?.promptTokens ?? 0) + (cost?.completionTokens ?? 0);
+    }
+    if (money === 0 && tokens === 0) return false;
+    const before = this.spentBy(owner);
+    this.spent.set(owner, { money: before.money + money, tokens: before.tokens + tokens });
+    return true;
+  }
+}
+
+function exceeded(what: string, used: number, limit: number) {
+  return reverieError('QUOTA_EXCEEDED', { what, used, limit });
+}

@@ -1,0 +1,173 @@
+// Opens and closes sessions, and sees to it that no more episodes are under way than there are slots.
+
+import { EventEmitter } from 'node:events';
+import { reverieError } from '../../errors.js';
+import type { Servable } from '../../run/index.js';
+import { Deadline } from './deadline.js';
+import { Quotas } from './quotas.js';
+import { Session } from './session.js';
+import type { CloseReason, Owner, QuotaLimits, SessionEvent } from './session-contract.js';
+import type { SessionKeeper } from './session-keeper.js';
+import type { SessionLimits } from './session-limits.js';
+import { SessionRegistry } from './session-registry.js';
+import { Slots } from './slots.js';
+
+type Events = { event: [SessionEvent] };
+
+export interface NewSession {
+  readonly served: Servable;
+  readonly id: string;
+  readonly owner: Owner;
+  readonly parent?: string;
+  /** It was given one of the slots its maker has taken. */
+  readonly hasSlot?: boolean;
+  /** Milliseconds since the epoch; now unless given. */
+  readonly openedAt?: number;
+}
+
+export interface HouseOptions {
+  readonly limits: SessionLimits;
+  readonly quotaOf?: (owner: Owner) => QuotaLimits;
+  /** Writes sessions down, so that they outlive the process. */
+  readonly keeper?: SessionKeeper;
+}
+
+export class SessionHouse {
+  readonly events = new EventEmitter<Events>();
+  readonly registry: SessionRegistry;
+  readonly slots: Slots;
+  readonly quotas: Quotas;
+  readonly limits: SessionLimits;
+  readonly keeper: SessionKeeper | undefined;
+  private readonly reaper: NodeJS.Timeout;
+  private readonly removals = new Set<Promise<void>>();
+  private isDraining = false;
+
+  constructor({ limits, quotaOf, keeper }: HouseOptions) {
+    this.limits = limits;
+    this.keeper = keeper;
+    this.quotas = new Quotas(quotaOf);
+    this.registry = new SessionRegistry(limits.idleSeconds);
+    this.slots = new Slots(limits.slots, limits.slotWaitSeconds * 1000);
+    this.reaper = setInterval(() => this.reap(), Math.min(limits.idleSeconds * 250, 10_000)).unref();
+  }
+
+  /** Before `count` sessions are opened. @throws SERVER_DRAINING, QUOTA_EXCEEDED */
+  requireRoom(owner: Owner, count: number): void {
+    if (this.isDraining) throw reverieError('SERVER_DRAINING');
+    this.quotas.requireSessions(owner, this.registry.countOf(owner), count);
+  }
+
+  /** @throws SESSION_EXISTS, SERVER_DRAINING, QUOTA_EXCEEDED */
+  add(wanted: NewSession): Session {
+    this.requireRoom(wanted.owner, 1);
+    this.registry.requireFree(wanted.id);
+    const session = this.place(wanted);
+    this.announce({ kind: 'opened', session: session.state });
+    return session;
+  }
+
+  /** A session that was open before, in another process. */
+  place({ hasSlot = false, openedAt = Date.now(), ...rest }: NewSession): Session {
+    const session = new Session({
+      ...rest,
+      openedAt,
+      grace: this.limits.graceSeconds * 1000,
+      onRest: (one) => this.releaseIfOver(one),
+      onLost: (one) => void this.remove(one, 'lost'),
+    });
+    session.hasSlot = hasSlot;
+    this.registry.add(session);
+    return session;
+  }
+
+  /** @throws as `Slots.take` */
+  async takeSlot(session: Session, deadline: Deadline): Promise<void> {
+    if (session.hasSlot) return;
+    await this.slots.take(deadline);
+    session.hasSlot = true;
+  }
+
+  /** Resolves once it is closed and has given back its slot, whoever closes it. */
+  async remove(session: Session, reason: CloseReason): Promise<void> {
+    if (!this.registry.remove(session, reason)) return;
+    const removal = this.close(session, reason);
+    this.removals.add(removal);
+    await removal.finally(() => this.removals.delete(removal));
+  }
+
+  /** Observers that fail are warned of; what they look at has happened all the same. */
+  announce(event: SessionEvent): void {
+    try {
+      this.events.emit('event', event);
+    } catch (error) {
+      process.emitWarning(error as Error);
+    }
+  }
+
+  /** Takes no new sessions; resolves once those that are there were closed, by their clients or after `seconds`. */
+  async drain(seconds: number): Promise<void> {
+    this.isDraining = true;
+    const patience = new Deadline(seconds);
+    await patience.race(this.emptied()).catch(() => {});
+    patience.end();
+    await Promise.all(this.registry.all().map((session) => this.remove(session, 'drain')));
+    await Promise.all(this.removals);
+    clearInterval(this.reaper);
+    await this.keeper?.close();
+  }
+
+  private emptied(): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (this.registry.size > 0) return;
+        this.events.off('event', look);
+        resolve();
+      };
+      this.events.on('event', look);
+      look();
+    });
+  }
+
+  private async close(session: Session, reason: CloseReason): Promise<void> {
+    const { state } = session;
+    session.shut(this.registry.unknown(session.id, session.owner));
+    // A session that was lost while it was being closed never rests.
+    if (reason !== 'lost') await Promise.race([session.ended(), session.whenLost]);
+    const closed = this.closeWorld(session);
+    if (reason !== 'lost') await closed;
+    if (session.hasSlot) {
+      session.hasSlot = false;
+      this.slots.release();
+    }
+    // What is drained goes on after a restart, where sessions are kept.
+    if (reason !== 'drain') await this.keeper?.forget(session.id);
+    this.announce({ kind: 'closed', session: state, reason });
+  }
+
+  /** An environment that fails or hangs as it is closed is no reason to keep its slot. */
+  private async closeWorld(session: Session): Promise<void> {
+    const grace = new Deadline(this.limits.graceSeconds);
+    try {
+      await grace.race(session.closeWorld());
+    } catch (error) {
+      process.emitWarning(error as Error);
+    } finally {
+      grace.end();
+    }
+  }
+
+  /** An episode that is over needs no slot; the next reset takes one again. */
+  private releaseIfOver(session: Session): void {
+    if (!session.hasSlot || session.status === 'running') return;
+    session.hasSlot = false;
+    this.slots.release();
+  }
+
+  private reap(): void {
+    const before = Date.now() - this.limits.idleSeconds * 1000;
+    for (const session of this.registry.all()) {
+      if (!session.busy && session.lastUsedAt < before) void this.remove(session, 'idle');
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// Plays one turn of a session: the environment's part within the deadline, written down where sessions are kept, counted,
+// told of, and only then answered. A turn that is not answered has not been.
+
+import { ReverieError } from '../../errors.js';
+import type { Deadline } from './deadline.js';
+import { printOf } from './request-memory.js';
+import type { Episode, Session } from './session.js';
+import type { SessionEvent, SessionState, Turn } from './session-contract.js';
+import type { SessionHouse } from './session-house.js';
+import type { AnsweredRequest, KeptTurn } from './session-keeper.js';
+
+export interface Play {
+  /** The episode as it would be after the turn. */
+  readonly play: () => Promise<Episode>;
+  /** Whether `info` tells of costs that are new. */
+  readonly isPaid?: boolean;
+  /** What observers are told. */
+  readonly tell: (told: { session: SessionState; turn: Turn; seconds: number }) => SessionEvent;
+  /** A request that may be repeated, after a restart too. */
+  readonly request?: { readonly id: string; readonly kind: string; readonly content: unknown };
+}
+
+export class TurnPlayer {
+  constructor(private readonly house: SessionHouse) {}
+
+  /** To be called within `session.perform`. @throws what `play` throws, what ends `deadline`; nothing changed then */
+  async take(session: Session, deadline: Deadline, turnPlay: Play): Promise<Turn> {
+    const started = performance.now();
+    const seconds = () => (performance.now() - started) / 1000;
+    try {
+      const { turn } = await this.settled(session, deadline, turnPlay);
+      this.house.announce(turnPlay.tell({ session: session.state, turn, seconds: seconds() }));
+      return turn;
+    } catch (error) {
+      const code = error instanceof ReverieError ? error.code : 'ENVIRONMENT';
+      this.house.announce({ kind: 'failed', session: session.state, code, seconds: seconds() });
+      throw error;
+    }
+  }
+
+  private async settled(session: Session, deadline: Deadline, { play, isPaid, request }: Play): Promise<Episode> {
+    const { keeper, quotas } = this.house;
+    const paid = async () => {
+      const episode = await play();
+      // What was spent counts, in time or not.
+      const isSpent = isPaid === true && quotas.charge(session.owner, episode.turn.info);
+      return { episode, spend: isSpent ? quotas.spentBy(session.owner) : undefined };
+    };
+    if (keeper === undefined) {
+      const { episode } = await session.attempt(deadline, paid);
+      session.commit(episode);
+      return episode;
+    }
+    const before = recordOf(session, session.episode);
+    let kept: KeptTurn | undefined;
+    const work = async () => {
+      const { episode, spend } = await paid();
+      deadline.throwIfOver();
+      const snapshot = await session.snapshot();
+      kept = {
+        record: recordOf(session, episode),
+        snapshot,
+        spend,
+        answer: request && answered(request, episode.turn),
+      };
+      await keeper.keep(kept);
+      return { episode, snapshot };
+    };
+    const takeBack = async () => {
+      if (kept !== undefined) await keeper.keepInstead({ record: before, snapshot: session.written }, kept.answer);
+    };
+    const { episode, snapshot } = await session.attempt(deadline, work, takeBack);
+    session.written = snapshot;
+    session.commit(episode);
+    return episode;
+  }
+}
+
+function recordOf({ id, owner, served, openedAt, state }: Session, episode: Episode | undefined): KeptTurn['record'] {
+  const { parent } = state;
+  return { id, owner, env: served.name, version: served.version, parent, openedAt, episode };
+}
+
+function answered({ id, kind, content }: NonNullable<Play['request']>, turn: Turn): AnsweredRequest {
+  return { id, print: printOf(kind, content), turn };
+}

@@ -1,0 +1,68 @@
+// The environment of a session: made when it is first needed, and brought back to where it was when what was done to it is
+// not to count.
+
+import type { Awaitable, Environment, EnvSnapshot } from '../../env/index.js';
+import type { Servable } from '../../run/index.js';
+
+/** Environments whose steps and resets can be called off. */
+interface Cancellable {
+  reset(options: { seed?: number; task?: string }, signal?: AbortSignal): ReturnType<Environment['reset']>;
+  step(action: unknown, signal?: AbortSignal): ReturnType<Environment['step']>;
+}
+export type SessionEnvironment = Environment & Cancellable;
+
+/** Takes back what was done since. */
+export type TakeBack = () => Awaitable<void>;
+
+const NOTHING: TakeBack = () => {};
+
+export class World {
+  private environment: SessionEnvironment | undefined;
+  /** Whether it is in an episode, over or not: there is a state to come back to. */
+  private isBegun = false;
+  private isClosed = false;
+
+  constructor(private readonly served: Servable) {}
+
+  /** @throws as `Servable.make` */
+  async ready(): Promise<SessionEnvironment> {
+    if (this.environment !== undefined) return this.environment;
+    const made = (await this.served.make()) as SessionEnvironment;
+    // A session that was given up meanwhile wants it no more.
+    if (this.isClosed) await made.close();
+    this.environment = made;
+    return made;
+  }
+
+  /** To be called before a reset, step or restore. @param last  snapshot of this moment, where there is one already */
+  async wayBack(last: EnvSnapshot | undefined): Promise<TakeBack> {
+    const { environment } = this;
+    if (environment?.mark !== undefined) return environment.mark();
+    if (environment === undefined || !this.isBegun) return () => this.discard();
+    const before = last ?? (environment.synchronous ? undefined : await environment.snapshot());
+    if (before === undefined) return NOTHING;
+    return async () => {
+      await environment.restore(before);
+    };
+  }
+
+  /** A reset or restore has succeeded. */
+  begun(): void {
+    this.isBegun = true;
+  }
+
+  async snapshot(): Promise<EnvSnapshot> {
+    return this.environment!.snapshot();
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await this.environment?.close();
+  }
+
+  private async discard(): Promise<void> {
+    const { environment } = this;
+    this.environment = undefined;
+    await environment?.close();
+  }
+}
