@@ -53,7 +53,16 @@ export class Deadline {
       }
       this.arm();
       this.waiting.add(reject);
-      work.then(resolve, reject).finally(() => this.waiting.delete(reject));
+      work.then(
+        (result) => {
+          this.waiting.delete(reject);
+          resolve(result);
+        },
+        (error) => {
+          this.waiting.delete(reject);
+          reject(error);
+        },
+      );
     });
   }
 

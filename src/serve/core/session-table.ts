@@ -34,7 +34,7 @@ import { SessionHouse } from './session-house.js';
 import type { SessionKeeper } from './session-keeper.js';
 import { SESSION_LIMITS, type SessionLimits } from './session-limits.js';
 import { SnapshotStore } from './snapshot-store.js';
-import { chosenTask } from './task-choice.js';
+import { chosenEpisode } from './task-choice.js';
 import { TurnPlayer } from './turn-player.js';
 import { unguessable } from './unguessable.js';
 
@@ -202,15 +202,15 @@ export class SessionTable implements Sessions {
   }
 
   private async begin(session: Session, request: ResetRequest, deadline: Deadline): Promise<Turn> {
-    const { seed, snapshot, episodeId = unguessable(), requestId, ...choice } = request;
+    const { seed, snapshot, episodeId = unguessable(), requestId } = request;
     this.house.quotas.requireSpend(session.owner);
     const kept = snapshot === undefined ? undefined : this.snapshots.get(session.owner, snapshot);
-    const task = kept === undefined ? chosenTask(session.served, choice) : undefined;
+    const chosen = kept === undefined ? chosenEpisode(session.served, request) : {};
     if (kept === undefined || !isOver(kept)) await this.house.takeSlot(session, deadline);
     const { requestId: _, ...content } = request;
     return this.player.take(session, deadline, {
       play: () =>
-        kept === undefined ? session.begin(episodeId, { seed, task }, deadline) : session.load(episodeId, kept, seed),
+        kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, seed),
       tell: (told) => ({ kind: 'reset', ...told }),
       isPaid: true,
       request: requestOf({ id: requestId, kind: 'reset', content }),

@@ -136,7 +136,8 @@ export class Session {
    * changed then
    */
   async attempt<R>(deadline: Deadline, work: () => Promise<R>, takeBackMore: TakeBack = NOTHING): Promise<R> {
-    const wayBack = await this.within(deadline, this.world.wayBack(this.written), NOTHING);
+    const marking = this.world.wayBack(this.written);
+    const wayBack = marking instanceof Promise ? await this.within(deadline, marking, NOTHING) : marking;
     return this.within(deadline, work(), async () => {
       await wayBack();
       await takeBackMore();

@@ -35,15 +35,12 @@ export class World {
   }
 
   /** To be called before a reset, step or restore. @param last  snapshot of this moment, where there is one already */
-  async wayBack(last: EnvSnapshot | undefined): Promise<TakeBack> {
+  wayBack(last: EnvSnapshot | undefined): Awaitable<TakeBack> {
     const { environment } = this;
     if (environment?.mark !== undefined) return environment.mark();
     if (environment === undefined || !this.isBegun) return () => this.discard();
-    const before = last ?? (environment.synchronous ? undefined : await environment.snapshot());
-    if (before === undefined) return NOTHING;
-    return async () => {
-      await environment.restore(before);
-    };
+    if (last !== undefined) return wayTo(environment, last);
+    return environment.synchronous ? NOTHING : this.wayBySnapshot(environment);
   }
 
   /** A reset or restore has succeeded. */
@@ -60,9 +57,19 @@ export class World {
     await this.environment?.close();
   }
 
+  private async wayBySnapshot(environment: SessionEnvironment): Promise<TakeBack> {
+    return wayTo(environment, await environment.snapshot());
+  }
+
   private async discard(): Promise<void> {
     const { environment } = this;
     this.environment = undefined;
     await environment?.close();
   }
+}
+
+function wayTo(environment: SessionEnvironment, snapshot: EnvSnapshot): TakeBack {
+  return async () => {
+    await environment.restore(snapshot);
+  };
 }

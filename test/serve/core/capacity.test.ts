@@ -1,0 +1,314 @@
+// Slots, quotas, idle sessions, and several sessions from one state.
+
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { SessionTable } from '../../../src/serve/core/session-table.js';
+import type { QuotaLimits } from '../../../src/serve/index.js';
+import { barrier, type CounterOptions, expectedObservations, servedCounter } from './doubles.js';
+
+const owner = 'local';
+const code = (wanted: string) => expect.objectContaining({ code: wanted });
+const tables: SessionTable[] = [];
+
+function tableOf(
+  limits: ConstructorParameters<typeof SessionTable>[1],
+  options: CounterOptions = {},
+  quota?: QuotaLimits,
+) {
+  const quotaOf = quota && (() => quota);
+  const table = new SessionTable([servedCounter({ length: 3, ...options })], limits, { quotaOf });
+  tables.push(table);
+  return table;
+}
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const table of tables.splice(0)) await table.drain(0);
+});
+
+async function episode(table: SessionTable, id: string): Promise<unknown[]> {
+  const turns = [await table.reset(id, { seed: 3 }, owner)];
+  while (!turns.at(-1)!.terminated) turns.push(await table.step(id, { action: 'add 1' }, owner));
+  return turns.map(({ observation }) => observation);
+}
+
+describe('slots', () => {
+  it('are given back at the end of an episode: six clients over two slots are all served', async () => {
+    const table = tableOf({ slots: 2 });
+    let most = 0;
+    table.events.on('event', () => {
+      most = Math.max(most, table.counts.active);
+    });
+    const ids = Array.from({ length: 6 }, () => table.open({ owner }).id);
+    const seen = await Promise.all(ids.map((id) => episode(table, id)));
+    expect(seen).toEqual(Array(6).fill(expectedObservations(3, ['add 1', 'add 1', 'add 1'], 3)));
+    expect(most).toBe(2);
+    expect(table.counts).toMatchObject({ open: 6, active: 0, waiting: 0 });
+    await episode(table, ids[0]);
+  });
+
+  it('are waited for in order, no longer than patience lasts or the client stays', async () => {
+    const table = tableOf({ slots: 1, slotWaitSeconds: 0.02 });
+    const [holder, second, third] = Array.from({ length: 3 }, () => table.open({ owner }).id);
+    await table.reset(holder, { seed: 1 }, owner);
+    await expect(table.reset(second, {}, owner)).rejects.toEqual(code('CAPACITY_REACHED'));
+    const client = new AbortController();
+    const left = table.reset(second, {}, owner, client.signal);
+    const order: string[] = [];
+    const next = table.reset(third, {}, owner).then(() => order.push('third'));
+    client.abort('gone');
+    await expect(left).rejects.toBe('gone');
+    await table.close(holder, owner);
+    await next;
+    expect(table.counts).toMatchObject({ active: 1, waiting: 0 });
+  });
+
+  it('are refused at the deadline as taken, not as late', async () => {
+    const table = tableOf({ slots: 1, slotWaitSeconds: 30, stepSeconds: 0.03 });
+    const [holder, second] = [table.open({ owner }).id, table.open({ owner }).id];
+    await table.reset(holder, {}, owner);
+    await expect(table.reset(second, {}, owner)).rejects.toEqual(code('CAPACITY_REACHED'));
+  });
+
+  it('stay with a session whose reset fails in the middle of an episode, and else go back', async () => {
+    let fails = false;
+    const table = tableOf(
+      { slots: 1 },
+      {
+        hinder: (what) => {
+          if (fails && what === 'reset') throw new Error('no');
+        },
+      },
+    );
+    const { id } = table.open({ owner });
+    fails = true;
+    await expect(table.reset(id, {}, owner)).rejects.toThrow('no');
+    expect(table.counts.active).toBe(0);
+    fails = false;
+    await table.reset(id, { seed: 3 }, owner);
+    fails = true;
+    await expect(table.reset(id, {}, owner)).rejects.toThrow('no');
+    expect(table.counts.active).toBe(1);
+    const { observation } = await table.step(id, { action: 'add 1' }, owner);
+    expect(observation).toBe(expectedObservations(3, ['add 1'])[1]);
+  });
+});
+
+describe('forks', () => {
+  it('that find too few slots are refused, and nothing is left of them', async () => {
+    const table = tableOf({ slots: 3 });
+    const { id } = table.open({ owner });
+    await table.reset(id, { seed: 3 }, owner);
+    await expect(table.fork(id, 3, owner)).rejects.toEqual(code('CAPACITY_REACHED'));
+    expect(table.counts).toMatchObject({ open: 1, active: 1 });
+    const forks = await table.fork(id, 2, owner);
+    expect(table.counts).toMatchObject({ open: 3, active: 3 });
+    for (const fork of forks) {
+      expect(fork).toMatchObject({ parent: id, status: 'running', stepCount: 0, seed: 3 });
+      expect((await table.step(fork.id, { action: 'add 5' }, owner)).observation).toBe(
+        expectedObservations(3, ['add 5'])[1],
+      );
+    }
+  });
+
+  it('part where they are given seeds', async () => {
+    const table = tableOf({}, { length: 30 });
+    const { id } = table.open({ owner });
+    await table.reset(id, { seed: 3 }, owner);
+    const forks = await table.fork(id, 3, owner, { seeds: [1, 2, 1] });
+    const lives = await Promise.all(
+      forks.map(async (fork) => {
+        let last: unknown;
+        for (let i = 0; i < 10; i++) last = (await table.step(fork.id, { action: 'add 0' }, owner)).observation;
+        return last;
+      }),
+    );
+    expect(lives[0]).toBe(lives[2]);
+    expect(lives[0]).not.toBe(lives[1]);
+    await expect(table.fork(id, 2, owner, { seeds: [1] })).rejects.toEqual(code('GROUP_INVALID'));
+    await expect(table.fork(id, 0, owner)).rejects.toEqual(code('GROUP_INVALID'));
+  });
+
+  it('of a finished episode need no slot', async () => {
+    const table = tableOf({ slots: 1 });
+    const { id } = table.open({ owner });
+    await episode(table, id);
+    expect(await table.fork(id, 3, owner)).toHaveLength(3);
+    expect(table.counts.active).toBe(0);
+  });
+});
+
+describe('a group', () => {
+  it('begins in one state, once there are slots for all of it', async () => {
+    let resets = 0;
+    const table = tableOf(
+      { slots: 3 },
+      {
+        hinder: (what) => {
+          if (what === 'reset') resets++;
+        },
+      },
+    );
+    const { id } = table.open({ owner });
+    await table.reset(id, {}, owner);
+    const opening = table.openGroup({ count: 3, owner }, { seed: 3 });
+    await new Promise(setImmediate);
+    expect(table.counts).toMatchObject({ open: 1, waiting: 1 });
+    await table.close(id, owner);
+    const group = await opening;
+    expect(resets).toBe(2);
+    const expected = expectedObservations(3, ['add 5']);
+    for (const { session, turn } of group) {
+      expect(turn).toMatchObject({ observation: expected[0], stepCount: 0, reward: null });
+      expect(session).toMatchObject({ seed: 3, status: 'running' });
+      expect((await table.step(session.id, { action: 'add 5' }, owner)).observation).toBe(expected[1]);
+    }
+    expect(new Set(group.map(({ turn }) => turn.episodeId)).size).toBe(3);
+  });
+
+  it('may begin at a snapshot, and part', async () => {
+    const table = tableOf({}, { length: 30 });
+    const { id } = table.open({ owner });
+    await table.reset(id, { seed: 3 }, owner);
+    await table.step(id, { action: 'add 5' }, owner);
+    const { id: snapshot } = await table.snapshot(id, owner);
+    const group = await table.openGroup({ count: 2, owner, seeds: [7, 8] }, { snapshot });
+    expect(group.map(({ turn }) => turn.observation)).toEqual(Array(2).fill(expectedObservations(3, ['add 5'])[1]));
+    const items = group.map(({ session }) => ({ id: session.id, action: 'add 0' }));
+    for (let i = 0; i < 5; i++) await table.stepMany(items, owner);
+    const [one, other] = group.map(({ session }) => table.observe(session.id, owner).observation);
+    expect(one).not.toBe(other);
+  });
+
+  it('leaves nothing behind where it cannot be made', async () => {
+    const table = tableOf(
+      { slots: 4 },
+      {
+        hinder: () => {
+          throw new Error('no');
+        },
+      },
+    );
+    await expect(table.openGroup({ count: 3, owner }, {})).rejects.toThrow('no');
+    await expect(table.openGroup({ count: 5, owner }, {})).rejects.toEqual(code('CAPACITY_REACHED'));
+    await expect(table.openGroup({ count: 2, owner }, { snapshot: 'x' })).rejects.toEqual(code('SNAPSHOT_UNKNOWN'));
+    expect(table.counts).toMatchObject({ open: 0, active: 0, waiting: 0 });
+  });
+});
+
+describe('steps of several sessions', () => {
+  it('are answered one by one, errors too', async () => {
+    const table = tableOf({});
+    const [a, b] = [table.open({ owner }).id, table.open({ owner }).id];
+    await table.reset(a, { seed: 3 }, owner);
+    const outcomes = await table.stepMany(
+      [
+        { id: a, action: 'add 1' },
+        { id: b, action: 'add 1' },
+        { id: 'none', action: 'add 1' },
+        { id: a, action: 'add 2' },
+      ],
+      owner,
+    );
+    const [, one, two] = expectedObservations(3, ['add 1', 'add 2']);
+    expect(outcomes).toMatchObject([
+      { id: a, turn: { observation: one } },
+      { id: b, error: code('ENV_NOT_RESET') },
+      { id: 'none', error: code('SESSION_UNKNOWN') },
+      { id: a, turn: { observation: two } },
+    ]);
+  });
+});
+
+describe('quotas', () => {
+  it('bound open sessions, each owner for itself', async () => {
+    const table = tableOf({}, {}, { sessions: 2 });
+    const { id } = table.open({ owner });
+    table.open({ owner: 'other' });
+    await table.reset(id, {}, owner);
+    await expect(table.fork(id, 2, owner)).rejects.toEqual(code('QUOTA_EXCEEDED'));
+    table.open({ owner });
+    expect(() => table.open({ owner })).toThrow(code('QUOTA_EXCEEDED'));
+    await table.close(id, owner);
+    table.open({ owner });
+  });
+
+  it('bound what models cost, resets included, before more is spent', async () => {
+    const table = tableOf({}, { money: 0.4, length: 10 }, { money: 1 });
+    const { id } = table.open({ owner });
+    await table.reset(id, { requestId: 'r' }, owner);
+    for (let i = 0; i < 2; i++) await table.step(id, { action: 'add 1' }, owner);
+    expect(table.spentBy(owner)).toEqual({ money: expect.closeTo(1.2), tokens: 30 });
+    await expect(table.step(id, { action: 'add 1' }, owner)).rejects.toEqual(code('QUOTA_EXCEEDED'));
+    await expect(table.reset(id, {}, owner)).rejects.toEqual(code('QUOTA_EXCEEDED'));
+    await table.reset(id, { requestId: 'r' }, owner);
+    await table.fork(id, 1, owner);
+    expect(table.spentBy(owner).tokens).toBe(30);
+  });
+
+  it('count what was spent on answers that came too late', async () => {
+    const slow = barrier();
+    const table = tableOf({}, { money: 1, hinder: (what) => (what === 'step' ? slow.wait() : undefined) });
+    const { id } = table.open({ owner });
+    await table.reset(id, {}, owner);
+    const late = table.step(id, { action: 'add 1', timeoutSeconds: 0.01 }, owner);
+    await expect(late).rejects.toEqual(code('STEP_DEADLINE'));
+    slow.open();
+    await table.snapshot(id, owner);
+    expect(table.spentBy(owner).money).toBe(2);
+  });
+
+  it('bound steps a minute', async () => {
+    const table = tableOf({}, { length: 10 }, { stepsPerMinute: 2 });
+    const { id } = table.open({ owner });
+    await table.reset(id, {}, owner);
+    for (let i = 0; i < 2; i++) await table.step(id, { action: 'add 1', requestId: `${i}` }, owner);
+    await table.step(id, { action: 'add 1', requestId: '1' }, owner);
+    await expect(table.step(id, { action: 'add 1' }, owner)).rejects.toEqual(code('QUOTA_EXCEEDED'));
+  });
+
+  it('bound snapshots: the latest are kept', async () => {
+    const table = tableOf({}, { length: 10 }, { snapshots: 1 });
+    const { id } = table.open({ owner });
+    await table.reset(id, {}, owner);
+    const first = await table.snapshot(id, owner);
+    await table.step(id, { action: 'add 1' }, owner);
+    const second = await table.snapshot(id, owner);
+    await expect(table.restore(id, first.id, owner)).rejects.toEqual(code('SNAPSHOT_UNKNOWN'));
+    await table.restore(id, second.id, owner);
+  });
+});
+
+describe('idle sessions', () => {
+  it('are closed, but never while something is under way', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
+    const slow = barrier();
+    const table = tableOf({ idleSeconds: 10 }, { hinder: (what) => (what === 'step' ? slow.wait() : undefined) });
+    const [busy, idle, touched] = Array.from({ length: 3 }, () => table.open({ owner }).id);
+    await table.reset(busy, { seed: 3 }, owner);
+    const step = table.step(busy, { action: 'add 1' }, owner);
+    await vi.advanceTimersByTimeAsync(8_000);
+    table.touch(touched, owner);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(table.list().map(({ id }) => id)).toEqual([busy, touched]);
+    expect(() => table.state(idle, owner)).toThrow(code('SESSION_GONE'));
+    expect(() => table.state(idle, 'other')).toThrow(code('SESSION_UNKNOWN'));
+    expect(table.counts.closed).toMatchObject({ idle: 1 });
+    slow.open();
+    await step;
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect(table.counts).toMatchObject({ open: 0, active: 0, closed: { idle: 3 } });
+  });
+});
+
+describe('a server that ends', () => {
+  it('opens nothing more, and waits for those that are there', async () => {
+    const table = tableOf({});
+    const { id } = table.open({ owner });
+    await table.reset(id, { seed: 3 }, owner);
+    const drained = table.drain(20);
+    expect(() => table.open({ owner })).toThrow(code('SERVER_DRAINING'));
+    await table.step(id, { action: 'add 1' }, owner);
+    await table.close(id, owner);
+    await drained;
+    expect(table.counts.closed).toMatchObject({ client: 1, drain: 0 });
+  });
+});

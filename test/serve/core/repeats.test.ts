@@ -1,0 +1,111 @@
+// Requests that are sent again: done once, answered the same.
+
+import { afterEach, describe, expect, it } from 'vitest';
+import { SessionTable } from '../../../src/serve/core/session-table.js';
+import { barrier, expectedObservations, type Hindrance, servedCounter } from './doubles.js';
+
+const owner = 'local';
+const code = (wanted: string) => expect.objectContaining({ code: wanted });
+const tables: SessionTable[] = [];
+
+function begun(hinder?: Hindrance) {
+  const table = new SessionTable([servedCounter({ hinder, length: 100 })]);
+  tables.push(table);
+  const { id } = table.open({ owner });
+  const step = (n: number, requestId?: string, signal?: AbortSignal) =>
+    table.step(id, { action: `add ${n}`, requestId }, owner, signal);
+  return { table, id, step };
+}
+afterEach(async () => {
+  for (const table of tables.splice(0)) await table.drain(0);
+});
+
+describe('a repeated request', () => {
+  it('of a step gets its answer, and is no second step, even after the next one', async () => {
+    const { table, id, step } = begun();
+    const reset = await table.reset(id, { seed: 3, requestId: 'r' }, owner);
+    const first = await step(1, 'a');
+    const second = await step(2, 'b');
+    expect(await step(1, 'a')).toBe(first);
+    expect(await step(2, 'b')).toBe(second);
+    expect(await table.reset(id, { seed: 3, requestId: 'r' }, owner)).toBe(reset);
+    expect([first, second].map(({ observation }) => observation)).toEqual(
+      expectedObservations(3, ['add 1', 'add 2']).slice(1),
+    );
+    expect(table.state(id, owner).stepCount).toBe(2);
+  });
+
+  it('is remembered among the last 16', async () => {
+    const { table, id, step } = begun();
+    await table.reset(id, { seed: 3 }, owner);
+    const turns = [];
+    for (let i = 0; i < 17; i++) turns.push(await step(i, `${i}`));
+    expect(await step(1, '1')).toBe(turns[1]);
+    expect((await step(0, '0')).stepCount).toBe(18);
+  });
+
+  it('waits for the first while that is under way', async () => {
+    const slow = barrier();
+    const { table, id, step } = begun((what) => (what === 'step' ? slow.wait() : undefined));
+    await table.reset(id, { seed: 3 }, owner);
+    const [first, again] = [step(1, 'a'), step(1, 'a')];
+    await slow.reached;
+    slow.open();
+    expect(await first).toBe(await again);
+    expect(table.state(id, owner).stepCount).toBe(1);
+  });
+
+  it('goes on though the connection of the first broke, and is called off when all have left', async () => {
+    const slow = barrier();
+    const { table, id, step } = begun((what) => (what === 'step' ? slow.wait() : undefined));
+    await table.reset(id, { seed: 3 }, owner);
+    const [one, other] = [new AbortController(), new AbortController()];
+    const first = step(1, 'a', one.signal);
+    const again = step(1, 'a', other.signal);
+    await slow.reached;
+    one.abort('broken');
+    await expect(first).rejects.toBe('broken');
+    slow.open();
+    expect((await again).stepCount).toBe(1);
+    const left = new AbortController();
+    left.abort('left');
+    await expect(step(2, 'b', left.signal)).rejects.toBe('left');
+    expect((await step(2, 'b')).stepCount).toBe(2);
+  });
+
+  it('is done anew where the first failed', async () => {
+    let fails = 1;
+    const { table, id, step } = begun((what) => {
+      if (what === 'step' && fails-- > 0) throw new Error('once');
+    });
+    await table.reset(id, { seed: 3 }, owner);
+    await expect(step(1, 'a')).rejects.toThrow('once');
+    expect((await step(1, 'a')).stepCount).toBe(1);
+  });
+
+  it('that asks for something else is refused', async () => {
+    const { table, id, step } = begun();
+    await table.reset(id, { seed: 3 }, owner);
+    await step(1, 'a');
+    await expect(step(2, 'a')).rejects.toEqual(code('REQUEST_CONFLICT'));
+    await expect(table.reset(id, { requestId: 'a' }, owner)).rejects.toEqual(code('REQUEST_CONFLICT'));
+    const other = table.open({ owner });
+    await table.reset(other.id, { seed: 4, requestId: 'a' }, owner);
+    expect((await step(1, 'a')).stepCount).toBe(1);
+  });
+
+  it('of a snapshot, a restore or a fork is done once too', async () => {
+    const { table, id, step } = begun();
+    await table.reset(id, { seed: 3 }, owner);
+    const saved = await table.snapshot(id, owner, { requestId: 's' });
+    await step(1);
+    expect(await table.snapshot(id, owner, { requestId: 's' })).toBe(saved);
+    await table.restore(id, saved.id, owner, { requestId: 'b' });
+    await step(2);
+    await table.restore(id, saved.id, owner, { requestId: 'b' });
+    expect(table.state(id, owner).stepCount).toBe(1);
+    const forks = await table.fork(id, 2, owner, { requestId: 'f' });
+    expect(await table.fork(id, 2, owner, { requestId: 'f' })).toBe(forks);
+    expect(table.counts.open).toBe(3);
+  });
+});
