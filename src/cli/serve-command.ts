@@ -1,44 +1,117 @@
 // `reverie serve`: environments on a port, until it is told to stop.
 
+import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { loadAnyScenario } from '../run/index.js';
+import { reverieError } from '../errors.js';
+import { listenForInterrupt, loadAnyScenario, terminalTable } from '../run/index.js';
+import type { RunningServer, ServeOptions } from '../serve/index.js';
+import { examplesText } from './job-commands.js';
+import { modelsOf, namedScenario, type ServeFlags, withServeOptions } from './serve-flags.js';
 import type { Terminal } from './terminal.js';
 
-interface ServeFlags {
-  readonly real?: boolean;
-  readonly model?: string;
-  readonly host: string;
-  readonly port: string;
-  readonly out: string;
-  readonly set?: string[];
-}
-
 export function addServeCommand(program: Command, terminal: Terminal): void {
-  program
+  const command = program
     .command('serve')
     .summary('serve environments to trainers')
-    .description('Serves scenarios, dreamt or real, over HTTP and WebSocket in the protocols that trainers speak.')
-    .argument('<scenario...>', 'built-in scenarios by name, or paths')
-    .option('--real', 'the real environment, even where there is a dream of it')
-    .option(
-      '--model <folder>',
-      'serve the dream of this world model: a run of fit or train, or the folder of the model',
+    .description(
+      'Serves scenarios, dreamt or real, over HTTP and WebSocket in the protocols that trainers speak. See docs/serving.md.',
     )
-    .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option('--port <number>', 'port to listen on; 0: a free one', '8000')
-    .option('--out <folder>', 'folder for what is kept while serving', 'runs/serve')
-    .option('--set <path=value...>', 'override keys of the scenarios')
-    .action(async (names: string[], flags: ServeFlags) => {
-      const { startServer } = await import('../serve/index.js');
-      const scenarios = names.map((name) => loadAnyScenario(name, { set: flags.set }));
-      const folder = resolve(flags.out);
-      mkdirSync(folder, { recursive: true });
-      const log = (line: string) => void terminal.stderr.write(`${line}\n`);
-      const server = await startServer({ ...flags, scenarios, folder, port: Number(flags.port), log });
-      log(`Serving ${names.join(', ')} on ${server.url}`);
-      await new Promise((stop) => process.once('SIGINT', stop).once('SIGTERM', stop));
-      await server.stop(10);
-    });
+    .argument('<scenario...>', 'built-in scenarios by name, or paths; name=SCENARIO serves one by another name')
+    .addHelpText(
+      'after',
+      examplesText([
+        ['reverie serve helpdesk', 'a service desk, in every protocol, on http://127.0.0.1:8000'],
+        ['reverie serve cartpole-swingup --model runs/policy', 'the dream that a run of train has learned'],
+        ['reverie serve real=hopper dream=hopper --model dream=runs/hopper', 'both, to compare'],
+        ['reverie serve helpdesk --host 0.0.0.0 --token-file tokens.yaml', 'to other machines'],
+      ]),
+    );
+  withServeOptions(command).action((scenarios: string[], flags: ServeFlags) => serve(scenarios, flags, terminal));
+}
+
+/** Ends once a signal has come and everything is closed. */
+async function serve(given: readonly string[], flags: ServeFlags, terminal: Terminal): Promise<void> {
+  // Loaded here, or every command would wait for what only this one needs.
+  const { startServer } = await import('../serve/index.js');
+  const options = await serveOptions(given, flags, terminal);
+  const { logger } = options;
+  const interrupt = listenForInterrupt({
+    onFirst: () => logger.warn(`stopping: sessions may go on for ${flags.drainSeconds} s; once more ends at once`),
+    onSecond: () => logger.warn('stopped at once'),
+  });
+  const survive = (error: unknown) => logger.error({ err: error }, 'unhandled rejection');
+  process.on('unhandledRejection', survive);
+  try {
+    const server = await startServer(options);
+    terminal.stdout.write(`${flags.json ? readyJson(server) : readyText(server)}\n`);
+    logger.info({ url: server.url }, 'ready');
+    if (!interrupt.signal.aborted) await once(interrupt.signal, 'abort');
+    await server.stop(flags.drainSeconds);
+    logger.info('stopped');
+  } finally {
+    process.off('unhandledRejection', survive);
+    interrupt.dispose();
+  }
+}
+
+type LoggedOptions = ServeOptions & Required<Pick<ServeOptions, 'logger'>>;
+
+async function serveOptions(given: readonly string[], flags: ServeFlags, terminal: Terminal): Promise<LoggedOptions> {
+  const { LOG_LEVELS, makeLog, readTokens } = await import('../serve/index.js');
+  const level = LOG_LEVELS.find((one) => one === flags.logLevel);
+  if (level === undefined) {
+    const expected = `one of ${LOG_LEVELS.join(', ')}`;
+    throw reverieError('FLAG_INVALID', { flag: '--log-level', value: flags.logLevel, expected });
+  }
+  const { profile, set, seed, real, host, port, allowHost, maxBodyBytes, stepTimeout } = flags;
+  const logger = makeLog({
+    to: flags.log ?? terminal.stderr,
+    level: flags.quiet ? 'warn' : level,
+    pretty: flags.log === undefined && terminal.stderr.isTTY,
+  });
+  const named = given.map(namedScenario);
+  const scenarios = named.map(({ reference }) => loadAnyScenario(reference, { profile, set, seed }));
+  const tokens = readTokens(flags.tokenFile, terminal.env.REVERIE_TOKEN);
+  const folder = resolve(flags.out);
+  mkdirSync(folder, { recursive: true });
+  return {
+    scenarios,
+    names: named.map(({ name }) => name),
+    real,
+    ...modelsOf(flags.model),
+    folder,
+    host,
+    port,
+    tokens,
+    allowHosts: allowHost,
+    limits: { slots: flags.maxSessions, idleSeconds: flags.idleSeconds, stepSeconds: stepTimeout },
+    // No connection is cut while its answer is awaited.
+    httpLimits: { bodyBytes: maxBodyBytes, silentSeconds: Math.ceil(Math.max(180, 3 * stepTimeout)) },
+    logger,
+    log: (line) => logger.info(line),
+  };
+}
+
+/** What is served and where, each address ready to be pasted. */
+function readyText({ url, endpoints, sessions }: RunningServer): string {
+  const environments = [...sessions.environments.values()].map(({ name, source, family, description }) => {
+    return [name, source, family, description];
+  });
+  const addresses = [...endpoints.map(({ protocol, url: at }) => [protocol, at]), ['every route', `${url}/docs`]];
+  return [
+    terminalTable({ columns: ['environment', 'source', 'family', 'what it is'], rows: environments }, 'text'),
+    terminalTable({ columns: ['protocol', 'address'], rows: addresses }, 'text'),
+    'Ctrl-C stops it.',
+  ].join('\n\n');
+}
+
+function readyJson({ url, endpoints, sessions }: RunningServer): string {
+  const environments = [...sessions.environments.values()].map(({ name, source, family }) => ({
+    name,
+    source,
+    family,
+  }));
+  return JSON.stringify({ url, pid: process.pid, environments, endpoints });
 }

@@ -5,6 +5,7 @@ export { checkScenarioEnvironment } from './check-environment.js';
 export { type Colours, coloursFor } from './colours.js';
 export { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from './format.js';
 export { type Inspection, inspectFolder, inspectionText } from './inspect.js';
+export { listenForInterrupt } from './interrupt.js';
 export type * from './job.js';
 export { interrupted, JobInterrupted } from './job.js';
 export { type AnyJobResult, type JobName, loadJob } from './jobs.js';

@@ -7,7 +7,9 @@ import { reverieError } from '../errors.js';
 import { type Servable, versions } from '../run/index.js';
 import { type SessionLimits, SessionTable } from './core/session-table.js';
 import { nativeFacade } from './facades/native/native.js';
+import { openEnvFacade } from './facades/openenv/openenv.js';
 import { orsFacade } from './facades/ors/ors.js';
+import { tasksFacade } from './facades/tasks/tasks.js';
 import { makeApp } from './http/app.js';
 import type { Facade } from './http/facade.js';
 import type { HttpLimits } from './http/http-limits.js';
@@ -57,7 +59,7 @@ export interface ServedRoute {
   readonly path: string;
 }
 
-const FACADES: readonly Facade[] = [nativeFacade, orsFacade];
+const FACADES: readonly Facade[] = [nativeFacade, openEnvFacade, tasksFacade, orsFacade];
 
 /** Seconds for answers that are being written when everything else is closed. */
 const LAST_ANSWERS = 1;
@@ -85,7 +87,8 @@ interface Where {
 }
 
 async function listening(options: ServeOptions, served: readonly Servable[], where: Where): Promise<RunningServer> {
-  const sessions = new SessionTable(served, options.limits);
+  const quotas = new Map((options.tokens ?? []).map(({ owner, quota }) => [owner, quota]));
+  const sessions = new SessionTable(served, options.limits, { quotaOf: (owner) => quotas.get(owner) ?? {} });
   const { reverie: version } = versions();
   const metrics = new ServerMetrics({ sessions, version });
   sessions.events.on('event', (event) => metrics.onEvent(event));

@@ -9,7 +9,8 @@ export function errorAnswer(limits: HttpLimits) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const known = asCatalogued(error, request, limits);
     const { code, message, hint, status } = known;
-    if (status >= 500) request.log.error({ code, err: error }, 'request failed');
+    request.failure = code;
+    if (code === 'SERVER_FAILED') request.log.error({ err: error }, 'request failed');
     if (status === 401) void reply.header('www-authenticate', 'Bearer');
     void reply.status(status).send({ error: { code, message, hint, trace: request.id } });
   };

@@ -38,7 +38,7 @@ export function serveFrames(
   };
   const failed = (error: unknown) => {
     const known = asCatalogued(error, request, limits);
-    if (known.status >= 500) request.log.error({ code: known.code, err: error }, 'frame failed');
+    if (known.code === 'SERVER_FAILED') request.log.error({ err: error }, 'frame failed');
     return handlers.failure(known);
   };
   const answered = async (text: string) => {

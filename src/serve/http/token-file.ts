@@ -13,6 +13,7 @@ const count = z.int().min(0);
 const quota = z.strictObject({
   sessions: count.optional().describe('sessions open at once'),
   snapshots: z.int().min(1).optional().describe('snapshots kept at once'),
+  stepsPerMinute: count.optional().describe('steps within a minute'),
   bytesPerMinute: count.optional().describe('bytes in and out within a minute'),
   spend: z
     .strictObject({
@@ -59,8 +60,8 @@ export function readTokens(path: string | undefined, fromEnvironment: string | u
 function fileEntries(path: string): readonly TokenEntry[] {
   const read = tokenFileSchema.safeParse(contentOf(path));
   if (!read.success) throw invalid(`"${path}"`, describeIssues(read.error));
-  const entries = read.data.map(({ name: owner, token, sha256, operator, quota: given }) => {
-    return { owner, operator, quota: given, sha256: sha256?.toLowerCase() ?? hashOfToken(token!) };
+  const entries = read.data.map(({ name: owner, token, sha256, operator, quota: { spend, ...given } }) => {
+    return { owner, operator, quota: { ...given, ...spend }, sha256: sha256?.toLowerCase() ?? hashOfToken(token!) };
   });
   return refuseTwins(`"${path}"`, entries);
 }

@@ -3,16 +3,19 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Owner } from '../core/session-contract.js';
 
-/** What one owner may use; nothing said: the server's own limits alone. */
+/** What one owner may use; what is not given has no limit but the server's own. */
 export interface Quota {
   /** Sessions open at once. */
   readonly sessions?: number;
-  /** Snapshots kept at once. */
+  /** Snapshots kept: the latest. */
   readonly snapshots?: number;
+  /** What language models may cost while the server runs, in the currency of the prices. */
+  readonly money?: number;
+  /** Tokens in and out of language models while the server runs. */
+  readonly tokens?: number;
+  readonly stepsPerMinute?: number;
   /** Bytes in and out within a minute. */
   readonly bytesPerMinute?: number;
-  /** What language models may cost while the server runs: money in the currency of the prices, tokens in and out. */
-  readonly spend?: { readonly money?: number; readonly tokens?: number };
 }
 
 /** One that may come in. */

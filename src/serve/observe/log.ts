@@ -34,11 +34,19 @@ export function makeLog({ to, level, pretty = false }: LogOptions): Logger {
   const options = {
     level,
     redact: { paths, censor: '[secret]' },
+    serializers: { err: (error: unknown) => errorOf(error) },
     base: undefined,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
   return pino(options, sinkOf(to, pretty));
+}
+
+/** Nothing of an error but what it says and where: its other fields may hold what a request held. */
+function errorOf(error: unknown, causes = 3): Record<string, unknown> {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const cause = error.cause === undefined || causes === 0 ? {} : { cause: errorOf(error.cause, causes - 1) };
+  return { type: error.name, message: error.message, stack: error.stack, ...cause };
 }
 
 function sinkOf(to: LogOptions['to'], pretty: boolean): DestinationStream {

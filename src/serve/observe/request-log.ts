@@ -10,11 +10,19 @@ export interface RequestFacts {
   readonly seconds: number;
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Code of the error it was answered with. */
+    failure: string | undefined;
+  }
+}
+
 /** nginx's word for a client that left before it was answered. */
 const LEFT = 499;
 
 /** Paths are logged without what follows the `?`. */
 export function logRequests(app: FastifyInstance, told: (facts: RequestFacts) => void): void {
+  app.decorateRequest('failure', undefined);
   const underway = new WeakMap<FastifyRequest, number>();
   const tell = (request: FastifyRequest, status: number) => {
     const startedAt = underway.get(request);
@@ -23,7 +31,8 @@ export function logRequests(app: FastifyInstance, told: (facts: RequestFacts) =>
     const seconds = (performance.now() - startedAt) / 1000;
     const { method } = request;
     told({ method, route: request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown'), status, seconds });
-    request.log.info({ ...factsOf(request), status, ms: Math.round(seconds * 1e4) / 10 }, 'request');
+    const code = request.failure === undefined ? {} : { code: request.failure };
+    request.log.info({ ...factsOf(request), status, ...code, ms: Math.round(seconds * 1e4) / 10 }, 'request');
   };
   app.addHook('onRequest', async (request) => void underway.set(request, performance.now()));
   app.addHook('onResponse', async (request, reply) => tell(request, reply.statusCode));
