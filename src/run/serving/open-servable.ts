@@ -16,6 +16,7 @@ import { resolvedSpec } from '../pipeline/env-spec.js';
 import { findInput } from '../pipeline/inputs.js';
 import { makeEpisodeEnvironment, makeParts } from '../pipeline/tools/parts.js';
 import type { AnyScenario, Scenario, ToolsScenario } from '../scenario.js';
+import { seedTasks } from './seed-tasks.js';
 import type { Servable, TaskCard } from './servable.js';
 import { type VectorBlueprint, vectorMaker } from './vector-blueprint.js';
 
@@ -55,7 +56,7 @@ async function openVector(scenario: Scenario, { model, real = false }: ServableO
     version: blueprint.source === 'dream' ? `${scenario.hash}:${blueprint.model.modelVersion}` : scenario.hash,
     tools: [],
     policy: '',
-    tasks: [],
+    tasks: seedTasks(),
     observationSpace,
     actionSpace,
     maxEpisodeSteps,

@@ -10,6 +10,8 @@ export interface TaskCard {
   readonly split: 'train' | 'validation' | 'test';
   readonly family?: string;
   readonly tags?: readonly string[];
+  /** Family `vector`: the seed that it is. */
+  readonly seed?: number;
 }
 
 export interface Servable {
@@ -24,7 +26,7 @@ export interface Servable {
   readonly tools: readonly ToolSpec[];
   /** What an agent is told first; empty in family `vector`. */
   readonly policy: string;
-  /** None in family `vector`: there the seed alone tells episodes apart. */
+  /** In family `vector`: seeds. */
   readonly tasks: readonly TaskCard[];
   readonly observationSpace: Space;
   readonly actionSpace: Space;

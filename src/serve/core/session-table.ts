@@ -22,6 +22,7 @@ import type {
   SessionHistory,
   SessionState,
   Sessions,
+  SlotLease,
   SnapshotRef,
   Spend,
   StepItem,
@@ -160,6 +161,14 @@ export class SessionTable implements Sessions {
   ): Promise<readonly GroupMember[]> {
     const begin = (leader: Session, deadline: Deadline) => this.begin(leader, reset, deadline);
     return this.groups.open({ ...group, served: this.servedAs(env), begin }, signal);
+  }
+
+  get idleSeconds(): number {
+    return this.house.limits.idleSeconds;
+  }
+
+  holdSlots(count: number, owner: Owner): Promise<SlotLease> {
+    return this.house.lend(count, owner);
   }
 
   state(id: string, owner: Owner): SessionState {

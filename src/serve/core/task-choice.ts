@@ -27,12 +27,13 @@ export interface ChosenEpisode {
 /** A seed given by itself goes before that of a task. @throws TASK_NOT_CHOSEN, TASK_UNKNOWN for a seed that is no task */
 export function chosenEpisode(served: Servable, { task, split, index, seed }: ResetRequest): ChosenEpisode {
   const isPlaced = task === undefined && (split !== undefined || index !== undefined);
-  const place = isPlaced ? placed(served, split, index ?? 0) : undefined;
+  const place = isPlaced ? placedTask(served, split, index ?? 0) : undefined;
   if (served.family !== 'vector') return { task: task ?? place?.id, seed };
   return { seed: seed ?? place?.seed ?? (task === undefined ? undefined : seedOf(served, task)) };
 }
 
-function placed(served: Servable, split: string | undefined, index: number): TaskCard {
+/** The task at a place; the first split unless given. @throws TASK_NOT_CHOSEN */
+export function placedTask(served: Servable, split: string | undefined, index: number): TaskCard {
   const wanted = split ?? splitsOf(served)[0] ?? 'train';
   const found = tasksOf(served, wanted).at(index);
   if (found !== undefined && index >= 0) return found;

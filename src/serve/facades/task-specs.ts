@@ -1,25 +1,21 @@
-// What there is to do in an environment, as protocols of tasks have it: splits, and in each a list of tasks. In family
-// `vector` seeds are the tasks.
+// What there is to do in an environment, as protocols of tasks have it.
 
-import { reverieError } from '../../errors.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable, TaskCard } from '../../run/index.js';
 import type { ResetRequest } from '../core/session-contract.js';
-import { splitsOf, tasksOf } from '../core/task-choice.js';
+import { chosenEpisode, placedTask, splitsOf, tasksOf } from '../core/task-choice.js';
 
-/** Seeds offered as tasks of a vector environment: [first, how many]. Any other seed may be asked for by itself. */
-export const SEED_SPLITS: Readonly<Record<string, readonly [first: number, count: number]>> = {
-  train: [0, 1000],
-  test: [1_000_000, 100],
-};
-
-/** A task as it stands in lists and is given back to start it; plain JSON. */
+/**
+ * A task as protocols hand it on, to be given back to start it. Each key becomes a column of a trainer's dataset, so all
+ * tasks of an environment have the same. `group` is OpenEnv's word for tasks of one kind (RFC 013); `seed` is there in
+ * family `vector`.
+ */
 export interface TaskSpec {
   readonly id: string;
   readonly split: string;
   readonly index: number;
+  readonly group: string | null;
+  readonly tags: readonly string[];
   readonly seed?: number;
-  readonly family?: string;
-  readonly tags?: readonly string[];
 }
 
 /** What a client says of the episode it wants; all optional. */
@@ -27,38 +23,35 @@ export type TaskWish = Partial<Pick<TaskSpec, 'id' | 'split' | 'index' | 'seed'>
 
 /** Splits that have tasks, in the order train, validation, test. */
 export function splitNames(served: Servable): readonly string[] {
-  return served.family === 'vector' ? Object.keys(SEED_SPLITS) : splitsOf(served);
+  return splitsOf(served);
 }
 
-/** @throws TASK_NOT_CHOSEN for a split without tasks */
 export function taskCount(served: Servable, split: string): number {
-  if (!splitNames(served).includes(split)) throw notChosen(served, split, 0);
-  return served.family === 'vector' ? SEED_SPLITS[split][1] : tasksOf(served, split).length;
+  return tasksOf(served, split).length;
 }
 
 /** @throws TASK_NOT_CHOSEN */
 export function taskSpec(served: Servable, split: string, index: number): TaskSpec {
-  const isThere = Number.isInteger(index) && index >= 0 && index < taskCount(served, split);
-  if (!isThere) throw notChosen(served, split, index);
-  if (served.family === 'vector') {
-    const seed = SEED_SPLITS[split][0] + index;
-    return { id: `seed-${seed}`, split, index, seed };
-  }
-  const { id, family, tags } = tasksOf(served, split)[index];
-  return { id, split, index, ...(family === undefined ? {} : { family }), ...(tags === undefined ? {} : { tags }) };
+  return specOf(placedTask(served, split, index), index);
 }
 
-/** What to ask of the sessions for this wish; an explicit seed goes before that of a task. @throws TASK_NOT_CHOSEN */
+/** All of a split, in the order of the domain. */
+export function taskSpecs(served: Servable, split: string): readonly TaskSpec[] {
+  return tasksOf(served, split).map(specOf);
+}
+
+/**
+ * What to ask of the sessions: a snapshot goes before a task, an id before a place. The choice is checked here already, as
+ * no session should be opened for a task that is not there.
+ * @throws TASK_NOT_CHOSEN
+ */
 export function resetOf(served: Servable, { id, split, index, seed, from_snapshot: snapshot }: TaskWish): ResetRequest {
   if (snapshot !== undefined) return { snapshot, seed };
-  const isChosen = split !== undefined || index !== undefined;
-  if (served.family !== 'vector') return { ...(id === undefined ? { split, index } : { task: id }), seed };
-  if (seed !== undefined || !isChosen) return { seed };
-  return { seed: taskSpec(served, split ?? 'train', index ?? 0).seed };
+  const request = id === undefined ? { split, index, seed } : { task: id, seed };
+  chosenEpisode(served, request);
+  return request;
 }
 
-function notChosen(served: Servable, split: string, index: number) {
-  const sizes = splitNames(served).map((one) => `${one} ${taskCount(served, one)}`);
-  const values = { index, split, env: served.name, splits: sizes.join(', ') || 'it has no tasks' };
-  return reverieError('TASK_NOT_CHOSEN', values);
+function specOf({ id, split, family, tags = [], seed }: TaskCard, index: number): TaskSpec {
+  return { id, split, index, group: family ?? null, tags, ...(seed === undefined ? {} : { seed }) };
 }
