@@ -46,15 +46,15 @@ export class Quotas {
     if (tokens !== undefined && spent.tokens >= tokens) throw exceeded('tokens', spent.tokens, tokens);
   }
 
-  /** Counts one step. @throws QUOTA_EXCEEDED */
-  takeStep(owner: Owner): void {
+  /** Counts as many steps. @throws QUOTA_EXCEEDED */
+  takeStep(owner: Owner, steps = 1): void {
     const { stepsPerMinute: limit } = this.quotaOf(owner);
     if (limit === undefined) return;
     const now = performance.now();
     const { left, at } = this.allowances.get(owner) ?? { left: limit, at: now };
     const filled = Math.min(limit, left + ((now - at) / 60_000) * limit);
-    if (filled < 1) throw exceeded('steps a minute', limit, limit);
-    this.allowances.set(owner, { left: filled - 1, at: now });
+    if (filled < steps) throw exceeded('steps a minute', limit, limit);
+    this.allowances.set(owner, { left: filled - steps, at: now });
   }
 
   /** Whether anything was charged. @param info  of a turn: what its user and its answers cost */

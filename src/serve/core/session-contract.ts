@@ -195,6 +195,21 @@ export interface Sessions {
    */
   history(id: string, owner?: Owner): SessionHistory;
   readonly counts: SessionCounts;
+  /** Seconds without a request after which what a client holds is closed. */
+  readonly idleSeconds: number;
+  /**
+   * Slots for episodes that are no sessions (rows of a vector session), all of them or none.
+   * @throws CAPACITY_REACHED, QUOTA_EXCEEDED, SERVER_DRAINING
+   */
+  holdSlots(count: number, owner: Owner): Promise<SlotLease>;
+}
+
+/** Slots somebody holds, and what is done in them. */
+export interface SlotLease {
+  /** Before as many steps. @throws QUOTA_EXCEEDED */
+  takeSteps(count: number): void;
+  /** Gives the slots back. */
+  release(): void;
 }
 
 export interface SessionCounts {

@@ -6,7 +6,7 @@ import type { Servable } from '../../run/index.js';
 import { Deadline } from './deadline.js';
 import { Quotas } from './quotas.js';
 import { Session } from './session.js';
-import type { CloseReason, Owner, QuotaLimits, SessionEvent } from './session-contract.js';
+import type { CloseReason, Owner, QuotaLimits, SessionEvent, SlotLease } from './session-contract.js';
 import type { SessionKeeper } from './session-keeper.js';
 import type { SessionLimits } from './session-limits.js';
 import { SessionRegistry } from './session-registry.js';
@@ -41,6 +41,7 @@ export class SessionHouse {
   readonly keeper: SessionKeeper | undefined;
   private readonly reaper: NodeJS.Timeout;
   private readonly removals = new Set<Promise<void>>();
+  private readonly lent = new Map<Owner, number>();
   private isDraining = false;
 
   constructor({ limits, quotaOf, keeper }: HouseOptions) {
@@ -55,7 +56,7 @@ export class SessionHouse {
   /** Before `count` sessions are opened. @throws SERVER_DRAINING, QUOTA_EXCEEDED */
   requireRoom(owner: Owner, count: number): void {
     if (this.isDraining) throw reverieError('SERVER_DRAINING');
-    this.quotas.requireSessions(owner, this.registry.countOf(owner), count);
+    this.quotas.requireSessions(owner, this.registry.countOf(owner) + (this.lent.get(owner) ?? 0), count);
   }
 
   /** @throws SESSION_EXISTS, SERVER_DRAINING, QUOTA_EXCEEDED */
@@ -86,6 +87,22 @@ export class SessionHouse {
     if (session.hasSlot) return;
     await this.slots.take(deadline);
     session.hasSlot = true;
+  }
+
+  /** See `Sessions.holdSlots`. Lent slots count as sessions of their owner. */
+  async lend(count: number, owner: Owner): Promise<SlotLease> {
+    this.requireRoom(owner, count);
+    const deadline = new Deadline(this.limits.stepSeconds);
+    await this.slots.take(deadline, count).finally(() => deadline.end());
+    const add = (more: number) => this.lent.set(owner, (this.lent.get(owner) ?? 0) + more);
+    add(count);
+    return {
+      takeSteps: (steps) => this.quotas.takeStep(owner, steps),
+      release: () => {
+        add(-count);
+        this.slots.release(count);
+      },
+    };
   }
 
   /** Resolves once it is closed and has given back its slot, whoever closes it. */

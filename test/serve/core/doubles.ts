@@ -107,12 +107,22 @@ function numberIn(action: string): number {
   return Number(action.replace('add ', ''));
 }
 
-/** What a counter answers to these actions: the sequential model that tests hold sessions to. */
-export function expectedObservations(seed: number, actions: readonly string[], length = 5): string[] {
+/**
+ * What a counter answers to these actions: the sequential model that tests hold sessions to.
+ * @param reseeded  where, and from which other seeds, it draws from there on, as forks may
+ */
+export function expectedObservations(
+  seed: number,
+  actions: readonly string[],
+  length = 5,
+  reseeded: readonly { readonly at: number; readonly seed: number }[] = [],
+): string[] {
   const rng = Rng.fromSeed(seed);
   let state: CounterState = { sum: rng.int(1000), rng: rng.state(), steps: 0, running: true };
   const seen = [observationOf(state)];
-  for (const action of actions) {
+  for (const [i, action] of actions.entries()) {
+    const other = reseeded.findLast(({ at }) => at === i);
+    if (other !== undefined) state = { ...state, rng: Rng.fromSeed(other.seed).state() };
     state = added(state, action, length);
     seen.push(observationOf(state));
   }

@@ -1,0 +1,92 @@
+// What onlookers are told of an episode.
+
+import { afterEach, expect, it } from 'vitest';
+import { Histories } from '../../../src/serve/core/history.js';
+import type { SessionState, Turn } from '../../../src/serve/core/session-contract.js';
+import { SessionTable } from '../../../src/serve/core/session-table.js';
+import { expectedObservations, servedCounter } from './doubles.js';
+
+const owner = 'local';
+const tables: SessionTable[] = [];
+afterEach(async () => {
+  for (const table of tables.splice(0)) await table.drain(0);
+});
+
+function begun(money?: number) {
+  const table = new SessionTable([servedCounter({ length: 100, money })]);
+  tables.push(table);
+  return { table, id: table.open({ owner }).id };
+}
+
+it('tells the turns of the episode in order, and no others', async () => {
+  const { table, id } = begun();
+  expect(table.history(id)).toMatchObject({ session: { id, status: 'idle' }, steps: [] });
+  await table.reset(id, { seed: 1 }, owner);
+  await table.reset(id, { seed: 3 }, owner);
+  for (const n of [1, 2]) await table.step(id, { action: `add ${n}` }, owner);
+  const left = new AbortController();
+  left.abort('left');
+  await expect(table.step(id, { action: 'add 1' }, owner, left.signal)).rejects.toBe('left');
+  const { session, steps } = table.history(id);
+  expect(session.stepCount).toBe(2);
+  expect(steps.map(({ index, action, observation, reward }) => ({ index, action, observation, reward }))).toEqual(
+    expectedObservations(3, ['add 1', 'add 2']).map((observation, index) => ({
+      index,
+      action: index === 0 ? null : `add ${index}`,
+      observation,
+      reward: index === 0 ? null : index,
+    })),
+  );
+});
+
+it('shows the operator all of info, the owner what clients see, and others nothing', async () => {
+  const { table, id } = begun(2);
+  await table.reset(id, { seed: 1 }, owner);
+  expect(table.history(id).steps[0].info).toMatchObject({ userCost: { money: 2 } });
+  expect(table.history(id, owner).steps[0].info).toEqual({});
+  expect(() => table.history(id, 'other')).toThrow(expect.objectContaining({ code: 'SESSION_UNKNOWN' }));
+});
+
+it('goes on from where a fork or a restored session does, and outlives the session', async () => {
+  const { table, id } = begun();
+  await table.reset(id, { seed: 3 }, owner);
+  const { id: snapshot } = await table.snapshot(id, owner);
+  await table.step(id, { action: 'add 1' }, owner);
+  const [fork] = await table.fork(id, 1, owner);
+  await table.restore(id, snapshot, owner);
+  await table.step(id, { action: 'add 2' }, owner);
+  expect(table.history(id).steps.map(({ index, action }) => [index, action])).toEqual([
+    [0, null],
+    [1, 'add 2'],
+  ]);
+  expect(table.history(fork.id).steps.map(({ index, action }) => [index, action])).toEqual([
+    [0, null],
+    [1, 'add 1'],
+  ]);
+  await table.close(id, owner);
+  expect(table.history(id).steps).toHaveLength(2);
+  expect(() => table.state(id, owner)).toThrow();
+});
+
+it('keeps the latest steps within its bounds, and the sessions used last', () => {
+  const histories = new Histories({ steps: 3, bytes: 20_000 });
+  const session = (id: string) => ({ id, owner, env: 'x' }) as SessionState;
+  const turn = (stepCount: number): Turn => ({
+    observation: Float32Array.of(stepCount, -0),
+    reward: 0,
+    terminated: false,
+    truncated: false,
+    info: {},
+    episodeId: 'e',
+    stepCount,
+    return: 0,
+  });
+  const step = (id: string, n: number) =>
+    histories.record({ kind: 'step', session: session(id), action: Float32Array.of(1), turn: turn(n), seconds: 0 });
+  for (let n = 1; n <= 5; n++) step('a', n);
+  expect(histories.of('a', true)?.steps.map(({ index }) => index)).toEqual([3, 4, 5]);
+  expect(histories.of('a', true)?.steps[0].observation).toEqual([3, 0]);
+  for (let other = 0; other < 100; other++) step(`other ${other}`, 1);
+  expect(histories.of('a', true)).toBeUndefined();
+  expect(histories.of('other 99', true)?.steps).toHaveLength(1);
+});
