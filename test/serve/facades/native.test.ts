@@ -28,7 +28,6 @@ describe('the environments', () => {
       action_space: { type: 'box', low: [-2], high: [2] },
       max_episode_steps: 200,
       is_default: true,
-      splits: [],
     });
   });
 

@@ -3,11 +3,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Owner, Sessions } from '../../core/session-contract.js';
 import type { RouteDescription } from '../../http/route-description.js';
+import type { VectorTable } from '../../vector/vector-table.js';
 
 export interface Asked {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly sessions: Sessions;
+  readonly vectors: VectorTable;
   readonly owner: Owner;
   /** The path's `:id` or `:env`. */
   readonly id: string;

@@ -1,26 +1,40 @@
-// The native API: every verb the sessions have, as JSON over HTTP, and batches of rows.
+// The native API: every verb the sessions have, as JSON over HTTP, and batches of rows in binary.
 
 import type { FastifyInstance } from 'fastify';
 import type { Facade, FacadeContext } from '../../http/facade.js';
+import { VectorTable } from '../../vector/vector-table.js';
 import { batchRoutes } from './batch-routes.js';
 import { environmentRoutes } from './environment-routes.js';
 import type { NativeRoute } from './native-route.js';
 import { sessionRoutes } from './session-routes.js';
+import { BINARY_TYPES } from './vector-formats.js';
+import { socketRoute, vectorRoutes } from './vector-routes.js';
+import { serveRows } from './vector-socket.js';
 
-const ROUTES: readonly NativeRoute[] = [...environmentRoutes, ...sessionRoutes, ...batchRoutes];
+const ROUTES: readonly NativeRoute[] = [...environmentRoutes, ...sessionRoutes, ...batchRoutes, ...vectorRoutes];
+
+type Params = { Params: { id?: string; env?: string } };
 
 export const nativeFacade: Facade = {
   name: 'native',
   reserved: ['v1'],
-  routes: ROUTES,
+  routes: [...ROUTES, socketRoute],
   register(app: FastifyInstance, { sessions, ownerOf }: FacadeContext) {
+    const vectors = new VectorTable(sessions);
+    app.addHook('onClose', () => vectors.end());
+    for (const type of BINARY_TYPES) {
+      app.addContentTypeParser(type, { parseAs: 'buffer' }, (_, body, done) => done(null, body));
+    }
     for (const { method, path, handle } of ROUTES) {
-      app[method]<{ Params: { id?: string; env?: string } }>(path, async (request, reply) => {
+      app[method]<Params>(path, async (request, reply) => {
         const { id, env } = request.params;
-        const asked = { request, reply, sessions, owner: ownerOf(request), id: id ?? env ?? '' };
+        const asked = { request, reply, sessions, vectors, owner: ownerOf(request), id: id ?? env ?? '' };
         const answer = await handle(asked);
         return answer === undefined ? reply.send() : answer;
       });
     }
+    app.get<{ Params: { id: string } }>(socketRoute.path, { websocket: true }, (socket, request) => {
+      serveRows(socket, request, vectors.get(request.params.id, ownerOf(request)));
+    });
   },
 };

@@ -2,7 +2,7 @@
 
 import { decodeAction } from '../../core/values.js';
 import { checkedBody } from '../../http/request-check.js';
-import type { Asked, NativeRoute } from './native-route.js';
+import type { NativeRoute } from './native-route.js';
 import {
   forkBody,
   openBody,
@@ -10,6 +10,7 @@ import {
   restoreBody,
   sessionSchema,
   sessionsSchema,
+  snapshotBody,
   snapshotSchema,
   stepBody,
   turnSchema,
@@ -132,9 +133,11 @@ const snapshot: NativeRoute = {
   summary: 'Keep the state',
   description: 'Under an id that is the hash of what it is. The server keeps the latest of each token.',
   parameters,
+  body: { schema: snapshotBody, required: false, example: {} },
   answer: { status: 201, description: 'Where to come back to', schema: snapshotSchema },
-  async handle({ reply, sessions, owner, id }) {
-    const kept = await sessions.snapshot(id, owner);
+  async handle({ request, reply, sessions, owner, id }) {
+    const { request_id: requestId } = checkedBody(snapshotBody, request.body ?? {});
+    const kept = await sessions.snapshot(id, owner, { requestId });
     void reply.status(201);
     return wireSnapshot(kept);
   },
@@ -149,8 +152,9 @@ const restore: NativeRoute = {
   parameters,
   body: { schema: restoreBody, example: { snapshot: '4f0c9d0a1b2c3d4e5f60718293a4b5c6' } },
   answer: { status: 200, description: 'What is seen there', schema: turnSchema },
-  async handle({ request, sessions, owner, id }: Asked) {
-    return wireTurn(await sessions.restore(id, checkedBody(restoreBody, request.body).snapshot, owner));
+  async handle({ request, sessions, owner, id }) {
+    const { snapshot, seed, request_id: requestId } = checkedBody(restoreBody, request.body);
+    return wireTurn(await sessions.restore(id, snapshot, owner, { seed, requestId }));
   },
 };
 
@@ -164,8 +168,8 @@ const fork: NativeRoute = {
   body: { schema: forkBody, required: false, example: { count: 4 } },
   answer: { status: 201, description: 'The new sessions', schema: sessionsSchema },
   async handle({ request, reply, sessions, owner, id }) {
-    const { count } = checkedBody(forkBody, request.body ?? {});
-    const forks = await sessions.fork(id, count, owner);
+    const { count, seeds, request_id: requestId } = checkedBody(forkBody, request.body ?? {});
+    const forks = await sessions.fork(id, count, owner, { seeds, requestId });
     void reply.status(201);
     return { sessions: forks.map(wireSession) };
   },

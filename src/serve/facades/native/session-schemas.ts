@@ -51,15 +51,29 @@ const step = {
 
 export const stepBody = z.strictObject(step);
 
+const seeds = z
+  .array(z.int().min(0))
+  .optional()
+  .describe('One for each: what follows in it is drawn from there. Without, all go on alike');
+
+export const snapshotBody = z.strictObject({ request_id: requestId });
+
 export const forkBody = z.strictObject({
   count: z.int().min(1).max(MAX_FORKS).default(1).describe('How many new sessions'),
+  seeds,
+  request_id: requestId,
 });
 
-export const restoreBody = z.strictObject({ snapshot: z.string().describe('Id of a snapshot') });
+export const restoreBody = z.strictObject({
+  snapshot: z.string().describe('Id of a snapshot'),
+  seed: z.int().min(0).optional().describe("What follows is drawn from this instead of the snapshot's own stream"),
+  request_id: requestId,
+});
 
 export const groupBody = z.strictObject({
   env: openBody.shape.env,
   count: z.int().min(1).max(MAX_FORKS).describe('How many sessions'),
+  seeds,
   ...start,
 });
 
