@@ -1,0 +1,46 @@
+// Family `vector` over OpenEnv. Fields are named as in its own environments of that kind: `values` for numbers
+// (dm_control_env), `action_id` for one of n (openspiel_env, atari_env).
+
+import { z } from 'zod';
+import type { BoxSpace, VectorSpace } from '../../../env/index.js';
+import type { Servable } from '../../../run/index.js';
+import { encodeObservation } from '../../core/values.js';
+import { actionShape, commonShape, endingOf } from './ending.js';
+import type { EnvWire } from './env-wire.js';
+import { checkedMessage } from './field-errors.js';
+
+export function vectorWire({ observationSpace, actionSpace }: Servable): EnvWire {
+  const space = actionSpace as VectorSpace;
+  const seen = valuesOf(observationSpace as VectorSpace, 'What is observed, one number an element');
+  return {
+    observation: z.strictObject({ values: seen, ...commonShape }).meta({ title: 'VectorObservation' }),
+    tools: [],
+    ...(space.type === 'discrete' ? discreteAction(space) : boxAction(space)),
+    observe: (turn) => ({ values: encodeObservation(turn.observation), ...endingOf(turn) }),
+  };
+}
+
+type ActionWire = Pick<EnvWire, 'action' | 'decode'>;
+
+function boxAction(space: BoxSpace): ActionWire {
+  const values = valuesOf(space, 'The action, one number an element');
+  const action = z.strictObject({ values, ...actionShape }).meta({ title: 'VectorAction' });
+  return { action, decode: (data, at) => Float32Array.from(checkedMessage(action, data, at).values) };
+}
+
+function discreteAction({ start, n }: { readonly start: number; readonly n: number }): ActionWire {
+  const id = z
+    .int()
+    .describe('Which of the actions')
+    .meta({ minimum: start, maximum: start + n - 1 });
+  const action = z.strictObject({ action_id: id, ...actionShape }).meta({ title: 'DiscreteAction' });
+  return { action, decode: (data, at) => Float32Array.of(checkedMessage(action, data, at).action_id) };
+}
+
+/** Bounds are told, and the environment's to enforce: it knows whether it clips or refuses. */
+function valuesOf(space: VectorSpace, description: string) {
+  if (space.type === 'discrete') return z.array(z.number()).length(1).describe(description);
+  const size = space.shape.reduce((product, length) => product * length, 1);
+  const { shape, low, high } = space;
+  return z.array(z.number()).length(size).describe(description).meta({ shape, low, high });
+}
