@@ -1,0 +1,228 @@
+// Who gets in: where a server listens, with which token, by which name, from whose pages.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { hashOfToken } from '../../../src/serve/http/tokens.js';
+import type { RunningServer } from '../../../src/serve/index.js';
+import { serveScenarios } from '../running-server.js';
+import { postJson, send } from './raw-client.js';
+
+const ALICE = 'alice-0123456789abcdef';
+const BOB = 'bob-0123456789abcdef';
+const BOSS = 'boss-0123456789abcdef';
+const entry = (owner: string, token: string, quota = {}) => {
+  return { owner, operator: owner === 'boss', quota, sha256: hashOfToken(token) };
+};
+const TOKENS = [entry('alice', ALICE, { sessions: 3 }), entry('bob', BOB), entry('boss', BOSS)];
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+/** Status of the handshake's refusal, or 101. */
+function handshake(url: string, headers: Record<string, string>): Promise<number> {
+  return new Promise((resolve) => {
+    const socket = new WebSocket(url.replace('http', 'ws'), { headers });
+    socket.on('open', () => {
+      resolve(101);
+      socket.close();
+    });
+    socket.on('unexpected-response', (_request, reply) => {
+      resolve(reply.statusCode!);
+      reply.destroy();
+    });
+    socket.on('error', () => {});
+  });
+}
+
+let open: RunningServer;
+let closed: RunningServer;
+
+beforeAll(async () => {
+  open = await serveScenarios(['pendulum']);
+  closed = await serveScenarios(['pendulum'], { tokens: TOKENS, allowHosts: ['Envs.Example.org'] });
+});
+afterAll(() => Promise.all([open.stop(0), closed.stop(0)]));
+
+describe('an address that others reach', () => {
+  it.each(['0.0.0.0', '::', '0', '::ffff:0.0.0.0'])('%s is not listened on without tokens', async (host) => {
+    await expect(serveScenarios(['pendulum'], { host })).rejects.toMatchObject({ code: 'ADDRESS_NEEDS_TOKEN' });
+  });
+
+  it('is listened on with them, and asked for them by whatever name', async () => {
+    const server = await serveScenarios(['pendulum'], { host: '0.0.0.0', tokens: TOKENS });
+    const headers = { host: 'envs.example.org' };
+    expect((await send(`${server.url}/health`, { headers })).status).toBe(200);
+    expect((await send(`${server.url}/v1/environments`, { headers })).status).toBe(401);
+    expect((await send(`${server.url}/v1/environments`, { headers: { ...headers, ...bearer(BOB) } })).status).toBe(200);
+    await server.stop(0);
+  });
+
+  it('may be taken, and then says so', async () => {
+    const port = Number(new URL(open.url).port);
+    await expect(serveScenarios(['pendulum'], { port })).rejects.toMatchObject({
+      code: 'PORT_TAKEN',
+      message: `Port ${port} of "127.0.0.1" is taken: something listens there already.`,
+    });
+  });
+});
+
+describe('a token', () => {
+  it('is asked for on every route but the probes, before any other answer', async () => {
+    const openRoutes = ['/health', '/ready', '/login', '/logout'];
+    const sockets = new Set(['/ws', '/mcp']);
+    for (const { method, path } of closed.routes) {
+      const url = `${closed.url}${path.replace(/:\w+/g, 'x').replace('*', 'x')}`;
+      const { status, headers } = await send(url, { method });
+      if (openRoutes.includes(path)) expect([200, 303, 401], path).toContain(status);
+      else expect([method, path, status, headers['www-authenticate']]).toEqual([method, path, 401, 'Bearer']);
+      if (sockets.has(path)) expect(await handshake(url, {})).toBe(401);
+    }
+    expect((await send(`${closed.url}/nothing`)).status).toBe(401);
+  });
+
+  it('comes as a bearer, a key, or a password', async () => {
+    const basic = `Basic ${Buffer.from(`anyone:${BOB}`).toString('base64')}`;
+    for (const headers of [bearer(BOB), { 'x-api-key': BOB }, { authorization: basic }]) {
+      expect((await send(`${closed.url}/v1/environments`, { headers })).status).toBe(200);
+    }
+    const inUrl = await send(`${closed.url}/v1/environments?token=${BOB}&access_token=${BOB}`);
+    expect(inUrl.body.error.code).toBe('TOKEN_NEEDED');
+  });
+
+  it('that is wrong lets nobody in, and is not repeated', async () => {
+    for (const token of [BOB.slice(0, -1), `${BOB}x`, hashOfToken(BOB), 'x'.repeat(10_000)]) {
+      const { status, body, text } = await send(`${closed.url}/v1/environments`, { headers: bearer(token) });
+      expect([status, body.error.code]).toEqual([401, 'TOKEN_WRONG']);
+      expect(text).not.toContain(token);
+    }
+  });
+
+  it('is checked before the handshake of a WebSocket', async () => {
+    expect(await handshake(`${closed.url}/ws`, {})).toBe(401);
+    expect(await handshake(`${closed.url}/ws`, bearer('wrong'))).toBe(401);
+    expect(await handshake(`${closed.url}/ws`, bearer(BOB))).toBe(101);
+  });
+
+  it('of an operator alone reads metrics', async () => {
+    expect((await send(`${closed.url}/metrics`, { headers: bearer(BOB) })).body.error.code).toBe('OPERATOR_NEEDED');
+    expect((await send(`${closed.url}/metrics`, { headers: bearer(BOSS) })).text).toContain('reverie_build_info');
+  });
+
+  it('hides sessions of others, as if they were not', async () => {
+    const { body } = await postJson(`${closed.url}/v1/sessions`, { env: 'pendulum' }, bearer(ALICE));
+    const guess = async (token: string, id: string) => {
+      const { status, body: answer } = await postJson(`${closed.url}/v1/sessions/${id}/reset`, {}, bearer(token));
+      return [status, answer.error?.message.replace(id, 'ID')];
+    };
+    expect(await guess(BOB, body.id)).toEqual([404, 'There is no session "ID".']);
+    expect(await guess(BOB, body.id)).toEqual(await guess(BOB, 'never-was'));
+    expect(await guess(ALICE, body.id)).toEqual([200, undefined]);
+    const closing = await send(`${closed.url}/v1/sessions/${body.id}`, { method: 'DELETE', headers: bearer(BOB) });
+    expect(closing.status).toBe(404);
+  });
+
+  it('has a quota that no flood gets past', async () => {
+    const flood = await Promise.all(
+      Array.from({ length: 40 }, () => postJson(`${closed.url}/v1/sessions`, {}, bearer(ALICE))),
+    );
+    const codes = flood.map(({ status, body }) => body.error?.code ?? status);
+    expect(codes.filter((code) => code === 201).length).toBeLessThanOrEqual(3);
+    expect(new Set(codes.filter((code) => code !== 201))).toEqual(new Set(['QUOTA_EXCEEDED']));
+    expect(closed.sessions.list('alice')).toHaveLength(3);
+    expect((await postJson(`${closed.url}/v1/sessions`, {}, bearer(BOB))).status).toBe(201);
+  });
+});
+
+describe('a browser', () => {
+  const page = { accept: 'text/html' };
+
+  it('is asked for a token, gets a cookie that scripts and other sites cannot use, and comes back with it', async () => {
+    const asked = await send(`${closed.url}/docs`, { headers: page });
+    expect([asked.status, asked.headers.location]).toEqual([303, '/login?next=%2Fdocs']);
+    const form = (token: string, next: string) =>
+      send(`${closed.url}/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded', origin: closed.url },
+        body: new URLSearchParams({ token, next }).toString(),
+      });
+    expect((await form('wrong', '/docs')).status).toBe(401);
+    const { status, headers } = await form(BOB, '/docs');
+    expect([status, headers.location]).toEqual([303, '/docs']);
+    const [set] = headers['set-cookie']!;
+    expect(set).toMatch(/^reverie=[\w-]{24}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+$/);
+    const cookie = set.split(';')[0];
+    expect((await send(`${closed.url}/docs`, { headers: { cookie } })).status).toBe(200);
+    expect(await handshake(`${closed.url}/ws`, { cookie, origin: closed.url })).toBe(101);
+    await send(`${closed.url}/logout`, { method: 'POST', headers: { cookie } });
+    expect((await send(`${closed.url}/docs`, { headers: { cookie } })).status).toBe(401);
+  });
+
+  it.each(['//evil.example', 'https://evil.example', '/\\evil.example', '/a\r\nset-cookie: x=1'])(
+    'is not led to another site by next=%j',
+    async (next) => {
+      const body = new URLSearchParams({ token: BOB, next }).toString();
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      expect((await send(`${closed.url}/login`, { method: 'POST', headers, body })).headers.location).toBe('/');
+    },
+  );
+
+  it('never has its cookie made up', async () => {
+    for (const cookie of ['reverie=', 'reverie=x', `reverie=${BOB}`, `other=1; reverie=${'a'.repeat(24)}`]) {
+      expect((await send(`${closed.url}/v1/environments`, { headers: { cookie } })).status).toBe(401);
+    }
+  });
+});
+
+describe('a name that was rebound to this machine', () => {
+  it.each(['evil.example', 'evil.example:80', '127.0.0.1.evil.example', 'localhost.evil.example', '169.254.169.254'])(
+    '%s is refused',
+    async (host) => {
+      const { status, body } = await send(`${open.url}/health`, { headers: { host } });
+      expect([status, body.error.code]).toEqual([421, 'HOST_REFUSED']);
+      expect(await handshake(`${open.url}/ws`, { host })).toBe(421);
+    },
+  );
+
+  it.each(['localhost', 'LOCALHOST:8000', '127.0.0.1', '[::1]:8000'])('%s is not', async (host) => {
+    expect((await send(`${open.url}/health`, { headers: { host } })).status).toBe(200);
+  });
+
+  it('is let in by the operator alone', async () => {
+    expect((await send(`${closed.url}/health`, { headers: { host: 'envs.example.org' } })).status).toBe(200);
+  });
+});
+
+describe('a page of another site', () => {
+  it.each(['http://evil.example', 'null', 'http://localhost:3000', 'https://evil.example/', 'file://', '*', 'x'])(
+    '%s reads and changes nothing, and opens no WebSocket',
+    async (origin) => {
+      const post = await postJson(`${open.url}/v1/sessions`, {}, { origin });
+      expect([post.status, post.body.error.code]).toEqual([403, 'ORIGIN_REFUSED']);
+      expect((await send(`${open.url}/v1/environments`, { headers: { origin } })).status).toBe(403);
+      expect(await handshake(`${open.url}/ws`, { origin })).toBe(403);
+    },
+  );
+
+  it('is told nothing by a preflight', async () => {
+    const headers = { origin: 'http://evil.example', 'access-control-request-method': 'POST' };
+    const answer = await send(`${open.url}/v1/sessions`, { method: 'OPTIONS', headers });
+    expect(answer.status).toBe(403);
+    expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+  });
+
+  it('is refused where the browser tells of it without an origin', async () => {
+    const from = (site: string, mode: string) => {
+      const headers = { 'sec-fetch-site': site, 'sec-fetch-mode': mode };
+      return send(`${open.url}/docs`, { headers }).then(({ status }) => status);
+    };
+    expect(await from('cross-site', 'no-cors')).toBe(403);
+    expect(await from('same-site', 'no-cors')).toBe(403);
+    expect(await from('cross-site', 'navigate')).toBe(200);
+    expect(await from('same-origin', 'cors')).toBe(200);
+  });
+
+  it('is let in from a host that the operator names', async () => {
+    const headers = { origin: 'https://envs.example.org', ...bearer(BOB) };
+    expect((await send(`${closed.url}/v1/environments`, { headers })).status).toBe(200);
+    expect((await send(`${open.url}/health`, { headers: { origin: open.url } })).status).toBe(200);
+  });
+});
