@@ -22,3 +22,13 @@ export function addCosts(a: Cost, b: Cost): Cost {
     money: a.money + b.money,
   };
 }
+
+export function subtractCosts(a: Cost, b: Cost): Cost {
+  return {
+    calls: a.calls - b.calls,
+    promptTokens: a.promptTokens - b.promptTokens,
+    cachedTokens: a.cachedTokens - b.cachedTokens,
+    completionTokens: a.completionTokens - b.completionTokens,
+    money: a.money - b.money,
+  };
+}

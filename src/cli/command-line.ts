@@ -7,6 +7,7 @@ import { addJobCommands, examplesText } from './job-commands.js';
 import { addLookCommands, type Outcome } from './look-commands.js';
 import { addServeCommand } from './serve-command.js';
 import type { Terminal } from './terminal.js';
+import { addWorkerCommand } from './worker-command.js';
 
 /** Runs one command and answers the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted. */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -44,6 +45,7 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
       ]),
     );
   addJobCommands(program, terminal, commandLine);
+  addWorkerCommand(program, terminal);
   addServeCommand(program, terminal);
   addLookCommands(program, terminal, outcome);
   return program;

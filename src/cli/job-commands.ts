@@ -15,6 +15,8 @@ interface JobCommand {
   readonly takes: readonly Input[];
   readonly needs: readonly Input[];
   readonly defaultScenario?: string;
+  /** Whether its rows can be lived by workers of a queue. */
+  readonly overQueue?: boolean;
   readonly examples: readonly (readonly [command: string, comment: string])[];
 }
 
@@ -70,8 +72,10 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Of a tools scenario: lives episodes of its tasks in the simulated environment, judges and filters them, and writes datasets. Of a vector scenario: branches short rollouts from recorded states (--data) inside a world model (--model). All with their provenance.',
     takes: ['model', 'data', 'checkpoint'],
     needs: [],
+    overQueue: true,
     examples: [
       ['reverie synth helpdesk --out runs/desk', 'episodes of a service desk, as datasets'],
+      ['reverie synth helpdesk --queue redis://localhost/desk', 'lived by whoever runs reverie worker there'],
       ["reverie synth helpdesk --set 'synth.export=[sharegpt, verl]' --set synth.episodes=1000", ''],
       ['reverie synth --model runs/model --data runs/seen --out runs/dreamt', 'a random policy acts'],
       ['reverie synth --model runs/model --data runs/seen --checkpoint runs/policy --set rollout.horizon=5', ''],
@@ -145,7 +149,7 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
       .addHelpText('after', examplesText(spec.examples));
     if (spec.takes.length > 0) command.optionsGroup('Input:');
     for (const input of spec.takes) command.option(`--${input} <folder>`, inputHelp(spec, input));
-    withJobOptions(command).action((scenario: string | undefined, flags: JobFlags & JobInputs) =>
+    withJobOptions(command, spec.overQueue).action((scenario: string | undefined, flags: JobFlags & JobInputs) =>
       runJobCommand(spec, command, scenario, flags, terminal, commandLine),
     );
   }
@@ -186,7 +190,7 @@ function refuseBadUsage(
   scenario: string | undefined,
   flags: JobFlags & JobInputs,
 ): void {
-  const given = Object.keys(flags).filter((flag) => !['workers', 'json', 'quiet', 'resume'].includes(flag));
+  const given = Object.keys(flags).filter((flag) => !['workers', 'queue', 'json', 'quiet', 'resume'].includes(flag));
   if (flags.resume !== undefined) {
     if (scenario !== undefined) command.error('error: --resume uses the scenario of its run; leave the scenario out');
     if (given.length > 0)

@@ -12,6 +12,7 @@ export interface ScenarioFlags {
 export interface JobFlags extends ScenarioFlags {
   readonly out?: string;
   readonly resume?: string;
+  readonly queue?: string;
   readonly json?: boolean;
   readonly quiet?: boolean;
 }
@@ -24,15 +25,16 @@ export function withScenarioOptions(command: Command): Command {
     .option('--seed <integer>', 'seed of every random stream; same seed, same bytes', wholeNumber);
 }
 
-export function withJobOptions(command: Command): Command {
-  return withOutputOptions(
-    withScenarioOptions(command)
-      .optionsGroup('Run:')
-      .option('--workers <n>', 'worker threads; 0: none. Never changes results', wholeNumber)
-      .option('--out <folder>', 'folder of the run (default: a new one under runs/)')
-      .option('--resume <folder>', 'go on with the unfinished run in this folder, with its scenario and seed')
-      .option('--quiet', 'no progress'),
-  );
+export function withJobOptions(command: Command, overQueue = false): Command {
+  withScenarioOptions(command)
+    .optionsGroup('Run:')
+    .option('--workers <n>', 'worker threads; 0: none. Never changes results', wholeNumber)
+    .option('--out <folder>', 'folder of the run (default: a new one under runs/)')
+    .option('--resume <folder>', 'go on with the unfinished run in this folder, with its scenario and seed');
+  if (overQueue) {
+    command.option('--queue <url>', 'of a tools scenario: have episodes lived by the workers of this queue');
+  }
+  return withOutputOptions(command.option('--quiet', 'no progress'));
 }
 
 export function withOutputOptions(command: Command): Command {
@@ -43,10 +45,16 @@ function collected(value: string, before: readonly string[] | undefined): string
   return [...(before ?? []), value];
 }
 
-function wholeNumber(value: string): number {
+export function wholeNumber(value: string): number {
   const number = Number(value);
   if (value.trim() === '' || !Number.isSafeInteger(number) || number < 0) {
     throw new InvalidArgumentError('Expected a whole number, 0 or more.');
   }
+  return number;
+}
+
+export function positive(value: string): number {
+  const number = wholeNumber(value);
+  if (number === 0) throw new InvalidArgumentError('Expected a whole number above 0.');
   return number;
 }

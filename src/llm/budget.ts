@@ -1,7 +1,7 @@
 // What may be spent on language models. A call reserves what it will probably cost before it is made, so that many at
 // once cannot overshoot: near a limit they wait for each other, and at the limit they fail before anything is asked.
 
-import { addCosts, type Cost, NO_COST } from '../cost.js';
+import { addCosts, type Cost, NO_COST, subtractCosts } from '../cost.js';
 import { reverieError } from '../errors.js';
 import { abortError, type CallSignal } from './abort.js';
 
@@ -62,7 +62,7 @@ export class Budget {
     this.reserved = addCosts(this.reserved, estimate);
     return {
       settle: (cost) => {
-        this.reserved = subtract(this.reserved, estimate);
+        this.reserved = subtractCosts(this.reserved, estimate);
         this.charge(cost);
       },
     };
@@ -101,14 +101,4 @@ const LIMITS = ['calls', 'tokens', 'money', 'seconds'] as const;
 
 function tokensOf({ promptTokens, completionTokens }: Cost): number {
   return promptTokens + completionTokens;
-}
-
-function subtract(a: Cost, b: Cost): Cost {
-  return {
-    calls: a.calls - b.calls,
-    promptTokens: a.promptTokens - b.promptTokens,
-    cachedTokens: a.cachedTokens - b.cachedTokens,
-    completionTokens: a.completionTokens - b.completionTokens,
-    money: a.money - b.money,
-  };
 }

@@ -32,6 +32,8 @@ export interface JobContext<S extends AnyScenario = Scenario> {
   readonly signal: AbortSignal;
   readonly progress: Progress;
   readonly metrics: MetricsWriter;
+  /** URL of the queue that rows are lived over; absent: here. */
+  readonly queue?: string;
   /** One line for a human, shown above the progress bars. */
   readonly log: (line: string) => void;
 }

@@ -36,3 +36,6 @@ export const loadJob: Readonly<Record<JobName, Jobs<AnyJobResult>>> = {
   export: { tools: async () => (await import('./pipeline/tools/export-episodes.js')).exportJob },
   quickstart: { vector: async () => (await import('./pipeline/quickstart.js')).quickstartJob },
 };
+
+/** `reverie worker`, which lives rows of others' jobs. */
+export const loadWorker = async () => (await import('./queue/work.js')).workUntilInterrupted;

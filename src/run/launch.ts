@@ -8,6 +8,7 @@ import { type JobContext, type JobInputs, JobInterrupted, type JobResult } from 
 import { type Jobs, jobFor } from './job-families.js';
 import { MetricsWriter } from './metrics.js';
 import { makeProgress, type Progress } from './progress.js';
+import { requireQueueable } from './queue/queueable.js';
 import {
   createRun,
   METRICS_FILE,
@@ -29,6 +30,8 @@ export interface LaunchOptions extends ScenarioOptions {
   readonly out?: string;
   /** Folder of an unfinished run to go on with; excludes everything above but `workers`. */
   readonly resume?: string;
+  /** URL of the queue that the job's rows are lived over; may be another, or none, when a run goes on. */
+  readonly queue?: string;
   readonly quiet?: boolean;
   /** Where progress goes. */
   readonly stream: NodeJS.WriteStream;
@@ -92,6 +95,7 @@ async function begun(name: string, jobs: Jobs<JobResult>, options: LaunchOptions
   const scenario = chosenScenario(options, inputs);
   // Refused before a folder is made.
   await jobFor(name, jobs, scenario);
+  if (options.queue !== undefined) requireQueueable(options.queue, scenario);
   const startedAt = new Date();
   if (options.out === '') throw reverieError('FLAG_INVALID', { flag: '--out', value: '', expected: 'a folder' });
   const out = resolve(options.out ?? join('runs', `${scenario.config.name}-${name}-${stamp(startedAt)}`));
@@ -112,6 +116,7 @@ async function reopened(name: string, folder: string, options: LaunchOptions): P
   const out = resolve(folder);
   const { record, scenario, inputs } = resumableRun(out, name);
   const adjusted = adjustScenario(scenario, { workers: options.workers });
+  if (options.queue !== undefined) requireQueueable(options.queue, adjusted);
   const unlock = lockRun(out);
   await writeRunRecord(out, { ...record, status: 'running' });
   return { scenario: adjusted, out, inputs, record, unlock };
@@ -148,7 +153,9 @@ function contextOf(
 ): JobContext<AnyScenario> {
   const { seed, workers } = scenario.config;
   const log = (line: string) => progress.log(line);
-  return { scenario, seed, workers, out, inputs, resume: options.resume !== undefined, signal, progress, metrics, log };
+  const { queue } = options;
+  const resume = options.resume !== undefined;
+  return { scenario, seed, workers, out, inputs, resume, signal, progress, metrics, log, queue };
 }
 
 async function ended({ out, record }: Prepared, status: RunRecord['status']): Promise<void> {

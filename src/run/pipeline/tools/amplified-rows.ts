@@ -13,7 +13,10 @@ import type { ToolsParts } from './parts.js';
 type Make = (plan: RowPlan, task: ToolsTask, settings: EpisodeSettings, signal: AbortSignal) => Promise<EpisodeRecord>;
 
 /** An exemplar is drawn for each row from the records of the real environment, where there are any. */
-export async function amplifiedRows(context: JobContext<ToolsScenario>, { domain, cast }: ToolsParts): Promise<Make> {
+export async function amplifiedRows(
+  context: Pick<JobContext<ToolsScenario>, 'scenario'>,
+  { domain, cast }: Pick<ToolsParts, 'domain' | 'cast'>,
+): Promise<Make> {
   const model = await cast.model('world');
   const records = await exemplars(context.scenario, domain, await cast.model('tasks'));
   const { stateTokens } = context.scenario.config.model.llm;

@@ -25,12 +25,12 @@ import {
 } from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
-import type { RowsSettings } from './lived-rows.js';
+import type { LiveRowSettings } from './live-row.js';
 import type { ToolsParts } from './parts.js';
 
 type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'seed' | 'signal' | 'progress' | 'log'>;
 
-export interface RewardGate extends Pick<RowsSettings, 'judge' | 'withheld'> {
+export interface RewardGate extends Pick<LiveRowSettings, 'judge' | 'withheld'> {
   readonly report?: { readonly passed: boolean; readonly rate: number };
 }
 
@@ -83,14 +83,35 @@ async function probesOf(scenario: ToolsScenario, domain: ToolsDomain) {
  * The judge of a scenario that has one, once it was audited on labelled episodes.
  * @throws JUDGE_UNAUDITED, JUDGE_UNRELIABLE: its word counts only where it was found good enough
  */
-export async function judgeGate(context: Context, { domain, cast }: ToolsParts): Promise<RewardGate['judge']> {
+export async function judgeGate(context: Context, { domain, cast }: ToolsParts): Promise<ScenarioJudge | undefined> {
   const { judge: config } = context.scenario.config.reward;
   if (config === null) return undefined;
   const judge = new Judge(await cast.model('judge'), config);
   const audit = await judgeAudit(context, judge, domain, config);
   requireAudited(judge, domain, audit, config.audit.limits);
-  return async ({ domain: judged, task, end }, signal) => {
-    const { cost, ...verdict } = await judgeEpisode(judged, task, end, { judge, seed: context.seed, signal });
+  return { version: judge.version, decide: decisionsOf(judge, context.seed) };
+}
+
+/** A judge, and how it decides on episodes. */
+export interface ScenarioJudge {
+  readonly version: string;
+  readonly decide: NonNullable<RewardGate['judge']>;
+}
+
+/** The scenario's judge where its audit is another's business. */
+export async function auditedElsewhere(
+  { scenario, seed }: Pick<Context, 'scenario' | 'seed'>,
+  { cast }: Pick<ToolsParts, 'cast'>,
+): Promise<ScenarioJudge | undefined> {
+  const { judge: config } = scenario.config.reward;
+  if (config === null) return undefined;
+  const judge = new Judge(await cast.model('judge'), config);
+  return { version: judge.version, decide: decisionsOf(judge, seed) };
+}
+
+function decisionsOf(judge: Judge, seed: number): ScenarioJudge['decide'] {
+  return async ({ domain, task, end }, signal) => {
+    const { cost, ...verdict } = await judgeEpisode(domain, task, end, { judge, seed, signal });
     return { verdict, cost };
   };
 }

@@ -2,15 +2,16 @@
 // Each stage keeps what it did in the run's folder, so that a run that was stopped goes on where it was.
 
 import type { EpisodeRecord } from '../../../replay/index.js';
-import { type FailedRow, isFailed, QualityPipeline } from '../../../synth/index.js';
+import { type FailedRow, isFailed, QualityPipeline, type RolloutQueue } from '../../../synth/index.js';
 import { interrupted, type JobContext } from '../../job.js';
+import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { SynthEpisodesResult } from '../../tools-results.js';
 import { amplifiedRows } from './amplified-rows.js';
 import { estimateJob, estimateText } from './cost-estimate.js';
 import { makeDatasets, qualityOf } from './datasets.js';
 import { makeEarlyExperience } from './early-experience.js';
-import { judgeGate, mustFailGate, type RewardGate } from './gates.js';
+import { judgeGate, mustFailGate, type RewardGate, type ScenarioJudge } from './gates.js';
 import { type LivedRows, livedRows } from './lived-rows.js';
 import { makeParts, type ToolsParts } from './parts.js';
 import { RowStatistics } from './row-statistics.js';
@@ -21,6 +22,15 @@ type Context = JobContext<ToolsScenario>;
 
 /** Resumable: finished rows are in the journal, and the same bytes come out however often it was stopped. */
 export async function synthEpisodesJob(context: Context): Promise<SynthEpisodesResult> {
+  const queue = await openRunQueue(context);
+  try {
+    return await madeEpisodes(context, queue);
+  } finally {
+    await queue?.close();
+  }
+}
+
+async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): Promise<SynthEpisodesResult> {
   const given = await makeParts(context);
   try {
     const stage = await taskStage(context, given);
@@ -31,7 +41,7 @@ export async function synthEpisodesJob(context: Context): Promise<SynthEpisodesR
     if (estimate !== undefined) context.log(estimateText(estimate));
     const statistics = new RowStatistics();
     const shadow = makeShadow(context, parts);
-    const lived = await live(context, parts, { tasks: stage.tasks, gate: { ...gate, judge }, statistics, shadow });
+    const lived = await live(context, parts, { stage, gate, judge, statistics, shadow, queue });
     try {
       let made = await makeDatasets(context, parts, lived.journal, statistics);
       const early = await makeEarlyExperience(context, parts, made.data);
@@ -49,46 +59,64 @@ export async function synthEpisodesJob(context: Context): Promise<SynthEpisodesR
 }
 
 interface Life {
-  readonly tasks: TaskStage['tasks'];
+  readonly stage: TaskStage;
   readonly gate: RewardGate;
+  readonly judge: ScenarioJudge | undefined;
+  readonly queue: RolloutQueue | undefined;
   readonly statistics: RowStatistics;
   readonly shadow: Shadow | undefined;
 }
 
-async function live(
-  context: Context,
-  parts: ToolsParts,
-  { tasks, gate, statistics, shadow }: Life,
-): Promise<LivedRows> {
+async function live(context: Context, parts: ToolsParts, life: Life): Promise<LivedRows> {
+  const { stage, gate, judge, statistics, shadow, queue } = life;
   const { config } = context.scenario;
   const phase = context.progress.phase('live', config.synth.episodes, 'episodes');
   const quality = new QualityPipeline({ config: qualityOf(context.scenario), domain: parts.domain });
-  const rows = await livedRows(context, parts, {
-    source: 'synthetic',
-    responder: shadow?.responder ?? parts.responder,
-    tasks,
-    ...gate,
-    shadow,
-    make: config.synth.mode === 'amplify' ? await amplifiedRows(context, parts) : undefined,
-    observe: (row: EpisodeRecord | FailedRow) => {
-      statistics.add(row);
-      if (!isFailed(row)) quality.judge(row);
-    },
-    onProgress: ({ done }) => phase.set(done, progressNote(statistics, quality)),
-  });
-  const note = progressNote(statistics, quality);
-  phase.end(rows.stoppedBy === undefined ? note : `the budget of ${rows.stoppedBy} is spent`);
-  context.metrics.write({ kind: 'live', episodes: rows.done, steps: statistics.steps, cost: statistics.cost });
-  return rows;
+  const responder = shadow?.responder ?? parts.responder;
+  let done = 0;
+  const tell = () => phase.set(done, progressNote(statistics, quality, elsewhere));
+  const facts = { tasks: stage.added, withheld: gate.withheld, responder, judge: judge?.version };
+  const elsewhere = queue && (await QueuedRows.begin(context, parts, { queue, ...facts, onTick: () => tell() }));
+  const isAmplifiedHere = config.synth.mode === 'amplify' && elsewhere === undefined;
+  try {
+    const rows = await livedRows(context, parts, {
+      source: 'synthetic',
+      responder,
+      tasks: stage.tasks,
+      ...gate,
+      judge: judge?.decide,
+      shadow,
+      make: isAmplifiedHere ? await amplifiedRows(context, parts) : undefined,
+      elsewhere,
+      observe: (row: EpisodeRecord | FailedRow) => {
+        statistics.add(row);
+        if (!isFailed(row)) quality.judge(row);
+      },
+      onProgress: (progress) => {
+        done = progress.done;
+        tell();
+      },
+    });
+    const note = progressNote(statistics, quality, undefined);
+    phase.end(rows.stoppedBy === undefined ? note : `the budget of ${rows.stoppedBy} is spent`);
+    context.metrics.write({ kind: 'live', episodes: rows.done, steps: statistics.steps, cost: statistics.cost });
+    return rows;
+  } finally {
+    await elsewhere?.close();
+  }
 }
 
-/** Acceptance so far, the most frequent reason against it, success and cost. */
-function progressNote(statistics: RowStatistics, quality: QualityPipeline): string {
+/** Acceptance so far, the most frequent reason against it, success and cost; who lives them, if that is others. */
+function progressNote(
+  statistics: RowStatistics,
+  quality: QualityPipeline,
+  elsewhere: Pick<QueuedRows, 'note'> | undefined,
+): string {
   const report = quality.progress;
   const [first] = Object.entries(report.dropped).sort(([, a], [, b]) => b - a);
   const reason = first === undefined ? '' : ` (${first[1]} ${first[0]})`;
   const accepted = report.in === 0 ? [] : [`${Math.round((100 * report.out) / report.in)} % accepted${reason}`];
-  return [...accepted, ...(statistics.note === '' ? [] : [statistics.note])].join(' · ');
+  return [...accepted, statistics.note, elsewhere?.note ?? ''].filter((part) => part !== '').join(' · ');
 }
 
 interface Work {

@@ -20,6 +20,8 @@ export interface TaskStage {
   readonly tasks: readonly ToolsTask[];
   /** How many are new. */
   readonly made: number;
+  /** The new ones, as they were made. */
+  readonly added: readonly ToolsTask[];
 }
 
 type Context = JobContext<ToolsScenario>;
@@ -29,15 +31,15 @@ export const TASKS_FILE = 'tasks.json';
 /** @throws TASKS_MISSING if no task is of a wanted split; what models and storage throw */
 export async function taskStage(context: Context, parts: ToolsParts): Promise<TaskStage> {
   const { synth, quality, name } = context.scenario.config;
-  const made = await newTasks(context, parts);
-  const domain = withSplits(parts.domain, made, quality.splits);
+  const added = await newTasks(context, parts);
+  const domain = withAddedTasks(parts.domain, added, quality.splits);
   const tasks = domain.tasks.filter((task) => synth.splits.includes(splitOf(task, quality.splits)));
   if (tasks.length === 0) throw reverieError('TASKS_MISSING', { name, splits: synth.splits.join(', ') });
-  return { domain, tasks, made: made.length };
+  return { domain, tasks, made: added.length, added };
 }
 
 /** The domain with more tasks, each saying which split it is of: its own, or the one its family is given. */
-function withSplits(domain: ToolsDomain, more: readonly ToolsTask[], shares: SplitShares): ToolsDomain {
+export function withAddedTasks(domain: ToolsDomain, more: readonly ToolsTask[], shares: SplitShares): ToolsDomain {
   const tasks = [...domain.tasks, ...more].map((task) => ({ ...task, split: splitOf(task, shares) }));
   return withTasks(domain, tasks);
 }

@@ -1,0 +1,83 @@
+// How a row of a tools job is lived, in whichever process that is: what a row depends on comes with it.
+
+import type { Responder, ToolsTask } from '../../../env/index.js';
+import type { EpisodeRecord, Source } from '../../../replay/index.js';
+import { type EpisodeSettings, liveEpisode, type RowPlan } from '../../../synth/index.js';
+import { episodeWeight } from '../../../worldmodel/index.js';
+import type { JobContext } from '../../job.js';
+import type { ToolsScenario } from '../../scenario.js';
+import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
+import type { Shadow } from './shadow.js';
+
+/** Everything of a row that rows before it decide, or the job's seed. */
+export interface PlannedRow {
+  readonly plan: RowPlan;
+  readonly task: ToolsTask;
+  /** Turns of the agent after which the episode is truncated. */
+  readonly maxSteps: number;
+}
+
+/** Throws what the models throw that are asked. */
+export type LiveRow = (row: PlannedRow, signal: AbortSignal) => Promise<EpisodeRecord>;
+
+export interface LiveRowSettings {
+  readonly source: Source;
+  readonly responder: Responder;
+  readonly judge?: EpisodeSettings['judge'];
+  /** Why no episode may be given a reward; absent: each may. */
+  readonly withheld?: string;
+  readonly shadow?: Shadow;
+  /** How a row's episode comes about; by default it is lived turn by turn. */
+  readonly make?: (
+    plan: RowPlan,
+    task: ToolsTask,
+    settings: EpisodeSettings,
+    signal: AbortSignal,
+  ) => Promise<EpisodeRecord>;
+}
+
+type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'seed'>;
+
+/** Lives rows in this process. */
+export function liveRowHere(context: Context, parts: ToolsParts, settings: LiveRowSettings): LiveRow {
+  const { shadow, make = livedTurnByTurn(context, parts, settings.responder) } = settings;
+  const episode = episodeSettings(context, parts, settings);
+  return async ({ plan, task, maxSteps }, signal) => {
+    try {
+      // What an earlier try of the row found is none of this one's.
+      shadow?.take(plan.row);
+      const record = await make(plan, task, { ...episode, maxSteps }, signal);
+      const found = shadow?.take(plan.row) ?? {};
+      return Object.keys(found).length === 0 ? record : { ...record, shadow: found };
+    } finally {
+      // Before the row is: a row that is there is never asked for again, so its replies would stay missing.
+      await parts.cast.flush();
+    }
+  };
+}
+
+function livedTurnByTurn({ scenario }: Context, parts: ToolsParts, responder: Responder) {
+  return async (plan: RowPlan, task: ToolsTask, settings: EpisodeSettings, signal: AbortSignal) => {
+    const environment = makeEpisodeEnvironment(parts, responder, scenario.config);
+    return liveEpisode(environment, parts.agent, task, plan, settings, signal);
+  };
+}
+
+function episodeSettings(
+  { scenario: { config, hash }, seed }: Context,
+  { user }: ToolsParts,
+  { source, responder, judge, withheld }: LiveRowSettings,
+): EpisodeSettings {
+  return {
+    scenario: config.name,
+    scenarioHash: hash,
+    seed,
+    source,
+    responderVersion: responder.version,
+    userVersion: user.version,
+    maxSteps: config.synth.maxSteps,
+    weigh: (predictions) => episodeWeight(predictions, config.model),
+    judge,
+    withheld,
+  };
+}

@@ -1,0 +1,179 @@
+// What a worker makes of the jobs it is told of: the same parts that the coordinator has, checked to be the same.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Cost, NO_COST, subtractCosts } from '../../cost.js';
+import type { ToolsTask } from '../../env/index.js';
+import { ReverieError, reverieError } from '../../errors.js';
+import type { EpisodeRecord } from '../../replay/index.js';
+import { openParcel, planRow, type RolloutItem, type RolloutQueue } from '../../synth/index.js';
+import { amplifiedRows } from '../pipeline/tools/amplified-rows.js';
+import { auditedElsewhere } from '../pipeline/tools/gates.js';
+import { type LiveRow, liveRowHere } from '../pipeline/tools/live-row.js';
+import { makeParts, type ToolsParts } from '../pipeline/tools/parts.js';
+import { makeShadow } from '../pipeline/tools/shadow.js';
+import { withAddedTasks } from '../pipeline/tools/task-stage.js';
+import { type AnyScenario, ofFamily, reviveScenario, type ToolsScenario } from '../scenario.js';
+import { versions } from '../versions.js';
+import { type JobDescription, rowSchema } from './messages.js';
+import { folderHere, openDescription } from './queue-job.js';
+
+/** Jobs whose parts are kept at once. */
+const MAX_JOBS = 4;
+
+export interface WorkerJobsOptions {
+  readonly queue: RolloutQueue;
+  /** Where parts keep their files. */
+  readonly folder: string;
+  /** Folder that stands for the scenario's on this machine; absent: the same path as the coordinator's. */
+  readonly files: string | undefined;
+  readonly log: (line: string) => void;
+}
+
+/** A job as this worker can live its rows. */
+interface WorkerJob {
+  readonly parts: ToolsParts;
+  readonly live: LiveRow;
+  readonly scenario: ToolsScenario;
+  readonly seed: number;
+  readonly tasks: ReadonlyMap<string, ToolsTask>;
+  underway: number;
+  told: Cost;
+}
+
+export class WorkerJobs {
+  private readonly jobs = new Map<string, Promise<WorkerJob>>();
+
+  constructor(private readonly options: WorkerJobsOptions) {}
+
+  /**
+   * Makes a job's parts, where they are not made yet.
+   * @throws QUEUE_JOB_UNKNOWN, QUEUE_JOB_REFUSED, and what the parts throw: what this worker cannot do
+   */
+  async prepare(job: string): Promise<void> {
+    await this.job(job);
+  }
+
+  /** Throws what a row throws that is lived. */
+  async live(item: RolloutItem, signal: AbortSignal): Promise<EpisodeRecord> {
+    const job = await this.job(item.job);
+    const what = `rollout ${item.id}`;
+    const { row, task: taskId, maxSteps } = await openParcel(item.payload, rowSchema, what);
+    const task = job.tasks.get(taskId);
+    if (task === undefined) {
+      throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: `there is no task "${taskId}"` });
+    }
+    const { groupSize, branchAt } = job.scenario.config.synth;
+    job.underway++;
+    try {
+      return await job.live({ plan: planRow(row, { seed: job.seed, groupSize, branchAt }), task, maxSteps }, signal);
+    } finally {
+      job.underway--;
+    }
+  }
+
+  /** What the job's rows spent here since this was last asked. */
+  async spent(job: string): Promise<Cost> {
+    const found = await this.jobs.get(job)?.catch(() => undefined);
+    if (found === undefined) return NO_COST;
+    const spent = subtractCosts(found.parts.budget.spent, found.told);
+    found.told = found.parts.budget.spent;
+    return spent;
+  }
+
+  async close(): Promise<void> {
+    for (const job of this.jobs.values()) await (await job.catch(() => undefined))?.parts.close();
+    this.jobs.clear();
+  }
+
+  private async job(id: string): Promise<WorkerJob> {
+    const known = this.jobs.get(id);
+    if (known !== undefined) return known;
+    const made = this.make(id);
+    this.jobs.set(id, made);
+    try {
+      const job = await made;
+      await this.closeOldest();
+      return job;
+    } catch (error) {
+      this.jobs.delete(id);
+      throw error;
+    }
+  }
+
+  private async closeOldest(): Promise<void> {
+    for (const [id, made] of this.jobs) {
+      if (this.jobs.size <= MAX_JOBS) return;
+      const job = await made;
+      if (job.underway > 0) continue;
+      this.jobs.delete(id);
+      await job.parts.close();
+    }
+  }
+
+  private async make(id: string): Promise<WorkerJob> {
+    const bytes = await this.options.queue.description(id);
+    if (bytes === undefined) throw reverieError('QUEUE_JOB_UNKNOWN', { job: id });
+    const description = await openDescription(id, bytes);
+    const scenario = this.scenarioOf(description);
+    const out = join(this.options.folder, id.slice(0, 16));
+    mkdirSync(out, { recursive: true });
+    const parts = await makeParts({ scenario, out, log: this.options.log });
+    try {
+      return await jobOf(scenario, parts, description);
+    } catch (error) {
+      await parts.close();
+      throw error;
+    }
+  }
+
+  /** The scenario with its folder here. @throws QUEUE_JOB_REFUSED if it, or a file it names, is another */
+  private scenarioOf(description: JobDescription): ToolsScenario {
+    const { config, scenario: hash, reverie } = description;
+    const name = String(config.name);
+    requireSame(name, 'version of Reverie', reverie, versions().reverie);
+    const folder = this.options.files ?? folderHere(description);
+    const saved = { family: 'tools', config, hash, folder } as unknown as AnyScenario;
+    try {
+      return ofFamily('tools', reviveScenario(saved, `${name} (of the queue)`));
+    } catch (error) {
+      if (!(error instanceof ReverieError) || error.code !== 'SCENARIO_CHANGED') throw error;
+      const what = `scenario's hash, with that of the files it names below ${folder},`;
+      throw refused(name, what, hash, String(error.values.hash));
+    }
+  }
+}
+
+/** @throws QUEUE_JOB_REFUSED naming what is not as it is with the coordinator */
+async function jobOf(scenario: ToolsScenario, made: ToolsParts, description: JobDescription): Promise<WorkerJob> {
+  const { seed, withheld, tasks } = description;
+  const { config } = scenario;
+  const domain = withAddedTasks(made.domain, tasks as unknown as ToolsTask[], config.quality.splits);
+  const parts = { ...made, domain };
+  const context = { scenario, seed };
+  const shadow = makeShadow(context, parts);
+  const responder = shadow?.responder ?? parts.responder;
+  const judge = await auditedElsewhere(context, parts);
+  const who = [domain.version, responder.version, parts.user.version, parts.agent.version, judge?.version ?? null];
+  Object.entries(description.versions).forEach(([what, theirs], i) => {
+    requireSame(config.name, `${what}'s version`, theirs, who[i]);
+  });
+  const live = liveRowHere(context, parts, {
+    source: 'synthetic',
+    responder,
+    judge: judge?.decide,
+    withheld: withheld ?? undefined,
+    shadow,
+    make: config.synth.mode === 'amplify' ? await amplifiedRows(context, parts) : undefined,
+  });
+  const byId = new Map(domain.tasks.map((task) => [task.id, task]));
+  return { parts, live, scenario, seed, tasks: byId, underway: 0, told: NO_COST };
+}
+
+function requireSame(name: string, what: string, theirs: string | null, ours: string | null): void {
+  if (theirs !== ours) throw refused(name, what, theirs, ours);
+}
+
+function refused(name: string, what: string, theirs: string | null, ours: string | null): ReverieError {
+  return reverieError('QUEUE_JOB_REFUSED', { name, what, theirs: theirs ?? 'none', ours: ours ?? 'none' });
+}
