@@ -44,6 +44,11 @@ export const SERVING_ERRORS = {
     message: 'There is a session "{id}" already.',
     hint: 'Give another id, or none: then one is chosen.',
   },
+  SESSIONS_CORRUPT: {
+    status: 500,
+    message: 'The sessions kept in "{path}" cannot be read: {problem}.',
+    hint: 'Bring the folder back from a copy, or move it away: then the server starts with no sessions.',
+  },
   REQUEST_CONFLICT: {
     status: 409,
     message: 'Request id "{id}" was used before, for another request.',
@@ -53,6 +58,11 @@ export const SERVING_ERRORS = {
     status: 400,
     message: 'A group of {count} sessions cannot be made: {problem}.',
     hint: 'Ask for 1 to {most} sessions; give as many seeds as sessions, or none.',
+  },
+  SESSION_OF_OTHER_ENV: {
+    status: 409,
+    message: 'Session "{id}" is of environment "{env}", not of "{asked}".',
+    hint: 'Create it with env_name, or with a task as {asked} lists it: without either it is of the first environment served.',
   },
   SNAPSHOT_UNKNOWN: {
     status: 404,
@@ -110,6 +120,23 @@ export const SERVING_ERRORS = {
     status: 502,
     message: 'No server of environments answers at {url}: {problem}.',
     hint: 'Start one with reverie serve SCENARIO, and give its address; REVERIE_TOKEN holds the token it asks for.',
+  },
+  // workers
+  ENVIRONMENT_LOST: {
+    status: 500,
+    message:
+      'The environment is lost: the same request ({request}) killed the worker it lived in {times} times: {problem}',
+    hint: 'Open another session; no other was affected. If memory ran out, give the server fewer sessions or more workers.',
+  },
+  WORKER_UNUSABLE: {
+    status: 503,
+    message: 'A worker died {times} times before it was ready: {problem}',
+    hint: 'Free memory, or start the server with fewer --workers; 0 serves everything in one thread.',
+  },
+  WORKERS_INVALID: {
+    status: 400,
+    message: 'Workers cannot be started with {what} = {value}.',
+    hint: 'Give a whole number from 1; workers = 0 serves everything in one thread.',
   },
   // requests
   ROUTE_UNKNOWN: {

@@ -16,7 +16,7 @@ export interface PythonTool {
 const KEYWORDS = new Set(
   (
     'False None True and as assert async await break class continue def del elif else except finally for from global if ' +
-    'import in is lambda nonlocal not or pass raise return try while with yield self reset'
+    'import in is lambda nonlocal not or pass raise return try while with yield self reset get_reward'
   ).split(' '),
 );
 

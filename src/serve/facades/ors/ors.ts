@@ -3,6 +3,7 @@
 
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { reverieError } from '../../../errors.js';
 import type { Servable } from '../../../run/index.js';
 import type { Owner, Sessions } from '../../core/session-contract.js';
 import { unguessable } from '../../core/unguessable.js';
@@ -40,6 +41,7 @@ export function makeOrsFacade({ pingSeconds = 10 }: OrsOptions = {}): Facade {
     reserved: [...VERBS, ...OF_ENVIRONMENT, ...OF_SESSION],
     register: async (app, context) => {
       await app.register(async (scope) => {
+        acceptEmptyBodies(scope);
         scope.addHook('preSerialization', async (_request, reply, payload) => withDetail(reply, payload));
         sessionRoutes(scope, context);
         environmentRoutes(scope, context);
@@ -50,6 +52,17 @@ export function makeOrsFacade({ pingSeconds = 10 }: OrsOptions = {}): Facade {
 }
 
 export const orsFacade = makeOrsFacade();
+
+/** aiohttp, which the clients are built on, says of a POST without a body that it is of this type. */
+function acceptEmptyBodies(app: FastifyInstance): void {
+  app.addContentTypeParser(
+    'application/octet-stream',
+    { parseAs: 'buffer' },
+    async (_request: FastifyRequest, body: Buffer) => {
+      if (body.length > 0) throw reverieError('REQUEST_INVALID', { problem: 'a body is JSON here' });
+    },
+  );
+}
 
 function sessionRoutes(app: FastifyInstance, { sessions, ownerOf }: FacadeContext): void {
   app.post('/create_session', (_request, reply) => {
@@ -98,13 +111,16 @@ function environmentRoutes(app: FastifyInstance, { sessions }: FacadeContext): v
   }
 }
 
-/** The session says which environment it is of; clients put any name before the route, or none. */
+/** The session says which environment it is of; clients put its name before the route, or none. */
 function episodeRoutes(app: FastifyInstance, { sessions, ownerOf }: FacadeContext, pingSeconds: number): void {
   const asked = (request: FastifyRequest): Asked => {
     const sid = sidOf(request);
     const owner = ownerOf(request);
     sessions.touch(sid, owner);
-    return { sid, owner, served: sessions.environments.get(sessions.state(sid, owner).env)! };
+    const served = sessions.environments.get(sessions.state(sid, owner).env)!;
+    const { env } = request.params as { env?: string };
+    if (env === undefined || environmentNamed(sessions, env) === served) return { sid, owner, served };
+    throw reverieError('SESSION_OF_OTHER_ENV', { id: sid, env: served.name, asked: env });
   };
   const opening = (request: FastifyRequest) => {
     const { sid, owner, served } = asked(request);

@@ -24,8 +24,8 @@ class TaskRefusal extends Error {
 const splitSchema = z.looseObject({ split: z.enum(SPLITS).describe('train, validation or test') });
 const taskSchema = splitSchema.extend({ index: z.int().min(0).describe('Place within the split') });
 const rangeSchema = splitSchema.extend({
-  start: z.int().min(0).nullish().describe('Index of the first; 0 unless given'),
-  stop: z.int().min(0).nullish().describe('Index after the last; all unless given'),
+  start: z.int().nullish().describe('Index of the first; 0 unless given; negative: from the end'),
+  stop: z.int().nullish().describe('Index after the last; all unless given; negative: from the end'),
 });
 
 type Answer = (served: Servable, body: unknown) => unknown;
@@ -33,8 +33,11 @@ type Answer = (served: Servable, body: unknown) => unknown;
 const POSTS: Readonly<Record<string, Answer>> = {
   tasks: (served, body) => ({ tasks: taskSpecs(served, splitIn(served, body)), env_name: served.name }),
   num_tasks: (served, body) => ({ num_tasks: taskCount(served, splitIn(served, body)) }),
-  task: (served, body) => ({ task: taskAt(taskSpecs(served, splitIn(served, body)), body) }),
-  task_range: (served, body) => ({ tasks: range(taskSpecs(served, splitIn(served, body)), body) }),
+  task: (served, body) => ({ task: taskAt(taskSpecs(served, splitIn(served, body)), body), env_name: served.name }),
+  task_range: (served, body) => ({
+    tasks: range(taskSpecs(served, splitIn(served, body)), body),
+    env_name: served.name,
+  }),
 };
 
 export const tasksFacade: Facade = {
@@ -78,7 +81,7 @@ function taskAt(tasks: readonly TaskSpec[], body: unknown): TaskSpec {
 /** Beyond the end there is nothing, as in a slice. */
 function range(tasks: readonly TaskSpec[], body: unknown): readonly TaskSpec[] {
   const { data } = rangeSchema.safeParse(body);
-  if (data === undefined) throw new TaskRefusal(400, 'Invalid index. start and stop are whole numbers, 0 or more');
+  if (data === undefined) throw new TaskRefusal(400, 'Invalid index. start and stop are whole numbers');
   return tasks.slice(data.start ?? 0, data.stop ?? tasks.length);
 }
 
@@ -111,7 +114,7 @@ const spec = z
     tags: z.array(z.string()).optional(),
   })
   .meta({ id: 'TaskSpec' });
-const many = z.object({ tasks: z.array(spec) });
+const many = z.object({ tasks: z.array(spec), env_name: z.string() });
 
 const descriptions: readonly RouteDescription[] = [
   {
@@ -135,7 +138,7 @@ const descriptions: readonly RouteDescription[] = [
   },
   {
     ...post('tasks', 'List the tasks of a split', splitSchema),
-    answer: { status: 200, description: 'All of them', schema: many.extend({ env_name: z.string() }) },
+    answer: { status: 200, description: 'All of them', schema: many },
   },
   {
     ...post('num_tasks', 'Count the tasks of a split', splitSchema),
@@ -143,7 +146,7 @@ const descriptions: readonly RouteDescription[] = [
   },
   {
     ...post('task', 'Get a task of a split', taskSchema),
-    answer: { status: 200, description: 'The task', schema: z.object({ task: spec }) },
+    answer: { status: 200, description: 'The task', schema: z.object({ task: spec, env_name: z.string() }) },
   },
   {
     ...post('task_range', 'List some tasks of a split', rangeSchema),

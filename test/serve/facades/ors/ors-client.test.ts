@@ -1,0 +1,78 @@
+// The unmodified clients of the Open Reward Standard play whole episodes: `ors` of the standard, and `openreward`, which
+// TRL's OpenRewardSpec is built on. They come into test/.cache, once; where pip cannot have them the tests say so and skip.
+
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningServer } from '../../../../src/serve/index.js';
+import { INSTALL_TIME, type PythonClient, pythonClient } from '../../python-client.js';
+import { serveScenarios } from '../../running-server.js';
+import { helpdeskReference } from '../reference-calls.js';
+
+const script = fileURLToPath(new URL('./ors-client.py', import.meta.url));
+const { calls, say } = helpdeskReference('unlock-after-holiday');
+const solution = [...calls, { name: 'respond_to_user', arguments: { content: say } }];
+
+let server: RunningServer;
+let clients: PythonClient | string;
+
+beforeAll(async () => {
+  clients = pythonClient('ors', ['ors-sdk==0.1.0', 'openreward==0.1.167']);
+  server = await serveScenarios(['helpdesk', 'pendulum']);
+}, INSTALL_TIME);
+afterAll(() => server.stop(0));
+
+interface Step {
+  readonly text: string;
+  readonly reward: number | null;
+  readonly finished: boolean;
+  readonly metadata: { readonly step_reward: number | null };
+}
+
+describe('the client of the standard', () => {
+  it('plays helpdesk to reward 1 and pendulum to its return', async (context) => {
+    if (typeof clients === 'string') return context.skip(clients);
+    // biome-ignore lint/suspicious/noExplicitAny: what Python printed
+    const seen: any = await clients.run(script, { client: 'ors', url: server.url, calls: solution });
+    expect(seen.prompt[1]).toContain('Marta Teixeira');
+    expect(seen.tools).toEqual(seen.listed);
+    expect(seen.tools.at(-1)).toBe('respond_to_user');
+    expectSolved(seen.steps);
+    expect(seen.after).toContain('finished');
+    const { steps, prompt } = seen.pendulum as { steps: Step[]; prompt: string[] };
+    expect(prompt[0]).toContain('box [1] in -2..2');
+    expect(steps.map(({ finished }) => finished).indexOf(true)).toBe(199);
+    const sum = steps.reduce((total, { metadata }) => total + metadata.step_reward!, 0);
+    expect(steps[199].reward).toBeCloseTo(sum, 8);
+    expect(steps.slice(0, 199).every(({ reward }) => reward === null)).toBe(true);
+    expect(JSON.parse(steps[0].text)).toHaveLength(3);
+    expect(seen.seeds).toBe(1000);
+    expect(seen.splits).toEqual(['train', 'validation', 'test']);
+    expect(seen.tasks).toHaveLength(seen.tasks.at(-1).index + 1);
+    expect(seen.range).toEqual([1, 2]);
+    expect(seen.openai).toMatchObject({ type: 'function', name: seen.tools[0] });
+    expect(seen.wrong).toContain('expected a number or a list of numbers');
+  });
+});
+
+describe('the OpenReward client', () => {
+  it('plays helpdesk to reward 1 and takes the prompt as a conversation', async (context) => {
+    if (typeof clients === 'string') return context.skip(clients);
+    const env = {
+      OPENREWARD_API_URL: server.url,
+      OPENREWARD_SESSION_URL: server.url,
+      OPENREWARD_DISABLE_UPDATE_CHECK: '1',
+    };
+    // biome-ignore lint/suspicious/noExplicitAny: what Python printed
+    const seen: any = await clients.run(script, { client: 'openreward', url: server.url, calls: solution, env });
+    expect(seen.messages.map(({ role }: { role: string }) => role)).toEqual(['system', 'user']);
+    expectSolved(seen.steps);
+    expect(seen.after).toBe('episode_finished');
+    expect(seen.other).toContain('Rui Fonseca');
+  });
+});
+
+/** Rewards on the way are null: clients keep the last that is not. */
+function expectSolved(steps: readonly Step[]): void {
+  expect(steps.map(({ finished }) => finished)).toEqual([...calls.map(() => false), true]);
+  expect(steps.map(({ reward }) => reward)).toEqual([...calls.map(() => null), 1]);
+}
