@@ -54,6 +54,7 @@ export function pageFacade({ sessions, runs, files = BUILT_PAGE }: PageOptions):
   if (runs !== undefined && !existsSync(runs)) throw reverieError('RUN_NOT_FOUND', { path: runs });
   return {
     name: 'page',
+    endpoint: '/web/',
     reserved: ['web'],
     async register(app, { version }) {
       liveRoutes(app, sessions, version);

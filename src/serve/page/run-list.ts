@@ -63,7 +63,7 @@ function entriesOf(folder: string): Dirent[] {
 export function runRow(root: string, folder: string): RunRow | undefined {
   const has = (name: string) => fileIn(root, folder, name) !== undefined;
   const files = { hasEpisodes: has(EPISODES_FILE), hasMetrics: has(METRICS_FILE), hasReport: has(REPORT_FILE) };
-  const path = relative(root, folder).split(sep).join('/');
+  const path = relative(root, folder).split(sep).join('/') || '.';
   try {
     const record = has('run.json') ? readRunRecord(folder) : undefined;
     // An arm of a comparison has metrics of its own and no record: its run's is the one above.

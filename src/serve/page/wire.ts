@@ -190,7 +190,7 @@ export interface PlayableView {
 }
 
 export interface RunRow {
-  /** Folder below the root of runs, with forward slashes. */
+  /** Folder below the root of runs, with forward slashes; `.` is the root itself. */
   readonly path: string;
   readonly job: string;
   readonly status: string;

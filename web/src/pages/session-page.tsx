@@ -1,0 +1,26 @@
+// The episode that a session is in, as it goes on.
+
+import { useState } from 'preact/hooks';
+import type { EpisodeView } from '../../../src/serve/page/wire.js';
+import { useAsked, useEvents } from '../api.js';
+import { Episode, EpisodeHead } from '../parts/episode.js';
+import { Problem } from '../parts/problem.js';
+
+export function SessionPage({ id }: { id: string }) {
+  const [follow, setFollow] = useState(true);
+  const path = `/web/api/sessions/${encodeURIComponent(id)}`;
+  const { data: episode, error, again } = useAsked<EpisodeView>(path);
+  useEvents(episode === undefined || episode.status === 'closed' ? null : `${path}/events`, 'session', again);
+  if (episode === undefined) return <Problem error={error} />;
+  return (
+    <>
+      <EpisodeHead episode={episode} />
+      <Problem error={error} />
+      <label class="follow">
+        <input type="checkbox" checked={follow} onChange={(event) => setFollow(event.currentTarget.checked)} /> follow
+        what happens
+      </label>
+      <Episode episode={episode} follow={follow} onFollow={setFollow} />
+    </>
+  );
+}

@@ -1,0 +1,226 @@
+// Lines over a common axis, drawn as SVG at the size it has on the page, with a cursor that can be moved.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { formatNumber } from '../format.js';
+
+export interface Line {
+  readonly name: string;
+  readonly points: readonly (readonly [x: number, y: number])[];
+  /** Index of one of the page's colours. */
+  readonly colour?: number;
+}
+
+export interface LineChartProps {
+  readonly label: string;
+  readonly lines: readonly Line[];
+  readonly height: number;
+  readonly xTitle?: string;
+  /** Where the cursor stands. */
+  readonly cursor?: number;
+  readonly onCursor?: (x: number) => void;
+  /** Values the vertical axis always holds. */
+  readonly floor?: number;
+  readonly formatX?: (x: number) => string;
+  /** Leaves the axes out. */
+  readonly small?: boolean;
+  readonly area?: boolean;
+}
+
+export const COLOURS = 6;
+
+const MARGIN = { left: 44, right: 10, top: 8, bottom: 22 };
+const SMALL_MARGIN = { left: 2, right: 2, top: 3, bottom: 3 };
+
+export function LineChart(props: LineChartProps) {
+  const { label, lines, height, cursor, onCursor, small = false, area = false } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
+  const margin = small ? SMALL_MARGIN : MARGIN;
+  const scale = scaleOf(lines, width, height, margin, props.floor);
+  const move = (event: PointerEvent) => {
+    if (onCursor === undefined || scale === undefined) return;
+    const { left } = box.current!.getBoundingClientRect();
+    onCursor(scale.xAt(event.clientX - left));
+  };
+  return (
+    <div class="chart" ref={box} style={{ height: `${height}px` }}>
+      <svg
+        width={width}
+        height={height}
+        role="img"
+        aria-label={label}
+        class={onCursor === undefined ? undefined : 'movable'}
+        onPointerDown={move}
+        onPointerMove={(event) => event.buttons === 1 && move(event)}
+      >
+        <title>{label}</title>
+        {scale === undefined ? null : (
+          <>
+            {small ? null : <Axes scale={scale} {...props} />}
+            {lines.map(({ name, points, colour = 0 }) => (
+              <g key={name} style={{ color: `var(--arm-${colour % COLOURS})` }}>
+                {area ? <path class="area" d={areaPath(points, scale)} /> : null}
+                <path class="line" d={linePath(points, scale)} />
+                {points.length === 1 ? (
+                  <circle class="dot" cx={scale.x(points[0][0])} cy={scale.y(points[0][1])} r={2.5} />
+                ) : null}
+              </g>
+            ))}
+            {cursor === undefined ? null : <Cursor x={cursor} lines={lines} scale={scale} height={height} />}
+          </>
+        )}
+      </svg>
+    </div>
+  );
+}
+
+/** What the lines are, with their values at the cursor where there is one. */
+export function Legend({ lines, cursor }: Pick<LineChartProps, 'lines' | 'cursor'>) {
+  return (
+    <ul class="legend">
+      {lines.map(({ name, points, colour = 0 }) => (
+        <li key={name}>
+          <i style={{ background: `var(--arm-${colour % COLOURS})` }} />
+          {name}
+          {cursor === undefined ? null : <b>{formatNumber(valueAt(points, cursor))}</b>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Cursor({ x, lines, scale, height }: { x: number; lines: readonly Line[]; scale: Scale; height: number }) {
+  return (
+    <g class="cursor">
+      <line x1={scale.x(x)} x2={scale.x(x)} y1={0} y2={height} />
+      {lines.map(({ name, points, colour = 0 }) => {
+        const y = valueAt(points, x);
+        if (y === undefined) return null;
+        return (
+          <circle key={name} cx={scale.x(x)} cy={scale.y(y)} r={3} style={{ fill: `var(--arm-${colour % COLOURS})` }} />
+        );
+      })}
+    </g>
+  );
+}
+
+function Axes({ scale, height, xTitle, formatX = formatTick }: LineChartProps & { scale: Scale }) {
+  const bottom = height - MARGIN.bottom;
+  return (
+    <g class="axes">
+      {ticksOf(scale.low, scale.high, Math.max(2, Math.floor(bottom / 38))).map((value) => (
+        <g key={value}>
+          <line x1={MARGIN.left} x2={scale.right} y1={scale.y(value)} y2={scale.y(value)} />
+          <text x={MARGIN.left - 6} y={scale.y(value) + 3.5} text-anchor="end">
+            {formatTick(value)}
+          </text>
+        </g>
+      ))}
+      <line class="base" x1={MARGIN.left} x2={scale.right} y1={bottom} y2={bottom} />
+      {ticksOf(scale.first, scale.last, Math.max(2, Math.floor(scale.right / 110))).map((value) => (
+        <text key={value} x={scale.x(value)} y={height - 7} text-anchor="middle">
+          {formatX(value)}
+        </text>
+      ))}
+      {xTitle === undefined ? null : (
+        <text class="title" x={scale.right} y={bottom - 5} text-anchor="end">
+          {xTitle}
+        </text>
+      )}
+    </g>
+  );
+}
+
+interface Scale {
+  readonly x: (value: number) => number;
+  readonly y: (value: number) => number;
+  readonly xAt: (pixels: number) => number;
+  readonly first: number;
+  readonly last: number;
+  readonly low: number;
+  readonly high: number;
+  readonly right: number;
+}
+
+function scaleOf(
+  lines: readonly Line[],
+  width: number,
+  height: number,
+  margin: typeof MARGIN,
+  floor?: number,
+): Scale | undefined {
+  let [first, last, low, high] = [Infinity, -Infinity, floor ?? Infinity, floor ?? -Infinity];
+  for (const { points } of lines) {
+    for (const [x, y] of points) {
+      first = Math.min(first, x);
+      last = Math.max(last, x);
+      low = Math.min(low, y);
+      high = Math.max(high, y);
+    }
+  }
+  if (first === Infinity || width === 0) return undefined;
+  if (high === low) [low, high] = [low - (floor === undefined ? 0.5 : 0), high + 1];
+  if (last === first) last = first + 1;
+  const right = width - margin.right;
+  const [across, up] = [right - margin.left, height - margin.top - margin.bottom];
+  return {
+    x: (value) => margin.left + ((value - first) / (last - first)) * across,
+    y: (value) => margin.top + (1 - (value - low) / (high - low)) * up,
+    xAt: (pixels) => first + Math.min(1, Math.max(0, (pixels - margin.left) / across)) * (last - first),
+    first,
+    last,
+    low,
+    high,
+    right,
+  };
+}
+
+function linePath(points: Line['points'], scale: Scale): string {
+  return points.map(([x, y], i) => `${i === 0 ? 'M' : 'L'}${scale.x(x).toFixed(1)} ${scale.y(y).toFixed(1)}`).join('');
+}
+
+function areaPath(points: Line['points'], scale: Scale): string {
+  if (points.length === 0) return '';
+  const base = scale.y(Math.max(scale.low, Math.min(0, scale.high))).toFixed(1);
+  const [from, to] = [points[0][0], points[points.length - 1][0]];
+  return `${linePath(points, scale)}L${scale.x(to).toFixed(1)} ${base}L${scale.x(from).toFixed(1)} ${base}Z`;
+}
+
+/** The value at the last point not after `x`. */
+export function valueAt(points: Line['points'], x: number): number | undefined {
+  let [low, high] = [0, points.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (points[middle][0] <= x) low = middle + 1;
+    else high = middle;
+  }
+  return points[low - 1]?.[1];
+}
+
+/** Round numbers within [low, high], about `count` of them. */
+export function ticksOf(low: number, high: number, count: number): number[] {
+  const rough = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? 10 * power;
+  const ticks: number[] = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++)
+    ticks.push(Number((i * step).toPrecision(12)));
+  return ticks;
+}
+
+function formatTick(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${Number((value / 1e6).toPrecision(3))}M`;
+  if (size >= 1e4) return `${Number((value / 1e3).toPrecision(3))}k`;
+  return String(Number(value.toPrecision(4)));
+}
+
+function useWidth(box: { readonly current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const observer = new ResizeObserver(([{ contentRect }]) => setWidth(Math.floor(contentRect.width)));
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, [box]);
+  return width;
+}
