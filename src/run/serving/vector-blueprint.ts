@@ -1,7 +1,13 @@
 // A vector environment, real or dreamt, as data that another thread can make it from.
 
 import { type EnvSpec, makeEnvironment, type VectorEnvironment } from '../../env/index.js';
-import { Dream, loadWorldModel, type VectorWorldModel, type WorldModelSnapshot } from '../../worldmodel/index.js';
+import {
+  Dream,
+  loadWorldModel,
+  type StoredWorldModel,
+  type VectorWorldModel,
+  type WorldModelSnapshot,
+} from '../../worldmodel/index.js';
 
 /** Structured-clonable. */
 export type VectorBlueprint =
@@ -29,7 +35,7 @@ export interface VectorMaker {
  */
 export async function vectorMaker(
   blueprint: VectorBlueprint,
-  wrap: (model: VectorWorldModel) => VectorWorldModel = (model) => model,
+  wrap: (model: StoredWorldModel) => VectorWorldModel = (model) => model,
 ): Promise<VectorMaker> {
   if (blueprint.source === 'real') return { make: () => makeEnvironment(blueprint.env), close: async () => {} };
   const { id, starts, maxEpisodeSteps } = blueprint;

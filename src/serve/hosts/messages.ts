@@ -1,0 +1,74 @@
+// What passes between a host and its worker threads. Requests and answers of one turn of the event loop travel as one list,
+// and rows as copies: an action is a few numbers, and whoever sent it keeps it to do it again.
+
+import type {
+  EnvSnapshot,
+  ResetOptions,
+  ResetResult,
+  RestoreOptions,
+  StepResult,
+  VectorEnvironment,
+} from '../../env/index.js';
+import type { PackedError } from '../../errors.js';
+import type { VectorBlueprint } from '../../run/index.js';
+
+/** What changes the state of an environment. Done again from the same state they give the same bytes. */
+export type Deed =
+  | { readonly kind: 'reset'; readonly options: ResetOptions }
+  | { readonly kind: 'step'; readonly action: Float32Array }
+  | { readonly kind: 'restore'; readonly snapshot: EnvSnapshot; readonly options: RestoreOptions };
+
+export type Question = { readonly kind: 'describe' } | { readonly kind: 'snapshot' } | Deed;
+
+/** A state: what was done since a snapshot, or since the environment was made. */
+export interface Past {
+  readonly snapshot?: EnvSnapshot;
+  readonly deeds: readonly Deed[];
+}
+
+export interface EnvironmentRequest {
+  readonly kind: 'ask';
+  readonly id: number;
+  /** Number of the environment. */
+  readonly env: number;
+  readonly question: Question;
+  /** The environment is to be made of this model and brought to this state first, in place of one of that number. */
+  readonly revival?: { readonly model: string; readonly past: Past };
+  /** A snapshot of the state after it is wanted with the answer. */
+  readonly withSnapshot: boolean;
+}
+
+export type HostRequest =
+  | EnvironmentRequest
+  | { readonly kind: 'load'; readonly model: string; readonly blueprint: VectorBlueprint }
+  | { readonly kind: 'close'; readonly env: number };
+
+/** What a thread is told when it starts. */
+export interface ThreadData {
+  /** URL of a module with `vectorMaker`; that of the package unless given. */
+  readonly maker?: string;
+  /** Rows of a model's step at most; 1: every dream asks for itself. */
+  readonly batchRows: number;
+}
+
+export type Description = Pick<VectorEnvironment, 'id' | 'observationSpace' | 'actionSpace' | 'maxEpisodeSteps'>;
+
+export interface AnswerOf {
+  readonly describe: Description;
+  readonly reset: ResetResult<Float32Array>;
+  readonly step: StepResult<Float32Array>;
+  readonly snapshot: EnvSnapshot;
+  readonly restore: Float32Array;
+}
+
+export interface HostAnswer {
+  readonly id: number;
+  readonly value?: AnswerOf[keyof AnswerOf];
+  readonly snapshot?: EnvSnapshot;
+  readonly error?: PackedError;
+  /** Whether there is an environment of that number: false where it could not be made or brought to its state. */
+  readonly lives: boolean;
+}
+
+/** From a thread: it is ready, or answers and the rows of each model call since the last ones. */
+export type ThreadMessage = 'ready' | { readonly answers: readonly HostAnswer[]; readonly batches: readonly number[] };

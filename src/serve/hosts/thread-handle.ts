@@ -1,0 +1,66 @@
+// One life of a worker thread, from the side of the host: what is sent in one turn of the event loop goes as one message, and
+// its death is told once, whatever killed it.
+
+import { type ResourceLimits, Worker } from 'node:worker_threads';
+import { compiledUrl } from '../../worker-url.js';
+import type { HostRequest, ThreadData, ThreadMessage } from './messages.js';
+
+export interface ThreadOptions extends ThreadData {
+  /** Limits of the thread's JavaScript heap; weights and physics lie outside of it. */
+  readonly resourceLimits?: ResourceLimits;
+}
+
+export interface ThreadEvents {
+  readonly onReady: () => void;
+  readonly onAnswers: (message: Exclude<ThreadMessage, 'ready'>) => void;
+  /** @param problem  what killed it, in words */
+  readonly onDeath: (problem: string) => void;
+}
+
+const THREAD_URL = new URL(compiledUrl(import.meta.url, './thread.js'));
+
+export class ThreadHandle {
+  private readonly worker: Worker;
+  private outgoing: HostRequest[] = [];
+  private isOver = false;
+
+  constructor({ resourceLimits, ...workerData }: ThreadOptions, events: ThreadEvents) {
+    this.worker = new Worker(THREAD_URL, { workerData: workerData satisfies ThreadData, resourceLimits });
+    let problem = 'it ended';
+    this.worker.on('message', (message: ThreadMessage) => {
+      if (this.isOver) return;
+      if (message === 'ready') events.onReady();
+      else events.onAnswers(message);
+    });
+    this.worker.on('error', (error) => {
+      problem = String(error);
+    });
+    this.worker.on('exit', () => {
+      if (this.isOver) return;
+      this.isOver = true;
+      events.onDeath(problem);
+    });
+  }
+
+  send(request: HostRequest): void {
+    if (this.outgoing.length === 0) setImmediate(() => this.flush());
+    this.outgoing.push(request);
+  }
+
+  /** Kills it; its death is told. */
+  async kill(): Promise<void> {
+    await this.worker.terminate();
+  }
+
+  /** Kills it without a word. */
+  async end(): Promise<void> {
+    this.isOver = true;
+    await this.worker.terminate();
+  }
+
+  private flush(): void {
+    const requests = this.outgoing;
+    this.outgoing = [];
+    if (!this.isOver) this.worker.postMessage(requests);
+  }
+}

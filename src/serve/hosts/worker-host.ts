@@ -1,0 +1,121 @@
+// Where environments that compute live: worker threads, so that the event loop that serves is never blocked by physics or
+// networks. Environments are spread evenly, and survive the death of their thread.
+
+import { availableParallelism } from 'node:os';
+import type { ResourceLimits } from 'node:worker_threads';
+import { reverieError } from '../../errors.js';
+import type { VectorBlueprint } from '../../run/index.js';
+import { BatchHistogram, type BatchSizes } from './batch-histogram.js';
+import { Journal } from './journal.js';
+import { Lane, type Resident } from './lane.js';
+import { RemoteEnvironment } from './remote-environment.js';
+
+export interface WorkerHostOptions {
+  /** Threads; from 1. Default: `defaultWorkers()`. */
+  readonly workers?: number;
+  /** Rows of one step of a world model at most; 1: dreams are not batched. Default 256. */
+  readonly batchRows?: number;
+  /** Requests in a thread at once; others wait outside of it. Default 256. */
+  readonly inFlight?: number;
+  /** Times that a request may kill a thread, alone, until its environment is given up. Default 3. */
+  readonly attempts?: number;
+  /** Seconds without any answer, once a request was called off, after which a thread is taken for hung and replaced. Default 5. */
+  readonly hungSeconds?: number;
+  /** Limits of each thread's JavaScript heap; weights and physics lie outside of it. Default: 512 MB of old generation. */
+  readonly resourceLimits?: ResourceLimits;
+  /** URL of a module that exports a `vectorMaker`, for environments of one's own; default: the package's. */
+  readonly maker?: string;
+}
+
+/** Numbers of a host; lists have an element for each worker. */
+export interface HostStats {
+  readonly workers: number;
+  readonly environments: readonly number[];
+  /** Requests that wait outside of the threads. */
+  readonly queued: readonly number[];
+  /** Requests that the threads have. */
+  readonly underWay: readonly number[];
+  /** Steps taken since the start. */
+  readonly steps: readonly number[];
+  /** Threads that died and were replaced. */
+  readonly restarts: readonly number[];
+  /** Batches that world models were asked, of all workers. */
+  readonly batches: BatchSizes;
+}
+
+/** A thread for each core but the one that serves. */
+export function defaultWorkers(): number {
+  return Math.max(1, availableParallelism() - 1);
+}
+
+export class WorkerHost {
+  private readonly lanes: readonly Lane[];
+  private readonly blueprints = new Map<string, VectorBlueprint>();
+  private readonly batches = new BatchHistogram();
+  private lastEnv = 0;
+
+  /** @throws WORKERS_INVALID */
+  constructor(options: WorkerHostOptions = {}) {
+    const { workers = defaultWorkers(), batchRows = 256, inFlight = 256, attempts = 3, hungSeconds = 5 } = options;
+    for (const [what, value] of Object.entries({ workers, batchRows, inFlight, attempts })) {
+      if (!Number.isSafeInteger(value) || value < 1) throw reverieError('WORKERS_INVALID', { what, value });
+    }
+    const { maker, resourceLimits = { maxOldGenerationSizeMb: 512 } } = options;
+    const { blueprints, batches } = this;
+    const lane = {
+      blueprints,
+      batches,
+      batchRows,
+      inFlight,
+      attempts,
+      hung: hungSeconds * 1000,
+      maker,
+      resourceLimits,
+    };
+    this.lanes = Array.from({ length: workers }, () => new Lane(lane));
+  }
+
+  /** Says what environments of `model`, a name of one's own choice, are made from. */
+  add(model: string, blueprint: VectorBlueprint): void {
+    this.blueprints.set(model, blueprint);
+  }
+
+  /**
+   * An environment in the worker that has fewest.
+   * @throws what making it throws; ENVIRONMENT_LOST, WORKER_UNUSABLE
+   */
+  async make(model: string): Promise<RemoteEnvironment> {
+    const lane = this.lanes.reduce((least, one) => (one.residents.size < least.residents.size ? one : least));
+    const resident: Resident = { env: ++this.lastEnv, model, journal: new Journal(), isLive: false };
+    lane.residents.add(resident);
+    try {
+      return new RemoteEnvironment(await lane.ask(resident, { kind: 'describe' }), lane, resident);
+    } catch (error) {
+      lane.remove(resident);
+      throw error;
+    }
+  }
+
+  get stats(): HostStats {
+    const { lanes } = this;
+    return {
+      workers: lanes.length,
+      environments: lanes.map(({ residents }) => residents.size),
+      queued: lanes.map(({ queued }) => queued),
+      underWay: lanes.map(({ underWay }) => underWay),
+      steps: lanes.map(({ steps }) => steps),
+      restarts: lanes.map(({ restarts }) => restarts),
+      batches: this.batches.sizes,
+    };
+  }
+
+  /** Replaces a worker's thread, as its death would: no environment notices. */
+  async restart(worker: number): Promise<void> {
+    await this.lanes[worker].restart();
+  }
+
+  /** Ends the threads; whoever waits is told SERVER_DRAINING. */
+  async close(): Promise<void> {
+    await Promise.all(this.lanes.map((lane) => lane.close()));
+  }
+}

@@ -1,0 +1,80 @@
+// Many dreams on one model: batched, and none can tell.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/rng.js';
+import { BatchingModel } from '../../../src/serve/hosts/batching-model.js';
+import { Dream, type EnsembleModel, fitEnsemble, type StepOptions } from '../../../src/worldmodel/index.js';
+import { linearSpaces, linearTransitions, smallConfig } from '../../worldmodel/linear-system.js';
+
+let model: EnsembleModel;
+const starts = linearTransitions(50, Rng.fromSeed(9)).obs;
+
+beforeAll(async () => {
+  const config = { ...smallConfig, hidden: [16, 16], maxEpochs: 2 };
+  ({ model } = await fitEnsemble(linearTransitions(400, Rng.fromSeed(1)), linearSpaces, config, {
+    rng: Rng.fromSeed(2),
+  }));
+});
+afterAll(() => model.close());
+
+function batching(maxRows = 64) {
+  const batches: number[] = [];
+  return { batches, shared: new BatchingModel(model, { maxRows, onBatch: (rows) => batches.push(rows) }) };
+}
+
+async function episode(dream: Dream, seed: number): Promise<unknown[]> {
+  const rng = Rng.fromSeed(seed);
+  const seen: unknown[] = [await dream.reset({ seed })];
+  for (let t = 0; t < 20; t++) seen.push(await dream.step(Float32Array.of(2 * rng.uniform() - 1)));
+  seen.push(await dream.snapshot());
+  return seen;
+}
+
+const OPTIONS: readonly StepOptions[] = [{}, { propagation: 'mean' }, { disagreement: true }, { deterministic: true }];
+
+describe('dreams that share a model', () => {
+  it('live as each would alone, whatever they ask of it', async () => {
+    const { shared, batches } = batching();
+    const dreams = Array.from({ length: 40 }, (_, i) => ({ step: OPTIONS[i % OPTIONS.length], starts }));
+    const alone: unknown[] = [];
+    for (const [i, options] of dreams.entries()) alone.push(await episode(new Dream({ ...options, model }), i));
+    const together = dreams.map((options, i) => episode(new Dream({ ...options, model: shared }), i));
+    expect(await Promise.all(together)).toEqual(alone);
+    expect(batches).toHaveLength(20 * OPTIONS.length);
+    expect(new Set(batches)).toEqual(new Set([10]));
+  });
+
+  it('are asked in batches no larger than allowed', async () => {
+    const { shared, batches } = batching(16);
+    await Promise.all(Array.from({ length: 40 }, (_, i) => episode(new Dream({ starts, model: shared }), i)));
+    expect(Math.max(...batches)).toBe(16);
+    expect(batches.reduce((sum, rows) => sum + rows)).toBe(40 * 20);
+  });
+
+  it('are not harmed by one whose row the model refuses', async () => {
+    const { shared, batches } = batching();
+    const rows = [0, 1, 2].map((i) => ({ obs: Float32Array.of(i, 0), rng: Rng.fromSeed(i) }));
+    const action = Float32Array.of(0.5);
+    const alone = await Promise.all(rows.map(({ obs }, i) => model.step(obs, action, 1, Rng.fromSeed(i))));
+    rows[1].obs[0] = Number.NaN;
+    const [first, bad, last] = await Promise.allSettled(rows.map(({ obs, rng }) => shared.step(obs, action, 1, rng)));
+    expect(batches).toEqual([3]);
+    expect(first).toEqual({ status: 'fulfilled', value: alone[0] });
+    expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'NON_FINITE_VALUE' } });
+    expect(last).toEqual({ status: 'fulfilled', value: alone[2] });
+    expect(rows[1].rng.state()).toEqual(Rng.fromSeed(1).state());
+    const moved = Rng.fromSeed(2);
+    await model.step(Float32Array.of(2, 0), action, 1, moved);
+    expect(rows[2].rng.state()).toEqual(moved.state());
+  });
+
+  it('may also ask for many rows, or wrongly, as of any model', async () => {
+    const { shared, batches } = batching();
+    const { obs, action } = linearTransitions(5, Rng.fromSeed(3));
+    const expected = await model.step(obs, action, 5, Rng.fromSeed(4));
+    expect(await shared.step(obs, action, 5, Rng.fromSeed(4))).toEqual(expected);
+    const refused = { code: 'MODEL_INPUT_INVALID' };
+    await expect(shared.step(obs, action, 1, Rng.fromSeed(4))).rejects.toMatchObject(refused);
+    expect(batches).toEqual([]);
+  });
+});
