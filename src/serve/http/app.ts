@@ -17,6 +17,7 @@ import { guardRequests } from './guard-requests.js';
 import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
 import { addLogin, BrowserLogins } from './login.js';
 import { addProbes, type Phase, PROBE_PATHS } from './probes.js';
+import { dropDeafSockets } from './sockets.js';
 import { traceIdOf } from './trace-id.js';
 
 export interface AppOptions {
@@ -56,6 +57,7 @@ export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   const app = bareApp(limits, options.logger);
   if (options.onRoute !== undefined) app.addHook('onRoute', options.onRoute);
   await app.register(websocket, { options: { maxPayload: limits.bodyBytes, perMessageDeflate: false } });
+  dropDeafSockets(app.websocketServer, limits);
   guardRequests(app, limits);
   logRequests(app, (facts) => metrics?.onRequest(facts));
   guardAccess(app, access);

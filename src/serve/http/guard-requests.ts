@@ -10,7 +10,7 @@ import { traceparentIn } from './trace-id.js';
 /** For answers in a browser, which are data or pages of this server alone. */
 const HEADERS = {
   'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
+  'x-frame-options': 'SAMEORIGIN',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
 };

@@ -15,6 +15,8 @@ export interface HttpLimits {
   readonly connections: number;
   /** Requests on one WebSocket that were not answered yet. */
   readonly underway: number;
+  /** Bytes of answers on one WebSocket that its client did not read yet. */
+  readonly unreadBytes: number;
   /** Seconds a client may take to send a request's headers, and half of what it may take for all of it. */
   readonly headerSeconds: number;
   /** Seconds after which a connection is closed on which nothing is sent. Longer than any answer takes. */
@@ -29,6 +31,7 @@ export const HTTP_LIMITS: HttpLimits = {
   urlLength: 4096,
   connections: 16_384,
   underway: 64,
+  unreadBytes: 16 << 20,
   headerSeconds: 15,
   silentSeconds: 180,
 };

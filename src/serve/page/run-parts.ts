@@ -1,6 +1,6 @@
 // What lies in a run's folder, told by what each part says of itself.
 
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { ReverieError, reverieError } from '../../errors.js';
 import { type Inspection, inspectFolder, readRunRecord } from '../../run/index.js';
@@ -14,18 +14,29 @@ const MOST_FOLDERS = 500;
 /** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED */
 export async function runView(root: string, name: string): Promise<RunView> {
   const folder = pathBelow(root, name);
+  if (!statSync(folder).isDirectory()) throw reverieError('RUN_NOT_FOUND', { path: name });
   const run = runRow(root, folder);
   if (run === undefined) throw reverieError('RUN_NOT_FOUND', { path: name });
   const command = fileIn(root, folder, 'run.json') === undefined ? '' : (readRunRecord(folder)?.command ?? '');
-  try {
-    if (hasLinks(folder)) return { run, command, parts: [], notes: ['Its parts are not described: it holds links.'] };
-    const inspection = await inspectFolder(folder);
-    return { run, command, parts: partsOf(root, inspection), notes: [] };
-  } catch (error) {
-    if (!(error instanceof ReverieError)) throw error;
-    const notes = error.code === 'NOTHING_TO_INSPECT' ? [] : [`Its parts cannot be described: ${error.message}`];
-    return { run, command, parts: [], notes };
+  if (hasLinks(folder)) return { run, command, parts: [], notes: ['Its parts are not described: it holds links.'] };
+  // An arm of a comparison has no record of its own; its parts have.
+  const folders = command === '' ? foldersIn(folder) : [folder];
+  const notes: string[] = [];
+  const parts: PartView[] = [];
+  for (const one of folders) {
+    try {
+      parts.push(...partsOf(root, await inspectFolder(one)));
+    } catch (error) {
+      if (!(error instanceof ReverieError)) throw error;
+      if (error.code !== 'NOTHING_TO_INSPECT') notes.push(`Its parts cannot be described: ${error.message}`);
+    }
   }
+  return { run, command, parts, notes };
+}
+
+function foldersIn(folder: string): string[] {
+  const entries = readdirSync(folder, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
 }
 
 function partsOf(root: string, { kind, folder, facts, parts }: Inspection): PartView[] {
