@@ -85,4 +85,11 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'an undisturbed run: the same bytes',
     load: () => import('./synth-kills.js'),
   },
+  'serve.binary': {
+    title:
+      'Transitions/s of served pendulums: batches of 64 rows in flat frames ÷ single steps in JSON (raw: MessagePack, WebSocket, JSON batches)',
+    unit: 'ratio',
+    baseline: 'POST /v1/sessions/:id/step of the same server, 64 sessions at once',
+    load: () => import('./serve-binary.js'),
+  },
 };

@@ -2,6 +2,7 @@
 // batched policy asks for. Words and modes are Gymnasium's (gymnasium.vector.AutoresetMode). Needs nothing of a server, so it
 // can run in any thread.
 
+import { setImmediate as immediate } from 'node:timers/promises';
 import {
   contains,
   describeSpace,
@@ -40,6 +41,9 @@ export interface RowsStep {
   /** Of each row; of a reset where the row was reset. */
   readonly infos: readonly Info[];
 }
+
+/** Milliseconds for which physics may keep a thread from all else. */
+const LONGEST_WORK = 4;
 
 const FRESH = 0;
 const RUNNING = 1;
@@ -93,9 +97,14 @@ export class RowBatch {
     const begins = this.rowsThatBegin();
     this.requireActions(action, begins);
     try {
-      const results = this.environments.map((environment, row) =>
-        begins[row] ? this.begun(row) : environment.step(this.actionOf(action, row)),
-      );
+      const results: (StepResult<Float32Array> | Promise<StepResult<Float32Array>>)[] = [];
+      let pause = performance.now() + LONGEST_WORK;
+      for (const [row, environment] of this.environments.entries()) {
+        results.push(begins[row] ? this.begun(row) : environment.step(this.actionOf(action, row)));
+        if (performance.now() < pause) continue;
+        await immediate();
+        pause = performance.now() + LONGEST_WORK;
+      }
       return await this.taken(await all(results));
     } catch (error) {
       this.status.fill(FRESH);

@@ -2,7 +2,7 @@
 
 import type { VectorEnvironment } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
-import type { Servable } from '../../run/index.js';
+import { type Servable, type VectorMaker, vectorMaker } from '../../run/index.js';
 import type { Sessions } from '../core/session-contract.js';
 import { unguessable } from '../core/unguessable.js';
 import { type AutoresetMode, RowBatch } from './row-batch.js';
@@ -21,6 +21,7 @@ export interface VectorRequest {
 
 export class VectorTable {
   private readonly sessions = new Map<string, VectorSession>();
+  private readonly makers = new Map<string, Promise<VectorMaker>>();
   private readonly reaper: NodeJS.Timeout;
 
   constructor(private readonly holder: VectorHolder) {
@@ -34,7 +35,7 @@ export class VectorTable {
     const lease = await this.holder.holdSlots(rows, owner);
     const environments: VectorEnvironment[] = [];
     try {
-      for (let row = 0; row < rows; row++) environments.push((await served.make()) as VectorEnvironment);
+      for (let row = 0; row < rows; row++) environments.push(await this.make(served));
     } catch (error) {
       for (const one of environments) await one.close();
       lease.release();
@@ -65,6 +66,15 @@ export class VectorTable {
   async end(): Promise<void> {
     clearInterval(this.reaper);
     await Promise.all([...this.sessions.values()].map((session) => this.remove(session)));
+    for (const maker of this.makers.values()) await (await maker).close();
+  }
+
+  /** In this thread, even where sessions live in others: a message for each row would cost more than its step. */
+  private async make(served: Servable): Promise<VectorEnvironment> {
+    if (served.blueprint === undefined) return (await served.make()) as VectorEnvironment;
+    const maker = this.makers.get(served.name) ?? vectorMaker(served.blueprint);
+    this.makers.set(served.name, maker);
+    return (await maker).make();
   }
 
   private async remove(session: VectorSession): Promise<void> {
