@@ -2,6 +2,7 @@
 
 import { Command } from 'commander';
 import { versions } from '../run/index.js';
+import { addClientCommand } from './client-command.js';
 import { EXIT, tellFailure } from './failure.js';
 import { addJobCommands, examplesText } from './job-commands.js';
 import { addLookCommands, type Outcome } from './look-commands.js';
@@ -46,6 +47,7 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
     );
   addJobCommands(program, terminal, commandLine);
   addWorkerCommand(program, terminal);
+  addClientCommand(program, terminal);
   addServeCommand(program, terminal);
   addLookCommands(program, terminal, outcome);
   return program;

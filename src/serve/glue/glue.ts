@@ -1,0 +1,88 @@
+// `reverie client`: ready-to-run files that connect a trainer to a server. Templates lie in clients/glue.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { reverieError } from '../../errors.js';
+import { packageRoot, type Servable } from '../../run/index.js';
+import { type OfferedTool, sayToolOf } from '../facades/say-tool.js';
+import { pythonMethods } from './python-methods.js';
+
+/** Trainers, and the template of each. */
+const TEMPLATES = {
+  trl: 'trl.py',
+  verl: 'verl.py',
+  gym: 'gym.py',
+  agentgym: 'agentgym.sh',
+  skyrl: 'skyrl.py',
+  rllm: 'rllm.py',
+} as const;
+
+export type GlueKind = keyof typeof TEMPLATES;
+export const GLUE_KINDS = Object.keys(TEMPLATES) as readonly GlueKind[];
+
+/** The environment a file is for, as its server tells of it. */
+export interface GlueTarget {
+  /** Of the server, e.g. `http://127.0.0.1:8000`. */
+  readonly url: string;
+  readonly name: string;
+  readonly family: Servable['family'];
+  readonly tools: readonly OfferedTool[];
+  /** Tasks in split `train`; 0 where episodes differ by seed alone. */
+  readonly trainTasks: number;
+}
+
+/** Items of an environment without tasks: seeds 0 to 63. */
+const SEEDS = 64;
+
+/** The file's text. @throws GLUE_UNFIT where trainer and family do not go together */
+export function glueText(kind: GlueKind, target: GlueTarget): string {
+  requireFit(kind, target);
+  const url = target.url.replace(/\/+$/, '');
+  const items = target.trainTasks || SEEDS;
+  const values: Readonly<Record<string, string>> = {
+    '@URL@': url,
+    '@ORIGIN@': new URL(url).origin,
+    '@ENV@': target.name,
+    '@AGENTGYM@': `${url}/agentgym/${target.name}`,
+    '@ITEMS@': String(items),
+    '@LAST@': String(items - 1),
+    '# @TOOLS@\n': kind === 'trl' ? methodsOf(target) : '',
+  };
+  const template = readFileSync(join(packageRoot(), 'clients', 'glue', TEMPLATES[kind]), 'utf8');
+  return Object.entries(values).reduce((text, [mark, value]) => text.replaceAll(mark, () => value), template);
+}
+
+function requireFit(kind: GlueKind, { family, name }: GlueTarget): void {
+  const isLanguage = kind !== 'gym';
+  if (isLanguage && family === 'vector') {
+    const problem = 'it trains language models, and actions there are numbers';
+    throw reverieError('GLUE_UNFIT', { kind, env: name, family, problem, other: 'gym' });
+  }
+  if (!isLanguage && family === 'tools') {
+    const problem = 'Gymnasium has no space of tool calls';
+    throw reverieError('GLUE_UNFIT', { kind, env: name, family, problem, other: 'trl' });
+  }
+}
+
+/** What the model may do, as methods. */
+function methodsOf(target: GlueTarget): string {
+  if (target.family === 'text') {
+    return pythonMethods([ACT], () => `self._step(given["text"])`);
+  }
+  const say = sayToolOf({ tools: target.tools as Servable['tools'] });
+  return pythonMethods([...target.tools, say], (tool, args) =>
+    tool === say
+      ? `self._step({"content": ${args}["content"]})`
+      : `self._step({"tool_calls": [{"name": ${JSON.stringify(tool.name)}, "arguments": ${args}}]})`,
+  );
+}
+
+const ACT: OfferedTool = {
+  name: 'act',
+  description: 'Does what the text says and answers what is seen then.',
+  parameters: {
+    type: 'object',
+    properties: { text: { type: 'string', description: 'What to do' } },
+    required: ['text'],
+  },
+};

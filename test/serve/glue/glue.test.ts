@@ -1,0 +1,161 @@
+// What `reverie client` prints is run by Python as it is. Trainers' base classes are stood in for by the least of them.
+
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fetchGlueTarget, GLUE_KINDS, type GlueKind, glueText, type RunningServer } from '../../../src/serve/index.js';
+import { serveScenarios } from '../running-server.js';
+
+const execute = promisify(execFile);
+const isPythonThere = (() => {
+  try {
+    execFileSync('python3', ['--version']);
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+let server: RunningServer;
+let folder: string;
+
+beforeAll(async () => {
+  server = await serveScenarios(['helpdesk', 'cellar', 'pendulum']);
+  folder = mkdtempSync(join(tmpdir(), 'reverie-glue-'));
+});
+afterAll(() => server.stop(0));
+
+async function printed(kind: GlueKind, env: string): Promise<string> {
+  return glueText(kind, await fetchGlueTarget(server.url, env));
+}
+
+/** Runs `driver` beside the printed file `module`, with stand-ins for packages that are not here; what it printed. */
+async function driven(module: string, text: string, driver: string, packages: Record<string, string> = {}) {
+  const place = mkdtempSync(join(folder, 'run-'));
+  for (const [path, content] of Object.entries({ ...packages, [`${module}.py`]: text, 'driver.py': driver })) {
+    mkdirSync(dirname(join(place, path)), { recursive: true });
+    writeFileSync(join(place, path), content);
+  }
+  const { stdout } = await execute('python3', ['driver.py'], { cwd: place });
+  return JSON.parse(stdout.trim().split('\n').at(-1)!);
+}
+
+describe.skipIf(!isPythonThere)('what connects a trainer to a server', () => {
+  it('is Python or shell that parses, for every trainer and family that go together', async () => {
+    for (const kind of GLUE_KINDS) {
+      for (const env of kind === 'gym' ? ['pendulum', 'cellar'] : ['helpdesk', 'cellar']) {
+        const text = await printed(kind, env);
+        expect(text).not.toMatch(/@[A-Z]+@/);
+        if (kind === 'agentgym') execFileSync('sh', ['-n'], { input: text });
+        else execFileSync('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.read())'], { input: text });
+      }
+    }
+  });
+
+  it('makes methods of the tools for TRL, by which a task can be solved', async () => {
+    const { default: yaml } = { default: await import('yaml') };
+    const { readFileSync } = await import('node:fs');
+    const tasks = yaml.parse(readFileSync('scenarios/helpdesk/tasks.yaml', 'utf8')) as {
+      id: string;
+      split?: string;
+      reference?: { calls: { name: string; arguments: object }[]; say?: string };
+    }[];
+    const task = tasks.find(({ reference, split }) => reference !== undefined && split !== 'test')!;
+    const driver = `
+import inspect, json
+from reverie_trl import Environment
+env = Environment()
+opening = env.reset(task=${JSON.stringify(task.id)}, seed=1, prompt="a column of the dataset")
+for call in json.loads(${JSON.stringify(JSON.stringify(task.reference!.calls))}):
+    getattr(env, call["name"])(**call["arguments"])
+while not env._done:
+    env.respond_to_user(content=${JSON.stringify(task.reference!.say ?? 'It is done. Good-bye.')})
+try:
+    env.respond_to_user(content="more")
+    over = "went on"
+except ValueError as error:
+    over = str(error)
+tools = [name for name, _ in inspect.getmembers(Environment, inspect.isfunction) if not name.startswith("_")]
+doc = inspect.getdoc(getattr(Environment, ${JSON.stringify(task.reference!.calls[0].name)}))
+print(json.dumps({"opening": opening, "reward": env.get_reward(), "over": over, "tools": tools, "doc": doc}))
+`;
+    const found = await driven('reverie_trl', await printed('trl', 'helpdesk'), driver);
+    expect(found).toMatchObject({ reward: 1, over: 'The episode is over.' });
+    expect(found.opening.length).toBeGreaterThan(100);
+    expect(found.tools).toEqual(expect.arrayContaining(['reset', 'get_reward', 'respond_to_user']));
+    expect(found.doc).toMatch(/\n\nArgs:\n {4}\w+: /);
+  });
+
+  it('lets verl, SkyRL and rLLM play by raw text', async () => {
+    const act = (body: string) => `import json, asyncio\n${body}`;
+    const empty = { 'verl/__init__.py': '', 'verl/interactions/__init__.py': '' };
+    const base = 'class BaseInteraction:\n    def __init__(self, config):\n        self.config = config\n';
+    const verl = await driven(
+      'reverie_verl',
+      await printed('verl', 'helpdesk'),
+      act(`
+from reverie_verl import ReverieInteraction, rows
+async def main():
+    one = ReverieInteraction({})
+    key = await one.start_interaction("a", item=1, name="reverie")
+    turn = await one.generate_response(key, [{"role": "assistant", "content": "Hello, what can I do for you?"}])
+    await one.finalize_interaction(key)
+    return {"turn": turn, "row": next(rows(1))}
+print(json.dumps(asyncio.run(main())))`),
+      { ...empty, 'verl/interactions/base.py': base },
+    );
+    expect(verl.turn[0]).toBe(false);
+    expect(verl.turn[1].length).toBeGreaterThan(0);
+    expect(verl.row.extra_info.interaction_kwargs).toEqual({ name: 'reverie', item: 0 });
+    expect(verl.row.prompt[0].content.length).toBeGreaterThan(100);
+    const text = `
+class BaseTextEnv:
+    pass
+class BaseTextEnvStepOutput(dict):
+    pass
+`;
+    const skyrl = await driven(
+      'reverie_skyrl',
+      await printed('skyrl', 'cellar'),
+      act(`
+from reverie_skyrl import ReverieEnv
+env = ReverieEnv(extras={"item": 0})
+prompt, _ = env.init([])
+step = env.step("look")
+env.close()
+print(json.dumps({"prompt": prompt, "step": step}))`),
+      { 'skyrl_gym/__init__.py': '', 'skyrl_gym/envs/__init__.py': '', 'skyrl_gym/envs/base_text_env.py': text },
+    );
+    expect(skyrl.prompt[0].content.length).toBeGreaterThan(10);
+    expect(skyrl.step).toMatchObject({ done: false, reward: 0 });
+    const rllm = await driven(
+      'reverie_rllm',
+      await printed('rllm', 'cellar'),
+      act(`
+from reverie_rllm import ReverieEnv
+env = ReverieEnv.from_dict({"item": 0})
+opening, _ = env.reset()
+step = env.step("look")
+env.close()
+print(json.dumps({"opening": opening, "step": step}))`),
+      {
+        'rllm/__init__.py': '',
+        'rllm/environments/__init__.py': '',
+        'rllm/environments/base/__init__.py': '',
+        'rllm/environments/base/base_env.py': 'class BaseEnv:\n    pass\n',
+      },
+    );
+    expect(rllm.opening.observation).toBe(skyrl.prompt[0].content);
+    expect(rllm.step[2]).toBe(false);
+  });
+
+  it('is refused where trainer and family do not go together', async () => {
+    await expect(printed('trl', 'pendulum')).rejects.toMatchObject({ code: 'GLUE_UNFIT' });
+    await expect(printed('gym', 'helpdesk')).rejects.toMatchObject({ code: 'GLUE_UNFIT' });
+    await expect(printed('trl', 'nowhere')).rejects.toMatchObject({ code: 'ENV_NOT_SERVED' });
+    await expect(fetchGlueTarget('http://127.0.0.1:9')).rejects.toMatchObject({ code: 'SERVER_UNREACHABLE' });
+  });
+});
