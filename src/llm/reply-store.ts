@@ -2,12 +2,12 @@
 // never served. One store a folder and process, however many models use it.
 
 import { hash } from 'node:crypto';
-import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { LRUCache } from 'lru-cache';
 import { ensureFolder, storageError } from '../atomic-file.js';
 import { ReverieError, reverieError } from '../errors.js';
+import { isCutOff } from '../lmdb-file.js';
 import type { ChatReply } from './language-model.js';
 
 /** What the cache holds for a request. */
@@ -22,7 +22,6 @@ export type Entry =
 export type Lookup = Entry | 'missing' | 'corrupt';
 
 const DIGEST_LENGTH = 32;
-const FILE = 'data.mdb';
 
 const stores = new Map<string, { store: Promise<ReplyStore>; users: number }>();
 
@@ -42,7 +41,7 @@ export async function openReplyStore(folder: string, memoryBytes: number): Promi
 
 async function openStore(path: string, memoryBytes: number): Promise<ReplyStore> {
   await ensureFolder(path);
-  refuseCutFile(path);
+  if (isCutOff(path)) throw reverieError('LLM_CACHE_CORRUPT', { path, problem: 'it is cut off' });
   try {
     const database = open<string, string>({ path, encoding: 'string', noSubdir: false });
     return new ReplyStore(path, database, memoryBytes);
@@ -155,39 +154,4 @@ function openSeal(key: string, sealed: string): string | undefined {
 function readEntry(text: string): Entry | undefined {
   const entry = JSON.parse(text) as Entry;
   return ['reply', 'error', 'completion'].includes(entry.kind) ? entry : undefined;
-}
-
-/** LMDB maps its file into memory, where a page that is not there ends the process: so its size is looked at first. */
-function refuseCutFile(folder: string): void {
-  const path = join(folder, FILE);
-  if (!existsSync(path)) return;
-  const { size } = statSync(path);
-  if (size > 0 && size < neededSize(path)) throw reverieError('LLM_CACHE_CORRUPT', { path, problem: 'it is cut off' });
-}
-
-// Of the two meta pages at the start of the file, which begin with the page size apart.
-const MAGIC = 0xbeefc0de;
-const AT = { magic: 24, pageSize: 48, lastPage: 144, transaction: 152, end: 160 } as const;
-const LARGEST_PAGE = 65_536;
-
-/** Bytes that the newest transaction needs; what is no meta page at all is left for LMDB to refuse. */
-function neededSize(path: string): number {
-  const head = readHead(path, LARGEST_PAGE + AT.end);
-  const pageSize = head.length >= AT.end ? head.readUInt32LE(AT.pageSize) : AT.end;
-  const metas = [head, head.subarray(pageSize)].filter(
-    (meta) => meta.length >= AT.end && meta.readUInt32LE(AT.magic) === MAGIC,
-  );
-  const newest = metas.sort((a, b) => Number(b.readBigUInt64LE(AT.transaction) - a.readBigUInt64LE(AT.transaction)))[0];
-  if (newest === undefined) return 2 * pageSize;
-  return Math.max(2, Number(newest.readBigUInt64LE(AT.lastPage)) + 1) * pageSize;
-}
-
-function readHead(path: string, bytes: number): Buffer {
-  const head = Buffer.alloc(bytes);
-  const file = openSync(path, 'r');
-  try {
-    return head.subarray(0, readSync(file, head, 0, bytes, 0));
-  } finally {
-    closeSync(file);
-  }
 }

@@ -19,9 +19,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files in src/ that belong to nobody, so that everybody may use them. */
-const COMMON = ['errors', 'rng', 'worker-url', 'atomic-file', 'canonical-json', 'sealed-json', 'json', 'cost'].map(
-  (name) => `src/${name}.ts`,
-);
+const COMMON = [
+  'errors',
+  'rng',
+  'worker-url',
+  'atomic-file',
+  'canonical-json',
+  'sealed-json',
+  'json',
+  'cost',
+  'lmdb-file',
+].map((name) => `src/${name}.ts`);
 
 /** What the files in src/ that are not common may import. */
 const ROOT_FILES: Readonly<Record<string, readonly string[]>> = {

@@ -1,13 +1,14 @@
 // Opens and closes sessions, and sees to it that no more episodes are under way than there are slots.
 
 import { EventEmitter } from 'node:events';
+import type { EnvSnapshot } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
 import type { Servable } from '../../run/index.js';
 import { Deadline } from './deadline.js';
 import { Quotas } from './quotas.js';
 import { Session } from './session.js';
 import type { CloseReason, Owner, QuotaLimits, SessionEvent, SlotLease } from './session-contract.js';
-import type { SessionKeeper } from './session-keeper.js';
+import { recordOf, type SessionKeeper } from './session-keeper.js';
 import type { SessionLimits } from './session-limits.js';
 import { SessionRegistry } from './session-registry.js';
 import { Slots } from './slots.js';
@@ -64,6 +65,7 @@ export class SessionHouse {
     this.requireRoom(wanted.owner, 1);
     this.registry.requireFree(wanted.id);
     const session = this.place(wanted);
+    this.keepOpened(session);
     this.announce({ kind: 'opened', session: session.state });
     return session;
   }
@@ -73,6 +75,7 @@ export class SessionHouse {
     const session = new Session({
       ...rest,
       openedAt,
+      origin: (one) => this.originOf(one),
       grace: this.limits.graceSeconds * 1000,
       onRest: (one) => this.releaseIfOver(one),
       onLost: (one) => void this.remove(one, 'lost'),
@@ -132,6 +135,21 @@ export class SessionHouse {
     await Promise.all(this.removals);
     clearInterval(this.reaper);
     await this.keeper?.close();
+  }
+
+  /** Durable soon, and at the latest with its first reset: before that there is nothing to lose. */
+  private keepOpened(session: Session): void {
+    const kept = this.keeper?.keep({ record: recordOf(session), snapshot: undefined });
+    kept?.catch((error: Error) => process.emitWarning(error));
+  }
+
+  /** A session that was written down and whose state is not to be read is lost. */
+  private originOf(session: Session): EnvSnapshot | undefined {
+    if (this.keeper === undefined || session.episode === undefined) return undefined;
+    const snapshot = this.keeper.snapshotOf(session.id);
+    if (snapshot !== undefined) return snapshot;
+    void this.remove(session, 'lost');
+    throw this.registry.unknown(session.id, session.owner);
   }
 
   private emptied(): Promise<void> {

@@ -1,7 +1,7 @@
 // Where sessions are written down, so that they outlive the process.
 
 import type { EnvSnapshot } from '../../env/index.js';
-import type { Episode } from './session.js';
+import type { Episode, Session } from './session.js';
 import type { Owner, Spend, Turn } from './session-contract.js';
 import type { KeptSnapshot } from './snapshot-store.js';
 
@@ -37,6 +37,12 @@ export interface KeptTurn {
 export interface KeptSession {
   readonly record: SessionRecord;
   readonly answers: readonly AnsweredRequest[];
+}
+
+/** @param episode  the one it is in unless given */
+export function recordOf(session: Session, episode: Episode | undefined = session.episode): SessionRecord {
+  const { id, owner, served, openedAt, state } = session;
+  return { id, owner, env: served.name, version: served.version, parent: state.parent, openedAt, episode };
 }
 
 /** Everything is durable once its promise has resolved. */

@@ -5,6 +5,7 @@ import { reverieError } from '../../errors.js';
 import type { Servable } from '../../run/index.js';
 import { Deadline } from './deadline.js';
 import { Histories } from './history.js';
+import { recallSessions } from './recall.js';
 import type { RepeatableRequest } from './request-memory.js';
 import type { Session } from './session.js';
 import type {
@@ -44,7 +45,7 @@ export { SESSION_LIMITS, type SessionLimits } from './session-limits.js';
 export interface SessionTableOptions {
   /** What each owner may take; without limit unless given. */
   readonly quotaOf?: (owner: Owner) => QuotaLimits;
-  /** Writes sessions down, so that they outlive the process: see `restoreSessions`. */
+  /** Writes sessions down, so that they outlive the process; what it has is there again. Closed by `drain`. */
   readonly keeper?: SessionKeeper;
 }
 
@@ -72,9 +73,11 @@ export class SessionTable implements Sessions {
     this.player = new TurnPlayer(this.house);
     this.groups = new SessionGroups(this.house, this.player);
     const keptFor = (owner: Owner) => this.house.quotas.limitsOf(owner).snapshots ?? Number.POSITIVE_INFINITY;
-    this.snapshots = new SnapshotStore(this.house.limits.snapshots, keptFor);
+    const forget = (owner: Owner, id: string) => keeper?.forgetSnapshot(owner, id);
+    this.snapshots = new SnapshotStore(this.house.limits.snapshots, keptFor, forget);
     this.events = this.house.events;
     this.events.on('event', (event) => this.histories.record(event));
+    if (keeper !== undefined) recallSessions(keeper, this.house, this.snapshots, this.environments);
   }
 
   get counts(): SessionCounts {
@@ -87,14 +90,14 @@ export class SessionTable implements Sessions {
     return this.house.add({ served: this.servedAs(env), id, owner }).state;
   }
 
-  reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
+  async reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
     const session = this.house.registry.owned(id, owner);
     const { requestId, ...content } = request;
     const repeatable = { id: requestId, kind: 'reset', content };
     return this.ask(session, repeatable, { signal }, (deadline) => this.begin(session, request, deadline));
   }
 
-  step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
+  async step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
     const session = this.house.registry.owned(id, owner);
     const { action, requestId, timeoutSeconds } = request;
     const repeatable = { id: requestId, kind: 'step', content: action };
@@ -127,8 +130,10 @@ export class SessionTable implements Sessions {
   async snapshot(id: string, owner: Owner, { requestId, signal }: RepeatOptions = {}): Promise<SnapshotRef> {
     const session = this.house.registry.owned(id, owner);
     return this.ask(session, { id: requestId, kind: 'snapshot', content: null }, { signal }, async (deadline) => {
-      const kept = await session.look(deadline, () => session.save());
-      return this.snapshots.put(owner, kept);
+      const kept = this.snapshots.put(owner, await session.look(deadline, () => session.save()));
+      await this.house.keeper?.keepSnapshot(owner, kept);
+      const { id: ref, env, stepCount } = kept;
+      return { id: ref, env, stepCount };
     });
   }
 

@@ -29,6 +29,8 @@ export interface SessionOptions {
   readonly openedAt: number;
   /** Milliseconds for work that was called off to end. */
   readonly grace: number;
+  /** The state its environment was left in by another process, or undefined. @throws where it cannot be read */
+  readonly origin: (session: Session) => EnvSnapshot | undefined;
   /** Told whenever a request has left the session as it is to stay. */
   readonly onRest: (session: Session) => void;
   /** Told when work did not end in time: nobody knows what state the environment is in. */
@@ -62,7 +64,7 @@ export class Session {
     this.served = options.served;
     this.openedAt = options.openedAt;
     this.lastUsedAt = options.openedAt;
-    this.world = new World(options.served);
+    this.world = new World(options.served, () => this.written ?? options.origin(this));
     this.whenLost = new Promise((resolve) => {
       this.lost = resolve;
     });

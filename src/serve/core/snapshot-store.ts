@@ -29,18 +29,25 @@ export class SnapshotStore {
   constructor(
     private readonly most: number,
     private readonly mostOf: (owner: Owner) => number = () => Number.POSITIVE_INFINITY,
+    /** Told of those that made way. */
+    private readonly onForgotten: (owner: Owner, id: string) => void = () => {},
   ) {}
 
-  put(owner: Owner, snapshot: Omit<KeptSnapshot, 'id'>): SnapshotRef {
+  put(owner: Owner, snapshot: Omit<KeptSnapshot, 'id'>): KeptSnapshot {
     const { env, stepCount } = snapshot;
     const content = { env, state: snapshot.snapshot.state, stepCount, return: snapshot.return } as unknown as Json;
     const id = createHash('sha256').update(canonicalJson(content)).digest('hex').slice(0, 32);
+    const kept = { ...snapshot, id };
+    this.recall(owner, kept);
+    return kept;
+  }
+
+  /** One that has its id already. */
+  recall(owner: Owner, kept: KeptSnapshot): void {
     const max = this.keptOf(owner);
     // A quota of none keeps none.
-    if (max === 0) return { id, env, stepCount };
-    const own = this.byOwner.get(owner) ?? new LRUCache<string, KeptSnapshot>({ max });
-    this.byOwner.set(owner, own.set(id, { ...snapshot, id }));
-    return { id, env, stepCount };
+    if (max === 0) this.onForgotten(owner, kept.id);
+    else this.byOwner.set(owner, (this.byOwner.get(owner) ?? this.storeOf(owner, max)).set(kept.id, kept));
   }
 
   /** @throws SNAPSHOT_UNKNOWN */
@@ -48,6 +55,13 @@ export class SnapshotStore {
     const found = this.byOwner.get(owner)?.get(id);
     if (found === undefined) throw reverieError('SNAPSHOT_UNKNOWN', { id, kept: this.keptOf(owner) });
     return found;
+  }
+
+  private storeOf(owner: Owner, max: number): LRUCache<string, KeptSnapshot> {
+    const dispose = (_: KeptSnapshot, id: string, reason: string) => {
+      if (reason === 'evict') this.onForgotten(owner, id);
+    };
+    return new LRUCache<string, KeptSnapshot>({ max, dispose });
   }
 
   private keptOf(owner: Owner): number {

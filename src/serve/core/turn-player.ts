@@ -7,7 +7,7 @@ import { printOf } from './request-memory.js';
 import type { Episode, Session } from './session.js';
 import type { SessionEvent, SessionState, Turn } from './session-contract.js';
 import type { SessionHouse } from './session-house.js';
-import type { AnsweredRequest, KeptTurn } from './session-keeper.js';
+import { type AnsweredRequest, type KeptTurn, recordOf } from './session-keeper.js';
 
 export interface Play {
   /** The episode as it would be after the turn. */
@@ -51,7 +51,7 @@ export class TurnPlayer {
       session.commit(episode);
       return episode;
     }
-    const before = recordOf(session, session.episode);
+    const before = recordOf(session);
     let kept: KeptTurn | undefined;
     const work = async () => {
       const { episode, spend } = await paid();
@@ -74,11 +74,6 @@ export class TurnPlayer {
     session.commit(episode);
     return episode;
   }
-}
-
-function recordOf({ id, owner, served, openedAt, state }: Session, episode: Episode | undefined): KeptTurn['record'] {
-  const { parent } = state;
-  return { id, owner, env: served.name, version: served.version, parent, openedAt, episode };
 }
 
 function answered({ id, kind, content }: NonNullable<Play['request']>, turn: Turn): AnsweredRequest {

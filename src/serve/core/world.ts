@@ -22,14 +22,23 @@ export class World {
   private isBegun = false;
   private isClosed = false;
 
-  constructor(private readonly served: Servable) {}
+  /** @param origin  the state that an environment made anew is brought to, where there is one */
+  constructor(
+    private readonly served: Servable,
+    private readonly origin: () => EnvSnapshot | undefined,
+  ) {}
 
-  /** @throws as `Servable.make` */
+  /** @throws as `Servable.make`; SNAPSHOT_MISMATCH */
   async ready(): Promise<SessionEnvironment> {
     if (this.environment !== undefined) return this.environment;
     const made = (await this.served.make()) as SessionEnvironment;
     // A session that was given up meanwhile wants it no more.
     if (this.isClosed) await made.close();
+    const origin = this.origin();
+    if (origin !== undefined) {
+      await made.restore(origin);
+      this.isBegun = true;
+    }
     this.environment = made;
     return made;
   }
@@ -49,7 +58,7 @@ export class World {
   }
 
   async snapshot(): Promise<EnvSnapshot> {
-    return this.environment!.snapshot();
+    return (await this.ready()).snapshot();
   }
 
   async close(): Promise<void> {
@@ -64,6 +73,7 @@ export class World {
   private async discard(): Promise<void> {
     const { environment } = this;
     this.environment = undefined;
+    this.isBegun = false;
     await environment?.close();
   }
 }

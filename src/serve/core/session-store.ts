@@ -1,0 +1,216 @@
+// Sessions on disk: LMDB, each entry with a digest of itself. What is written within one turn of the event loop, whatever
+// sessions it is of, goes to disk in one transaction and is synced once; it is told to be durable only then. So a process
+// or a machine that stops at any moment has lost nothing that was acknowledged.
+
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
+import { open, type RootDatabase } from 'lmdb';
+import { Packr } from 'msgpackr';
+import { ensureFolder, storageError } from '../../atomic-file.js';
+import type { EnvSnapshot } from '../../env/index.js';
+import { ReverieError, reverieError } from '../../errors.js';
+import { isCutOff } from '../../lmdb-file.js';
+import { REMEMBERED } from './request-memory.js';
+import type { Owner, Spend } from './session-contract.js';
+import type { AnsweredRequest, KeptSession, KeptTurn, SessionKeeper, SessionRecord } from './session-keeper.js';
+import type { KeptSnapshot } from './snapshot-store.js';
+
+/** First letters of keys. */
+const KIND = { session: 's', world: 'w', answer: 'a', spend: 'm', snapshot: 'k' } as const;
+const DIGEST_BYTES = 16;
+
+interface StoredAnswer extends AnsweredRequest {
+  /** Counts the session's answers. */
+  readonly number: number;
+}
+
+interface StoredSnapshot {
+  readonly owner: Owner;
+  readonly snapshot: KeptSnapshot;
+  /** Counts the store's snapshots. */
+  readonly number: number;
+}
+
+/** Typed arrays stay what they are; nothing that is read is ever run. */
+const packer = new Packr({ moreTypes: true, useRecords: false });
+
+export class SessionStore implements SessionKeeper {
+  /** Of each session: how many answers were written. */
+  private readonly answered = new Map<string, number>();
+  private snapshotCount = 0;
+
+  private constructor(
+    private readonly path: string,
+    private readonly database: RootDatabase<Buffer, string>,
+  ) {}
+
+  /** Opens the store of a folder, which is made if need be. @throws SESSIONS_CORRUPT, STORAGE_FAILED, STORAGE_FULL */
+  static async open(folder: string): Promise<SessionStore> {
+    const path = resolve(folder);
+    await ensureFolder(path);
+    if (isCutOff(path)) throw reverieError('SESSIONS_CORRUPT', { path, problem: 'the file is cut off' });
+    try {
+      return new SessionStore(path, open<Buffer, string>({ path, encoding: 'binary', noSubdir: false }));
+    } catch (error) {
+      const failure = storageError(path, error);
+      if (failure instanceof ReverieError) throw failure;
+      throw reverieError('SESSIONS_CORRUPT', { path, problem: (error as Error).message }, error);
+    }
+  }
+
+  /** @throws SESSIONS_CORRUPT where not an entry but the file around it is damaged; so do the others that read */
+  sessions(): KeptSession[] {
+    const found = this.entries<SessionRecord>(KIND.session).map((record) => ({
+      record,
+      answers: this.answersOf(record.id),
+    }));
+    return found.sort((a, b) => a.record.openedAt - b.record.openedAt);
+  }
+
+  spends(): (readonly [Owner, Spend])[] {
+    return this.entries<{ owner: Owner; spend: Spend }>(KIND.spend).map(({ owner, spend }) => [owner, spend]);
+  }
+
+  /** In the order of their making. */
+  snapshots(): (readonly [Owner, KeptSnapshot])[] {
+    const found = this.entries<StoredSnapshot>(KIND.snapshot).sort((a, b) => a.number - b.number);
+    this.snapshotCount = (found.at(-1)?.number ?? -1) + 1;
+    return found.map(({ owner, snapshot }) => [owner, snapshot]);
+  }
+
+  snapshotOf(id: string): EnvSnapshot | undefined {
+    return this.read<EnvSnapshot>(keyOf(KIND.world, id));
+  }
+
+  keep({ record, snapshot, answer, spend }: KeptTurn): Promise<void> {
+    const { id, owner } = record;
+    return this.write((put) => {
+      put(keyOf(KIND.session, id), record);
+      if (snapshot !== undefined) put(keyOf(KIND.world, id), snapshot);
+      if (spend !== undefined) put(keyOf(KIND.spend, owner), { owner, spend });
+      if (answer === undefined) return;
+      const number = this.answered.get(id) ?? 0;
+      this.answered.set(id, number + 1);
+      const stored: StoredAnswer = { ...answer, number };
+      put(answerKey(id, number), stored);
+    });
+  }
+
+  async keepInstead({ record, snapshot }: Omit<KeptTurn, 'answer'>, forgotten?: AnsweredRequest): Promise<void> {
+    const { id } = record;
+    const last = (this.answered.get(id) ?? 0) - 1;
+    const isThere = this.read<StoredAnswer>(answerKey(id, last))?.id === forgotten?.id;
+    await this.write((put, remove) => {
+      put(keyOf(KIND.session, id), record);
+      if (snapshot === undefined) remove(keyOf(KIND.world, id));
+      else put(keyOf(KIND.world, id), snapshot);
+      if (forgotten !== undefined && isThere) remove(answerKey(id, last));
+    });
+  }
+
+  keepSnapshot(owner: Owner, snapshot: KeptSnapshot): Promise<void> {
+    const stored: StoredSnapshot = { owner, snapshot, number: this.snapshotCount++ };
+    return this.write((put) => put(snapshotKey(owner, snapshot.id), stored));
+  }
+
+  forgetSnapshot(owner: Owner, id: string): void {
+    void this.write((_, remove) => remove(snapshotKey(owner, id))).catch((error) => process.emitWarning(error));
+  }
+
+  async forget(id: string): Promise<void> {
+    this.answered.delete(id);
+    await this.write((_, remove) => {
+      remove(keyOf(KIND.session, id));
+      remove(keyOf(KIND.world, id));
+      for (let number = 0; number < REMEMBERED; number++) remove(answerKey(id, number));
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.database.flushed;
+    await this.database.close();
+  }
+
+  private answersOf(id: string): AnsweredRequest[] {
+    const found: StoredAnswer[] = [];
+    for (let number = 0; number < REMEMBERED; number++) {
+      const answer = this.read<StoredAnswer>(answerKey(id, number));
+      if (answer !== undefined) found.push(answer);
+    }
+    found.sort((a, b) => a.number - b.number);
+    this.answered.set(id, (found.at(-1)?.number ?? -1) + 1);
+    return found;
+  }
+
+  /** All of `work` in one transaction; durable once this has resolved. @throws STORAGE_FULL, STORAGE_FAILED */
+  private async write(
+    work: (put: (key: string, value: unknown) => void, remove: (key: string) => void) => void,
+  ): Promise<void> {
+    const { database } = this;
+    try {
+      await database.batch(() => {
+        work(
+          (key, value) => void database.put(key, seal(key, value)),
+          (key) => void database.remove(key),
+        );
+      });
+      await database.flushed;
+    } catch (error) {
+      const failure = storageError(this.path, error);
+      if (failure instanceof ReverieError) throw failure;
+      throw reverieError('STORAGE_FAILED', { path: this.path, problem: (error as Error).message }, error);
+    }
+  }
+
+  private entries<R>(kind: string): R[] {
+    return this.guarded(() => {
+      const range = this.database.getRange({ start: kind, end: `${kind}\uffff` });
+      return [...range].flatMap(({ key, value }) => openSeal<R>(key, value) ?? []);
+    });
+  }
+
+  private read<R>(key: string): R | undefined {
+    return this.guarded(() => {
+      const sealed = this.database.get(key);
+      return sealed === undefined ? undefined : openSeal<R>(key, sealed);
+    });
+  }
+
+  private guarded<R>(work: () => R): R {
+    try {
+      return work();
+    } catch (error) {
+      throw reverieError('SESSIONS_CORRUPT', { path: this.path, problem: (error as Error).message }, error);
+    }
+  }
+}
+
+/** Names come from clients and may be long: keys of LMDB may not. */
+function keyOf(kind: string, name: string): string {
+  return kind + createHash('sha256').update(name).digest('hex').slice(0, 40);
+}
+
+function answerKey(id: string, number: number): string {
+  return `${keyOf(KIND.answer, id)}${number % REMEMBERED}`;
+}
+
+function snapshotKey(owner: Owner, id: string): string {
+  return `${keyOf(KIND.snapshot, owner)}${id}`;
+}
+
+/** A value with a digest of it and its key before it: an entry under a wrong key is damage too. */
+function seal(key: string, value: unknown): Buffer {
+  const packed = packer.pack(value);
+  return Buffer.concat([digestOf(key, packed), packed]);
+}
+
+/** undefined where it is damaged. */
+function openSeal<R>(key: string, sealed: Buffer): R | undefined {
+  const packed = sealed.subarray(DIGEST_BYTES);
+  if (!digestOf(key, packed).equals(sealed.subarray(0, DIGEST_BYTES))) return undefined;
+  return packer.unpack(packed) as R;
+}
+
+function digestOf(key: string, packed: Buffer): Buffer {
+  return createHash('sha256').update(key).update(packed).digest().subarray(0, DIGEST_BYTES);
+}
