@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { hashOfToken } from '../../src/serve/http/tokens.js';
+import type { RunningServer } from '../../src/serve/index.js';
+import { ask, serveScenarios } from './running-server.js';
+
+let server: RunningServer | undefined;
+afterEach(async () => {
+  await server?.stop(0);
+  server = undefined;
+});
+
+async function openedSocket(url: string): Promise<WebSocket> {
+  const socket = new WebSocket(url.replace('http', 'ws'));
+  await once(socket, 'open');
+  return socket;
+}
+
+async function playing({ url }: RunningServer): Promise<string> {
+  const { body } = await ask(`${url}/v1/sessions`, {});
+  await ask(`${url}/v1/sessions/${body.id}/reset`, {});
+  return `${url}/v1/sessions/${body.id}`;
+}
+
+describe('a server that stops', () => {
+  it('is not ready, takes no new sessions, and waits for those that are there', async () => {
+    server = await serveScenarios(['pendulum']);
+    const { url } = server;
+    expect(await ask(`${url}/ready`)).toEqual({ status: 200, body: { status: 'ready' } });
+    const session = await playing(server);
+    const stopped = server.stop(60);
+    expect(await ask(`${url}/ready`)).toEqual({ status: 503, body: { status: 'draining' } });
+    expect((await ask(`${url}/health`)).status).toBe(200);
+    expect((await ask(`${url}/v1/sessions`, {})).body.error.code).toBe('SERVER_DRAINING');
+    expect((await ask(`${session}/step`, { action: [0] })).status).toBe(200);
+    await ask(session, undefined, 'DELETE');
+    await stopped;
+    await expect(fetch(`${url}/health`)).rejects.toThrow();
+  });
+
+  it('closes WebSockets with 1001, also those of clients that never say goodbye', async () => {
+    server = await serveScenarios(['pendulum']);
+    const polite = await openedSocket(`${server.url}/ws`);
+    const rude = await openedSocket(`${server.url}/ws`);
+    rude.pause();
+    const [[code]] = await Promise.all([once(polite, 'close'), server.stop(0)]);
+    expect(code).toBe(1001);
+    rude.terminate();
+  });
+
+  it('cuts sessions off that go on for too long, and may be told twice', async () => {
+    server = await serveScenarios(['pendulum']);
+    await playing(server);
+    await Promise.all([server.stop(0.1), server.stop(100)]);
+    expect(server.sessions.counts.open).toBe(0);
+  });
+});
+
+describe('a server that starts', () => {
+  it('serves scenarios by the names that they are given', async () => {
+    server = await serveScenarios(['pendulum', 'pendulum'], { names: ['one', undefined] });
+    expect([...server.sessions.environments.keys()]).toEqual(['one', 'pendulum']);
+    const { body } = await ask(`${server.url}/v1/sessions`, { env: 'one' });
+    expect(body.env).toBe('one');
+  });
+
+  it.each([
+    [{ names: ['a', 'a'] }, 'ENV_NAME_TWICE'],
+    [{ names: ['a/b', 'c'] }, 'ENV_NAME_INVALID'],
+    [{ names: ['..', 'c'] }, 'ENV_NAME_INVALID'],
+    [{ names: ['v1', 'c'] }, 'ENV_NAME_RESERVED'],
+    [{ names: ['health', 'c'] }, 'ENV_NAME_RESERVED'],
+    [{ models: { other: 'runs/x' } }, 'FLAG_INVALID'],
+    [{ real: true, model: 'runs/x' }, 'FLAG_INVALID'],
+    [{ host: 'nowhere.invalid' }, 'ADDRESS_UNUSABLE'],
+    [
+      { host: '192.0.2.1', tokens: [{ owner: 'a', operator: false, quota: {}, sha256: '0'.repeat(64) }] },
+      'ADDRESS_UNUSABLE',
+    ],
+  ])('refuses %j', async (options, code) => {
+    await expect(serveScenarios(['pendulum', 'cartpole-swingup'], options)).rejects.toMatchObject({ code });
+  });
+
+  it('says which port is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    await expect(serveScenarios(['pendulum'], { port })).rejects.toMatchObject({ code: 'PORT_TAKEN' });
+    other.close();
+  });
+});
+
+describe('bytes within a minute', () => {
+  it('end requests and WebSockets of an owner that used them up', async () => {
+    const sha256 = hashOfToken('alice-0123456789abcdef');
+    const tokens = [{ owner: 'alice', operator: false, quota: { bytesPerMinute: 20_000 }, sha256 }];
+    server = await serveScenarios(['pendulum'], { tokens });
+    const headers = { authorization: 'Bearer alice-0123456789abcdef' };
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ws`, { headers });
+    await once(socket, 'open');
+    const closed = once(socket, 'close');
+    for (let i = 0; i < 40; i++) socket.send(JSON.stringify({ type: 'state', data: { padding: 'x'.repeat(1000) } }));
+    expect(await closed).toEqual([1008, Buffer.from('QUOTA_EXCEEDED')]);
+    const { status } = await fetch(`${server.url}/v1/environments`, { headers });
+    expect(status).toBe(429);
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
+  });
+});
