@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/json.js';
 import { pythonTools } from '../../../src/serve/facades/python-names.js';
+import type { OfferedTool } from '../../../src/serve/facades/say-tool.js';
 
 const text = { type: 'string' };
 
-function tool(name: string, properties: Record<string, object> = {}, required: string[] = []) {
+function tool(name: string, properties: JsonObject = {}, required: string[] = []): OfferedTool {
   return { name, description: '', parameters: { type: 'object', properties, required, additionalProperties: false } };
 }
 

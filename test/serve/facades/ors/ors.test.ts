@@ -28,12 +28,17 @@ function ask(path: string, { sid, body, headers = {} }: Asked = {}): Promise<Res
   return fetch(url, { method, headers: all, redirect: 'manual', ...(body === undefined ? {} : { body: text }) });
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: what came over the wire
+function bodyOf(reply: Response): Promise<any> {
+  return reply.json();
+}
+
 async function created(body: unknown): Promise<string> {
   const events = await eventsOf(await ask('POST /create_session'));
   expect(events.map(({ event }) => event)).toEqual(['task_id', 'end']);
   const sid = events[0].data;
   const reply = await ask('/create', { sid, body });
-  expect([reply.status, await reply.json()]).toEqual([200, { sid }]);
+  expect([reply.status, await bodyOf(reply)]).toEqual([200, { sid }]);
   return sid;
 }
 
@@ -65,10 +70,10 @@ describe('a session', () => {
   });
 
   it('begins what a task says: the same as by its place, and a seed of its own', async () => {
-    const { task } = await (await ask('/pendulum/task', { body: { split: 'train', index: 3 } })).json();
+    const { task } = await bodyOf(await ask('/pendulum/task', { body: { split: 'train', index: 3 } }));
     const first = await Promise.all(
       [PENDULUM, { env_name: 'pendulum', task_spec: task }, { env_name: 'PENDULUM', task_spec: { seed: 3 } }].map(
-        async (body) => (await ask('/pendulum/prompt', { sid: await created(body) })).json(),
+        async (body) => bodyOf(await ask('/pendulum/prompt', { sid: await created(body) })),
       ),
     );
     expect(first[1]).toEqual(first[0]);
@@ -86,12 +91,12 @@ describe('a session', () => {
 
   it('has tools under its own name of an environment, or none, and not under that of another', async () => {
     const sid = await created(PENDULUM);
-    const named = await (await ask('/pendulum/task_tools', { sid })).json();
+    const named = await bodyOf(await ask('/pendulum/task_tools', { sid }));
     expect(named.tools.map(({ name }: { name: string }) => name)).toEqual(['step']);
-    expect(await (await ask('/task_tools', { sid })).json()).toEqual(named);
+    expect(await bodyOf(await ask('/task_tools', { sid }))).toEqual(named);
     const other = await ask('/helpdesk/prompt', { sid });
     expect(other.status).toBe(409);
-    expect((await other.json()).detail).toContain('is of environment "pendulum"');
+    expect((await bodyOf(other)).detail).toContain('is of environment "pendulum"');
   });
 });
 
@@ -170,7 +175,7 @@ describe('hostile input', () => {
   ])('%s is refused with a reason', async (_, path, request, status) => {
     const reply = await ask(path, request);
     expect(reply.status).toBe(status);
-    expect((await reply.json()).detail).toMatch(/\w/);
+    expect((await bodyOf(reply)).detail).toMatch(/\w/);
     expect(server.sessions.list('local').some(({ id }) => id === 'a')).toBe(false);
   });
 
