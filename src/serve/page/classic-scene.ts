@@ -8,7 +8,7 @@ export interface Row {
   readonly observation: Float32Array;
 }
 
-type Drawn = Pick<SceneView, 'view' | 'geoms' | 'poses' | 'stepSeconds'>;
+type Drawn = Pick<SceneView, 'view' | 'geoms' | 'poses' | 'stepSeconds' | 'frame'>;
 
 const INK = [0.5, 0.5, 0.5, 1] as const;
 const geom = (shape: GeomView['shape'], ...size: [number, number, number]): GeomView => ({ shape, size, colour: INK });
@@ -24,14 +24,16 @@ export function classicScene(id: string | undefined, rows: readonly Row[]): Draw
       0,
       ...UPRIGHT,
     ]);
-    return { view: 'side', geoms, poses, stepSeconds: 0.05 };
+    const frame = { left: -1.1, right: 1.1, low: -1.1, high: 1.1 };
+    return { view: 'side', geoms, poses, stepSeconds: 0.05, frame };
   }
   if (id === 'cartpole') {
     const geoms = [geom('box', 0.25, 0.15, 0.15), geom('capsule', 0.05, 0.5, 0), geom('plane', 0, 0, 0.1)];
     const poses = rows.map(({ observation: [x, , angle] }) => {
       return [x, 0, 0, ...UPRIGHT, ...rod(x, 0.1, angle, 0.5), 0, 0, -0.15, ...UPRIGHT];
     });
-    return { view: 'side', geoms, poses, stepSeconds: 0.02 };
+    const frame = { left: -2.5, right: 2.5, low: -0.4, high: 1.2 };
+    return { view: 'side', geoms, poses, stepSeconds: 0.02, frame };
   }
   return undefined;
 }

@@ -20,6 +20,7 @@ import { RunList } from './run-list.js';
 import { runView } from './run-parts.js';
 import { hasScene, sceneView } from './scene.js';
 import { sessionEpisode } from './session-episode.js';
+import { StartStates } from './start-states.js';
 
 export interface PageOptions {
   readonly sessions: SessionTable;
@@ -121,6 +122,8 @@ function sessionRoutes(app: FastifyInstance, sessions: SessionTable): void {
 }
 
 function runRoutes(app: FastifyInstance, list: RunList): void {
+  const starts = new StartStates();
+  app.addHook('onClose', async () => starts.close());
   const rootOf = () => {
     if (list.root === undefined) throw reverieError('RUNS_NOT_SHOWN');
     return list.root;
@@ -130,7 +133,7 @@ function runRoutes(app: FastifyInstance, list: RunList): void {
   app.get('/web/api/episodes', OPERATOR, ({ query }) => searchEpisodes(list, checkedBody(episodesQuery, query)));
   app.get('/web/api/episode', OPERATOR, ({ query }) => {
     const { run, at } = checkedBody(episodeQuery, query);
-    return recordedEpisode(rootOf(), run, at);
+    return recordedEpisode(rootOf(), run, at, starts);
   });
   app.get('/web/api/curves', OPERATOR, ({ query }) => {
     const { run: runs, ...request } = checkedBody(curvesQuery, query);
@@ -146,6 +149,7 @@ async function sendReport(root: string, { query }: FastifyRequest, reply: Fastif
     .type('text/html; charset=utf-8')
     .header('content-security-policy', REPORT_POLICY)
     .header('x-content-type-options', 'nosniff')
+    .header('x-frame-options', 'SAMEORIGIN')
     .header('cache-control', 'no-store')
     .send(page);
 }

@@ -1,56 +1,37 @@
 // One episode of a run, for the viewer.
 
 import { join } from 'node:path';
-import { initialStateOf, type Message, makeDomain, type ToolsDomain } from '../../env/index.js';
-import { ReverieError, reverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
+import type { Message } from '../../env/index.js';
+import { reverieError } from '../../errors.js';
 import type { EpisodeRecord } from '../../replay/index.js';
-import { savedScenario } from '../../run/index.js';
 import { parsed } from './episode-search.js';
 import { answerView, messageView, verdictView } from './episode-turns.js';
 import { linesOf } from './line-reader.js';
 import { EPISODES_FILE } from './run-list.js';
 import { fileIn, pathBelow } from './run-paths.js';
+import type { Start, StartStates } from './start-states.js';
 import { StateTrace } from './state-diff.js';
 import type { EpisodeView, TurnView } from './wire.js';
 
 /** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED, EPISODE_NOT_FOUND, LINE_TOO_LONG */
-export async function recordedEpisode(root: string, run: string, at: number): Promise<EpisodeView> {
+export async function recordedEpisode(
+  root: string,
+  run: string,
+  at: number,
+  starts: StartStates,
+): Promise<EpisodeView> {
   const folder = pathBelow(root, run);
   const file = fileIn(root, folder, EPISODES_FILE);
   if (file === undefined) throw reverieError('RUN_NOT_FOUND', { path: join(run, EPISODES_FILE) });
   const record = await recordAt(file, at);
   if (record === undefined) throw reverieError('EPISODE_NOT_FOUND', { run, at });
-  const start = await initialState(folder, record);
+  const start = await starts.of(folder, record.task);
   return episodeView(run, record, start);
 }
 
 async function recordAt(file: string, at: number): Promise<EpisodeRecord | undefined> {
   for await (const { text } of linesOf(file, at)) return parsed(text);
   return undefined;
-}
-
-interface Start {
-  readonly state?: JsonObject;
-  /** Why it is not known. */
-  readonly problem?: string;
-}
-
-/** The state the episode's task begins with, from the domain of the run's scenario as it is today. */
-async function initialState(folder: string, { task: id }: EpisodeRecord): Promise<Start> {
-  let domain: ToolsDomain | undefined;
-  try {
-    const scenario = savedScenario(folder);
-    if (scenario?.family !== 'tools') return { problem: 'the run keeps no scenario of tools' };
-    domain = await makeDomain(scenario.config.domain, { folder: scenario.folder });
-    const task = domain.tasks.find((one) => one.id === id);
-    return task === undefined ? { problem: `its domain has no task "${id}"` } : { state: initialStateOf(domain, task) };
-  } catch (error) {
-    if (error instanceof ReverieError) return { problem: error.message.replace(/\.$/, '') };
-    throw error;
-  } finally {
-    domain?.close();
-  }
 }
 
 function episodeView(run: string, record: EpisodeRecord, { state, problem }: Start): EpisodeView {

@@ -33,7 +33,7 @@ export class RunList {
     const rows = folders.slice(0, MOST_RUNS).flatMap((folder) => runRow(root, folder) ?? []);
     this.list = {
       root,
-      runs: rows.sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1)),
+      runs: rows.sort((a, b) => b.startedAt.localeCompare(a.startedAt) || a.path.localeCompare(b.path)),
       cut: folders.length > MOST_RUNS,
     };
     this.madeAt = Date.now();

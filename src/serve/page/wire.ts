@@ -165,6 +165,8 @@ export interface SceneView {
   readonly poses: readonly (readonly number[])[];
   /** Seconds of a step. */
   readonly stepSeconds: number;
+  /** What is to be seen of it, in metres; all that it moved through unless given. */
+  readonly frame?: { readonly left: number; readonly right: number; readonly low: number; readonly high: number };
   /** Step of the first pose. */
   readonly from: number;
 }

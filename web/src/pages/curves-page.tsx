@@ -3,6 +3,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { CurvesView, RunsView } from '../../../src/serve/page/wire.js';
 import { useAsked, withQuery } from '../api.js';
+import { formatNumber } from '../format.js';
 import { COLOURS, Legend, LineChart } from '../parts/line-chart.js';
 import { Empty, Problem } from '../parts/problem.js';
 import { Scrubber } from '../parts/scrubber.js';
@@ -131,12 +132,18 @@ function Chart({ view, chosen, onSet }: ChartProps) {
             label={`${wordsOf(quantity ?? '')} over ${AXIS_WORDS[axis] ?? axis}`}
             lines={lines}
             height={340}
-            xTitle={AXIS_WORDS[axis] ?? axis}
             cursor={places[at]}
             onCursor={onCursor}
           />
           <Legend lines={lines} cursor={places[at]} />
-          <Scrubber from={0} to={places.length - 1} step={at} onStep={setPlace} stepSeconds={0.2} />
+          <Scrubber
+            from={0}
+            to={places.length - 1}
+            step={at}
+            onStep={setPlace}
+            stepSeconds={0.2}
+            label={`${formatNumber(places[at], 1)} ${AXIS_WORDS[axis] ?? axis}`}
+          />
         </>
       )}
     </section>

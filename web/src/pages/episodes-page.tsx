@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { EpisodeRow, EpisodesPage as Found, RunRow, RunsView } from '../../../src/serve/page/wire.js';
 import { type ApiError, ask, useAsked, withQuery } from '../api.js';
 import { formatCount, formatDate } from '../format.js';
+import { Loading } from '../parts/loading.js';
 import { Empty, Problem } from '../parts/problem.js';
 import { SharesOf } from '../parts/shares.js';
 import { Reward } from '../parts/verdict.js';
@@ -135,7 +136,9 @@ export function Results({ filter }: { filter: Readonly<Record<string, string>> }
   return (
     <section class="panel" aria-label="Found episodes" aria-busy={found?.key !== key}>
       <Problem error={error} />
-      {found === undefined ? null : (
+      {found === undefined ? (
+        <Loading />
+      ) : (
         <>
           <h2 aria-live="polite">
             {formatCount(found.episodes.length)} found{' '}

@@ -3,8 +3,8 @@
 import { useState } from 'preact/hooks';
 import type { EnvironmentRow, LiveView, SessionRow } from '../../../src/serve/page/wire.js';
 import { useAsked, useEvents, withQuery } from '../api.js';
-import { formatAge, formatCount, shortId } from '../format.js';
-import { LineChart } from '../parts/line-chart.js';
+import { formatAge, formatCount, formatNumber, shortId } from '../format.js';
+import { Legend, LineChart } from '../parts/line-chart.js';
 import { Empty, Problem } from '../parts/problem.js';
 import { SharesOf } from '../parts/shares.js';
 import { Reward } from '../parts/verdict.js';
@@ -69,8 +69,14 @@ function Throughput({ view: { activity } }: { view: LiveView }) {
   const line = (name: string, values: readonly number[], colour: number) => ({
     name,
     colour,
-    points: values.map((value, i): [number, number] => [i - values.length, value]),
+    points: values.map((value, i): [number, number] => [i - values.length + 1, value]),
   });
+  // What never happened would only cover the axis.
+  const lines = [
+    line('steps', activity.steps, 0),
+    line('waiting for a slot', activity.waiting, 3),
+    line('failures', activity.failures, 1),
+  ].filter(({ points }, i) => i === 0 || points.some(([, value]) => value > 0));
   return (
     <section class="panel" aria-label="Throughput">
       <h2>
@@ -78,30 +84,13 @@ function Throughput({ view: { activity } }: { view: LiveView }) {
       </h2>
       <LineChart
         label="Steps per second over the last five minutes"
-        lines={[
-          line('steps', activity.steps, 0),
-          line('waiting', activity.waiting, 3),
-          line('failures', activity.failures, 1),
-        ]}
+        lines={lines}
         height={150}
         floor={0}
         area
         formatX={(x) => (x === 0 ? 'now' : `${Math.round(x)} s`)}
       />
-      <ul class="legend">
-        <li>
-          <i class="arm-0" />
-          steps
-        </li>
-        <li>
-          <i class="arm-3" />
-          waiting for a slot
-        </li>
-        <li>
-          <i class="arm-1" />
-          failures
-        </li>
-      </ul>
+      <Legend lines={lines} />
     </section>
   );
 }
@@ -144,7 +133,7 @@ function Environments({ rows }: { rows: readonly EnvironmentRow[] }) {
               </td>
               <td data-label="family">{row.family}</td>
               <td data-label="tasks" class="num">
-                {row.tasks || '–'}
+                {row.tasks === 0 || row.family === 'vector' ? '–' : formatCount(row.tasks)}
               </td>
               <td data-label="sessions" class="num">
                 {formatCount(row.sessions)}
@@ -274,7 +263,7 @@ function Session({ row, now }: { row: SessionRow; now: number }) {
         {formatCount(stepCount)}
       </td>
       <td data-label="return" class="num">
-        <Reward value={sum} />
+        {status === 'running' || status === 'idle' ? formatNumber(sum) : <Reward value={sum} />}
       </td>
       <td data-label="answered by">
         <SharesOf shares={answered} />

@@ -98,7 +98,7 @@ function StartForm({ environments, env, isPlaying, onStart }: StartFormProps) {
           ))}
         </select>
       </label>
-      {chosen.tasks.length === 0 ? null : (
+      {chosen.tasks.length === 0 || chosen.family === 'vector' ? null : (
         <label>
           task
           <select value={task} onChange={(event) => setTask(event.currentTarget.value)}>

@@ -3,6 +3,7 @@
 import type { EpisodeView } from '../../../src/serve/page/wire.js';
 import { useAsked, withQuery } from '../api.js';
 import { Episode, EpisodeHead } from '../parts/episode.js';
+import { Loading } from '../parts/loading.js';
 import { Problem } from '../parts/problem.js';
 import { linkTo } from '../route.js';
 
@@ -14,7 +15,11 @@ export function RecordedPage({ run, at }: { run: string; at: string }) {
         <a href={linkTo('episodes')}>Episodes</a> › <a href={linkTo('run', { path: run })}>{run}</a>
       </p>
       <Problem error={error} />
-      {episode === undefined ? null : (
+      {episode === undefined ? (
+        error === undefined ? (
+          <Loading />
+        ) : null
+      ) : (
         <>
           <EpisodeHead episode={episode} />
           <Episode key={`${run} ${at}`} episode={episode} follow={false} />

@@ -4,13 +4,14 @@ import type { RunView } from '../../../src/serve/page/wire.js';
 import { useAsked, withQuery } from '../api.js';
 import { formatDate } from '../format.js';
 import { Facts } from '../parts/facts.js';
+import { Loading } from '../parts/loading.js';
 import { Problem } from '../parts/problem.js';
 import { linkTo } from '../route.js';
 import { Holdings, Results } from './episodes-page.js';
 
 export function RunPage({ path }: { path: string }) {
   const { data, error } = useAsked<RunView>(withQuery('/web/api/run', { path: path }));
-  if (data === undefined) return <Problem error={error} />;
+  if (data === undefined) return error === undefined ? <Loading /> : <Problem error={error} />;
   const { run, command, parts, notes } = data;
   return (
     <>

@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import type { EpisodeView } from '../../../src/serve/page/wire.js';
 import { useAsked, useEvents } from '../api.js';
 import { Episode, EpisodeHead } from '../parts/episode.js';
+import { Loading } from '../parts/loading.js';
 import { Problem } from '../parts/problem.js';
 
 export function SessionPage({ id }: { id: string }) {
@@ -11,7 +12,7 @@ export function SessionPage({ id }: { id: string }) {
   const path = `/web/api/sessions/${encodeURIComponent(id)}`;
   const { data: episode, error, again } = useAsked<EpisodeView>(path);
   useEvents(episode === undefined || episode.status === 'closed' ? null : `${path}/events`, 'session', again);
-  if (episode === undefined) return <Problem error={error} />;
+  if (episode === undefined) return error === undefined ? <Loading /> : <Problem error={error} />;
   return (
     <>
       <EpisodeHead episode={episode} />

@@ -14,7 +14,6 @@ export interface LineChartProps {
   readonly label: string;
   readonly lines: readonly Line[];
   readonly height: number;
-  readonly xTitle?: string;
   /** Where the cursor stands. */
   readonly cursor?: number;
   readonly onCursor?: (x: number) => void;
@@ -94,21 +93,27 @@ function Cursor({ x, lines, scale, height }: { x: number; lines: readonly Line[]
     <g class="cursor">
       <line x1={scale.x(x)} x2={scale.x(x)} y1={0} y2={height} />
       {lines.map(({ name, points, colour = 0 }) => {
-        const y = valueAt(points, x);
-        if (y === undefined) return null;
+        const point = pointAt(points, x);
+        if (point === undefined) return null;
         return (
-          <circle key={name} cx={scale.x(x)} cy={scale.y(y)} r={3} style={{ fill: `var(--arm-${colour % COLOURS})` }} />
+          <circle
+            key={name}
+            cx={scale.x(point[0])}
+            cy={scale.y(point[1])}
+            r={3}
+            style={{ fill: `var(--arm-${colour % COLOURS})` }}
+          />
         );
       })}
     </g>
   );
 }
 
-function Axes({ scale, height, xTitle, formatX = formatTick }: LineChartProps & { scale: Scale }) {
+function Axes({ scale, height, formatX = formatTick }: LineChartProps & { scale: Scale }) {
   const bottom = height - MARGIN.bottom;
   return (
     <g class="axes">
-      {ticksOf(scale.low, scale.high, Math.max(2, Math.floor(bottom / 38))).map((value) => (
+      {ticksOf(scale.low, scale.high, Math.max(2, Math.floor(bottom / 28))).map((value) => (
         <g key={value}>
           <line x1={MARGIN.left} x2={scale.right} y1={scale.y(value)} y2={scale.y(value)} />
           <text x={MARGIN.left - 6} y={scale.y(value) + 3.5} text-anchor="end">
@@ -118,15 +123,15 @@ function Axes({ scale, height, xTitle, formatX = formatTick }: LineChartProps & 
       ))}
       <line class="base" x1={MARGIN.left} x2={scale.right} y1={bottom} y2={bottom} />
       {ticksOf(scale.first, scale.last, Math.max(2, Math.floor(scale.right / 110))).map((value) => (
-        <text key={value} x={scale.x(value)} y={height - 7} text-anchor="middle">
+        <text
+          key={value}
+          x={scale.x(value)}
+          y={height - 7}
+          text-anchor={scale.x(value) > scale.right - 16 ? 'end' : 'middle'}
+        >
           {formatX(value)}
         </text>
       ))}
-      {xTitle === undefined ? null : (
-        <text class="title" x={scale.right} y={bottom - 5} text-anchor="end">
-          {xTitle}
-        </text>
-      )}
     </g>
   );
 }
@@ -186,15 +191,19 @@ function areaPath(points: Line['points'], scale: Scale): string {
   return `${linePath(points, scale)}L${scale.x(to).toFixed(1)} ${base}L${scale.x(from).toFixed(1)} ${base}Z`;
 }
 
-/** The value at the last point not after `x`. */
-export function valueAt(points: Line['points'], x: number): number | undefined {
+function valueAt(points: Line['points'], x: number): number | undefined {
+  return pointAt(points, x)?.[1];
+}
+
+/** The last point not after `x`. */
+function pointAt(points: Line['points'], x: number): Line['points'][number] | undefined {
   let [low, high] = [0, points.length];
   while (low < high) {
     const middle = (low + high) >> 1;
     if (points[middle][0] <= x) low = middle + 1;
     else high = middle;
   }
-  return points[low - 1]?.[1];
+  return points[low - 1];
 }
 
 /** Round numbers within [low, high], about `count` of them. */

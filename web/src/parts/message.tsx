@@ -13,7 +13,7 @@ export function Message({ message }: { message: MessageView }) {
     <div class={`message ${role}${isError ? ' failed' : ''}`}>
       <div class="who">
         {role}
-        {name === undefined ? null : <small>{name}</small>}
+        {name === undefined ? null : <small>{breakable(name)}</small>}
         {isError ? <small class="bad">error</small> : null}
       </div>
       <div class="said">
@@ -73,4 +73,9 @@ function Call({ call: { name, arguments: given } }: { call: ToolCallView }) {
       </dl>
     </div>
   );
+}
+
+/** A name that may be broken after its underscores. */
+function breakable(name: string) {
+  return name.split(/(?<=_)/).map((part, i) => (i === 0 ? part : [<wbr key={part} />, part]));
 }

@@ -3,11 +3,13 @@
 import { useMemo } from 'preact/hooks';
 import type { GeomView, SceneView } from '../../../src/serve/page/wire.js';
 import { COLOURS, ticksOf } from './line-chart.js';
-import { type Outline, outlineOf } from './projection.js';
+import { type Outline, outlineOf, type Point } from './projection.js';
 
 const [WIDTH, HEIGHT] = [480, 260];
 /** Metres at least seen across. */
-const LEAST = 0.5;
+const LEAST = 0.2;
+/** Metres of ground that are seen. */
+const GROUND = 0.15;
 
 export function Scene({ scene, step, label }: { scene: SceneView; step: number; label: string }) {
   const { poses, from, geoms, view } = scene;
@@ -79,33 +81,36 @@ interface Frame {
 }
 
 /** What is to be seen over the whole episode: all of the height, and of the width as much as fits. */
-function frameOf({ geoms, poses, view }: SceneView): Frame {
-  let [left, right, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
-  for (const pose of poses) {
-    geoms.forEach((geom, part) => {
-      if (geom.shape === 'plane') return;
-      const [x, y, z] = pose.slice(7 * part, 7 * part + 3);
-      const reach = Math.max(
-        geom.size[0],
-        geom.shape === 'capsule' ? geom.size[0] + geom.size[1] : Math.max(...geom.size),
-      );
-      const up = view === 'side' ? z : y;
-      left = Math.min(left, x - reach);
-      right = Math.max(right, x + reach);
-      low = Math.min(low, up - reach);
-      high = Math.max(high, up + reach);
-    });
-  }
-  const ground = geoms.findIndex(({ shape }) => shape === 'plane');
-  if (view === 'side' && ground >= 0) low = Math.min(low, (poses[0]?.[7 * ground + 2] ?? 0) - 0.12 * (high - low));
-  const margin = 0.08 * Math.max(LEAST, high - low);
+function frameOf(scene: SceneView): Frame {
+  const { left, right, low, high } = scene.frame ?? reachOf(scene);
+  const margin = scene.frame === undefined ? 0.08 * Math.max(LEAST, high - low) : 0;
   const tall = Math.max(LEAST, high - low + 2 * margin);
-  const wide = (tall * WIDTH) / HEIGHT;
-  const follows = right - left > wide * 1.6;
+  const follows = right - left > ((tall * WIDTH) / HEIGHT) * 1.6;
   const needed = follows ? tall : Math.max(tall, ((right - left + 2 * margin) * HEIGHT) / WIDTH);
-  const isGrounded = view === 'side' && ground >= 0;
+  const isGrounded = scene.view === 'side' && scene.geoms.some(({ shape }) => shape === 'plane');
   const lowest = isGrounded ? low - margin : (low + high) / 2 - needed / 2;
   return { across: (left + right) / 2, low: lowest, tall: needed, follows };
+}
+
+/** Bounds of everything that is drawn, over all steps. */
+function reachOf({ geoms, poses, view }: SceneView) {
+  const reach = { left: Infinity, right: -Infinity, low: Infinity, high: -Infinity };
+  const hold = ([x, y]: Point, radius: number) => {
+    reach.left = Math.min(reach.left, x - radius);
+    reach.right = Math.max(reach.right, x + radius);
+    reach.low = Math.min(reach.low, y - radius);
+    reach.high = Math.max(reach.high, y + radius);
+  };
+  for (const pose of poses) {
+    geoms.forEach((geom, part) => {
+      const outline = outlineOf(geom, pose, part, view);
+      if (outline?.kind === 'disc') hold(outline.at, outline.radius);
+      else if (outline?.kind === 'rod') for (const end of [outline.from, outline.to]) hold(end, outline.radius);
+      else if (outline?.kind === 'shape') for (const point of outline.points) hold(point, 0);
+      else if (outline?.kind === 'ground') reach.low = Math.min(reach.low, outline.up - GROUND);
+    });
+  }
+  return reach;
 }
 
 function middleOf(geoms: readonly GeomView[], pose: readonly number[]): number {

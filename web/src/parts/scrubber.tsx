@@ -10,12 +10,14 @@ export interface ScrubberProps {
   readonly onStep: (step: number) => void;
   /** Seconds of a step while it plays. */
   readonly stepSeconds: number;
+  /** What is told of a step; its number of how many unless given. */
+  readonly label?: string;
 }
 
 /** Frames a second at most. */
 const FRAMES = 30;
 
-export function Scrubber({ from, to, step, onStep, stepSeconds }: ScrubberProps) {
+export function Scrubber({ from, to, step, onStep, stepSeconds, label }: ScrubberProps) {
   const [isPlaying, setPlaying] = useState(false);
   const at = useRef(step);
   at.current = step;
@@ -60,12 +62,18 @@ export function Scrubber({ from, to, step, onStep, stepSeconds }: ScrubberProps)
         max={to}
         value={step}
         aria-label="Step"
-        aria-valuetext={`step ${step} of ${to}`}
+        aria-valuetext={label ?? `step ${step} of ${to}`}
         onInput={(event) => go(Number(event.currentTarget.value))}
       />
-      <output>
-        {step} <small>of {to}</small>
-      </output>
+      <output>{label ?? <Of step={step} to={to} />}</output>
     </div>
+  );
+}
+
+function Of({ step, to }: { step: number; to: number }) {
+  return (
+    <>
+      {step} <small>of {to}</small>
+    </>
   );
 }
