@@ -24,18 +24,17 @@ export function mcpRoutes(app: FastifyInstance, context: Context): void {
   app.setErrorHandler(answerError);
   for (const url of ['/mcp', '/envs/:env/mcp']) {
     const servedFor = ({ params }: FastifyRequest) => servedByName(context.sessions, (params as { env?: string }).env);
-    app.post(url, (request, reply) => answerPost(app, context, servedFor(request), request, reply));
+    app.post(url, (request, reply) => answerPost(context, servedFor(request), request, reply));
     app.route({
       method: 'GET',
       url,
-      handler: (request, reply) => answerGet(app, servedFor(request), request, reply),
+      handler: (request, reply) => answerGet(context, servedFor(request), request, reply),
       wsHandler: (socket, request) => serveMcp(socket, request, servedFor(request), context),
     });
   }
 }
 
 async function answerPost(
-  app: FastifyInstance,
   { sessions, ownerOf, replies }: Context,
   served: Servable,
   request: FastifyRequest,
@@ -44,13 +43,13 @@ async function answerPost(
   const message = parsed(request.body);
   if (message instanceof RpcFault) return rpcFailure(message);
   request.body = message;
-  const official = officialMcp(app, request);
+  const official = officialMcp(sessions, request);
   if (official !== undefined) return official(request, reply, served);
   return answerRpc(message, looseMethods({ sessions, served, owner: ownerOf(request), replies }));
 }
 
-function answerGet(app: FastifyInstance, served: Servable, request: FastifyRequest, reply: FastifyReply) {
-  const official = officialMcp(app, request);
+function answerGet({ sessions }: Context, served: Servable, request: FastifyRequest, reply: FastifyReply) {
+  const official = officialMcp(sessions, request);
   if (official !== undefined) return official(request, reply, served);
   throw reverieError('ROUTE_UNKNOWN', { method: 'GET', path: request.url });
 }

@@ -3,12 +3,13 @@
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Facade, FacadeContext } from '../../http/facade.js';
+import { openApiDocument } from '../../http/openapi.js';
 import { servedByName } from '../served-name.js';
 import { envWire } from './env-wire.js';
 import { httpRoutes } from './http-routes.js';
 import { mcpRoutes } from './mcp-routes.js';
 import { REPLY_LIMITS, type ReplyLimits } from './reply-in-time.js';
-import { openEnvDescriptions } from './route-descriptions.js';
+import { openEnvDescriptions, ownDescriptions } from './route-descriptions.js';
 import { serveOpenEnv } from './web-socket.js';
 
 /** @throws TOOL_NAME_RESERVED when it registers, for an environment that OpenEnv could not serve */
@@ -22,6 +23,9 @@ export function makeOpenEnvFacade(replies: ReplyLimits = REPLY_LIMITS): Facade {
       for (const served of context.sessions.environments.values()) envWire(served);
       await app.register(async (own) => httpRoutes(own, context));
       await app.register(async (own) => mcpRoutes(own, context));
+      // `openenv validate --url` of one environment looks for it beneath that.
+      const document = openApiDocument(ownDescriptions, context.version);
+      app.get('/envs/:env/openapi.json', () => document);
       for (const url of ['/ws', '/envs/:env/ws']) {
         const servedFor = ({ params }: FastifyRequest) =>
           servedByName(context.sessions, (params as { env?: string }).env);

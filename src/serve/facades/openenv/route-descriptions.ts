@@ -79,8 +79,13 @@ const routes: readonly Omit<RouteDescription, 'tag'>[] = [
   },
 ];
 
+/** Of one environment, beneath its own address. */
+export const ownDescriptions: readonly RouteDescription[] = routes.map((route) => ({ ...route, tag }));
+
 /** The default environment's, and the same of each. */
-export const openEnvDescriptions: readonly RouteDescription[] = routes.flatMap((route) => [
-  { ...route, tag },
-  { ...route, tag, path: `/envs/:env${route.path}`, parameters: { env: 'Name of the environment' } },
-]);
+export const openEnvDescriptions: readonly RouteDescription[] = [
+  ...ownDescriptions,
+  ...ownDescriptions.map((route) => {
+    return { ...route, path: `/envs/:env${route.path}`, parameters: { env: 'Name of the environment' } };
+  }),
+];

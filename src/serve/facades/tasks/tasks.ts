@@ -110,8 +110,8 @@ const spec = z
     split: z.enum(SPLITS),
     index: z.int(),
     seed: z.int().optional().describe('In family vector: what the task is'),
-    family: z.string().optional(),
-    tags: z.array(z.string()).optional(),
+    group: z.string().nullable().describe('Tasks of one kind (OpenEnv RFC 013)'),
+    tags: z.array(z.string()),
   })
   .meta({ id: 'TaskSpec' });
 const many = z.object({ tasks: z.array(spec), env_name: z.string() });

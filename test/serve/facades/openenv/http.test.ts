@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningServer } from '../../../../src/serve/index.js';
+import { type Answer, ask, serveScenarios } from '../../running-server.js';
+import { helpdeskReference } from '../reference-calls.js';
+
+let server: RunningServer;
+
+beforeAll(async () => {
+  server = await serveScenarios(['pendulum', 'helpdesk', 'cellar']);
+});
+afterAll(() => server.stop(0));
+
+async function named(session: string, path: string, body?: unknown): Promise<Answer> {
+  const reply = await fetch(`${server.url}${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { 'x-session-id': session, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: reply.status, body: await reply.json() };
+}
+
+describe('a session over HTTP', () => {
+  it('is the one the header names', async () => {
+    const first = await named('one', '/reset', { seed: 1 });
+    expect(first).toMatchObject({ status: 200, body: { reward: null, done: false } });
+    const step = await named('one', '/step', { action: { values: [1] }, request_id: 'a' });
+    expect(step.body).toMatchObject({ reward: expect.any(Number), done: false });
+    expect(await named('one', '/step', { action: { values: [1] }, request_id: 'a' })).toEqual(step);
+    expect((await named('one', '/state')).body).toMatchObject({ step_count: 1, session_id: 'one' });
+    await named('one', '/reset', { seed: 1 });
+    expect((await named('one', '/state')).body).toMatchObject({ step_count: 0 });
+    expect(await named('one', '/step', { action: { values: [1] } })).toEqual(step);
+  });
+
+  it('is the one the episode names, and ends with it', async () => {
+    const root = `${server.url}/envs/helpdesk`;
+    const episode_id = 'my-episode';
+    const first = await ask(`${root}/reset`, { episode_id, task: 'unlock-after-holiday' });
+    expect(first.body.observation.user).toContain('Marta Teixeira');
+    const { calls, say } = helpdeskReference('unlock-after-holiday');
+    const turns = [...calls, { name: 'respond_to_user', arguments: { content: say } }];
+    let last: Answer | undefined;
+    for (const { name, arguments: given } of turns) {
+      const action = { type: 'call_tool', tool_name: name, arguments: given };
+      last = await ask(`${root}/step`, { action, episode_id });
+    }
+    expect(last?.body).toMatchObject({ reward: 1, done: true });
+    expect((await ask(`${root}/state?episode_id=${episode_id}`)).status).toBe(410);
+    expect((await ask(`${root}/reset`, { episode_id })).status).toBe(200);
+  });
+
+  it('without a name is new each time, as in the reference, and leaves none behind', async () => {
+    const before = server.sessions.list().length;
+    expect(await ask(`${server.url}/reset`, { seed: 4 })).toEqual(await ask(`${server.url}/reset`, { seed: 4 }));
+    expect((await ask(`${server.url}/reset`, undefined, 'POST')).status).toBe(200);
+    expect((await ask(`${server.url}/state`)).body).toEqual({ episode_id: null, step_count: 0 });
+    const step = await ask(`${server.url}/step`, { action: { values: [0] } });
+    expect(step).toMatchObject({ status: 400, body: { error: { code: 'SESSION_NOT_NAMED' } } });
+    const tools = await ask(`${server.url}/envs/helpdesk/step`, { action: { type: 'list_tools' } });
+    expect(tools.body.observation.tools).toHaveLength(19);
+    expect(server.sessions.list()).toHaveLength(before);
+  });
+
+  it('of another environment is refused', async () => {
+    await named('two', '/reset', {});
+    expect((await named('two', '/envs/cellar/reset', {})).status).toBe(409);
+    expect((await named('two', '/envs/cellar/step', { action: { message: 'look' } })).status).toBe(409);
+  });
+});
+
+describe('what is wrong', () => {
+  it.each<[string, unknown, (string | number)[]]>([
+    ['/step', {}, ['body', 'action']],
+    ['/step', { action: 'left' }, ['body', 'action']],
+    ['/step', { action: { values: [1, 'a'] } }, ['body', 'action', 'values']],
+    ['/step', { action: { values: [1], x: 1 } }, ['body', 'action', 'x']],
+    ['/reset', { seed: 1.5 }, ['body', 'seed']],
+  ])('%s %j is answered 422 with its place', async (path, body, loc) => {
+    const { status, body: answer } = await ask(`${server.url}${path}`, body);
+    expect(status).toBe(422);
+    expect(answer.detail[0].loc.slice(0, loc.length)).toEqual(loc);
+  });
+
+  it('an environment that is not served is a 404, a session never begun too', async () => {
+    expect((await ask(`${server.url}/envs/nowhere/schema`)).status).toBe(404);
+    expect((await named('never', '/step', { action: { values: [0] } })).status).toBe(404);
+  });
+});
+
+describe('what is told of an environment', () => {
+  it('metadata and health', async () => {
+    expect((await ask(`${server.url}/metadata`)).body).toMatchObject({ name: 'pendulum', version: expect.any(String) });
+    expect((await ask(`${server.url}/envs/HelpDesk/metadata`)).body).toMatchObject({
+      name: 'helpdesk',
+      description: expect.stringContaining('service desk'),
+      author: null,
+    });
+    expect((await ask(`${server.url}/health`)).body).toEqual({ status: 'healthy' });
+    expect((await ask(`${server.url}/envs/cellar/health`)).body).toEqual({ status: 'healthy' });
+  });
+
+  it('schemas, titled as harnesses tell them apart', async () => {
+    const schema = async (env: string) => (await ask(`${server.url}/envs/${env}/schema`)).body;
+    expect((await schema('helpdesk')).action).toMatchObject({ title: 'CallToolAction', required: ['tool_name'] });
+    expect((await schema('cellar')).action).toMatchObject({
+      required: ['message'],
+      properties: { message: { type: 'string' } },
+      additionalProperties: false,
+    });
+    expect((await schema('pendulum')).action.properties.values).toMatchObject({
+      minItems: 1,
+      maxItems: 1,
+      low: [expect.any(Number)],
+      high: [expect.any(Number)],
+    });
+    expect((await schema('pendulum')).state.required).toContain('step_count');
+  });
+});
+
+describe('a discrete action', () => {
+  it('is an action_id', async () => {
+    const cartpole = await serveScenarios(['cartpole']);
+    try {
+      const { body } = await ask(`${cartpole.url}/schema`);
+      expect(body.action.properties.action_id).toMatchObject({ type: 'integer', minimum: 0, maximum: 1 });
+      await ask(`${cartpole.url}/reset`, { episode_id: 'e', seed: 1 });
+      const step = await ask(`${cartpole.url}/step`, { action: { action_id: 1 }, episode_id: 'e' });
+      expect(step.body).toMatchObject({ reward: 1, done: false });
+    } finally {
+      await cartpole.stop(0);
+    }
+  });
+});
