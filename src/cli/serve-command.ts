@@ -1,8 +1,8 @@
 // `reverie serve`: environments on a port, until it is told to stop.
 
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { reverieError } from '../errors.js';
 import { listenForInterrupt, loadAnyScenario, terminalTable } from '../run/index.js';
@@ -65,7 +65,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     const expected = `one of ${LOG_LEVELS.join(', ')}`;
     throw reverieError('FLAG_INVALID', { flag: '--log-level', value: flags.logLevel, expected });
   }
-  const { profile, set, seed, real, host, port, allowHost, maxBodyBytes, stepTimeout } = flags;
+  const { profile, set, seed, real, host, port, allowHost, workers, maxBodyBytes, stepTimeout } = flags;
   const logger = makeLog({
     to: flags.log ?? terminal.stderr,
     level: flags.quiet ? 'warn' : level,
@@ -86,6 +86,9 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     port,
     tokens,
     allowHosts: allowHost,
+    workers,
+    runs: flags.runs ?? (existsSync('runs') ? 'runs' : undefined),
+    ...(flags.persist ? { persist: join(folder, 'sessions') } : {}),
     limits: { slots: flags.maxSessions, idleSeconds: flags.idleSeconds, stepSeconds: stepTimeout },
     // No connection is cut while its answer is awaited.
     httpLimits: { bodyBytes: maxBodyBytes, silentSeconds: Math.ceil(Math.max(180, 3 * stepTimeout)) },

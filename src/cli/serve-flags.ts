@@ -14,12 +14,15 @@ export interface ServeFlags {
   readonly port: number;
   readonly allowHost?: readonly string[];
   readonly tokenFile?: string;
+  readonly workers?: number;
   readonly maxSessions: number;
   readonly idleSeconds: number;
   readonly stepTimeout: number;
   readonly maxBodyBytes: number;
   readonly drainSeconds: number;
   readonly out: string;
+  readonly persist?: boolean;
+  readonly runs?: string;
   readonly log?: string;
   readonly logLevel: string;
   readonly quiet?: boolean;
@@ -42,6 +45,11 @@ export function withServeOptions(command: Command): Command {
     .option('--allow-host <name>', 'a name it is also called by, such as that of a proxy; repeatable', collected)
     .option('--token-file <file>', 'who may come in (docs/serving.md); REVERIE_TOKEN holds the one of a single user')
     .optionsGroup('Limits:')
+    .option(
+      '--workers <n>',
+      'threads for physics and learned dynamics; 0: everything in one thread (default: one for each core but one)',
+      numberFlag('--workers', 0, 1024),
+    )
     .option('--max-sessions <n>', 'episodes under way at once', numberFlag('--max-sessions', 1, 1_000_000), 1024)
     .option(
       '--idle-seconds <s>',
@@ -59,6 +67,8 @@ export function withServeOptions(command: Command): Command {
     )
     .optionsGroup('Run:')
     .option('--out <folder>', 'folder for what is kept while serving', 'runs/serve')
+    .option('--persist', 'write sessions down there: they outlive the server, and the next one goes on with them')
+    .option('--runs <folder>', 'runs that the page shows to operators (default: ./runs, if it is there)')
     .optionsGroup('Output:')
     .option('--log <file>', 'append the log to a file (default: stderr)')
     .option('--log-level <level>', 'debug, info, warn, error or silent', 'info')

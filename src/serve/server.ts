@@ -4,12 +4,16 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { reverieError } from '../errors.js';
-import { type Servable, versions } from '../run/index.js';
-import { type SessionLimits, SessionTable } from './core/session-table.js';
+import { versions } from '../run/index.js';
+import { openSessions } from './core/open-sessions.js';
+import type { SessionLimits, SessionTable } from './core/session-table.js';
+import { mcpFacade } from './facades/mcp/mcp.js';
 import { nativeFacade } from './facades/native/native.js';
 import { openEnvFacade } from './facades/openenv/openenv.js';
 import { orsFacade } from './facades/ors/ors.js';
 import { tasksFacade } from './facades/tasks/tasks.js';
+import { type Hosting, hosted, hostGauges } from './hosts/hosted.js';
+import type { WorkerHost } from './hosts/worker-host.js';
 import { makeApp } from './http/app.js';
 import type { Facade } from './http/facade.js';
 import type { HttpLimits } from './http/http-limits.js';
@@ -33,6 +37,13 @@ export interface ServeOptions extends OpenOptions {
   readonly allowHosts?: readonly string[];
   readonly limits?: Partial<SessionLimits>;
   readonly httpLimits?: Partial<HttpLimits>;
+  /**
+   * Threads for physics and learned dynamics; 0: they compute in this thread, which then serves nobody meanwhile. Default: one
+   * for each core but one.
+   */
+  readonly workers?: number;
+  /** Folder that sessions are written to, so that they outlive the process; one server a folder. */
+  readonly persist?: string;
   /** Requests and failures; none: they are not logged. */
   readonly logger?: Logger;
   /** Folder of runs that the page shows; none are shown unless given. */
@@ -50,6 +61,8 @@ export interface RunningServer {
   readonly routes: readonly ServedRoute[];
   readonly sessions: SessionTable;
   readonly metrics: ServerMetrics;
+  /** Where vector environments live; none where they live in this thread, or there are none. */
+  readonly workerHost?: WorkerHost;
   /** Takes no new sessions, waits for those that are there up to `seconds`, then closes everything. */
   stop(seconds: number): Promise<void>;
 }
@@ -59,23 +72,24 @@ export interface ServedRoute {
   readonly path: string;
 }
 
-const FACADES: readonly Facade[] = [nativeFacade, openEnvFacade, tasksFacade, orsFacade];
+const FACADES: readonly Facade[] = [nativeFacade, openEnvFacade, tasksFacade, orsFacade, mcpFacade];
 
 /** Seconds for answers that are being written when everything else is closed. */
 const LAST_ANSWERS = 1;
 
 /**
- * @throws ADDRESS_NEEDS_TOKEN, ADDRESS_UNUSABLE, PORT_TAKEN, ENV_NAME_RESERVED; as `openScenarios`
+ * @throws ADDRESS_NEEDS_TOKEN, ADDRESS_UNUSABLE, PORT_TAKEN, ENV_NAME_RESERVED, WORKERS_INVALID; as `openScenarios` and `openSessions`
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', port = 8000, tokens = [] } = options;
   const { address, isLoopback } = await listenAddress(host, port);
   if (!isLoopback && tokens.length === 0) throw reverieError('ADDRESS_NEEDS_TOKEN', { host, address });
-  const served = await openScenarios(options);
+  const { workers } = options;
+  const hosting = await hosted(await openScenarios(options), { workers });
   try {
-    return await listening(options, served, { address, isLoopback, port });
+    return await listening(options, hosting, { address, isLoopback, port });
   } catch (error) {
-    await closeAll(served);
+    await hosting.close();
     throw listenError(host, port, error as NodeJS.ErrnoException);
   }
 }
@@ -86,11 +100,32 @@ interface Where {
   readonly port: number;
 }
 
-async function listening(options: ServeOptions, served: readonly Servable[], where: Where): Promise<RunningServer> {
-  const quotas = new Map((options.tokens ?? []).map(({ owner, quota }) => [owner, quota]));
-  const sessions = new SessionTable(served, options.limits, { quotaOf: (owner) => quotas.get(owner) ?? {} });
+async function listening(options: ServeOptions, hosting: Hosting, where: Where): Promise<RunningServer> {
+  const { served } = hosting;
+  const sessions = await sessionsOf(options, served);
+  try {
+    return await overHttp(options, { hosting, sessions, where });
+  } catch (error) {
+    await sessions.drain(0);
+    throw error;
+  }
+}
+
+function sessionsOf({ tokens = [], limits, persist }: ServeOptions, served: Hosting['served']): Promise<SessionTable> {
+  const quotas = new Map(tokens.map(({ owner, quota }) => [owner, quota]));
+  return openSessions(served, { limits, persist, quotaOf: (owner) => quotas.get(owner) ?? {} });
+}
+
+interface Parts {
+  readonly hosting: Hosting;
+  readonly sessions: SessionTable;
+  readonly where: Where;
+}
+
+async function overHttp(options: ServeOptions, { hosting, sessions, where }: Parts): Promise<RunningServer> {
+  const { host: workerHost } = hosting;
   const { reverie: version } = versions();
-  const metrics = new ServerMetrics({ sessions, version });
+  const metrics = new ServerMetrics({ sessions, version, ...(workerHost && { gauges: () => hostGauges(workerHost) }) });
   sessions.events.on('event', (event) => metrics.onEvent(event));
   let phase: Phase = 'starting';
   const routes: ServedRoute[] = [];
@@ -107,10 +142,7 @@ async function listening(options: ServeOptions, served: readonly Servable[], whe
     phase: () => phase,
     onRoute: ({ method, url }) => routes.push(...[method].flat().map((one) => ({ method: one, path: url }))),
   });
-  await app.listen({ host: where.address, port: where.port }).catch(async (error) => {
-    await sessions.drain(0);
-    throw error;
-  });
+  await app.listen({ host: where.address, port: where.port });
   phase = 'ready';
   const url = urlOf(where.address, (app.server.address() as AddressInfo).port);
   const endpoints = facades.map(({ name, endpoint = '' }) => ({ protocol: name, url: `${url}${endpoint}` }));
@@ -118,10 +150,10 @@ async function listening(options: ServeOptions, served: readonly Servable[], whe
     phase = 'draining';
     await sessions.drain(seconds);
     await closeApp(app);
-    await closeAll(served);
+    await hosting.close();
   };
   let stopping: Promise<void> | undefined;
-  return { url, endpoints, routes, sessions, metrics, stop: (seconds) => (stopping ??= stop(seconds)) };
+  return { url, endpoints, routes, sessions, metrics, workerHost, stop: (seconds) => (stopping ??= stop(seconds)) };
 }
 
 /** On loopback, names that a page could have rebound to it are refused; elsewhere strangers have no token. */
@@ -137,8 +169,4 @@ async function closeApp(app: FastifyInstance): Promise<void> {
   const timer = setTimeout(() => app.server.closeAllConnections(), LAST_ANSWERS * 1000);
   await app.close();
   clearTimeout(timer);
-}
-
-async function closeAll(served: readonly Servable[]): Promise<void> {
-  for (const one of served) await one.close();
 }

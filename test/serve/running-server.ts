@@ -10,7 +10,8 @@ import { type RunningServer, type ServeOptions, startServer } from '../../src/se
 export function serveScenarios(names: readonly string[], options: Partial<ServeOptions> = {}): Promise<RunningServer> {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-serve-'));
   const scenarios = names.map((name) => loadAnyScenario(name));
-  return startServer({ scenarios, folder, port: 0, log: () => {}, ...options });
+  // Threads take a while to start; what is tested of them is in hosts/.
+  return startServer({ scenarios, folder, port: 0, workers: 0, log: () => {}, ...options });
 }
 
 export interface Answer {

@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { hashOfToken } from '../../src/serve/http/tokens.js';
@@ -107,5 +110,18 @@ describe('bytes within a minute', () => {
     const { status } = await fetch(`${server.url}/v1/environments`, { headers });
     expect(status).toBe(429);
     expect((await fetch(`${server.url}/health`)).status).toBe(200);
+  });
+});
+
+describe('sessions that are written down', () => {
+  it('go on in the next server', async () => {
+    const persist = mkdtempSync(join(tmpdir(), 'reverie-kept-'));
+    server = await serveScenarios(['pendulum'], { persist });
+    const path = new URL(await playing(server)).pathname;
+    const first = await ask(`${server.url}${path}/step`, { action: [1] });
+    await server.stop(0);
+    server = await serveScenarios(['pendulum'], { persist });
+    const second = await ask(`${server.url}${path}/step`, { action: [1] });
+    expect([first.body.step_count, second.body.step_count]).toEqual([1, 2]);
   });
 });

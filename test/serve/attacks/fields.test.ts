@@ -140,7 +140,7 @@ describe('an address or a path', () => {
   it('in a path or a query is no more', async () => {
     for (const { path } of server.routes.filter(({ method, path: at }) => method === 'GET' && !at.endsWith('events'))) {
       for (const value of [paths[0], paths[2], paths[3], paths[6], paths[7], addresses[0]]) {
-        const query = new URLSearchParams(NAMES.map((name) => [name, value])).toString();
+        const query = new URLSearchParams(Object.fromEntries(NAMES.map((name) => [name, value]))).toString();
         expect(await send(`${urlOf(path, value)}?${query}`), `${path} ${value}`).toSatisfy(unharmed);
       }
     }
