@@ -14,15 +14,15 @@ export interface Hosting {
 
 /**
  * @param options  `workers` 0: everything lives in this thread
- * @throws WORKERS_INVALID
+ * @throws WORKERS_INVALID; what was opened is closed then
  */
-export function hosted(opened: readonly Servable[], options: WorkerHostOptions = {}): Hosting {
+export async function hosted(opened: readonly Servable[], options: WorkerHostOptions = {}): Promise<Hosting> {
   const { workers = defaultWorkers() } = options;
   const closeAll = async () => {
     for (const one of opened) await one.close();
   };
   if (workers === 0 || !opened.some(({ blueprint }) => blueprint)) return { served: opened, close: closeAll };
-  const host = new WorkerHost({ ...options, workers });
+  const host = await startedHost({ ...options, workers }, closeAll);
   const served = opened.map((one): Servable => {
     if (one.blueprint === undefined) return one;
     host.add(one.name, one.blueprint);
@@ -33,6 +33,15 @@ export function hosted(opened: readonly Servable[], options: WorkerHostOptions =
     await closeAll();
   };
   return { served, host, close };
+}
+
+async function startedHost(options: WorkerHostOptions, onFailure: () => Promise<void>): Promise<WorkerHost> {
+  try {
+    return new WorkerHost(options);
+  } catch (error) {
+    await onFailure();
+    throw error;
+  }
 }
 
 /** Numbers of a host, for metrics. */
