@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const vite = ['node_modules/vite/bin/vite.js', 'build', '-c', 'web/vite.config.ts', '--logLevel', 'warn'];
 const bench = process.argv.includes('--bench');
 
 const [major, minor] = process.versions.node.split('.').map(Number);
@@ -21,10 +22,10 @@ function hashOf(files) {
   return hash.digest('hex');
 }
 
-function sources(folder) {
+function sources(folder, isSource = (file) => file.endsWith('.ts')) {
   return readdirSync(join(root, folder), { recursive: true })
     .map(String)
-    .filter((file) => file.endsWith('.ts') && statSync(join(root, folder, file)).isFile())
+    .filter((file) => isSource(file) && statSync(join(root, folder, file)).isFile())
     .sort()
     .map((file) => join(folder, file));
 }
@@ -59,6 +60,12 @@ whenChanged(
   ['tsconfig.json', 'tsconfig.build.json', ...sources('src')],
   existsSync(join(root, 'dist/cli.js')),
   () => run('compiling', process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json']),
+);
+whenChanged(
+  'dist/web/.built',
+  sources('web', () => true),
+  existsSync(join(root, 'dist/web/index.html')),
+  () => run('building the page', process.execPath, vite),
 );
 if (bench) {
   whenChanged(

@@ -7,6 +7,7 @@ import {
   type ErrorEntry,
   JUDGEMENT_ERRORS,
   MODEL_ERRORS,
+  PAGE_ERRORS,
   RUN_ERRORS,
   SERVING_ERRORS,
   STORAGE_ERRORS,
@@ -21,6 +22,7 @@ export const ERROR_CATALOGUE = {
   ...JUDGEMENT_ERRORS,
   ...SERVING_ERRORS,
   ...ACCESS_ERRORS,
+  ...PAGE_ERRORS,
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

@@ -5,6 +5,7 @@ export { ENVIRONMENT_ERRORS } from './environments.js';
 export type { ErrorEntry } from './error-entry.js';
 export { JUDGEMENT_ERRORS } from './judgement.js';
 export { MODEL_ERRORS } from './models.js';
+export { PAGE_ERRORS } from './page.js';
 export { RUN_ERRORS } from './runs.js';
 export { SERVING_ERRORS } from './serving.js';
 export { STORAGE_ERRORS } from './storage.js';

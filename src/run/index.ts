@@ -17,6 +17,7 @@ export { reportPage, writeReport } from './report/report.js';
 export type * from './report/report-input.js';
 export { terminalTable } from './report/terminal-table.js';
 export { resultText } from './result-text.js';
+export { METRICS_FILE, type RunRecord, readRunRecord, SCENARIO_FILE, savedScenario } from './run-folder.js';
 export {
   type AnyScenario,
   adjustScenario,
@@ -29,6 +30,7 @@ export {
   scenarioText,
   type ToolsScenario,
 } from './scenario.js';
+export { packageRoot } from './scenario-files.js';
 export { type ScenarioConfig, scenarioSchema } from './scenario-schema.js';
 export { openServable, type ServableOptions } from './serving/open-servable.js';
 export type * from './serving/servable.js';

@@ -44,7 +44,7 @@ function episodeView(run: string, record: EpisodeRecord, { state, problem }: Sta
     title: `${record.scenario} · ${task}`,
     env: record.scenario,
     family: 'tools',
-    source: record.source === 'real' ? 'real' : 'dream',
+    source: record.source,
     task,
     seed,
     status: terminated ? 'terminated' : truncated ? 'truncated' : 'open',

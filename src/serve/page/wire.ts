@@ -130,7 +130,7 @@ export interface EpisodeView {
   readonly title: string;
   readonly env: string;
   readonly family: 'vector' | 'text' | 'tools';
-  readonly source: 'real' | 'dream';
+  readonly source: 'real' | 'dream' | 'synthetic';
   readonly task: string | null;
   readonly seed: number | null;
   readonly status: string;

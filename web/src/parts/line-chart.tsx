@@ -113,7 +113,7 @@ function Axes({ scale, height, formatX = formatTick }: LineChartProps & { scale:
   const bottom = height - MARGIN.bottom;
   return (
     <g class="axes">
-      {ticksOf(scale.low, scale.high, Math.max(2, Math.floor(bottom / 28))).map((value) => (
+      {ticksOf(scale.low, scale.high, tickCount(height)).map((value) => (
         <g key={value}>
           <line x1={MARGIN.left} x2={scale.right} y1={scale.y(value)} y2={scale.y(value)} />
           <text x={MARGIN.left - 6} y={scale.y(value) + 3.5} text-anchor="end">
@@ -166,6 +166,7 @@ function scaleOf(
   if (first === Infinity || width === 0) return undefined;
   if (high === low) [low, high] = [low - (floor === undefined ? 0.5 : 0), high + 1];
   if (last === first) last = first + 1;
+  if (margin === MARGIN) [low, high] = rounded(low, high, stepOf(high - low, tickCount(height)));
   const right = width - margin.right;
   const [across, up] = [right - margin.left, height - margin.top - margin.bottom];
   return {
@@ -208,13 +209,26 @@ function pointAt(points: Line['points'], x: number): Line['points'][number] | un
 
 /** Round numbers within [low, high], about `count` of them. */
 export function ticksOf(low: number, high: number, count: number): number[] {
-  const rough = (high - low) / count;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? 10 * power;
+  const step = stepOf(high - low, count);
   const ticks: number[] = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++)
     ticks.push(Number((i * step).toPrecision(12)));
   return ticks;
+}
+
+function tickCount(height: number): number {
+  return Math.min(6, Math.max(2, Math.floor(height / 36)));
+}
+
+/** 1, 2 or 5 times a power of ten, so that about `count` of them make the range. */
+function stepOf(range: number, count: number): number {
+  const rough = range / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return ([1, 2, 5].find((one) => one * power >= rough) ?? 10) * power;
+}
+
+function rounded(low: number, high: number, step: number): [low: number, high: number] {
+  return [Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step];
 }
 
 function formatTick(value: number): string {
