@@ -5,7 +5,9 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { reverieError } from '../errors.js';
 import { versions } from '../run/index.js';
-import { type SessionLimits, SessionTable } from './core/session-table.js';
+import { openSessions } from './core/open-sessions.js';
+import type { SessionLimits, SessionTable } from './core/session-table.js';
+import { mcpFacade } from './facades/mcp/mcp.js';
 import { nativeFacade } from './facades/native/native.js';
 import { openEnvFacade } from './facades/openenv/openenv.js';
 import { orsFacade } from './facades/ors/ors.js';
@@ -40,6 +42,8 @@ export interface ServeOptions extends OpenOptions {
    * for each core but one.
    */
   readonly workers?: number;
+  /** Folder that sessions are written to, so that they outlive the process; one server a folder. */
+  readonly persist?: string;
   /** Requests and failures; none: they are not logged. */
   readonly logger?: Logger;
   /** Folder of runs that the page shows; none are shown unless given. */
@@ -68,13 +72,13 @@ export interface ServedRoute {
   readonly path: string;
 }
 
-const FACADES: readonly Facade[] = [nativeFacade, openEnvFacade, tasksFacade, orsFacade];
+const FACADES: readonly Facade[] = [nativeFacade, openEnvFacade, tasksFacade, orsFacade, mcpFacade];
 
 /** Seconds for answers that are being written when everything else is closed. */
 const LAST_ANSWERS = 1;
 
 /**
- * @throws ADDRESS_NEEDS_TOKEN, ADDRESS_UNUSABLE, PORT_TAKEN, ENV_NAME_RESERVED, WORKERS_INVALID; as `openScenarios`
+ * @throws ADDRESS_NEEDS_TOKEN, ADDRESS_UNUSABLE, PORT_TAKEN, ENV_NAME_RESERVED, WORKERS_INVALID; as `openScenarios` and `openSessions`
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', port = 8000, tokens = [] } = options;
@@ -97,9 +101,29 @@ interface Where {
 }
 
 async function listening(options: ServeOptions, hosting: Hosting, where: Where): Promise<RunningServer> {
-  const { served, host: workerHost } = hosting;
-  const quotas = new Map((options.tokens ?? []).map(({ owner, quota }) => [owner, quota]));
-  const sessions = new SessionTable(served, options.limits, { quotaOf: (owner) => quotas.get(owner) ?? {} });
+  const { served } = hosting;
+  const sessions = await sessionsOf(options, served);
+  try {
+    return await overHttp(options, { hosting, sessions, where });
+  } catch (error) {
+    await sessions.drain(0);
+    throw error;
+  }
+}
+
+function sessionsOf({ tokens = [], limits, persist }: ServeOptions, served: Hosting['served']): Promise<SessionTable> {
+  const quotas = new Map(tokens.map(({ owner, quota }) => [owner, quota]));
+  return openSessions(served, { limits, persist, quotaOf: (owner) => quotas.get(owner) ?? {} });
+}
+
+interface Parts {
+  readonly hosting: Hosting;
+  readonly sessions: SessionTable;
+  readonly where: Where;
+}
+
+async function overHttp(options: ServeOptions, { hosting, sessions, where }: Parts): Promise<RunningServer> {
+  const { host: workerHost } = hosting;
   const { reverie: version } = versions();
   const metrics = new ServerMetrics({ sessions, version, ...(workerHost && { gauges: () => hostGauges(workerHost) }) });
   sessions.events.on('event', (event) => metrics.onEvent(event));
@@ -118,10 +142,7 @@ async function listening(options: ServeOptions, hosting: Hosting, where: Where):
     phase: () => phase,
     onRoute: ({ method, url }) => routes.push(...[method].flat().map((one) => ({ method: one, path: url }))),
   });
-  await app.listen({ host: where.address, port: where.port }).catch(async (error) => {
-    await sessions.drain(0);
-    throw error;
-  });
+  await app.listen({ host: where.address, port: where.port });
   phase = 'ready';
   const url = urlOf(where.address, (app.server.address() as AddressInfo).port);
   const endpoints = facades.map(({ name, endpoint = '' }) => ({ protocol: name, url: `${url}${endpoint}` }));
