@@ -12,7 +12,6 @@ const WAIT_MS = 5000;
 const ANNOUNCE_MS = 5000;
 /** Leases are renewed so many times before they would run out. */
 const BEATS = 3;
-const NEVER = new Promise<void>(() => {});
 const LOST = new Error('the lease was lost');
 
 export interface RowWorkerOptions {
@@ -46,12 +45,6 @@ export class RowWorker {
   private readonly underway = new Map<Underway, Promise<void>>();
   private counts = { done: 0, failed: 0, givenBack: 0, spent: NO_COST };
   private readonly refusal = new AbortController();
-  /** One until the first job's parts are made: more rows would only wait for them, and be missed elsewhere. */
-  private slots = 1;
-  private open: () => void = () => {};
-  private opened: Promise<void> = new Promise((resolve) => {
-    this.open = resolve;
-  });
 
   constructor(private readonly options: RowWorkerOptions) {}
 
@@ -81,19 +74,36 @@ export class RowWorker {
   }
 
   private async takeRows(stop: AbortSignal): Promise<void> {
-    const { queue, idleMs } = this.options;
+    const { queue, jobs, slots, idleMs } = this.options;
     const stopped = aborted(stop);
     let busyAt = Date.now();
     while (!stop.aborted) {
-      if (this.underway.size >= this.slots) {
-        await Promise.race([...this.underway.values(), this.opened, stopped]);
+      if (this.underway.size >= slots) {
+        await Promise.race([...this.underway.values(), stopped]);
         continue;
       }
-      const waitMs = Math.min(WAIT_MS, idleMs);
-      const leases = await queue.lease(this.slots - this.underway.size, { waitMs, signal: stop });
-      for (const lease of leases) this.take(lease);
+      const wanted = jobs.size === 0 ? 1 : slots - this.underway.size;
+      const leases = await queue.lease(wanted, { waitMs: Math.min(WAIT_MS, idleMs), signal: stop });
+      for (const lease of leases) await this.takeOrPrepare(lease);
       if (leases.length > 0 || this.underway.size > 0) busyAt = Date.now();
       else if (Date.now() - busyAt >= idleMs) return;
+    }
+  }
+
+  /** A row of a job that is not known yet goes back first: parts take a while to make, and others may have them. */
+  private async takeOrPrepare(lease: Lease): Promise<void> {
+    const { queue, jobs } = this.options;
+    const { job } = lease.item;
+    if (jobs.isReady(job)) return this.take(lease);
+    try {
+      const description = await jobs.describe(job);
+      await queue.nack(lease, { kind: 'given-back' });
+      await jobs.prepare(job, description);
+    } catch (error) {
+      if (error instanceof ReverieError && error.code === 'QUEUE_JOB_UNKNOWN') return this.fail(lease, error);
+      // What a worker cannot do is no fault of the row's: this one ends.
+      this.refusal.abort(error);
+      await queue.nack(lease, { kind: 'given-back' });
     }
   }
 
@@ -110,44 +120,27 @@ export class RowWorker {
   }
 
   private async live({ lease, stop }: Underway): Promise<void> {
+    const { queue, jobs } = this.options;
     try {
-      await this.prepared(lease);
-      const record = await this.options.jobs.live(lease.item, stop.signal);
+      const record = await jobs.live(lease.item, stop.signal);
       const bytes = await packParcel(record);
-      const isFirst = await this.options.queue.ack(lease, { bytes, note: await this.note(lease) });
-      if (isFirst) this.counts.done++;
+      if (await queue.ack(lease, { bytes, note: this.note(lease) })) this.counts.done++;
     } catch (error) {
-      await this.giveUp(lease, stop, error);
-    }
-  }
-
-  /** What a worker cannot do is no fault of the row's: it goes to another, and this one ends. */
-  private async prepared({ item }: Lease): Promise<void> {
-    try {
-      await this.options.jobs.prepare(item.job);
-      this.slots = this.options.slots;
-      this.open();
-      this.opened = NEVER;
-    } catch (error) {
-      if (error instanceof ReverieError && error.code === 'QUEUE_JOB_UNKNOWN') throw error;
-      this.refusal.abort(error);
-      throw error;
-    }
-  }
-
-  private async giveUp(lease: Lease, stop: AbortController, error: unknown): Promise<void> {
-    const { queue } = this.options;
-    if (stop.signal.reason === LOST) return;
-    if (stop.signal.aborted || this.refusal.signal.reason === error) {
+      if (stop.signal.reason === LOST) return;
+      if (!stop.signal.aborted) return this.fail(lease, error);
       this.counts.givenBack++;
-      return queue.nack(lease, { kind: 'given-back' });
+      await queue.nack(lease, { kind: 'given-back' });
     }
-    this.counts.failed++;
-    await queue.nack(lease, { kind: 'failed', error: packError(error), note: await this.note(lease) });
   }
 
-  private async note({ item }: Lease): Promise<string> {
-    const spent = await this.options.jobs.spent(item.job);
+  private async fail(lease: Lease, error: unknown): Promise<void> {
+    this.counts.failed++;
+    const note = this.note(lease);
+    await this.options.queue.nack(lease, { kind: 'failed', error: packError(error), note });
+  }
+
+  private note({ item }: Lease): string {
+    const spent = this.options.jobs.spent(item.job);
     this.counts.spent = addCosts(this.counts.spent, spent);
     return JSON.stringify({ worker: this.id, spent } satisfies Note);
   }

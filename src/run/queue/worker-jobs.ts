@@ -15,7 +15,7 @@ import { makeShadow } from '../pipeline/tools/shadow.js';
 import { withAddedTasks } from '../pipeline/tools/task-stage.js';
 import { type AnyScenario, ofFamily, reviveScenario, type ToolsScenario } from '../scenario.js';
 import { versions } from '../versions.js';
-import { type JobDescription, rowSchema } from './messages.js';
+import { type JobDescription, type RowMessage, rowSchema } from './messages.js';
 import { folderHere, openDescription } from './queue-job.js';
 
 /** Jobs whose parts are kept at once. */
@@ -37,93 +37,79 @@ interface WorkerJob {
   readonly scenario: ToolsScenario;
   readonly seed: number;
   readonly tasks: ReadonlyMap<string, ToolsTask>;
+  /** Rows. */
   underway: number;
   told: Cost;
 }
 
 export class WorkerJobs {
-  private readonly jobs = new Map<string, Promise<WorkerJob>>();
+  private readonly jobs = new Map<string, WorkerJob>();
 
   constructor(private readonly options: WorkerJobsOptions) {}
 
-  /**
-   * Makes a job's parts, where they are not made yet.
-   * @throws QUEUE_JOB_UNKNOWN, QUEUE_JOB_REFUSED, and what the parts throw: what this worker cannot do
-   */
-  async prepare(job: string): Promise<void> {
-    await this.job(job);
+  get size(): number {
+    return this.jobs.size;
+  }
+
+  isReady(job: string): boolean {
+    return this.jobs.has(job);
+  }
+
+  /** @throws QUEUE_JOB_UNKNOWN, QUEUE_MESSAGE_INVALID */
+  async describe(job: string): Promise<JobDescription> {
+    const bytes = await this.options.queue.description(job);
+    if (bytes === undefined) throw reverieError('QUEUE_JOB_UNKNOWN', { job });
+    return openDescription(job, bytes);
+  }
+
+  /** Makes a job's parts. @throws QUEUE_JOB_REFUSED, and what the parts throw: what this worker cannot do */
+  async prepare(id: string, description: JobDescription): Promise<void> {
+    const scenario = this.scenarioOf(description);
+    const out = join(this.options.folder, id.slice(0, 16));
+    mkdirSync(out, { recursive: true });
+    const parts = await makeParts({ scenario, out, log: this.options.log });
+    try {
+      this.jobs.set(id, await jobOf(scenario, parts, description));
+    } catch (error) {
+      await parts.close();
+      throw error;
+    }
+    await this.closeOldest();
   }
 
   /** Throws what a row throws that is lived. */
   async live(item: RolloutItem, signal: AbortSignal): Promise<EpisodeRecord> {
-    const job = await this.job(item.job);
+    const job = this.jobs.get(item.job)!;
     const what = `rollout ${item.id}`;
-    const { row, task: taskId, maxSteps } = await openParcel(item.payload, rowSchema, what);
-    const task = job.tasks.get(taskId);
-    if (task === undefined) {
-      throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: `there is no task "${taskId}"` });
-    }
-    const { groupSize, branchAt } = job.scenario.config.synth;
     job.underway++;
     try {
-      return await job.live({ plan: planRow(row, { seed: job.seed, groupSize, branchAt }), task, maxSteps }, signal);
+      const message = await openParcel(item.payload, rowSchema, what);
+      return await livedRow(job, message, what, signal);
     } finally {
       job.underway--;
     }
   }
 
   /** What the job's rows spent here since this was last asked. */
-  async spent(job: string): Promise<Cost> {
-    const found = await this.jobs.get(job)?.catch(() => undefined);
-    if (found === undefined) return NO_COST;
-    const spent = subtractCosts(found.parts.budget.spent, found.told);
-    found.told = found.parts.budget.spent;
+  spent(id: string): Cost {
+    const job = this.jobs.get(id);
+    if (job === undefined) return NO_COST;
+    const spent = subtractCosts(job.parts.budget.spent, job.told);
+    job.told = job.parts.budget.spent;
     return spent;
   }
 
   async close(): Promise<void> {
-    for (const job of this.jobs.values()) await (await job.catch(() => undefined))?.parts.close();
+    for (const job of this.jobs.values()) await job.parts.close();
     this.jobs.clear();
   }
 
-  private async job(id: string): Promise<WorkerJob> {
-    const known = this.jobs.get(id);
-    if (known !== undefined) return known;
-    const made = this.make(id);
-    this.jobs.set(id, made);
-    try {
-      const job = await made;
-      await this.closeOldest();
-      return job;
-    } catch (error) {
-      this.jobs.delete(id);
-      throw error;
-    }
-  }
-
   private async closeOldest(): Promise<void> {
-    for (const [id, made] of this.jobs) {
+    for (const [id, job] of this.jobs) {
       if (this.jobs.size <= MAX_JOBS) return;
-      const job = await made;
       if (job.underway > 0) continue;
       this.jobs.delete(id);
       await job.parts.close();
-    }
-  }
-
-  private async make(id: string): Promise<WorkerJob> {
-    const bytes = await this.options.queue.description(id);
-    if (bytes === undefined) throw reverieError('QUEUE_JOB_UNKNOWN', { job: id });
-    const description = await openDescription(id, bytes);
-    const scenario = this.scenarioOf(description);
-    const out = join(this.options.folder, id.slice(0, 16));
-    mkdirSync(out, { recursive: true });
-    const parts = await makeParts({ scenario, out, log: this.options.log });
-    try {
-      return await jobOf(scenario, parts, description);
-    } catch (error) {
-      await parts.close();
-      throw error;
     }
   }
 
@@ -168,6 +154,18 @@ async function jobOf(scenario: ToolsScenario, made: ToolsParts, description: Job
   });
   const byId = new Map(domain.tasks.map((task) => [task.id, task]));
   return { parts, live, scenario, seed, tasks: byId, underway: 0, told: NO_COST };
+}
+
+async function livedRow(
+  { tasks, scenario, seed, live }: WorkerJob,
+  { row, task: id, maxSteps }: RowMessage,
+  what: string,
+  signal: AbortSignal,
+): Promise<EpisodeRecord> {
+  const task = tasks.get(id);
+  if (task === undefined) throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: `there is no task "${id}"` });
+  const { groupSize, branchAt } = scenario.config.synth;
+  return live({ plan: planRow(row, { seed, groupSize, branchAt }), task, maxSteps }, signal);
 }
 
 function requireSame(name: string, what: string, theirs: string | null, ours: string | null): void {

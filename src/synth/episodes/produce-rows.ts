@@ -32,8 +32,8 @@ export interface RowsOutcome {
 /** Times a row is tried again when the server, not the row, is at fault. */
 const SERVER_TRIES = 3;
 
-/** Faults of what a model wrote: the row is lost, the job goes on. */
-const ROW_FAULTS: readonly string[] = ['USER_TURN_INVALID', 'TRAJECTORY_INVALID'];
+/** Faults of what a model wrote, and of rows that no worker can end: the row is lost, the job goes on. */
+const ROW_FAULTS: readonly string[] = ['USER_TURN_INVALID', 'TRAJECTORY_INVALID', 'ROLLOUT_LOST', 'ROLLOUT_FAILED'];
 
 /**
  * Makes all rows that the journal lacks. A spent budget ends it early without an error; what is there stays.
@@ -155,7 +155,7 @@ class RowProduction<T> {
   }
 }
 
-/** Whether the model itself is at fault: then the same request would end alike in every run. */
+/** Whether the model itself is at fault, or the row: then it would end alike in every run. */
 function isRowFault({ code, values }: ReverieError): boolean {
   return values.ofModel === true || ROW_FAULTS.includes(code);
 }
