@@ -1,6 +1,6 @@
 // Sessions that outlive their server: written down before they are answered, there again afterwards.
 
-import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -137,11 +137,25 @@ it('that cannot be written are not answered, and stay as they were', async () =>
   expect((await table.step(id, { action: 'add 1' }, owner)).observation).toBe(expected[1]);
 });
 
-it('refuse a file that is cut off or none of theirs, and leave out what is damaged', async () => {
+it('are lost where what was written of them is damaged, and others are not', async () => {
+  const table = await started();
+  const ids = [table.open({ owner, id: 'a session to damage' }).id, table.open({ owner }).id];
+  for (const id of ids) await table.reset(id, { seed: 3 }, owner);
+  await open.pop()!.drain(0);
+  const path = join(folder, 'data.mdb');
+  const bytes = readFileSync(path);
+  for (let at = bytes.indexOf(ids[0]); at >= 0; at = bytes.indexOf(ids[0], at)) bytes[at] ^= 1;
+  writeFileSync(path, bytes);
+  const again = await started();
+  expect(again.list().map(({ id }) => id)).toEqual([ids[1]]);
+  expect((await again.step(ids[1], { action: 'add 1' }, owner)).observation).toBe(expected[1]);
+});
+
+it('refuse a file that is cut off or none of theirs', async () => {
   const table = await started();
   for (let i = 0; i < 20; i++) await table.reset(table.open({ owner }).id, { seed: i }, owner);
   await open.pop()!.drain(0);
-  const path = join(folder, readdirSync(folder).find((name) => name === 'data.mdb')!);
+  const path = join(folder, 'data.mdb');
   truncateSync(path, Math.floor(statSync(path).size / 2));
   await expect(SessionStore.open(folder)).rejects.toEqual(code('SESSIONS_CORRUPT'));
   writeFileSync(path, 'this is no database at all');
