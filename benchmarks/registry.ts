@@ -92,4 +92,33 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'POST /v1/sessions/:id/step of the same server, 64 sessions at once',
     load: () => import('./serve-binary.js'),
   },
+  'serve.batching': {
+    title:
+      'One-row steps of 256 sessions that dream of one MBPO ensemble in one worker: steps/s with batching ÷ without (raw: 64 sessions, rows a batch)',
+    unit: 'ratio',
+    baseline: 'the same worker with batching off: every session asks the model by itself',
+    load: () => import('./serve-batching.js'),
+  },
+  'serve.step': {
+    title:
+      "POST /v1/sessions/:id/step of a pendulum, 64 sessions: requests/s of ours ÷ of bare fastify (raw: steps/s over OpenEnv's WebSocket)",
+    unit: 'ratio',
+    baseline:
+      'fastify 5.12.8, a handler that checks the same body and answers a payload of the same shape, no environment',
+    load: () => import('./serve-step.js'),
+  },
+  'serve.sessions': {
+    title:
+      "Sessions that one core carries while every step waits 1 s (OpenEnv's WebSocket; 99.9 % answered, p99 at most 2 s): ours ÷ OpenEnv's own server",
+    unit: 'ratio',
+    baseline: 'openenv-core 0.3.0, create_app around an environment whose step is awaited',
+    load: () => import('./serve-sessions.js'),
+  },
+  'serve.soak': {
+    title:
+      '2,000 sessions for 30 minutes, worker threads killed at random, every answer held against a sequential model: growth of the memory of the server',
+    unit: '% of resident memory',
+    baseline: 'its own memory after the first sixth of the time',
+    load: () => import('./serve-soak.js'),
+  },
 };

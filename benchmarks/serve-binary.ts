@@ -109,7 +109,7 @@ async function rate(asks: readonly Ask[], times: number, rows: number): Promise<
 
 async function started(): Promise<Server> {
   const child = fork(new URL('./serve-process.js', import.meta.url));
-  child.send({ kind: 'ours', scenario: 'pendulum' } satisfies ServerWish);
+  child.send({ kind: 'ours', scenarios: ['pendulum'] } satisfies ServerWish);
   const [url] = (await once(child, 'message')) as [string];
   return { process: child, url, pool: new Pool(url, { connections: ROWS, pipelining: 1 }) };
 }

@@ -6,6 +6,8 @@ import { type AnyScenario, openServable, type Servable } from '../run/index.js';
 export interface OpenOptions {
   /** What is served: scenarios, the first of which clients get where they name none. */
   readonly scenarios: readonly AnyScenario[];
+  /** Served after them: environments of one's own. The server closes them. */
+  readonly environments?: readonly Servable[];
   /** What they are served as, in the same order; where it is not said, by their own names. */
   readonly names?: readonly (string | undefined)[];
   /** Serve the real environments even where there is a dream of them. */
@@ -22,10 +24,11 @@ export interface OpenOptions {
 /** Names become parts of paths. */
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
-/** @throws FLAG_INVALID, ENV_NAME_INVALID, ENV_NAME_TWICE; as `openServable` */
+/** In the order given, scenarios first. @throws FLAG_INVALID, ENV_NAME_INVALID, ENV_NAME_TWICE; as `openServable` */
 export async function openScenarios(options: OpenOptions): Promise<readonly Servable[]> {
   const names = options.scenarios.map(({ config }, i) => options.names?.[i] ?? config.name);
-  checkNames(names);
+  const { environments = [] } = options;
+  checkNames([...names, ...environments.map(({ name }) => name)]);
   checkModels(options, names);
   const served: Servable[] = [];
   try {
@@ -39,7 +42,7 @@ export async function openScenarios(options: OpenOptions): Promise<readonly Serv
     for (const one of served) await one.close();
     throw error;
   }
-  return served;
+  return [...served, ...environments];
 }
 
 function checkNames(names: readonly string[]): void {
