@@ -61,7 +61,7 @@ export async function addLogin(app: FastifyInstance, tokens: Tokens, logins: Bro
 /** Where to go afterwards: never to another site. */
 function nextOf(given: unknown): string {
   const { next } = (given ?? {}) as { next?: unknown };
-  return typeof next === 'string' && /^\/(?![/\\])[\x21-\x7e]*$/.test(next) ? next : '/';
+  return typeof next === 'string' && /^\/(?![/\\])[\x21-\x7e]*$/.test(next) ? next : '/docs';
 }
 
 function cookieOf({ headers }: FastifyRequest, value: string, seconds: number): string {

@@ -161,7 +161,7 @@ describe('a browser', () => {
     async (next) => {
       const body = new URLSearchParams({ token: BOB, next }).toString();
       const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-      expect((await send(`${closed.url}/login`, { method: 'POST', headers, body })).headers.location).toBe('/');
+      expect((await send(`${closed.url}/login`, { method: 'POST', headers, body })).headers.location).toBe('/docs');
     },
   );
 

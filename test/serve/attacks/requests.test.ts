@@ -165,11 +165,15 @@ describe('a request', () => {
     expect(said).not.toContain('reverie_');
   });
 
-  it('is let in again once silent connections that took all there are were closed', async () => {
-    const small = await serveScenarios(['pendulum'], { httpLimits: { connections: 8, silentSeconds: 1 } });
+  it('waits for nobody who took all connections and says nothing', async () => {
+    const small = await serveScenarios(['pendulum'], { httpLimits: { connections: 8, silentSeconds: 5 } });
     const { hostname, port } = new URL(small.url);
     const held = Array.from({ length: 20 }, () => connect(Number(port), hostname).on('error', () => {}));
-    await Promise.all(held.map((socket) => once(socket, 'close')));
+    let refused = 0;
+    const all = held.map((socket) => once(socket, 'close').then(() => ++refused));
+    await Promise.race(all.map((closed) => closed.then((count) => (count >= 12 ? count : new Promise(() => {})))));
+    expect(held.filter(({ destroyed }) => !destroyed)).toHaveLength(8);
+    await Promise.all(all);
     expect((await send(`${small.url}/health`)).status).toBe(200);
     await small.stop(0);
   });
@@ -192,6 +196,21 @@ describe('a frame', () => {
     ];
     const answers = await answersTo('/ws', ...frames);
     expect(answers.map((answer) => JSON.parse(answer).type)).toEqual(frames.map(() => 'error'));
+  });
+
+  it('of MessagePack without end, or that reaches for a prototype, is answered with an error', async () => {
+    const { body } = await postJson(`${server.url}/v1/vector`, { env: 'pendulum', num_envs: 2 });
+    const map = (key: string) =>
+      Buffer.concat([Uint8Array.of(0x81, 0xa0 + key.length), Buffer.from(key), Uint8Array.of(0x80)]);
+    for (const frame of [new Uint8Array(60_000).fill(0x91), new Uint8Array(60_000).fill(0x81), map('__proto__')]) {
+      const socket = new WebSocket(`${server.url.replace('http', 'ws')}/v1/vector/${body.id}/ws`);
+      await once(socket, 'open');
+      socket.send(frame);
+      const [answer] = await once(socket, 'message');
+      expect(String(answer)).toContain('REQUEST_INVALID');
+      socket.close();
+    }
+    expect(({} as Record<string, unknown>)['type']).toBeUndefined();
   });
 
   it('does not wait in a queue without end', async () => {

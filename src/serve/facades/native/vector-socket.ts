@@ -4,6 +4,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
 import { reverieError } from '../../../errors.js';
+import { parseJson } from '../../http/json-guard.js';
 import type { Rows, VectorSession } from '../../vector/vector-session.js';
 import { ROWS_TYPE } from './rows-frame.js';
 import {
@@ -54,19 +55,11 @@ async function answered(data: Buffer, format: RowsFormat, session: VectorSession
 
 function rowsFor(data: Buffer, format: RowsFormat, session: VectorSession): Promise<Rows> {
   if (format === ROWS_TYPE) return session.step(stepOfBytes(data, session));
-  const { type, ...body } = messageOf(format === JSON_TYPE ? parsed(data) : unpacked(data));
+  const { type, ...body } = messageOf(format === JSON_TYPE ? parseJson(String(data)) : unpacked(data));
   if (type === 'reset') return resetRows(body, session);
   if (type !== 'step') throw invalid('type: expected "reset" or "step"');
   const { action, requestId } = format === JSON_TYPE ? stepOfJson(body, session) : stepOfMessage(body, session);
   return session.step(action, requestId);
-}
-
-function parsed(data: Buffer): unknown {
-  try {
-    return JSON.parse(String(data));
-  } catch {
-    throw invalid('the message is no JSON');
-  }
 }
 
 function messageOf(message: unknown): Record<string, unknown> {
