@@ -1,18 +1,22 @@
 // What travels over a queue: JSON, compressed, and checked against a schema where it arrives.
 
 import { promisify } from 'node:util';
-import { gunzip, gzip } from 'node:zlib';
+import { gunzip, gzip, gzipSync } from 'node:zlib';
 import type { z } from 'zod';
 import { describeIssues, reverieError } from '../../errors.js';
 
 /** Nothing that is larger than this when it is unpacked is read. */
 const MAX_BYTES = 256 << 20;
+/** Characters that are packed before a thread could be asked to. */
+const SMALL = 4096;
 
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
+/** Those that are small are ready in the order in which they were packed. */
 export async function packParcel(value: unknown): Promise<Uint8Array> {
-  return compress(Buffer.from(JSON.stringify(value)));
+  const text = JSON.stringify(value);
+  return text.length < SMALL ? gzipSync(text) : compress(text);
 }
 
 /**

@@ -1,0 +1,155 @@
+// `reverie synth --queue` with three `reverie worker` processes, one of them killed while it lives rows: the same bytes as
+// from one process, over Redis and over NATS. Everybody is a language model behind a real server.
+
+import type { ChildProcess } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/rng.js';
+import { type ControlledModel, startControlledModel } from '../controlled/controlled-model.js';
+import { nativeDomain } from '../controlled/native-domain.js';
+import { type Broker, missingBroker, startBroker } from '../synth/queue/brokers.js';
+import { fileHashes, halfWritten, type Outcome, reverie, startReverie } from './reverie.js';
+
+const EPISODES = 20;
+const WORKERS = 3;
+/** Many processes start at once; on a machine that does other things too, each takes its time. */
+const PATIENCE_MS = 180_000;
+
+let folder: string;
+let model: ControlledModel;
+let expected: Record<string, string>;
+const at = (...path: string[]) => join(folder, ...path);
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-queue-'));
+  const domain = await nativeDomain('helpdesk');
+  model = await startControlledModel({ domain, seed: 3, transitionError: 0.1, agentError: 0.1, slowMs: 15 });
+  const whole = await reverie([...run(), '--out', 'one', '--workers', '16'], folder);
+  expect(whole).toMatchObject({ code: 0, stderr: '' });
+  expected = made('one');
+}, PATIENCE_MS);
+
+afterAll(async () => {
+  await model.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Models for world, agent and user; tasks are drawn by a curriculum, so that rows depend on earlier ones. */
+function run(): string[] {
+  const set = [
+    'llm.provider=openai-compatible',
+    `llm.url=${model.url}`,
+    'llm.model=controlled',
+    'model.backends=[llm]',
+    'experience.logs=[]',
+    'agent.kind=llm',
+    'user.kind=llm',
+    'reward.mustFail.enabled=false',
+    'synth.pick=curriculum',
+    'tasks.curriculum.lag=12',
+    `synth.episodes=${EPISODES}`,
+    'synth.export=[openai, parquet]',
+  ];
+  return ['synth', 'helpdesk', ...set.flatMap((one) => ['--set', one]), '--quiet'];
+}
+
+/** What a run made for its user. */
+function made(name: string): Record<string, string> {
+  return { ...fileHashes(at(name, 'data')), ...fileHashes(at(name, 'datasets')) };
+}
+
+interface WorkerProcess {
+  readonly child: ChildProcess;
+  readonly outcome: Promise<Outcome>;
+}
+
+function startWorkers(url: string): WorkerProcess[] {
+  const args = ['worker', '--queue', url, '--concurrency', '4', '--lease', '4', '--quiet', '--json'];
+  return Array.from({ length: WORKERS }, () => startReverie(args, folder));
+}
+
+/** Resolves once the run has kept so many bytes of rows, or has ended. */
+async function grown(name: string, bytes: number, ended: Promise<unknown>): Promise<void> {
+  const journal = at(name, 'journal', 'rollouts.journal');
+  let isOver = false;
+  void ended.then(() => {
+    isOver = true;
+  });
+  while (!isOver && (existsSync(journal) ? statSync(journal).size : 0) < bytes) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+async function stopped(workers: readonly WorkerProcess[]): Promise<Record<string, number>[]> {
+  for (const { child } of workers) child.kill('SIGTERM');
+  const outcomes = await Promise.all(workers.map(({ outcome }) => outcome));
+  expect(outcomes.map(({ code, stderr }) => `${code}${stderr}`)).toEqual(outcomes.map(() => '0'));
+  return outcomes.map(({ stdout }) => JSON.parse(stdout));
+}
+
+describe.each(['redis', 'nats'] as const)('rows lived by workers over %s', (kind) => {
+  const missing = missingBroker(kind);
+  let broker: Broker | undefined;
+  let workers: WorkerProcess[] = [];
+
+  beforeAll(async () => {
+    if (missing !== undefined) return;
+    broker = await startBroker(kind);
+    workers = startWorkers(broker.url('rows'));
+  });
+
+  afterAll(async () => {
+    for (const { child } of workers) child.kill('SIGKILL');
+    await broker?.stop();
+  });
+
+  const over = () => ['--queue', broker!.url('rows')];
+  const reason = missing === undefined ? '' : ` (${missing})`;
+
+  it.skipIf(missing !== undefined)(
+    `make the same bytes, one worker killed${reason}`,
+    async () => {
+      const rng = Rng.fromSeed(7).split(kind);
+      const { outcome } = startReverie([...run(), '--out', kind, ...over()], folder);
+      await grown(kind, 10_000 + rng.int(40_000), outcome);
+      const [victim] = workers.splice(rng.int(WORKERS), 1);
+      victim.child.kill('SIGKILL');
+      expect((await victim.outcome).signal).toBe('SIGKILL');
+      expect(await outcome).toMatchObject({ code: 0, stderr: '' });
+      expect(made(kind)).toEqual(expected);
+      expect(halfWritten(at(kind))).toEqual([]);
+    },
+    PATIENCE_MS,
+  );
+
+  // What becomes of a run that stops is the coordinator's doing, whatever the broker.
+  it.skipIf(missing !== undefined || kind === 'nats')(
+    `make the same bytes, their run stopped and killed${reason}`,
+    async () => {
+      const name = `${kind}-stopped`;
+      const first = startReverie([...run(), '--out', name, ...over()], folder);
+      await grown(name, 15_000, first.outcome);
+      first.child.kill('SIGINT');
+      expect((await first.outcome).code).toBe(130);
+      const kept = statSync(at(name, 'journal', 'rollouts.journal')).size;
+      const second = startReverie(['synth', '--resume', name, '--quiet', ...over()], folder);
+      await grown(name, kept + 15_000, second.outcome);
+      second.child.kill('SIGKILL');
+      await second.outcome;
+      // The rest in one process: what lies in the queue does no harm.
+      const last = await reverie(['synth', '--resume', name, '--quiet'], folder);
+      expect(last).toMatchObject({ code: 0, stderr: '' });
+      expect(made(name)).toEqual(expected);
+    },
+    PATIENCE_MS,
+  );
+
+  it.skipIf(missing !== undefined)(`are ended or given back when workers are asked to stop${reason}`, async () => {
+    const told = await stopped(workers);
+    expect(told).toHaveLength(WORKERS - 1);
+    expect(told.map(({ failed }) => failed)).toEqual([0, 0]);
+    expect(told.reduce((sum, { rows }) => sum + rows, 0)).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,66 @@
+// A run whose rows are lived over a queue, within this process: the same bytes, also where rows depend on earlier ones.
+
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadJob } from '../../../src/run/jobs.js';
+import { type LaunchOptions, launch } from '../../../src/run/launch.js';
+import { fileHashes } from '../../e2e/reverie.js';
+import { recordingStream } from '../streams.js';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-queued-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Tasks from a curriculum, episodes as long as can be trusted, some of them wrong: all of it from earlier rows. */
+const DEPENDENT = [
+  'synth.episodes=40',
+  'agent.error=0.3',
+  'synth.pick=curriculum',
+  'tasks.curriculum.lag=8',
+  'shadow.share=0.5',
+  'shadow.limit=true',
+  'shadow.lag=10',
+  'experience.logs=[]',
+  'reward.mustFail.enabled=false',
+  'synth.export=[openai]',
+];
+
+async function synth(name: string, options: Partial<LaunchOptions>) {
+  const out = join(folder, name);
+  const common = { scenario: 'helpdesk', out, quiet: true, stream: recordingStream(), command: 'reverie synth' };
+  const result = await launch('synth', loadJob.synth, { ...common, ...options });
+  return { result, made: { ...fileHashes(join(out, 'data')), ...fileHashes(join(out, 'datasets')) } };
+}
+
+const told = (result: object) => result as Record<string, unknown>;
+
+describe('a run over a queue', () => {
+  it('makes the bytes of a run without one, tries and lags and all', async () => {
+    const here = await synth('here', { set: DEPENDENT });
+    const queued = await synth('queued', { set: DEPENDENT, queue: 'in-process:/same' });
+    expect(queued.made).toEqual(here.made);
+    expect(queued.result).toMatchObject({ episodes: 40, stoppedBy: null });
+    for (const key of ['accepted', 'rejected', 'success', 'answeredBy', 'cost', 'shadow'] as const) {
+      expect(told(queued.result)[key], key).toEqual(told(here.result)[key]);
+    }
+  });
+
+  it('is refused where rows are shown what earlier ones dreamt, naming the settings', async () => {
+    const set = ['synth.episodes=4', 'model.llm.retrieval.sources=both', 'experience.enrich=verified'];
+    const refused = synth('refused', { set, queue: 'in-process:/refused' });
+    await expect(refused).rejects.toMatchObject({ code: 'QUEUE_UNSUITED' });
+    await expect(refused).rejects.toThrow(/model\.llm\.retrieval\.sources=both with experience\.enrich=verified/);
+    expect(existsSync(join(folder, 'refused'))).toBe(false);
+  });
+
+  it('is refused for scenarios of vectors, and over what is no queue, before anything is made', async () => {
+    const vector = synth('vector', { scenario: 'pendulum', queue: 'in-process:/x' });
+    await expect(vector).rejects.toMatchObject({ code: 'SCENARIO_FAMILY' });
+    await expect(synth('nowhere', { queue: 'kafka://x/y' })).rejects.toMatchObject({ code: 'QUEUE_URL_INVALID' });
+    expect(existsSync(join(folder, 'vector')) || existsSync(join(folder, 'nowhere'))).toBe(false);
+  });
+});
