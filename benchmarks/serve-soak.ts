@@ -17,7 +17,9 @@ const MINUTES = 30;
 /** Of the time: before memory is looked at, and the stretches at both ends that are compared. */
 const WARM_UP = 1 / 6;
 const STRETCH = 1 / 10;
+/** Between looks at the memory. */
 const SAMPLE_SECONDS = 5;
+const QUICK_SAMPLE_SECONDS = 1;
 const KILL_SECONDS = 20;
 
 interface Sample {
@@ -42,7 +44,8 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
     const until = performance.now() + minutes * 60_000;
     const sessions = Array.from({ length: count }, (_, i) => new SoakSession(i, url, twins, counts));
     const lives = Promise.all(sessions.map((session) => session.live(until)));
-    const samples = await watched(server, until, counts, log);
+    const every = quick ? QUICK_SAMPLE_SECONDS : SAMPLE_SECONDS;
+    const samples = await watched(server, { until, every }, counts, log);
     await lives;
     if (counts.disagreements.length > 0) {
       const [first] = counts.disagreements;
@@ -59,7 +62,7 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
 /** Looks at the server's memory now and then, and kills one of its threads at a random moment of every stretch of time. */
 async function watched(
   server: ChildProcess,
-  until: number,
+  { until, every }: { readonly until: number; readonly every: number },
   counts: SoakCounts,
   log: (line: string) => void,
 ): Promise<Sample[]> {
@@ -68,7 +71,7 @@ async function watched(
   const samples: Sample[] = [];
   let nextKill = rng.uniform() * KILL_SECONDS;
   while (performance.now() < until) {
-    await new Promise((resolve) => setTimeout(resolve, Math.min(SAMPLE_SECONDS * 1000, until - performance.now())));
+    await new Promise((resolve) => setTimeout(resolve, Math.min(every * 1000, until - performance.now())));
     const seconds = (performance.now() - started) / 1000;
     const { rssBytes, heapBytes } = await ask<ServerMemory>(server, { kind: 'memory' });
     samples.push({ seconds, rssMegabytes: rssBytes / 2 ** 20, heapMegabytes: heapBytes / 2 ** 20 });
