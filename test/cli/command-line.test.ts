@@ -22,6 +22,7 @@ const COMMANDS = [
   'export',
   'train',
   'eval',
+  'serve',
   'inspect',
   'check-env',
   'scenarios',

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -81,6 +81,18 @@ describe('a token file', () => {
     const attempt = () => readTokens(file(content), undefined);
     expect(attempt).toThrow(problem);
     expect(attempt).not.toThrow(ALICE);
+  });
+
+  it('is what docs/serving.md shows', () => {
+    const guide = readFileSync(new URL('../../../docs/serving.md', import.meta.url), 'utf8');
+    const [, example] = /```yaml\n(- name: alice[\s\S]*?)```/.exec(guide)!;
+    const [alice, prometheus] = readTokens(file(example), undefined);
+    expect(alice).toMatchObject({
+      owner: 'alice',
+      operator: false,
+      quota: { sessions: 64, money: 5, tokens: 2_000_000 },
+    });
+    expect(prometheus).toMatchObject({ owner: 'prometheus', operator: true, quota: {} });
   });
 
   it('must be there', () => {
