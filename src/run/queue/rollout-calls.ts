@@ -28,6 +28,8 @@ export class RolloutCalls {
     private readonly queue: RolloutQueue,
     /** Told of the queue every second. */
     private readonly onTick: (stats: QueueStats) => void,
+    /** Tells the queue what the rollouts are of; repeated, as a broker may have come back empty. */
+    private readonly describe: () => Promise<void>,
   ) {
     queue.onOutcome((outcome) => {
       this.waiting.get(outcome.id)?.resolve(outcome);
@@ -110,7 +112,9 @@ export class RolloutCalls {
       this.onTick(await this.queue.stats());
       await this.forgetDone();
       const items = [...this.waiting.values()].map(({ item }) => item);
-      if (this.ticks % ASK_AGAIN === 0 && items.length > 0) await this.queue.enqueue(items);
+      if (this.ticks % ASK_AGAIN !== 0 || items.length === 0) return;
+      await this.describe();
+      await this.queue.enqueue(items);
     } catch (error) {
       this.abandon(error);
     }

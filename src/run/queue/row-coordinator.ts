@@ -51,17 +51,22 @@ export class RowCoordinator implements Elsewhere {
   private lonely = 0;
   private isStopping = false;
 
-  private constructor(private readonly options: CoordinatorOptions) {
+  private constructor(
+    private readonly options: CoordinatorOptions,
+    describe: () => Promise<void>,
+  ) {
     this.concurrency = options.window === 0 ? DEFAULT_WINDOW : options.window;
     this.job = jobIdOf(options.description);
-    this.calls = new RolloutCalls(options.queue, (stats) => this.tick(stats));
+    this.calls = new RolloutCalls(options.queue, (stats) => this.tick(stats), describe);
   }
 
   /** Tells workers what the job is. Throws what the queue throws. */
   static async begin(options: CoordinatorOptions): Promise<RowCoordinator> {
     const { queue, description } = options;
-    await queue.describe(jobIdOf(description), await packParcel(description));
-    return new RowCoordinator(options);
+    const parcel = await packParcel(description);
+    const describe = () => queue.describe(jobIdOf(description), parcel);
+    await describe();
+    return new RowCoordinator(options, describe);
   }
 
   /** `3 workers · 12 under way, 240 waiting`. */
