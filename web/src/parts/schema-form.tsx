@@ -1,6 +1,6 @@
 // A form made from the JSON Schema of a tool's arguments. What no field fits is written as JSON.
 
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import type { WireJson } from '../../../src/serve/page/wire.js';
 
 interface Property {
@@ -21,6 +21,7 @@ export function SchemaForm({ schema, submit, disabled, onSubmit }: SchemaFormPro
   const { properties, required } = schema as { properties?: Record<string, Property>; required?: readonly string[] };
   const [texts, setTexts] = useState<Record<string, string>>({});
   const [problem, setProblem] = useState('');
+  const id = useId();
   const entries = Object.entries(properties ?? {});
   const send = (event: Event) => {
     event.preventDefault();
@@ -35,11 +36,12 @@ export function SchemaForm({ schema, submit, disabled, onSubmit }: SchemaFormPro
   return (
     <form class="fields" onSubmit={send}>
       {entries.map(([name, property]) => (
-        <label key={name} for={`argument-${name}`}>
+        <label key={name} for={`${id}-${name}`}>
           <span>
             <code>{name}</code> {required?.includes(name) ? null : <small>optional</small>}
           </span>
           <Field
+            id={`${id}-${name}`}
             name={name}
             property={property}
             required={required?.includes(name) ?? false}
@@ -62,6 +64,7 @@ export function SchemaForm({ schema, submit, disabled, onSubmit }: SchemaFormPro
 }
 
 interface FieldProps {
+  readonly id: string;
   readonly name: string;
   readonly property: Property;
   readonly required: boolean;
@@ -69,9 +72,9 @@ interface FieldProps {
   readonly onText: (text: string) => void;
 }
 
-function Field({ name, property, required, text, onText }: FieldProps) {
+function Field({ id, name, property, required, text, onText }: FieldProps) {
   const choices = property.enum ?? (typeOf(property) === 'boolean' ? [true, false] : undefined);
-  const common = { id: `argument-${name}`, name, required, value: text };
+  const common = { id, name, required, value: text };
   if (choices !== undefined) {
     return (
       <select {...common} onChange={(event) => onText(event.currentTarget.value)}>

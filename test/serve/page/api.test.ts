@@ -1,0 +1,288 @@
+import { createHash } from 'node:crypto';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningServer } from '../../../src/serve/index.js';
+import type { AnswerView, ChangeView, EpisodeRow, TurnView } from '../../../src/serve/page/wire.js';
+import { ask, serveScenarios } from '../running-server.js';
+import { makeRuns } from './runs-fixture.js';
+import { SessionClient, unlockAccount } from './session-client.js';
+
+let server: RunningServer;
+let root: string;
+const api = async (path: string) => {
+  const { status, body } = await ask(`${server.url}/web/api/${path}`);
+  if (status !== 200) throw Object.assign(new Error(body.error.message), body.error);
+  return body;
+};
+const refusal = (path: string) =>
+  api(path).then(
+    () => 'none',
+    (error: { code: string }) => error.code,
+  );
+
+beforeAll(async () => {
+  root = await makeRuns();
+  server = await serveScenarios(['helpdesk', 'pendulum', 'hopper', 'reacher'], { runs: root });
+}, 180_000);
+afterAll(() => server.stop(0));
+
+describe('what is live', () => {
+  it('is told as it happens, and who answered', async () => {
+    const client = await SessionClient.open(server.url, 'helpdesk', { task: 'unlock-after-holiday', seed: 1 });
+    const stream = await eventsOf(`${server.url}/web/api/live/events?env=helpdesk`);
+    expect((await stream.next()).sessions[0]).toMatchObject({ id: client.id, status: 'running', stepCount: 0 });
+    await unlockAccount(client);
+    const told = await stream.until((live) => live.sessions[0].status === 'done');
+    expect(told.sessions[0]).toMatchObject({
+      stepCount: 6,
+      return: 1,
+      answered: { rules: 4, user: 2 },
+      source: 'real',
+    });
+    expect(told.environments).toHaveLength(4);
+    expect(told.totals.steps).toBeGreaterThanOrEqual(6);
+    await ask(client.url, undefined, 'DELETE');
+    const closed = await stream.until((live) => live.sessions[0].status === 'closed');
+    expect(closed.counts.open).toBe(0);
+    await stream.end();
+  });
+
+  it('says which steps failed', async () => {
+    const client = await SessionClient.open(server.url, 'pendulum', { seed: 1 });
+    await expect(client.act([9])).rejects.toThrow('ACTION_OUT_OF_SPACE');
+    const { sessions } = await api('live?env=pendulum&status=running');
+    expect(sessions[0]).toMatchObject({ id: client.id, failures: 1, lastFailure: 'ACTION_OUT_OF_SPACE' });
+  });
+});
+
+describe('the episode of a session', () => {
+  it('has its conversation, and each change of the state with what was before', async () => {
+    const client = await SessionClient.open(server.url, 'helpdesk', { task: 'unlock-after-holiday', seed: 1 });
+    await unlockAccount(client);
+    const episode = await api(`sessions/${client.id}`);
+    expect(episode).toMatchObject({ family: 'tools', task: 'unlock-after-holiday', return: 1, notes: [] });
+    expect(episode.verdict.checks.length).toBeGreaterThan(0);
+    const unlock = episode.turns[4] as TurnView;
+    expect(unlock.messages.map(({ role }) => role)).toEqual(['assistant', 'tool']);
+    expect(unlock.answers[0]).toMatchObject({ tool: 'restore_access', backend: 'rules', confidence: 1 });
+    const changes = (unlock.answers[0] as AnswerView).changes as ChangeView[];
+    expect(changes).toContainEqual(expect.objectContaining({ op: 'replace', before: 'locked', after: 'active' }));
+  });
+
+  it('is known whole after a step back and in a fork', async () => {
+    const client = await SessionClient.open(server.url, 'helpdesk', { task: 'unlock-after-holiday', seed: 1 });
+    await client.say('Please tell me your employee number and badge number.');
+    const { id: snapshot } = await client.post('snapshot');
+    await client.call('get_employee', { employee_id: 'EMP-1042' });
+    await client.post('restore', { snapshot });
+    expect((await api(`sessions/${client.id}`)).turns.map(({ step }: TurnView) => step)).toEqual([0, 1]);
+    const { sessions } = await client.post('fork', { count: 1 });
+    const fork = await api(`sessions/${sessions[0].id}`);
+    expect(fork).toMatchObject({ parent: client.id, notes: [] });
+    expect(fork.turns.map(({ step }: TurnView) => step)).toEqual([0, 1]);
+  });
+
+  it('of an unknown session is none', async () => {
+    expect(await refusal('sessions/none')).toBe('SESSION_UNKNOWN');
+    expect(await refusal('sessions/none/events')).toBe('SESSION_UNKNOWN');
+  });
+});
+
+describe('a body', () => {
+  it('is where the episode, lived again, has it', async () => {
+    const client = await SessionClient.open(server.url, 'hopper', { seed: 3 });
+    for (let i = 0; i < 5; i++) await client.act([0.5, -0.5, 0.2]);
+    const scene = await api(`sessions/${client.id}/scene`);
+    expect(scene).toMatchObject({
+      view: 'side',
+      drawnFrom: 'the episode lived again from its seed and actions',
+      from: 0,
+    });
+    expect(scene.geoms.map(({ shape }: { shape: string }) => shape)).toEqual(['plane', ...Array(4).fill('capsule')]);
+    expect(scene.poses).toHaveLength(6);
+    const { turns } = await api(`sessions/${client.id}`);
+    // The torso hangs at `rootz`, the first number of the observation, and its capsule's middle is there.
+    expect(scene.poses[0][7 + 2]).toBeCloseTo(turns[0].observation[0], 3);
+  });
+
+  it('without a seed is put where observations say it is', async () => {
+    const client = await SessionClient.open(server.url, 'hopper', {});
+    await client.act([0, 0, 0]);
+    const scene = await api(`sessions/${client.id}/scene`);
+    expect(scene.drawnFrom).toBe('the observations');
+    expect(scene.poses[1][7 + 2]).not.toBe(scene.poses[0][7 + 2]);
+  });
+
+  it('that lies in a plane is looked at from above', async () => {
+    const client = await SessionClient.open(server.url, 'reacher', { seed: 1 });
+    await client.act([0.1, 0.1]);
+    expect((await api(`sessions/${client.id}/scene`)).view).toBe('top');
+  });
+
+  it('of a task of tools is none', async () => {
+    const client = await SessionClient.open(server.url, 'helpdesk', { seed: 1 });
+    expect((await api(`sessions/${client.id}`)).hasScene).toBe(false);
+    expect((await ask(`${server.url}/web/api/sessions/${client.id}/scene`)).body ?? null).toBeNull();
+  });
+});
+
+describe('runs', () => {
+  it('are listed with what they hold', async () => {
+    const { runs } = await api('runs');
+    expect(runs.map(({ path, job, status }: Record<string, string>) => [path, job, status])).toEqual([
+      ['swing', 'train', 'finished'],
+      ['desk', 'synth', 'finished'],
+    ]);
+    expect(runs[1]).toMatchObject({ scenario: 'helpdesk', hasEpisodes: true, hasReport: true });
+  });
+
+  it('tell of their parts, records of numbers among them', async () => {
+    const { parts } = await api('run?path=swing');
+    const replay = parts.find(({ kind, path }: Record<string, string>) => kind === 'replay' && path.endsWith('real'));
+    expect(Object.fromEntries(replay.facts)).toMatchObject({
+      source: 'real',
+      rows: '600',
+      obsDim: '3',
+      actionDim: '1',
+    });
+  });
+
+  it('are searched by words, task, return and who answered, a page at a time', async () => {
+    const all = (await api('episodes')).episodes as EpisodeRow[];
+    expect(all.length).toBeGreaterThan(8);
+    const kinds = await Promise.all(['full', 'part', 'none', 'unjudged'].map((kind) => api(`episodes?reward=${kind}`)));
+    const returns = kinds.map(({ episodes }) => [...new Set(episodes.map((row: EpisodeRow) => row.return))]);
+    expect(kinds.reduce((sum, { episodes }) => sum + episodes.length, 0)).toBe(all.length);
+    expect([returns[0], returns[2]]).toEqual([[1], [0]]);
+    const [{ task }] = all;
+    expect((await api(`episodes?task=${task}`)).episodes.every((row: EpisodeRow) => row.task === task)).toBe(true);
+    expect((await api('episodes?backend=llm')).episodes).toEqual([]);
+    const found = await api('episodes?words=VERIFY_identity');
+    expect(found.episodes.length).toBeGreaterThan(0);
+    expect(found.looked).toBe(all.length);
+    expect((await api('episodes?words=verify_identity%20zzz')).episodes).toEqual([]);
+    expect((await api('episodes?run=swing')).episodes).toEqual([]);
+  });
+
+  it('of many episodes go on where a page ended', async () => {
+    const [one] = (await api('episodes')).episodes as EpisodeRow[];
+    const line = readFileSync(join(root, 'desk/data/episodes.jsonl'), 'utf8').split('\n')[0];
+    mkdirSync(join(root, 'many/data'), { recursive: true });
+    writeFileSync(join(root, 'many/metrics.jsonl'), '');
+    appendFileSync(join(root, 'many/data/episodes.jsonl'), `${line}\n`.repeat(120));
+    await expect.poll(async () => (await api('runs')).runs.length, { timeout: 5000 }).toBe(3);
+    const first = await api('episodes?run=many');
+    const second = await api(`episodes?run=many&cursor=${encodeURIComponent(first.next)}`);
+    const third = await api(`episodes?run=many&cursor=${encodeURIComponent(second.next)}`);
+    expect([first, second, third].map(({ episodes }) => episodes.length)).toEqual([50, 50, 20]);
+    expect(third.next).toBeUndefined();
+    expect(
+      new Set([first, second, third].flatMap(({ episodes }) => episodes.map(({ at }: EpisodeRow) => at))).size,
+    ).toBe(120);
+    expect(third.episodes[0].id).toBe(one.id);
+  });
+
+  it('show an episode with what changed', async () => {
+    const { episodes } = await api('episodes?words=restore_access');
+    const episode = await api(`episode?run=desk&at=${episodes[0].at}`);
+    expect(episode).toMatchObject({ family: 'tools', source: 'synthetic', notes: [] });
+    const changes = episode.turns.flatMap(({ answers }: TurnView) => answers.flatMap((one) => one.changes));
+    expect(changes.some(({ before, after }: ChangeView) => before !== undefined && after !== undefined)).toBe(true);
+    expect(await refusal('episode?run=desk&at=1')).toBe('EPISODE_NOT_FOUND');
+    expect(await refusal('episode?run=nowhere&at=0')).toBe('RUN_NOT_FOUND');
+    expect(await refusal('episode?run=desk&at=-1')).toBe('REQUEST_INVALID');
+  });
+
+  it('have curves over any of their counters', async () => {
+    const view = await api('curves?run=swing');
+    expect(view).toMatchObject({ quantity: 'eval.return', axis: 'realSteps' });
+    expect(view.curves[0].points.map(([x]: number[]) => x)).toEqual([200, 400, 600]);
+    expect(view.quantities).toContain('update.criticLoss');
+    const loss = await api('curves?run=swing&run=desk&quantity=update.criticLoss&axis=updates');
+    expect(loss.curves.map(({ points }: { points: unknown[] }) => points.length)).toEqual([3, 0]);
+  });
+
+  it('have reports that can do nothing', async () => {
+    const reports = await api('reports');
+    expect(reports[0]).toMatchObject({ path: 'desk/report.html', run: 'desk' });
+    const reply = await fetch(`${server.url}/web/api/report?path=desk/report.html`);
+    expect(reply.headers.get('content-security-policy')).toMatch(/^sandbox; default-src 'none'/);
+    expect(await reply.text()).toContain('<!doctype html>');
+  });
+
+  it('never lead out of their folder', async () => {
+    const outside = mkdtempSync(join(tmpdir(), 'reverie-page-outside-'));
+    writeFileSync(join(outside, 'report.html'), 'secret');
+    writeFileSync(join(outside, 'metrics.jsonl'), '');
+    symlinkSync(outside, join(root, 'linked'));
+    for (const path of ['..', '../..', '/etc', 'desk/../..', 'linked', 'linked/report.html', 'desk\0']) {
+      expect(await refusal(`run?path=${encodeURIComponent(path)}`), path).toBe('RUN_PATH_REFUSED');
+      expect(await refusal(`report?path=${encodeURIComponent(path)}`), path).toBe('RUN_PATH_REFUSED');
+    }
+    expect(await refusal('report?path=desk/run.json')).toBe('RUN_NOT_FOUND');
+    expect(await refusal(`curves?run=${encodeURIComponent('../x')}`)).toBe('RUN_PATH_REFUSED');
+    expect(JSON.stringify([await api('reports'), await api('runs')])).not.toContain('linked');
+  });
+
+  it('are not shown where no folder is given', async () => {
+    const bare = await serveScenarios(['pendulum']);
+    expect((await ask(`${bare.url}/web/api/runs`)).body).toEqual({ root: null, runs: [], cut: false });
+    expect((await ask(`${bare.url}/web/api/run?path=x`)).body.error.code).toBe('RUNS_NOT_SHOWN');
+    await bare.stop(0);
+    await expect(serveScenarios(['pendulum'], { runs: join(root, 'nowhere') })).rejects.toThrow('nowhere');
+  });
+});
+
+describe('whoever is no operator', () => {
+  it('sees nothing of it', async () => {
+    const tokens = [tokenOf('trainer', false), tokenOf('boss', true)];
+    const guarded = await serveScenarios(['pendulum'], { tokens, runs: root });
+    const status = async (path: string, token?: string) => {
+      const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      return (await fetch(`${guarded.url}/web/${path}`, { headers })).status;
+    };
+    for (const path of ['api/live', 'api/runs', 'api/report?path=desk/report.html', 'api/environments']) {
+      expect([await status(path), await status(path, 'trainer'), await status(path, 'boss')]).toEqual([401, 403, 200]);
+    }
+    await guarded.stop(0);
+  });
+});
+
+/** A token that is its owner's name. */
+function tokenOf(owner: string, operator: boolean) {
+  return { owner, operator, quota: {}, sha256: createHash('sha256').update(owner).digest('hex') };
+}
+
+/** Events of a stream, one after the other. */
+async function eventsOf(url: string) {
+  const stop = new AbortController();
+  const reply = await fetch(url, { signal: stop.signal });
+  const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  const next = async () => {
+    for (;;) {
+      const end = text.indexOf('\n\n');
+      if (end >= 0) {
+        const data = text.slice(0, end).split('data: ')[1];
+        text = text.slice(end + 2);
+        return JSON.parse(data);
+      }
+      const { value, done } = await reader.read();
+      if (done) throw new Error('the stream ended');
+      text += value;
+    }
+  };
+  return {
+    next,
+    // biome-ignore lint/suspicious/noExplicitAny: what came over the wire
+    until: async (isIt: (event: any) => boolean) => {
+      for (;;) {
+        const event = await next();
+        if (isIt(event)) return event;
+      }
+    },
+    end: async () => stop.abort(),
+  };
+}

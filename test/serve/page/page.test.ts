@@ -1,0 +1,257 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { RunningServer } from '../../../src/serve/index.js';
+import { serveScenarios } from '../running-server.js';
+import { builtPage, launchBrowser, noBrowser, PHONE, watchedPage } from './browser.js';
+import { makeRuns } from './runs-fixture.js';
+import { SessionClient, unlockAccount } from './session-client.js';
+
+let server: RunningServer;
+let browser: Browser;
+let page: Page;
+let complaints: readonly string[];
+
+async function look(options?: Parameters<typeof watchedPage>[2]) {
+  ({ page, complaints } = await watchedPage(browser, server.url, options));
+}
+
+async function go(place: string) {
+  await page.goto(`${server.url}/web/#/${place}`);
+}
+
+/** What has the focus: its name, and how that is shown. Run in the page. */
+const FOCUSED = `({
+  text: document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent,
+  outline: getComputedStyle(document.activeElement).outlineStyle,
+})`;
+
+/** An inline script and a request to elsewhere; answers what was refused. Run in the page. */
+const BREAK_IN = `new Promise((resolve) => {
+  const refused = [];
+  document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => {
+    refused.push(effectiveDirective);
+    if (refused.length === 2) resolve({ refused: refused.sort(), wasRun: 'wasRun' in window });
+  });
+  const inline = document.createElement('script');
+  inline.textContent = 'window.wasRun = true';
+  document.body.append(inline);
+  fetch('https://example.org/').catch(() => {});
+})`;
+
+describe.skipIf(noBrowser !== undefined)(`the page${noBrowser === undefined ? '' : ` (${noBrowser})`}`, () => {
+  beforeAll(async () => {
+    const [pageFiles, runs] = [await builtPage(), await makeRuns()];
+    server = await serveScenarios(['helpdesk', 'pendulum', 'hopper'], { runs, pageFiles });
+    browser = await launchBrowser();
+  }, 180_000);
+  afterAll(async () => {
+    await browser?.close();
+    await server?.stop(0);
+  });
+  beforeEach(() => look());
+
+  it('shows a session as a client opens it and acts in it', async () => {
+    await go('');
+    await page.getByText('No session yet').waitFor();
+    const client = await SessionClient.open(server.url, 'helpdesk', { task: 'unlock-after-holiday', seed: 1 });
+    const row = page.getByRole('region', { name: 'Sessions' }).locator('tbody tr', { hasText: client.id.slice(0, 8) });
+    await row.getByText('running').waitFor();
+    await unlockAccount(client);
+    await row.getByText('done').waitFor();
+    expect(await row.textContent()).toMatch(/helpdesk.*unlock-after-holiday61rules4/s);
+    await row.getByRole('link').click();
+    await page.getByRole('heading', { name: /helpdesk · session/ }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows what was said, who answered, what changed and the verdict', async () => {
+    const client = await SessionClient.open(server.url, 'helpdesk', { task: 'unlock-after-holiday', seed: 1 });
+    await go(`session?id=${client.id}`);
+    await page.getByText('locked out').waitFor();
+    await unlockAccount(client);
+    const step = page.locator('.turn', { hasText: 'restore_access' });
+    await step.waitFor();
+    expect(await step.locator('.call').textContent()).toMatch(/employee_idEMP-1042actionunlock/);
+    expect(await step.locator('.answer').textContent()).toMatch(/rules.*answered restore_access/);
+    const diff = await step.locator('.diff').textContent();
+    expect(diff).toMatch(/status\s*−\s*locked\s*\+\s*active/);
+    await page.getByRole('region', { name: 'Verdict' }).getByText('policy_followed').waitFor();
+    expect(await page.locator('.turn').count()).toBe(7);
+    expect(complaints).toEqual([]);
+  });
+
+  it('draws a body and moves it through its steps', async () => {
+    const client = await SessionClient.open(server.url, 'hopper', { seed: 3 });
+    for (let i = 0; i < 8; i++) await client.act([0.8, -0.8, 0.4]);
+    await go(`session?id=${client.id}`);
+    const scene = page.getByRole('img', { name: /hopper, step/ });
+    await scene.waitFor();
+    const places = () => scene.locator('line').evaluateAll((lines) => lines.map((line) => line.getAttribute('y1')));
+    const last = await places();
+    expect(last).toHaveLength(4);
+    await page.keyboard.press('Home');
+    await page.getByRole('img', { name: 'hopper, step 0' }).waitFor();
+    expect(await places()).not.toEqual(last);
+    await page.keyboard.press('ArrowRight');
+    await page.getByRole('img', { name: 'hopper, step 1' }).waitFor();
+    await page.getByText('lived again from its seed and actions').waitFor();
+    expect(await page.locator('.dimension').count()).toBe(11);
+    expect(complaints).toEqual([]);
+  });
+
+  it('finds episodes, and shows one', async () => {
+    await go('episodes');
+    await page.getByRole('searchbox').fill('verify_identity');
+    await page.keyboard.press('Enter');
+    const found = page.getByRole('region', { name: 'Found episodes' });
+    await found.locator('tbody tr').first().waitFor();
+    expect(page.url()).toContain('words=verify_identity');
+    await found.locator('tbody tr a').first().click();
+    await page.locator('.turn', { hasText: 'verify_identity' }).first().waitFor();
+    await page.getByRole('region', { name: 'Verdict' }).waitFor();
+    await page.goBack();
+    await page.getByRole('searchbox').fill('nobody ever said this');
+    await page.keyboard.press('Enter');
+    await page.getByText('No episode is like this').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('draws curves of several runs, and opens their report', async () => {
+    await go('curves?runs=swing');
+    const chart = page.getByRole('img', { name: 'eval: return over real steps' });
+    await chart.locator('path.line').waitFor();
+    await page.getByRole('checkbox', { name: /desk/ }).check();
+    await page.getByLabel('what').selectOption('live.episodes');
+    await page.getByRole('img', { name: 'live: episodes over' }).waitFor();
+    await go('reports');
+    await page
+      .getByRole('link', { name: /helpdesk/ })
+      .first()
+      .click();
+    const report = page.frameLocator('iframe');
+    await report.getByRole('heading', { level: 1 }).waitFor();
+    expect(await report.locator('body').evaluate('self.origin')).toBe('null');
+    expect(complaints).toEqual([]);
+  });
+
+  it('lets one play the service desk to the end', async () => {
+    await go('play');
+    await page.getByLabel('environment').selectOption('helpdesk');
+    await page.getByLabel('task').selectOption('unlock-after-holiday');
+    await page.getByRole('button', { name: 'Begin' }).click();
+    const branch = page.getByRole('region', { name: 'Branch A' });
+    const say = async (text: string) => {
+      await branch.locator('.act > label > select').selectOption('say to the user');
+      await branch.getByLabel('message').fill(text);
+      await branch.getByRole('button', { name: 'Say it' }).click();
+    };
+    const call = async (tool: string, given: Record<string, string>) => {
+      await branch.locator('.act > label > select').selectOption(tool);
+      for (const [name, value] of Object.entries(given)) {
+        const field = branch.locator(`form [name=${name}]`);
+        if ((await field.locator('option').count()) > 0) await field.selectOption(value);
+        else await field.fill(value);
+      }
+      await branch.getByRole('button', { name: `Call ${tool}` }).click();
+    };
+    const steps = (count: number) => branch.locator('.turn').nth(count).waitFor();
+    await say('Please tell me your employee number and badge number.');
+    await steps(1);
+    await call('verify_identity', { employee_id: 'EMP-1042', badge_number: 'LK-41042' });
+    await steps(2);
+    await call('get_employee', { employee_id: 'EMP-1042' });
+    await steps(3);
+    await branch.getByRole('button', { name: 'Undo' }).click();
+    await expect.poll(() => branch.locator('.turn').count()).toBe(3);
+    await call('get_employee', { employee_id: 'EMP-1042' });
+    await steps(3);
+    await call('restore_access', { employee_id: 'EMP-1042', action: 'unlock' });
+    await steps(4);
+    await call('update_ticket', { ticket_id: 'TCK-20831', status: 'closed', resolution: 'access_granted' });
+    await steps(5);
+    await say('Your account is unlocked and I have closed TCK-20831. Is there anything else I can do for you?');
+    await branch.getByRole('region', { name: 'Verdict' }).waitFor();
+    expect(await branch.locator('header').textContent()).toMatch(/steps\s*6\s*return\s*1\s*done/);
+    expect(complaints).toEqual([]);
+  });
+
+  it('lets one play the pendulum, and branch', async () => {
+    await go('play?env=pendulum');
+    await page.getByRole('button', { name: 'Begin' }).click();
+    const [first, second] = ['A', 'B'].map((name) => page.getByRole('region', { name: `Branch ${name}` }));
+    const step = async (branch: typeof first, torque: string) => {
+      await branch.getByRole('slider', { name: 'action 0' }).fill(torque);
+      await branch.getByLabel('for').selectOption('5');
+      await branch.getByRole('button', { name: 'Step' }).click();
+    };
+    await step(first, '2');
+    await first.getByRole('img', { name: 'pendulum, step 5' }).waitFor();
+    await first.getByRole('button', { name: 'Fork' }).click();
+    await second.getByRole('img', { name: 'pendulum, step 5' }).waitFor();
+    const body = (branch: typeof first) => branch.locator('svg.scene line').getAttribute('x2');
+    expect(await body(second)).toBe(await body(first));
+    await step(first, '2');
+    await step(second, '-2');
+    for (const branch of [first, second]) await branch.getByRole('img', { name: 'pendulum, step 10' }).waitFor();
+    expect(await body(second)).not.toBe(await body(first));
+    await second.getByRole('button', { name: 'Close' }).click();
+    await second.waitFor({ state: 'detached' });
+    expect(complaints).toEqual([]);
+  });
+
+  it('can be used with a keyboard alone', async () => {
+    await go('');
+    await page.getByRole('heading', { name: 'Environments' }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).getByText('one step back').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('g');
+    await page.keyboard.press('p');
+    await page.getByRole('button', { name: 'Begin' }).waitFor();
+    const reach = async (name: string) => {
+      for (let i = 0; i < 40; i++) {
+        await page.keyboard.press('Tab');
+        const at = await page.evaluate<{ text: string; outline: string }>(FOCUSED);
+        expect(at.outline, at.text).not.toBe('none');
+        if (at.text === name) return;
+      }
+      throw new Error(`no Tab leads to ${name}`);
+    };
+    await reach('Begin');
+    await page.keyboard.press('Enter');
+    await page.getByRole('region', { name: 'Branch A' }).getByLabel('message').waitFor();
+    await reach('Say it');
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.type('Hello, who are you?');
+    await page.keyboard.press('Enter');
+    await page.getByText('Hello, who are you?').waitFor();
+    await page.keyboard.press('g');
+    expect(page.url()).toContain('#/play');
+    expect(complaints).toEqual([]);
+  });
+
+  it('fits a phone on every page', async () => {
+    const client = await SessionClient.open(server.url, 'helpdesk', { task: 'unlock-after-holiday', seed: 1 });
+    await unlockAccount(client);
+    const swinging = await SessionClient.open(server.url, 'pendulum', { seed: 1 });
+    await swinging.act([1]);
+    await look(PHONE);
+    const places = ['', 'play', 'episodes?words=employee', 'run?path=swing', 'curves?runs=swing', 'reports'];
+    const episodes = [`session?id=${client.id}`, `session?id=${swinging.id}`, 'episode?run=desk&at=0'];
+    for (const place of [...places, ...episodes, 'report?path=desk/report.html']) {
+      await go(place);
+      await page.waitForLoadState('networkidle').catch(() => {});
+      await page.locator('main > *').first().waitFor({ state: 'attached' });
+      const over = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      expect(over, place).toBeLessThanOrEqual(0);
+    }
+    expect(complaints).toEqual([]);
+  });
+
+  it('lets no script in but its own', async () => {
+    await go('');
+    const blocked = await page.evaluate(BREAK_IN);
+    expect(blocked).toEqual({ refused: ['connect-src', 'script-src-elem'], wasRun: false });
+  });
+});
