@@ -74,6 +74,16 @@ export const SERVING_ERRORS = {
     message: 'No task {index} in split "{split}" of {env}.',
     hint: 'Splits and their sizes: {splits}.',
   },
+  EPISODE_NOT_JUDGED: {
+    status: 502,
+    message: 'The episode of {env} ended and could not be judged.',
+    hint: 'This protocol has no word for that, so leave the episode out: it is no failure of the agent.',
+  },
+  NOT_VERIFIED_APART: {
+    status: 501,
+    message: 'Episodes of {env} are judged as they are lived, by /step, not apart from it by /verify.',
+    hint: 'Drive it with gymnasium_agent.',
+  },
   TOOL_NOT_OFFERED: {
     status: 400,
     message: 'There is no tool "{name}" here.',
@@ -113,7 +123,7 @@ export const SERVING_ERRORS = {
   // connecting to a server
   GLUE_UNFIT: {
     status: 400,
-    message: '--{kind} does not fit {env}, which is of family {family}: {problem}.',
+    message: 'Nothing connects {kind} to {env}, which is of family {family}: {problem}.',
     hint: 'Try --{other}.',
   },
   SERVER_UNREACHABLE: {
