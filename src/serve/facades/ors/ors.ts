@@ -9,6 +9,7 @@ import type { Owner, Sessions } from '../../core/session-contract.js';
 import { unguessable } from '../../core/unguessable.js';
 import type { Facade, FacadeContext } from '../../http/facade.js';
 import { checkedBody } from '../../http/request-check.js';
+import { tellDetail } from '../error-detail.js';
 import { environmentNamed } from '../named-environment.js';
 import { type PythonTool, pythonTools } from '../python-names.js';
 import { actionOfCall, offeredTools, openingOf } from '../tool-calls.js';
@@ -42,7 +43,7 @@ export function makeOrsFacade({ pingSeconds = 10 }: OrsOptions = {}): Facade {
     register: async (app, context) => {
       await app.register(async (scope) => {
         acceptEmptyBodies(scope);
-        scope.addHook('preSerialization', async (_request, reply, payload) => withDetail(reply, payload));
+        tellDetail(scope);
         sessionRoutes(scope, context);
         environmentRoutes(scope, context);
         episodeRoutes(scope, context, pingSeconds);
@@ -195,15 +196,4 @@ function stream(reply: FastifyReply, events: Iterable<string> | AsyncIterable<st
     .header('cache-control', 'no-cache')
     .header('x-accel-buffering', 'no')
     .send(Readable.from(events));
-}
-
-/**
- * Clients show `detail` of an error. A server whose slots are all taken counts as one that is starting: the OpenReward
- * client asks such a one again, for minutes.
- */
-function withDetail(reply: FastifyReply, payload: unknown): unknown {
-  const { error } = (payload ?? {}) as { error?: { code?: string; message?: string; hint?: string } };
-  if (typeof error !== 'object' || reply.statusCode < 400) return payload;
-  if (error.code === 'CAPACITY_REACHED') void reply.headers({ 'retry-after': '2', 'x-backend-state': 'starting' });
-  return { detail: `${error.message} ${error.hint}`, error };
 }

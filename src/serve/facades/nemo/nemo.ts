@@ -1,0 +1,133 @@
+// NeMo-Gym's gymnasium routes (resources_servers/gymnasium): `gymnasium_agent` drives an environment at /nemo/NAME. It adds
+// rewards up, so each step has its own.
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { ReverieError, reverieError } from '../../../errors.js';
+import type { Servable } from '../../../run/index.js';
+import type { Owner, Sessions } from '../../core/session-contract.js';
+import { publicInfo } from '../../core/turn.js';
+import { encodeInfo } from '../../core/values.js';
+import type { Facade, FacadeContext } from '../../http/facade.js';
+import { checkedBody } from '../../http/request-check.js';
+import { tellDetail } from '../error-detail.js';
+import { environmentNamed } from '../named-environment.js';
+import { resetOf } from '../task-specs.js';
+import { openingOf } from '../tool-calls.js';
+import { aggregateMetrics, metricsBody } from './metrics.js';
+import { actionOfResponse, outcomeOf, refusedOutcome, responseSchema } from './responses.js';
+import { SignedSessions } from './signed-session.js';
+
+const resetBody = z.looseObject({
+  id: z.string().max(255).nullish().describe('A task by its id; further fields of the row are its own'),
+  split: z.string().max(255).nullish(),
+  index: z.int().min(0).nullish(),
+  seed: z.int().min(0).nullish(),
+  from_snapshot: z.string().max(255).nullish(),
+});
+const stepBody = z.looseObject({
+  response: responseSchema.describe("The model's response, in OpenAI's Responses format"),
+  _ng_step_request_id: z.string().max(255).nullish().describe('The same one again is no second step'),
+});
+
+/** Told to the model, as it may do better: nothing has happened. */
+const MENDABLE = ['REQUEST_INVALID', 'ACTION_OUT_OF_SPACE', 'STEP_DEADLINE', 'TOOL_NOT_OFFERED'];
+
+interface Asked {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly served: Servable;
+  readonly owner: Owner;
+}
+
+export const nemoFacade: Facade = {
+  name: 'nemo',
+  endpoint: '/nemo',
+  reserved: ['nemo'],
+  register(app: FastifyInstance, context: FacadeContext) {
+    tellDetail(app);
+    const nemo = new NemoRoutes(context.sessions);
+    const post = (path: string, answer: (asked: Asked) => unknown) => {
+      app.post(`/nemo/:env${path}`, async (request, reply) => {
+        const served = environmentAt(context.sessions, (request.params as { env: string }).env);
+        return answer({ request, reply, served, owner: context.ownerOf(request) });
+      });
+    };
+    post('/reset', (asked) => nemo.reset(asked));
+    post('/step', (asked) => nemo.step(asked));
+    post('/close', (asked) => nemo.close(asked));
+    post('/seed_session', () => ({}));
+    post('/aggregate_metrics', ({ request }) => aggregateMetrics(checkedBody(metricsBody, request.body)));
+    post('/verify', ({ served }) => {
+      throw reverieError('NOT_VERIFIED_APART', { env: served.name });
+    });
+  },
+};
+
+/** NeMo-Gym makes URLs of `http://HOST:PORT/path`: given a HOST with a path, it puts the port behind the name. */
+function environmentAt(sessions: Sessions, name: string): Servable {
+  return environmentNamed(sessions, name.replace(/:\d+$/, ''));
+}
+
+class NemoRoutes {
+  private readonly cookies = new SignedSessions();
+
+  constructor(private readonly sessions: Sessions) {}
+
+  /** Each reset has a session of its own: rollouts at the same time may share the cookies they came with. */
+  async reset({ request, reply, served, owner }: Asked) {
+    const { id, split, index, seed, from_snapshot } = checkedBody(resetBody, request.body);
+    const wish = { id, split, index, seed, from_snapshot };
+    const given = Object.entries(wish).filter(([, value]) => value !== null && value !== undefined);
+    const wanted = resetOf(served, Object.fromEntries(given));
+    const session = this.sessions.open({ env: served.name, owner });
+    try {
+      const turn = await this.sessions.reset(session.id, wanted, owner);
+      this.cookies.write(reply, session.id);
+      const { rules, first } = openingOf(served, turn.observation);
+      const observation = [rules, first].filter((text) => text !== '').join('\n\n');
+      const abilities = { supports_explicit_close: true, supports_step_idempotency: true };
+      return { observation, info: { ...abilities, episode_id: turn.episodeId } };
+    } catch (error) {
+      await this.sessions.close(session.id, owner);
+      throw error;
+    }
+  }
+
+  async step({ request, served, owner }: Asked) {
+    const { response, _ng_step_request_id: requestId } = checkedBody(stepBody, request.body);
+    const id = this.sessionIn(request, served, owner);
+    const isRepeated = typeof requestId === 'string';
+    // A session that is over says so, whatever was written; unless it may have been written before.
+    if (!isRepeated && this.sessions.state(id, owner).status !== 'running') {
+      throw reverieError('ENV_NOT_RESET', { id: served.name });
+    }
+    try {
+      const action = actionOfResponse(served, response);
+      const turn = await this.sessions.step(id, { action, requestId: requestId ?? undefined }, owner);
+      const { reward, terminated, truncated, stepCount } = turn;
+      if (reward === null) throw reverieError('EPISODE_NOT_JUDGED', { env: served.name });
+      const { observation, tool_outputs } = outcomeOf(response, turn);
+      const told = encodeInfo(publicInfo(turn.info)) as object;
+      return { observation, reward, terminated, truncated, info: { ...told, tool_outputs, step_count: stepCount } };
+    } catch (error) {
+      if (!(error instanceof ReverieError) || !MENDABLE.includes(error.code)) throw error;
+      const { observation, tool_outputs } = refusedOutcome(response, error);
+      return { observation, reward: 0, terminated: false, truncated: false, info: { tool_outputs } };
+    }
+  }
+
+  async close({ request, served, owner }: Asked) {
+    await this.sessions.close(this.sessionIn(request, served, owner), owner);
+    return {};
+  }
+
+  /** @throws SESSION_UNKNOWN, SESSION_GONE, SESSION_OF_OTHER_ENV */
+  private sessionIn(request: FastifyRequest, served: Servable, owner: Owner): string {
+    const id = this.cookies.read(request);
+    if (id === undefined) throw reverieError('SESSION_UNKNOWN', { id: 'of this cookie' });
+    const { env } = this.sessions.state(id, owner);
+    if (env !== served.name) throw reverieError('SESSION_OF_OTHER_ENV', { id, env, asked: served.name });
+    return id;
+  }
+}
