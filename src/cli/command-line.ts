@@ -8,6 +8,7 @@ import { addJobCommands, examplesText } from './job-commands.js';
 import { addLookCommands, type Outcome } from './look-commands.js';
 import { addServeCommand } from './serve-command.js';
 import type { Terminal } from './terminal.js';
+import { addValidateCommand } from './validate-command.js';
 import { addWorkerCommand } from './worker-command.js';
 
 /** Runs one command and answers the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted. */
@@ -49,6 +50,7 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
   addWorkerCommand(program, terminal);
   addClientCommand(program, terminal);
   addServeCommand(program, terminal);
+  addValidateCommand(program, terminal, outcome);
   addLookCommands(program, terminal, outcome);
   return program;
 }

@@ -8,3 +8,5 @@ export { readTokens, tokenFileSchema } from './http/token-file.js';
 export type { Quota, TokenEntry } from './http/tokens.js';
 export { LOG_LEVELS, type LogLevel, type LogOptions, makeLog } from './observe/log.js';
 export { type RunningServer, type ServeOptions, startServer } from './server.js';
+export { validateScenario, validateUrl, validationText } from './validate/validate.js';
+export type { CheckResult, ValidateOptions, ValidationReport } from './validate/validate-contract.js';

@@ -1,24 +1,10 @@
-// How one environment looks over OpenEnv: its actions, its observations, its tools. One file a family says what.
+// How each environment looks over OpenEnv: one file a family says what.
 
-import type { z } from 'zod';
 import type { Servable } from '../../../run/index.js';
-import type { Action, Turn } from '../../core/session-contract.js';
-import type { OfferedTool } from '../say-tool.js';
 import { textWire } from './text-wire.js';
 import { toolsWire } from './tools-wire.js';
 import { vectorWire } from './vector-wire.js';
-
-export interface EnvWire {
-  /** Of what a step carries; titled as clients tell kinds of environments apart by (verifiers: `CallToolAction`). */
-  readonly action: z.ZodType;
-  readonly observation: z.ZodType;
-  /** What list_tools answers; empty but in family `tools`. */
-  readonly tools: readonly OfferedTool[];
-  /** @param at  where `data` stands in what was sent; @throws MessageInvalid */
-  decode(data: unknown, at: readonly string[]): Action;
-  /** @param action  what led there; undefined after reset */
-  observe(turn: Turn, action?: Action): Readonly<Record<string, unknown>>;
-}
+import type { EnvWire } from './wire-contract.js';
 
 const wires = new WeakMap<Servable, EnvWire>();
 

@@ -4,8 +4,8 @@
 import { z } from 'zod';
 import type { Servable } from '../../../run/index.js';
 import { actionShape, commonShape, endingOf } from './ending.js';
-import type { EnvWire } from './env-wire.js';
 import { checkedMessage } from './field-errors.js';
+import type { EnvWire } from './wire-contract.js';
 
 const action = z
   .strictObject({ message: z.string().describe('What is done, in words'), ...actionShape })

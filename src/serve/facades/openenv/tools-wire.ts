@@ -7,8 +7,8 @@ import type { Servable } from '../../../run/index.js';
 import type { Turn } from '../../core/session-contract.js';
 import { type OfferedTool, sayToolOf } from '../say-tool.js';
 import { actionShape, commonShape, endingOf } from './ending.js';
-import type { EnvWire } from './env-wire.js';
 import { checkedMessage } from './field-errors.js';
+import type { EnvWire } from './wire-contract.js';
 
 /** What the orchestration itself is called by (RFC 003): no tool may. */
 const RESERVED = ['reset', 'step', 'state', 'close'];

@@ -6,8 +6,8 @@ import type { BoxSpace, VectorSpace } from '../../../env/index.js';
 import type { Servable } from '../../../run/index.js';
 import { encodeObservation } from '../../core/values.js';
 import { actionShape, commonShape, endingOf } from './ending.js';
-import type { EnvWire } from './env-wire.js';
 import { checkedMessage } from './field-errors.js';
+import type { EnvWire } from './wire-contract.js';
 
 export function vectorWire({ observationSpace, actionSpace }: Servable): EnvWire {
   const space = actionSpace as VectorSpace;

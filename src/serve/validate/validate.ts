@@ -1,0 +1,151 @@
+// `reverie validate`: is this served environment sound? Runs every check and reports; a scenario is served for it.
+
+import { ReverieError } from '../../errors.js';
+import type { JsonObject } from '../../json.js';
+import { type AnyScenario, checkScenarioEnvironment } from '../../run/index.js';
+import { startServer } from '../server.js';
+import { EPISODE_CHECKS } from './episode-checks.js';
+import { FAIRNESS_CHECKS } from './fairness-checks.js';
+import { hiddenOf } from './hidden.js';
+import { RUNTIME_CHECKS } from './runtime-checks.js';
+import { isObject, serverAt } from './server-client.js';
+import { connected } from './trajectory.js';
+import {
+  type Check,
+  CheckFailed,
+  type CheckResult,
+  type Hidden,
+  NotChecked,
+  type Server,
+  type Subject,
+  type Tool,
+  type ValidateOptions,
+  type ValidationReport,
+} from './validate-contract.js';
+
+export const VALIDATE_DEFAULTS = { seed: 1, steps: 12, tasks: 2 } as const;
+
+export interface UrlOptions extends Partial<ValidateOptions> {
+  readonly token?: string;
+}
+
+export interface ScenarioValidateOptions extends Partial<ValidateOptions> {
+  /** Folder for what is kept while it is served. Exists. */
+  readonly folder: string;
+  readonly real?: boolean;
+  readonly model?: string;
+}
+
+/** @throws SERVER_UNREACHABLE where nobody answers at all */
+export async function validateUrl(url: string, { token, ...options }: UrlOptions = {}): Promise<ValidationReport> {
+  const server = serverAt(url, token);
+  await server.ask('/health');
+  return { target: server.url, ...(await validated(server, options)) };
+}
+
+/** @throws as `startServer` */
+export async function validateScenario(
+  scenario: AnyScenario,
+  { folder, real, model, ...options }: ScenarioValidateOptions,
+): Promise<ValidationReport> {
+  const server = await startServer({ scenarios: [scenario], folder, real, model, port: 0, workers: 0, log: () => {} });
+  try {
+    const checked = async () => {
+      const { checks } = await checkScenarioEnvironment(scenario);
+      return checks.flatMap(({ name, problems }) => problems.map((problem) => `${name}: ${problem}`));
+    };
+    const hidden = hiddenOf(scenario, server.sessions.defaultEnv, checked);
+    return { target: scenario.config.name, ...(await validated(serverAt(server.url), options, hidden)) };
+  } finally {
+    await server.stop(0);
+  }
+}
+
+/** One line a check. */
+export function validationText({ target, passed, checks }: ValidationReport): string {
+  const marks = { passed: 'pass', failed: 'FAIL', 'not-checked': '  – ' } as const;
+  const lines = checks.map(({ name, status, detail }) => {
+    const told = status === 'not-checked' ? `not checked: ${detail}` : detail;
+    return `${marks[status]}  ${name.padEnd(21)} ${told}`;
+  });
+  return [`${target}: ${passed ? 'sound' : 'not sound'}`, ...lines].join('\n');
+}
+
+async function validated(server: Server, given: Partial<ValidateOptions>, hidden?: Hidden) {
+  const checks: CheckResult[] = [];
+  const bare = { server, schemas: { action: {}, observation: {}, state: {} }, tools: [], tasks: [], hidden };
+  const options = { ...VALIDATE_DEFAULTS, ...given };
+  for (const check of RUNTIME_CHECKS) checks.push(await result(check, { ...bare, options }));
+  const subject = await subjectAt(server, options, hidden).catch((error: Error) => error);
+  for (const check of [...EPISODE_CHECKS, ...FAIRNESS_CHECKS]) {
+    if (!(subject instanceof Error)) checks.push(await result(check, subject));
+    else checks.push({ name: check.name, status: 'not-checked', detail: subject.message });
+  }
+  // Something the rest stands on is missing: that is no sound environment, whatever passed.
+  const passed = !(subject instanceof Error) && checks.every(({ status }) => status !== 'failed');
+  return { passed, checks };
+}
+
+async function result({ name, run }: Check, subject: Subject): Promise<CheckResult> {
+  try {
+    return { name, status: 'passed', detail: await run(subject) };
+  } catch (error) {
+    if (error instanceof NotChecked) return { name, status: 'not-checked', detail: error.message };
+    if (error instanceof CheckFailed || error instanceof ReverieError) {
+      return { name, status: 'failed', detail: error.message };
+    }
+    throw error;
+  }
+}
+
+/** @throws CheckFailed where schemas or tools cannot be had */
+async function subjectAt(server: Server, options: ValidateOptions, hidden: Hidden | undefined): Promise<Subject> {
+  const { body } = await server.ask('/schema');
+  const { action, observation, state } = (isObject(body) ? body : {}) as Record<string, JsonObject>;
+  if (![action, observation, state].every(isObject)) throw new CheckFailed('GET /schema has not told the schemas');
+  const tools = isToolAction(action) ? await toolsOf(server) : [];
+  const tasks = await tasksOf(server, options.tasks);
+  // RFC 008: what verifies tasks gives 0 to 1. Numbers have no such bounds.
+  const isVerified = tasks.some((task) => task['seed'] === undefined);
+  const rewardRange = options.rewardRange ?? (isVerified ? ([0, 1] as const) : undefined);
+  return {
+    server,
+    schemas: { action, observation, state },
+    tools,
+    tasks,
+    hidden,
+    options: { ...options, rewardRange },
+  };
+}
+
+/** As verifiers tells environments of tools. */
+function isToolAction({ title }: JsonObject): boolean {
+  return ['Action', 'CallToolAction', 'ListToolsAction'].includes(String(title));
+}
+
+function toolsOf(server: Server): Promise<readonly Tool[]> {
+  return connected(server, async (player) => {
+    const { observation, error } = await player.step({ type: 'list_tools' });
+    const { tools } = observation;
+    if (error === undefined && Array.isArray(tools)) return tools as unknown as readonly Tool[];
+    throw new CheckFailed(`list_tools before reset is answered ${error ?? JSON.stringify(observation).slice(0, 200)}`);
+  });
+}
+
+/** The first ones of each split; none where the server has no Task API. */
+async function tasksOf(server: Server, count: number): Promise<readonly JsonObject[]> {
+  const { body } = await server.ask('/metadata');
+  const name = encodeURIComponent(String((body as JsonObject | undefined)?.['name'] ?? ''));
+  const root = `${new URL(server.url).origin}/${name}`;
+  const { status, body: splits } = await server.ask(`${root}/splits`);
+  if (status !== 200 || !Array.isArray(splits)) return [];
+  const tasks: JsonObject[] = [];
+  for (const split of splits) {
+    const { name: named = split } = split as { name?: string };
+    const range = await server.ask(`${root}/task_range`, { split: named, start: 0, stop: count });
+    const { tasks: some } = (range.body ?? {}) as { tasks?: unknown };
+    const cards = Array.isArray(some) ? (some as JsonObject[]) : [];
+    tasks.push(...cards.map((card, index) => ({ split: named, index, ...card })));
+  }
+  return tasks;
+}

@@ -1,0 +1,177 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../../src/cli/command-line.js';
+import type { JsonObject } from '../../../src/json.js';
+import { Rng } from '../../../src/rng.js';
+import { loadAnyScenario } from '../../../src/run/index.js';
+import { type ValidationReport, validateScenario, validateUrl, validationText } from '../../../src/serve/index.js';
+import { FAIRNESS_CHECKS } from '../../../src/serve/validate/fairness-checks.js';
+import { serverAt } from '../../../src/serve/validate/server-client.js';
+import { type Hidden, NotChecked, type Subject } from '../../../src/serve/validate/validate-contract.js';
+import { recordingStream } from '../../run/streams.js';
+import { type Defect, toyServer } from './toy-server.js';
+
+const LIGHT = { steps: 6, tasks: 2 };
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-validate-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const named = ({ checks }: ValidationReport, status: string) => {
+  return checks.filter((check) => check.status === status).map(({ name }) => name);
+};
+
+async function toy(defects: readonly Defect[], options: { tasks?: boolean } = {}): Promise<ValidationReport> {
+  const server = await toyServer(defects, options);
+  try {
+    return await validateUrl(server.url, LIGHT);
+  } finally {
+    await server.stop();
+  }
+}
+
+describe('a sound server of somebody else', () => {
+  it('passes', async () => {
+    const report = await toy([]);
+    expect(validationText(report)).toMatch(/: sound\n/);
+    expect(named(report, 'failed')).toEqual([]);
+    expect(named(report, 'not-checked')).toEqual(['oracle', 'judge-pinned', 'environment']);
+  });
+
+  it('passes without tasks', async () => {
+    const report = await toy([], { tasks: false });
+    expect(named(report, 'failed')).toEqual([]);
+    expect(named(report, 'not-checked')).toContain('floor-gap');
+  });
+});
+
+describe('a defect is found by the check for it', () => {
+  it.each<[Defect, string, { tasks: boolean }?]>([
+    ['no-version', 'openapi'],
+    ['no-health', 'health'],
+    ['no-description', 'metadata'],
+    ['no-state-schema', 'schema'],
+    ['mcp-silent', 'mcp'],
+    ['modes-mixed', 'modes'],
+    ['observation-off-schema', 'observation-schema'],
+    ['episode-id-lost', 'state'],
+    ['step-count-stuck', 'state'],
+    ['reward-nan', 'rewards'],
+    ['reward-text', 'rewards'],
+    ['reward-bool', 'rewards'],
+    ['reward-out-of-range', 'rewards'],
+    ['reward-at-reset', 'rewards'],
+    ['ignores-seed', 'seed-control'],
+    ['one-seed', 'seed-control', { tasks: false }],
+    ['steps-unseeded', 'determinism'],
+    ['shared-state', 'isolation'],
+    ['state-of-another', 'isolation'],
+    ['remembers', 'replay'],
+    ['pays-for-nothing', 'floor-gap'],
+    ['pays-at-random', 'floor-gap'],
+    ['solution-in-card', 'no-leakage'],
+    ['solution-in-observation', 'no-leakage'],
+    ['task-broken', 'declarations'],
+    ['verifier-moody', 'verifier-determinism'],
+  ])('%s: %s', async (defect, check, options) => {
+    const report = await toy([defect], options);
+    expect(report.passed).toBe(false);
+    expect(named(report, 'failed')).toContain(check);
+  });
+});
+
+describe('what only the owner of a scenario knows', () => {
+  const GOAL = 'You want the third target and nobody is to know of it.';
+  const nothing: Hidden = { solutions: new Map(), secrets: [], calls: [], judge: null, environment: async () => [] };
+
+  async function outcome(check: string, hidden: Partial<Hidden>, card: JsonObject = {}): Promise<string> {
+    const server = await toyServer([]);
+    try {
+      const at = serverAt(server.url);
+      const schemas = (await at.ask('/schema')).body as Subject['schemas'];
+      const tasks = [{ id: 'aim-0', split: 'train', index: 0, ...card }];
+      const subject = { server: at, schemas, tools: [], tasks, hidden: { ...nothing, ...hidden }, options: OPTIONS };
+      return await FAIRNESS_CHECKS.find(({ name }) => name === check)!.run(subject);
+    } finally {
+      await server.stop();
+    }
+  }
+  const OPTIONS = { seed: 1, steps: 6, tasks: 1, rewardRange: [0, 1] as const };
+  const shots = (aim: number) => new Map([['aim-0', Array.from({ length: 5 }, () => ({ values: [aim] }))]]);
+  // The target of the toy's first task for seed 1.
+  const target = 3 + Rng.fromSeed(1).split('noise', 0).uniform();
+
+  it('a reference has to earn the maximum', async () => {
+    expect(await outcome('oracle', { solutions: shots(target) })).toBe('the reference of 1 tasks earns 1');
+    await expect(outcome('oracle', { solutions: shots(0) })).rejects.toThrow(
+      'the reference of task "aim-0" earns 0, not 1',
+    );
+    await expect(outcome('oracle', {})).rejects.toThrow(NotChecked);
+  });
+
+  it('hidden goals and calls of the reference may not be read', async () => {
+    const secrets = [{ what: 'the hidden goal of task "aim-0"', text: GOAL }];
+    const calls = [{ aim: 3, wind: 'west' }];
+    await expect(outcome('no-leakage', { secrets }, { note: `Psst. ${GOAL}` })).rejects.toThrow(
+      'holds the hidden goal',
+    );
+    await expect(outcome('no-leakage', { calls }, { hint: { wind: 'west', aim: 3 } })).rejects.toThrow('of a call');
+    expect(await outcome('no-leakage', { secrets, calls })).toMatch(/looked through$/);
+  });
+
+  it('a judge is one model, and the environment keeps its contract', async () => {
+    const parameters = '3 votes';
+    await expect(outcome('judge-pinned', { judge: { model: 'big-latest', parameters } })).rejects.toThrow('tomorrow');
+    expect(await outcome('judge-pinned', { judge: { model: 'big-1', parameters } })).toBe('big-1, 3 votes');
+    await expect(outcome('environment', { environment: async () => ['fork: differs'] })).rejects.toThrow(
+      'fork: differs',
+    );
+  });
+});
+
+describe('scenarios', () => {
+  it.each(['helpdesk', 'cellar', 'pendulum'])('%s is sound', async (name) => {
+    const report = await validateScenario(loadAnyScenario(name), { ...LIGHT, tasks: 1, folder });
+    expect(validationText(report)).toMatch(new RegExp(`^${name}: sound`));
+    if (name === 'pendulum') expect(named(report, 'not-checked')).toEqual(['floor-gap', 'oracle']);
+    else expect(named(report, 'not-checked')).toEqual(['seed-control']);
+  });
+});
+
+describe('reverie validate', () => {
+  const run = async (...args: string[]) => {
+    const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
+    const code = await runCommandLine(['validate', ...args], terminal);
+    return { code, out: terminal.stdout.text(), err: terminal.stderr.text() };
+  };
+
+  it('answers exit code 0 for a sound server and 1 for another, a line a check or JSON', async () => {
+    const [good, bad] = [await toyServer([]), await toyServer(['pays-for-nothing'])];
+    try {
+      const passed = await run(good.url, '--steps', '6');
+      expect(passed.code).toBe(0);
+      expect(passed.out.trim().split('\n')).toHaveLength(21);
+      const failed = await run(bad.url, '--steps', '6', '--json');
+      expect(failed.code).toBe(1);
+      const { checks } = JSON.parse(failed.out);
+      expect(checks.find(({ name }: { name: string }) => name === 'floor-gap')).toMatchObject({
+        status: 'failed',
+        detail: expect.stringMatching(/^doing nothing earns 1 of 1/),
+      });
+    } finally {
+      await good.stop();
+      await bad.stop();
+    }
+  });
+
+  it('says where nobody answers, and what is no flag', async () => {
+    const nobody = await run('http://127.0.0.1:1');
+    expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining('SERVER_UNREACHABLE') });
+    expect((await run('http://127.0.0.1:1', '--reward-range', '1')).code).toBe(2);
+    expect((await run('no-such-scenario')).code).toBe(1);
+  });
+});
