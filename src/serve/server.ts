@@ -7,8 +7,10 @@ import { reverieError } from '../errors.js';
 import { versions } from '../run/index.js';
 import { openSessions } from './core/open-sessions.js';
 import type { SessionLimits, SessionTable } from './core/session-table.js';
+import { agentGymFacade } from './facades/agentgym/agentgym.js';
 import { mcpFacade } from './facades/mcp/mcp.js';
 import { nativeFacade } from './facades/native/native.js';
+import { nemoFacade } from './facades/nemo/nemo.js';
 import { openEnvFacade } from './facades/openenv/openenv.js';
 import { orsFacade } from './facades/ors/ors.js';
 import { tasksFacade } from './facades/tasks/tasks.js';
@@ -72,7 +74,15 @@ export interface ServedRoute {
   readonly path: string;
 }
 
-const FACADES: readonly Facade[] = [nativeFacade, openEnvFacade, tasksFacade, orsFacade, mcpFacade];
+const FACADES: readonly Facade[] = [
+  nativeFacade,
+  openEnvFacade,
+  tasksFacade,
+  orsFacade,
+  mcpFacade,
+  agentGymFacade,
+  nemoFacade,
+];
 
 /** Seconds for answers that are being written when everything else is closed. */
 const LAST_ANSWERS = 1;
