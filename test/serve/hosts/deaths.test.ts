@@ -1,12 +1,15 @@
 // Sessions that step while their workers are killed at random: every one's history is that of an environment that lived
 // undisturbed in this thread, to the byte.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { Environment } from '../../../src/env/index.js';
 import { Rng } from '../../../src/rng.js';
 import { type VectorBlueprint, vectorMaker } from '../../../src/run/index.js';
 import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
 import { ensembleDream, gridDream, pendulum } from './blueprints.js';
+
+// Threads take seconds to start where other tests keep the processor busy.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const STEPS = 90;
 /** Steps of all sessions between two kills: enough that a request which was tried alone is answered before the next. */

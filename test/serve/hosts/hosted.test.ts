@@ -2,9 +2,12 @@
 
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { ask, serveScenarios } from '../running-server.js';
+
+// Threads take seconds to start where other tests keep the processor busy.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const running: RunningServer[] = [];
 const threads: Worker[] = [];

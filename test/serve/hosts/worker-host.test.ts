@@ -1,11 +1,14 @@
 // Environments in worker threads: the same as in this one, to the byte, whatever happens to their threads.
 
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { Environment } from '../../../src/env/index.js';
 import { Rng } from '../../../src/rng.js';
 import { type VectorBlueprint, vectorMaker } from '../../../src/run/index.js';
 import { WorkerHost, type WorkerHostOptions } from '../../../src/serve/hosts/worker-host.js';
 import { gridDream, pendulum } from './blueprints.js';
+
+// Threads take seconds to start where other tests keep the processor busy.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const PERILOUS = new URL('./doubles/perilous-maker.mjs', import.meta.url).href;
 const perilous: VectorBlueprint = { source: 'real', env: { id: 'pendulum' } };
