@@ -5,8 +5,12 @@ import { reverieError } from '../../errors.js';
 import { type Servable, type VectorMaker, vectorMaker } from '../../run/index.js';
 import type { Sessions } from '../core/session-contract.js';
 import { unguessable } from '../core/unguessable.js';
+import { BatchingModel } from '../hosts/batching-model.js';
 import { type AutoresetMode, RowBatch } from './row-batch.js';
 import { VectorSession } from './vector-session.js';
+
+/** Rows of one question to a model, at most. */
+const BATCH_ROWS = 1024;
 
 export type VectorHolder = Pick<Sessions, 'environments' | 'defaultEnv' | 'idleSeconds' | 'holdSlots'>;
 
@@ -72,8 +76,14 @@ export class VectorTable {
   /** In this thread, even where sessions live in others: a message for each row would cost more than its step. */
   private async make(served: Servable): Promise<VectorEnvironment> {
     if (served.blueprint === undefined) return (await served.make()) as VectorEnvironment;
-    const maker = this.makers.get(served.name) ?? vectorMaker(served.blueprint);
-    this.makers.set(served.name, maker);
+    let maker = this.makers.get(served.name);
+    if (maker === undefined) {
+      // All rows of a dream are asked as one batch.
+      maker = vectorMaker(served.blueprint, (model) => new BatchingModel(model, { maxRows: BATCH_ROWS }));
+      this.makers.set(served.name, maker);
+      // The next one tries again.
+      maker.catch(() => this.makers.delete(served.name));
+    }
     return (await maker).make();
   }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadAnyScenario } from '../../../src/run/index.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { ask, serveScenarios } from '../running-server.js';
 
@@ -6,7 +7,8 @@ let server: RunningServer;
 let v1: string;
 
 beforeAll(async () => {
-  server = await serveScenarios(['pendulum', 'helpdesk']);
+  const short = loadAnyScenario('pendulum', { set: ['env.maxEpisodeSteps=20'] });
+  server = await serveScenarios([], { scenarios: [short, loadAnyScenario('helpdesk')] });
   v1 = `${server.url}/v1`;
 });
 afterAll(() => server.stop(0));
@@ -26,7 +28,7 @@ describe('the environments', () => {
       source: 'real',
       observation_space: { type: 'box', shape: [3], low: [-1, -1, -8], high: [1, 1, 8] },
       action_space: { type: 'box', low: [-2], high: [2] },
-      max_episode_steps: 200,
+      max_episode_steps: 20,
       is_default: true,
     });
   });
@@ -52,12 +54,12 @@ describe('a session', () => {
     const episode = async () => {
       const session = await opened('pendulum');
       const turns = [(await ask(`${session}/reset`, { seed: 3 })).body];
-      for (let i = 0; i < 200; i++) turns.push((await ask(`${session}/step`, { action: [i % 2] })).body);
+      for (let i = 0; i < 20; i++) turns.push((await ask(`${session}/step`, { action: [i % 2] })).body);
       return turns.map(({ observation, reward, truncated }) => ({ observation, reward, truncated }));
     };
     const first = await episode();
     expect(first[0].observation).toHaveLength(3);
-    expect(first[200]).toMatchObject({ truncated: true, reward: expect.any(Number) });
+    expect(first[20]).toMatchObject({ truncated: true, reward: expect.any(Number) });
     expect(await episode()).toEqual(first);
   });
 

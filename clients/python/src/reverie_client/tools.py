@@ -42,7 +42,7 @@ class ReverieToolsEnv:
 
         env = ReverieToolsEnv("http://127.0.0.1:8000", "helpdesk")
         turn = env.reset(split="train", index=0)
-        turn = env.call("get_ticket", ticket_id="T1")
+        turn = env.call("get_ticket", ticket_id="TCK-20840")
         turn = env.say("Your ticket is closed.")
 
     Args:

@@ -51,7 +51,11 @@ const tasks: NativeRoute = {
   description: 'Never how a task is checked or solved.',
   parameters,
   query: tasksQuery,
-  answer: { status: 200, description: 'Tasks in the order of the domain; none in family vector', schema: tasksSchema },
+  answer: {
+    status: 200,
+    description: 'Tasks in the order of the domain; in family vector they are seeds',
+    schema: tasksSchema,
+  },
   handle({ request, sessions, id }) {
     const served = servedAs(sessions, id);
     const { split = splitsOf(served)[0] ?? 'train', start, stop } = checkedBody(tasksQuery, request.query);

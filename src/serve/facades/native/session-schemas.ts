@@ -15,7 +15,7 @@ const requestId = z
 /** Where an episode starts. */
 const start = {
   seed: z.int().min(0).optional().describe('Seeds the episode: equal seeds, equal episodes. Drawn unless given'),
-  task: z.string().optional().describe('A task by id; not in family vector'),
+  task: z.string().optional().describe('A task by id. In family vector tasks are seeds, and `seed` goes before them'),
   split: z.string().optional().describe('Split that `index` counts in: train, validation or test'),
   index: z.int().min(0).optional().describe('Which task of the split, from 0'),
   snapshot: z.string().optional().describe('Id of a snapshot to start from instead'),
