@@ -94,7 +94,7 @@ it('keeps the latest steps within its bounds, and the sessions used last', () =>
 it('counts what a session comes to hold as it goes on', () => {
   const histories = new Histories({ steps: 100, bytes: 40_000 });
   const turn = { observation: 0, reward: 0, terminated: false, truncated: false, info: {}, episodeId: 'e', return: 0 };
-  const ids = Array.from({ length: 8 }, (_, i) => `session ${i}`);
+  const ids = Array.from({ length: 32 }, (_, i) => `session ${i}`);
   for (let stepCount = 1; stepCount <= 20; stepCount++) {
     for (const id of ids) {
       const session = { id, owner, env: 'x' } as SessionState;
