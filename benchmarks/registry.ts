@@ -118,7 +118,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     title:
       '2,000 sessions for 30 minutes, worker threads killed at random, every answer held against a sequential model: growth of the memory of the server',
     unit: '% of resident memory',
-    baseline: 'its own memory after the first sixth of the time',
+    baseline: 'its own memory after the first third of the time',
     load: () => import('./serve-soak.js'),
   },
 };

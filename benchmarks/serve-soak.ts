@@ -14,8 +14,11 @@ const WORKERS = 2;
 /** Of these, every twentieth is of the help desk. */
 const SESSIONS = 2000;
 const MINUTES = 30;
-/** Of the time: before memory is looked at, and the stretches at both ends that are compared. */
-const WARM_UP = 1 / 6;
+/**
+ * Of the time: before memory is looked at, and the stretches at both ends that are compared. An episode of pendulum lasts
+ * seven minutes here, and what is kept of one belongs to a session.
+ */
+const WARM_UP = 1 / 3;
 const STRETCH = 1 / 10;
 /** Between looks at the memory. */
 const SAMPLE_SECONDS = 5;
