@@ -62,7 +62,7 @@ afterAll(async () => {
 describe('a facade that fails', () => {
   it.each(['throws', 'rejects', 'circle'])('is answered for with a trace, and the log says why: %s', async (how) => {
     const reply = await fetch(`${url}/broken/${how}`, { headers: { 'x-request-id': `trace-${how}` } });
-    const { error } = await reply.json();
+    const { error } = (await reply.json()) as { error: Record<string, unknown> };
     expect([reply.status, error.code, error.trace]).toEqual([500, 'SERVER_FAILED', `trace-${how}`]);
     expect(JSON.stringify(error)).not.toContain(SECRET);
     expect(log.text()).toMatch(new RegExp(`"level":"error".*"trace":"trace-${how}"`));
