@@ -108,7 +108,17 @@ describe('a vector session', () => {
       socket.close();
       await once(socket, 'close');
     }
+    const socket = new WebSocket(`${vector.replace('http', 'ws')}/ws`);
+    await once(socket, 'open');
     await ask(vector, undefined, 'DELETE');
+    socket.send('{"type":"reset"}');
+    expect(JSON.parse(String((await once(socket, 'message'))[0])).error.code).toBe('SESSION_UNKNOWN');
+    socket.close();
+    const late = new WebSocket(`${vector.replace('http', 'ws')}/ws`);
+    const [, { statusCode }] = await once(late, 'unexpected-response');
+    expect(statusCode).toBe(404);
+    late.on('error', () => {});
+    late.terminate();
   });
 });
 

@@ -1,6 +1,6 @@
 // The native API: every verb the sessions have, as JSON over HTTP, and batches of rows in binary.
 
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Facade, FacadeContext } from '../../http/facade.js';
 import { VectorTable } from '../../vector/vector-table.js';
 import { batchRoutes } from './batch-routes.js';
@@ -33,8 +33,13 @@ export const nativeFacade: Facade = {
         return answer === undefined ? reply.send() : answer;
       });
     }
-    app.get<{ Params: { id: string } }>(socketRoute.path, { websocket: true }, (socket, request) => {
-      serveRows(socket, request, vectors.get(request.params.id, ownerOf(request)));
-    });
+    const sessionOf = (request: FastifyRequest) => {
+      return vectors.get((request.params as { id: string }).id, ownerOf(request));
+    };
+    // Before the connection is a WebSocket: there is an answer then, with a status.
+    const preValidation = async (request: FastifyRequest) => void sessionOf(request);
+    app.get(socketRoute.path, { websocket: true, preValidation }, (socket, request) =>
+      serveRows(socket, request, () => sessionOf(request)),
+    );
   },
 };

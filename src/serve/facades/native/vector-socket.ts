@@ -26,7 +26,8 @@ const MAX_WAITING = 64;
 /** RFC 6455, 7.4.1: a message that goes against a policy. */
 const POLICY = 1008;
 
-export function serveRows(socket: WebSocket, request: FastifyRequest, session: VectorSession): void {
+/** @param sessionNow  throws once it is closed */
+export function serveRows(socket: WebSocket, request: FastifyRequest, sessionNow: () => VectorSession): void {
   const isRaw = (request.query as { format?: string }).format === 'rows';
   let queue: Promise<void> = Promise.resolve();
   let waiting = 0;
@@ -35,7 +36,7 @@ export function serveRows(socket: WebSocket, request: FastifyRequest, session: V
     waiting++;
     const format = !isBinary ? JSON_TYPE : isRaw ? ROWS_TYPE : MESSAGE_TYPE;
     queue = queue
-      .then(() => answered(data as Buffer, format, session))
+      .then(() => answered(data as Buffer, format, sessionNow))
       .then((answer) => {
         waiting--;
         socket.send(answer);
@@ -43,8 +44,9 @@ export function serveRows(socket: WebSocket, request: FastifyRequest, session: V
   });
 }
 
-async function answered(data: Buffer, format: RowsFormat, session: VectorSession): Promise<Buffer | string> {
+async function answered(data: Buffer, format: RowsFormat, sessionNow: () => VectorSession): Promise<Buffer | string> {
   try {
+    const session = sessionNow();
     const answer = encodedRows(await rowsFor(data, format, session), format, session);
     return Buffer.isBuffer(answer) ? answer : JSON.stringify(answer);
   } catch (error) {
