@@ -51,7 +51,7 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
       framesTransitionsPerSecond: rates.ours,
       jsonSingleTransitionsPerSecond: rates.baseline,
       ...others,
-      threads: 'one process of server with its default workers, one of client, on one machine',
+      threads: 'one process of server, environments in its main thread; one process of client',
     };
     for (const [lane, values] of Object.entries(others)) log(`${lane}: ${Math.round(median(values))}`);
     return { ...ratioInterval(rates), n: rounds, raw, versions: { fastify: '5.12.8', msgpackr: '2.1.3' } };
