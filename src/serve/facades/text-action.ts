@@ -48,13 +48,13 @@ function callsIn(text: string): GivenCall[] {
   const [, name, given] = REACT.exec(text) ?? [];
   if (name !== undefined) return [{ name, arguments: objectIn(firstObject(given)) }];
   const bare = (FENCED.exec(text)?.[1] ?? text).trim();
-  if (!bare.startsWith('{') || !/"(?:name|tool|function)"/.test(bare)) return [];
+  if (!bare.startsWith('{') || !/"(?:name|function_name|tool|function)"/.test(bare)) return [];
   return [callOf(objectIn(bare))];
 }
 
 function callOf(value: JsonObject): GivenCall {
   const inner = typeof value['function'] === 'object' ? (value['function'] as JsonObject) : value;
-  const name = inner['name'] ?? inner['tool'] ?? inner['function'];
+  const name = inner['name'] ?? inner['function_name'] ?? inner['tool'] ?? inner['function'];
   const given = inner['arguments'] ?? inner['parameters'] ?? inner['input'] ?? {};
   if (typeof name !== 'string') throw unreadable('a call has a "name" and "arguments"');
   return { name, arguments: typeof given === 'string' ? objectIn(given) : given };

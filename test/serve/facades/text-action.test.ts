@@ -15,6 +15,7 @@ describe('what a model wrote', () => {
     ['a call as JSON', '{"name": "find", "arguments": {"q": "a"}}', [call('find', { q: 'a' })]],
     ['arguments as a text of JSON', '{"name": "find", "arguments": "{\\"q\\": 1}"}', [call('find', { q: 1 })]],
     ['other words for the same', '{"tool": "find", "parameters": {}}', [call('find', {})]],
+    ["AgentGym's own words", '{"thought": "", "function_name": "find", "arguments": {}}', [call('find', {})]],
     ['a fence', '```json\n{"name":"find","arguments":{}}\n```', [call('find', {})]],
     [
       'tags',
