@@ -153,6 +153,16 @@ function BranchView({ branch, env, isAlone, nextName, onBranch, onFork, onClose 
     again();
   };
   const isOver = episode?.status !== 'running';
+  // Below what was said last; above a body and its many curves.
+  const form =
+    env === undefined || isOver ? null : (
+      <ActForm
+        env={env}
+        turn={episode?.turns.at(-1)}
+        disabled={isOver}
+        onAct={(action, times) => doing(() => act(branch, action, times).then(onBranch))}
+      />
+    );
   return (
     <section class="branch" aria-label={`Branch ${branch.name}`}>
       <header>
@@ -162,7 +172,7 @@ function BranchView({ branch, env, isAlone, nextName, onBranch, onFork, onClose 
             steps <b>{episode?.turns.at(-1)?.step ?? 0}</b>
           </span>
           <span>
-            return <Reward value={episode?.return ?? null} />
+            return <Reward value={episode?.return ?? null} isFinal={isOver} />
           </span>
           <span class={`tag status ${episode?.status}`}>{episode?.status ?? ''}</span>
         </p>
@@ -188,15 +198,9 @@ function BranchView({ branch, env, isAlone, nextName, onBranch, onFork, onClose 
         </div>
       </header>
       <Problem error={error ?? unread} />
+      {env?.family === 'vector' ? form : null}
       {episode === undefined ? null : <Episode episode={episode} follow={follow} onFollow={setFollow} />}
-      {env === undefined || isOver ? null : (
-        <ActForm
-          env={env}
-          turn={episode?.turns.at(-1)}
-          disabled={false}
-          onAct={(action, times) => doing(() => act(branch, action, times).then(onBranch))}
-        />
-      )}
+      {env?.family === 'vector' ? null : form}
     </section>
   );
 }

@@ -82,7 +82,7 @@ export function EpisodeHead({ episode }: { episode: EpisodeView }) {
           steps <b>{turns.at(-1)?.step ?? 0}</b>
         </span>
         <span>
-          return <Reward value={sum} />
+          return <Reward value={sum} isFinal={status !== 'running' && status !== 'idle'} />
         </span>
         {parent === undefined ? null : <a href={linkTo('session', { id: parent })}>forked from another session</a>}
       </p>

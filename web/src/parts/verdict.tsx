@@ -33,18 +33,14 @@ export function Verdict({ verdict: { reward, checks, judge } }: { verdict: Verdi
   );
 }
 
-/** A reward or return; of 0 to 1 in the colour of success or failure. */
-export function Reward({ value }: { value: number | null }) {
+/** A reward or return; one that is final and 0 or 1 in the colour of success or failure. */
+export function Reward({ value, isFinal = true }: { value: number | null; isFinal?: boolean }) {
   if (value === null)
     return (
       <span class="reward quiet" title="not judged">
         –
       </span>
     );
-  const tone = value >= 1 ? 'good' : value > 0 ? '' : 'bad';
-  return (
-    <span class={`reward ${Number.isInteger(value) && value >= 0 && value <= 1 ? tone : ''}`}>
-      {formatNumber(value)}
-    </span>
-  );
+  const tone = !isFinal ? '' : value === 1 ? 'good' : value === 0 ? 'bad' : '';
+  return <span class={`reward ${tone}`}>{formatNumber(value)}</span>;
 }
