@@ -7,6 +7,8 @@ import { type Answer, CheckFailed, type Player, type Reply, type Server } from '
 
 /** Milliseconds; as OpenEnv's own client waits. */
 const PATIENCE = 60_000;
+/** Milliseconds that a server has to close a connection it was asked to close. */
+const FAREWELL = 2000;
 
 /** @param url  of the server or, for one of several environments, beneath `/envs/NAME` */
 export function serverAt(url: string, token?: string): Server {
@@ -47,7 +49,22 @@ interface Frame {
 }
 
 class SocketPlayer implements Player {
-  constructor(private readonly socket: WebSocket) {}
+  /** Frames that came before anybody waited for one: a full server says so unasked. */
+  private readonly inbox: Frame[] = [];
+  private waiting: ((frame: Frame | undefined) => void) | undefined;
+  private readonly closed: Promise<void>;
+  private isClosed = false;
+
+  constructor(private readonly socket: WebSocket) {
+    socket.addEventListener('message', ({ data }) => this.arrived(readFrame(String(data))));
+    this.closed = new Promise((resolve) => {
+      socket.addEventListener('close', () => {
+        this.isClosed = true;
+        this.waiting?.(undefined);
+        resolve();
+      });
+    });
+  }
 
   reset(data: JsonObject): Promise<Reply> {
     return this.turn({ type: 'reset', data });
@@ -63,8 +80,11 @@ class SocketPlayer implements Player {
     throw new CheckFailed(`state is answered ${JSON.stringify({ type, data })}`);
   }
 
-  close(): void {
-    this.socket.close();
+  async close(): Promise<void> {
+    if (!this.isClosed) this.socket.send(JSON.stringify({ type: 'close' }));
+    const timer = setTimeout(() => this.socket.close(), FAREWELL);
+    await this.closed;
+    clearTimeout(timer);
   }
 
   private async turn(frame: object): Promise<Reply> {
@@ -76,25 +96,28 @@ class SocketPlayer implements Player {
     return { observation: data['observation'], reward: data['reward'], done: data['done'] === true };
   }
 
-  private ask(frame: object): Promise<Frame> {
+  private async ask(frame: object): Promise<Frame> {
+    if (!this.isClosed) this.socket.send(JSON.stringify(frame));
+    const answer = this.inbox.shift() ?? (await this.next(`no answer to ${JSON.stringify(frame)}`));
+    if (answer !== undefined) return answer;
+    throw new CheckFailed(`connection closed upon ${JSON.stringify(frame)}`);
+  }
+
+  private next(problem: string): Promise<Frame | undefined> {
+    if (this.isClosed) return Promise.resolve(undefined);
     return new Promise((resolve, reject) => {
-      const { socket } = this;
-      const settle = (then: () => void) => {
+      const timer = setTimeout(() => reject(new CheckFailed(`${problem} in ${PATIENCE / 1000} s`)), PATIENCE);
+      this.waiting = (frame) => {
         clearTimeout(timer);
-        socket.removeEventListener('message', onMessage);
-        socket.removeEventListener('close', onClose);
-        then();
+        this.waiting = undefined;
+        resolve(frame);
       };
-      const onMessage = ({ data }: { data: unknown }) => settle(() => resolve(readFrame(String(data))));
-      const onClose = () => settle(() => reject(new CheckFailed(`connection closed upon ${JSON.stringify(frame)}`)));
-      const timer = setTimeout(
-        () => settle(() => reject(new CheckFailed(`no answer to ${JSON.stringify(frame)} in ${PATIENCE / 1000} s`))),
-        PATIENCE,
-      );
-      socket.addEventListener('message', onMessage);
-      socket.addEventListener('close', onClose);
-      socket.send(JSON.stringify(frame));
     });
+  }
+
+  private arrived(frame: Frame): void {
+    if (this.waiting === undefined) this.inbox.push(frame);
+    else this.waiting(frame);
   }
 }
 

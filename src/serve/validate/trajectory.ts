@@ -24,7 +24,7 @@ export async function connected<R>(server: Server, work: (player: Player) => Pro
   try {
     return await work(player);
   } finally {
-    player.close();
+    await player.close();
   }
 }
 

@@ -33,7 +33,8 @@ export interface Player {
   reset(data: JsonObject): Promise<Reply>;
   step(action: JsonObject): Promise<Reply>;
   state(): Promise<JsonObject>;
-  close(): void;
+  /** Resolves once the server has closed it: one that takes few sessions takes the next one then. */
+  close(): Promise<void>;
 }
 
 export interface Answer {

@@ -140,7 +140,8 @@ export async function toyServer(defects: readonly Defect[], { tasks = true } = {
 function answer(socket: WebSocket, text: string, session: Session, other?: () => Session): void {
   const { type, data } = JSON.parse(text);
   try {
-    if (type === 'state') send(socket, 'state', (other?.() ?? session).state);
+    if (type === 'close') socket.close();
+    else if (type === 'state') send(socket, 'state', (other?.() ?? session).state);
     else send(socket, 'observation', type === 'reset' ? session.reset(data ?? {}) : session.step(data));
   } catch (error) {
     send(socket, 'error', { message: (error as Error).message, code: 'EXECUTION_ERROR' });
