@@ -11,6 +11,9 @@ export interface Broker {
   url(name: string): string;
   /** Where it keeps its files. */
   readonly folder: string;
+  kill(): Promise<void>;
+  /** Started again with what it had on disk. */
+  revive(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -32,11 +35,19 @@ export async function startBroker(kind: BrokerKind): Promise<Broker> {
   const folder = mkdtempSync(join(tmpdir(), `reverie-${kind}-`));
   const port = await freePort();
   const args = kind === 'redis' ? redisArguments(port, folder) : natsArguments(port, folder);
-  const child = spawn(programOf(`${kind}-server`)!, args, { stdio: 'ignore' });
-  await answering(port, child);
+  const start = async () => {
+    const child = spawn(programOf(`${kind}-server`)!, args, { stdio: 'ignore' });
+    await answering(port, child);
+    return child;
+  };
+  let child = await start();
   return {
     folder,
     url: (name) => `${kind}://127.0.0.1:${port}/${name}`,
+    kill: () => ended(child),
+    revive: async () => {
+      child = await start();
+    },
     stop: async () => {
       await ended(child);
       rmSync(folder, { recursive: true, force: true });
@@ -45,7 +56,8 @@ export async function startBroker(kind: BrokerKind): Promise<Broker> {
 }
 
 function redisArguments(port: number, folder: string): string[] {
-  return ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes', '--save', ''];
+  const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
+  return ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...durable];
 }
 
 function natsArguments(port: number, folder: string): string[] {

@@ -1,9 +1,9 @@
 // The queue's engines, each held to the same contract: in this process, on Redis, on NATS.
 
-import { afterAll, beforeAll, describe } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openQueue } from '../../../src/synth/index.js';
 import { type Broker, type BrokerKind, missingBroker, startBroker } from './brokers.js';
-import { describeQueue, LEASE_MS } from './queue-contract.js';
+import { describeQueue, item, LEASE_MS } from './queue-contract.js';
 
 describeQueue('in this process', (name) => openQueue(`in-process:/${name}`, { leaseMs: LEASE_MS }));
 
@@ -18,5 +18,33 @@ function onBroker(kind: BrokerKind): void {
     });
     afterAll(() => broker?.stop());
     describeQueue('as a queue', (name) => openQueue(broker.url(name), { leaseMs: LEASE_MS }));
+
+    it('is waited for while it is away, and has what it had', async () => {
+      let onTrouble: (line: string) => void = () => {};
+      const trouble = new Promise<string>((resolve) => {
+        onTrouble = resolve;
+      });
+      const coordinator = await openQueue(broker.url('away'), { leaseMs: LEASE_MS, onTrouble });
+      const worker = await openQueue(broker.url('away'), { leaseMs: LEASE_MS });
+      const done = new Promise((resolve) => coordinator.onOutcome(resolve));
+      try {
+        await coordinator.enqueue([item(0)]);
+        const leased = worker.lease(1, { waitMs: 30_000 });
+        await broker.kill();
+        const told = coordinator.describe(item(0).job, Buffer.from('told while it was away'));
+        expect(await trouble).toMatch(/^The queue at .* does not answer/);
+        await broker.revive();
+        const [lease] = await leased;
+        await told;
+        expect(lease.item.id).toBe(item(0).id);
+        expect(await worker.ack(lease, { bytes: Buffer.from('done'), note: '' })).toBe(true);
+        // What is never told is found when it is asked for again.
+        await coordinator.enqueue([item(0)]);
+        expect(await done).toMatchObject({ id: item(0).id, state: 'succeeded' });
+        expect(await worker.description(item(0).job)).toBeDefined();
+      } finally {
+        await Promise.all([coordinator.close(), worker.close()]);
+      }
+    });
   });
 }
