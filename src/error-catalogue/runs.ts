@@ -49,7 +49,7 @@ export const RUN_ERRORS = {
   },
   RUN_IN_USE: {
     status: 409,
-    message: 'The run in "{path}" is being worked on by process {pid} on {host}.',
+    message: 'Folder "{path}" is in use by process {pid} on {host}.',
     hint: 'Wait for it or stop it. If no such process lives any more, remove {lock}.',
   },
   OUT_NOT_EMPTY: {

@@ -18,6 +18,7 @@ export type * from './report/report-input.js';
 export { terminalTable } from './report/terminal-table.js';
 export { resultText } from './result-text.js';
 export { METRICS_FILE, type RunRecord, readRunRecord, SCENARIO_FILE, savedScenario } from './run-folder.js';
+export { lockRun } from './run-lock.js';
 export {
   type AnyScenario,
   adjustScenario,

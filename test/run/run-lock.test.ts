@@ -46,6 +46,6 @@ describe('the lock of a run', () => {
 
   it('of another machine is not taken', () => {
     hold({ host: 'elsewhere' });
-    expect(() => lockRun(folder)).toThrow(/is being worked on by process \d+ on elsewhere/);
+    expect(() => lockRun(folder)).toThrow(/is in use by process \d+ on elsewhere/);
   });
 });

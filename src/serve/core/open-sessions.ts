@@ -18,7 +18,7 @@ export interface OpenSessionsOptions {
   readonly persist?: string;
 }
 
-/** @throws SESSIONS_CORRUPT, STORAGE_FAILED, STORAGE_FULL */
+/** @throws RUN_IN_USE where another server has the folder, SESSIONS_CORRUPT, STORAGE_FAILED, STORAGE_FULL */
 export async function openSessions(
   served: readonly Servable[],
   { limits, quotaOf, persist }: OpenSessionsOptions = {},

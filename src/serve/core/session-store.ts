@@ -10,6 +10,7 @@ import { ensureFolder, storageError } from '../../atomic-file.js';
 import type { EnvSnapshot } from '../../env/index.js';
 import { ReverieError, reverieError } from '../../errors.js';
 import { isCutOff } from '../../lmdb-file.js';
+import { lockRun } from '../../run/index.js';
 import { REMEMBERED } from './request-memory.js';
 import type { Owner, Spend } from './session-contract.js';
 import type { AnsweredRequest, KeptSession, KeptTurn, SessionKeeper, SessionRecord } from './session-keeper.js';
@@ -42,16 +43,19 @@ export class SessionStore implements SessionKeeper {
   private constructor(
     private readonly path: string,
     private readonly database: RootDatabase<Buffer, string>,
+    private readonly unlock: () => void,
   ) {}
 
-  /** Opens the store of a folder, which is made if need be. @throws SESSIONS_CORRUPT, STORAGE_FAILED, STORAGE_FULL */
+  /** Opens the store of a folder, which is made if need be. @throws RUN_IN_USE, SESSIONS_CORRUPT, STORAGE_FAILED, STORAGE_FULL */
   static async open(folder: string): Promise<SessionStore> {
     const path = resolve(folder);
     await ensureFolder(path);
-    if (isCutOff(path)) throw reverieError('SESSIONS_CORRUPT', { path, problem: 'the file is cut off' });
+    const unlock = lockRun(path);
     try {
-      return new SessionStore(path, open<Buffer, string>({ path, encoding: 'binary', noSubdir: false }));
+      if (isCutOff(path)) throw reverieError('SESSIONS_CORRUPT', { path, problem: 'the file is cut off' });
+      return new SessionStore(path, open<Buffer, string>({ path, encoding: 'binary', noSubdir: false }), unlock);
     } catch (error) {
+      unlock();
       const failure = storageError(path, error);
       if (failure instanceof ReverieError) throw failure;
       throw reverieError('SESSIONS_CORRUPT', { path, problem: (error as Error).message }, error);
@@ -129,6 +133,7 @@ export class SessionStore implements SessionKeeper {
   async close(): Promise<void> {
     await this.database.flushed;
     await this.database.close();
+    this.unlock();
   }
 
   private answersOf(id: string): AnsweredRequest[] {

@@ -174,3 +174,9 @@ it('write what many of them do at once together', async () => {
   const again = await restarted();
   for (const id of ids) expect(again.observe(id, owner).observation).toBe(expected[4]);
 });
+
+it('belong to one server at a time', async () => {
+  await started();
+  await expect(SessionStore.open(folder)).rejects.toEqual(code('RUN_IN_USE'));
+  await restarted();
+});
