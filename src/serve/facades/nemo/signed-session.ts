@@ -1,12 +1,13 @@
 // Sessions as NeMo-Gym knows them: a cookie with the session's id, signed with a key of this server's own.
 
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { unguessable } from '../../core/unguessable.js';
 
 const NAME = 'reverie_session';
 
 export class SignedSessions {
-  private readonly key = randomBytes(32);
+  private readonly key = unguessable();
 
   /** Id of the session; undefined without a cookie of this server. */
   read({ headers }: FastifyRequest): string | undefined {
