@@ -2,7 +2,6 @@
 // with any environment at /agentgym/NAME. Actions are what the model wrote; failures are answers of status 200.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../errors.js';
 import type { Servable } from '../../../run/index.js';
 import type { Owner, Sessions, Turn } from '../../core/session-contract.js';
@@ -13,16 +12,9 @@ import { environmentNamed } from '../named-environment.js';
 import { resetOf } from '../task-specs.js';
 import { actionInText } from '../text-action.js';
 import { observationText } from '../tool-calls.js';
+import { agentGymDescriptions, named, resetBody, stepBody } from './bodies.js';
 import { firstObservation } from './first-observation.js';
 import { TodoSessions } from './todo-sessions.js';
-
-const number = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
-const resetBody = z.looseObject({
-  env_idx: z.int().min(0),
-  id: z.int().min(0).describe('Index of a train task, or seed'),
-});
-const stepBody = z.looseObject({ env_idx: z.int().min(0), action: z.string().describe('What the model wrote') });
-const named = z.union([z.looseObject({ env_idx: number }), z.looseObject({ id: number })]);
 
 /** Told to the agent in the place of an observation, as it may do better: nothing has happened. */
 const MENDABLE = ['REQUEST_INVALID', 'ACTION_OUT_OF_SPACE', 'STEP_DEADLINE'];
@@ -37,6 +29,7 @@ export const agentGymFacade: Facade = {
   name: 'agentgym',
   endpoint: '/agentgym',
   reserved: ['agentgym'],
+  routes: agentGymDescriptions,
   async register(app: FastifyInstance, context: FacadeContext) {
     const todo = new TodoDialect(context.sessions);
     const asked = (request: FastifyRequest): Asked => ({

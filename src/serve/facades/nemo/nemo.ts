@@ -2,7 +2,6 @@
 // rewards up, so each step has its own.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../errors.js';
 import type { Servable } from '../../../run/index.js';
 import type { Owner, Sessions } from '../../core/session-contract.js';
@@ -14,21 +13,10 @@ import { tellDetail } from '../error-detail.js';
 import { environmentNamed } from '../named-environment.js';
 import { resetOf } from '../task-specs.js';
 import { openingOf } from '../tool-calls.js';
+import { nemoDescriptions, resetBody, stepBody } from './bodies.js';
 import { aggregateMetrics, metricsBody } from './metrics.js';
-import { actionOfResponse, outcomeOf, refusedOutcome, responseSchema } from './responses.js';
+import { actionOfResponse, outcomeOf, refusedOutcome } from './responses.js';
 import { SignedSessions } from './signed-session.js';
-
-const resetBody = z.looseObject({
-  id: z.string().max(255).nullish().describe('A task by its id; further fields of the row are its own'),
-  split: z.string().max(255).nullish(),
-  index: z.int().min(0).nullish(),
-  seed: z.int().min(0).nullish(),
-  from_snapshot: z.string().max(255).nullish(),
-});
-const stepBody = z.looseObject({
-  response: responseSchema.describe("The model's response, in OpenAI's Responses format"),
-  _ng_step_request_id: z.string().max(255).nullish().describe('The same one again is no second step'),
-});
 
 /** Told to the model, as it may do better: nothing has happened. */
 const MENDABLE = ['REQUEST_INVALID', 'ACTION_OUT_OF_SPACE', 'STEP_DEADLINE', 'TOOL_NOT_OFFERED'];
@@ -44,6 +32,7 @@ export const nemoFacade: Facade = {
   name: 'nemo',
   endpoint: '/nemo',
   reserved: ['nemo'],
+  routes: nemoDescriptions,
   register(app: FastifyInstance, context: FacadeContext) {
     tellDetail(app);
     const nemo = new NemoRoutes(context.sessions);

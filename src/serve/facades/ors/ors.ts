@@ -18,6 +18,7 @@ import { callBody, sessionHeader } from './bodies.js';
 import { callEvents, event } from './call-stream.js';
 import { CallTable } from './call-table.js';
 import { createEpisode } from './create-episode.js';
+import { orsDescriptions } from './route-descriptions.js';
 
 export interface OrsOptions {
   /** Longest silence in a stream; clients give up after 30 s. */
@@ -40,6 +41,7 @@ export function makeOrsFacade({ pingSeconds = 10 }: OrsOptions = {}): Facade {
   return {
     name: 'ors',
     reserved: [...VERBS, ...OF_ENVIRONMENT, ...OF_SESSION],
+    routes: orsDescriptions,
     register: async (app, context) => {
       await app.register(async (scope) => {
         acceptEmptyBodies(scope);
