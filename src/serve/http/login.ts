@@ -77,9 +77,13 @@ function sendForm(reply: FastifyReply, next: string, problem = ''): FastifyReply
 <title>Reverie</title><style>${STYLE}</style></head><body><h1>Reverie</h1><p role="alert">${problem}</p>
 <form method="post" action="${LOGIN_PATH}"><label>Token <input type="password" name="token" autocomplete="current-password" required autofocus></label>
 <input type="hidden" name="next" value="${next.replace(/[&"<>]/g, (one) => `&#${one.charCodeAt(0)};`)}"><button>Log in</button></form></body></html>`;
-  return reply
-    .type('text/html; charset=utf-8')
-    .header('cache-control', 'no-store')
-    .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'")
-    .send(page);
+  return (
+    reply
+      .type('text/html; charset=utf-8')
+      .header('cache-control', 'no-store')
+      // Without a referrer a browser sends this form with `Origin: null`, which is no page of ours.
+      .header('referrer-policy', 'same-origin')
+      .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'")
+      .send(page)
+  );
 }

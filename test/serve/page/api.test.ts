@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import type { AnswerView, ChangeView, EpisodeRow, TurnView } from '../../../src/
 import { ask, serveScenarios } from '../running-server.js';
 import { makeRuns } from './runs-fixture.js';
 import { SessionClient, unlockAccount } from './session-client.js';
+import { tokenOf } from './token-entry.js';
 
 let server: RunningServer;
 let root: string;
@@ -249,11 +249,6 @@ describe('whoever is no operator', () => {
     await guarded.stop(0);
   });
 });
-
-/** A token that is its owner's name. */
-function tokenOf(owner: string, operator: boolean) {
-  return { owner, operator, quota: {}, sha256: createHash('sha256').update(owner).digest('hex') };
-}
 
 /** Events of a stream, one after the other. */
 async function eventsOf(url: string) {

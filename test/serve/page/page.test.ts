@@ -5,14 +5,16 @@ import { serveScenarios } from '../running-server.js';
 import { builtPage, launchBrowser, noBrowser, PHONE, watchedPage } from './browser.js';
 import { makeRuns } from './runs-fixture.js';
 import { SessionClient, unlockAccount } from './session-client.js';
+import { tokenOf } from './token-entry.js';
 
 let server: RunningServer;
+let pageFiles: string;
 let browser: Browser;
 let page: Page;
 let complaints: readonly string[];
 
-async function look(options?: Parameters<typeof watchedPage>[2]) {
-  ({ page, complaints } = await watchedPage(browser, server.url, options));
+async function look(options?: Parameters<typeof watchedPage>[2], origin = server.url) {
+  ({ page, complaints } = await watchedPage(browser, origin, options));
 }
 
 async function go(place: string) {
@@ -40,7 +42,8 @@ const BREAK_IN = `new Promise((resolve) => {
 
 describe.skipIf(noBrowser !== undefined)(`the page${noBrowser === undefined ? '' : ` (${noBrowser})`}`, () => {
   beforeAll(async () => {
-    const [pageFiles, runs] = [await builtPage(), await makeRuns()];
+    pageFiles = await builtPage();
+    const runs = await makeRuns();
     server = await serveScenarios(['helpdesk', 'pendulum', 'hopper'], { runs, pageFiles });
     browser = await launchBrowser();
   }, 180_000);
@@ -247,6 +250,21 @@ describe.skipIf(noBrowser !== undefined)(`the page${noBrowser === undefined ? ''
       expect(over, place).toBeLessThanOrEqual(0);
     }
     expect(complaints).toEqual([]);
+  });
+
+  it('asks for a token once, where tokens are in use', async () => {
+    const guarded = await serveScenarios(['pendulum'], { pageFiles, tokens: [tokenOf('boss', true)] });
+    await look({}, guarded.url);
+    await page.goto(`${guarded.url}/web/`);
+    await page.locator('input[type=password]').fill('boss');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Environments' }).waitFor();
+    const before = complaints.length;
+    await page.goto(`${guarded.url}/web/#/play`);
+    await page.getByRole('button', { name: 'Begin' }).click();
+    await page.getByRole('region', { name: 'Branch A' }).getByText('running').waitFor();
+    expect(complaints.slice(before)).toEqual([]);
+    await guarded.stop(0);
   });
 
   it('lets no script in but its own', async () => {
