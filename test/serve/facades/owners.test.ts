@@ -1,0 +1,101 @@
+// A session is its owner's alone, whatever the protocol: to others it is as unknown as one that never was.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hashOfToken } from '../../../src/serve/http/tokens.js';
+import type { RunningServer } from '../../../src/serve/index.js';
+import { serveScenarios } from '../running-server.js';
+
+let server: RunningServer;
+
+beforeAll(async () => {
+  const tokens = ['ann', 'bob'].map((owner) => ({
+    owner,
+    operator: false,
+    quota: { sessions: 3 },
+    sha256: hashOfToken(`token-of-${owner}`),
+  }));
+  server = await serveScenarios(['pendulum'], { tokens });
+});
+afterAll(() => server.stop(0));
+
+interface Ask {
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+  readonly method?: string;
+}
+
+/** `ann` shows her token in a header, `bob` as the clients of the Open Reward Standard do; anybody shows none. */
+async function as(
+  who: 'ann' | 'bob' | 'anybody',
+  path: string,
+  { body = {}, headers = {}, method = 'POST' }: Ask = {},
+) {
+  const shown: Record<string, string> = {
+    ann: { authorization: 'Bearer token-of-ann' },
+    bob: { 'x-api-key': 'token-of-bob' },
+    anybody: {},
+  }[who];
+  const reply = await fetch(`${server.url}${path}`, {
+    method,
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...shown,
+      ...headers,
+    },
+    ...(method === 'POST' ? { body: JSON.stringify(body) } : {}),
+  });
+  return { status: reply.status, headers: reply.headers, text: await reply.text() };
+}
+
+describe("another's session is unknown", () => {
+  it('in the Open Reward Standard', async () => {
+    const headers = { 'x-session-id': 'mine' };
+    expect((await as('ann', '/create', { body: { split: 'train', index: 0 }, headers })).status).toBe(200);
+    const call = { name: 'step', input: { action: [0] } };
+    const [, id] = /data: (\S+)/.exec((await as('ann', '/call', { body: call, headers })).text)!;
+    for (const path of ['/ping', '/call']) expect((await as('bob', path, { body: call, headers })).status).toBe(404);
+    expect((await as('bob', '/delete', { headers })).status).toBe(200);
+    expect((await as('ann', '/call', { body: { ...call, task_id: id }, headers })).text).toContain('event: end');
+    expect((await as('anybody', '/call', { body: call, headers })).status).toBe(401);
+  });
+
+  it('in MCP', async () => {
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'a', version: '1' } };
+    const begun = await as('ann', '/mcp', { body: { jsonrpc: '2.0', id: 0, method: 'initialize', params } });
+    const headers = { 'mcp-session-id': begun.headers.get('mcp-session-id')! };
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    for (const path of ['/mcp', '/mcp/pendulum']) {
+      expect((await as('bob', path, { body, headers })).status).toBe(404);
+      expect((await as('bob', path, { method: 'DELETE', headers })).status).toBe(404);
+      expect((await as('ann', path, { body, headers })).status).toBe(200);
+      expect((await as('anybody', path, { body, headers })).status).toBe(401);
+    }
+  });
+
+  it("in AgentGym's dialect", async () => {
+    const env_idx = Number((await as('ann', '/agentgym/pendulum/create')).text);
+    const body = { env_idx, id: 0 };
+    expect((await as('bob', '/agentgym/pendulum/reset', { body })).text).toContain('no session');
+    expect((await as('bob', '/agentgym/pendulum/close', { body })).text).toContain('no session');
+    expect((await as('ann', '/agentgym/pendulum/reset', { body })).text).toContain('Swing');
+    expect((await as('anybody', '/agentgym/pendulum/reset', { body })).status).toBe(401);
+  });
+
+  it('in NeMo-Gym, whoever shows its cookie', async () => {
+    const begun = await as('bob', '/nemo/pendulum/reset');
+    const cookie = begun.headers.get('set-cookie')!.split(';')[0];
+    const body = { response: { output: [{ type: 'message', content: '[0]' }] } };
+    expect((await as('ann', '/nemo/pendulum/step', { body, headers: { cookie } })).status).toBe(404);
+    expect((await as('bob', '/nemo/pendulum/step', { body, headers: { cookie } })).status).toBe(200);
+    expect((await as('anybody', '/nemo/pendulum/step', { body, headers: { cookie } })).status).toBe(401);
+  });
+});
+
+it('holds each to a quota of sessions', async () => {
+  const create = (sid: string) =>
+    as('bob', '/create', { body: { task_spec: { seed: 1 } }, headers: { 'x-session-id': sid } });
+  const statuses = [];
+  for (const sid of ['b', 'c', 'd', 'e']) statuses.push((await create(sid)).status);
+  expect(statuses.at(-1)).toBe(429);
+});
