@@ -1,5 +1,5 @@
-// TRL's OpenRewardSpec, unmodified, binds environments to what its trainer takes: rows, methods, rewards. Needs transformers
-// and datasets, though not torch: only where REVERIE_TRL_SPEC=1.
+// TRL's OpenRewardSpec, unmodified, binds environments to what its trainer takes: rows, methods, rewards. pip brings torch
+// with it, which is some gigabytes: only where REVERIE_TRL_SPEC=1.
 
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
