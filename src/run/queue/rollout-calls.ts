@@ -2,6 +2,7 @@
 // told something, cancelled when nobody wants them any more, forgotten once they are kept elsewhere.
 
 import type { Outcome, QueueStats, RolloutItem, RolloutQueue } from '../../synth/index.js';
+import { within } from './within.js';
 
 const TICK_MS = 1000;
 /** Ticks after which everything that is waited for is asked for again. */
@@ -87,12 +88,7 @@ export class RolloutCalls {
       await this.forgetDone();
     };
     // A broker that is away is not waited for: what it keeps it lets go of by itself.
-    let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, FAREWELL_MS);
-    });
-    await Promise.race([last().catch(() => {}), patience]);
-    clearTimeout(timer);
+    await within(FAREWELL_MS, last());
   }
 
   private async send(): Promise<void> {

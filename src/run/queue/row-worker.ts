@@ -5,6 +5,7 @@ import { addCosts, type Cost, NO_COST } from '../../cost.js';
 import { packError, ReverieError } from '../../errors.js';
 import { type Lease, packParcel, type RolloutQueue } from '../../synth/index.js';
 import type { Note } from './messages.js';
+import { within } from './within.js';
 import type { WorkerJobs } from './worker-jobs.js';
 
 /** Longest wait for a row before the worker looks whether it is to end. */
@@ -12,6 +13,8 @@ const WAIT_MS = 5000;
 const ANNOUNCE_MS = 5000;
 /** Leases are renewed so many times before they would run out. */
 const BEATS = 3;
+/** Longest that an end waits for a broker. */
+const FAREWELL_MS = 2000;
 const LOST = new Error('the lease was lost');
 
 export interface RowWorkerOptions {
@@ -83,11 +86,23 @@ export class RowWorker {
         continue;
       }
       const wanted = jobs.size === 0 ? 1 : slots - this.underway.size;
-      const leases = await queue.lease(wanted, { waitMs: Math.min(WAIT_MS, idleMs), signal: stop });
+      const asked = queue.lease(wanted, { waitMs: Math.min(WAIT_MS, idleMs), signal: stop });
+      // A broker that is away answers when it is back.
+      await Promise.race([asked, stopped.then(() => within(FAREWELL_MS, asked))]);
+      if (stop.aborted) return this.giveBack(asked);
+      const leases = await asked;
       for (const lease of leases) await this.takeOrPrepare(lease);
       if (leases.length > 0 || this.underway.size > 0) busyAt = Date.now();
       else if (Date.now() - busyAt >= idleMs) return;
     }
+  }
+
+  /** What came when nobody wanted it any more. */
+  private async giveBack(asked: Promise<readonly Lease[]>): Promise<void> {
+    const back = async () => {
+      for (const lease of await asked) await this.options.queue.nack(lease, { kind: 'given-back' });
+    };
+    await within(FAREWELL_MS, back());
   }
 
   /** A row of a job that is not known yet goes back first: parts take a while to make, and others may have them. */
@@ -150,7 +165,7 @@ export class RowWorker {
     const late = setTimeout(() => {
       for (const { stop } of this.underway.keys()) stop.abort();
     }, this.options.graceMs);
-    await Promise.all(this.underway.values());
+    await within(this.options.graceMs + FAREWELL_MS, Promise.all(this.underway.values()));
     clearTimeout(late);
   }
 

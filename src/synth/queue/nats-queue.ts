@@ -202,7 +202,8 @@ class NatsQueue implements RolloutQueue {
   }
 
   async close(): Promise<void> {
-    await this.parts.connection.flush().catch(() => {});
+    this.trouble.end();
+    if (!this.parts.connection.isClosed()) await this.parts.connection.flush().catch(() => {});
     await this.parts.connection.close();
   }
 

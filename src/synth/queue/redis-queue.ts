@@ -227,9 +227,10 @@ class RedisQueue implements RolloutQueue {
   }
 
   async close(): Promise<void> {
+    this.trouble.end();
+    this.redis.disconnect();
     const events = await this.events?.catch(() => undefined);
     await Promise.all([this.worker?.close(true), events?.close(), this.queue.close()]);
-    this.redis.disconnect();
   }
 
   /** The end of the queue that takes items; also moves back those whose leases ran out. */
