@@ -1,5 +1,6 @@
 // The room that serves environments to trainers: one session core, a thin facade for each protocol.
 
+export type { Servable, TaskCard } from '../run/index.js';
 export type * from './core/session-contract.js';
 export { fetchGlueTarget } from './glue/fetch-target.js';
 export { GLUE_KINDS, type GlueKind, type GlueTarget, glueText } from './glue/glue.js';
