@@ -9,10 +9,10 @@ Needs no package but TRL (transformers >= 5.2) and datasets. TRL's Open Reward S
 This file is for when you want to see, or change, what happens in between.
 """
 
-import http.client
 import json
 import os
-import urllib.parse
+import urllib.error
+import urllib.request
 
 URL = "@URL@"
 ENV = "@ENV@"
@@ -22,24 +22,23 @@ class Reverie:
     """One session of the server. Errors of the server are raised with its sentence and hint."""
 
     def __init__(self):
-        parts = urllib.parse.urlsplit(URL)
-        connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self.connection = connect(parts.netloc, timeout=120)
-        self.prefix = parts.path.rstrip("/")
         self.id = self.ask("POST", "/v1/sessions", {"env": ENV})["id"]
 
-    def ask(self, method, path, body=None):
+    @staticmethod
+    def ask(method, path, body=None):
+        # A connection for each request: one kept open would be closed by the server while TRL computes gradients.
         headers = {"content-type": "application/json"}
         if "REVERIE_TOKEN" in os.environ:
             headers["authorization"] = "Bearer " + os.environ["REVERIE_TOKEN"]
-        self.connection.request(method, self.prefix + path, None if body is None else json.dumps(body), headers)
-        reply = self.connection.getresponse()
-        text = reply.read()
-        answer = json.loads(text) if text else None
-        if reply.status >= 400:
-            error = answer["error"]
-            raise RuntimeError(f"{error['message']} {error['hint']}")
-        return answer
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(URL.rstrip("/") + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=120) as reply:
+                text = reply.read()
+        except urllib.error.HTTPError as refusal:
+            error = json.loads(refusal.read())["error"]
+            raise RuntimeError(f"{error['message']} {error['hint']}") from refusal
+        return json.loads(text) if text else None
 
     def reset(self, **task):
         return self.ask("POST", f"/v1/sessions/{self.id}/reset", task)
@@ -48,27 +47,29 @@ class Reverie:
         return self.ask("POST", f"/v1/sessions/{self.id}/step", {"action": action})
 
     def close(self):
-        self.ask("DELETE", f"/v1/sessions/{self.id}")
+        try:
+            self.ask("DELETE", f"/v1/sessions/{self.id}")
+        except RuntimeError:
+            pass  # closed already: the server closes those that nobody asked for a while
 
 
 class Environment:
-    """What TRL makes one of for each rollout. Public methods are the model's tools."""
+    """What TRL makes as many of as it has rollouts, and keeps. Public methods but `reset` are the model's tools."""
 
     def __init__(self):
-        self._session = Reverie()
+        self._session = None
         self._return = 0.0
         self._done = False
 
     def reset(self, task=None, seed=None, **_):
-        """Starts the task of a dataset row; what it answers is added to the row's prompt."""
+        """Starts the task of a dataset row, in a session of its own; what it answers is added to the row's prompt."""
+        if self._session is not None:
+            self._session.close()
+        self._session = Reverie()
         chosen = {key: value for key, value in {"task": task, "seed": seed}.items() if value is not None}
         turn = self._session.reset(**chosen)
         self._return, self._done = 0.0, False
         return _text(turn["observation"])
-
-    def get_reward(self):
-        """The return so far; None where the episode could not be judged, which TRL leaves out of the advantage."""
-        return self._return
 
     def _step(self, action):
         if self._done:
@@ -90,17 +91,17 @@ def _text(observation):
 
 
 def reward(environments, **_):
-    return [environment.get_reward() for environment in environments]
+    """Returns of the episodes so far; None where one could not be judged, which TRL leaves out of the advantage."""
+    return [environment._return for environment in environments]
 
 
 def dataset(count=64):
     """Tasks of the split `train`; in environments without tasks, seeds."""
     from datasets import Dataset
 
-    session = Reverie()
-    tasks = [task["id"] for task in session.ask("GET", f"/v1/environments/{ENV}/tasks?split=train")["tasks"]] or [None]
-    session.close()
-    prompt = [{"role": "user", "content": "Do what is asked, with the tools you have."}]
+    listed = Reverie.ask("GET", f"/v1/environments/{ENV}/tasks?split=train")["tasks"]
+    tasks = [task["id"] for task in listed] or [None]
+    prompt = [{"role": "user", "content": "Do what is asked, with the tools you have.\n\n"}]
     rows = [{"prompt": prompt, "task": tasks[i % len(tasks)], "seed": i} for i in range(count)]
     return Dataset.from_list(rows)
 

@@ -66,7 +66,7 @@ describe.skipIf(!isPythonThere)('what connects a trainer to a server', () => {
     const task = tasks.find(({ reference, split }) => reference !== undefined && split !== 'test')!;
     const driver = `
 import inspect, json
-from reverie_trl import Environment
+from reverie_trl import Environment, Reverie, reward
 env = Environment()
 opening = env.reset(task=${JSON.stringify(task.id)}, seed=1, prompt="a column of the dataset")
 for call in json.loads(${JSON.stringify(JSON.stringify(task.reference!.calls))}):
@@ -80,12 +80,24 @@ except ValueError as error:
     over = str(error)
 tools = [name for name, _ in inspect.getmembers(Environment, inspect.isfunction) if not name.startswith("_")]
 doc = inspect.getdoc(getattr(Environment, ${JSON.stringify(task.reference!.calls[0].name)}))
-print(json.dumps({"opening": opening, "reward": env.get_reward(), "over": over, "tools": tools, "doc": doc}))
+rewards = reward(environments=[env], completions=["a column of TRL"])
+Reverie.ask("DELETE", f"/v1/sessions/{env._session.id}")
+again = env.reset(task=${JSON.stringify(task.id)}, seed=1)
+try:
+    env.reset(task="nothing like it")
+    refusal = None
+except RuntimeError as error:
+    refusal = str(error)
+print(json.dumps({"opening": opening, "rewards": rewards, "over": over, "tools": tools, "doc": doc, "again": again,
+                  "refusal": refusal}))
 `;
     const found = await driven('reverie_trl', await printed('trl', 'helpdesk'), driver);
-    expect(found).toMatchObject({ reward: 1, over: 'The episode is over.' });
+    expect(found).toMatchObject({ rewards: [1], over: 'The episode is over.', again: found.opening });
+    expect(found.refusal).toContain('nothing like it');
     expect(found.opening.length).toBeGreaterThan(100);
-    expect(found.tools).toEqual(expect.arrayContaining(['reset', 'get_reward', 'respond_to_user']));
+    expect(found.tools).toEqual(expect.arrayContaining(['reset', 'respond_to_user']));
+    // Beside a reward function, TRL would count it again; before it knew the name, as a tool.
+    expect(found.tools).not.toContain('get_reward');
     expect(found.doc).toMatch(/\n\nArgs:\n {4}\w+: /);
   });
 
