@@ -29,17 +29,18 @@ const LOCAL: Caller = { owner: 'local', operator: true, quota: {} };
 
 export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
   app.decorateRequest('caller', undefined);
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     checkOrigin(request, rules);
     const { access } = request.routeOptions.config;
-    if (access === 'open') return;
+    if (access === 'open') return done();
     const caller = rules.tokens === undefined ? LOCAL : callerOf(request, rules);
     if (caller === undefined) {
-      if (isPage(request)) return reply.redirect(`${LOGIN_PATH}?next=${encodeURIComponent(request.url)}`, 303);
+      if (isPage(request)) return void reply.redirect(`${LOGIN_PATH}?next=${encodeURIComponent(request.url)}`, 303);
       throw reverieError(tokenIn(request.headers) === undefined ? 'TOKEN_NEEDED' : 'TOKEN_WRONG');
     }
     if (access === 'operator' && !caller.operator) throw reverieError('OPERATOR_NEEDED');
     request.caller = caller;
+    done();
   });
 }
 

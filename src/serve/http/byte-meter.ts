@@ -68,12 +68,17 @@ export function meterBytes(app: FastifyInstance, meter: ByteMeter, told: (bytes:
     told(bytes);
     if (caller !== undefined) meter.add(caller.owner, bytes);
   };
-  app.addHook('onRequest', async ({ raw, ws, caller }) => {
-    if (caller === undefined) return;
-    meter.check(caller);
-    if (ws) socketCallers.set(raw, caller);
+  app.addHook('onRequest', ({ raw, ws, caller }, _reply, done) => {
+    if (caller !== undefined) {
+      meter.check(caller);
+      if (ws) socketCallers.set(raw, caller);
+    }
+    done();
   });
-  app.addHook('onResponse', async ({ raw, caller }) => count(raw.socket, caller));
+  app.addHook('onResponse', ({ raw, caller }, _reply, done) => {
+    count(raw.socket, caller);
+    done();
+  });
   app.addHook('onRequestAbort', async ({ raw, caller }) => count(raw.socket, caller));
   app.websocketServer.on('connection', (socket, raw) => {
     const caller = socketCallers.get(raw);

@@ -1,5 +1,5 @@
 // What every request is held to, whatever route it is for: its URL, the type and the shape of its body; and what every
-// answer says.
+// answer says. Hooks here and beside it answer by callback, as a promise for each costs every request.
 
 import type { FastifyInstance } from 'fastify';
 import { reverieError } from '../../errors.js';
@@ -21,11 +21,19 @@ export function guardRequests(app: FastifyInstance, limits: HttpLimits): void {
   app.addContentTypeParser(
     /^application\/(?:[\w.-]+\+)?json\b/,
     { parseAs: 'string' },
-    async (_request: unknown, body: string | Buffer) =>
-      body.length === 0 ? undefined : parseJson(String(body), limits),
+    (_request: unknown, body: string | Buffer, done: (error: Error | null, value?: unknown) => void) => {
+      let value: unknown;
+      try {
+        value = body.length === 0 ? undefined : parseJson(String(body), limits);
+      } catch (error) {
+        done(error as Error);
+        return;
+      }
+      done(null, value);
+    },
   );
-  app.addHook('onRequest', async ({ id, headers, url }, reply) => {
-    reply.headers({ ...HEADERS, 'x-request-id': id });
+  app.addHook('onRequest', ({ id, headers, url }, reply, done) => {
+    reply.headers(HEADERS).header('x-request-id', id);
     const parent = traceparentIn(headers);
     if (parent !== undefined) reply.header('traceparent', parent);
     if (url.length > limits.urlLength) throw reverieError('URL_TOO_LONG', { limit: limits.urlLength });
@@ -33,5 +41,6 @@ export function guardRequests(app: FastifyInstance, limits: HttpLimits): void {
     if (encoding !== undefined && encoding !== 'identity') {
       throw reverieError('BODY_TYPE_REFUSED', { type: `"${headers['content-type'] ?? ''}" in ${encoding}` });
     }
+    done();
   });
 }

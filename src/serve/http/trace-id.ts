@@ -3,6 +3,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { unguessable } from '../core/unguessable.js';
 
+/** New ids: of this process, and counted. They name requests and open nothing, so they may be guessed. */
+const PROCESS = unguessable().slice(0, 12);
+let made = 0;
+
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 
@@ -15,5 +19,5 @@ export function traceparentIn({ traceparent }: IncomingHttpHeaders): string | un
 export function traceIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers['x-request-id'];
   const named = typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
-  return traceparentIn(headers)?.split('-')[1] ?? named ?? unguessable();
+  return traceparentIn(headers)?.split('-')[1] ?? named ?? `${PROCESS}-${(++made).toString(36)}`;
 }

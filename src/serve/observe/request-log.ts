@@ -14,6 +14,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Code of the error it was answered with. */
     failure: string | undefined;
+    /** Milliseconds, until it is told of. */
+    startedAt: number | undefined;
   }
 }
 
@@ -23,27 +25,37 @@ const LEFT = 499;
 /** Paths are logged without what follows the `?`. */
 export function logRequests(app: FastifyInstance, told: (facts: RequestFacts) => void): void {
   app.decorateRequest('failure', undefined);
-  const underway = new WeakMap<FastifyRequest, number>();
+  app.decorateRequest('startedAt', undefined);
   const tell = (request: FastifyRequest, status: number) => {
-    const startedAt = underway.get(request);
+    const { startedAt } = request;
     if (startedAt === undefined) return;
-    underway.delete(request);
+    request.startedAt = undefined;
     const seconds = (performance.now() - startedAt) / 1000;
     const { method } = request;
     told({ method, route: request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown'), status, seconds });
     const code = request.failure === undefined ? {} : { code: request.failure };
     request.log.info({ ...factsOf(request), status, ...code, ms: Math.round(seconds * 1e4) / 10 }, 'request');
   };
-  app.addHook('onRequest', async (request) => void underway.set(request, performance.now()));
-  app.addHook('onResponse', async (request, reply) => tell(request, reply.statusCode));
-  app.addHook('onRequestAbort', async (request) => tell(request, LEFT));
-  app.addHook('preHandler', async (request) => {
-    if (!request.ws) return;
-    const { socket } = request.raw;
-    const facts = factsOf(request);
-    socket.once('close', () => request.log.info({ ...facts, bytes: socket.bytesRead }, 'socket closed'));
-    request.log.info(facts, 'socket opened');
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.startedAt = performance.now();
+    done();
   });
+  app.addHook('onResponse', (request, reply, done) => {
+    tell(request, reply.statusCode);
+    done();
+  });
+  app.addHook('onRequestAbort', async (request) => tell(request, LEFT));
+  app.addHook('preHandler', (request, _reply, done) => {
+    if (request.ws) tellSocket(request);
+    done();
+  });
+}
+
+function tellSocket(request: FastifyRequest): void {
+  const { socket } = request.raw;
+  const facts = factsOf(request);
+  socket.once('close', () => request.log.info({ ...facts, bytes: socket.bytesRead }, 'socket closed'));
+  request.log.info(facts, 'socket opened');
 }
 
 function factsOf({ method, url, caller }: FastifyRequest): Record<string, unknown> {

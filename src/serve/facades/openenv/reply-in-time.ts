@@ -23,12 +23,13 @@ export function inTime<R>(
   gone?: AbortSignal,
 ): Promise<R> {
   const stop = new AbortController();
-  const late = reverieError('STEP_DEADLINE', { seconds });
+  // Made only when it is needed: an error takes down where it was made, which costs more than most steps.
+  const late = () => reverieError('STEP_DEADLINE', { seconds });
   const leave = () => stop.abort(gone?.reason);
   gone?.addEventListener('abort', leave, { once: true });
-  const stopping = setTimeout(() => stop.abort(late), seconds * 1000);
+  const stopping = setTimeout(() => stop.abort(late()), seconds * 1000);
   return new Promise<R>((resolve, reject) => {
-    const givingUp = setTimeout(() => reject(late), (seconds + graceSeconds) * 1000);
+    const givingUp = setTimeout(() => reject(late()), (seconds + graceSeconds) * 1000);
     work(stop.signal)
       .then(resolve, reject)
       .finally(() => {
