@@ -14,7 +14,7 @@ import type { WaitWish } from './serve-wait-server.js';
 
 const WAIT_SECONDS = 1;
 const STEPS = 8;
-const LADDER = [64, 128, 256, 512, 1024, 2048, 4096, 8192];
+const LADDER = [512, 1024, 2048, 4096, 8192];
 const OK_SHARE = 0.999;
 const P99_SECONDS = 2;
 /** Above this, whoever has not answered is counted as failed. */
