@@ -42,7 +42,8 @@ describe('the log', () => {
     const idFor = async (given: string) =>
       (await send(`${server.url}/v1/environments`, { headers: { 'x-request-id': given } })).headers['x-request-id'];
     expect(await idFor('my-id.7')).toBe('my-id.7');
-    for (const odd of ['{"a":1}', 'a b', 'x'.repeat(200), '<script>']) expect(await idFor(odd)).toMatch(/^[\w-]{12}-[0-9a-z]+$/);
+    for (const odd of ['{"a":1}', 'a b', 'x'.repeat(200), '<script>'])
+      expect(await idFor(odd)).toMatch(/^[\w-]{12}-[0-9a-z]+$/);
   });
 });
 
