@@ -92,9 +92,11 @@ export class SessionTable implements Sessions {
 
   async reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
     const session = this.house.registry.owned(id, owner);
-    const { requestId, ...content } = request;
+    const { requestId, timeoutSeconds, ...content } = request;
     const repeatable = { id: requestId, kind: 'reset', content };
-    return this.ask(session, repeatable, { signal }, (deadline) => this.begin(session, request, deadline));
+    return this.ask(session, repeatable, { signal, seconds: timeoutSeconds }, (deadline) =>
+      this.begin(session, request, deadline),
+    );
   }
 
   async step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {

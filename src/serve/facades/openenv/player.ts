@@ -5,7 +5,7 @@ import type { Servable } from '../../../run/index.js';
 import type { Action, Owner, Sessions, Turn } from '../../core/session-contract.js';
 import { envWire } from './env-wire.js';
 import { checkedMessage } from './field-errors.js';
-import { inTime, type ReplyLimits } from './reply-in-time.js';
+import type { ReplyLimits } from './reply-in-time.js';
 import { readReset } from './reset-request.js';
 
 export interface PlayerOptions {
@@ -61,8 +61,7 @@ export class Player {
   async reset(data: unknown, at: readonly string[], signal?: AbortSignal): Promise<ObservationReply> {
     const { sessions, id, owner, replies } = this.options;
     const request = readReset(this.served, data, at);
-    const turn = await inTime((deadline) => sessions.reset(id, request, owner, deadline), replies, signal);
-    return this.reply(turn);
+    return this.reply(await sessions.reset(id, { ...request, timeoutSeconds: replies.seconds }, owner, signal));
   }
 
   /** Steps, or lists the tools: that is no step and needs no episode. @throws MessageInvalid; as `Sessions.step` */
@@ -76,7 +75,8 @@ export class Player {
   /** @throws as `Sessions.step` */
   act(action: Action, { signal, ...request }: StepOptions): Promise<Turn> {
     const { sessions, id, owner, replies } = this.options;
-    return inTime((deadline) => sessions.step(id, { action, ...request }, owner, deadline), replies, signal);
+    const timeoutSeconds = Math.min(request.timeoutSeconds ?? Number.POSITIVE_INFINITY, replies.seconds);
+    return sessions.step(id, { action, ...request, timeoutSeconds }, owner, signal);
   }
 
   state(): z.output<typeof stateSchema> {

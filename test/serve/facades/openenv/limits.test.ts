@@ -23,7 +23,7 @@ afterEach(async () => {
 async function serving(
   hinder?: Hindrance,
   limits: Partial<SessionLimits> = {},
-  replies: ReplyLimits = { seconds: 0.2, graceSeconds: 0.1 },
+  replies: ReplyLimits = { seconds: 0.2 },
 ) {
   const sessions = new SessionTable([servedCounter({ hinder })], limits);
   const app = await makeApp({ sessions, facades: [makeOpenEnvFacade(replies)], version: '1' });
@@ -68,7 +68,7 @@ describe('a step that takes too long', () => {
 
 describe('a server that is full', () => {
   it('lets a reset wait for its slot', async () => {
-    const { url, sessions } = await serving(undefined, { slots: 1 }, { seconds: 30, graceSeconds: 1 });
+    const { url, sessions } = await serving(undefined, { slots: 1 }, { seconds: 30 });
     const [first, second] = [await FramesClient.connect(url), await FramesClient.connect(url)];
     await first.ask(reset);
     second.send(reset);
