@@ -1,32 +1,53 @@
-// LMDB maps its file into memory, where a page that is not there ends the process: so its size is looked at first.
+// LMDB maps its file into memory, where a page that is not there ends the process; and refusing a file that is no
+// database may end it too, as what it frees on the way out it frees twice. So the file is looked at before it is opened.
 
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const FILE = 'data.mdb';
-// Of the two meta pages at the start of the file, which begin with the page size apart.
 const MAGIC = 0xbeefc0de;
-const AT = { magic: 24, pageSize: 48, lastPage: 144, transaction: 152, end: 160 } as const;
-const LARGEST_PAGE = 65_536;
+const VERSION = 2;
+/** The flag of a meta page. */
+const META = 0x08;
+const PAGE = { smallest: 512, largest: 65_536 } as const;
+// Of the two meta pages at the start of the file, which begin with the page size apart.
+const AT = { flags: 18, magic: 24, version: 28, pageSize: 48, lastPage: 144, transaction: 152, end: 160 } as const;
 
-/** Whether the database in `folder` lacks pages that its newest transaction needs. One that is not there yet lacks none. */
-export function isCutOff(folder: string): boolean {
+/** Why the database in `folder` must not be opened; undefined where it may be, as where none is there yet. */
+export function databaseProblem(folder: string): string | undefined {
   const path = join(folder, FILE);
-  if (!existsSync(path)) return false;
+  if (!existsSync(path)) return undefined;
   const { size } = statSync(path);
-  return size > 0 && size < neededSize(path);
+  if (size === 0) return undefined;
+  const head = readHead(path, PAGE.largest + AT.end);
+  if (head.length < AT.end) return 'it is cut off';
+  if (!isMeta(head)) return 'it is no database';
+  const pageSize = head.readUInt32LE(AT.pageSize);
+  const second = head.subarray(pageSize);
+  if (second.length < AT.end) return 'it is cut off';
+  if (!isMeta(second) || second.readUInt32LE(AT.pageSize) !== pageSize) return 'its second page is damaged';
+  return size < neededSize([head, second], pageSize) ? 'it is cut off' : undefined;
 }
 
-/** Bytes that the newest transaction needs; what is no meta page at all is left for LMDB to refuse. */
-function neededSize(path: string): number {
-  const head = readHead(path, LARGEST_PAGE + AT.end);
-  const pageSize = head.length >= AT.end ? head.readUInt32LE(AT.pageSize) : AT.end;
-  const metas = [head, head.subarray(pageSize)].filter(
-    (meta) => meta.length >= AT.end && meta.readUInt32LE(AT.magic) === MAGIC,
+function isMeta(page: Buffer): boolean {
+  const pageSize = page.readUInt32LE(AT.pageSize);
+  return (
+    (page.readUInt16LE(AT.flags) & META) !== 0 &&
+    page.readUInt32LE(AT.magic) === MAGIC &&
+    page.readUInt16LE(AT.version) === VERSION &&
+    pageSize >= PAGE.smallest &&
+    pageSize <= PAGE.largest &&
+    (pageSize & (pageSize - 1)) === 0
   );
-  const newest = metas.sort((a, b) => Number(b.readBigUInt64LE(AT.transaction) - a.readBigUInt64LE(AT.transaction)))[0];
-  if (newest === undefined) return 2 * pageSize;
-  return Math.max(2, Number(newest.readBigUInt64LE(AT.lastPage)) + 1) * pageSize;
+}
+
+/** Bytes that the newest transaction needs. */
+function neededSize(metas: readonly Buffer[], pageSize: number): number {
+  const [a, b] = metas.map((meta) => ({
+    transaction: meta.readBigUInt64LE(AT.transaction),
+    pages: Number(meta.readBigUInt64LE(AT.lastPage)) + 1,
+  }));
+  return Math.max(2, (a.transaction > b.transaction ? a : b).pages) * pageSize;
 }
 
 function readHead(path: string, bytes: number): Buffer {

@@ -7,7 +7,7 @@ import { open, type RootDatabase } from 'lmdb';
 import { LRUCache } from 'lru-cache';
 import { ensureFolder, storageError } from '../atomic-file.js';
 import { ReverieError, reverieError } from '../errors.js';
-import { isCutOff } from '../lmdb-file.js';
+import { databaseProblem } from '../lmdb-file.js';
 import type { ChatReply } from './language-model.js';
 
 /** What the cache holds for a request. */
@@ -41,7 +41,8 @@ export async function openReplyStore(folder: string, memoryBytes: number): Promi
 
 async function openStore(path: string, memoryBytes: number): Promise<ReplyStore> {
   await ensureFolder(path);
-  if (isCutOff(path)) throw reverieError('LLM_CACHE_CORRUPT', { path, problem: 'it is cut off' });
+  const problem = databaseProblem(path);
+  if (problem !== undefined) throw reverieError('LLM_CACHE_CORRUPT', { path, problem });
   try {
     const database = open<string, string>({ path, encoding: 'string', noSubdir: false });
     return new ReplyStore(path, database, memoryBytes);

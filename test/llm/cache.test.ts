@@ -32,6 +32,12 @@ async function rewrite(folder: string, key: string, change: (text: string) => st
   await database.close();
 }
 
+async function overwrite(path: string, at: number, byte: number): Promise<void> {
+  const bytes = await readFile(path);
+  bytes[at] = byte;
+  await writeFile(path, bytes);
+}
+
 describe('the cache', () => {
   it('answers again what was asked before, also after a restart', async () => {
     const cacheFolder = await temporaryFolder();
@@ -220,6 +226,9 @@ describe('a damaged cache', () => {
     ['cut off', async (path: string) => truncate(path, (await readFile(path)).length - 4096)],
     ['cut to almost nothing', (path: string) => truncate(path, 100)],
     ['overwritten', (path: string) => writeFile(path, 'x'.repeat(100_000))],
+    ['of another version', (path: string) => overwrite(path, 28, 9)],
+    ['without its second page', (path: string) => overwrite(path, 4096 + 24, 0)],
+    ['of pages of no size', (path: string) => overwrite(path, 49, 0)],
   ])('is refused as a file: %s', async (_, damage) => {
     const cacheFolder = await temporaryFolder();
     const server = await serve('x');

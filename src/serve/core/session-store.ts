@@ -9,7 +9,7 @@ import { Packr } from 'msgpackr';
 import { ensureFolder, storageError } from '../../atomic-file.js';
 import type { EnvSnapshot } from '../../env/index.js';
 import { ReverieError, reverieError } from '../../errors.js';
-import { isCutOff } from '../../lmdb-file.js';
+import { databaseProblem } from '../../lmdb-file.js';
 import { lockRun } from '../../run/index.js';
 import { REMEMBERED } from './request-memory.js';
 import type { Owner, Spend } from './session-contract.js';
@@ -52,7 +52,8 @@ export class SessionStore implements SessionKeeper {
     await ensureFolder(path);
     const unlock = lockRun(path);
     try {
-      if (isCutOff(path)) throw reverieError('SESSIONS_CORRUPT', { path, problem: 'the file is cut off' });
+      const problem = databaseProblem(path);
+      if (problem !== undefined) throw reverieError('SESSIONS_CORRUPT', { path, problem });
       return new SessionStore(path, open<Buffer, string>({ path, encoding: 'binary', noSubdir: false }), unlock);
     } catch (error) {
       unlock();
