@@ -1,6 +1,7 @@
 // Whole episodes: an agent that errs lives in an arm's dream; what the dream says of each, and what is true of it, found by
 // carrying its calls out in the real environment.
 
+import { concurrently } from '../src/concurrently.js';
 import {
   applyOperations,
   callChecks,
@@ -20,7 +21,6 @@ import type { JsonObject } from '../src/json.js';
 import type { EpisodeRecord } from '../src/replay/index.js';
 import { liveEpisode, planRow, QualityPipeline, qualitySchema, ReferenceAgent } from '../src/synth/index.js';
 import { Judge } from '../src/worldmodel/index.js';
-import { concurrently } from '../src/worldmodel/reward/concurrently.js';
 import type { Arm } from './experience-ablation-arms.js';
 import { MAX_STEPS, plainSettings } from './experience-ablation-settings.js';
 import type { Share } from './experience-ablation-share.js';

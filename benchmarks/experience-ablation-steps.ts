@@ -1,6 +1,7 @@
 // One step, teacher-forced: each question is asked of an arm after the true conversation in the true state, and what the
 // call changed is read back through the same simulator.
 
+import { concurrently } from '../src/concurrently.js';
 import {
   applyOperations,
   type CallSpec,
@@ -10,7 +11,6 @@ import {
   stateHash,
 } from '../src/env/index.js';
 import { ReverieError } from '../src/errors.js';
-import { concurrently } from '../src/worldmodel/reward/concurrently.js';
 import { comparableObservation } from '../src/worldmodel/tools/observation-text.js';
 import type { Arm } from './experience-ablation-arms.js';
 import { CHANGE_GROUPS, type ChangeGroup, changeGroup, type Question } from './experience-ablation-questions.js';

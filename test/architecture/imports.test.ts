@@ -12,7 +12,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   worldmodel: ['env', 'llm', 'nn', 'replay'],
   rl: ['env', 'nn', 'replay'],
   synth: ['env', 'llm', 'worldmodel', 'replay'],
-  run: ['env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth'],
+  fidelity: ['env', 'llm', 'worldmodel', 'replay'],
+  run: ['env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'fidelity'],
   serve: ['env', 'worldmodel', 'synth', 'replay', 'run'],
   cli: ['run', 'serve'],
   'error-catalogue': [],
@@ -27,6 +28,7 @@ const COMMON = [
   'canonical-json',
   'sealed-json',
   'json',
+  'concurrently',
   'cost',
   'lmdb-file',
 ].map((name) => `src/${name}.ts`);
@@ -35,7 +37,7 @@ const COMMON = [
 const ROOT_FILES: Readonly<Record<string, readonly string[]>> = {
   'src/cli.ts': ['cli'],
   'src/errors.ts': ['error-catalogue'],
-  'src/index.ts': ['env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'run'],
+  'src/index.ts': ['env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'fidelity', 'run'],
   'src/tools.ts': ['env', 'llm', 'replay', 'synth', 'worldmodel', 'run'],
   'src/rng.ts': ['src/rng-kernel.ts', 'src/rng-log.ts'],
   'src/rng-kernel.ts': ['src/rng-log.ts'],

@@ -1,6 +1,7 @@
 // The must-fail suite: every probe is put to the simulator, and to verifier and judge where reward is at stake. A
 // simulator that plays along with the impossible teaches it, so it cannot mint reward.
 
+import { concurrently } from '../../concurrently.js';
 import { addCosts, type Cost, NO_COST } from '../../cost.js';
 import {
   applyOperations,
@@ -16,7 +17,6 @@ import {
 } from '../../env/index.js';
 import { ReverieError, reverieError } from '../../errors.js';
 import type { JsonObject } from '../../json.js';
-import { concurrently } from '../reward/concurrently.js';
 import type { Judge } from '../reward/judge.js';
 import type { Rate } from '../reward/judge-audit.js';
 import { judgeEpisode } from '../reward/judge-episode.js';

@@ -3,11 +3,11 @@
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../canonical-json.js';
+import { concurrently } from '../../concurrently.js';
 import { addCosts, type Cost, NO_COST } from '../../cost.js';
 import { initialStateOf, type ToolsDomain } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
 import { type ShareEstimate, wilson } from '../tools/shadow-estimates.js';
-import { concurrently } from './concurrently.js';
 import type { Judge } from './judge.js';
 import { shownChanges } from './judge-episode.js';
 import type { LabelledEpisode } from './labelled-episodes.js';

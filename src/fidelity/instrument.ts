@@ -1,0 +1,34 @@
+// What measures one aspect of fidelity of one model. Work is cut into chunks that depend on nothing but the plan and their
+// number, so that any thread, in any order, before or after a crash, finds the same.
+
+import type { Json } from '../json.js';
+import type { Samples, Section, SectionId } from './report/fidelity-report.js';
+
+export interface Instrument<Row extends Json = Json> {
+  readonly id: SectionId;
+  /** Fixed by the plan, never by the number of workers. */
+  readonly chunks: number;
+  /** What people are told it works through: `transitions`, `episodes`, ... */
+  readonly unit: string;
+  /** Rows of one chunk: a function of the plan, its seed and `chunk`. Rows are kept as JSON: no NaN, no infinity. */
+  measure(chunk: number, signal?: AbortSignal): Promise<readonly Row[]>;
+  /** The finding, from the rows of all chunks in their order. Pure: asked twice, says the same. */
+  conclude(rows: readonly Row[]): Finding;
+}
+
+export interface Finding {
+  readonly section: Section;
+  /** By the metric's key alone. */
+  readonly samples: Samples;
+}
+
+/** A model under judgement, with all that is to be measured of it. */
+export interface Subject {
+  readonly name: string;
+  readonly kind: string;
+  readonly version: string;
+  readonly instruments: readonly Instrument[];
+  /** Sections that need others' findings, such as the trust horizon; called once all are there. */
+  readonly derive?: (findings: ReadonlyMap<SectionId, Finding>) => readonly Finding[];
+  close(): Promise<void>;
+}

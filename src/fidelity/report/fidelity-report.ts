@@ -1,0 +1,153 @@
+// What is found of world models: plain JSON, from which the page, the Markdown, the model card and the gate are made.
+
+import type { Json, JsonObject } from '../../json.js';
+import type { Estimate } from '../statistics/estimate.js';
+
+/** Aspects of fidelity, in the order they are read. */
+export const SECTIONS = [
+  'one-step',
+  'k-steps',
+  'reward-end',
+  'calibration',
+  'rank',
+  'distribution',
+  'must-fail',
+  'learning',
+  'horizon',
+] as const;
+export type SectionId = (typeof SECTIONS)[number];
+
+export interface Metric {
+  /** Stable name within its section, in kebab-case: `one-step.state-exact` is what gates and comparisons say. */
+  readonly key: string;
+  /** As people read it. */
+  readonly label: string;
+  readonly estimate: Estimate;
+  readonly better: 'higher' | 'lower' | 'neither';
+  /** `share` is shown in per cent. */
+  readonly unit: 'share' | 'number' | 'steps' | 'return';
+  /** What it means, in one sentence. */
+  readonly meaning: string;
+}
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+  /** Interval of y. */
+  readonly low?: number;
+  readonly high?: number;
+  /** What the point is, where it has a name. */
+  readonly label?: string;
+}
+
+interface ChartBase {
+  readonly title: string;
+  /** What one sees, in one sentence. */
+  readonly caption: string;
+  readonly xTitle: string;
+  readonly yTitle: string;
+  readonly yScale?: 'linear' | 'log';
+}
+
+/** `lines` over x with intervals as bands; `points` each with its interval; `diagonal`: y = x is drawn (agreement, calibration). */
+export interface LinesChart extends ChartBase {
+  readonly kind: 'lines' | 'points';
+  readonly diagonal?: boolean;
+  readonly series: readonly { readonly name: string; readonly points: readonly Point[] }[];
+}
+
+export interface BarsChart {
+  readonly kind: 'bars';
+  readonly title: string;
+  readonly caption: string;
+  readonly bars: readonly { readonly label: string; readonly estimate: Estimate; readonly unit: Metric['unit'] }[];
+}
+
+export type FidelityChart = LinesChart | BarsChart;
+
+export interface FidelityTable {
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** One of the transitions that were got most wrong, in full. */
+export interface WorstTransition {
+  readonly title: string;
+  /** Larger is worse; comparable within a section. */
+  readonly badness: number;
+  /** What was done, and where. */
+  readonly context: JsonObject;
+  readonly action: Json;
+  readonly real: Json;
+  readonly dreamt: Json;
+  /** What differs: a JSON Pointer (RFC 6901) or the name of an element, and both values; absent where one has none. */
+  readonly differences: readonly { readonly path: string; readonly real?: Json; readonly dreamt?: Json }[];
+  readonly backend?: string;
+  readonly confidence?: number;
+}
+
+export interface Section {
+  readonly id: SectionId;
+  readonly title: string;
+  /** The finding, in one or two sentences. */
+  readonly summary: string;
+  readonly metrics: readonly Metric[];
+  readonly charts: readonly FidelityChart[];
+  readonly tables: readonly FidelityTable[];
+  readonly worst: readonly WorstTransition[];
+  /** What could not be measured and why, and what a reader may get wrong. */
+  readonly notes: readonly string[];
+}
+
+/** The values a metric's estimate is made from, one a unit (transition, question, episode), in an order that all models share. */
+export type Samples = Readonly<Record<string, readonly (number | null)[]>>;
+
+export interface SubjectReport {
+  readonly name: string;
+  /** What it is: `ensemble`, `onnx`, `exact`, `router`, `served`, ... */
+  readonly kind: string;
+  readonly version: string;
+  readonly sections: readonly Section[];
+  /** By `section.metric`; what pairs models with one another. */
+  readonly samples: Samples;
+  readonly wallSeconds: number;
+}
+
+/** What dreams are held against. */
+export interface TruthReport {
+  readonly kind: 'environment' | 'recorded';
+  readonly description: string;
+  readonly version: string;
+  readonly transitions: number;
+  readonly episodes: number;
+}
+
+/** The second model minus the first, unit by unit. */
+export interface Comparison {
+  readonly metric: string;
+  readonly first: string;
+  readonly second: string;
+  readonly difference: Estimate;
+  readonly better: Metric['better'];
+}
+
+export interface GateResult {
+  readonly metric: string;
+  readonly limit: number;
+  readonly value: number | null;
+  readonly passed: boolean;
+}
+
+export interface FidelityReport {
+  readonly format: 'reverie-fidelity/1';
+  readonly scenario: string;
+  readonly family: 'vector' | 'tools';
+  readonly truth: TruthReport;
+  /** The first is the one that gates look at. */
+  readonly subjects: readonly SubjectReport[];
+  readonly comparisons: readonly Comparison[];
+  readonly gates: readonly GateResult[];
+  /** Versions, hashes, seeds, the command: whatever one needs to do it again. */
+  readonly provenance: Readonly<Record<string, Json>>;
+}
