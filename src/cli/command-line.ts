@@ -46,7 +46,7 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
         ['reverie train --help', 'what a command takes'],
       ]),
     );
-  addJobCommands(program, terminal, commandLine);
+  addJobCommands(program, terminal, commandLine, outcome);
   addWorkerCommand(program, terminal);
   addClientCommand(program, terminal);
   addServeCommand(program, terminal);

@@ -1,30 +1,35 @@
 // The commands that run a job: what they take, what their help says, and nothing of what they do.
 
 import type { Command } from 'commander';
-import { type JobInputs, type JobName, launch, loadJob, resultText } from '../run/index.js';
-import { type JobFlags, withJobOptions } from './options.js';
+import { type FolderInput, type JobInputs, type JobName, launch, loadJob, resultText } from '../run/index.js';
+import { EXIT } from './failure.js';
+import type { Outcome } from './look-commands.js';
+import { type JobFlags, withFidelityOptions, withJobOptions } from './options.js';
 import type { Terminal } from './terminal.js';
-
-type Input = keyof JobInputs;
 
 interface JobCommand {
   readonly name: JobName;
   readonly summary: string;
   readonly description: string;
   /** Inputs it can take; those that it cannot do without are listed in `needs`. */
-  readonly takes: readonly Input[];
-  readonly needs: readonly Input[];
+  readonly takes: readonly FolderInput[];
+  readonly needs: readonly FolderInput[];
   readonly defaultScenario?: string;
   /** Whether its rows can be lived by workers of a queue. */
   readonly overQueue?: boolean;
+  readonly isFidelity?: boolean;
   readonly examples: readonly (readonly [command: string, comment: string])[];
 }
 
-const INPUT_HELP: Record<Input, string> = {
+const INPUT_FLAG: Partial<Record<FolderInput, string>> = { heldOut: 'held-out' };
+
+const INPUT_HELP: Record<FolderInput, string> = {
   data: 'recorded transitions: a run of collect or train, or a replay snapshot',
   model: 'a world model: a run of fit or train, or the folder of the model',
   checkpoint: 'a policy: a run of train, or the folder of a checkpoint',
   episodes: 'episodes of tools: a run of synth, or its folder data',
+  heldOut: 'recorded episodes or transitions to judge by; refused where the model was made from any like them',
+  fidelity: 'a fidelity report, or the run that made it: what auto horizons are taken from',
 };
 
 const JOB_COMMANDS: readonly JobCommand[] = [
@@ -70,7 +75,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     summary: 'generate a synthetic dataset in a simulation',
     description:
       'Of a tools scenario: lives episodes of its tasks in the simulated environment, judges and filters them, and writes datasets. Of a vector scenario: branches short rollouts from recorded states (--data) inside a world model (--model). All with their provenance.',
-    takes: ['model', 'data', 'checkpoint'],
+    takes: ['model', 'data', 'checkpoint', 'fidelity'],
     needs: [],
     overQueue: true,
     examples: [
@@ -79,6 +84,25 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       ["reverie synth helpdesk --set 'synth.export=[sharegpt, verl]' --set synth.episodes=1000", ''],
       ['reverie synth --model runs/model --data runs/seen --out runs/dreamt', 'a random policy acts'],
       ['reverie synth --model runs/model --data runs/seen --checkpoint runs/policy --set rollout.horizon=5', ''],
+    ],
+  },
+  {
+    name: 'fidelity',
+    summary: 'say how far the dream is from the real',
+    description:
+      'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, distributions, and how many dreamt steps may be trusted. Ends with a report (HTML, Markdown, JSON and a model card).',
+    takes: ['model', 'data', 'checkpoint', 'heldOut'],
+    needs: [],
+    isFidelity: true,
+    examples: [
+      ['reverie fidelity cartpole-swingup --model runs/model --out runs/judged', 'an ensemble'],
+      ['reverie fidelity helpdesk', 'whoever answers the calls of a tools scenario'],
+      [
+        'reverie fidelity cartpole-swingup --model runs/a --compare runs/b',
+        'two models, compared transition by transition',
+      ],
+      ['reverie fidelity pendulum --url http://localhost:8000', 'a served environment'],
+      ['reverie fidelity helpdesk --fail-under one-step.state-exact=0.95', 'exit code 1 where it is worse'],
     ],
   },
   {
@@ -109,7 +133,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     summary: 'train a policy, in the dream or for real',
     description:
       'Learns a policy within a budget of real steps: mostly in the dream (train.mode=dream), or in the real environment alone (train.mode=real). Evaluates in the real environment as it goes.',
-    takes: ['data', 'model', 'checkpoint'],
+    takes: ['data', 'model', 'checkpoint', 'fidelity'],
     needs: [],
     examples: [
       ['reverie train cartpole-swingup --out runs/policy', ''],
@@ -139,7 +163,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
   },
 ];
 
-export function addJobCommands(program: Command, terminal: Terminal, commandLine: string): void {
+export function addJobCommands(program: Command, terminal: Terminal, commandLine: string, outcome: Outcome): void {
   for (const spec of JOB_COMMANDS) {
     const command = program
       .command(spec.name)
@@ -148,9 +172,10 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
       .argument('[scenario]', scenarioHelp(spec))
       .addHelpText('after', examplesText(spec.examples));
     if (spec.takes.length > 0) command.optionsGroup('Input:');
-    for (const input of spec.takes) command.option(`--${input} <folder>`, inputHelp(spec, input));
+    for (const input of spec.takes) command.option(`--${INPUT_FLAG[input] ?? input} <folder>`, inputHelp(spec, input));
+    if (spec.isFidelity === true) withFidelityOptions(command);
     withJobOptions(command, spec.overQueue).action((scenario: string | undefined, flags: JobFlags & JobInputs) =>
-      runJobCommand(spec, command, scenario, flags, terminal, commandLine),
+      runJobCommand(spec, command, scenario, flags, terminal, commandLine, outcome),
     );
   }
 }
@@ -168,19 +193,21 @@ async function runJobCommand(
   flags: JobFlags & JobInputs,
   terminal: Terminal,
   commandLine: string,
+  outcome: Outcome,
 ): Promise<void> {
   refuseBadUsage(spec, command, scenario, flags);
-  const { data, model, checkpoint, episodes } = flags;
+  const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
   const result = await launch(spec.name, loadJob[spec.name], {
     ...flags,
     scenario: scenario ?? spec.defaultScenario,
-    inputs: { data, model, checkpoint, episodes },
+    inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder },
     stream: terminal.stderr,
     command: commandLine,
   });
   if (flags.json) terminal.stdout.write(`${JSON.stringify(result)}\n`);
   const people = flags.json ? terminal.stderr : terminal.stdout;
   if (!flags.json || !flags.quiet) people.write(`\n${resultText(result)}\n`);
+  if (result.job === 'fidelity' && !result.passed) outcome.exitCode = EXIT.failed;
 }
 
 /** Combinations that the options alone cannot rule out. Ends the command with exit code 2. */
@@ -209,6 +236,6 @@ function scenarioHelp(spec: JobCommand): string {
   return `built-in scenario or path${spec.defaultScenario === undefined ? instead : ` (default: ${spec.defaultScenario})`}`;
 }
 
-function inputHelp(spec: JobCommand, input: Input): string {
+function inputHelp(spec: JobCommand, input: FolderInput): string {
   return `${INPUT_HELP[input]}${spec.needs.includes(input) ? ' (needed)' : ''}`;
 }

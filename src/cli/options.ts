@@ -37,6 +37,18 @@ export function withJobOptions(command: Command, overQueue = false): Command {
   return withOutputOptions(command.option('--quiet', 'no progress'));
 }
 
+/** Beside the folders it takes. */
+export function withFidelityOptions(command: Command): void {
+  command
+    .option('--url <url>', 'judge a served environment, by the native API of `reverie serve`')
+    .option('--compare <source>', 'another model to judge beside it, a folder or a URL; repeatable', collected)
+    .option(
+      '--fail-under <metric=limit>',
+      'exit with 1 where the first model is worse, such as one-step.state-exact=0.95; repeatable',
+      collected,
+    );
+}
+
 export function withOutputOptions(command: Command): Command {
   return command.optionsGroup('Output:').option('--json', 'one JSON object on stdout; text for people goes to stderr');
 }

@@ -3,6 +3,7 @@
 export { ACCESS_ERRORS } from './access.js';
 export { ENVIRONMENT_ERRORS } from './environments.js';
 export type { ErrorEntry } from './error-entry.js';
+export { FIDELITY_ERRORS } from './fidelity.js';
 export { JUDGEMENT_ERRORS } from './judgement.js';
 export { MODEL_ERRORS } from './models.js';
 export { PAGE_ERRORS } from './page.js';

@@ -1,6 +1,7 @@
 // What a job is: the context every pipeline receives, and the JSON-safe results they answer. The command line makes
 // the context; src/run/pipeline/ holds the jobs.
 
+import type { GateResult } from '../fidelity/index.js';
 import type { MetricsWriter } from './metrics.js';
 import type { Progress } from './progress.js';
 import type { ReportInput } from './report/report-input.js';
@@ -16,7 +17,20 @@ export interface JobInputs {
   readonly checkpoint?: string;
   /** Episodes of tools, or a run that holds them. */
   readonly episodes?: string;
+  /** `fidelity`: recorded episodes or transitions that the model must not have seen. */
+  readonly heldOut?: string;
+  /** A fidelity report, or the run that made it: what `auto` horizons are taken from. */
+  readonly fidelity?: string;
+  /** `fidelity`: further models to judge, folders or URLs of servers. */
+  readonly compare?: readonly string[];
+  /** `fidelity`: a served environment that is the first to be judged. */
+  readonly url?: string;
+  /** `fidelity`: what the first model must reach, each `section.metric=limit`. */
+  readonly failUnder?: readonly string[];
 }
+
+/** Inputs that are found in folders. */
+export type FolderInput = 'data' | 'model' | 'checkpoint' | 'episodes' | 'heldOut' | 'fidelity';
 
 export interface JobContext<S extends AnyScenario = Scenario> {
   readonly scenario: S;
@@ -116,6 +130,22 @@ export interface EvalResult extends JobResult, EvalSummary {
   readonly family: 'vector';
   readonly checkpoint: string;
   readonly returns: readonly number[];
+}
+
+export interface FidelityResult extends JobResult {
+  readonly job: 'fidelity';
+  readonly family: 'vector' | 'tools';
+  /** File of the HTML report; Markdown, model card and JSON lie beside it. */
+  readonly report: string;
+  /** Whether all gates passed; true where there were none. */
+  readonly passed: boolean;
+  readonly gates: readonly GateResult[];
+  /** Name of each model, and its most telling figures. */
+  readonly subjects: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly headlines: readonly { readonly label: string; readonly text: string }[];
+  }[];
 }
 
 /** One way of training in the quickstart. */

@@ -1,6 +1,14 @@
 // The jobs by name, each loaded when it is asked for, so that `--help` need not load physics and networks.
 
-import type { CollectResult, EvalResult, FitResult, QuickstartResult, SynthResult, TrainResult } from './job.js';
+import type {
+  CollectResult,
+  EvalResult,
+  FidelityResult,
+  FitResult,
+  QuickstartResult,
+  SynthResult,
+  TrainResult,
+} from './job.js';
 import type { Jobs } from './job-families.js';
 import type { AuditResult, ExportResult, RealEpisodesResult, SynthEpisodesResult } from './tools-results.js';
 
@@ -14,6 +22,7 @@ export type AnyJobResult =
   | ExportResult
   | TrainResult
   | EvalResult
+  | FidelityResult
   | QuickstartResult;
 export type JobName = AnyJobResult['job'];
 
@@ -31,6 +40,10 @@ export const loadJob: Readonly<Record<JobName, Jobs<AnyJobResult>>> = {
   eval: {
     vector: async () => (await import('./pipeline/eval.js')).evalJob,
     tools: async () => (await import('./pipeline/tools/real-episodes.js')).evalEpisodesJob,
+  },
+  fidelity: {
+    vector: async () => (await import('./pipeline/fidelity/fidelity-job.js')).vectorFidelityJob,
+    tools: async () => (await import('./pipeline/fidelity/fidelity-job.js')).toolsFidelityJob,
   },
   audit: { tools: async () => (await import('./pipeline/tools/audit.js')).auditJob },
   export: { tools: async () => (await import('./pipeline/tools/export-episodes.js')).exportJob },

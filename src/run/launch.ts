@@ -137,11 +137,27 @@ function chosenScenario(options: LaunchOptions, inputs: JobInputs): AnyScenario 
 }
 
 function checkedInputs(inputs: JobInputs): JobInputs {
-  const entries = Object.entries(inputs).filter(([, path]) => path !== undefined);
-  for (const [input, path] of entries) {
-    if (!existsSync(path)) throw reverieError('INPUT_NOT_FOUND', { input, path });
-  }
-  return Object.fromEntries(entries.map(([input, path]) => [input, resolve(path)]));
+  const { compare, url, failUnder, ...folders } = inputs;
+  const found = Object.entries(folders).filter(([, path]) => path !== undefined);
+  const others = {
+    ...(compare && { compare: compare.map((given) => checkedSource('compare', given)) }),
+    url,
+    failUnder,
+  };
+  return {
+    ...Object.fromEntries(found.map(([input, path]) => [input, checkedPath(input, path)])),
+    ...Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined)),
+  };
+}
+
+/** A folder, or the URL of a server. */
+function checkedSource(input: string, given: string): string {
+  return /^https?:/.test(given) ? given : checkedPath(input, given);
+}
+
+function checkedPath(input: string, path: string): string {
+  if (!existsSync(path)) throw reverieError('INPUT_NOT_FOUND', { input, path });
+  return resolve(path);
 }
 
 function contextOf(

@@ -1,7 +1,15 @@
 // How a job's result reads on a terminal.
 
 import { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from './format.js';
-import type { CollectResult, EvalResult, FitResult, QuickstartResult, SynthResult, TrainResult } from './job.js';
+import type {
+  CollectResult,
+  EvalResult,
+  FidelityResult,
+  FitResult,
+  QuickstartResult,
+  SynthResult,
+  TrainResult,
+} from './job.js';
 import type { AnyJobResult } from './jobs.js';
 import { terminalTable } from './report/terminal-table.js';
 import { auditLines, episodeLines, realLines } from './tools-result-text.js';
@@ -21,6 +29,8 @@ export function resultText(result: AnyJobResult): string {
       return aligned([...trainLines(result), wall(result)]);
     case 'eval':
       return aligned([...(result.family === 'tools' ? realLines(result) : evalLines(result)), wall(result)]);
+    case 'fidelity':
+      return aligned([...fidelityLines(result), wall(result)]);
     case 'audit':
       return aligned([...auditLines(result), wall(result)]);
     case 'export':
@@ -85,6 +95,22 @@ function evalLines(result: EvalResult): Line[] {
     ['return', `${formatSpread(result.meanReturn, result.stdReturn)} over ${result.episodes} real episodes`],
     ['range', `${formatNumber(result.minReturn)} to ${formatNumber(result.maxReturn)}`],
     ['mean length', `${formatNumber(result.meanLength)} steps`],
+  ];
+}
+
+function fidelityLines({ subjects, gates, report }: FidelityResult): Line[] {
+  return [
+    ...subjects.flatMap(({ name, headlines }): Line[] => [
+      ['model', name],
+      ...headlines.map(({ label, text }): Line => [`  ${label}`, text]),
+    ]),
+    ...gates.map(
+      ({ metric, limit, value, passed }): Line => [
+        passed ? 'gate passed' : 'GATE FAILED',
+        `${metric} ${value === null ? 'was not measured' : formatNumber(value)}, limit ${formatNumber(limit)}`,
+      ],
+    ),
+    ['report', report],
   ];
 }
 

@@ -24,6 +24,11 @@ const runRecordSchema = z.object({
     model: z.string().optional(),
     checkpoint: z.string().optional(),
     episodes: z.string().optional(),
+    heldOut: z.string().optional(),
+    fidelity: z.string().optional(),
+    compare: z.array(z.string()).optional(),
+    url: z.string().optional(),
+    failUnder: z.array(z.string()).optional(),
   }),
   /** The command line, as far as it names what was run. */
   command: z.string(),
@@ -32,7 +37,7 @@ const runRecordSchema = z.object({
   endedAt: z.string().optional(),
 });
 
-export type RunRecord = z.output<typeof runRecordSchema>;
+export type RunRecord = Omit<z.output<typeof runRecordSchema>, 'inputs'> & { readonly inputs: JobInputs };
 
 /** Makes the folder of a new run. @throws RUN_EXISTS, OUT_NOT_EMPTY if something lies there that it would write over */
 export async function createRun(folder: string, record: RunRecord, scenario: AnyScenario): Promise<void> {

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { envSpecSchema } from '../env/index.js';
 import { ppoConfigSchema, sacConfigSchema } from '../rl/index.js';
 import { ensembleConfigSchema } from '../worldmodel/index.js';
+import { vectorFidelitySchema } from './fidelity-schema.js';
 
 const positive = z.int().min(1);
 const count = z.int().min(0);
@@ -221,6 +222,7 @@ const sections = {
   collect: collectSection,
   eval: evalSection,
   synth: synthSection,
+  fidelity: vectorFidelitySchema,
   quickstart: quickstartSection,
   seed: count.default(0).describe('Seed of every random stream of a run; `--seed` replaces it.'),
   workers: count

@@ -7,6 +7,7 @@ import { llmConfigSchema } from '../llm/index.js';
 import { experienceSchema } from '../replay/index.js';
 import { EPISODE_FORMATS, qualitySchema, tasksSchema } from '../synth/index.js';
 import { judgeSchema, toolsModelSchema } from '../worldmodel/index.js';
+import { toolsFidelitySchema } from './fidelity-schema.js';
 
 const positive = z.int().min(1);
 const count = z.int().min(0);
@@ -156,6 +157,7 @@ const sections = {
   tasks: tasksSchema,
   quality: qualitySchema,
   synth: synthSection,
+  fidelity: toolsFidelitySchema,
   seed: count.default(0).describe('Seed of every random stream of a run; `--seed` replaces it.'),
   workers: count
     .default(0)

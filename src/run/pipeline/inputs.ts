@@ -3,7 +3,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reverieError } from '../../errors.js';
-import type { JobInputs } from '../job.js';
+import type { FolderInput, JobInputs } from '../job.js';
+
+type FoundInput = keyof typeof KINDS;
 
 const LEARNER_FORMAT = 'reverie-learner';
 
@@ -15,7 +17,7 @@ interface Kind {
   readonly isFormat: (format: unknown) => boolean;
 }
 
-const KINDS: Readonly<Record<keyof JobInputs, Kind>> = {
+const KINDS: Readonly<Record<Exclude<FolderInput, 'heldOut'>, Kind>> = {
   data: {
     file: 'transitions.bin',
     folders: ['', 'data', 'checkpoint/real', 'real'],
@@ -40,10 +42,16 @@ const KINDS: Readonly<Record<keyof JobInputs, Kind>> = {
     what: 'learner checkpoint',
     isFormat: (format) => format === undefined || format === LEARNER_FORMAT,
   },
+  fidelity: {
+    file: 'fidelity.json',
+    folders: [''],
+    what: 'fidelity report',
+    isFormat: () => true,
+  },
 };
 
 /** The folder of input `name`, or undefined if the user gave none. @throws INPUT_MISSING if it holds no such thing */
-export function findInput(inputs: JobInputs, name: keyof JobInputs): string | undefined {
+export function findInput(inputs: JobInputs, name: FoundInput): string | undefined {
   const given = inputs[name];
   if (given === undefined) return undefined;
   const found = KINDS[name].folders.map((folder) => join(given, folder)).find((folder) => isOne(name, folder));
@@ -52,13 +60,13 @@ export function findInput(inputs: JobInputs, name: keyof JobInputs): string | un
 }
 
 /** As `findInput`, where the job cannot do without. @throws INPUT_NEEDED, INPUT_MISSING */
-export function requireInput(inputs: JobInputs, name: keyof JobInputs): string {
+export function requireInput(inputs: JobInputs, name: FoundInput): string {
   const found = findInput(inputs, name);
   if (found === undefined) throw reverieError('INPUT_NEEDED', { what: `a ${KINDS[name].what}`, input: name });
   return found;
 }
 
-function isOne(name: keyof JobInputs, folder: string): boolean {
+function isOne(name: FoundInput, folder: string): boolean {
   const { file, isFormat } = KINDS[name];
   const path = join(folder, file);
   return existsSync(path) && (!file.endsWith('.json') || isFormat(formatOf(path)));

@@ -1,0 +1,140 @@
+// `reverie fidelity`: opens the models under judgement and the truth, measures, and writes what was found as a page for
+// people, as Markdown, as a model card and as JSON.
+
+import { join } from 'node:path';
+import { writeFileAtomic } from '../../../atomic-file.js';
+import {
+  type ChunkAddress,
+  compareSubjects,
+  type FidelityReport,
+  fidelityMarkdown,
+  headlines,
+  judgeGates,
+  measureSubjects,
+  modelCard,
+  parseGates,
+  type SubjectReport,
+  writeFidelityReport,
+} from '../../../fidelity/index.js';
+import type { Json } from '../../../json.js';
+import { Rng } from '../../../rng.js';
+import { type FidelityResult, interrupted, type JobContext } from '../../job.js';
+import { fidelityPage } from '../../report/fidelity/fidelity-page.js';
+import type { AnyScenario, Scenario, ToolsScenario } from '../../scenario.js';
+import { machine, reportProvenance } from '../../versions.js';
+import type { OpenedSubjects } from './setup.js';
+import { openToolsSubjects } from './tools-subjects.js';
+import { VectorFidelityPool } from './vector-pool.js';
+import { openVectorSubjects } from './vector-subjects.js';
+
+/** Questions under way at once where the scenario does not say: most of them wait for a language model. */
+const CONCURRENT_QUESTIONS = 32;
+
+type MeasureChunk = (address: ChunkAddress, signal?: AbortSignal) => Promise<readonly Json[]>;
+
+export async function vectorFidelityJob(context: JobContext<Scenario>): Promise<FidelityResult> {
+  const { workers, scenario, seed, inputs, out } = context;
+  const setup = { scenario, seed, inputs, out };
+  const opened = await openVectorSubjects(setup, context);
+  const pool = workers > 0 ? new VectorFidelityPool(setup, workers) : undefined;
+  try {
+    return await judged(context, 'vector', opened, Math.max(1, workers), pool?.measureChunk);
+  } finally {
+    await pool?.close();
+    await opened.close();
+  }
+}
+
+export async function toolsFidelityJob(context: JobContext<ToolsScenario>): Promise<FidelityResult> {
+  const { workers, scenario, seed, inputs, out } = context;
+  const opened = await openToolsSubjects({ scenario, seed, inputs, out }, context);
+  try {
+    return await judged(context, 'tools', opened, workers === 0 ? CONCURRENT_QUESTIONS : workers);
+  } finally {
+    await opened.close();
+  }
+}
+
+async function judged(
+  context: JobContext<AnyScenario>,
+  family: FidelityReport['family'],
+  opened: OpenedSubjects,
+  concurrency: number,
+  measureChunk?: MeasureChunk,
+): Promise<FidelityResult> {
+  const gates = parseGates(context.inputs.failUnder ?? []);
+  const subjects = await measured(context, opened, concurrency, measureChunk);
+  const rng = Rng.fromSeed(context.seed).split('fidelity-comparisons');
+  const report: FidelityReport = {
+    format: 'reverie-fidelity/1',
+    scenario: context.scenario.config.name,
+    family,
+    truth: opened.truth,
+    subjects,
+    comparisons: compareSubjects(subjects, rng),
+    gates: judgeGates(gates, subjects[0]),
+    provenance: provenanceOf(context, opened),
+  };
+  return resultOf(context, report, await written(context, report));
+}
+
+/** @throws JobInterrupted once what is measured so far is on disk */
+async function measured(
+  { out, signal, progress }: JobContext<AnyScenario>,
+  { subjects, identity }: OpenedSubjects,
+  concurrency: number,
+  measureChunk?: MeasureChunk,
+): Promise<readonly SubjectReport[]> {
+  const phases = subjects.map(({ name, instruments }) => {
+    const chunks = instruments.reduce((sum, instrument) => sum + instrument.chunks, 0);
+    return progress.phase(`judge ${name}`, chunks, 'chunks');
+  });
+  try {
+    return await measureSubjects(subjects, {
+      folder: join(out, 'chunks'),
+      identity,
+      concurrency,
+      signal,
+      measureChunk,
+      onChunk: ({ subject, instrument }, done, total) => {
+        phases[subject].set(done, instrument);
+        if (done === total) phases[subject].end();
+      },
+    });
+  } catch (error) {
+    if (signal.aborted) interrupted();
+    throw error;
+  }
+}
+
+function provenanceOf(context: JobContext<AnyScenario>, { identity }: OpenedSubjects): FidelityReport['provenance'] {
+  const { scenario, seed, inputs } = context;
+  const { date: _, ...rest } = reportProvenance(context, `reverie fidelity ${scenario.config.name}`, [seed]);
+  return { ...rest, machine: machine(), inputs: inputs as Json, identity } as unknown as FidelityReport['provenance'];
+}
+
+/** The page's file. */
+async function written({ out }: JobContext<AnyScenario>, report: FidelityReport): Promise<string> {
+  const page = join(out, 'fidelity.html');
+  await writeFidelityReport(join(out, 'fidelity.json'), report);
+  await writeFileAtomic(page, await fidelityPage(report));
+  await writeFileAtomic(join(out, 'fidelity.md'), fidelityMarkdown(report));
+  await writeFileAtomic(join(out, 'MODEL_CARD.md'), modelCard(report));
+  return page;
+}
+
+function resultOf({ metrics }: JobContext<AnyScenario>, report: FidelityReport, page: string): FidelityResult {
+  return {
+    job: 'fidelity',
+    family: report.family,
+    wallSeconds: metrics.wallSeconds,
+    report: page,
+    passed: report.gates.every(({ passed }) => passed),
+    gates: report.gates,
+    subjects: report.subjects.map((subject) => ({
+      name: subject.name,
+      version: subject.version,
+      headlines: headlines(subject),
+    })),
+  };
+}
