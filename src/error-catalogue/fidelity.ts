@@ -13,4 +13,29 @@ export const FIDELITY_ERRORS = {
     message: 'There is no world model of "{name}" to judge.',
     hint: 'Give --model FOLDER (a run of fit or train), --url URL of a server, or a scenario whose model is an ONNX file.',
   },
+  FIDELITY_REPORT_MISSING: {
+    status: 404,
+    message: 'There is no fidelity report at "{path}".',
+    hint: 'Name a run of reverie fidelity, or its fidelity.json.',
+  },
+  FIDELITY_REPORT_INVALID: {
+    status: 422,
+    message: 'The fidelity report "{path}" cannot be used: {problem}.',
+    hint: 'Make it anew with reverie fidelity; its file is not to be edited.',
+  },
+  FIDELITY_GATE_INVALID: {
+    status: 400,
+    message: 'Gate "{gate}": {problem}.',
+    hint: 'Write section.metric=limit, such as one-step.state-exact=0.95 or value:k-steps.drift=0.3; docs/fidelity.md has more.',
+  },
+  FIDELITY_METRIC_UNKNOWN: {
+    status: 400,
+    message: 'Model "{subject}" was measured, but not by "{metric}".',
+    hint: 'Did you mean "{nearest}"? The report lists all that was measured.',
+  },
+  FIDELITY_HELD_OUT_SEEN: {
+    status: 409,
+    message: '"{path}" is not held out: the model was made from what it holds ({overlap}).',
+    hint: 'Judge by records that the model never saw: other families of tasks, other episodes; or leave --held-out away and take the result as one on training data.',
+  },
 } as const satisfies Record<string, ErrorEntry>;

@@ -1,0 +1,106 @@
+// How two lists of numbers go together. null where one of them does not vary, or there are fewer than two.
+
+import { discordantSwaps } from './merge-swaps.js';
+import { allFinite, sameLength } from './numbers.js';
+
+/**
+ * Pearson's product-moment correlation, in [-1, 1].
+ *
+ * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ */
+export function pearson(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
+  checked('pearson', x, y);
+  const n = x.length;
+  if (n < 2) return null;
+  const meanX = meanOf(x);
+  const meanY = meanOf(y);
+  let xx = 0;
+  let yy = 0;
+  let xy = 0;
+  for (let i = 0; i < n; i++) {
+    const dx = x[i] - meanX;
+    const dy = y[i] - meanY;
+    xx += dx * dx;
+    yy += dy * dy;
+    xy += dx * dy;
+  }
+  if (isConstant(x) || isConstant(y) || xx === 0 || yy === 0) return null;
+  return Math.min(1, Math.max(-1, xy / (Math.sqrt(xx) * Math.sqrt(yy))));
+}
+
+/**
+ * Spearman's rank correlation: Pearson's of ranks, ties by their mean rank.
+ *
+ * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ */
+export function spearman(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
+  checked('spearman', x, y);
+  return pearson(ranks(x), ranks(y));
+}
+
+/**
+ * Kendall's tau-b, which allows for ties, in O(n log n) (Knight 1966, J. Am. Stat. Assoc. 61).
+ *
+ * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ */
+export function kendall(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
+  checked('kendall', x, y);
+  const n = x.length;
+  const order = Array.from({ length: n }, (_, i) => i).sort((i, j) => x[i] - x[j] || y[i] - y[j]);
+  const inOrder = Float64Array.from(order, (i) => y[i]);
+  const both = tiedPairs(n, (i, j) => x[order[i]] === x[order[j]] && y[order[i]] === y[order[j]]);
+  const tiedX = tiedPairs(n, (i, j) => x[order[i]] === x[order[j]]);
+  const swaps = discordantSwaps(inOrder);
+  const tiedY = tiedPairs(n, (i, j) => inOrder[i] === inOrder[j]);
+  const pairs = (n * (n - 1)) / 2;
+  if (pairs === tiedX || pairs === tiedY) return null;
+  const balance = pairs - tiedX - tiedY + both - 2 * swaps;
+  return Math.min(1, Math.max(-1, balance / (Math.sqrt(pairs - tiedX) * Math.sqrt(pairs - tiedY))));
+}
+
+/** Ranks from 1 on; equal numbers share their mean rank. */
+export function ranks(values: ArrayLike<number>): Float64Array {
+  const n = values.length;
+  const order = Uint32Array.from({ length: n }, (_, i) => i).sort((i, j) => values[i] - values[j]);
+  const out = new Float64Array(n);
+  for (let start = 0; start < n; ) {
+    let end = start + 1;
+    while (end < n && values[order[end]] === values[order[start]]) end++;
+    for (let i = start; i < end; i++) out[order[i]] = (start + 1 + end) / 2;
+    start = end;
+  }
+  return out;
+}
+
+/** Pairs that are equal, of a list in which equals are neighbours. */
+function tiedPairs(n: number, equal: (i: number, j: number) => boolean): number {
+  let pairs = 0;
+  let run = 1;
+  for (let i = 1; i <= n; i++) {
+    if (i < n && equal(i - 1, i)) {
+      run++;
+      continue;
+    }
+    pairs += (run * (run - 1)) / 2;
+    run = 1;
+  }
+  return pairs;
+}
+
+function checked(statistic: string, x: ArrayLike<number>, y: ArrayLike<number>): void {
+  sameLength(statistic, x, y);
+  allFinite(statistic, x);
+  allFinite(statistic, y);
+}
+
+/** A mean of equal numbers may be off by a rounding, which would pass for variation. */
+function isConstant(values: ArrayLike<number>): boolean {
+  for (let i = 1; i < values.length; i++) if (values[i] !== values[0]) return false;
+  return true;
+}
+
+function meanOf(values: ArrayLike<number>): number {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i];
+  return sum / values.length;
+}
