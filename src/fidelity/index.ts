@@ -2,5 +2,34 @@
 
 export type * from './instrument.js';
 export { type ChunkAddress, type MeasureOptions, measureSubjects } from './measure.js';
+export {
+  type EpisodeReturn,
+  type LadderReturns,
+  type LadderStatistic,
+  type RankOptions,
+  type RankRow,
+  type RankSource,
+  rankInstrument,
+  type World,
+} from './rank/index.js';
+export { compareSubjects } from './report/compare.js';
 export * from './report/fidelity-report.js';
+export { type Gate, judgeGates, parseGates, requireMetric } from './report/gate.js';
+export { type Headline, headlineMetrics, headlines } from './report/headlines.js';
+export { fidelityMarkdown, truthLine } from './report/markdown.js';
+export { metricsOf, type ShownSubject } from './report/metric-lookup.js';
+export { type ModelCardOptions, modelCard } from './report/model-card.js';
+export { FIDELITY_FILE, openFidelityReport, readFidelityReport } from './report/read-report.js';
+export {
+  headlineRows,
+  type MetricRow,
+  type SectionGroup,
+  type ShownReport,
+  sectionGroups,
+  turnOf,
+  withoutSamples,
+} from './report/shown-report.js';
+export { differenceText, estimateText, gateText, intervalText, valueText } from './report/wording.js';
+export { writeFidelityReport } from './report/write-report.js';
 export { type Estimate, NOTHING } from './statistics/estimate.js';
+export * from './tools/index.js';

@@ -92,6 +92,7 @@ export interface Section {
   readonly title: string;
   /** The finding, in one or two sentences. */
   readonly summary: string;
+  /** The first that is better higher or lower speaks for its section at the top of the report. */
   readonly metrics: readonly Metric[];
   readonly charts: readonly FidelityChart[];
   readonly tables: readonly FidelityTable[];
@@ -130,11 +131,21 @@ export interface Comparison {
   readonly second: string;
   readonly difference: Estimate;
   readonly better: Metric['better'];
+  /** p of a paired randomisation test, corrected (Holm) for how many comparisons the report makes; null: nothing was paired. */
+  readonly adjustedP: number | null;
+  /** Whether the difference holds at 5 % for the report as a whole. */
+  readonly isSignificant: boolean;
 }
 
+/** A limit on the first model, and whether it was kept. */
 export interface GateResult {
   readonly metric: string;
   readonly limit: number;
+  /** Metrics that are better lower have a limit above. */
+  readonly bound: 'at-least' | 'at-most';
+  /** What was held against the limit: the worse end of the interval, or the value itself. */
+  readonly end: 'low' | 'high' | 'value';
+  /** null where nothing was counted: the gate is shut then. */
   readonly value: number | null;
   readonly passed: boolean;
 }

@@ -1,0 +1,46 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readFidelityReport } from '../../../src/fidelity/report/read-report.js';
+import { writeFidelityReport } from '../../../src/fidelity/report/write-report.js';
+import { sealedText } from '../../../src/sealed-json.js';
+import { inventedReport } from './invented-report.js';
+
+const folder = () => mkdtempSync(join(tmpdir(), 'reverie-fidelity-report-'));
+
+describe("a report's file", () => {
+  it('is read as it was written, from the file and from its folder', async () => {
+    const out = folder();
+    const file = join(out, 'fidelity.json');
+    await writeFidelityReport(file, inventedReport);
+    expect(await readFidelityReport(file)).toEqual(inventedReport);
+    expect(await readFidelityReport(out)).toEqual(inventedReport);
+  });
+
+  it('is refused where it is not there, edited, of another format, or no report', async () => {
+    const out = folder();
+    const file = join(out, 'fidelity.json');
+    await expect(readFidelityReport(out)).rejects.toMatchObject({ code: 'FIDELITY_REPORT_MISSING' });
+    await writeFidelityReport(file, inventedReport);
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replace('"skill', '"skull').replace('"passed": false', '"passed": true'),
+    );
+    await expect(readFidelityReport(file)).rejects.toThrow(/changed after it was written/);
+    writeFileSync(file, sealedText({ ...inventedReport, format: 'reverie-fidelity/2' }));
+    await expect(readFidelityReport(file)).rejects.toThrow(/format/);
+    writeFileSync(file, sealedText({ ...inventedReport, extra: 1 }));
+    await expect(readFidelityReport(file)).rejects.toMatchObject({ code: 'FIDELITY_REPORT_INVALID' });
+    writeFileSync(file, '{');
+    await expect(readFidelityReport(file)).rejects.toThrow(/not JSON/);
+  });
+
+  it('is not written with what JSON cannot hold', async () => {
+    const file = join(folder(), 'fidelity.json');
+    const [first, ...others] = inventedReport.subjects;
+    const subjects = [{ ...first, samples: { 'one-step.state-exact': [1, Number.NaN] } }, ...others];
+    await expect(writeFidelityReport(file, { ...inventedReport, subjects })).rejects.toThrow(/samples/);
+    await expect(readFidelityReport(file)).rejects.toMatchObject({ code: 'FIDELITY_REPORT_MISSING' });
+  });
+});
