@@ -33,3 +33,4 @@ export { differenceText, estimateText, gateText, intervalText, valueText } from 
 export { writeFidelityReport } from './report/write-report.js';
 export { type Estimate, NOTHING } from './statistics/estimate.js';
 export * from './tools/index.js';
+export * from './vector/index.js';

@@ -56,7 +56,10 @@ export { type LabelledEpisode, readLabelledEpisodes } from './reward/labelled-ep
 export type { StartStates } from './start-states.js';
 export { type CheckedProposal, checkProposal, type ProposalLimits, type ProposalQuery } from './state.js';
 export type * from './tools/backend-model.js';
+export { type IdPattern, idPatternOf } from './tools/id-pattern.js';
 export { makeRouter, type RouterParts } from './tools/make-router.js';
+export { comparableObservation } from './tools/observation-text.js';
+export { type ProvenanceQuery, unknownIds } from './tools/provenance.js';
 export { NO_ROW, type ShadowOptions, ShadowResponder, shadowResponder } from './tools/shadow.js';
 export {
   type ErrorEstimates,

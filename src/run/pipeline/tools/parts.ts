@@ -15,7 +15,7 @@ import {
 } from '../../../env/index.js';
 import { reverieError } from '../../../errors.js';
 import { Budget, type BudgetLimits } from '../../../llm/index.js';
-import { ExperienceStore, readEpisodeLogs } from '../../../replay/index.js';
+import { type ExperienceIndex, ExperienceStore, readEpisodeLogs } from '../../../replay/index.js';
 import { LlmAgent, RandomAgent, ReferenceAgent } from '../../../synth/index.js';
 import { LlmUser, makeRouter } from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';
@@ -113,10 +113,11 @@ async function remember(
   }
 }
 
-async function makeResponder(
-  { model: config }: ToolsScenarioConfig,
+/** Who answers calls as the scenario's section `model` says. @throws MODEL_BACKENDS_MISSING, and what its models throw */
+export async function makeResponder(
+  { model: config }: Pick<ToolsScenarioConfig, 'model'>,
   domain: ToolsDomain,
-  index: ExperienceStore,
+  index: ExperienceIndex,
   cast: ModelCast,
 ): Promise<Responder> {
   const model = config.backends.includes('llm') ? await cast.modelIfAny('world') : undefined;

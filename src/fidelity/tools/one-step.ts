@@ -1,0 +1,142 @@
+// One step, teacher-forced: each question is asked in the true state after the true conversation.
+
+import type { Finding, Instrument } from '../instrument.js';
+import type { FidelityChart, FidelityTable } from '../report/fidelity-report.js';
+import { shareEstimate } from '../statistics/index.js';
+import { type AskedQuestions, CHUNK } from './asked-questions.js';
+import { findingOf, percent, shareMetric, type Value } from './found-metric.js';
+import { oneStepMetrics } from './one-step-metrics.js';
+import { CHANGE_GROUPS } from './question.js';
+import type { StepRow } from './step-row.js';
+import {
+  byBackend,
+  firstAnswers,
+  inGroup,
+  isRight,
+  isSilentlyWrong,
+  type JudgedStep,
+  valuesOf,
+} from './step-values.js';
+import { worstSteps } from './worst-steps.js';
+
+export interface OneStepOptions {
+  readonly asked: AskedQuestions;
+  /** Times each question is asked, each with another seed: how much of an error is mere sampling. */
+  readonly repeats: number;
+  /** What cannot be compared with this truth. */
+  readonly notes?: readonly string[];
+}
+
+export function oneStepInstrument({ asked, repeats, notes = [] }: OneStepOptions): Instrument<StepRow> {
+  const units = asked.questions.length * repeats;
+  return {
+    id: 'one-step',
+    chunks: Math.ceil(units / CHUNK),
+    unit: 'questions',
+    measure: async (chunk, signal) => {
+      const rows: StepRow[] = [];
+      for (let unit = chunk * CHUNK; unit < Math.min((chunk + 1) * CHUNK, units); unit++) {
+        const attempt = Math.floor(unit / asked.questions.length);
+        rows.push(await asked.row(unit % asked.questions.length, attempt, signal));
+      }
+      return rows;
+    },
+    conclude: (rows) => concluded(asked, rows, repeats, notes),
+  };
+}
+
+function concluded(
+  { questions }: AskedQuestions,
+  rows: readonly StepRow[],
+  repeats: number,
+  notes: readonly string[],
+): Finding {
+  const steps = firstAnswers(questions, rows);
+  const found = oneStepMetrics(steps, noiseOf(questions.length, rows));
+  const estimate = (key: string) => found.find(({ metric }) => metric.key === key)!.metric.estimate;
+  return findingOf(
+    {
+      id: 'one-step',
+      title: 'One step',
+      summary:
+        `Of ${steps.length} calls in true states, ${percent(estimate('all-right'))} are answered all right; ` +
+        `${percent(estimate('silent-state-error'))} look right and leave a wrong state.`,
+      charts: [groupChart(steps), backendChart(steps)],
+      tables: [backendTable(steps)],
+      worst: worstSteps(steps),
+      notes: [...notes, ...notesOf(steps, repeats)],
+    },
+    found,
+  );
+}
+
+/** Share of pairs of answers to one question that differ; null where there is no pair. */
+function noiseOf(questions: number, rows: readonly StepRow[]): Value[] {
+  const outcomes = Array.from({ length: questions }, (): string[] => []);
+  for (const { question, outcome } of rows) if (outcome !== null) outcomes[question].push(outcome);
+  return outcomes.map((own) => {
+    const pairs = own.flatMap((one, i) => own.slice(i + 1).map((other) => one !== other));
+    return pairs.length === 0 ? null : pairs.filter(Boolean).length / pairs.length;
+  });
+}
+
+function notesOf(steps: readonly JudgedStep[], repeats: number): string[] {
+  const stateless = steps.filter(({ row }) => row.answered && row.hash === null).length;
+  const unread = steps.filter(({ question }) => question.readBacks.length === 0).length;
+  return [
+    'Calls of one episode are counted as if they were independent of each other.',
+    ...(stateless === 0
+      ? []
+      : [`${stateless} answers are plain text without a state: only reads show what they forget.`]),
+    ...(unread === steps.length ? ['No read shows a change of any of these calls, so nothing is read back.'] : []),
+    ...(repeats > 1 ? [] : ['Each question was asked once: the noise of sampling is not known (fidelity.repeats).']),
+  ];
+}
+
+function groupChart(steps: readonly JudgedStep[]): FidelityChart {
+  const told = { key: '', label: '', better: 'higher', meaning: '' } as const;
+  return {
+    kind: 'bars',
+    title: 'Right states by number of simultaneous changes',
+    caption: 'Share of calls after which the state is right, by how many things they truly change.',
+    bars: CHANGE_GROUPS.map((group) => ({
+      label: group,
+      estimate: shareMetric(
+        told,
+        inGroup(steps, group, ({ state }) => state),
+      ).metric.estimate,
+      unit: 'share',
+    })),
+  };
+}
+
+function backendChart(steps: readonly JudgedStep[]): FidelityChart {
+  return {
+    kind: 'bars',
+    title: 'All right, by who answered',
+    caption: 'Share of calls that are all right, by backend of the router.',
+    bars: [...byBackend(steps)].map(([label, own]) => ({ label, estimate: hits(own, isRight), unit: 'share' })),
+  };
+}
+
+function backendTable(steps: readonly JudgedStep[]): FidelityTable {
+  return {
+    title: 'Who answered',
+    columns: ['backend', 'calls', 'state exact', 'observation exact', 'looks right, state wrong'],
+    rows: [...byBackend(steps)].map(([name, own]) => [
+      name,
+      String(own.length),
+      percent(hits(own, ({ state }) => state)),
+      percent(hits(own, ({ observation }) => observation)),
+      percent(hits(own, isSilentlyWrong)),
+    ]),
+  };
+}
+
+function hits(steps: readonly JudgedStep[], of: (row: StepRow) => boolean | null) {
+  const there = valuesOf(steps, of).filter((value) => value !== null);
+  return shareEstimate(
+    there.reduce((sum, value) => sum + value, 0),
+    there.length,
+  );
+}

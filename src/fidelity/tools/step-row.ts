@@ -1,0 +1,181 @@
+// One question asked of one model: what was right, how far it was off, and what an episode would have become of it.
+
+import { createHash } from 'node:crypto';
+import {
+  applyOperations,
+  type CallQuery,
+  type Operation,
+  type Prediction,
+  type Responder,
+  stateHash,
+} from '../../env/index.js';
+import type { Json, JsonObject } from '../../json.js';
+import { Rng } from '../../rng.js';
+import { idPatternOf, unknownIds } from '../../worldmodel/index.js';
+import { observationDistance, tokensOf } from './observation-distance.js';
+import { patientAnswer } from './patience.js';
+import type { ToolsQuestion } from './question.js';
+import { isReadBackRight, isSameObservation } from './read-backs.js';
+import { type LeafDifference, stateDistance } from './state-distance.js';
+
+/** Kept as JSON. `null`: not known, or not to be known of this model. */
+export type StepRow = {
+  readonly question: number;
+  /** 0, or the number of the repeat. */
+  readonly attempt: number;
+  /** false: no answer came, and everything else is null. */
+  readonly answered: boolean;
+  readonly backend: string | null;
+  readonly confidence: number | null;
+  readonly refused: boolean | null;
+  readonly repaired: boolean | null;
+  readonly observation: boolean | null;
+  readonly observationDistance: number | null;
+  readonly error: boolean | null;
+  readonly state: boolean | null;
+  readonly stateDistance: number | null;
+  readonly readBack: boolean | null;
+  /** Ids in the answer that neither state, call nor conversation knows, nor the true answer. */
+  readonly unknown: readonly string[];
+  /** Of the state afterwards, first 16 digits of its hash. */
+  readonly hash: string | null;
+  /** The same for answers that are the same. */
+  readonly outcome: string | null;
+  /** What was answered, where it was wrong. */
+  readonly wrong: WrongAnswer | null;
+};
+
+export type WrongAnswer = {
+  readonly observation: string;
+  readonly isError: boolean;
+  readonly operations: Json;
+  readonly differences: readonly { readonly path: string; readonly real?: Json; readonly dreamt?: Json }[];
+};
+
+/** Characters of an observation and differences of a state that are kept of a wrong answer. */
+const KEPT_CHARS = 20_000;
+const KEPT_DIFFERENCES = 100;
+
+export interface StepOptions {
+  readonly seed: number;
+  /** Number of the repeat; another one is another seed. */
+  readonly attempt?: number;
+  readonly signal?: AbortSignal;
+  /** Whether what changed is read back through the model, too: one more answer a read. */
+  readonly readBack?: boolean;
+}
+
+/** Throws what is no fault of the question: see `patientAnswer`. */
+export async function askQuestion(
+  responder: Responder,
+  question: ToolsQuestion,
+  index: number,
+  options: StepOptions,
+): Promise<StepRow> {
+  const { attempt = 0, signal, readBack = attempt === 0 } = options;
+  const query = { ...question.query, seed: attemptSeed(options) };
+  const answer = (asked: CallQuery) => patientAnswer(responder, asked, signal);
+  const prediction = await answer(query);
+  if (prediction === undefined) return unanswered(index, attempt);
+  const { readBacks } = question;
+  const isRead = readBack ? await isReadBackRight({ query, prediction, readBacks, answer }) : undefined;
+  return stepRow(question, prediction, { index, attempt, isRead });
+}
+
+/** One seed for all questions of an attempt, as for all calls of an episode. */
+function attemptSeed({ seed, attempt = 0 }: StepOptions): number {
+  return Rng.fromSeed(seed)
+    .split('fidelity-attempt', attempt)
+    .int(2 ** 31 - 1);
+}
+
+interface RowFacts {
+  readonly index: number;
+  readonly attempt: number;
+  readonly isRead: boolean | undefined;
+}
+
+function stepRow(question: ToolsQuestion, prediction: Prediction, { index, attempt, isRead }: RowFacts): StepRow {
+  const { query, truth } = question;
+  const dreamt = applyOperations(query.state, prediction.operations);
+  const observation = isSameObservation(prediction.observation, truth.observation);
+  const error = prediction.isError === truth.isError;
+  const compared = comparedState(question, dreamt, prediction);
+  const isWrong = !observation || !error || compared?.isRight === false;
+  const hash = prediction.stateless ? null : stateHash(dreamt).slice(0, 16);
+  return {
+    question: index,
+    attempt,
+    answered: true,
+    backend: prediction.backend,
+    confidence: prediction.confidence,
+    refused: prediction.refused !== undefined,
+    repaired: prediction.repaired === true,
+    observation,
+    observationDistance: observation ? 0 : observationDistance(truth.observation, prediction.observation),
+    error,
+    state: compared?.isRight ?? null,
+    stateDistance: compared?.distance ?? null,
+    readBack: isRead ?? null,
+    unknown: observation ? [] : madeUpIds(question, prediction),
+    hash,
+    outcome: digestOf([hash, prediction.isError, tokensOf(prediction.observation).join(' ')]),
+    wrong: isWrong ? wrongAnswer(prediction, compared?.wrong ?? []) : null,
+  };
+}
+
+function digestOf(outcome: Json): string {
+  return createHash('sha256').update(JSON.stringify(outcome)).digest('hex').slice(0, 16);
+}
+
+/** Undefined where the truth or the model has no state. */
+function comparedState({ query, after }: ToolsQuestion, dreamt: JsonObject, { stateless }: Prediction) {
+  if (after === undefined || stateless) return undefined;
+  const isRight = stateHash(dreamt) === stateHash(after);
+  return { isRight, ...(isRight ? { distance: 0, wrong: [] } : stateDistance(query.state, after, dreamt)) };
+}
+
+function madeUpIds({ query, truth }: ToolsQuestion, { observation, operations }: Prediction): string[] {
+  const { domain, state, call, messages } = query;
+  const told = new Set(truth.observation.match(/[^\s"',:;()[\]{}]+/g) ?? []);
+  const asked = { domain, state, call, messages, observation, operations: operations as readonly Operation[] };
+  return unknownIds(asked, idPatternOf(domain)).filter((id) => !told.has(id));
+}
+
+function wrongAnswer(
+  { observation, isError, operations }: Prediction,
+  differences: readonly LeafDifference[],
+): WrongAnswer {
+  return {
+    observation: observation.slice(0, KEPT_CHARS),
+    isError,
+    operations: operations.slice(0, KEPT_DIFFERENCES) as unknown as Json,
+    differences: differences.slice(0, KEPT_DIFFERENCES).map(({ path, first, second }) => ({
+      path,
+      ...(first === undefined ? {} : { real: first }),
+      ...(second === undefined ? {} : { dreamt: second }),
+    })),
+  };
+}
+
+function unanswered(question: number, attempt: number): StepRow {
+  return {
+    question,
+    attempt,
+    answered: false,
+    backend: null,
+    confidence: null,
+    refused: null,
+    repaired: null,
+    observation: null,
+    observationDistance: null,
+    error: null,
+    state: null,
+    stateDistance: null,
+    readBack: null,
+    unknown: [],
+    hash: null,
+    outcome: null,
+    wrong: null,
+  };
+}

@@ -1,0 +1,109 @@
+// The models of tools that are judged: the scenario's own, those it names beside, and the router with each of its tiers off.
+
+import { join, resolve } from 'node:path';
+import type { Responder, ToolsTask } from '../../../env/index.js';
+import type { ExperienceIndex, ExperienceStore } from '../../../replay/index.js';
+import { parseToolsModelConfig, type ToolsModelConfig } from '../../../worldmodel/index.js';
+import { type ConfigObject, layered } from '../../overrides.js';
+import type { ToolsScenario } from '../../scenario.js';
+import type { ToolsScenarioConfig } from '../../tools-scenario-schema.js';
+import { ModelCast } from '../tools/model-cast.js';
+import { makeResponder, type ToolsParts } from '../tools/parts.js';
+
+export interface JudgedModel {
+  readonly name: string;
+  readonly config: ToolsModelConfig;
+  readonly cast: ModelCast;
+  /** As a job would have it. */
+  readonly responder: Responder;
+  /** The same without what is remembered of the task that is asked about: records of it would be the answers. */
+  readonly unaided: Responder;
+  close(): Promise<void>;
+}
+
+interface Variant {
+  readonly name: string;
+  readonly model: ConfigObject;
+  readonly llm?: ConfigObject;
+}
+
+/** The scenario's own first. @throws MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what language models throw */
+export async function judgedModels(
+  scenario: ToolsScenario,
+  parts: ToolsParts,
+  out: string,
+  log: (line: string) => void,
+): Promise<JudgedModel[]> {
+  const models = [];
+  for (const variant of variantsOf(scenario.config, log)) models.push(await judgedModel(scenario, parts, out, variant));
+  return models;
+}
+
+function variantsOf({ name, model, fidelity }: ToolsScenarioConfig, log: (line: string) => void): Variant[] {
+  const { backends } = model;
+  const tiers = fidelity.tiersOff && backends.length > 1 ? backends : [];
+  if (fidelity.tiersOff && tiers.length === 0) log('The router has one backend: there is no tier to leave out.');
+  return [
+    { name, model: {} },
+    ...fidelity.subjects.map((subject) => ({ name: subject.name, model: subject.model, llm: subject.llm })),
+    ...tiers.map((off) => ({ name: `without ${off}`, model: { backends: backends.filter((one) => one !== off) } })),
+  ];
+}
+
+async function judgedModel(
+  { config, folder }: ToolsScenario,
+  { domain, experience, cast, budget }: ToolsParts,
+  out: string,
+  { name, model, llm }: Variant,
+): Promise<JudgedModel> {
+  const own = { ...config, model: parseToolsModelConfig(layered(config.model as unknown as ConfigObject, model)) };
+  const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
+  const speaks = llm === undefined ? cast : castOf(config, llm, { cacheFolder, folder, budget });
+  const make = (index: ExperienceIndex) => makeResponder(own, domain, index, speaks);
+  const responder = await make(experience);
+  return {
+    name,
+    config: own.model,
+    cast: speaks,
+    responder,
+    unaided: unaided(responder, experience, make),
+    close: async () => {
+      if (speaks !== cast) await speaks.close();
+    },
+  };
+}
+
+function castOf(config: ToolsScenarioConfig, llm: ConfigObject, options: ConstructorParameters<typeof ModelCast>[1]) {
+  const base = (config.llm ?? {}) as unknown as ConfigObject;
+  return new ModelCast({ ...config, llm: layered(base, llm) as unknown as ToolsScenarioConfig['llm'] }, options);
+}
+
+function unaided(
+  { version }: Responder,
+  index: ExperienceStore,
+  make: (index: ExperienceIndex) => Promise<Responder>,
+): Responder {
+  const byTask = new Map<string, Promise<Responder>>();
+  const responderOf = ({ id }: ToolsTask) => {
+    const made = byTask.get(id) ?? make(withoutTask(index, id));
+    byTask.set(id, made);
+    return made;
+  };
+  return {
+    version,
+    answer: async (query, signal) => (await responderOf(query.task)).answer(query, signal),
+    close: () => {},
+  };
+}
+
+/** Exact replay too must not see the task that is judged. */
+function withoutTask(index: ExperienceIndex, id: ToolsTask['id']): ExperienceIndex {
+  return {
+    get size() {
+      return index.size;
+    },
+    prepare: async (query) => index.prepare?.({ ...query, exceptTask: id }),
+    retrieve: (query, k) => index.retrieve({ ...query, exceptTask: id }, k),
+    exact: (query) => index.exact({ ...query, exceptTask: id }),
+  };
+}

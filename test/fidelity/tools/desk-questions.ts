@@ -1,0 +1,69 @@
+// Questions of the service desk, drawn once for all tests of a file: calls of its tasks' solutions and of imperfect variants.
+
+import {
+  type CallQuery,
+  type Responder,
+  rulesResponder,
+  ScriptedUser,
+  type ToolsDomain,
+  ToolsEpisodeEnvironment,
+} from '../../../src/env/index.js';
+import {
+  AskedQuestions,
+  drawQuestions,
+  type Finding,
+  type Instrument,
+  type ToolsQuestion,
+} from '../../../src/fidelity/index.js';
+import type { Json } from '../../../src/json.js';
+import { liveEpisode, planRow, ReferenceAgent } from '../../../src/synth/index.js';
+
+export async function deskQuestions(domain: ToolsDomain, count: number, seed = 0): Promise<ToolsQuestion[]> {
+  return drawQuestions(domain, (round) => callsOf(domain, round), { count, seed });
+}
+
+async function callsOf(domain: ToolsDomain, round: number): Promise<CallQuery[]> {
+  const queries: CallQuery[] = [];
+  const real = rulesResponder(domain);
+  const responder: Responder = {
+    ...real,
+    answer: (query) => {
+      queries.push(query);
+      return real.answer(query);
+    },
+  };
+  const agents = [new ReferenceAgent(0), new ReferenceAgent(0.3), new ReferenceAgent(0.5)];
+  for (const [row, task] of domain.tasks.entries()) {
+    const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser() });
+    const plan = planRow(row + 1000 * round, { seed: 0, groupSize: 1, branchAt: 0 });
+    const agent = agents[(row + round) % agents.length];
+    await liveEpisode(environment, agent, task, plan, {
+      scenario: domain.id,
+      scenarioHash: domain.version,
+      seed: 0,
+      source: 'real',
+      responderVersion: 'real',
+      userVersion: 'scripted',
+      maxSteps: 30,
+      weigh: () => 1,
+    });
+  }
+  return queries;
+}
+
+export function asked(responder: Responder, questions: readonly ToolsQuestion[], seed = 0): AskedQuestions {
+  return new AskedQuestions({ responder, questions, seed });
+}
+
+/** Measures all chunks, takes the rows through JSON as a run's folder does, and concludes. */
+export async function findingOf(instrument: Instrument): Promise<Finding> {
+  const rows: Json[] = [];
+  for (let chunk = 0; chunk < instrument.chunks; chunk++) rows.push(...(await instrument.measure(chunk)));
+  return instrument.conclude(JSON.parse(JSON.stringify(rows)) as Json[]);
+}
+
+export function metricOf({ section }: Finding, key: string) {
+  const metric = section.metrics.find((one) => one.key === key);
+  if (metric === undefined) throw new Error(`${section.id} has no metric ${key}`);
+  return metric.estimate;
+}

@@ -1,0 +1,127 @@
+// One step of a model whose errors were put in by hand: each metric finds what it is to find, and the others stay clean.
+
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Prediction, type Responder, rulesResponder, type ToolsDomain } from '../../../src/env/index.js';
+import { reverieError } from '../../../src/errors.js';
+import { changeGroup, oneStepInstrument, type ToolsQuestion } from '../../../src/fidelity/index.js';
+import { nativeDomain } from '../../controlled/native-domain.js';
+import { asked, deskQuestions, findingOf, metricOf } from './desk-questions.js';
+import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';
+
+let domain: ToolsDomain;
+let questions: ToolsQuestion[];
+beforeAll(async () => {
+  domain = await nativeDomain('helpdesk');
+  questions = await deskQuestions(domain, 400);
+});
+
+function oneStep(errors: WrappedErrors, repeats = 1) {
+  return oneStepOf(wrappedRules(domain, errors), repeats);
+}
+
+function oneStepOf(responder: Responder, repeats = 1) {
+  return findingOf(oneStepInstrument({ asked: asked(responder, questions), repeats }));
+}
+
+/** Whether the interval holds what was put in. */
+function holds({ low, high }: { low: number | null; high: number | null }, value: number): boolean {
+  return low !== null && high !== null && low <= value && value <= high;
+}
+
+describe('questions', () => {
+  it('are different calls of many tasks, with many changes and none, the same every time', async () => {
+    expect(questions).toHaveLength(400);
+    expect(new Set(questions.map(({ id }) => id)).size).toBe(400);
+    const groups = new Set(questions.map(changeGroup));
+    expect([...groups].sort()).toEqual(['0', '1', '2-3', '4+']);
+    const again = await deskQuestions(domain, 400);
+    expect(again.map(({ id }) => id)).toEqual(questions.map(({ id }) => id));
+    expect((await deskQuestions(domain, 400, 1)).map(({ id }) => id)).not.toEqual(questions.map(({ id }) => id));
+  });
+});
+
+describe('one step', () => {
+  it('finds nothing wrong with the real environment', async () => {
+    const finding = await oneStepOf(rulesResponder(domain));
+    for (const key of ['state-exact', 'observation-exact', 'error-flag', 'all-right', 'read-back', 'all-right-real'])
+      expect(metricOf(finding, key), key).toMatchObject({ value: 1 });
+    for (const key of ['state-distance', 'observation-distance', 'silent-state-error', 'refused', 'unanswered'])
+      expect(metricOf(finding, key), key).toMatchObject({ value: 0 });
+    expect(finding.section.worst).toEqual([]);
+    expect(metricOf(finding, 'sampling-noise').value).toBeNull();
+  });
+
+  it('finds states that are wrong behind feedback that is right', async () => {
+    const finding = await oneStep({ state: 0.4 });
+    const changing = questions.filter((question) => changeGroup(question) !== '0').length / questions.length;
+    expect(holds(metricOf(finding, 'silent-state-error'), 0.4 * changing)).toBe(true);
+    expect(holds(metricOf(finding, 'state-exact'), 1 - 0.4 * changing)).toBe(true);
+    expect(holds(metricOf(finding, 'state-exact-changes-1'), 0.6)).toBe(true);
+    expect(metricOf(finding, 'state-exact-changes-0').value).toBe(1);
+    for (const key of ['observation-exact', 'error-flag']) expect(metricOf(finding, key).value, key).toBe(1);
+    expect(metricOf(finding, 'spoken-error').value).toBe(0);
+    const [worst] = finding.section.worst;
+    expect(worst.differences).toContainEqual(expect.objectContaining({ path: expect.stringMatching(/WRONG-1/) }));
+    expect(worst).toMatchObject({ backend: 'rules', confidence: 1 });
+  });
+
+  it('finds observations that are wrong over a state that is right', async () => {
+    const finding = await oneStep({ observation: 0.25 });
+    expect(holds(metricOf(finding, 'observation-exact'), 0.75)).toBe(true);
+    expect(holds(metricOf(finding, 'spoken-error'), 0.25)).toBe(true);
+    for (const key of ['state-exact', 'error-flag']) expect(metricOf(finding, key).value, key).toBe(1);
+    expect(metricOf(finding, 'silent-state-error').value).toBe(0);
+    expect(metricOf(finding, 'observation-distance').value).toBeGreaterThan(0);
+    expect(metricOf(finding, 'observation-distance').value).toBeLessThan(0.25);
+  });
+
+  it('finds errors that are none, and none that are errors', async () => {
+    const finding = await oneStep({ flag: 0.2 });
+    expect(holds(metricOf(finding, 'error-flag'), 0.8)).toBe(true);
+    expect(holds(metricOf(finding, 'all-right'), 0.8)).toBe(true);
+    for (const key of ['state-exact', 'observation-exact']) expect(metricOf(finding, key).value, key).toBe(1);
+  });
+
+  it('knows the noise of sampling from what is wrong every time', async () => {
+    const steady = await oneStep({ observation: 0.5 }, 3);
+    expect(metricOf(steady, 'sampling-noise').value).toBe(0);
+    const noisy = await oneStep({ observation: 0.5, noisy: 1 }, 3);
+    // Two answers of which each is wrong half the time differ half the time.
+    expect(holds(metricOf(noisy, 'sampling-noise'), 0.5)).toBe(true);
+  });
+
+  it('judges a model without a state by reads of what changed alone', async () => {
+    const finding = await oneStep({ stateless: true });
+    for (const key of ['state-exact', 'state-distance', 'silent-state-error', 'state-exact-changes-1'])
+      expect(metricOf(finding, key), key).toMatchObject({ value: null, low: null, high: null });
+    expect(metricOf(finding, 'observation-exact').value).toBe(1);
+    // It answers from a state in which nothing ever changed, so no read shows a change.
+    expect(metricOf(finding, 'read-back').value).toBe(0);
+    expect(finding.section.notes.join(' ')).toContain('without a state');
+  });
+
+  it('counts what was not answered as that, and as nothing else', async () => {
+    const real = rulesResponder(domain);
+    let asked = 0;
+    const slow: Responder = {
+      ...real,
+      answer: (query) => {
+        if (query.call.name !== 'get_employee') return real.answer(query) as Prediction;
+        asked += 1;
+        throw reverieError('LLM_TIMEOUT', { url: 'u', tries: 1, problem: 'slow' });
+      },
+    };
+    const finding = await oneStepOf(slow);
+    const lost = questions.filter(({ query }) => query.call.name === 'get_employee').length;
+    expect(metricOf(finding, 'unanswered').value).toBeCloseTo(lost / questions.length, 12);
+    expect(asked).toBeGreaterThanOrEqual(lost);
+    expect(metricOf(finding, 'state-exact')).toMatchObject({ value: 1, n: questions.length - lost });
+    const away: Responder = {
+      ...real,
+      answer: () => {
+        throw reverieError('LLM_UNREACHABLE', { url: 'u', tries: 1, problem: 'refused' });
+      },
+    };
+    await expect(oneStepOf(away)).rejects.toMatchObject({ code: 'LLM_UNREACHABLE' });
+  });
+});
