@@ -1,0 +1,128 @@
+// From what a ladder of policies came to in both worlds to the section of the report.
+
+import { Rng } from '../../rng.js';
+import type { Finding } from '../instrument.js';
+import type { FidelityTable, LinesChart, Metric, Point } from '../report/fidelity-report.js';
+import { type Estimate, meanEstimate } from '../statistics/index.js';
+import { gapsOf, meanOf, type PairedReturns, type PolicyReturns, pairedReturns, valuesOf } from './paired-returns.js';
+import type { RankOptions, RankRow } from './rank-instrument.js';
+import { agreementMetrics, gapMetrics } from './rank-metrics.js';
+import type { RankSource } from './rank-source.js';
+
+type Plan = Pick<RankSource, 'policies' | 'episodes' | 'gamma'>;
+
+export function rankFinding(rows: readonly RankRow[], plan: Plan, options: RankOptions): Finding {
+  const rng = Rng.fromSeed(options.seed).split('rank');
+  const ladder = pairedReturns(rows, plan.policies, plan.episodes);
+  const gaps = gapMetrics(ladder, plan.gamma, rng);
+  const metrics = [...agreementMetrics(ladder, rng), ...gaps.metrics];
+  const told = ladder.policies.map((policy, i) => tellPolicy(policy, rng.split('policy', i)));
+  return {
+    section: {
+      id: 'rank',
+      title: 'Rank of policies',
+      summary: summaryOf(metrics, ladder),
+      metrics,
+      charts: told.length === 0 ? [] : [chartOf(told)],
+      tables: told.length === 0 ? [] : [tableOf(told)],
+      worst: [],
+      notes: [...notesOf(ladder, plan), ...(options.notes ?? [])],
+    },
+    samples: gaps.samples,
+  };
+}
+
+interface ToldPolicy {
+  readonly name: string;
+  readonly real: Estimate;
+  readonly dreamt: Estimate;
+  readonly optimism: Estimate;
+  readonly lengths: readonly [real: number, dreamt: number];
+}
+
+function tellPolicy(policy: PolicyReturns, rng: Rng): ToldPolicy {
+  const { name, real, dreamt } = policy;
+  return {
+    name,
+    real: meanEstimate(valuesOf(real), rng.split('real')),
+    dreamt: meanEstimate(valuesOf(dreamt), rng.split('dreamt')),
+    optimism: meanEstimate(gapsOf(policy), rng.split('optimism')),
+    lengths: [meanOf(valuesOf(real, 'length')), meanOf(valuesOf(dreamt, 'length'))],
+  };
+}
+
+function summaryOf(metrics: readonly Metric[], { policies }: PairedReturns): string {
+  const figure = (key: string) => metrics.find((metric) => metric.key === key)?.estimate.value ?? null;
+  const [rho, optimism] = [figure('spearman'), figure('optimism')];
+  if (rho === null) return `${policies.length} policies lived in both worlds: too few, or too equal, to be ranked.`;
+  const hope =
+    optimism === null || optimism === 0 ? '' : `, and promises ${shown(Math.abs(optimism))} ${sign(optimism)}`;
+  return `Over ${policies.length} policies the dream's order agrees with the real one with a rank correlation of ${shown(rho)}${hope}.`;
+}
+
+function sign(optimism: number): string {
+  return optimism > 0 ? 'more return than there is' : 'less return than there is';
+}
+
+function notesOf({ unpaired, missing, missingDreams }: PairedReturns, { policies, episodes }: Plan): string[] {
+  const all = policies.length * episodes;
+  return [
+    ...(missing === 0
+      ? []
+      : [
+          `${missing} of ${all} episodes are left out, as one world gave no return; ${missingDreams} of them for want of the dream's alone.`,
+        ]),
+    ...(unpaired.length === 0 ? [] : [`Left out, as no episode could be compared: ${unpaired.join(', ')}.`]),
+    'A ladder that holds policies of very different worth is easily ranked: agreement says little of policies that are close to one another.',
+  ];
+}
+
+function chartOf(told: readonly ToldPolicy[]): LinesChart {
+  const points = told.map(
+    ({ name, real, dreamt }): Point => ({
+      x: real.value!,
+      y: dreamt.value!,
+      ...(dreamt.low === null || dreamt.high === null ? {} : { low: dreamt.low, high: dreamt.high }),
+      label: name,
+    }),
+  );
+  return {
+    kind: 'points',
+    title: 'Return of each policy, real and dreamt',
+    caption: 'Each point is a policy with the interval of its dreamt return; on the diagonal the dream is right.',
+    xTitle: 'real return',
+    yTitle: 'dreamt return',
+    diagonal: true,
+    series: [{ name: 'policies', points }],
+  };
+}
+
+/** Best first, by the real return. */
+function tableOf(told: readonly ToldPolicy[]): FidelityTable {
+  const dreamtRank = ranks(told.map(({ dreamt }) => dreamt.value!));
+  const order = told.map((_, i) => i).sort((a, b) => told[b].real.value! - told[a].real.value!);
+  return {
+    title: 'The ladder',
+    columns: ['policy', 'real', 'dreamt', 'optimism', 'rank real', 'rank dreamt', 'length real', 'length dreamt'],
+    rows: order.map((i, place) => {
+      const { name, real, dreamt, optimism, lengths } = told[i];
+      const figures = [real, dreamt, optimism].map(shownEstimate);
+      return [name, ...figures, String(place + 1), String(dreamtRank[i]), ...lengths.map(shown)];
+    }),
+  };
+}
+
+/** 1 for the highest; equal values share the best place. */
+function ranks(values: readonly number[]): number[] {
+  return values.map((value) => 1 + values.filter((other) => other > value).length);
+}
+
+function shownEstimate({ value, low, high }: Estimate): string {
+  if (value === null) return '–';
+  return low === null || high === null ? shown(value) : `${shown(value)} [${shown(low)}, ${shown(high)}]`;
+}
+
+function shown(value: number): string {
+  const digits = Math.abs(value) >= 100 ? 1 : Math.abs(value) >= 1 ? 2 : 3;
+  return value.toFixed(digits).replace(/^-(0(?:\.0+)?)$/, '$1');
+}

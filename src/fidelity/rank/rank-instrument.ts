@@ -1,0 +1,53 @@
+// Do policies rank in the dream as they do for real? A ladder of policies lives the same episodes in both worlds.
+
+import type { Instrument } from '../instrument.js';
+import { rankFinding } from './rank-finding.js';
+import type { EpisodeReturn, RankSource } from './rank-source.js';
+
+/** One episode of one policy. */
+export type RankRow = {
+  readonly policy: number;
+  readonly episode: number;
+  readonly real: EpisodeReturn | null;
+  readonly dreamt: EpisodeReturn | null;
+};
+
+export interface RankOptions {
+  /** Of the bootstrap. */
+  readonly seed: number;
+  /** Episodes of a chunk, which a source may live side by side. */
+  readonly chunkEpisodes?: number;
+  /** What a reader must know of how both worlds were lived in. */
+  readonly notes?: readonly string[];
+}
+
+const CHUNK_EPISODES = 32;
+
+export function rankInstrument(source: RankSource, options: RankOptions): Instrument<RankRow> {
+  const { policies, episodes } = source;
+  const perChunk = Math.min(options.chunkEpisodes ?? CHUNK_EPISODES, episodes);
+  const chunksPerPolicy = Math.ceil(episodes / perChunk);
+  return {
+    id: 'rank',
+    unit: 'chunks of episodes',
+    chunks: policies.length * chunksPerPolicy,
+    measure: (chunk, signal) => {
+      const policy = Math.floor(chunk / chunksPerPolicy);
+      const from = (chunk % chunksPerPolicy) * perChunk;
+      const wanted = Array.from({ length: Math.min(perChunk, episodes - from) }, (_, i) => from + i);
+      return rowsOf(source, policy, wanted, signal);
+    },
+    conclude: (rows) => rankFinding(rows, source, options),
+  };
+}
+
+async function rowsOf(
+  source: RankSource,
+  policy: number,
+  episodes: readonly number[],
+  signal?: AbortSignal,
+): Promise<RankRow[]> {
+  const real = await source.returnsOf('real', policy, episodes, signal);
+  const dreamt = await source.returnsOf('dream', policy, episodes, signal);
+  return episodes.map((episode, i) => ({ policy, episode, real: real[i], dreamt: dreamt[i] }));
+}

@@ -1,0 +1,172 @@
+// The figures of a ladder of policies: agreement of rank, what trusting the dream's choice costs, and how hopeful it is.
+
+import type { Rng } from '../../rng.js';
+import type { Metric } from '../report/fidelity-report.js';
+import {
+  type Estimate,
+  kendall,
+  meanEstimate,
+  mmrv,
+  mmrvShare,
+  NOTHING,
+  pearson,
+  regretAt,
+  spearman,
+} from '../statistics/index.js';
+import { crossedBootstrap, type LadderStatistic } from './crossed-bootstrap.js';
+import { gapsOf, meanOf, type PairedReturns, valuesOf } from './paired-returns.js';
+
+type MetricText = Omit<Metric, 'estimate'>;
+
+const LADDER_METRICS = [
+  {
+    key: 'spearman',
+    label: "Rank correlation (Spearman's rho)",
+    better: 'higher',
+    unit: 'number',
+    meaning: 'Whether better policies look better in the dream: 1 is the same order, 0 none, -1 the reverse.',
+  },
+  {
+    key: 'kendall',
+    label: "Rank correlation (Kendall's tau-b)",
+    better: 'higher',
+    unit: 'number',
+    meaning: 'Pairs of policies that the dream puts in the right order minus those in the wrong one, as a share.',
+  },
+  {
+    key: 'pearson',
+    label: "Linear correlation (Pearson's r)",
+    better: 'higher',
+    unit: 'number',
+    meaning: 'Whether dreamt returns are a straight line of the real ones, whatever its slope and height.',
+  },
+  {
+    key: 'mmrv',
+    label: 'Mean maximum rank violation',
+    better: 'lower',
+    unit: 'return',
+    meaning:
+      'For each policy the largest gap in real return to one that the dream ranks the wrong way; the mean of these.',
+  },
+  {
+    key: 'mmrv-share',
+    label: 'Mean maximum rank violation, of the range',
+    better: 'lower',
+    unit: 'share',
+    meaning: 'The same, as a share of the distance between the best and the worst real return of the ladder.',
+  },
+  {
+    key: 'regret-at-1',
+    label: 'Regret of choosing by the dream (best 1)',
+    better: 'lower',
+    unit: 'return',
+    meaning: "Real return that is lost where the dream's best policy is taken instead of the truly best.",
+  },
+  {
+    key: 'regret-at-3',
+    label: 'Regret of choosing by the dream (best 3)',
+    better: 'lower',
+    unit: 'return',
+    meaning: "The same where the dream's best three are tried for real and the best of them is kept.",
+  },
+] as const satisfies readonly MetricText[];
+
+type LadderKey = (typeof LADDER_METRICS)[number]['key'];
+
+const STATISTICS: Readonly<Record<LadderKey, LadderStatistic>> = {
+  spearman: ({ real, dreamt }) => spearman(real, dreamt),
+  kendall: ({ real, dreamt }) => kendall(real, dreamt),
+  pearson: ({ real, dreamt }) => pearson(real, dreamt),
+  mmrv,
+  'mmrv-share': mmrvShare,
+  'regret-at-1': (returns) => regretAt(1, returns),
+  'regret-at-3': (returns) => regretAt(3, returns),
+};
+
+/** Metrics of agreement over the whole ladder. */
+export function agreementMetrics(ladder: PairedReturns, rng: Rng): Metric[] {
+  const estimates = crossedBootstrap(ladder, STATISTICS, rng);
+  return [
+    ...LADDER_METRICS.map((text) => ({ ...text, estimate: estimates[text.key] })),
+    { ...CEILING, estimate: ceilingOf(ladder, rng) },
+  ];
+}
+
+const CEILING: MetricText = {
+  key: 'spearman-ceiling',
+  label: 'Rank correlation of the real with itself',
+  better: 'neither',
+  unit: 'number',
+  meaning:
+    'What half of the real episodes say of the order that the other half gives: no dream can be told from a perfect one above this.',
+};
+
+/** Spearman's correlation between the means of even and odd episodes, both real. */
+function ceilingOf(ladder: PairedReturns, rng: Rng): Estimate {
+  const half = (parity: number) => (column: PairedReturns['policies'][number]['real']) =>
+    column.filter((_, episode) => episode % 2 === parity);
+  const policies = ladder.policies.map(({ name, real }) => ({ name, real: half(0)(real), dreamt: half(1)(real) }));
+  const whole = policies.filter((policy) => [policy.real, policy.dreamt].every((one) => one.some((v) => v !== null)));
+  const halves = { ...ladder, policies: whole };
+  return crossedBootstrap(halves, { ceiling: STATISTICS.spearman }, rng.split('ceiling'), 200).ceiling;
+}
+
+/** How far dreamt returns lie from the real ones, policy by policy. */
+export function gapMetrics(
+  { policies }: PairedReturns,
+  gamma: number,
+  rng: Rng,
+): { metrics: Metric[]; samples: Record<string, number[]> } {
+  const optimism = policies.map((policy) => meanOf(gapsOf(policy)));
+  const sizes = optimism.map(Math.abs);
+  const discounted = policies.map((policy) => Math.abs(meanOf(gapsOf(policy, 'discounted'))));
+  const rewards = policies.flatMap(({ real, dreamt }) =>
+    [...valuesOf(real, 'largestReward'), ...valuesOf(dreamt, 'largestReward')].filter((value) => value !== null),
+  );
+  const metrics: Metric[] = [
+    { ...GAPS.optimism, estimate: meanEstimate(optimism, rng.split('optimism')) },
+    { ...GAPS.size, estimate: meanEstimate(sizes, rng.split('gap')) },
+    { ...discountedText(gamma), estimate: largest(discounted) },
+    { ...GAPS.reward, estimate: largest(rewards) },
+  ];
+  return { metrics, samples: { optimism, 'return-gap': sizes } };
+}
+
+const GAPS = {
+  optimism: {
+    key: 'optimism',
+    label: 'Optimism',
+    better: 'neither',
+    unit: 'return',
+    meaning: 'Dreamt minus real return, mean over policies: above 0 the dream promises more than there is.',
+  },
+  size: {
+    key: 'return-gap',
+    label: 'Gap between dreamt and real return',
+    better: 'lower',
+    unit: 'return',
+    meaning: 'Absolute difference between the mean dreamt and the mean real return of a policy, mean over policies.',
+  },
+  reward: {
+    key: 'largest-reward',
+    label: 'Largest reward of a step',
+    better: 'neither',
+    unit: 'return',
+    meaning: 'Largest absolute reward of any step, real or dreamt: what bounds on returns are scaled by.',
+  },
+} as const satisfies Record<string, MetricText>;
+
+function discountedText(gamma: number): MetricText {
+  return {
+    key: 'discounted-gap',
+    label: 'Largest gap in discounted return',
+    better: 'lower',
+    unit: 'return',
+    meaning: `Largest absolute difference of mean returns, discounted by ${Number(gamma.toPrecision(4))} a step, of any policy: what bounds speak of.`,
+  };
+}
+
+function largest(values: readonly number[]): Estimate {
+  if (values.length === 0) return NOTHING;
+  return { value: Math.max(...values), low: null, high: null, n: values.length, method: 'exact' };
+}

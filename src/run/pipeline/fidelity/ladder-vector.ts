@@ -1,0 +1,150 @@
+// Ranking of policies for scenarios of numbers: a ladder of policies lives in the real environment and in the dream.
+
+import { makeEnvironment, type Policy, type VectorEnvironment } from '../../../env/index.js';
+import { type EpisodeReturn, type Instrument, type RankSource, rankInstrument } from '../../../fidelity/index.js';
+import { Rng } from '../../../rng.js';
+import type { StoredWorldModel, VectorWorldModel } from '../../../worldmodel/index.js';
+import { learnerFor } from '../frozen-policy.js';
+import { findInput } from '../inputs.js';
+import { type Actor, actorOf } from './ladder-actors.js';
+import {
+  dreamtReturns,
+  type EpisodeRules,
+  type EpisodeSeeds,
+  firstObservation,
+  livedReturn,
+  startSeed,
+} from './ladder-episodes.js';
+import { keptLadder } from './ladder-file.js';
+import { planLadder } from './ladder-plan.js';
+import type { Ladder } from './ladder-recipes.js';
+import type { FidelitySetup } from './setup.js';
+
+/** The dream policies live in: a model that answers rows side by side, or an environment whose episodes start as the real ones. */
+export interface LadderDream {
+  readonly model?: VectorWorldModel;
+  /** Closed by whoever asked for it. */
+  dream(seed: number): Promise<VectorEnvironment>;
+}
+
+export interface OpenedInstrument {
+  readonly instrument: Instrument;
+  close(): Promise<void>;
+}
+
+/** Episodes of environments without a clock. */
+const MAX_STEPS = 1000;
+/** Discount of the bound on returns where the scenario's learner names none. */
+const GAMMA = 0.99;
+
+/** Throws what making the environment or reading the checkpoint throws, and SPACE_UNSUPPORTED for actions without bounds. */
+export async function vectorRankInstrument(setup: FidelitySetup, dream: LadderDream): Promise<OpenedInstrument> {
+  const { scenario, seed } = setup;
+  const { fidelity, env: spec } = scenario.config;
+  const env = await makeEnvironment(spec, { folder: scenario.folder });
+  const trained = await openCheckpoint(setup, env);
+  const close = async () => {
+    await trained?.close();
+    await env.close();
+  };
+  try {
+    const ladder = await ladderOf(setup, env, trained?.policy);
+    const source = new VectorLadder(setup, env, ladder, trained?.policy, dream);
+    const { episodes } = fidelity.rank;
+    return { instrument: rankInstrument(source, { seed, notes: ladder.notes, chunkEpisodes: episodes }), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** The ladder of a run: the same in all its threads. */
+export function ladderOf(setup: FidelitySetup, env: VectorEnvironment, checkpoint?: Policy): Promise<Ladder> {
+  const { scenario, seed, out } = setup;
+  const { policies } = scenario.config.fidelity.rank;
+  const identity = JSON.stringify(['ladder 1', scenario.config.env, seed, policies, checkpoint?.version ?? null]);
+  const rng = Rng.fromSeed(seed).split('ladder');
+  return keptLadder(out, identity, () => planLadder(env, { policies, hasCheckpoint: checkpoint !== undefined, rng }));
+}
+
+async function openCheckpoint({ inputs }: FidelitySetup, env: VectorEnvironment) {
+  const folder = findInput(inputs, 'checkpoint');
+  if (folder === undefined) return undefined;
+  const { learner } = await learnerFor(env, folder);
+  return { policy: learner.policy(), close: () => learner.close() };
+}
+
+class VectorLadder implements RankSource {
+  readonly policies: readonly string[];
+  readonly episodes: number;
+  readonly gamma: number;
+  private readonly actors: readonly Actor[];
+  private readonly maxSteps: number;
+
+  constructor(
+    private readonly setup: FidelitySetup,
+    env: VectorEnvironment,
+    { policies, normaliser }: Ladder,
+    checkpoint: Policy | undefined,
+    private readonly world: LadderDream,
+  ) {
+    const { fidelity, rl } = setup.scenario.config;
+    this.policies = policies.map(({ name }) => name);
+    this.episodes = fidelity.rank.episodes;
+    this.gamma = rl.gamma < 1 ? rl.gamma : GAMMA;
+    this.actors = policies.map(({ recipe }) => actorOf(recipe, { env, normaliser, checkpoint }));
+    this.maxSteps = env.maxEpisodeSteps ?? MAX_STEPS;
+  }
+
+  async returnsOf(world: 'real' | 'dream', policy: number, episodes: readonly number[], signal?: AbortSignal) {
+    const rules: EpisodeRules = { gamma: this.gamma, maxSteps: this.maxSteps, signal };
+    const seeds = episodes.map((episode): EpisodeSeeds => ({ seed: this.setup.seed, episode }));
+    return world === 'real' ? this.real(policy, seeds, rules) : this.dreamt(policy, seeds, rules);
+  }
+
+  /** An environment of one's own: chunks may be under way at once. */
+  private async real(policy: number, seeds: readonly EpisodeSeeds[], rules: EpisodeRules): Promise<EpisodeReturn[]> {
+    return this.withReal(async (env) => {
+      const returns: EpisodeReturn[] = [];
+      for (const one of seeds) returns.push(await livedReturn(env, this.actors[policy], one, rules));
+      return returns;
+    });
+  }
+
+  private async dreamt(policy: number, seeds: readonly EpisodeSeeds[], rules: EpisodeRules) {
+    const { model } = this.world;
+    if (model === undefined || !('stepRows' in model)) return this.apart(policy, seeds, rules);
+    const starts = await this.withReal(async (env) => {
+      const found: Float32Array[] = [];
+      for (const one of seeds) found.push(await firstObservation(env, one));
+      return found;
+    });
+    const { propagation } = this.setup.scenario.config.rollout;
+    const rows = { model: model as StoredWorldModel, propagation };
+    return dreamtReturns(rows, this.actors[policy], starts, seeds, rules);
+  }
+
+  /** A served environment, or a model that answers one episode at a time. */
+  private async apart(policy: number, seeds: readonly EpisodeSeeds[], rules: EpisodeRules): Promise<EpisodeReturn[]> {
+    const returns: EpisodeReturn[] = [];
+    for (const one of seeds) {
+      const env = await this.world.dream(startSeed(one));
+      try {
+        returns.push(await livedReturn(env, this.actors[policy], one, rules));
+      } finally {
+        await env.close();
+      }
+    }
+    return returns;
+  }
+
+  private async withReal<T>(work: (env: VectorEnvironment) => Promise<T>): Promise<T> {
+    const { config, folder } = this.setup.scenario;
+    const env = await makeEnvironment(config.env, { folder });
+    try {
+      return await work(env);
+    } finally {
+      await env.close();
+    }
+  }
+}

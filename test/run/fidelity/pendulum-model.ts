@@ -1,0 +1,50 @@
+// The pendulum as a world model that is right but for what is put in.
+
+import { boxSpace } from '../../../src/env/index.js';
+import { reverieError } from '../../../src/errors.js';
+import type { StoredWorldModel, VectorPrediction } from '../../../src/worldmodel/index.js';
+
+export interface PendulumErrors {
+  /** What a torque is multiplied by. */
+  readonly torque?: number;
+  /** What a reward has too much. */
+  readonly bonus?: number;
+  /** Speed above which the model answers with no number. */
+  readonly breaksAbove?: number;
+}
+
+export function pendulumModel({
+  torque = 1,
+  bonus = 0,
+  breaksAbove = Infinity,
+}: PendulumErrors = {}): StoredWorldModel {
+  const answer = async (obs: Float32Array, action: Float32Array): Promise<VectorPrediction> => {
+    const rows = action.length;
+    const nextObs = new Float32Array(obs.length);
+    const reward = new Float32Array(rows);
+    for (let i = 0; i < rows; i++) {
+      const [cos, sin, speed] = obs.subarray(3 * i, 3 * i + 3);
+      const angle = Math.atan2(sin, cos);
+      const force = torque * action[i];
+      reward[i] = bonus - (angle ** 2 + 0.1 * speed ** 2 + 0.001 * action[i] ** 2);
+      const next = Math.min(Math.max(speed + (15 * Math.sin(angle) + 3 * force) * 0.05, -8), 8);
+      if (Math.abs(next) > breaksAbove) {
+        throw reverieError('NON_FINITE_VALUE', { what: 'reward', value: Number.NaN, where: 'row', hint: '' });
+      }
+      nextObs.set([Math.cos(angle + 0.05 * next), Math.sin(angle + 0.05 * next), next], 3 * i);
+    }
+    return { nextObs, reward, terminated: new Uint8Array(rows) };
+  };
+  return {
+    family: 'vector',
+    backend: 'exact',
+    modelVersion: JSON.stringify([torque, bonus]),
+    observationSpace: boxSpace([-1, -1, -8], [1, 1, 8]),
+    actionSpace: boxSpace([-2], [2]),
+    step: answer,
+    stepRows: answer,
+    snapshot: () => ({ backend: 'exact', modelVersion: '', payload: null }),
+    save: async () => {},
+    close: async () => {},
+  };
+}
