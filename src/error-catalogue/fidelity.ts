@@ -8,6 +8,11 @@ export const FIDELITY_ERRORS = {
     message: 'Numbers for "{statistic}" are not acceptable: {problem}',
     hint: 'Each statistic takes finite numbers, as many of one kind as of the other; docs/fidelity-metrics.md says what it takes.',
   },
+  FIDELITY_TRUTH_UNFIT: {
+    status: 409,
+    message: '"{path}" is no truth to hold a dream against: {problem}',
+    hint: 'Give real transitions of this environment (a run of collect or train), or none: then they are recorded first.',
+  },
   FIDELITY_NO_MODEL: {
     status: 400,
     message: 'There is no world model of "{name}" to judge.',

@@ -1,0 +1,167 @@
+// What one step shows: how far off, in what, and whether state and outcome go wrong together.
+
+import type { Finding } from '../../instrument.js';
+import { clusteredMean, clusteredRatio, clusteredShare, type RowValues } from '../clustered.js';
+import { type Ground, intervalRng, type Judged } from '../plan.js';
+import { type Found, findingOf, type MetricInfo, root, shown, shownShare } from '../section-parts.js';
+import { oneStepCharts, oneStepTables } from './charts.js';
+import type { OneStepErrors } from './errors.js';
+import { oneStepErrors } from './errors.js';
+import type { OneStepRow } from './one-step.js';
+import { worstTransitions } from './worst.js';
+
+const METRICS = {
+  'state-error': {
+    label: 'State error',
+    better: 'lower',
+    unit: 'number',
+    meaning:
+      'Root mean squared error of the next observation over elements and transitions, each element in standard deviations of its real change in one step.',
+  },
+  'skill-persistence': {
+    label: 'Skill over persistence',
+    better: 'higher',
+    unit: 'number',
+    meaning: 'One minus the squared state error over that of predicting no change: 1 is perfect, 0 is worthless.',
+  },
+  'skill-linear': {
+    label: 'Skill over a linear model',
+    better: 'higher',
+    unit: 'number',
+    meaning: 'One minus the squared state error over that of linear regression fitted on other transitions.',
+  },
+  'state-exact': {
+    label: 'States exactly right',
+    better: 'higher',
+    unit: 'share',
+    meaning: 'Share of transitions whose next observation is right in every element to float32 rounding.',
+  },
+  'state-within': {
+    label: 'States within tolerance',
+    better: 'higher',
+    unit: 'share',
+    meaning:
+      'Share of transitions whose error, as the root mean square over elements in standard deviations of their change, is within the tolerance.',
+  },
+  'reward-error': {
+    label: 'Reward error',
+    better: 'lower',
+    unit: 'number',
+    meaning: 'Mean absolute difference of the reward, in units of the reward.',
+  },
+  'reward-exact': {
+    label: 'Rewards exactly right',
+    better: 'higher',
+    unit: 'share',
+    meaning: 'Share of transitions whose reward is right to float32 rounding.',
+  },
+  'termination-agreement': {
+    label: 'Ends agreed on',
+    better: 'higher',
+    unit: 'share',
+    meaning: 'Share of transitions of which both worlds say the same of whether the episode ended.',
+  },
+  nll: {
+    label: 'Negative log-likelihood',
+    better: 'lower',
+    unit: 'number',
+    meaning:
+      'Mean negative log-likelihood of the real next observation under the mixture of the elites, in nats an element, elements in standard deviations of their change.',
+  },
+  crps: {
+    label: 'CRPS',
+    better: 'lower',
+    unit: 'number',
+    meaning:
+      'Mean continuous ranked probability score of the mixture of the elites over elements, in standard deviations of their change: an absolute error that also rewards honest doubt.',
+  },
+  'right-state-wrong-outcome': {
+    label: 'Right state, wrong outcome',
+    better: 'lower',
+    unit: 'share',
+    meaning:
+      'Share of transitions whose next observation is within tolerance while reward (by more than the tolerance times its standard deviation) or end is wrong.',
+  },
+  'wrong-state-right-outcome': {
+    label: 'Right outcome, wrong state',
+    better: 'lower',
+    unit: 'share',
+    meaning: 'Share of transitions whose reward and end look right while the next observation is beyond the tolerance.',
+  },
+} as const satisfies Record<string, MetricInfo>;
+
+export const ONE_STEP = { id: 'one-step', title: 'One step', metrics: METRICS } as const;
+
+export function concludeOneStep({ ground, subject }: Judged, rows: readonly OneStepRow[]): Finding {
+  const errors = oneStepErrors(ground, rows);
+  const found = estimates(ground, rows, errors);
+  const notes = [
+    ...(subject.notes ?? []),
+    'The model answers without noise (the mean of its elites): what a sampled dream adds is seen in other sections.',
+    ...(rows.some(({ nll }) => nll !== null)
+      ? []
+      : ['This model says one thing only: no spread, so no likelihood and no CRPS.']),
+    ...(ground.scales.isDiscrete ? ['States are discrete: an error is 1 where the state is wrong, else 0.'] : []),
+  ];
+  const { id, title } = ONE_STEP;
+  return findingOf(
+    {
+      id,
+      title,
+      summary: summaryOf(found),
+      charts: oneStepCharts(ground, errors),
+      tables: oneStepTables(ground, errors),
+      worst: worstTransitions(ground, rows, errors),
+      notes,
+    },
+    METRICS,
+    found,
+  );
+}
+
+function estimates(ground: Ground, rows: readonly OneStepRow[], errors: OneStepErrors) {
+  const { units, plan } = ground;
+  const rng = (key: string) => intervalRng(plan, 'one-step', key);
+  const mean = (key: string, values: RowValues, shape?: (mean: number) => number) =>
+    clusteredMean(values, units, rng(key), shape);
+  const share = (key: string, hits: readonly boolean[]) =>
+    clusteredShare(
+      hits.map((hit) => (hit ? 1 : 0)),
+      units,
+      rng(key),
+    );
+  const skill = (key: string, baseline: RowValues) =>
+    clusteredRatio(errors.square, baseline, units, rng(key), (ratio) => 1 - ratio);
+  const { isWithin, isOutcomeRight } = errors;
+  return {
+    'state-error': mean('state-error', errors.square, root),
+    'skill-persistence': skill('skill-persistence', errors.persistence),
+    'skill-linear': skill('skill-linear', errors.linear),
+    'state-exact': share('state-exact', errors.isExact),
+    'state-within': share('state-within', isWithin),
+    'reward-error': mean('reward-error', errors.reward.map(Math.abs)),
+    'reward-exact': share('reward-exact', errors.isRewardExact),
+    'termination-agreement': share('termination-agreement', errors.isEndRight),
+    nll: mean(
+      'nll',
+      rows.map(({ nll }) => nll),
+    ),
+    crps: mean(
+      'crps',
+      rows.map(({ crps }) => crps),
+    ),
+    'right-state-wrong-outcome': share(
+      'right-state-wrong-outcome',
+      isWithin.map((within, i) => within && !isOutcomeRight[i]),
+    ),
+    'wrong-state-right-outcome': share(
+      'wrong-state-right-outcome',
+      isWithin.map((within, i) => !within && isOutcomeRight[i]),
+    ),
+  } satisfies Found;
+}
+
+function summaryOf(found: ReturnType<typeof estimates>): string {
+  const value = (key: keyof typeof found) => found[key].estimate.value;
+  return `One step is off by ${shown(value('state-error'))} standard deviations of a step's change; ${shownShare(value('state-within'))} of the states are within tolerance, ${shownShare(value('state-exact'))} exact.`;
+}

@@ -1,0 +1,67 @@
+// What is measured of every model, and with what: plain numbers, the truth, and what instruments share.
+
+import type { Policy, VectorEnvironment } from '../../env/index.js';
+import { Rng } from '../../rng.js';
+import type { Propagation } from '../../worldmodel/index.js';
+import type { SectionId } from '../report/fidelity-report.js';
+import { crossFitted, type LinearBaseline } from './linear-baseline.js';
+import { type Scales, scalesOf } from './scales.js';
+import type { VectorSubjectModel } from './subject-model.js';
+import { type Units, unitsOf, type VectorTruth } from './truth.js';
+
+export interface VectorPlan {
+  readonly seed: number;
+  /** Steps of an open-loop dream. */
+  readonly horizon: number;
+  /** In standard deviations: up to here a dreamt state counts as right. */
+  readonly tolerance: number;
+  /** How the model answers where it is lived in. */
+  readonly propagation: Propagation;
+}
+
+/** Acts in the dream; what it did is then done for real. */
+export interface Replay {
+  readonly name: string;
+  readonly policy: Policy;
+  /** A real environment of one's own; closed by whoever asked for it. */
+  environment(): Promise<VectorEnvironment>;
+}
+
+/** The truth with what follows from it, made once for all models. */
+export interface Ground {
+  readonly truth: VectorTruth;
+  readonly plan: VectorPlan;
+  readonly scales: Scales;
+  readonly units: Units;
+  readonly linear: LinearBaseline;
+  readonly replay?: Replay;
+}
+
+export function groundOf(truth: VectorTruth, plan: VectorPlan, replay?: Replay): Ground {
+  return { truth, plan, scales: scalesOf(truth), units: unitsOf(truth), linear: crossFitted(truth), replay };
+}
+
+/** A ground and the model that is held against it. */
+export interface Judged {
+  readonly ground: Ground;
+  readonly subject: VectorSubjectModel;
+}
+
+/** Rows of a chunk of transitions, and starts of a chunk of dreams. */
+export const CHUNK_ROWS = 500;
+export const CHUNK_STARTS = 32;
+
+/** The stream of one chunk of one section: the same for every model, so that noise pairs. */
+export function chunkRng({ seed }: VectorPlan, section: SectionId, chunk: number): Rng {
+  return Rng.fromSeed(seed).split('fidelity', section, chunk);
+}
+
+/** The stream that a metric's interval is drawn from. */
+export function intervalRng({ seed }: VectorPlan, section: SectionId, key: string): Rng {
+  return Rng.fromSeed(seed).split('fidelity', section, 'interval', key);
+}
+
+/** First and last (exclusive) of a chunk. */
+export function chunkRange(chunk: number, size: number, of: number): readonly [number, number] {
+  return [chunk * size, Math.min((chunk + 1) * size, of)];
+}

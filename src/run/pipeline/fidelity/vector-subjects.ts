@@ -1,0 +1,48 @@
+// Opens all that is judged in family `vector`: the truth, the models, and what is measured of each.
+
+import { makeEnvironment, type VectorEnvironment } from '../../../env/index.js';
+import { groundOf, type Judged, type Subject, vectorInstruments } from '../../../fidelity/index.js';
+import { findInput } from '../inputs.js';
+import type { FidelityServices, FidelitySetup, OpenedSubjects } from './setup.js';
+import { type OpenedModel, openModels } from './vector-models.js';
+import { policyMixture } from './vector-policies.js';
+import { hashOf, openTruth } from './vector-truth.js';
+
+/**
+ * Records the truth first where there is none yet. Worker threads open the same without `services`.
+ * @throws what `openTruth` and `openModels` throw, and CHECKPOINT_CORRUPT
+ */
+export async function openVectorSubjects(setup: FidelitySetup, services?: FidelityServices): Promise<OpenedSubjects> {
+  const { config, folder } = setup.scenario;
+  const real = (): Promise<VectorEnvironment> => makeEnvironment(config.env, { folder });
+  const env = await real();
+  const mixture = await policyMixture(env, findInput(setup.inputs, 'checkpoint'));
+  let models: OpenedModel[] = [];
+  const close = async () => {
+    await Promise.all(models.map((model) => model.close()));
+    await mixture.close();
+    await env.close();
+  };
+  try {
+    models = await openModels(setup, env, real);
+    const { truth, report, notes } = await openTruth(setup, env, mixture, services);
+    const { horizon, tolerance, sections } = config.fidelity;
+    const plan = { seed: setup.seed, horizon, tolerance, propagation: config.rollout.propagation };
+    const ground = groundOf(truth, plan, { ...mixture.replayed, environment: real });
+    const subjects = models.map(({ model }): Subject => {
+      const judged: Judged = { ground, subject: { ...model, notes: [...notes, ...(model.notes ?? [])] } };
+      const instruments = vectorInstruments(judged);
+      return {
+        name: model.name,
+        kind: model.kind,
+        version: model.version,
+        instruments: instruments.filter(({ id }) => sections.includes(id)),
+        close: async () => {},
+      };
+    });
+    return { truth: report, identity: hashOf(truth.version, plan, mixture.replayed.policy.version), subjects, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

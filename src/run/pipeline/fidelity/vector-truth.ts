@@ -1,0 +1,63 @@
+// The real transitions that dreams are held against: recorded once into the run, or brought by the user.
+
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../../canonical-json.js';
+import type { VectorEnvironment } from '../../../env/index.js';
+import type { TruthReport, VectorTruth } from '../../../fidelity/index.js';
+import { findInput } from '../inputs.js';
+import type { FidelityServices, FidelitySetup } from './setup.js';
+import { broughtTruth } from './vector-brought-truth.js';
+import { elementNames } from './vector-elements.js';
+import type { PolicyMixture } from './vector-policies.js';
+import { recordedTruth } from './vector-recording.js';
+
+export interface OpenedTruth {
+  readonly truth: VectorTruth;
+  readonly report: TruthReport;
+  readonly notes: readonly string[];
+}
+
+/** Rows, episodes and starts, without the names that go with them. */
+export type TruthRows = Pick<VectorTruth, 'rows' | 'episodes' | 'starts'> & {
+  /** Of the rows and the starts. */
+  readonly version: string;
+  readonly description: string;
+  readonly notes: readonly string[];
+};
+
+/**
+ * The truth of a run: `--held-out` or `--data` where given, else what is recorded in `<out>/truth` (recorded now, if it is
+ * not there yet). @throws FIDELITY_TRUTH_UNFIT, INPUT_UNFIT, INPUT_MISSING, CHECKPOINT_CORRUPT
+ */
+export async function openTruth(
+  setup: FidelitySetup,
+  env: VectorEnvironment,
+  mixture: PolicyMixture,
+  services?: FidelityServices,
+): Promise<OpenedTruth> {
+  const { inputs, scenario } = setup;
+  const brought = findInput({ data: inputs.heldOut ?? inputs.data }, 'data');
+  const found =
+    brought === undefined
+      ? await recordedTruth(setup, env, mixture, services)
+      : await broughtTruth(setup, env, brought);
+  const { rows, episodes, starts, version, description, notes } = found;
+  const { observationSpace, actionSpace } = env;
+  const elements = elementNames(scenario.config.env, env);
+  return {
+    truth: { version, observationSpace, actionSpace, elements, rows, episodes, starts },
+    report: {
+      kind: brought === undefined ? 'environment' : 'recorded',
+      description,
+      version,
+      transitions: rows.rows,
+      episodes: episodes.length,
+    },
+    notes,
+  };
+}
+
+/** Short hash of plain data. */
+export function hashOf(...parts: readonly unknown[]): string {
+  return createHash('sha256').update(canonicalJson(parts)).digest('hex').slice(0, 32);
+}
