@@ -10,6 +10,7 @@ export {
   type RankRow,
   type RankSource,
   rankInstrument,
+  unrankable,
   type World,
 } from './rank/index.js';
 export { compareSubjects } from './report/compare.js';

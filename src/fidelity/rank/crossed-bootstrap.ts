@@ -2,7 +2,7 @@
 
 import type { Rng } from '../../rng.js';
 import { type Estimate, NOTHING, quantile } from '../statistics/index.js';
-import { meanOf, type PairedReturns, valuesOf } from './paired-returns.js';
+import { type PairedReturns, valuesOf } from './paired-returns.js';
 
 /** Mean returns of the policies, real and dreamt. */
 export interface LadderReturns {
@@ -26,8 +26,8 @@ export function crossedBootstrap<K extends string>(
   rng: Rng,
   draws = DRAWS,
 ): Record<K, Estimate> {
-  const real = policies.map((policy) => valuesOf(policy.real));
-  const dreamt = policies.map((policy) => valuesOf(policy.dreamt));
+  const real = policies.map((policy) => columnOf(valuesOf(policy.real)));
+  const dreamt = policies.map((policy) => columnOf(valuesOf(policy.dreamt)));
   const names = Object.keys(statistics) as K[];
   const drawn = new Map(names.map((name) => [name, [] as number[]]));
   const drawRng = rng.split('ladder');
@@ -38,7 +38,11 @@ export function crossedBootstrap<K extends string>(
       if (value !== null) drawn.get(name)?.push(value);
     }
   }
-  const whole = { real: real.map(meanOf), dreamt: dreamt.map(meanOf) };
+  const all = Uint32Array.from({ length: real[0]?.length ?? 0 }, (_, i) => i);
+  const whole = {
+    real: real.map((column) => meanAt(column, all)),
+    dreamt: dreamt.map((column) => meanAt(column, all)),
+  };
   const entries = names.map((name) => [
     name,
     estimateOf(statistics[name](whole), drawn.get(name) ?? [], policies.length),
@@ -46,20 +50,37 @@ export function crossedBootstrap<K extends string>(
   return Object.fromEntries(entries) as Record<K, Estimate>;
 }
 
-function resampled(
-  real: readonly (readonly (number | null)[])[],
-  dreamt: readonly (readonly (number | null)[])[],
-  rng: Rng,
-): LadderReturns {
+function resampled(real: readonly Float64Array[], dreamt: readonly Float64Array[], rng: Rng): LadderReturns {
   const episodes = real[0]?.length ?? 0;
-  const chosen = Array.from({ length: episodes }, () => rng.int(episodes));
-  const policies = Array.from(real, () => rng.int(real.length));
-  const pick = (rows: readonly (readonly (number | null)[])[]) =>
-    policies.map((policy) => meanOf(chosen.map((episode) => rows[policy][episode])));
-  const means = { real: pick(real), dreamt: pick(dreamt) };
-  // A policy of which a draw has no episode has no mean.
-  const kept = means.real.map((value, i) => Number.isFinite(value) && Number.isFinite(means.dreamt[i]));
-  return { real: means.real.filter((_, i) => kept[i]), dreamt: means.dreamt.filter((_, i) => kept[i]) };
+  const chosen = Uint32Array.from({ length: episodes }, () => rng.int(episodes));
+  const means = { real: [] as number[], dreamt: [] as number[] };
+  for (let i = 0; i < real.length; i++) {
+    const policy = rng.int(real.length);
+    const value = meanAt(real[policy], chosen);
+    // A policy of which a draw has no episode has no mean.
+    if (Number.isNaN(value)) continue;
+    means.real.push(value);
+    means.dreamt.push(meanAt(dreamt[policy], chosen));
+  }
+  return means;
+}
+
+/** Returns by episode; NaN where there is none, in both worlds alike. */
+function columnOf(values: readonly (number | null)[]): Float64Array {
+  return Float64Array.from(values, (value) => value ?? Number.NaN);
+}
+
+/** Mean over the chosen episodes that are there; NaN where none is. */
+function meanAt(column: Float64Array, chosen: Uint32Array): number {
+  let sum = 0;
+  let count = 0;
+  for (let i = 0; i < chosen.length; i++) {
+    const value = column[chosen[i]];
+    if (Number.isNaN(value)) continue;
+    sum += value;
+    count++;
+  }
+  return sum / count;
 }
 
 function estimateOf(value: number | null, drawn: readonly number[], n: number): Estimate {

@@ -9,6 +9,8 @@ import type { RankOptions, RankRow } from './rank-instrument.js';
 import { agreementMetrics, gapMetrics } from './rank-metrics.js';
 import type { RankSource } from './rank-source.js';
 
+export const RANK_TITLE = 'Rank of policies';
+
 type Plan = Pick<RankSource, 'policies' | 'episodes' | 'gamma'>;
 
 export function rankFinding(rows: readonly RankRow[], plan: Plan, options: RankOptions): Finding {
@@ -20,7 +22,7 @@ export function rankFinding(rows: readonly RankRow[], plan: Plan, options: RankO
   return {
     section: {
       id: 'rank',
-      title: 'Rank of policies',
+      title: RANK_TITLE,
       summary: summaryOf(metrics, ladder),
       metrics,
       charts: told.length === 0 ? [] : [chartOf(told)],

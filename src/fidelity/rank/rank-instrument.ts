@@ -1,7 +1,7 @@
 // Do policies rank in the dream as they do for real? A ladder of policies lives the same episodes in both worlds.
 
-import type { Instrument } from '../instrument.js';
-import { rankFinding } from './rank-finding.js';
+import type { Finding, Instrument } from '../instrument.js';
+import { RANK_TITLE, rankFinding } from './rank-finding.js';
 import type { EpisodeReturn, RankSource } from './rank-source.js';
 
 /** One episode of one policy. */
@@ -50,4 +50,16 @@ async function rowsOf(
   const real = await source.returnsOf('real', policy, episodes, signal);
   const dreamt = await source.returnsOf('dream', policy, episodes, signal);
   return episodes.map((episode, i) => ({ policy, episode, real: real[i], dreamt: dreamt[i] }));
+}
+
+/** The section of a model whose policies could not be ranked, with the reason. */
+export function unrankable(reason: string): Instrument<RankRow> {
+  const finding: Finding = {
+    section: {
+      ...{ id: 'rank', title: RANK_TITLE, summary: 'Not measured.' },
+      ...{ metrics: [], charts: [], tables: [], worst: [], notes: [reason] },
+    },
+    samples: {},
+  };
+  return { id: 'rank', unit: 'chunks of episodes', chunks: 0, measure: async () => [], conclude: () => finding };
 }
