@@ -25,7 +25,7 @@ export function pearson(x: ArrayLike<number>, y: ArrayLike<number>): number | nu
     xy += dx * dy;
   }
   if (isConstant(x) || isConstant(y) || xx === 0 || yy === 0) return null;
-  return Math.min(1, Math.max(-1, xy / (Math.sqrt(xx) * Math.sqrt(yy))));
+  return withinOne((xy / xx) * Math.sqrt(xx / yy));
 }
 
 /**
@@ -55,7 +55,7 @@ export function kendall(x: ArrayLike<number>, y: ArrayLike<number>): number | nu
   const pairs = (n * (n - 1)) / 2;
   if (pairs === tiedX || pairs === tiedY) return null;
   const balance = pairs - tiedX - tiedY + both - 2 * swaps;
-  return Math.min(1, Math.max(-1, balance / (Math.sqrt(pairs - tiedX) * Math.sqrt(pairs - tiedY))));
+  return withinOne((balance / (pairs - tiedX)) * Math.sqrt((pairs - tiedX) / (pairs - tiedY)));
 }
 
 /** Ranks from 1 on; equal numbers share their mean rank. */
@@ -103,4 +103,9 @@ function meanOf(values: ArrayLike<number>): number {
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i];
   return sum / values.length;
+}
+
+/** A correlation that rounding took past an end. */
+function withinOne(value: number): number {
+  return Math.min(1, Math.max(-1, value));
 }
