@@ -15,9 +15,11 @@ export {
 } from './rank/index.js';
 export { compareSubjects } from './report/compare.js';
 export * from './report/fidelity-report.js';
+export { type BarsFigure, type CurvesFigure, type Figure, type FigureSeries, figuresOf } from './report/figures.js';
 export { type Gate, judgeGates, parseGates, requireMetric } from './report/gate.js';
 export { type Headline, headlineMetrics, headlines } from './report/headlines.js';
-export { fidelityMarkdown, truthLine } from './report/markdown.js';
+export { fidelityMarkdown } from './report/markdown.js';
+export { notesOf, tablesOf } from './report/merged-text.js';
 export { metricsOf, type ShownSubject } from './report/metric-lookup.js';
 export { type ModelCardOptions, modelCard } from './report/model-card.js';
 export { FIDELITY_FILE, openFidelityReport, readFidelityReport } from './report/read-report.js';
@@ -27,6 +29,7 @@ export {
   type SectionGroup,
   type ShownReport,
   sectionGroups,
+  truthText,
   turnOf,
   withoutSamples,
 } from './report/shown-report.js';

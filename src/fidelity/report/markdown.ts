@@ -8,6 +8,7 @@ import {
   type SectionGroup,
   type ShownReport,
   sectionGroups,
+  truthText,
   turnOf,
 } from './shown-report.js';
 import { differenceText, estimateText, gateText, valueText } from './wording.js';
@@ -18,7 +19,7 @@ const CURVE_ROWS = 12;
 export function fidelityMarkdown(report: ShownReport): string {
   const parts = [
     `# Fidelity: ${plain(report.scenario)}`,
-    truthLine(report),
+    plain(truthText(report)),
     metricTable(report, headlineRows(report)),
     gates(report),
     comparisons(report),
@@ -26,17 +27,6 @@ export function fidelityMarkdown(report: ShownReport): string {
     provenance(report),
   ];
   return `${paragraphs(parts)}\n`;
-}
-
-/** What was held against what. */
-export function truthLine({ truth, subjects }: ShownReport): string {
-  const { kind, description, transitions, episodes } = truth;
-  const models = subjects.length === 1 ? 'One world model' : `${subjects.length} world models`;
-  const source = kind === 'environment' ? 'the real environment' : 'recorded transitions';
-  const counts = `${transitions.toLocaleString('en-US')} transitions, ${episodes.toLocaleString('en-US')} episodes`;
-  return plain(
-    `${models} held against ${source}: ${description} (${counts}). Intervals are of 95 % unless said otherwise.`,
-  );
 }
 
 function metricTable({ subjects }: ShownReport, rows: readonly MetricRow[]): string {

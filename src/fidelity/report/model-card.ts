@@ -4,10 +4,9 @@
 import { stringify } from 'yaml';
 import type { JsonObject } from '../../json.js';
 import { headlineMetrics } from './headlines.js';
-import { truthLine } from './markdown.js';
 import { bullets, fencedJson, markdownTable, paragraphs, plain } from './markdown-text.js';
 import { metricsOf, type ShownSubject } from './metric-lookup.js';
-import type { ShownReport } from './shown-report.js';
+import { type ShownReport, truthText } from './shown-report.js';
 import { estimateText } from './wording.js';
 
 export interface ModelCardOptions {
@@ -25,7 +24,7 @@ export function modelCard(report: ShownReport, { subject = 0, license = 'unknown
     whatItIs(report, model),
     trust(model),
     '## Headline numbers',
-    truthLine({ ...report, subjects: [model] }),
+    plain(truthText({ ...report, subjects: [model] })),
     numbers(model),
     ...findings(model),
     limits(model),

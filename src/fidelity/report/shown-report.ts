@@ -33,6 +33,15 @@ export function withoutSamples(report: FidelityReport): ShownReport {
   return { ...report, subjects: report.subjects.map(({ samples: _, ...subject }) => subject) };
 }
 
+/** What was held against what. */
+export function truthText({ truth, subjects }: ShownReport): string {
+  const { kind, description, transitions, episodes } = truth;
+  const models = subjects.length === 1 ? 'One world model' : `${subjects.length} world models`;
+  const source = kind === 'environment' ? 'the real environment' : 'recorded transitions';
+  const counts = `${transitions.toLocaleString('en-US')} transitions, ${episodes.toLocaleString('en-US')} episodes`;
+  return `${models} held against ${source}: ${description} (${counts}). Intervals are of 95 % unless said otherwise.`;
+}
+
 /** What is read first. */
 export function headlineRows(report: ShownReport): MetricRow[] {
   return rowsOf(report, [

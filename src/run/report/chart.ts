@@ -2,6 +2,7 @@
 // Colours are CSS variables of the page, so one drawing serves light and dark.
 
 import type { LayerSpec, UnitSpec } from 'vega-lite/build/src/spec/index.js';
+import { CHART_CONFIG, CHART_FIT, svgOf } from './chart-svg.js';
 import type { ReportChart, ReportCurve } from './report-input.js';
 import { seedBand } from './seed-band.js';
 
@@ -37,13 +38,7 @@ export async function drawChart(
   size: ChartSize,
   prefix: string,
 ): Promise<string> {
-  const [vega, lite] = await Promise.all([import('vega'), import('vega-lite')]);
-  // The default logger prints to the console of a program whose output others parse.
-  const { spec } = lite.compile(chartSpec(chart, arms, size), { logger: vega.logger(vega.None) });
-  const view = new vega.View(vega.parse(spec), { renderer: 'none', logLevel: vega.None });
-  const svg = await view.toSVG();
-  view.finalize();
-  return svg.replaceAll(/( id="|url\(#)/g, `$1${prefix}-`);
+  return svgOf(chartSpec(chart, arms, size), prefix);
 }
 
 function chartSpec(chart: ReportChart, arms: readonly string[], size: ChartSize) {
@@ -55,7 +50,7 @@ function chartSpec(chart: ReportChart, arms: readonly string[], size: ChartSize)
     layers.push(...armLayers(curves, colour, chart, interpolate));
   }
   if (chart.threshold !== undefined) layers.push(...thresholdLayers(chart.threshold, size.width));
-  return { ...size, autosize: { type: 'fit' as const, contains: 'padding' as const }, config: CONFIG, layer: layers };
+  return { ...size, autosize: CHART_FIT, config: CHART_CONFIG, layer: layers };
 }
 
 /** Every seed faintly, the range of all as a band, their mean boldly, a dot where each seed ends. */
@@ -128,24 +123,3 @@ function thresholdLayers(threshold: { value: number; label: string }, width: num
 
 const BOLD = { strokeWidth: 2.25 };
 const FAINT = { strokeWidth: 1, opacity: 0.45 };
-const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
-const CONFIG = {
-  background: 'transparent',
-  font: FONT,
-  padding: { left: 2, right: 8, top: 6, bottom: 2 },
-  view: { stroke: 'transparent' },
-  axis: {
-    labelColor: 'var(--ink-soft)',
-    titleColor: 'var(--ink-soft)',
-    gridColor: 'var(--rule)',
-    domain: false,
-    ticks: false,
-    labelFontSize: 11.5,
-    titleFontSize: 12,
-    titleFontWeight: 'normal' as const,
-    labelPadding: 8,
-    titlePadding: 10,
-    tickCount: 5,
-  },
-  axisX: { grid: false, domain: true, domainColor: 'var(--rule-strong)', labelFlush: true },
-};

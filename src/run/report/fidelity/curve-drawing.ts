@@ -1,0 +1,142 @@
+// Draws curves and points with their intervals: a vega-lite specification for each panel of a figure.
+
+import type { LayerSpec, UnitSpec } from 'vega-lite/build/src/spec/index.js';
+import type { CurvesFigure, FigureSeries } from '../../../fidelity/index.js';
+import { armColour, type ChartSize } from '../chart.js';
+import { CHART_CONFIG, CHART_FIT, svgOf } from '../chart-svg.js';
+import { placedLabels } from './point-labels.js';
+
+type Layer = LayerSpec<string> | UnitSpec<string>;
+type Panel = CurvesFigure['panels'][number];
+
+/** Beyond it names would cover the points. */
+const MOST_LABELS = 16;
+/** Colours that the page has; further series are dashed. */
+const COLOURS = 6;
+
+/** One panel as an `<svg>` element; all panels of a figure have the same axes. `prefix` is put before ids inside. */
+export function drawPanel(figure: CurvesFigure, panel: Panel, size: ChartSize, prefix: string): Promise<string> {
+  const ranges = rangesOf(figure);
+  const scales = {
+    x: { type: 'linear' as const, domain: ranges.x, nice: false, zero: false },
+    y: { type: figure.yScale ?? ('linear' as const), domain: ranges.y, nice: figure.yScale !== 'log', zero: false },
+  };
+  const axes = {
+    x: { field: 'x', type: 'quantitative' as const, title: figure.xTitle, scale: scales.x },
+    y: {
+      field: 'y',
+      type: 'quantitative' as const,
+      title: figure.yTitle,
+      scale: scales.y,
+      ...logAxis(figure, ranges.y),
+    },
+  };
+  const layers: Layer[] = [
+    ...(figure.diagonal === true ? [diagonal(ranges, axes)] : []),
+    ...panel.series.flatMap((series) => seriesLayers(figure, series, axes)),
+    ...labelLayers(figure, panel, size, ranges, axes),
+  ];
+  return svgOf({ ...size, autosize: CHART_FIT, config: CHART_CONFIG, layer: layers }, prefix);
+}
+
+/** Points that can be drawn: on a log scale those above zero. */
+export function drawable(figure: CurvesFigure, { points }: FigureSeries): FigureSeries['points'] {
+  return figure.yScale === 'log' ? points.filter(({ y }) => y > 0) : points;
+}
+
+type Axes = { x: object; y: object };
+type Ranges = { x: [number, number]; y: [number, number] };
+
+function seriesLayers(figure: CurvesFigure, series: FigureSeries, { x, y }: Axes): Layer[] {
+  const color = armColour(series.colour);
+  const points = drawable(figure, series);
+  const least = figure.yScale === 'log' ? Math.min(...points.map((point) => point.y)) / 2 : Number.NEGATIVE_INFINITY;
+  const ranged = points.flatMap(({ low, high, ...point }) =>
+    low === undefined || high === undefined ? [] : [{ ...point, low: Math.max(low, least), high }],
+  );
+  const isLine = figure.kind === 'lines';
+  const interval: Layer = {
+    data: { values: ranged },
+    mark: isLine ? { type: 'area', color, opacity: 0.14 } : { type: 'rule', color, opacity: 0.55, strokeWidth: 1.25 },
+    encoding: { x, y: { ...y, field: 'low' }, y2: { field: 'high' } },
+  } as Layer;
+  const line: Layer = {
+    data: { values: [...points] },
+    mark: { type: 'line', color, strokeWidth: 2.25, ...(series.colour >= COLOURS && { strokeDash: [6, 3] }) },
+    encoding: { x, y },
+  } as Layer;
+  const isFew = points.length <= 12;
+  const dots: Layer = {
+    data: { values: isLine && !isFew ? points.slice(-1) : [...points] },
+    mark: { type: 'point', filled: true, color, opacity: 1, size: isLine ? 22 : 42 },
+    encoding: { x, y },
+  } as Layer;
+  return isLine ? [interval, line, dots] : [interval, dots];
+}
+
+function diagonal({ x, y }: Ranges, axes: Axes): Layer {
+  const [from, to] = [Math.max(x[0], y[0]), Math.min(x[1], y[1])];
+  return {
+    data: { values: [from, to].map((at) => ({ x: at, y: at })) },
+    mark: { type: 'line', color: 'var(--ink-soft)', strokeDash: [5, 4], strokeWidth: 1 },
+    encoding: axes,
+  } as Layer;
+}
+
+/** Names of points, where there is one series of few. */
+function labelLayers(figure: CurvesFigure, { series }: Panel, size: ChartSize, ranges: Ranges, axes: Axes): Layer[] {
+  const [only, ...others] = series;
+  if (only === undefined || others.length > 0) return [];
+  const named = drawable(figure, only).filter(({ label }) => label !== undefined);
+  if (named.length === 0 || named.length > MOST_LABELS || figure.yScale === 'log') return [];
+  return placedLabels(named, size, ranges).map(
+    ({ x, y, label, dx, dy, align }) =>
+      ({
+        data: { values: [{ x, y }] },
+        mark: { type: 'text', text: label, align, baseline: 'middle', dx, dy, fontSize: 11, color: 'var(--ink-soft)' },
+        encoding: axes,
+      }) as Layer,
+  );
+}
+
+/** Of all panels, intervals included. Diagonals want the same axis twice. */
+function rangesOf(figure: CurvesFigure): Ranges {
+  const points = figure.panels.flatMap(({ series }) => series.flatMap((one) => drawable(figure, one)));
+  if (points.length === 0) return { x: [0, 1], y: figure.yScale === 'log' ? [0.1, 1] : [0, 1] };
+  const xs = points.map(({ x }) => x);
+  const ys = points.flatMap(({ y, low = y, high = y }) => [y, low, high]);
+  if (figure.yScale === 'log')
+    return {
+      x: padded(xs),
+      y: logRange(
+        points.map(({ y }) => y),
+        ys,
+      ),
+    };
+  if (figure.diagonal === true) {
+    const both = padded([...xs, ...ys], 0.04);
+    return { x: both, y: both };
+  }
+  const [low, high] = padded(ys);
+  // An axis that begins close to zero begins at zero.
+  return { x: padded(xs), y: low > 0 && low < high / 2 ? [0, high] : [low, high] };
+}
+
+function padded(values: readonly number[], share = 0): [number, number] {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const room = low === high ? Math.abs(low) / 2 || 0.5 : share * (high - low);
+  return [low - room, high + room];
+}
+
+function logRange(values: readonly number[], ends: readonly number[]): [number, number] {
+  return [Math.min(...values) / 2, Math.max(...ends) * 1.2];
+}
+
+/** A log axis gets lines at 1, 2 and 5 of each decade, not at every digit. */
+function logAxis({ yScale }: CurvesFigure, [low, high]: readonly [number, number]): object {
+  if (yScale !== 'log') return {};
+  const decades = Array.from({ length: 40 }, (_, i) => i - 20);
+  const digits = high / low > 1000 ? [1] : [1, 2, 5];
+  const values = decades.flatMap((decade) => digits.map((digit) => Number(`${digit}e${decade}`)));
+  return { axis: { values: values.filter((value) => value >= low && value <= high), format: '~g' } };
+}
