@@ -38,6 +38,11 @@ export const FIDELITY_ERRORS = {
     message: 'Model "{subject}" was measured, but not by "{metric}".',
     hint: 'Did you mean "{nearest}"? The report lists all that was measured.',
   },
+  FIDELITY_UNFIT: {
+    status: 409,
+    message: 'The fidelity report "{path}" does not say how far this dream can be trusted: {problem}.',
+    hint: 'Judge exactly this model: reverie fidelity SCENARIO, with the --model that is then dreamt in; or give numbers in place of auto.',
+  },
   FIDELITY_HELD_OUT_SEEN: {
     status: 409,
     message: '"{path}" is not held out: the model was made from what it holds ({overlap}).',

@@ -1,18 +1,9 @@
 // The room of fidelity: how far a dream is from the real, as numbers with intervals.
 
+export * from './horizon/index.js';
 export type * from './instrument.js';
 export { type ChunkAddress, type MeasureOptions, measureSubjects } from './measure.js';
-export {
-  type EpisodeReturn,
-  type LadderReturns,
-  type LadderStatistic,
-  type RankOptions,
-  type RankRow,
-  type RankSource,
-  rankInstrument,
-  unrankable,
-  type World,
-} from './rank/index.js';
+export * from './rank/index.js';
 export { compareSubjects } from './report/compare.js';
 export * from './report/fidelity-report.js';
 export { type BarsFigure, type CurvesFigure, type Figure, type FigureSeries, figuresOf } from './report/figures.js';

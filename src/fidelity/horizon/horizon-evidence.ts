@@ -1,0 +1,34 @@
+// What the trust horizon is made from: figures of other sections.
+
+import type { Finding } from '../instrument.js';
+import type { Point, SectionId } from '../report/fidelity-report.js';
+import { type Estimate, NOTHING } from '../statistics/index.js';
+import type { DriftPoint } from './trust-horizon.js';
+
+export type Findings = ReadonlyMap<SectionId, Finding>;
+
+/** Title of the chart of k-steps that a horizon of vectors is read from: drift over steps, in units of the tolerance. */
+export const DRIFT_CHART = 'Drift of open-loop dreams';
+
+/** Estimate of a metric; NOTHING where the section or the metric is not there. */
+export function estimateOf(findings: Findings, section: SectionId, key: string): Estimate {
+  const metrics = findings.get(section)?.section.metrics ?? [];
+  return metrics.find((metric) => metric.key === key)?.estimate ?? NOTHING;
+}
+
+/** The share that is missing to 1. */
+export function complement({ value, low, high, n, method }: Estimate): Estimate {
+  const rest = (share: number | null) => (share === null ? null : 1 - share);
+  return { value: rest(value), low: rest(high), high: rest(low), n, method };
+}
+
+/** The first series of the chart of drift, in order of steps; empty where nothing was measured. */
+export function driftOf(findings: Findings): DriftPoint[] {
+  const chart = findings.get('k-steps')?.section.charts.find(({ title }) => title === DRIFT_CHART);
+  if (chart === undefined || chart.kind === 'bars') return [];
+  return (chart.series[0]?.points ?? []).map(driftPoint).sort((a, b) => a.step - b.step);
+}
+
+function driftPoint({ x, y, low = y, high = y }: Point): DriftPoint {
+  return { step: x, value: y, low, high };
+}

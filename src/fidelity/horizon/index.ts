@@ -1,0 +1,16 @@
+// The trust horizon, what it implies, and bounds on returns.
+
+export { DRIFT_CHART } from './horizon-evidence.js';
+export { type HorizonPlan, horizonFindings } from './horizon-finding.js';
+export {
+  type BranchErrors,
+  bestBranchLength,
+  branchPenalty,
+  largestReturnGap,
+  type ModelErrors,
+  probabilityOfLeaving,
+  type ReturnScale,
+  returnGapBound,
+} from './return-bounds.js';
+export { type DriftPoint, horizonOfDrift, horizonOfErrors, realRatioAt, type TrustHorizon } from './trust-horizon.js';
+export { type Trust, type TrustQuery, trustedSteps } from './trusted-steps.js';
