@@ -16,7 +16,7 @@ export {
   readEpisodeLogs,
   type SkippedRecord,
 } from './experience/logs/read-episode-logs.js';
-export { stateAfter } from './experience/logs/replayed-calls.js';
+export { ReplayedCalls, stateAfter } from './experience/logs/replayed-calls.js';
 export {
   type AddedSteps,
   type ExperienceOptions,

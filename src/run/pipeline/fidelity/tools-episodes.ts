@@ -83,16 +83,16 @@ export interface RealEpisode {
   readonly queries: readonly CallQuery[];
 }
 
-/** One episode of each agent in each task, of this round's seeds. */
+/** One episode in each task, with agents in turn, of this round's seeds. */
 export async function realEpisodes(
   { scenario, domain, seed }: Pick<EpisodeStage, 'scenario' | 'domain' | 'seed'>,
   round: number,
 ): Promise<RealEpisode[]> {
-  const casts = domain.tasks.flatMap((task) => AGENTS.map((agent) => ({ task, agent })));
-  return concurrently(casts, 1, async (cast, i) => {
+  return concurrently(domain.tasks, 1, async (_, i) => {
     const queries: CallQuery[] = [];
     const stage = { scenario, domain, seed, user: new ScriptedUser(), responder: recordingRules(domain, queries) };
-    const record = await liveFidelityEpisode(stage, { ...cast, row: round * casts.length + i, source: 'real' });
+    const row = round * domain.tasks.length + i;
+    const record = await liveFidelityEpisode(stage, { ...castOf(domain.tasks, row, seed), row, source: 'real' });
     return { record, queries };
   });
 }

@@ -2,16 +2,20 @@
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../../canonical-json.js';
-import { AskedQuestions, type Instrument, oneStepInstrument, type Subject } from '../../../fidelity/index.js';
+import { horizonFindings, type Subject } from '../../../fidelity/index.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { makeParts, type ToolsParts } from '../tools/parts.js';
 import type { FidelityServices, FidelitySetup, OpenedSubjects } from './setup.js';
+import { folderOf, type InstrumentParts, instrumentsOf, judgeOf } from './tools-instruments.js';
 import { type JudgedModel, judgedModels } from './tools-models.js';
-import { type ToolsTruth, toolsTruth } from './tools-truth.js';
+import { recordedTruth } from './tools-recorded.js';
+import { rulesTruth } from './tools-rules-truth.js';
+import type { ToolsTruth } from './tools-truth.js';
 
 /**
  * Language models are asked from this thread alone.
- * @throws SCENARIO_INVALID, MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what the domain's and models' parts throw
+ * @throws SCENARIO_INVALID, LOG_INVALID, MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what the domain's and models'
+ *   parts throw
  */
 export async function openToolsSubjects(
   setup: FidelitySetup<ToolsScenario>,
@@ -25,59 +29,51 @@ export async function openToolsSubjects(
     await parts.close();
   };
   try {
-    const truth = await toolsTruth(scenario, parts.domain, seed);
+    const truthOf = scenario.config.fidelity.truth === 'recorded' ? recordedTruth : rulesTruth;
+    const truth = await truthOf(scenario, parts.domain, seed);
     models.push(...(await judgedModels(scenario, parts, out, services.log)));
-    const subjects = models.map((model) => subjectOf(setup, parts, truth, model));
-    return { truth: truth.report, identity: identityOf(scenario, parts, seed), subjects, close };
+    const judge = await judgeOf(setup, parts);
+    const subjects = models.map((model, i) =>
+      subjectOf({ setup, services, parts, truth, judge, folder: folderOf(out, i) }, model),
+    );
+    return { truth: truth.report, identity: identityOf(scenario, parts, truth, seed), subjects, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-function subjectOf(
-  setup: FidelitySetup<ToolsScenario>,
-  parts: ToolsParts,
-  truth: ToolsTruth,
-  model: JudgedModel,
-): Subject {
-  const { fidelity } = setup.scenario.config;
-  const instruments = instrumentsOf(setup, parts, truth, model)
-    .filter(({ id }) => fidelity.sections.includes(id))
-    .map((instrument) => durable(instrument, model));
+function subjectOf(given: InstrumentParts, model: JudgedModel): Subject {
+  const { fidelity, synth } = given.setup.scenario.config;
+  const { maxSteps } = synth;
+  const { tolerance, sections } = fidelity;
+  const gamma = 1 - 1 / Math.max(2, maxSteps);
   return {
     name: model.name,
     kind: 'router',
     version: model.responder.version,
-    instruments,
+    instruments: instrumentsOf(given, model),
+    ...(sections.includes('horizon')
+      ? { derive: (findings) => horizonFindings(findings, { family: 'tools', tolerance, gamma, maxSteps }) }
+      : {}),
     close: async () => {},
   };
 }
 
-function instrumentsOf(
-  { scenario, seed }: FidelitySetup<ToolsScenario>,
-  _parts: ToolsParts,
-  { questions, notes }: ToolsTruth,
-  { unaided }: JudgedModel,
-): Instrument[] {
-  const { repeats } = scenario.config.fidelity;
-  const asked = new AskedQuestions({ responder: unaided, questions, seed });
-  return [oneStepInstrument({ asked, repeats, notes })];
-}
-
-/** Replies are on disk before what was made of them is: rows that are there are never asked for again. */
-function durable(instrument: Instrument, { cast }: JudgedModel): Instrument {
-  return {
-    ...instrument,
-    measure: async (chunk, signal) => {
-      const rows = await instrument.measure(chunk, signal);
-      await cast.flush();
-      return rows;
-    },
-  };
-}
-
-function identityOf({ hash }: ToolsScenario, { domain, user }: ToolsParts, seed: number): string {
-  const decided = canonicalJson({ format: 'tools fidelity 1', hash, domain: domain.version, user: user.version, seed });
+function identityOf(
+  { hash }: ToolsScenario,
+  { domain, user }: ToolsParts,
+  { report }: ToolsTruth,
+  seed: number,
+): string {
+  const format = 'tools fidelity 1';
+  const decided = canonicalJson({
+    format,
+    hash,
+    domain: domain.version,
+    truth: report.version,
+    user: user.version,
+    seed,
+  });
   return createHash('sha256').update(decided).digest('hex').slice(0, 16);
 }

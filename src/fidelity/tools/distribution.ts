@@ -1,0 +1,262 @@
+// Whether a dream says and reaches as many different things as the real environment, and how often it speaks of what does not
+// exist.
+
+import { stateHash } from '../../env/index.js';
+import { HashedTrigramEmbedder } from '../../replay/index.js';
+import { idPatternOf, unknownIds } from '../../worldmodel/index.js';
+import type { Finding, Instrument } from '../instrument.js';
+import type { FidelityTable } from '../report/fidelity-report.js';
+import { bootstrapEstimate, hashCoverage, shareEstimate, spread } from '../statistics/index.js';
+import type { AskedQuestions } from './asked-questions.js';
+import { type FoundMetric, findingOf, percent, plainMetric, shareMetric, streamOf } from './found-metric.js';
+import { tokensOf } from './observation-distance.js';
+import type { ToolsQuestion } from './question.js';
+import type { StepRow } from './step-row.js';
+
+export type DistributionRow = {
+  readonly question: number;
+  readonly answered: boolean;
+  /** null: the real observation. */
+  readonly said: string | null;
+  /** Ids that neither state, call nor conversation knows: in the dreamt observation, and in the real one. */
+  readonly unknown: readonly string[];
+  readonly realUnknown: readonly string[];
+  /** First 16 digits of the hash of the dreamt state afterwards; null where there is none. */
+  readonly hash: string | null;
+};
+
+/** Characters of an observation that are compared. */
+const MAX_CHARS = 4_000;
+/** Texts that a bootstrap looks at, and its draws: each draw reads all of them. */
+const TEXTS = 400;
+const DRAWS = 200;
+
+export interface DistributionOptions {
+  readonly asked: AskedQuestions;
+  readonly notes?: readonly string[];
+}
+
+export function distributionInstrument({ asked, notes = [] }: DistributionOptions): Instrument<DistributionRow> {
+  return {
+    id: 'distribution',
+    chunks: asked.chunks,
+    unit: 'questions',
+    measure: async (chunk, signal) => {
+      const rows = await asked.chunk(chunk, signal);
+      return rows.map((row) => rowOf(asked.questions[row.question], row));
+    },
+    conclude: (rows) => concluded(asked.questions, rows, notes),
+  };
+}
+
+function rowOf({ query, truth }: ToolsQuestion, row: StepRow): DistributionRow {
+  const { domain, state, call, messages } = query;
+  const { observation, operations = [] } = truth;
+  const real = { domain, state, call, messages, observation, operations };
+  return {
+    question: row.question,
+    answered: row.answered,
+    said: row.wrong === null ? null : row.wrong.observation.slice(0, MAX_CHARS),
+    unknown: row.unknown,
+    realUnknown: unknownIds(real, idPatternOf(domain)),
+    hash: row.hash,
+  };
+}
+
+interface Pair {
+  readonly dreamt: string;
+  readonly real: string;
+}
+
+function concluded(
+  questions: readonly ToolsQuestion[],
+  rows: readonly DistributionRow[],
+  notes: readonly string[],
+): Finding {
+  const pairs = rows
+    .filter(({ answered }) => answered)
+    .map(({ question, said }): Pair => {
+      const real = questions[question].truth.observation.slice(0, MAX_CHARS);
+      return { dreamt: said ?? real, real };
+    });
+  const found = [
+    ...madeUpMetrics(questions.length, rows),
+    ...stateMetrics(questions, rows),
+    ...[1, 2, 3].map((n) => distinctMetric(pairs, n)),
+    spreadMetric(pairs),
+  ];
+  const estimate = (key: string) => found.find(({ metric }) => metric.key === key)!.metric.estimate;
+  return findingOf(
+    {
+      id: 'distribution',
+      title: 'Distribution',
+      summary:
+        `${percent(estimate('hallucinated-entities'))} of answers speak of something that does not exist; ` +
+        `the dream reaches ${percent(estimate('state-coverage'))} of the different real states.`,
+      charts: [],
+      tables: [madeUpTable(questions, rows)],
+      worst: [],
+      notes: [
+        ...notes,
+        'Words and embeddings tell what is written alike: a wrong answer in the right words looks like a right one.',
+        ...(pairs.length > TEXTS ? [`Variety of words is taken from ${TEXTS} answers.`] : []),
+        ...(estimate('state-coverage').value === null ? ['The model has no state, or the truth has none.'] : []),
+      ],
+    },
+    found,
+  );
+}
+
+function madeUpMetrics(questions: number, rows: readonly DistributionRow[]): FoundMetric[] {
+  const values = (of: (row: DistributionRow) => readonly string[]) => {
+    const found = new Array<number | null>(questions).fill(null);
+    for (const row of rows) if (row.answered) found[row.question] = of(row).length > 0 ? 1 : 0;
+    return found;
+  };
+  return [
+    shareMetric(
+      {
+        key: 'hallucinated-entities',
+        label: 'Made-up entities',
+        better: 'lower',
+        meaning: 'Share of answers with an id that is in neither state, call, conversation nor the real answer.',
+      },
+      values(({ unknown }) => unknown),
+    ),
+    shareMetric(
+      {
+        key: 'unknown-entities-real',
+        label: 'Unknown entities, real',
+        better: 'neither',
+        meaning:
+          'The same of real answers: what of it is false alarm, as the ids of a domain are known by their looks.',
+      },
+      values(({ realUnknown }) => realUnknown),
+    ),
+  ];
+}
+
+function stateMetrics(questions: readonly ToolsQuestion[], rows: readonly DistributionRow[]): FoundMetric[] {
+  const known = rows.filter(({ hash, question }) => hash !== null && questions[question].after !== undefined);
+  const real = known.map(({ question }) => stateHash(questions[question].after!).slice(0, 16));
+  const dreamt = known.map(({ hash }) => hash!);
+  const told = (key: string, label: string, better: 'higher' | 'lower', meaning: string) => ({
+    key,
+    label,
+    better,
+    unit: 'share' as const,
+    meaning,
+  });
+  const { reached, novel } = hashCoverage({ real, dreamt });
+  return [
+    plainMetric(
+      told('state-coverage', 'States reached', 'higher', 'Share of the different real states that the dream reaches.'),
+      reached,
+    ),
+    plainMetric(
+      told(
+        'state-novelty',
+        'States that are none',
+        'lower',
+        'Share of the different dreamt states that no call leads to.',
+      ),
+      novel,
+    ),
+  ];
+}
+
+/** Of both, taken from the same questions, so that it falls with the amount of text alike. */
+function distinctMetric(pairs: readonly Pair[], n: number): FoundMetric {
+  const ids = new Map<string, number>();
+  const grams = pairs.slice(0, TEXTS).map(({ dreamt, real }) => {
+    const ofReal = gramsOf(real, n, ids);
+    return { dreamt: dreamt === real ? ofReal : gramsOf(dreamt, n, ids), real: ofReal };
+  });
+  const ratio = (units: readonly { dreamt: readonly number[]; real: readonly number[] }[]) => {
+    const [a, b] = [distinct(units.map(({ dreamt }) => dreamt)), distinct(units.map(({ real }) => real))];
+    return a === null || b === null ? null : a / b;
+  };
+  return plainMetric(
+    {
+      key: `distinct-${n}`,
+      label: `Variety of ${n === 1 ? 'words' : `runs of ${n} words`}`,
+      better: 'neither',
+      unit: 'number',
+      meaning: `Different runs of ${n} words among all (distinct-${n}), dreamt over real: below 1, the dream repeats itself.`,
+    },
+    bootstrapEstimate(grams, ratio, streamOf(`distinct-${n}`), { draws: DRAWS }),
+  );
+}
+
+function gramsOf(text: string, n: number, ids: Map<string, number>): number[] {
+  const tokens = tokensOf(text);
+  return Array.from({ length: Math.max(0, tokens.length - n + 1) }, (_, i) => {
+    const gram = tokens.slice(i, i + n).join(' ');
+    const id = ids.get(gram) ?? ids.size;
+    ids.set(gram, id);
+    return id;
+  });
+}
+
+/** Distinct-n (Li et al. 2016, 1510.03055) of runs that are numbered. */
+function distinct(texts: readonly (readonly number[])[]): number | null {
+  const seen = new Set<number>();
+  let all = 0;
+  for (const grams of texts) {
+    for (const gram of grams) seen.add(gram);
+    all += grams.length;
+  }
+  return all === 0 ? null : seen.size / all;
+}
+
+function spreadMetric(pairs: readonly Pair[]): FoundMetric {
+  const embedder = new HashedTrigramEmbedder();
+  const embedded = pairs.slice(0, TEXTS).map(({ dreamt, real }) => {
+    const ofReal = embedder.embedNow(textOf(real));
+    return { dreamt: dreamt === real ? ofReal : embedder.embedNow(textOf(dreamt)), real: ofReal };
+  });
+  const ratio = (units: typeof embedded) => {
+    const [a, b] = [spread(units.map(({ dreamt }) => dreamt)), spread(units.map(({ real }) => real))];
+    return a === null || b === null || b === 0 ? null : a / b;
+  };
+  return plainMetric(
+    {
+      key: 'embedding-spread',
+      label: 'Spread of embeddings',
+      better: 'neither',
+      unit: 'number',
+      meaning:
+        'Mean cosine distance of two answers, dreamt over real, by trigrams of letters: below 1, answers are more alike.',
+    },
+    bootstrapEstimate(embedded, (units) => ratio(units as typeof embedded), streamOf('embedding-spread'), {
+      draws: DRAWS / 4,
+    }),
+  );
+}
+
+/** Of a text of fewer than three letters nothing is left to embed. */
+function textOf(text: string): string {
+  return text.trim().length === 0 ? 'nothing was said' : text;
+}
+
+function madeUpTable(questions: readonly ToolsQuestion[], rows: readonly DistributionRow[]): FidelityTable {
+  const byTool = new Map<string, { calls: number; made: number; example: string }>();
+  for (const { question, unknown, answered } of rows) {
+    if (!answered) continue;
+    const { name } = questions[question].query.call;
+    const before = byTool.get(name) ?? { calls: 0, made: 0, example: '' };
+    byTool.set(name, {
+      calls: before.calls + 1,
+      made: before.made + (unknown.length > 0 ? 1 : 0),
+      example: before.example || (unknown[0] ?? ''),
+    });
+  }
+  const found = [...byTool]
+    .filter(([, { made }]) => made > 0)
+    .sort(([, a], [, b]) => b.made / b.calls - a.made / a.calls);
+  return {
+    title: 'Made-up entities by tool',
+    columns: ['tool', 'share of answers', 'such as'],
+    rows: found.map(([name, { calls, made, example }]) => [name, percent(shareEstimate(made, calls)), example]),
+  };
+}

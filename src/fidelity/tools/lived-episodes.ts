@@ -1,0 +1,154 @@
+// Episodes whose calls were chosen in the dream, and what is true of them: their calls, carried out for real.
+
+import {
+  applyOperations,
+  type EpisodeEnd,
+  initialStateOf,
+  stateHash,
+  type ToolsDomain,
+  type ToolsTask,
+  type Verdict,
+  verifyEpisode,
+} from '../../env/index.js';
+import type { Json, JsonObject } from '../../json.js';
+import type { EpisodeRecord } from '../../replay/index.js';
+import { type CarriedOut, carryOutForReal } from './carried-out.js';
+import { patiently } from './patience.js';
+
+export type LivedRow = {
+  readonly kind: 'lived';
+  readonly episode: number;
+  /** false: a model did not answer, and the episode was not lived. */
+  readonly answered: boolean;
+  readonly task: string;
+  readonly policy: string;
+  /** null: could not be decided. */
+  readonly dreamt: number | null;
+  readonly real: number | null;
+  /** Whether the dreamt state at the end is the real one; null for models without a state. */
+  readonly endState: boolean | null;
+  /** Whether a tool ended it in both or in neither; null where none was called that could. */
+  readonly ends: boolean | null;
+  readonly calls: readonly Json[];
+  /** Checks that passed in one of the two alone. */
+  readonly checks: readonly { readonly name: string; readonly dreamt: Json; readonly real: Json }[];
+};
+
+export interface LivedOptions {
+  readonly count: number;
+  /** The real environment's rules are this domain's. */
+  readonly domain: ToolsDomain;
+  /** Lives episode `row` in the dream: a function of the plan, its seed and `row`. */
+  readonly live: (row: number, signal?: AbortSignal) => Promise<EpisodeRecord>;
+  /** Decides what exact checks leave open, as was done in the dream; absent: it stays open. */
+  readonly decide?: (end: DecidedEnd, signal?: AbortSignal) => Promise<Verdict>;
+}
+
+export interface DecidedEnd {
+  readonly task: ToolsTask;
+  readonly end: EpisodeEnd;
+  readonly verdict: Verdict;
+}
+
+/** Each lived once, for all instruments that look at it. */
+export class LivedEpisodes {
+  private readonly rows = new Map<number, Promise<LivedRow>>();
+
+  constructor(private readonly options: LivedOptions) {}
+
+  get count(): number {
+    return this.options.count;
+  }
+
+  get hasTruth(): boolean {
+    return this.options.domain.rules !== undefined;
+  }
+
+  row(episode: number, signal?: AbortSignal): Promise<LivedRow> {
+    const made = this.rows.get(episode) ?? this.made(episode, signal);
+    this.rows.set(episode, made);
+    return made;
+  }
+
+  private async made(episode: number, signal?: AbortSignal): Promise<LivedRow> {
+    try {
+      const record = await patiently(() => this.options.live(episode, signal));
+      return record === undefined ? notLived(episode) : await livedRow(this.options, record, episode, signal);
+    } catch (error) {
+      this.rows.delete(episode);
+      throw error;
+    }
+  }
+}
+
+async function livedRow(
+  options: LivedOptions,
+  record: EpisodeRecord,
+  episode: number,
+  signal?: AbortSignal,
+): Promise<LivedRow> {
+  const { domain } = options;
+  const task = domain.tasks.find(({ id }) => id === record.task)!;
+  const real = domain.rules === undefined ? undefined : await carryOutForReal(domain, task, record.messages);
+  const verdict = real?.isWhole ? await realVerdict(options, task, real, signal) : undefined;
+  const predictions = record.steps.flatMap((step) => step.predictions);
+  const isStateless = predictions.some(({ stateless }) => stateless);
+  return {
+    kind: 'lived',
+    episode,
+    answered: true,
+    task: task.id,
+    policy: record.policyVersion,
+    dreamt: record.verdict.reward,
+    real: verdict?.reward ?? null,
+    endState:
+      !real?.isWhole || isStateless ? null : stateHash(dreamtEnd(domain, task, record)) === stateHash(real.finalState),
+    ends: real?.isWhole ? endsAlike(domain, record, real) : null,
+    calls: record.messages.flatMap((message) =>
+      message.role === 'assistant'
+        ? (message.toolCalls ?? []).map((call) => ({ name: call.name, arguments: call.arguments }))
+        : [],
+    ),
+    checks: verdict === undefined ? [] : differingChecks(record.verdict, verdict),
+  };
+}
+
+async function realVerdict(
+  { domain, decide }: LivedOptions,
+  task: ToolsTask,
+  end: CarriedOut,
+  signal?: AbortSignal,
+): Promise<Verdict> {
+  const verdict = verifyEpisode(domain, task, end);
+  return decide === undefined || verdict.reward !== null ? verdict : decide({ task, end, verdict }, signal);
+}
+
+function dreamtEnd(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord): JsonObject {
+  const predictions = steps.flatMap((step) => step.predictions);
+  return predictions.reduce(
+    (state, { operations }) => applyOperations(state, operations),
+    initialStateOf(domain, task),
+  );
+}
+
+function endsAlike({ tools }: ToolsDomain, { steps }: EpisodeRecord, real: CarriedOut): boolean | null {
+  const ending = new Set(tools.filter(({ terminates }) => terminates).map(({ name }) => name));
+  const answered = steps.flatMap(({ action, predictions }) =>
+    predictions.map(({ isError }, i) => ({ isError, name: action.toolCalls![i].name })),
+  );
+  const called = answered.filter(({ name }) => ending.has(name));
+  return called.length === 0 ? null : called.some(({ isError }) => !isError) === real.terminated;
+}
+
+function differingChecks(dreamt: Verdict, real: Verdict): LivedRow['checks'] {
+  return real.checks.flatMap((check) => {
+    const other = dreamt.checks.find(({ name }) => name === check.name);
+    if (other === undefined || other.passed === check.passed) return [];
+    return [{ name: check.name, dreamt: other.reason, real: check.reason }];
+  });
+}
+
+function notLived(episode: number): LivedRow {
+  const nothing = { dreamt: null, real: null, endState: null, ends: null, calls: [], checks: [] };
+  return { kind: 'lived', episode, answered: false, task: '', policy: '', ...nothing };
+}
