@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import type { JsonObject } from '../../json.js';
 import { headlineMetrics } from './headlines.js';
 import { bullets, fencedJson, markdownTable, paragraphs, plain } from './markdown-text.js';
-import { metricsOf, type ShownSubject } from './metric-lookup.js';
+import type { ShownSubject } from './metric-lookup.js';
 import { type ShownReport, truthText } from './shown-report.js';
 import { estimateText } from './wording.js';
 
@@ -34,8 +34,8 @@ export function modelCard(report: ShownReport, { subject = 0, license = 'unknown
 }
 
 function frontMatter({ scenario, family }: ShownReport, model: ShownSubject, license: string): JsonObject {
-  const metrics = [...metricsOf(model)].flatMap(([type, { label: name, estimate }]) =>
-    estimate.value === null ? [] : [{ type, name, value: estimate.value }],
+  const metrics = headlineMetrics(model).flatMap(({ name: type, metric: { label: name, estimate } }) =>
+    estimate.value === null ? [] : [{ type, name, value: Number(estimate.value.toPrecision(4)) }],
   );
   const task = { type: 'reinforcement-learning', name: 'world modelling' };
   const results = [{ task, dataset: { type: scenario, name: scenario }, metrics }];

@@ -58,5 +58,5 @@ function percent(value: number): string {
 }
 
 function signed(text: string): string {
-  return text.replace(/^-/, '−');
+  return text.replaceAll('-', '−');
 }

@@ -3,6 +3,7 @@
 export const FIDELITY_STYLE = `
 :root { --good: #2c7a40; --bad: #b93a12; --real: #e9f5ec; --dreamt: #fbece7; --shade: #f4f1eb; }
 @media (prefers-color-scheme: dark) { :root { --good: #74c686; --bad: #f58a55; --real: #1a3021; --dreamt: #3a2219; --shade: #232220; } }
+main.fidelity { max-width: 63rem; }
 .fidelity h3 { font-size: 1.02rem; line-height: 1.3; margin: 2.2rem 0 0.5rem; }
 .fidelity h4 { font: 600 0.8rem system-ui, sans-serif; color: var(--ink-soft); margin: 0.9rem 0 0.3rem; }
 .fidelity .aspect { border-top: 1px solid var(--rule-strong); margin-top: 3.2rem; padding-top: 0.2rem; }
@@ -32,17 +33,18 @@ export const FIDELITY_STYLE = `
 .gates li span { overflow-wrap: anywhere; min-width: 0; }
 table.measures { margin: 1.4rem 0 0.6rem; }
 table.measures tbody { border-bottom: 1px solid var(--rule); }
-table.measures th, table.measures td { border: 0; padding: 0.12rem 0 0.12rem 1rem; text-align: left; white-space: normal; min-width: 0; }
+table.measures th, table.measures td { border: 0; padding: 0.12rem 0 0.12rem 0.9rem; text-align: left; white-space: normal; min-width: 0; }
 table.measures tr:first-child > * { padding-top: 0.6rem; }
 table.measures tr:last-child > * { padding-bottom: 0.6rem; }
-table.measures th.label { width: 34%; padding-left: 0; padding-bottom: 0.6rem; vertical-align: top; font-weight: 600; }
+table.measures th.label { width: 15.5rem; padding-left: 0; padding-bottom: 0.6rem; vertical-align: top; font-weight: 600; }
 table.measures th.label > span, table.measures th.label > small { display: block; font-weight: 400; color: var(--ink-soft); font-size: 0.8rem; line-height: 1.35; }
 table.measures th.label > span { margin: 0.1rem 0 0.15rem; }
-table.measures tbody th[scope="row"] { font-weight: 400; width: 9rem; }
-table.measures .drawn { width: 24%; min-width: 6rem; vertical-align: middle; }
-table.measures .value { font-weight: 600; white-space: nowrap; }
-table.measures .interval { color: var(--ink-soft); }
-table.measures .count { color: var(--ink-soft); font-size: 0.78rem; white-space: nowrap; text-align: right; }
+table.measures tbody th[scope="row"] { font-weight: 400; width: 11.5rem; }
+table.measures .drawn { vertical-align: middle; }
+table.measures .value { font-weight: 600; white-space: nowrap; width: 5.8rem; }
+table.measures .interval { color: var(--ink-soft); white-space: nowrap; width: 8.6rem; }
+table.measures .turn { width: 4.9rem; }
+table.measures .count { color: var(--ink-soft); font-size: 0.78rem; white-space: nowrap; text-align: right; width: 4.6rem; }
 table.measures em { font-style: normal; white-space: nowrap; font-weight: 600; font-size: 0.8rem; }
 .bar { position: relative; display: block; height: 0.85rem; background: var(--shade); border-radius: 2px; }
 .bar i { position: absolute; top: 0; bottom: 0; border-radius: 2px; min-width: 1px; }
@@ -54,15 +56,15 @@ table.measures em { font-style: normal; white-space: nowrap; font-weight: 600; f
 .said .who { font-family: system-ui, sans-serif; font-size: 0.86rem; }
 .fidelity figure { margin: 2.2rem 0 0; }
 .fidelity figcaption h3 { margin: 0; }
-.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21.5rem), 1fr)); gap: 0.6rem 1.4rem; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: 0.6rem 1.4rem; }
 .panels > .wide, .panels > .narrow { grid-column: 1 / -1; }
+.panels > .square { max-width: 29rem; }
 .panel h4 { margin-bottom: 0; }
 dl.grouped { margin: 0.6rem 0 0; font-family: system-ui, sans-serif; font-size: 0.86rem; }
 dl.grouped > div { display: grid; grid-template-columns: minmax(7rem, 22%) 1fr; gap: 0.15rem 1rem; padding: 0.4rem 0; border-bottom: 1px solid var(--rule); align-items: center; }
-dl.grouped dt { grid-row: span 12; overflow-wrap: anywhere; align-self: start; }
+dl.grouped dt { overflow-wrap: anywhere; align-self: start; }
 dl.grouped dd { grid-column: 2; margin: 0; display: grid; grid-template-columns: 1fr 11.5rem; gap: 1rem; align-items: center; }
 dl.grouped dd b { font-weight: 400; font-variant-numeric: tabular-nums; }
-dl.grouped > div:not(:has(dd + dd)) dt { grid-row: auto; align-self: center; }
 details { font-family: system-ui, sans-serif; font-size: 0.86rem; }
 details > summary { cursor: pointer; }
 .figures-of { margin-top: 0.4rem; color: var(--ink-soft); }
@@ -71,6 +73,7 @@ details > summary { cursor: pointer; }
 table.cells td, table.cells th { white-space: normal; text-align: left; }
 table.cells tr.same > * { border-top: 0; }
 table.cells tr:has(+ tr.same) > * { border-bottom: 0; }
+.whose { margin: 0.9rem 0 0.3rem; font: 0.9rem system-ui, sans-serif; }
 .worst { border-top: 1px solid var(--rule); padding: 0.5rem 0; }
 .worst summary { font-weight: 600; }
 .worst summary small { font-weight: 400; color: var(--ink-soft); margin-left: 0.4rem; }
@@ -97,14 +100,17 @@ table.cells tr:has(+ tr.same) > * { border-bottom: 0; }
   table.measures tbody th[scope="row"] { width: auto; }
   table.measures .drawn { grid-column: 1 / -1; grid-row: 3; width: auto; padding: 0.1rem 0; }
   table.measures .value { text-align: right; }
+  table.measures .value, table.measures .interval, table.measures .turn, table.measures .count { width: auto; }
   table.measures .interval { grid-row: 4; font-size: 0.78rem; }
   table.measures .count { grid-row: 4; }
+  table.measures .turn { grid-row: 5; grid-column: 1 / -1; }
+  table.measures .turn:empty { display: none; }
   table.measures.alone .value { grid-row: 4; grid-column: 1; text-align: left; }
   table.measures.alone .interval { grid-row: 4; grid-column: 2; text-align: right; font-size: 0.86rem; }
-  table.measures.alone .count { display: none; }
+  table.measures.alone .count, table.measures.alone .turn { display: none; }
   .said li { grid-template-columns: 1fr; gap: 0; padding: 0.3rem 0; }
   dl.grouped > div { grid-template-columns: 1fr; }
-  dl.grouped dt { grid-row: auto; font-weight: 600; }
+  dl.grouped dt { grid-row: auto !important; font-weight: 600; }
   dl.grouped dd { grid-column: 1; grid-template-columns: 1fr 9.8rem; gap: 0.6rem; }
   .trust { grid-template-columns: 1fr; gap: 0.8rem; }
   .gates li { display: block; padding: 0.25rem 0; }

@@ -6,11 +6,13 @@ import { escapeHtml } from '../escape.js';
 import { barHtml, barRange } from './bar.js';
 import { drawable, drawPanel } from './curve-drawing.js';
 
-const WIDE = { width: 784, height: 320 };
-const NARROW = { width: 358, height: 250 };
-const PANEL = { width: 374, height: 270 };
+/** Drawings of a figure of one panel, for a desk and for a phone. */
+const ALONE = { wide: { width: 960, height: 340 }, narrow: { width: 358, height: 250 } };
 /** Both axes are the same. */
-const SQUARE = { width: 374, height: 350 };
+const SQUARE = { wide: { width: 460, height: 430 }, narrow: { width: 358, height: 345 } };
+/** Of several panels three stand side by side, on a phone one. */
+const PANEL = { width: 340, height: 250 };
+const SQUARE_PANEL = { width: 340, height: 325 };
 
 /** @param id unique in the page */
 export async function figureHtml(figure: Figure, id: string): Promise<string> {
@@ -29,7 +31,7 @@ function barsHtml({ groups }: BarsFigure): string {
       ({ colour, estimate }) =>
         `<dd>${barHtml(estimate, colour, range)}<b>${escapeHtml(estimateText(estimate, unit))}</b></dd>`,
     );
-    return `<div><dt>${escapeHtml(label)}</dt>${lines.join('')}</div>`;
+    return `<div><dt style="grid-row:span ${bars.length}">${escapeHtml(label)}</dt>${lines.join('')}</div>`;
   });
   return `${legend(groups.flatMap(({ bars }) => bars))}<dl class="grouped">${rows.join('')}</dl>`;
 }
@@ -38,8 +40,7 @@ async function curvesHtml(figure: CurvesFigure, id: string): Promise<string> {
   const { panels } = figure;
   const drawings: string[] = [];
   for (const [i, panel] of panels.entries()) {
-    const isWide = panels.length === 1 && figure.diagonal !== true;
-    drawings.push(isWide ? await twoDrawings(figure, id) : await panelHtml(figure, panel, `${id}-${i}`));
+    drawings.push(panels.length === 1 ? await twoDrawings(figure, id) : await panelHtml(figure, panel, `${id}-${i}`));
   }
   const series = panels.flatMap((panel) => panel.series);
   return `${legend(series)}<div class="panels">${drawings.join('')}</div>${leftOut(figure)}${numbers(figure)}`;
@@ -49,13 +50,15 @@ async function curvesHtml(figure: CurvesFigure, id: string): Promise<string> {
 async function twoDrawings(figure: CurvesFigure, id: string): Promise<string> {
   const [panel] = figure.panels;
   const label = drawingLabel(figure, '');
-  const wide = await drawPanel(figure, panel, WIDE, `${id}w`);
-  const narrow = await drawPanel(figure, panel, NARROW, `${id}n`);
-  return `<div class="wide" role="img" aria-label="${label}">${wide}</div><div class="narrow" role="img" aria-label="${label}">${narrow}</div>`;
+  const isSquare = figure.diagonal === true;
+  const sizes = isSquare ? SQUARE : ALONE;
+  const wide = await drawPanel(figure, panel, sizes.wide, `${id}w`);
+  const narrow = await drawPanel(figure, panel, sizes.narrow, `${id}n`);
+  return `<div class="wide${isSquare ? ' square' : ''}" role="img" aria-label="${label}">${wide}</div><div class="narrow" role="img" aria-label="${label}">${narrow}</div>`;
 }
 
 async function panelHtml(figure: CurvesFigure, panel: CurvesFigure['panels'][number], id: string): Promise<string> {
-  const svg = await drawPanel(figure, panel, figure.diagonal === true ? SQUARE : PANEL, id);
+  const svg = await drawPanel(figure, panel, figure.diagonal === true ? SQUARE_PANEL : PANEL, id);
   const title = panel.title === '' ? '' : `<h4>${escapeHtml(panel.title)}</h4>`;
   return `<div class="panel">${title}<div role="img" aria-label="${drawingLabel(figure, panel.title)}">${svg}</div></div>`;
 }

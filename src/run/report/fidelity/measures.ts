@@ -15,6 +15,9 @@ import { barHtml, barRange } from './bar.js';
 const BETTER = { higher: 'higher is better', lower: 'lower is better', neither: '' };
 const MARKS = { better: '▲ better', worse: '▼ worse', different: '◆ different' };
 
+/** A share is drawn as a part of the whole. */
+const WHOLE = { low: 0, high: 1 };
+
 /** Names lead to their section where `areLinks`, and else are explained. */
 export function measuresTable(report: ShownReport, rows: readonly MetricRow[], areLinks = false): string {
   if (rows.length === 0) return '';
@@ -24,14 +27,18 @@ export function measuresTable(report: ShownReport, rows: readonly MetricRow[], a
 
 function measure({ subjects }: ShownReport, row: MetricRow, areLinks: boolean): string {
   const { metric, estimates } = row;
-  const range = barRange(estimates, metric.unit);
+  const isShare = metric.unit === 'share';
+  const own = barRange(estimates, metric.unit);
+  const range = isShare && own.low === 0 && own.high <= 1 ? WHOLE : own;
+  // Alone, what is no share has nothing that its length could be held against.
+  const isDrawn = isShare || subjects.length > 1;
   const lines = subjects.map(({ name }, i) => {
     const estimate = estimates[i];
     const value = estimate === undefined ? 'not measured' : valueText(estimate.value, metric.unit);
     const interval = estimate === undefined ? '' : intervalText(estimate, metric.unit);
     const count = estimate === undefined || estimate.n === 0 ? '' : `n = ${estimate.n.toLocaleString('en-US')}`;
     const who = subjects.length === 1 ? '' : `<th scope="row">${nameHtml(name, i)}</th>`;
-    return `${who}<td class="drawn">${barHtml(estimate, i, range)}</td><td class="value">${escapeHtml(value)}</td><td class="interval">${escapeHtml(interval)}${turnHtml(row, i)}</td><td class="count">${count}</td>`;
+    return `${who}<td class="drawn">${isDrawn ? barHtml(estimate, i, range) : ''}</td><td class="value">${escapeHtml(value)}</td><td class="interval">${escapeHtml(interval)}</td><td class="turn">${turnHtml(row, i)}</td><td class="count">${count}</td>`;
   });
   const label = `<th class="label" scope="rowgroup" rowspan="${subjects.length}">${labelHtml(row, areLinks)}</th>`;
   return `<tbody>${lines.map((line, i) => `<tr>${i === 0 ? label : ''}${line}</tr>`).join('')}</tbody>`;
@@ -49,7 +56,7 @@ function turnHtml({ metric, comparisons }: MetricRow, place: number): string {
   const turn = turnOf(comparison);
   if (comparison === undefined || turn === undefined) return '';
   const difference = `${differenceText(comparison.difference, metric.unit)} against ${comparison.first}`;
-  return ` <em class="${turn}" title="${escapeHtml(difference)}">${MARKS[turn]}</em>`;
+  return `<em class="${turn}" title="${escapeHtml(difference)}">${MARKS[turn]}</em>`;
 }
 
 /** A model's name with its colour. */

@@ -30,7 +30,8 @@ ${notesHtml(group, names)}</section>`;
 }
 
 function summaries({ subjects }: ShownReport, { parts }: SectionGroup): string {
-  if (subjects.length === 1) return `<p>${escapeHtml(parts[0].section.summary)}</p>`;
+  const said = new Set(parts.map(({ section }) => section.summary));
+  if (said.size === 1) return `<p>${escapeHtml(parts[0].section.summary)}</p>`;
   const items = parts.map(
     ({ subject, section }) =>
       `<li>${nameHtml(subjects[subject].name, subject)} <span>${escapeHtml(section.summary)}</span></li>`,
@@ -56,7 +57,7 @@ function worstOf({ subjects }: ShownReport, { parts }: SectionGroup): string {
   const told = parts.filter(({ section }) => section.worst.length > 0);
   if (told.length === 0) return '';
   const lists = told.map(({ subject, section }) => {
-    const whose = subjects.length === 1 ? '' : `<p>${nameHtml(subjects[subject].name, subject)}</p>`;
+    const whose = subjects.length === 1 ? '' : `<p class="whose">${nameHtml(subjects[subject].name, subject)}</p>`;
     return `${whose}${section.worst.map(worstHtml).join('\n')}`;
   });
   return `<h3>What it got most wrong</h3>${lists.join('\n')}`;

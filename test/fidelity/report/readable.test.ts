@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { figuresOf } from '../../../src/fidelity/report/figures.js';
+import { fidelityMarkdown } from '../../../src/fidelity/report/markdown.js';
+import { notesOf, tablesOf } from '../../../src/fidelity/report/merged-text.js';
+import { modelCard } from '../../../src/fidelity/report/model-card.js';
+import { headlineRows, sectionGroups } from '../../../src/fidelity/report/shown-report.js';
+import { differenceText, estimateText, valueText } from '../../../src/fidelity/report/wording.js';
+import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
+import { inventedReport, inventedSingle } from './invented-report.js';
+
+const names = inventedReport.subjects.map(({ name }) => name);
+const groupOf = (id: string) => sectionGroups(inventedReport).find((group) => group.id === id)!;
+
+describe('numbers in words', () => {
+  it('have their unit and interval, and never round to all or nothing', () => {
+    const estimate = { value: 0.952, low: 0.9379, high: 0.9641, n: 500, method: 'wilson' as const };
+    expect(estimateText(estimate, 'share')).toBe('95.2 % (93.8 to 96.4)');
+    expect(valueText(0.99999, 'share')).toBe('> 99.9 %');
+    expect(valueText(0.00001, 'share')).toBe('< 0.01 %');
+    expect(valueText(1, 'share')).toBe('100 %');
+    expect([valueText(1, 'steps'), valueText(12, 'steps')]).toEqual(['1 step', '12 steps']);
+    expect([valueText(-0.012345, 'number'), valueText(1e-7, 'number')]).toEqual(['−0.0123', '1.0e−7']);
+    expect(estimateText(NOTHING, 'share')).toBe('not counted');
+    expect(differenceText(estimate, 'share')).toBe('+95.2 points (93.8 to 96.4)');
+  });
+});
+
+describe('the Markdown', () => {
+  it('begins with the headline figures of all models', () => {
+    const text = fidelityMarkdown(inventedReport);
+    const table = text
+      .slice(0, text.indexOf('## '))
+      .split('\n')
+      .filter((line) => line.startsWith('|'));
+    expect(table[0]).toBe(`|  | ${names.join(' | ')} | key |`);
+    expect(table[2]).toMatch(/^\| Trust horizon ↑ \| 3 steps \(2 to 4\) \| .* \| horizon.trust-horizon \|$/);
+    expect(text).toContain('**FAILED** one-step.state-exact at least 95 %');
+    expect(text.match(/^## /gm)!.length).toBe(sectionGroups(inventedReport).length + 3);
+  });
+
+  it('has tables of equal width, and fences that nothing in them can close', () => {
+    const [first] = inventedSingle.subjects;
+    const [section] = first.sections;
+    const evil = 'a | b\n```\n<script>*x*';
+    const worst = { ...section.worst[0], title: evil, action: evil };
+    const tables = [{ title: evil, columns: ['x', evil], rows: [[evil, evil]] }];
+    const subjects = [{ ...first, sections: [{ ...section, summary: evil, worst: [worst], tables }] }];
+    const text = fidelityMarkdown({ ...inventedSingle, subjects });
+    expect(text.match(/^```/gm)!.length % 2).toBe(0);
+    expect(text.replaceAll(/^```json\n.*?^```$/gms, '')).not.toContain('<script>');
+    for (const block of text.split('\n\n').filter((one) => one.startsWith('|'))) {
+      const widths = block.split('\n').map((line) => line.replaceAll('\\|', '').split('|').length);
+      expect(new Set(widths).size).toBe(1);
+    }
+  });
+});
+
+describe('the model card', () => {
+  it('has front matter that Hugging Face reads, with the headline numbers', () => {
+    const [, front] = modelCard(inventedReport, { license: 'mit' }).split('---\n');
+    const card = parse(front);
+    expect(card).toMatchObject({
+      license: 'mit',
+      library_name: 'reverie',
+      tags: expect.arrayContaining(['world-model']),
+    });
+    const [{ name, results }] = card['model-index'];
+    expect(name).toBe('router');
+    expect(results[0]).toMatchObject({ task: { type: expect.any(String) }, dataset: { type: 'helpdesk' } });
+    expect(results[0].metrics).toContainEqual({ type: 'horizon.trust-horizon', name: 'Trust horizon', value: 3 });
+  });
+
+  it('says what it may be trusted with, where it fails and where the numbers are from', () => {
+    const card = modelCard(inventedReport, { subject: 1 });
+    expect(card).toMatch(/## How far to trust it\n\nUp to 0 steps/);
+    expect(card).toContain('It may not mint rewards');
+    expect(card).toContain('It got most wrong: restore\\_access unlocks somebody else');
+    expect(card).toContain('llm:5f2c81d09a');
+    const untold = { ...inventedSingle.subjects[0], sections: [] };
+    expect(modelCard({ ...inventedSingle, subjects: [untold] })).toContain('Its trust horizon was not measured');
+  });
+});
+
+describe('several models side by side', () => {
+  it('have a colour each in every figure', () => {
+    const [drift, backends] = figuresOf(groupOf('k-steps'), names);
+    if (drift.kind === 'bars' || backends.kind === 'bars') throw new Error('these are curves');
+    expect(drift.panels.map(({ series }) => series.map(({ name, colour }) => [name, colour]))).toEqual([
+      names.map((name, i) => [name, i]),
+    ]);
+    expect(backends.panels.map(({ title, series }) => [title, series.length])).toEqual([
+      ['rules', 3],
+      ['replay', 3],
+      ['llm', 3],
+    ]);
+    const [bars] = figuresOf(groupOf('one-step'), names);
+    if (bars.kind !== 'bars') throw new Error('these are bars');
+    expect(bars.groups.map(({ label, bars }) => [label, bars.length])).toEqual([
+      ['0', 3],
+      ['1', 3],
+      ['2', 3],
+      ['3 or more', 3],
+    ]);
+  });
+
+  it('share a table and say a note once', () => {
+    const [table] = tablesOf(groupOf('one-step'), names);
+    expect(table.columns).toEqual(['tool', 'model', 'calls', 'state exact']);
+    expect(table.rows.slice(0, 4).map(([tool, model]) => [tool, model])).toEqual([
+      ...names.map((name) => ['get_employee', name]),
+      ['restore_access', names[0]],
+    ]);
+    expect(notesOf(groupOf('one-step'), names)).toMatchObject([{ of: [] }]);
+    expect(notesOf(groupOf('calibration'), names)).toMatchObject([{ of: ['rules'] }]);
+  });
+
+  it('show what one of them was not measured by', () => {
+    const [first, second] = inventedReport.subjects;
+    const subjects = [first, { ...second, sections: second.sections.slice(1) }];
+    const row = headlineRows({ ...inventedReport, subjects }).find(({ name }) => name === 'one-step.state-exact')!;
+    expect(row.estimates.map((estimate) => estimate === undefined)).toEqual([false, true]);
+  });
+});
