@@ -31,6 +31,7 @@ const modelSection = z
 const horizonSchema = z.union([
   positive,
   z.tuple([count, count, positive, positive]).refine(([from, to]) => from <= to, 'fromStep must not be after toStep'),
+  z.literal('auto'),
 ]);
 
 const rolloutSection = z
@@ -38,7 +39,7 @@ const rolloutSection = z
     horizon: horizonSchema
       .default(1)
       .describe(
-        'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant.',
+        'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as the report of `--fidelity` trusts its model for.',
       ),
     startsPerRound: positive
       .default(10_000)
@@ -84,9 +85,12 @@ const replaySection = z
   .strictObject({
     realCapacity: positive.default(1_000_000).describe('Real transitions kept; the oldest are overwritten.'),
     syntheticCapacity: positive.default(400_000).describe('Dreamt transitions kept; the oldest are overwritten.'),
-    realRatio: share
+    realRatio: z
+      .union([share, z.literal('auto')])
       .default(0.05)
-      .describe('Share of real rows in every batch SAC sees in dream mode; PPO learns there from dreamt rows alone.'),
+      .describe(
+        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from dreamt rows alone. `auto`: one real row for each branch of as many dreamt ones as the report of `--fidelity` trusts, 5 % at least.',
+      ),
     selector: selectorSection,
   })
   .prefault({})
@@ -252,7 +256,7 @@ type RolloutSections = Pick<z.output<z.ZodObject<typeof sections>>, 'rl' | 'trai
 function checkRollouts({ rl, train, rollout }: RolloutSections, context: z.RefinementCtx): void {
   if (rl.algorithm !== 'ppo') return;
   const branches = Math.floor(rollout.startsPerRound / train.cyclesPerRound);
-  const horizon = typeof rollout.horizon === 'number' ? rollout.horizon : Math.min(...rollout.horizon.slice(2));
+  const horizon = shortestBranch(rollout.horizon);
   const [path, rows, of] =
     train.mode === 'real'
       ? [['train', 'stepsPerRound'], train.stepsPerRound, 'a round']
@@ -260,4 +264,10 @@ function checkRollouts({ rl, train, rollout }: RolloutSections, context: z.Refin
   if (rows >= rl.batchSize) return;
   const message = `PPO learns from batches of ${rl.batchSize} rows (rl.batchSize), and ${of} gives ${rows}`;
   context.addIssue({ code: 'custom', path, message });
+}
+
+/** Trusted dreams have at least one step. */
+function shortestBranch(horizon: RolloutSections['rollout']['horizon']): number {
+  if (horizon === 'auto') return 1;
+  return typeof horizon === 'number' ? horizon : Math.min(horizon[2], horizon[3]);
 }

@@ -62,7 +62,12 @@ const shadowSection = z
   .strictObject({
     share: share.default(0).describe('Share of dreamt calls that the real environment answers too; 0: none.'),
     tolerance: share.default(0.2).describe('Probability of a wrong state that the trust horizon allows.'),
-    limit: z.boolean().default(false).describe('Truncate episodes at the trust horizon.'),
+    limit: z
+      .union([z.boolean(), z.literal('auto')])
+      .default(false)
+      .describe(
+        'Truncate episodes at the trust horizon: `true`: what the steps compared so far allow; `auto`: what the report of `--fidelity` says.',
+      ),
     lag: positive.default(64).describe('The horizon of a row comes from rows more than this many before it.'),
   })
   .prefault({})

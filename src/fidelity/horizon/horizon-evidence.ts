@@ -7,8 +7,8 @@ import type { DriftPoint } from './trust-horizon.js';
 
 export type Findings = ReadonlyMap<SectionId, Finding>;
 
-/** Title of the chart of k-steps that a horizon of vectors is read from: drift over steps, in units of the tolerance. */
-export const DRIFT_CHART = 'Drift of open-loop dreams';
+/** The chart of k-steps that a horizon of vectors is read from: error over steps, in the units of the tolerance. */
+export const DRIFT = { chart: 'Open-loop error', series: 'model' } as const;
 
 /** Estimate of a metric; NOTHING where the section or the metric is not there. */
 export function estimateOf(findings: Findings, section: SectionId, key: string): Estimate {
@@ -22,11 +22,13 @@ export function complement({ value, low, high, n, method }: Estimate): Estimate 
   return { value: rest(value), low: rest(high), high: rest(low), n, method };
 }
 
-/** The first series of the chart of drift, in order of steps; empty where nothing was measured. */
+/** In order of steps; empty where nothing was measured. */
 export function driftOf(findings: Findings): DriftPoint[] {
-  const chart = findings.get('k-steps')?.section.charts.find(({ title }) => title === DRIFT_CHART);
+  const chart = findings.get('k-steps')?.section.charts.find(({ title }) => title === DRIFT.chart);
   if (chart === undefined || chart.kind === 'bars') return [];
-  return (chart.series[0]?.points ?? []).map(driftPoint).sort((a, b) => a.step - b.step);
+  return (chart.series.find(({ name }) => name === DRIFT.series)?.points ?? [])
+    .map(driftPoint)
+    .sort((a, b) => a.step - b.step);
 }
 
 function driftPoint({ x, y, low = y, high = y }: Point): DriftPoint {

@@ -1,6 +1,6 @@
 // The trust horizon, what it implies, and bounds on returns.
 
-export { DRIFT_CHART } from './horizon-evidence.js';
+export { DRIFT } from './horizon-evidence.js';
 export { type HorizonPlan, horizonFindings } from './horizon-finding.js';
 export {
   type BranchErrors,

@@ -166,6 +166,7 @@ export class Dreamer {
 
 /** Length of a branch after so many real steps. */
 export function horizonAt(realSteps: number, horizon: ScenarioConfig['rollout']['horizon']): number {
+  if (horizon === 'auto') throw new Error('A horizon that nobody settled: a defect of the job.');
   return typeof horizon === 'number' ? horizon : horizonSchedule(realSteps, horizon);
 }
 

@@ -31,7 +31,7 @@ export class OffPolicy implements Learning {
     this.sampler = new MixtureSampler({
       real: { buffer: real, selector: this.selectors.real },
       synthetic: { buffer: synthetic, selector: this.selectors.synthetic },
-      realRatio: this.config.train.mode === 'dream' ? realRatio : 1,
+      realRatio: this.config.train.mode === 'dream' ? settledRatio(realRatio) : 1,
     });
   }
 
@@ -94,4 +94,9 @@ export class OffPolicy implements Learning {
     }
     return this.stacked;
   }
+}
+
+function settledRatio(realRatio: ScenarioConfig['replay']['realRatio']): number {
+  if (realRatio === 'auto') throw new Error('A share of real rows that nobody settled: a defect of the job.');
+  return realRatio;
 }

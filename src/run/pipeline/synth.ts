@@ -11,12 +11,14 @@ import { loadWorldModel } from '../../worldmodel/index.js';
 import { interrupted, type JobContext, type SynthResult } from '../job.js';
 import { drawStarts, horizonAt } from './dreamer.js';
 import { exportTransitions } from './export.js';
+import { withTrustedHorizon } from './fidelity/horizon-auto.js';
 import { learnerFor } from './frozen-policy.js';
 import { findInput, requireInput } from './inputs.js';
 import { recordsOf } from './records.js';
 
 /** Resumable: finished chunks are in the journal, and the same bytes come out however often it was stopped. */
-export async function synthJob(context: JobContext): Promise<SynthResult> {
+export async function synthJob(asked: JobContext): Promise<SynthResult> {
+  const context = await withTrustedHorizon(asked, asked.scenario.config.synth.episodes ? [] : ['horizon']);
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
   const model = await loadWorldModel(requireInput(context.inputs, 'model'));

@@ -4,13 +4,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
 import { loadRun, saveRun } from './checkpoint.js';
+import { withTrustedHorizon } from './fidelity/horizon-auto.js';
 import { rewindMetrics } from './rewind-metrics.js';
 import { makeTrainingRun, type TrainingRun } from './training-run.js';
 
 /** Everything `train` keeps lies in this folder of the run. */
 const CHECKPOINT_FOLDER = 'checkpoint';
 
-export async function trainJob(context: JobContext): Promise<TrainResult> {
+export async function trainJob(asked: JobContext): Promise<TrainResult> {
+  const context = await withTrustedHorizon(asked);
   const folder = join(context.out, CHECKPOINT_FOLDER);
   const run = await begin(context, folder);
   try {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import {
-  DRIFT_CHART,
+  DRIFT,
   type Estimate,
   type Finding,
   horizonFindings,
@@ -13,7 +13,7 @@ import {
 } from '../../../src/fidelity/index.js';
 import { shareEstimate } from '../../../src/fidelity/statistics/index.js';
 import { Rng } from '../../../src/rng.js';
-import { NO_SHADOW, trustHorizon } from '../../../src/worldmodel/index.js';
+import { NO_SHADOW, trustHorizon } from '../../../src/worldmodel/tools/shadow-estimates.js';
 
 const TOOLS = { family: 'tools', tolerance: 0.2, gamma: 0.9, maxSteps: 10 } as const;
 const VECTOR = { family: 'vector', tolerance: 0.5, gamma: 0.9, maxSteps: 100 } as const;
@@ -126,8 +126,11 @@ describe('the section', () => {
   it('takes the horizon of vectors from drift', () => {
     const points = [1, 2, 3, 4].map((x) => ({ x, y: 0.15 * x, low: 0.1 * x, high: 0.2 * x }));
     const chart = {
-      ...{ kind: 'lines', title: DRIFT_CHART, caption: '', xTitle: '', yTitle: '' },
-      series: [{ name: 'all', points }],
+      ...{ kind: 'lines' as const, title: DRIFT.chart, caption: '', xTitle: '', yTitle: '' },
+      series: [
+        { name: 'persistence', points: [] },
+        { name: DRIFT.series, points },
+      ],
     } as const;
     const oneStep = section('one-step', {
       'state-within': shareEstimate(900, 1000),

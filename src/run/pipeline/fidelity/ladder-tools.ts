@@ -15,6 +15,7 @@ import type { EpisodeRecord } from '../../../replay/index.js';
 import { liveEpisode, planRow, RandomAgent, ReferenceAgent } from '../../../synth/index.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { makeEpisodeEnvironment, type ToolsParts } from '../tools/parts.js';
+import { agentGamma } from './ladder-scale.js';
 import type { FidelitySetup } from './setup.js';
 
 type Parts = Pick<ToolsParts, 'domain' | 'user'>;
@@ -81,11 +82,11 @@ class AgentLadder implements RankSource {
     private readonly parts: Parts,
     private readonly dream: Responder,
   ) {
-    const { fidelity, synth } = setup.scenario.config;
+    const { fidelity } = setup.scenario.config;
     this.agents = agentLadder(fidelity.rank.policies);
     this.policies = this.agents.map(({ name }) => name);
     this.episodes = fidelity.rank.episodes;
-    this.gamma = 1 - 1 / Math.max(2, synth.maxSteps);
+    this.gamma = agentGamma(setup.scenario.config);
     this.solved = parts.domain.tasks.filter(({ reference }) => reference !== undefined);
   }
 

@@ -18,6 +18,7 @@ import {
 import { keptLadder } from './ladder-file.js';
 import { planLadder } from './ladder-plan.js';
 import type { Ladder } from './ladder-recipes.js';
+import { policyGamma } from './ladder-scale.js';
 import type { FidelitySetup } from './setup.js';
 
 /** The dream policies live in: a model that answers rows side by side, or an environment whose episodes start as the real ones. */
@@ -34,8 +35,6 @@ export interface OpenedInstrument {
 
 /** Episodes of environments without a clock. */
 const MAX_STEPS = 1000;
-/** Discount of the bound on returns where the scenario's learner names none. */
-const GAMMA = 0.99;
 
 /** Throws what making the environment or reading the checkpoint throws, and SPACE_UNSUPPORTED for actions without bounds. */
 export async function vectorRankInstrument(setup: FidelitySetup, dream: LadderDream): Promise<OpenedInstrument> {
@@ -88,10 +87,10 @@ class VectorLadder implements RankSource {
     checkpoint: Policy | undefined,
     private readonly world: LadderDream,
   ) {
-    const { fidelity, rl } = setup.scenario.config;
+    const { fidelity } = setup.scenario.config;
     this.policies = policies.map(({ name }) => name);
     this.episodes = fidelity.rank.episodes;
-    this.gamma = rl.gamma < 1 ? rl.gamma : GAMMA;
+    this.gamma = policyGamma(setup.scenario.config);
     this.actors = policies.map(({ recipe }) => actorOf(recipe, { env, normaliser, checkpoint }));
     this.maxSteps = env.maxEpisodeSteps ?? MAX_STEPS;
   }

@@ -12,6 +12,8 @@ import { makeRowTasks } from './row-tasks.js';
 
 export interface RowsSettings extends LiveRowSettings {
   readonly tasks: readonly ToolsTask[];
+  /** Turns after which nothing of the dream is trusted; absent: as many as an episode may have. */
+  readonly trustedTurns?: number;
   /** Where rows are lived, if not here. */
   readonly elsewhere?: Elsewhere;
   /** Told of every row in order, as soon as all before it are there. */
@@ -45,7 +47,8 @@ export async function livedRows(
   const { seed } = context;
   const { episodes: rows, groupSize, branchAt } = config.synth;
   const rowTasks = makeRowTasks(settings.tasks, config, context.metrics);
-  const { shadow, elsewhere } = settings;
+  const { shadow, elsewhere, trustedTurns } = settings;
+  const longest = Math.min(config.synth.maxSteps, trustedTurns ?? Number.POSITIVE_INFINITY);
   const live = elsewhere?.live ?? liveRowHere(context, parts, settings);
   const identity = {
     format: 'reverie episodes 1',
@@ -55,6 +58,7 @@ export async function livedRows(
     responder: settings.responder.version,
     user: parts.user.version,
     agent: parts.agent.version,
+    ...(trustedTurns === undefined ? {} : { trustedTurns }),
   };
   const journal = await RowJournal.open<EpisodeRecord | FailedRow>(join(context.out, 'journal'), identity);
   try {
@@ -66,7 +70,7 @@ export async function livedRows(
       signal: context.signal,
       make: (row, signal) => {
         const plan = planRow(row, { seed, groupSize, branchAt });
-        const maxSteps = Math.min(config.synth.maxSteps, shadow?.horizon(row) ?? Number.POSITIVE_INFINITY);
+        const maxSteps = Math.min(longest, shadow?.horizon(row) ?? Number.POSITIVE_INFINITY);
         return live({ plan, task: rowTasks.taskOf(plan), maxSteps }, signal);
       },
       observe: async (row, value) => {

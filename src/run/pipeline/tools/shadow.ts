@@ -27,7 +27,8 @@ export function makeShadow(
   { scenario, seed }: Pick<JobContext<ToolsScenario>, 'scenario' | 'seed'>,
   { domain, responder }: Pick<ToolsParts, 'domain' | 'responder'>,
 ): Shadow | undefined {
-  const { share, tolerance, limit, lag } = scenario.config.shadow;
+  const { share, tolerance, lag } = scenario.config.shadow;
+  const limit = scenario.config.shadow.limit === true;
   if (share === 0) return undefined;
   if (domain.rules === undefined) {
     const problem = '"shadow.share" is above 0, but the domain has no rules to compare with.';

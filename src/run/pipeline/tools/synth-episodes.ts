@@ -7,6 +7,7 @@ import { interrupted, type JobContext } from '../../job.js';
 import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { SynthEpisodesResult } from '../../tools-results.js';
+import { trustedTurns } from '../fidelity/horizon-auto.js';
 import { amplifiedRows } from './amplified-rows.js';
 import { estimateJob, estimateText } from './cost-estimate.js';
 import { makeDatasets, qualityOf } from './datasets.js';
@@ -41,7 +42,8 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
     if (estimate !== undefined) context.log(estimateText(estimate));
     const statistics = new RowStatistics();
     const shadow = makeShadow(context, parts);
-    const lived = await live(context, parts, { stage, gate, judge, statistics, shadow, queue });
+    const turns = await trustedTurns(context, parts.responder.version);
+    const lived = await live(context, parts, { stage, gate, judge, statistics, shadow, queue, turns });
     try {
       let made = await makeDatasets(context, parts, lived.journal, statistics);
       const early = await makeEarlyExperience(context, parts, made.data);
@@ -65,10 +67,12 @@ interface Life {
   readonly queue: RolloutQueue | undefined;
   readonly statistics: RowStatistics;
   readonly shadow: Shadow | undefined;
+  /** That the dream is trusted for. */
+  readonly turns: number | undefined;
 }
 
 async function live(context: Context, parts: ToolsParts, life: Life): Promise<LivedRows> {
-  const { stage, gate, judge, statistics, shadow, queue } = life;
+  const { stage, gate, judge, statistics, shadow, queue, turns } = life;
   const { config } = context.scenario;
   const phase = context.progress.phase('live', config.synth.episodes, 'episodes');
   const quality = new QualityPipeline({ config: qualityOf(context.scenario), domain: parts.domain });
@@ -83,6 +87,7 @@ async function live(context: Context, parts: ToolsParts, life: Life): Promise<Li
       source: 'synthetic',
       responder,
       tasks: stage.tasks,
+      trustedTurns: turns,
       ...gate,
       judge: judge?.decide,
       shadow,
