@@ -16,6 +16,15 @@ export type { Expression } from './mujoco/expression-schema.js';
 export type { Geom } from './mujoco/geoms.js';
 export { MujocoEnvironment } from './mujoco/mujoco-environment.js';
 export type * from './policy.js';
+export type {
+  AnyRemoteEnvironment,
+  RemoteOptions,
+  RemoteTextEnvironment,
+  RemoteToolsEnvironment,
+  RemoteVectorEnvironment,
+} from './remote/open-remote.js';
+export { remoteEnvironment } from './remote/remote.js';
+export type { RemoteCard, RemoteTask } from './remote/wire-schemas.js';
 export {
   boxSpace,
   clipToSpace,

@@ -131,6 +131,26 @@ export const SERVING_ERRORS = {
     message: 'No server of environments answers at {url}: {problem}.',
     hint: 'Start one with reverie serve SCENARIO, and give its address; REVERIE_TOKEN holds the token it asks for.',
   },
+  REMOTE_URL_INVALID: {
+    status: 400,
+    message: '"{url}" is no address of a server of environments.',
+    hint: 'Give scheme, host and port, such as http://127.0.0.1:8000; a path in front of the API may follow.',
+  },
+  REMOTE_TIMEOUT: {
+    status: 504,
+    message: 'The server at {url} did not answer within {seconds} s: {what}.',
+    hint: 'Reset the environment and go on, or give a larger timeoutSeconds; the server gives up on a step after its --step-timeout.',
+  },
+  REMOTE_REFUSED: {
+    status: 502,
+    message: 'The server at {url} refused {what} ({code}): {problem}',
+    hint: '{hint}',
+  },
+  REMOTE_ANSWER_INVALID: {
+    status: 502,
+    message: 'What the server at {url} answered to {what} is not understood: {problem}.',
+    hint: 'Check that it is reverie serve of this version, and that nothing between changes answers; docs/native-api.md has their form.',
+  },
   // workers
   ENVIRONMENT_LOST: {
     status: 500,

@@ -7,11 +7,11 @@ import {
   contains,
   describeReport,
   rowSize,
-  type SyncVectorEnvironment,
+  type VectorEnvironment,
 } from '../../src/env/index.js';
 import { Rng } from '../../src/rng.js';
 
-type Make = () => Promise<SyncVectorEnvironment>;
+type Make = () => Promise<VectorEnvironment>;
 
 const CHECKS: CheckName[] = [
   'spaces',
@@ -28,7 +28,7 @@ const CHECKS: CheckName[] = [
 ];
 
 /** A random action in the space. */
-export function randomAction(env: SyncVectorEnvironment, rng: Rng): Float32Array {
+export function randomAction(env: VectorEnvironment, rng: Rng): Float32Array {
   const space = env.actionSpace;
   if (space.type === 'discrete') return Float32Array.of(space.start + rng.int(space.n));
   return Float32Array.from({ length: rowSize(space) }, (_, i) => {
@@ -50,51 +50,52 @@ export function environmentContract(name: string, make: Make): void {
       const env = await make();
       const histories = new Set<string>();
       for (let seed = 0; seed < 8; seed++) {
-        const { observation } = env.reset({ seed });
+        const { observation } = await env.reset({ seed });
         expect(contains(env.observationSpace, observation)).toBe(true);
         const history = [...observation];
         for (let rng = Rng.fromSeed(3), i = 0; i < 20; i++) {
-          const result = env.step(randomAction(env, rng));
+          const result = await env.step(randomAction(env, rng));
           history.push(...result.observation);
           if (result.terminated || result.truncated) break;
         }
         histories.add(history.join());
       }
       expect(histories.size).toBeGreaterThan(4);
-      env.close();
+      await env.close();
     });
 
     test('an observation given out is not changed by later steps', async () => {
       const env = await make();
-      const { observation } = env.reset({ seed: 5 });
+      const { observation } = await env.reset({ seed: 5 });
       const copy = observation.slice();
-      env.step(randomAction(env, Rng.fromSeed(1)));
+      await env.step(randomAction(env, Rng.fromSeed(1)));
       expect(observation).toEqual(copy);
-      env.close();
+      await env.close();
     });
 
     test('known functions agree with what is lived', async () => {
       const env = await make();
       const rng = Rng.fromSeed(11);
-      let obs = env.reset({ seed: 2 }).observation;
+      let obs = (await env.reset({ seed: 2 })).observation;
       for (let i = 0; i < 200; i++) {
         const action = randomAction(env, rng);
-        const result = env.step(action);
+        const result = await env.step(action);
         const expected = env.known?.terminated?.(result.observation, 0);
         if (expected !== undefined) expect(expected).toBe(result.terminated);
         const reward = env.known?.reward?.(obs, 0, action, 0, result.observation);
         if (reward !== undefined) expect(Math.abs(reward - result.reward)).toBeLessThan(1e-4);
-        obs = result.terminated || result.truncated ? env.reset().observation : result.observation;
+        obs = result.terminated || result.truncated ? (await env.reset()).observation : result.observation;
       }
-      env.close();
+      await env.close();
     });
 
     test('a snapshot of another environment is refused', async () => {
       const env = await make();
-      env.reset({ seed: 1 });
-      const snapshot = env.snapshot();
-      expect(() => env.restore({ ...snapshot, env: 'another' })).toThrow(/cannot be restored/);
-      env.close();
+      await env.reset({ seed: 1 });
+      const snapshot = await env.snapshot();
+      const restored = async () => env.restore({ ...snapshot, env: 'another' });
+      await expect(restored()).rejects.toThrow(/cannot be restored/);
+      await env.close();
     });
   });
 }

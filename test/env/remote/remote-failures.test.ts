@@ -1,0 +1,205 @@
+// What goes wrong between an environment and its server: nothing happens twice, and each failure says where and what to do.
+
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RemoteVectorEnvironment, remoteEnvironment } from '../../../src/env/index.js';
+import { ReverieError } from '../../../src/errors.js';
+import type { RunningServer } from '../../../src/serve/index.js';
+import { ask, serveScenarios } from '../../serve/running-server.js';
+import { flakyProxy, toyServer } from './flaky-proxy.js';
+
+let server: RunningServer;
+let card: Record<string, unknown>;
+
+beforeAll(async () => {
+  server = await serveScenarios(['pendulum']);
+  [card] = (await ask(`${server.url}/v1/environments`)).body.environments;
+});
+afterAll(() => server.stop(0));
+
+const PUSH = Float32Array.of(0.5);
+
+async function opened(url: string, timeoutSeconds?: number): Promise<RemoteVectorEnvironment> {
+  return (await remoteEnvironment(url, { timeoutSeconds })) as RemoteVectorEnvironment;
+}
+
+async function episode(env: RemoteVectorEnvironment): Promise<unknown[]> {
+  const seen: unknown[] = [[...(await env.reset({ seed: 4 })).observation]];
+  for (let i = 0; i < 6; i++) {
+    const { observation, reward } = await env.step(PUSH);
+    seen.push([...observation, reward]);
+  }
+  const snapshot = await env.snapshot();
+  seen.push([...(await env.restore(snapshot))]);
+  return seen;
+}
+
+async function failure(work: Promise<unknown>): Promise<ReverieError> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ReverieError);
+  return error as ReverieError;
+}
+
+describe('an answer that is lost', () => {
+  it('is asked for again, and nothing happens twice', async () => {
+    const proxy = await flakyProxy(server.url, (path, n) => n % 2 === 1 && path !== '/v1/environments');
+    const flaky = await opened(proxy.url);
+    const steady = await opened(server.url);
+    expect(await episode(flaky)).toEqual(await episode(steady));
+    expect(proxy.lost()).toBeGreaterThan(5);
+    const sessions = (await ask(`${server.url}/v1/sessions`)).body.sessions as { step_count: number; status: string }[];
+    expect(sessions.filter(({ status }) => status === 'running').map((one) => one.step_count)).toEqual([6, 6]);
+    await flaky.close();
+    await steady.close();
+    await proxy.close();
+  });
+
+  it('for good loses the episode, until the next reset', async () => {
+    let cut = false;
+    const proxy = await flakyProxy(server.url, (path) => cut && path.endsWith('/step'));
+    const env = await opened(proxy.url);
+    await env.reset({ seed: 1 });
+    cut = true;
+    const error = await failure(env.step(PUSH));
+    expect(error.code).toBe('SERVER_UNREACHABLE');
+    expect(error.message).toContain(proxy.url);
+    cut = false;
+    expect((await failure(env.step(PUSH))).code).toBe('ENV_NOT_RESET');
+    expect((await failure(env.snapshot())).code).toBe('ENV_NOT_RESET');
+    await env.reset();
+    await env.step(PUSH);
+    await env.close();
+    await proxy.close();
+  });
+});
+
+describe('a server', () => {
+  it('that is not there is named', async () => {
+    const toy = await toyServer(() => {});
+    await toy.close();
+    const error = await failure(opened(toy.url));
+    expect([error.code, error.message.includes(toy.url)]).toEqual(['SERVER_UNREACHABLE', true]);
+    expect(error.hint).toContain('reverie serve');
+  });
+
+  it('that is silent is given up', async () => {
+    const silent = await toyServer((request, response) => {
+      if (request.url === '/v1/environments') response.end(JSON.stringify({ environments: [card] }));
+      else if (request.url === '/v1/sessions') response.end(JSON.stringify({ id: 'one' }));
+    });
+    const env = await opened(silent.url, 0.2);
+    const error = await failure(env.reset({ seed: 1 }));
+    expect(error.code).toBe('REMOTE_TIMEOUT');
+    expect(error.message).toBe(`The server at ${silent.url} did not answer within 0.2 s: POST /v1/sessions/one/reset.`);
+    await env.close();
+    await silent.close();
+  });
+
+  it('may be called off', async () => {
+    const env = await opened(server.url);
+    await expect(env.reset({ seed: 1 }, AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough');
+    await env.close();
+  });
+
+  it.each([
+    ['no JSON', 200, '<html>', 'REMOTE_ANSWER_INVALID'],
+    ['no card', 200, '{"environments":[{"name":"x"}]}', 'REMOTE_ANSWER_INVALID'],
+    ['no environment', 200, '{"environments":[]}', 'REMOTE_ANSWER_INVALID'],
+    ['an error of something else', 502, 'Bad Gateway', 'REMOTE_ANSWER_INVALID'],
+    ['a redirect', 302, '', 'REMOTE_ANSWER_INVALID'],
+    [
+      'an error of ours',
+      503,
+      '{"error":{"code":"SERVER_DRAINING","message":"It ends.","hint":"Ask another one."}}',
+      'REMOTE_REFUSED',
+    ],
+  ])('that answers %s is told so', async (_, status, body, code) => {
+    const toy = await toyServer((_request, response) => response.writeHead(status, { location: '/' }).end(body));
+    const error = await failure(opened(toy.url));
+    expect([error.code, error.message.includes(toy.url)]).toEqual([code, true]);
+    if (code === 'REMOTE_REFUSED') expect(error.hint).toBe('Ask another one.');
+    await toy.close();
+  });
+
+  it.each([
+    ['a short observation', { observation: [1, 2] }],
+    ['an observation of text', { observation: 'here' }],
+    ['no end', { terminated: undefined }],
+    ['no reward, and no verdict', { reward: null }],
+  ])('that answers a step with %s is told so, and the episode is lost', async (_, wrong) => {
+    const turn = { observation: [1, 0, 0], reward: 1, terminated: false, truncated: false, info: {} };
+    const toy = await toyServer((request, response) => {
+      const { url = '' } = request;
+      const body =
+        url === '/v1/environments' ? { environments: [card] } : url === '/v1/sessions' ? { id: 'one' } : turn;
+      response.end(JSON.stringify(url.endsWith('/step') ? { ...turn, ...wrong } : body));
+    });
+    const env = await opened(toy.url);
+    await env.reset({ seed: 1 });
+    expect((await failure(env.step(PUSH))).code).toBe('REMOTE_ANSWER_INVALID');
+    expect((await failure(env.step(PUSH))).code).toBe('ENV_NOT_RESET');
+    await env.close();
+    await toy.close();
+  });
+});
+
+describe('a refusal', () => {
+  it('says what the server said, and changes nothing', async () => {
+    const env = await opened(server.url);
+    await env.reset({ seed: 1 });
+    const snapshot = await env.snapshot();
+    const unknown = { ...snapshot, state: { snapshot: 'none', memory: null } };
+    const error = await failure(env.restore(unknown));
+    expect(error.code).toBe('REMOTE_REFUSED');
+    expect(error.message).toContain('SNAPSHOT_UNKNOWN');
+    expect((await env.step(PUSH)).truncated).toBe(false);
+    const damaged = await failure(env.restore({ ...snapshot, state: 7 }));
+    expect(damaged.code).toBe('SNAPSHOT_MISMATCH');
+    await env.close();
+  });
+
+  it('of a session that was closed ends the episode; a seed starts another', async () => {
+    const env = await opened(server.url);
+    await env.reset({ seed: 1 });
+    const before = [...(await env.step(PUSH)).observation];
+    const { sessions } = (await ask(`${server.url}/v1/sessions`)).body;
+    const { id } = sessions.find(({ status }: { status: string }) => status === 'running');
+    await ask(`${server.url}/v1/sessions/${id}`, undefined, 'DELETE');
+    const error = await failure(env.step(PUSH));
+    expect([error.code, error.values['code']]).toEqual(['REMOTE_REFUSED', 'SESSION_GONE']);
+    expect((await failure(env.reset())).code).toBe('REMOTE_REFUSED');
+    await env.reset({ seed: 1 });
+    expect([...(await env.step(PUSH)).observation]).toEqual(before);
+    await env.close();
+  });
+
+  it('of who has no token goes away with one, in the options or in the URL', async () => {
+    const token = 'a-token-of-this-test-alone';
+    const guarded = await serveScenarios(['pendulum'], {
+      tokens: [{ owner: 'a', operator: false, quota: {}, sha256: createHash('sha256').update(token).digest('hex') }],
+    });
+    const error = await failure(opened(guarded.url));
+    expect([error.code, error.values['code']]).toEqual(['REMOTE_REFUSED', 'TOKEN_NEEDED']);
+    const wrong = await failure(opened(guarded.url.replace('//', '//user:not-it@')));
+    expect(wrong.message).not.toContain('not-it');
+    for (const env of [
+      await remoteEnvironment(guarded.url, { token }),
+      await remoteEnvironment(guarded.url.replace('//', `//user:${token}@`)),
+    ]) {
+      await env.reset({ seed: 1 });
+      await env.close();
+    }
+    await guarded.stop(0);
+  });
+
+  it('here comes before one there: addresses, names', async () => {
+    for (const url of ['localhost:8000', 'ftp://host', 'nowhere']) {
+      expect((await failure(opened(url))).code).toBe('REMOTE_URL_INVALID');
+    }
+    const error = await failure(remoteEnvironment(server.url, { environment: 'pendlum' }));
+    expect([error.code, error.hint]).toEqual(['ENV_NOT_SERVED', 'Served: pendulum.']);
+  });
+});
