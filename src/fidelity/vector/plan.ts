@@ -51,9 +51,14 @@ export interface Judged {
 export const CHUNK_ROWS = 500;
 export const CHUNK_STARTS = 32;
 
+/** What a section draws before any chunk. */
+export function sectionRng({ seed }: VectorPlan, section: SectionId): Rng {
+  return Rng.fromSeed(seed).split('fidelity', section);
+}
+
 /** The stream of one chunk of one section: the same for every model, so that noise pairs. */
 export function chunkRng({ seed }: VectorPlan, section: SectionId, chunk: number): Rng {
-  return Rng.fromSeed(seed).split('fidelity', section, chunk);
+  return Rng.fromSeed(seed).split('fidelity', section, 'chunk', chunk);
 }
 
 /** The stream that a metric's interval is drawn from. */

@@ -62,3 +62,10 @@ export function shownShare(value: number | null): string {
 export function root(square: number): number {
   return Math.sqrt(square);
 }
+
+/** Resampling adds noise, which only ever adds to an absolute value: such an interval may begin above its own estimate. */
+export function holding(estimate: Estimate): Estimate {
+  const { value, low, high } = estimate;
+  if (value === null || low === null || high === null) return estimate;
+  return { ...estimate, low: Math.min(low, value), high: Math.max(high, value) };
+}

@@ -22,7 +22,7 @@ beforeAll(async () => {
   const options = { scenario: 'pendulum', seed: 1, stream: recordingStream(), command: 'reverie', quiet: true };
   const records = { ...options, set: ['collect.steps=1500'], out: join(folder, 'records') };
   await launch('collect', { vector: async () => collectJob }, records);
-  const set = ['model.hidden=[24]', 'model.members=3', 'model.elites=2', 'model.maxEpochs=8'];
+  const set = ['model.hidden=[24]', 'model.members=3', 'model.elites=2', 'model.maxEpochs=60'];
   const fit = { ...options, set, inputs: { data: join(folder, 'records') }, out: join(folder, 'fitted') };
   await launch('fit', { vector: async () => fitJob }, fit as never);
 });

@@ -3,7 +3,7 @@
 import type { Ground } from '../plan.js';
 import { difference } from '../scales.js';
 import { widths } from '../truth.js';
-import type { OneStepRow } from './one-step.js';
+import type { OneStepRow } from './row.js';
 
 /** One value a transition. */
 export interface OneStepErrors {

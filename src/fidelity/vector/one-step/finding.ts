@@ -7,7 +7,7 @@ import { type Found, findingOf, type MetricInfo, root, shown, shownShare } from 
 import { oneStepCharts, oneStepTables } from './charts.js';
 import type { OneStepErrors } from './errors.js';
 import { oneStepErrors } from './errors.js';
-import type { OneStepRow } from './one-step.js';
+import type { OneStepRow } from './row.js';
 import { worstTransitions } from './worst.js';
 
 const METRICS = {

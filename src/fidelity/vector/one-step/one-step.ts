@@ -2,24 +2,14 @@
 
 import type { Instrument } from '../../instrument.js';
 import { crpsMixture, jointMixtureNll } from '../../statistics/index.js';
+import { elementOf } from '../mixture.js';
 import { CHUNK_ROWS, chunkRange, chunkRng, type Judged } from '../plan.js';
 import { short } from '../section-parts.js';
 import type { Forecast } from '../subject-model.js';
 import { widths } from '../truth.js';
 import { ONLY_LIVED_IN, unmeasured } from '../unmeasured.js';
 import { concludeOneStep, ONE_STEP } from './finding.js';
-
-/** What the model says of one transition. */
-export type OneStepRow = {
-  /** Next observation. */
-  readonly next: readonly number[];
-  readonly reward: number;
-  readonly terminated: number;
-  /** Of the whole vector, a share for each element, in standard deviations of its change; null without spread. */
-  readonly nll: number | null;
-  /** Mean over elements, in the same units. */
-  readonly crps: number | null;
-};
+import type { OneStepRow } from './row.js';
 
 export function oneStepInstrument(judged: Judged): Instrument<OneStepRow> {
   const { truth } = judged.ground;
@@ -72,20 +62,4 @@ function scores(
   const nll = jointMixtureNll(scaled, means, stds);
   const crps = mixtures.reduce((sum, mixture, j) => sum + crpsMixture(scaled[j], mixture.means, mixture.stds), 0);
   return { nll: short(Math.min(nll / real.length, WORST_SCORE)), crps: short(crps / real.length) };
-}
-
-/** The mixture for one element of one row, in units of `scale`. */
-export function elementOf(
-  { components, mean, std }: Forecast,
-  row: number,
-  element: number,
-  obsDim: number,
-  scale: number,
-): { readonly means: number[]; readonly stds: number[] } {
-  const rows = mean.length / (components * obsDim);
-  const at = (c: number) => (c * rows + row) * obsDim + element;
-  return {
-    means: Array.from({ length: components }, (_, c) => mean[at(c)] / scale),
-    stds: Array.from({ length: components }, (_, c) => std[at(c)] / scale),
-  };
 }

@@ -5,7 +5,7 @@ import type { Ground } from '../plan.js';
 import { short } from '../section-parts.js';
 import { episodeAt, widths } from '../truth.js';
 import type { OneStepErrors } from './errors.js';
-import type { OneStepRow } from './one-step.js';
+import type { OneStepRow } from './row.js';
 
 const SHOWN = 8;
 

@@ -8,7 +8,7 @@ import { Rng } from '../../../rng.js';
 import { findInput } from '../inputs.js';
 import { recordsOf } from '../records.js';
 import type { FidelitySetup } from './setup.js';
-import { hashOf, type TruthRows } from './vector-truth.js';
+import { hashOf, type TruthRows } from './vector-truth-rows.js';
 
 /** @throws INPUT_UNFIT, CHECKPOINT_CORRUPT, FIDELITY_TRUTH_UNFIT, FIDELITY_HELD_OUT_SEEN */
 export async function broughtTruth(setup: FidelitySetup, env: VectorEnvironment, folder: string): Promise<TruthRows> {

@@ -14,7 +14,7 @@ import { interrupted } from '../../job.js';
 import { resolvedSpec } from '../env-spec.js';
 import type { FidelityServices, FidelitySetup } from './setup.js';
 import type { NamedPolicy, PolicyMixture } from './vector-policies.js';
-import { hashOf, type TruthRows } from './vector-truth.js';
+import { hashOf, type TruthRows } from './vector-truth-rows.js';
 
 /** What lies beside the recorded rows; written last, so that where it is, all is. */
 interface TruthFile {

@@ -6,7 +6,8 @@ import { findInput } from '../inputs.js';
 import type { FidelityServices, FidelitySetup, OpenedSubjects } from './setup.js';
 import { type OpenedModel, openModels } from './vector-models.js';
 import { policyMixture } from './vector-policies.js';
-import { hashOf, openTruth } from './vector-truth.js';
+import { openTruth } from './vector-truth.js';
+import { hashOf } from './vector-truth-rows.js';
 
 /**
  * Records the truth first where there is none yet. Worker threads open the same without `services`.

@@ -1,7 +1,5 @@
 // The real transitions that dreams are held against: recorded once into the run, or brought by the user.
 
-import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../../canonical-json.js';
 import type { VectorEnvironment } from '../../../env/index.js';
 import type { TruthReport, VectorTruth } from '../../../fidelity/index.js';
 import { findInput } from '../inputs.js';
@@ -16,14 +14,6 @@ export interface OpenedTruth {
   readonly report: TruthReport;
   readonly notes: readonly string[];
 }
-
-/** Rows, episodes and starts, without the names that go with them. */
-export type TruthRows = Pick<VectorTruth, 'rows' | 'episodes' | 'starts'> & {
-  /** Of the rows and the starts. */
-  readonly version: string;
-  readonly description: string;
-  readonly notes: readonly string[];
-};
 
 /**
  * The truth of a run: `--held-out` or `--data` where given, else what is recorded in `<out>/truth` (recorded now, if it is
@@ -55,9 +45,4 @@ export async function openTruth(
     },
     notes,
   };
-}
-
-/** Short hash of plain data. */
-export function hashOf(...parts: readonly unknown[]): string {
-  return createHash('sha256').update(canonicalJson(parts)).digest('hex').slice(0, 32);
 }

@@ -1,0 +1,146 @@
+// What calibration shows: honest intervals or not, what it takes to repair them, and whether doubt warns of errors.
+
+import type { Finding } from '../../instrument.js';
+import { clusteredMean } from '../clustered.js';
+import { type Ground, intervalRng, type Judged } from '../plan.js';
+import { findingOf, type MetricInfo, root, shown, shownShare } from '../section-parts.js';
+import { calibrationCharts, scaleTable } from './charts.js';
+import { doubtEstimates } from './doubt.js';
+import { intervalError, shareInside } from './interval-error.js';
+import { type Recalibration, recalibration } from './recalibration.js';
+import type { CalibrationRow } from './row.js';
+
+const coverageInfo = (level: number): MetricInfo => ({
+  label: `Coverage of ${level} % intervals`,
+  better: 'neither',
+  unit: 'share',
+  meaning: `Share of elements of real next observations inside the model's central ${level} % interval: ${level} % is honest, less is too sure, more too timid.`,
+});
+
+const METRICS: Readonly<Record<string, MetricInfo>> = {
+  'coverage-50': coverageInfo(50),
+  'coverage-80': coverageInfo(80),
+  'coverage-90': coverageInfo(90),
+  'coverage-95': coverageInfo(95),
+  'calibration-error': {
+    label: 'Calibration error',
+    better: 'lower',
+    unit: 'share',
+    meaning:
+      'Mean distance between the level of a central interval and the share of truths inside, over levels 5 % to 95 %.',
+  },
+  'calibration-error-rescaled': {
+    label: 'Calibration error, rescaled',
+    better: 'lower',
+    unit: 'share',
+    meaning:
+      'The same once each standard deviation is multiplied by a factor for its element, fitted on half of the units and measured on the other half.',
+  },
+  'calibration-error-remapped': {
+    label: 'Calibration error, remapped',
+    better: 'lower',
+    unit: 'share',
+    meaning:
+      'The same once predicted chances are mapped to observed ones, element by element, fitted on half of the units and measured on the other half.',
+  },
+  'std-factor': {
+    label: 'Error over stated deviation',
+    better: 'neither',
+    unit: 'number',
+    meaning:
+      'Root mean square of errors in the standard deviations that the model states: 1 is honest, above 1 it is too sure by that factor.',
+  },
+  'rescaling-gain': {
+    label: 'Likelihood gained by rescaling',
+    better: 'neither',
+    unit: 'number',
+    meaning:
+      'Nats an element that rescaled standard deviations save in negative log-likelihood, on the half not fitted to.',
+  },
+  'doubt-auroc': {
+    label: 'Doubt warns of errors (AUROC)',
+    better: 'higher',
+    unit: 'number',
+    meaning:
+      'Chance that the model doubts a transition that it gets wrong (beyond tolerance) more than one that it gets right: 0.5 is chance, 1 is perfect.',
+  },
+  'doubt-aurc': {
+    label: 'Selective risk',
+    better: 'lower',
+    unit: 'share',
+    meaning:
+      'Mean share of wrong transitions among the least doubted 1 %, 2 %, ... 100 % (area under the risk-coverage curve).',
+  },
+  'doubt-ece': {
+    label: 'Error of recalibrated confidence',
+    better: 'lower',
+    unit: 'share',
+    meaning:
+      'Expected calibration error of the chance of being right that isotonic regression reads from doubt, each judged on folds it was not fitted to.',
+  },
+};
+
+export const CALIBRATION = { id: 'calibration', title: 'Calibration', metrics: METRICS } as const;
+
+export function concludeCalibration({ ground, subject }: Judged, rows: readonly CalibrationRow[]): Finding {
+  const repaired = recalibration(ground, rows);
+  const intervals = intervalEstimates(ground, rows, repaired);
+  const doubt = doubtEstimates(ground, rows);
+  const found = { ...intervals, ...doubt.found };
+  const { id, title } = CALIBRATION;
+  const [coverage, factor] = [intervals['coverage-90'].estimate.value, intervals['std-factor'].estimate.value];
+  return findingOf(
+    {
+      id,
+      title,
+      summary: `Intervals of 90 % hold ${shownShare(coverage)} of what really followed; errors are ${shown(factor)} times as large as the stated deviations.`,
+      charts: [...calibrationCharts(ground, rows, repaired), ...doubt.charts],
+      tables: [scaleTable(ground, repaired)],
+      worst: [],
+      notes: notesOf(rows, subject.kind),
+    },
+    METRICS,
+    found,
+  );
+}
+
+function intervalEstimates({ units, plan }: Ground, rows: readonly CalibrationRow[], repaired: Recalibration) {
+  const rng = (key: string) => intervalRng(plan, 'calibration', key);
+  const pits = rows.map(({ pit }) => pit);
+  const covered = (level: number) =>
+    clusteredMean(
+      pits.map((pit) => shareInside(pit, level / 100)),
+      units,
+      rng(`coverage-${level}`),
+    );
+  const squares = rows.map(({ z }) => z.reduce((sum, value) => sum + value * value, 0) / z.length);
+  return {
+    'coverage-50': covered(50),
+    'coverage-80': covered(80),
+    'coverage-90': covered(90),
+    'coverage-95': covered(95),
+    'calibration-error': intervalError(pits, units, rng('calibration-error')),
+    'calibration-error-rescaled': intervalError(repaired.rescaled, units, rng('calibration-error-rescaled')),
+    'calibration-error-remapped': intervalError(repaired.remapped, units, rng('calibration-error-remapped')),
+    'std-factor': clusteredMean(squares, units, rng('std-factor'), root),
+    'rescaling-gain': clusteredMean(repaired.gain, units, rng('rescaling-gain')),
+  };
+}
+
+function notesOf(rows: readonly CalibrationRow[], kind: string): readonly string[] {
+  const wrong = rows.filter(({ isRight }) => isRight === 0).length;
+  return [
+    'Intervals are of each element by itself: a model that has the elements right and their dependence wrong looks calibrated.',
+    'Coverage over all transitions can be right while it is too low where it matters and too high elsewhere.',
+    ...(kind === 'ensemble'
+      ? []
+      : [
+          'This model has one opinion: its doubt is the noise that it states, whose size was estimated from 64 samples.',
+        ]),
+    ...(wrong === 0 || wrong === rows.length
+      ? [
+          `${wrong === 0 ? 'No' : 'Every'} transition is beyond tolerance: whether doubt warns of errors cannot be told.`,
+        ]
+      : []),
+  ];
+}

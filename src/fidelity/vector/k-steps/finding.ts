@@ -1,0 +1,186 @@
+// What many steps show: how far the dream drifts, when it is lost, what it is better than, and whether it keeps its word.
+
+import type { Finding } from '../../instrument.js';
+import { bootstrapEstimate, type Estimate, NOTHING } from '../../statistics/index.js';
+import { byUnit, type Clustered, clusteredMean, clusteredRatio, clusteredShare } from '../clustered.js';
+import { type Beginning, unitsOfBeginnings } from '../open-loop.js';
+import { intervalRng, type Judged } from '../plan.js';
+import { findingOf, type MetricInfo, shown } from '../section-parts.js';
+import type { Units } from '../truth.js';
+import { linearErrors, persistenceErrors } from './baselines.js';
+import { type Drifts, kStepsCharts } from './charts.js';
+import { type KStepRow, WORST } from './state-error.js';
+import { meanSteps, type Watched, watched } from './survival.js';
+
+const METRICS = {
+  drift: {
+    label: 'Drift',
+    better: 'lower',
+    unit: 'number',
+    meaning: `Mean error over all steps of open-loop dreams under the recorded actions, in standard deviations of each element; an error counts as ${WORST} at most.`,
+  },
+  'drift-final': {
+    label: 'Drift at the horizon',
+    better: 'lower',
+    unit: 'number',
+    meaning: 'The same, of the last step of those dreams that were watched up to the horizon.',
+  },
+  'divergence-steps': {
+    label: 'Steps to divergence',
+    better: 'higher',
+    unit: 'steps',
+    meaning:
+      'Expected number of steps before the error first exceeds the tolerance, counted up to the horizon (Kaplan-Meier: dreams whose recorded episode ended earlier count as long as they were watched).',
+  },
+  'better-than-persistence': {
+    label: 'Steps better than persistence',
+    better: 'higher',
+    unit: 'steps',
+    meaning: 'Steps, from the first on, for which the mean error is smaller than that of predicting no change at all.',
+  },
+  'better-than-linear': {
+    label: 'Steps better than a linear model',
+    better: 'higher',
+    unit: 'steps',
+    meaning: 'Steps, from the first on, for which the mean error is smaller than that of a linear model.',
+  },
+  'consistency-ratio': {
+    label: 'Consistency ratio',
+    better: 'neither',
+    unit: 'number',
+    meaning:
+      'Real return over dreamt return of the same actions, chosen by a policy in the dream: 1 keeps its word, less promises too much; only where no return is negative.',
+  },
+  'consistency-gap': {
+    label: 'Consistency gap',
+    better: 'neither',
+    unit: 'return',
+    meaning:
+      'Real minus dreamt return of a sequence of actions that a policy chose in the dream: 0 keeps its word, less than 0 promises too much.',
+  },
+  'ending-kept': {
+    label: 'Endings kept',
+    better: 'higher',
+    unit: 'share',
+    meaning:
+      'Share of action sequences chosen in the dream whose episode, done for real, ends by its task within the same steps if and only if it did in the dream.',
+  },
+} as const satisfies Record<string, MetricInfo>;
+
+export function concludeKSteps(judged: Judged, beginnings: readonly Beginning[], rows: readonly KStepRow[]): Finding {
+  const { ground, subject } = judged;
+  const { plan } = ground;
+  const drifts: Drifts = {
+    model: rows.map(({ errors }) => errors),
+    persistence: beginnings.map((beginning) => persistenceErrors(ground, beginning)),
+    linear: beginnings.map((beginning) => linearErrors(ground, beginning)),
+  };
+  const units = unitsOfBeginnings(judged, beginnings);
+  const found = { ...driftEstimates(judged, drifts, units), ...replayEstimates(judged, rows, units) };
+  const { drift, 'divergence-steps': divergence } = found;
+  return findingOf(
+    {
+      id: 'k-steps',
+      title: 'Many steps',
+      summary: `Over ${plan.horizon} steps without looking the dream is off by ${shown(drift.estimate.value)} standard deviations in the mean, and within tolerance for ${shown(divergence.estimate.value)} steps.`,
+      charts: kStepsCharts(judged, drifts, units),
+      tables: [],
+      worst: [],
+      notes: notesOf(judged, rows, subject.model === undefined),
+    },
+    METRICS,
+    found,
+  );
+}
+
+function driftEstimates({ ground }: Judged, drifts: Drifts, units: Units) {
+  const { plan } = ground;
+  const rng = (key: string) => intervalRng(plan, 'k-steps', key);
+  const mean = (errors: readonly number[]) => errors.reduce((sum, error) => sum + error, 0) / errors.length;
+  const last = drifts.model.map((errors) => (errors.length === plan.horizon ? errors[plan.horizon - 1] : null));
+  return {
+    drift: clusteredMean(drifts.model.map(mean), units, rng('drift')),
+    'drift-final': clusteredMean(last, units, rng('drift-final')),
+    'divergence-steps': divergenceOf(drifts.model, plan.tolerance, units, rng('divergence-steps')),
+    'better-than-persistence': leadOver(drifts.model, drifts.persistence, units, rng('better-than-persistence')),
+    'better-than-linear': leadOver(drifts.model, drifts.linear, units, rng('better-than-linear')),
+  };
+}
+
+function divergenceOf(
+  errors: Drifts['model'],
+  tolerance: number,
+  units: Units,
+  rng: ReturnType<typeof intervalRng>,
+): Clustered {
+  const dreams = errors.map((one) => watched(one, tolerance));
+  const estimate = bootstrapEstimate(byUnit(dreams, units), (drawn) => meanSteps(drawn.flat()), rng);
+  const groups = Array.from({ length: units.count }, (): Watched[] => []);
+  dreams.forEach((dream, i) => {
+    groups[units.of[i]].push(dream);
+  });
+  return { estimate, samples: groups.map(meanSteps) };
+}
+
+/** Steps from the first on that the mean of `own` is below that of `other`. */
+function leadOver(
+  own: Drifts['model'],
+  other: Drifts['model'],
+  units: Units,
+  rng: ReturnType<typeof intervalRng>,
+): Estimate {
+  const sums = byUnit(
+    own.map((errors, i) => errors.map((error, t) => error - other[i][t])),
+    units,
+  ).map(summed);
+  return bootstrapEstimate(
+    sums,
+    (drawn) => {
+      const total = summed(drawn);
+      const end = total.findIndex((difference) => difference >= 0);
+      return end < 0 ? total.length : end;
+    },
+    rng,
+  );
+}
+
+/** Sum of each place over lists of different lengths. */
+function summed(lists: readonly (readonly number[])[]): number[] {
+  const total: number[] = [];
+  for (const list of lists) for (let t = 0; t < list.length; t++) total[t] = (total[t] ?? 0) + list[t];
+  return total;
+}
+
+function replayEstimates({ ground }: Judged, rows: readonly KStepRow[], units: Units) {
+  const rng = (key: string) => intervalRng(ground.plan, 'k-steps', key);
+  const replays = rows.map(({ replayed }) => replayed);
+  const real = replays.map((replay) => replay?.real ?? null);
+  const dreamt = replays.map((replay) => replay?.dreamt ?? null);
+  const kept = replays.map((replay) => replay && Number(replay.dreamtEnd === replay.realEnd));
+  const gap = replays.map((replay) => replay && replay.real - replay.dreamt);
+  return {
+    'consistency-ratio': hasNegative(rows) ? NOTHING : clusteredRatio(real, dreamt, units, rng('consistency-ratio')),
+    'consistency-gap': clusteredMean(gap, units, rng('consistency-gap')),
+    'ending-kept': clusteredShare(kept, units, rng('ending-kept')),
+  };
+}
+
+function hasNegative(rows: readonly KStepRow[]): boolean {
+  return rows.some(({ replayed }) => replayed !== null && Math.min(replayed.real, replayed.dreamt) < 0);
+}
+
+function notesOf({ ground }: Judged, rows: readonly KStepRow[], isServed: boolean): readonly string[] {
+  const { replay, truth } = ground;
+  const hasSnapshots = truth.starts.some(({ snapshot }) => snapshot !== undefined);
+  return [
+    isServed
+      ? 'Dreams begin with episodes: the model starts itself, with the seeds of the recorded ones. How far it starts from them is part of its error.'
+      : 'Dreams of the drift are without noise (the mean of the elites); those that a policy acts in are sampled, as training sees them.',
+    ...(replay === undefined ? ['No policy acted: consistency was not measured.'] : []),
+    ...(replay !== undefined ? [`In the dreams that were done again for real, "${replay.name}" acted.`] : []),
+    ...(replay !== undefined && !hasSnapshots
+      ? ['The recorded transitions hold no states of the environment to go back to: those dreams begin at its resets.']
+      : []),
+    ...(hasNegative(rows) ? ['Some returns are negative, so that their ratio would mean nothing: see the gap.'] : []),
+  ];
+}

@@ -1,0 +1,133 @@
+// Dreams under the actions that were really taken: from recorded states, or, where one can only live in a model, from the
+// starts of episodes that it can start itself.
+
+import type { Rng } from '../../rng.js';
+import type { StepOptions, VectorWorldModel } from '../../worldmodel/index.js';
+import type { Ground, Judged } from './plan.js';
+import { stepsFrom, type Units, type VectorTruth, widths } from './truth.js';
+
+/** Where a dream begins, and for how many recorded actions it goes on. */
+export interface Beginning {
+  readonly row: number;
+  readonly steps: number;
+  /** Seed of the episode whose first row this is; where the model has to start itself. */
+  readonly seed?: number;
+}
+
+/** What was dreamt from one beginning. */
+export interface Track {
+  /** Steps that the dream went on for: fewer than asked where it left all bounds or ended for good. */
+  readonly lived: number;
+  /** [steps, obsDim]: what followed each step. */
+  readonly nextObs: Float32Array;
+  readonly reward: Float32Array;
+  readonly terminated: Uint8Array;
+}
+
+/** Standard deviations of an element beyond which a dream is given up: there is nothing left to measure. */
+const OUT_OF_BOUNDS = 1e6;
+
+/** Beginnings of open-loop dreams of this model. */
+export function beginningsOf({ ground, subject }: Judged): readonly Beginning[] {
+  const { truth, plan } = ground;
+  const steps = (row: number) => stepsFrom(truth, row, plan.horizon);
+  if (subject.model !== undefined) return truth.starts.map(({ row }) => ({ row, steps: steps(row) }));
+  const ownStarts = truth.episodes.filter(({ seed }) => seed !== undefined).slice(0, truth.starts.length);
+  return ownStarts.map(({ first, seed }) => ({ row: first, steps: steps(first), seed }));
+}
+
+/** Beginnings in their units: those of one stretch of an episode share what happened. */
+export function unitsOfBeginnings({ ground }: Judged, beginnings: readonly Beginning[]): Units {
+  const { count, of } = ground.units;
+  return { count, of: Uint32Array.from(beginnings, ({ row }) => of[row]) };
+}
+
+/** Dreams from each beginning under the recorded actions. The model goes on where it says the episode ended. */
+export async function openLoop(
+  { ground, subject }: Judged,
+  beginnings: readonly Beginning[],
+  rng: Rng,
+  step: StepOptions,
+): Promise<readonly Track[]> {
+  if (subject.model !== undefined) return sideBySide(ground, subject.model, beginnings, rng, step);
+  const tracks: Track[] = [];
+  for (const beginning of beginnings) tracks.push(await livedIn(ground.truth, subject.dream.bind(subject), beginning));
+  return tracks;
+}
+
+interface MutableTrack extends Track {
+  lived: number;
+}
+
+async function sideBySide(
+  ground: Ground,
+  model: VectorWorldModel,
+  beginnings: readonly Beginning[],
+  rng: Rng,
+  step: StepOptions,
+): Promise<readonly Track[]> {
+  const { truth } = ground;
+  const { obsDim, actionDim } = widths(truth);
+  const tracks = beginnings.map(({ steps }) => emptyTrack(steps, obsDim));
+  const current = beginnings.map(({ row }) => truth.rows.obs.subarray(row * obsDim, (row + 1) * obsDim));
+  for (let t = 0; ; t++) {
+    const active = tracks.map((_, i) => i).filter((i) => tracks[i].lived === t && t < beginnings[i].steps);
+    if (active.length === 0) return tracks;
+    const obs = new Float32Array(active.length * obsDim);
+    const action = new Float32Array(active.length * actionDim);
+    active.forEach((i, k) => {
+      const row = beginnings[i].row + t;
+      obs.set(current[i], k * obsDim);
+      action.set(truth.rows.action.subarray(row * actionDim, (row + 1) * actionDim), k * actionDim);
+    });
+    const said = await model.step(obs, action, active.length, rng, step);
+    active.forEach((i, k) => {
+      const next = said.nextObs.subarray(k * obsDim, (k + 1) * obsDim);
+      if (isLost(ground, next)) return;
+      current[i] = next;
+      keep(tracks[i], t, next, said.reward[k], said.terminated[k]);
+    });
+  }
+}
+
+function isLost({ scales }: Ground, obs: Float32Array): boolean {
+  return obs.some((value, j) => Math.abs(value) > OUT_OF_BOUNDS * scales.state[j]);
+}
+
+async function livedIn(
+  truth: VectorTruth,
+  dream: Judged['subject']['dream'],
+  { row, steps, seed }: Beginning,
+): Promise<Track> {
+  const { obsDim, actionDim } = widths(truth);
+  const track = emptyTrack(steps, obsDim);
+  const env = await dream(seed!);
+  try {
+    await env.reset({ seed });
+    for (let t = 0; t < steps; t++) {
+      const at = (row + t) * actionDim;
+      const result = await env.step(truth.rows.action.slice(at, at + actionDim));
+      keep(track, t, result.observation, result.reward, Number(result.terminated));
+      if (result.terminated || result.truncated) break;
+    }
+    return track;
+  } finally {
+    await env.close();
+  }
+}
+
+function emptyTrack(steps: number, obsDim: number): MutableTrack {
+  return {
+    lived: 0,
+    nextObs: new Float32Array(steps * obsDim),
+    reward: new Float32Array(steps),
+    terminated: new Uint8Array(steps),
+  };
+}
+
+function keep(track: MutableTrack, t: number, next: Float32Array, reward: number, terminated: number): void {
+  track.nextObs.set(next, t * next.length);
+  track.reward[t] = reward;
+  track.terminated[t] = terminated;
+  track.lived = t + 1;
+}

@@ -1,0 +1,152 @@
+// The consistency of a dream: a policy acts in the dream, and what it did there is done once more for real. What it earns
+// is worth as much as it promised only if the dream did not mislead it.
+
+import type { VectorEnvironment } from '../../env/index.js';
+import type { Rng } from '../../rng.js';
+import type { Beginning } from './open-loop.js';
+import type { Ground, Judged, Replay } from './plan.js';
+import { type DriftStart, episodeAt, widths } from './truth.js';
+
+/** One sequence of actions, chosen in the dream; both returns are of the same number of steps at most. */
+export interface Replayed {
+  readonly dreamt: number;
+  readonly real: number;
+  /** Whether the episode ended by its task within those steps. */
+  readonly dreamtEnd: boolean;
+  readonly realEnd: boolean;
+}
+
+interface Acted {
+  readonly actions: Float32Array[];
+  return: number;
+  ended: boolean;
+}
+
+/** Clock of an environment without one. */
+const NO_CLOCK = Number.POSITIVE_INFINITY;
+
+/** One for each beginning; null without a policy. */
+export async function replaysOf(
+  judged: Judged,
+  beginnings: readonly Beginning[],
+  rng: Rng,
+): Promise<readonly (Replayed | null)[]> {
+  const { replay } = judged.ground;
+  if (replay === undefined) return beginnings.map(() => null);
+  const env = await replay.environment();
+  try {
+    const places = beginnings.map((beginning, i) => placeOf(judged, beginning, env, rng.split('seed', i)));
+    const starts: Float32Array[] = [];
+    for (const { put } of places) starts.push(await put());
+    const steps = places.map((place) => place.steps);
+    const acted =
+      judged.subject.model === undefined
+        ? await actedAlone(judged, replay, beginnings, steps, rng)
+        : await actedTogether(judged, replay, starts, steps, rng);
+    const replayed: Replayed[] = [];
+    for (const [i, dreamt] of acted.entries()) {
+      await places[i].put();
+      replayed.push(await doneForReal(env, dreamt));
+    }
+    return replayed;
+  } finally {
+    await env.close();
+  }
+}
+
+interface Place {
+  /** Puts the real environment there; answers its observation. */
+  readonly put: () => Promise<Float32Array>;
+  readonly steps: number;
+}
+
+function placeOf({ ground }: Judged, { row, seed }: Beginning, env: VectorEnvironment, rng: Rng): Place {
+  const { truth, plan } = ground;
+  const clock = env.maxEpisodeSteps ?? NO_CLOCK;
+  const snapshot = seed === undefined ? startAt(ground, row)?.snapshot : undefined;
+  if (snapshot !== undefined) {
+    const left = clock - (row - episodeAt(truth, row).first);
+    return { put: async () => env.restore(snapshot), steps: Math.min(plan.horizon, left) };
+  }
+  const from = seed ?? rng.uint32();
+  return { put: async () => (await env.reset({ seed: from })).observation, steps: Math.min(plan.horizon, clock) };
+}
+
+function startAt({ truth }: Ground, row: number): DriftStart | undefined {
+  return truth.starts.find((start) => start.row === row);
+}
+
+/** All dreams side by side in the model. */
+async function actedTogether(
+  { ground, subject }: Judged,
+  { policy }: Replay,
+  starts: readonly Float32Array[],
+  steps: readonly number[],
+  rng: Rng,
+): Promise<readonly Acted[]> {
+  const { obsDim, actionDim } = widths(ground.truth);
+  const { propagation } = ground.plan;
+  const current = starts.slice();
+  const acted = starts.map((): Acted => ({ actions: [], return: 0, ended: false }));
+  const [actRng, stepRng] = [rng.split('act'), rng.split('step')];
+  for (let t = 0; ; t++) {
+    const active = acted.map((_, i) => i).filter((i) => t < steps[i] && !acted[i].ended);
+    if (active.length === 0) return acted;
+    const obs = new Float32Array(active.length * obsDim);
+    active.forEach((i, k) => {
+      obs.set(current[i], k * obsDim);
+    });
+    const { action } = await policy.act(obs, active.length, actRng);
+    const said = await subject.model!.step(obs, action, active.length, stepRng, { propagation });
+    active.forEach((i, k) => {
+      current[i] = said.nextObs.subarray(k * obsDim, (k + 1) * obsDim);
+      acted[i].actions.push(action.slice(k * actionDim, (k + 1) * actionDim));
+      acted[i].return += said.reward[k];
+      acted[i].ended = said.terminated[k] === 1;
+    });
+  }
+}
+
+/** One dream after the other, in an environment that starts itself. */
+async function actedAlone(
+  { subject }: Judged,
+  { policy }: Replay,
+  beginnings: readonly Beginning[],
+  steps: readonly number[],
+  rng: Rng,
+): Promise<readonly Acted[]> {
+  const all: Acted[] = [];
+  for (const [i, { seed }] of beginnings.entries()) {
+    const env = await subject.dream(seed!);
+    const actRng = rng.split('act', i);
+    const acted: Acted = { actions: [], return: 0, ended: false };
+    try {
+      let { observation } = await env.reset({ seed });
+      for (let isOver = false; !isOver && acted.actions.length < steps[i]; ) {
+        const { action } = await policy.act(observation, 1, actRng);
+        const result = await env.step(action);
+        observation = result.observation;
+        acted.actions.push(action);
+        acted.return += result.reward;
+        acted.ended = result.terminated;
+        isOver = result.terminated || result.truncated;
+      }
+    } finally {
+      await env.close();
+    }
+    all.push(acted);
+  }
+  return all;
+}
+
+async function doneForReal(env: VectorEnvironment, dreamt: Acted): Promise<Replayed> {
+  let real = 0;
+  let realEnd = false;
+  for (const action of dreamt.actions) {
+    const result = await env.step(action);
+    real += result.reward;
+    realEnd = result.terminated;
+    if (result.terminated || result.truncated) break;
+  }
+  return { dreamt: dreamt.return, real, dreamtEnd: dreamt.ended, realEnd };
+}
