@@ -1,10 +1,10 @@
 // Who may come in. Checked before anything else is done for a request, so before a WebSocket's handshake too.
 
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { reverieError } from '../../errors.js';
 import { cookieIn, tokenIn } from './credentials.js';
 import { type BrowserLogins, LOGIN_PATH } from './login.js';
-import { checkOrigin, type HostRules } from './origin-check.js';
+import { type HostRules, originCheck } from './origin-check.js';
 import type { Caller, Tokens } from './tokens.js';
 
 declare module 'fastify' {
@@ -27,21 +27,26 @@ export interface AccessRules extends HostRules {
 
 const LOCAL: Caller = { owner: 'local', operator: true, quota: {} };
 
-export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
+/** Lets a request in and says so, or has answered it. @throws HOST_REFUSED, ORIGIN_REFUSED, TOKEN_NEEDED, TOKEN_WRONG, OPERATOR_NEEDED */
+export type AccessGuard = (request: FastifyRequest, reply: FastifyReply) => boolean;
+
+export function accessGuard(app: FastifyInstance, rules: AccessRules): AccessGuard {
   app.decorateRequest('caller', undefined);
-  app.addHook('onRequest', (request, reply, done) => {
-    checkOrigin(request, rules);
+  const checkOrigin = originCheck(rules);
+  return (request, reply) => {
+    checkOrigin(request);
     const { access } = request.routeOptions.config;
-    if (access === 'open') return done();
+    if (access === 'open') return true;
     const caller = rules.tokens === undefined ? LOCAL : callerOf(request, rules);
     if (caller === undefined) {
-      if (isPage(request)) return void reply.redirect(`${LOGIN_PATH}?next=${encodeURIComponent(request.url)}`, 303);
-      throw reverieError(tokenIn(request.headers) === undefined ? 'TOKEN_NEEDED' : 'TOKEN_WRONG');
+      if (!isPage(request)) throw reverieError(tokenIn(request.headers) === undefined ? 'TOKEN_NEEDED' : 'TOKEN_WRONG');
+      reply.redirect(`${LOGIN_PATH}?next=${encodeURIComponent(request.url)}`, 303);
+      return false;
     }
     if (access === 'operator' && !caller.operator) throw reverieError('OPERATOR_NEEDED');
     request.caller = caller;
-    done();
-  });
+    return true;
+  };
 }
 
 function callerOf({ headers }: FastifyRequest, { tokens, logins }: AccessRules): Caller | undefined {

@@ -6,14 +6,12 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, t
 import { reverieError } from '../../errors.js';
 import type { Sessions } from '../core/session-contract.js';
 import { addMetrics, METRICS_PATH } from '../observe/metrics-route.js';
-import { logRequests } from '../observe/request-log.js';
 import type { ServerMetrics } from '../observe/server-metrics.js';
-import { type AccessRules, guardAccess } from './access.js';
-import { ByteMeter, meterBytes } from './byte-meter.js';
+import type { AccessRules } from './access.js';
 import { DESCRIPTION_PATHS, describeRoutes } from './describe-routes.js';
 import { answerFrameworkError, errorAnswer } from './error-answer.js';
+import { watchRequests } from './every-request.js';
 import type { Facade, FacadeContext } from './facade.js';
-import { guardRequests } from './guard-requests.js';
 import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
 import { addLogin, BrowserLogins } from './login.js';
 import { addProbes, type Phase, PROBE_PATHS } from './probes.js';
@@ -58,10 +56,7 @@ export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   if (options.onRoute !== undefined) app.addHook('onRoute', options.onRoute);
   await app.register(websocket, { options: { maxPayload: limits.bodyBytes, perMessageDeflate: false } });
   dropDeafSockets(app.websocketServer, limits);
-  guardRequests(app, limits);
-  logRequests(app, (facts) => metrics?.onRequest(facts));
-  guardAccess(app, access);
-  meterBytes(app, new ByteMeter(), (bytes) => metrics?.onBytes(bytes));
+  watchRequests(app, { limits, access, logger: options.logger, metrics });
   addProbes(app, phase);
   if (metrics !== undefined) addMetrics(app, metrics);
   if (access.tokens !== undefined) await addLogin(app, access.tokens, access.logins);

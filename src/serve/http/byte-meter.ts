@@ -1,8 +1,8 @@
 // Bytes of each owner within a minute: what HTTP requests and WebSockets read and write, headers and all.
 
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { reverieError } from '../../errors.js';
 import type { Owner } from '../core/session-contract.js';
 import type { Caller } from './tokens.js';
@@ -46,46 +46,71 @@ export class ByteMeter {
   }
 }
 
-/** Bytes that went over each connection when it was last looked at. */
-const seen = new WeakMap<Socket, number>();
-
-function bytesSince(socket: Socket): number {
-  const total = socket.bytesRead + socket.bytesWritten;
-  const before = seen.get(socket) ?? 0;
-  seen.set(socket, total);
-  return total - before;
+/** Tells of the bytes that went over a connection since it was last asked for them. */
+function bytesSince(): (socket: Socket) => number {
+  const seen = new WeakMap<Socket, number>();
+  return (socket) => {
+    const total = socket.bytesRead + socket.bytesWritten;
+    const before = seen.get(socket) ?? 0;
+    seen.set(socket, total);
+    return total - before;
+  };
 }
 
-const socketCallers = new WeakMap<IncomingMessage, Caller>();
+/** All bytes of a server. Connections are looked at when they end and when somebody wants to know, not with each request. */
+export class NetworkBytes {
+  private readonly open = new Set<Socket>();
+  private readonly since = bytesSince();
 
-/**
- * Counts for `meter` and tells `told`. Registered after access is checked and after WebSockets.
- * A WebSocket over its quota is closed with 1008.
- */
-export function meterBytes(app: FastifyInstance, meter: ByteMeter, told: (bytes: number) => void): void {
+  constructor(
+    server: Server,
+    private readonly told: (bytes: number) => void,
+  ) {
+    server.on('connection', (socket: Socket) => {
+      this.open.add(socket);
+      socket.once('close', () => {
+        this.open.delete(socket);
+        told(this.since(socket));
+      });
+    });
+  }
+
+  /** Tells of all that went over since it was last told of. */
+  tell(): void {
+    for (const socket of this.open) this.told(this.since(socket));
+  }
+}
+
+/** What is to be done with each request where bytes are limited. */
+export interface RequestMeter {
+  /** Before it is read. @throws QUOTA_EXCEEDED */
+  check(request: FastifyRequest): void;
+  /** After it was answered, or given up. */
+  count(request: FastifyRequest): void;
+}
+
+/** Counts for `meter`. Registered after WebSockets, as one that is over its quota is closed with 1008. */
+export function meterBytes(app: FastifyInstance, meter: ByteMeter): RequestMeter {
+  const callers = new WeakMap<IncomingMessage, Caller>();
+  const since = bytesSince();
   const count = (socket: Socket, caller: Caller | undefined) => {
-    const bytes = bytesSince(socket);
-    told(bytes);
+    const bytes = since(socket);
     if (caller !== undefined) meter.add(caller.owner, bytes);
   };
-  app.addHook('onRequest', ({ raw, ws, caller }, _reply, done) => {
-    if (caller !== undefined) {
-      meter.check(caller);
-      if (ws) socketCallers.set(raw, caller);
-    }
-    done();
-  });
-  app.addHook('onResponse', ({ raw, caller }, _reply, done) => {
-    count(raw.socket, caller);
-    done();
-  });
-  app.addHook('onRequestAbort', async ({ raw, caller }) => count(raw.socket, caller));
   app.websocketServer.on('connection', (socket, raw) => {
-    const caller = socketCallers.get(raw);
+    const caller = callers.get(raw);
     socket.on('message', () => {
       count(raw.socket, caller);
       if (caller !== undefined && meter.isUsedUp(caller)) socket.close(POLICY, 'QUOTA_EXCEEDED');
     });
     socket.on('close', () => count(raw.socket, caller));
   });
+  return {
+    check({ raw, ws, caller }) {
+      if (caller === undefined) return;
+      meter.check(caller);
+      if (ws) callers.set(raw, caller);
+    },
+    count: ({ raw, caller }) => count(raw.socket, caller),
+  };
 }

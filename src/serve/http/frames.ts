@@ -31,8 +31,9 @@ export function serveFrames(
   limits: HttpLimits = HTTP_LIMITS,
 ): void {
   const gone = new AbortController();
-  let queue: Promise<void> = Promise.resolve();
-  let waiting = 0;
+  /** Not answered yet; the first is under way. */
+  const waiting: string[] = [];
+  let underway: Promise<void> = Promise.resolve();
   const send = (text: string | undefined) => {
     if (text !== undefined && socket.readyState === socket.OPEN) socket.send(text);
   };
@@ -43,24 +44,33 @@ export function serveFrames(
   };
   const answered = async (text: string) => {
     if (gone.signal.aborted) return;
-    send(await handlers.answer(text, gone.signal).catch((error) => (gone.signal.aborted ? undefined : failed(error))));
+    try {
+      send(await handlers.answer(text, gone.signal));
+    } catch (error) {
+      if (!gone.signal.aborted) send(failed(error));
+    }
   };
   const broken = (error: unknown) => {
     request.log.error({ err: error }, 'connection given up');
     socket.terminate();
   };
+  const answerAll = async () => {
+    while (waiting.length > 0) {
+      await answered(waiting[0]).catch(broken);
+      waiting.shift();
+    }
+  };
   socket.on('message', (data: RawData, isBinary: boolean) => {
     if (isBinary) return socket.close(UNSUPPORTED, 'text frames only');
-    if (waiting >= limits.underway) {
+    if (waiting.length >= limits.underway) {
       send(handlers.failure(reverieError('REQUESTS_TOO_MANY', { limit: limits.underway })));
       return socket.close(POLICY, 'REQUESTS_TOO_MANY');
     }
-    waiting++;
-    queue = queue.then(() => answered(String(data))).catch(broken);
-    void queue.then(() => waiting--);
+    waiting.push(String(data));
+    if (waiting.length === 1) underway = answerAll();
   });
   socket.on('close', () => {
     gone.abort(new Error('the client left'));
-    void queue.then(() => handlers.left()).catch(broken);
+    void underway.then(() => handlers.left()).catch(broken);
   });
 }

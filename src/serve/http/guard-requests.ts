@@ -1,7 +1,7 @@
 // What every request is held to, whatever route it is for: its URL, the type and the shape of its body; and what every
-// answer says. Hooks here and beside it answer by callback, as a promise for each costs every request.
+// answer says.
 
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { reverieError } from '../../errors.js';
 import type { HttpLimits } from './http-limits.js';
 import { parseJson } from './json-guard.js';
@@ -16,7 +16,7 @@ const HEADERS = {
 };
 
 /** JSON is the one type of body that is read; a facade adds its own. */
-export function guardRequests(app: FastifyInstance, limits: HttpLimits): void {
+export function readJson(app: FastifyInstance, limits: HttpLimits): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     /^application\/(?:[\w.-]+\+)?json\b/,
@@ -32,15 +32,20 @@ export function guardRequests(app: FastifyInstance, limits: HttpLimits): void {
       done(null, value);
     },
   );
-  app.addHook('onRequest', ({ id, headers, url }, reply, done) => {
-    reply.headers(HEADERS).header('x-request-id', id);
-    const parent = traceparentIn(headers);
-    if (parent !== undefined) reply.header('traceparent', parent);
-    if (url.length > limits.urlLength) throw reverieError('URL_TOO_LONG', { limit: limits.urlLength });
-    const encoding = headers['content-encoding'];
-    if (encoding !== undefined && encoding !== 'identity') {
-      throw reverieError('BODY_TYPE_REFUSED', { type: `"${headers['content-type'] ?? ''}" in ${encoding}` });
-    }
-    done();
-  });
+}
+
+/** @throws URL_TOO_LONG, BODY_TYPE_REFUSED */
+export function guardRequest(
+  { id, headers, url }: FastifyRequest,
+  reply: FastifyReply,
+  { urlLength }: HttpLimits,
+): void {
+  reply.headers(HEADERS).header('x-request-id', id);
+  const parent = traceparentIn(headers);
+  if (parent !== undefined) reply.header('traceparent', parent);
+  if (url.length > urlLength) throw reverieError('URL_TOO_LONG', { limit: urlLength });
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw reverieError('BODY_TYPE_REFUSED', { type: `"${headers['content-type'] ?? ''}" in ${encoding}` });
+  }
 }

@@ -27,6 +27,8 @@ export function parseJson(text: string, limits: JsonLimits = HTTP_LIMITS): unkno
 
 /** One pass over the text, without recursion. */
 function refuseUnbounded(text: string, { jsonDepth, jsonValues }: JsonLimits): void {
+  // As many characters hold no more levels or values than that.
+  if (text.length <= Math.min(jsonDepth, jsonValues)) return;
   let depth = 0;
   let values = 1;
   for (let at = 0; at < text.length; at++) {

@@ -1,5 +1,6 @@
 // One line in the log for each request and each WebSocket, and their numbers for the metrics.
 
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 export interface RequestFacts {
@@ -20,35 +21,40 @@ declare module 'fastify' {
 }
 
 /** nginx's word for a client that left before it was answered. */
-const LEFT = 499;
+export const LEFT = 499;
 
-/** Paths are logged without what follows the `?`. */
-export function logRequests(app: FastifyInstance, told: (facts: RequestFacts) => void): void {
+/** What is to be done with each request. */
+export interface RequestLog {
+  begin(request: FastifyRequest): void;
+  /** Once: what comes later is not told. */
+  end(request: FastifyRequest, status: number): void;
+}
+
+/** Paths are logged without what follows the `?`. Registered after WebSockets. */
+export function logRequests(app: FastifyInstance, isLogging: boolean, told: (facts: RequestFacts) => void): RequestLog {
   app.decorateRequest('failure', undefined);
   app.decorateRequest('startedAt', undefined);
-  const tell = (request: FastifyRequest, status: number) => {
-    const { startedAt } = request;
-    if (startedAt === undefined) return;
-    request.startedAt = undefined;
-    const seconds = (performance.now() - startedAt) / 1000;
-    const { method } = request;
-    told({ method, route: request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown'), status, seconds });
-    const code = request.failure === undefined ? {} : { code: request.failure };
-    request.log.info({ ...factsOf(request), status, ...code, ms: Math.round(seconds * 1e4) / 10 }, 'request');
+  const sockets = new WeakMap<IncomingMessage, FastifyRequest>();
+  app.websocketServer.on('connection', (_socket, raw) => {
+    const request = sockets.get(raw);
+    if (request !== undefined) tellSocket(request);
+  });
+  return {
+    begin(request) {
+      request.startedAt = performance.now();
+      if (request.ws && isLogging) sockets.set(request.raw, request);
+    },
+    end(request, status) {
+      const { startedAt, method } = request;
+      if (startedAt === undefined) return;
+      request.startedAt = undefined;
+      const seconds = (performance.now() - startedAt) / 1000;
+      told({ method, route: request.routeOptions.url ?? 'unknown', status, seconds });
+      if (!isLogging) return;
+      const code = request.failure === undefined ? {} : { code: request.failure };
+      request.log.info({ ...factsOf(request), status, ...code, ms: Math.round(seconds * 1e4) / 10 }, 'request');
+    },
   };
-  app.addHook('onRequest', (request, _reply, done) => {
-    request.startedAt = performance.now();
-    done();
-  });
-  app.addHook('onResponse', (request, reply, done) => {
-    tell(request, reply.statusCode);
-    done();
-  });
-  app.addHook('onRequestAbort', async (request) => tell(request, LEFT));
-  app.addHook('preHandler', (request, _reply, done) => {
-    if (request.ws) tellSocket(request);
-    done();
-  });
 }
 
 function tellSocket(request: FastifyRequest): void {

@@ -6,6 +6,7 @@ import { addCosts, type Cost, NO_COST } from '../../cost.js';
 import type { ToolsStepInfo } from '../../env/index.js';
 import type { SessionEvent, Sessions, Turn } from '../core/session-contract.js';
 import type { RequestFacts } from './request-log.js';
+import { type Spread, SpreadFamily, type Tally, TallyFamily } from './tallies.js';
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
 const RETURNS = [-10_000, -1000, -100, -10, -1, 0, 0.25, 0.5, 0.75, 1, 10, 100, 1000, 10_000];
@@ -21,7 +22,7 @@ export interface MetricsSources {
 export class ServerMetrics {
   readonly registry = new Registry();
   private readonly resets = this.counter('resets', 'Episodes begun', ['env']);
-  private readonly steps = this.counter('steps', 'Steps taken', ['env']);
+  private readonly steps = new TallyFamily(this.registry, 'reverie_steps_total', 'Steps taken');
   private readonly failures = this.counter('failures', 'Resets and steps that failed', ['env', 'code']);
   private readonly closed = this.counter('sessions_closed', 'Sessions closed', ['env', 'reason']);
   private readonly episodes = this.counter('episodes', 'Episodes that ended', ['env', 'end']);
@@ -29,12 +30,17 @@ export class ServerMetrics {
   private readonly modelCalls = this.counter('model_calls', 'Calls of language models', ['env']);
   private readonly modelTokens = this.counter('model_tokens', 'Tokens of language models', ['env', 'kind']);
   private readonly modelMoney = this.counter('model_money', 'Money that calls cost, in the prices given', ['env']);
-  private readonly requests = this.counter('http_requests', 'HTTP requests', ['method', 'route', 'status']);
+  private readonly requests = new TallyFamily(this.registry, 'reverie_http_requests_total', 'HTTP requests');
   private readonly bytes = this.counter('network_bytes', 'Bytes read and written', []);
-  private readonly stepSeconds = this.histogram('step_seconds', 'How long steps took', SECONDS, ['env']);
-  private readonly requestSeconds = this.histogram('http_request_seconds', 'How long requests took', SECONDS, []);
+  private readonly stepSeconds = this.spreads('step_seconds', 'How long steps took');
+  private readonly requestSeconds = this.spreads('http_request_seconds', 'How long requests took').add({});
   private readonly returns = this.histogram('episode_return', 'Returns of episodes that ended', RETURNS, ['env']);
   private readonly lengths = this.histogram('episode_steps', 'Steps of episodes that ended', LENGTHS, ['env']);
+
+  /** What is counted with every step and every request, by environment and by route, method and status. */
+  private readonly stepsOf = new Map<string, { readonly steps: Tally; readonly seconds: Spread }>();
+  private readonly requestsOf = new Map<string, Map<string, Map<number, Tally>>>();
+  private readonly toRead: (() => void)[] = [];
 
   constructor(private readonly sources: MetricsSources) {
     collectDefaultMetrics({ register: this.registry });
@@ -55,11 +61,18 @@ export class ServerMetrics {
 
   /** The text that Prometheus reads. */
   text(): Promise<string> {
+    for (const prepare of this.toRead) prepare();
     return this.registry.metrics();
   }
 
+  /** `prepare` is called before somebody reads the metrics. */
+  beforeReading(prepare: () => void): void {
+    this.toRead.push(prepare);
+  }
+
   onRequest({ method, route, status, seconds }: RequestFacts): void {
-    this.requests.inc({ method, route, status });
+    const tally = this.requestsOf.get(route)?.get(method)?.get(status) ?? this.newRequest(route, method, status);
+    tally.count++;
     this.requestSeconds.observe(seconds);
   }
 
@@ -73,11 +86,26 @@ export class ServerMetrics {
     else if (event.kind === 'failed') this.failures.inc({ env, code: event.code });
     else if (event.kind === 'closed') this.closed.inc({ env, reason: event.reason });
     else if (event.kind === 'step') {
-      this.steps.inc({ env });
-      this.stepSeconds.observe({ env }, event.seconds);
+      const { steps, seconds } = this.stepsOf.get(env) ?? this.newEnvironment(env);
+      steps.count++;
+      seconds.observe(event.seconds);
       this.onCost(env, costOf(event.turn));
       if (event.turn.terminated || event.turn.truncated) this.onEnd(env, event.turn);
     }
+  }
+
+  private newEnvironment(env: string) {
+    const counts = { steps: this.steps.add({ env }), seconds: this.stepSeconds.add({ env }) };
+    this.stepsOf.set(env, counts);
+    return counts;
+  }
+
+  private newRequest(route: string, method: string, status: number): Tally {
+    const tally = this.requests.add({ method, route, status: String(status) });
+    const methods = this.requestsOf.get(route) ?? new Map<string, Map<number, Tally>>();
+    const statuses = methods.get(method) ?? new Map<number, Tally>();
+    this.requestsOf.set(route, methods.set(method, statuses.set(status, tally)));
+    return tally;
   }
 
   private onEnd(env: string, { terminated, return: sum, stepCount }: Turn): void {
@@ -113,6 +141,10 @@ export class ServerMetrics {
     return new Histogram({ name: `reverie_${name}`, help, buckets, labelNames, registers: [this.registry] });
   }
 
+  private spreads(name: string, help: string): SpreadFamily {
+    return new SpreadFamily(this.registry, `reverie_${name}`, help, SECONDS);
+  }
+
   private gauge(name: string, help: string, labelNames: readonly string[], collect: (gauge: Gauge) => void): void {
     new Gauge({
       name: `reverie_${name}`,
@@ -128,6 +160,7 @@ export class ServerMetrics {
 
 /** What language models cost in a step: those that answered calls, and the one that plays the user. */
 export function costOf({ info }: Pick<Turn, 'info'>): Cost {
-  const { predictions = [], userCost = NO_COST } = info as Partial<ToolsStepInfo>;
+  const { predictions, userCost = NO_COST } = info as Partial<ToolsStepInfo>;
+  if (predictions === undefined) return userCost;
   return predictions.reduce((sum, { cost }) => addCosts(sum, cost), userCost);
 }
