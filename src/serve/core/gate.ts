@@ -32,14 +32,22 @@ export class Gate {
     }
   }
 
+  /** Whether one is inside, as nobody was; `leave` is owed then. */
+  enterNow(): boolean {
+    if (this.isTaken) return false;
+    this.isTaken = true;
+    return true;
+  }
+
   /** Lets the next one in. */
   leave(): void {
-    const [next] = this.queue;
-    if (next === undefined) this.isTaken = false;
-    else {
-      this.queue.delete(next);
-      next();
+    if (this.queue.size === 0) {
+      this.isTaken = false;
+      return;
     }
+    const [next] = this.queue;
+    this.queue.delete(next);
+    next();
   }
 
   /** Resolves once everybody who was there has left; nobody may enter after. */

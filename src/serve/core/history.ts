@@ -18,6 +18,10 @@ export const HISTORY_LIMITS: HistoryLimits = { steps: 2_000, bytes: 64 << 20 };
 
 /** No session may have more than this share of the bytes. */
 const SHARE = 1 / 8;
+/** Sessions are weighed in blocks of this share of all bytes: not each step makes one heavier. */
+const BLOCK = 1 / 16_384;
+/** Milliseconds between which the cache is not told that a session is used. */
+const LULL = 1000;
 /** Of a step without its values, as measured: 600 bytes for one of a pendulum in all. */
 const STEP_BYTES = 420;
 
@@ -33,12 +37,19 @@ interface Recorded {
   session: SessionState;
   readonly moments: Moment[];
   bytes: number;
+  /** As the cache weighs it. */
+  blocks: number;
+  /** When the cache was told of it last, in milliseconds since the epoch. */
+  toldAt: number;
 }
 
 export class Histories {
   private readonly recorded: LRUCache<string, Recorded>;
+  /** Bytes. */
+  private readonly block: number;
 
   constructor(private readonly limits: HistoryLimits = HISTORY_LIMITS) {
+    this.block = Math.max(1, limits.bytes * BLOCK);
     this.recorded = new LRUCache({ maxSize: limits.bytes });
   }
 
@@ -80,7 +91,7 @@ export class Histories {
   }
 
   private begin(session: SessionState, turn: Turn, seconds: number): void {
-    this.keep(session, { session, moments: [], bytes: 0 }, moment(null, turn, seconds));
+    this.keep(session, newlyRecorded(session), moment(null, turn, seconds));
   }
 
   /** What led to the turn of a snapshot stays known where the session it is of still has it: then it is the same object. */
@@ -89,12 +100,11 @@ export class Histories {
     const at = moments.findIndex((one) => isSame(one.turn, turn));
     const before = moments.slice(0, Math.max(0, at));
     const bytes = before.reduce((sum, one) => sum + one.bytes, 0);
-    this.keep(session, { session, moments: before, bytes }, moments[at] ?? moment(null, turn, 0));
+    this.keep(session, { ...newlyRecorded(session), moments: before, bytes }, moments[at] ?? moment(null, turn, 0));
   }
 
   private append(session: SessionState, action: Action, turn: Turn, seconds: number): void {
-    const recorded = this.recorded.peek(session.id) ?? { session, moments: [], bytes: 0 };
-    this.keep(session, recorded, moment(action, turn, seconds));
+    this.keep(session, this.recorded.peek(session.id) ?? newlyRecorded(session), moment(action, turn, seconds));
   }
 
   private keep(session: SessionState, recorded: Recorded, next: Moment): void {
@@ -107,9 +117,16 @@ export class Histories {
       if (oldest === undefined) break;
       recorded.bytes -= oldest.bytes;
     }
+    const blocks = Math.ceil((recorded.bytes + STEP_BYTES) / this.block);
+    if (blocks === recorded.blocks && next.at - recorded.toldAt < LULL) return;
     // As a new object: the cache takes the same one for unchanged, and its size too.
-    this.recorded.set(session.id, { ...recorded }, { size: recorded.bytes + STEP_BYTES });
+    const told = { ...recorded, blocks, toldAt: next.at };
+    this.recorded.set(session.id, told, { size: Math.ceil(blocks * this.block) });
   }
+}
+
+function newlyRecorded(session: SessionState): Recorded {
+  return { session, moments: [], bytes: 0, blocks: 0, toldAt: 0 };
 }
 
 function isSame(one: Turn, other: Turn): boolean {

@@ -60,6 +60,7 @@ export class Quotas {
   /** Whether anything was charged. @param info  of a turn: what its user and its answers cost */
   charge(owner: Owner, info: Info): boolean {
     const { userCost, predictions = [] } = info as Partial<ToolsStepInfo>;
+    if (userCost === undefined && predictions.length === 0) return false;
     let { money, tokens } = NOTHING_SPENT;
     for (const cost of [userCost, ...predictions.map((one) => one.cost)]) {
       money += cost?.money ?? 0;

@@ -31,8 +31,8 @@ export class RequestMemory {
   private readonly calls = new Map<string, Call>();
 
   /**
-   * The answer to a request: `begin`s it unless it was sent before. Whoever asks may leave by `signal`; the work is called
-   * off only when nobody waits for it any more.
+   * The answer to a request: `begin`s it unless it was sent before. Whoever asks may leave by `signal`, which is not aborted
+   * yet; the work is called off only when nobody waits for it any more.
    * @throws REQUEST_CONFLICT where another request had this id; what `signal` is aborted with; what `begin` throws
    */
   ask<R>(
@@ -94,12 +94,17 @@ function attend<R>(call: Call, signal: AbortSignal | undefined): Promise<R> {
       if (call.waiting === 0) call.deadline?.callOff(signal.reason);
       reject(signal.reason);
     };
-    if (signal.aborted) {
-      leave();
-      call.answer.catch(() => {});
-      return;
-    }
     signal.addEventListener('abort', leave, { once: true });
-    (call.answer as Promise<R>).then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+    const stayed = () => signal.removeEventListener('abort', leave);
+    (call.answer as Promise<R>).then(
+      (answer) => {
+        stayed();
+        resolve(answer);
+      },
+      (error) => {
+        stayed();
+        reject(error);
+      },
+    );
   });
 }

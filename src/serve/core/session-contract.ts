@@ -160,6 +160,11 @@ export interface Sessions {
   /** @throws SESSION_UNKNOWN, SESSION_GONE, ENV_NOT_RESET, ACTION_OUT_OF_SPACE, STEP_DEADLINE, QUOTA_EXCEEDED; the state is unchanged then */
   step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn>;
   /**
+   * A step, where nothing has to be waited for: an environment in this thread that answers at once, and nobody else is asking.
+   * undefined: it is not so, and nothing was done. @throws as `step`
+   */
+  stepNow(id: string, request: StepRequest, owner: Owner): Turn | undefined;
+  /**
    * One step in each of several sessions, at the same time. Answers one outcome an item, in their order; items of one
    * session are steps one after another. An item that fails hinders no other.
    */
@@ -184,6 +189,8 @@ export interface Sessions {
    */
   openGroup(group: GroupRequest, reset: ResetRequest, signal?: AbortSignal): Promise<readonly GroupMember[]>;
   state(id: string, owner: Owner): SessionState;
+  /** What it is a session of. */
+  environmentOf(id: string, owner: Owner): Servable;
   /** The last turn again, without a step. @throws ENV_NOT_RESET */
   observe(id: string, owner: Owner): Turn;
   /** Says that it is still wanted. */

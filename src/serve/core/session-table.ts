@@ -99,7 +99,21 @@ export class SessionTable implements Sessions {
     );
   }
 
+  stepNow(id: string, { action, requestId }: StepRequest, owner: Owner): Turn | undefined {
+    const session = this.house.registry.owned(id, owner);
+    const { keeper, quotas } = this.house;
+    if (requestId !== undefined || keeper !== undefined || !session.canActNow) return undefined;
+    return session.performNow(() => {
+      session.running();
+      quotas.requireSpend(owner);
+      quotas.takeStep(owner);
+      return this.player.stepNow(session, action);
+    });
+  }
+
   async step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
+    const turn = signal?.aborted ? undefined : this.stepNow(id, request, owner);
+    if (turn !== undefined) return turn;
     const session = this.house.registry.owned(id, owner);
     const { action, requestId, timeoutSeconds } = request;
     const repeatable = { id: requestId, kind: 'step', content: action };
@@ -107,7 +121,7 @@ export class SessionTable implements Sessions {
       session.running();
       this.house.quotas.requireSpend(owner);
       this.house.quotas.takeStep(owner);
-      await this.house.takeSlot(session, deadline);
+      if (!session.hasSlot) await this.house.takeSlot(session, deadline);
       return this.player.take(session, deadline, {
         play: () => session.act(action, deadline),
         tell: (told) => ({ kind: 'step', action, ...told }),
@@ -178,6 +192,10 @@ export class SessionTable implements Sessions {
     return this.house.lend(count, owner);
   }
 
+  environmentOf(id: string, owner: Owner): Servable {
+    return this.house.registry.owned(id, owner).served;
+  }
+
   state(id: string, owner: Owner): SessionState {
     return this.house.registry.owned(id, owner).state;
   }
@@ -240,6 +258,8 @@ export class SessionTable implements Sessions {
     { signal, seconds = Number.POSITIVE_INFINITY }: { readonly signal?: AbortSignal; readonly seconds?: number },
     work: (deadline: Deadline) => Promise<R>,
   ): Promise<R> {
+    // Who has left already wants nothing.
+    if (signal?.aborted) throw signal.reason;
     const deadline = new Deadline(Math.min(seconds, this.house.limits.stepSeconds));
     return session.requests.ask(request, deadline, signal, () =>
       session.perform(deadline, () => work(deadline)).finally(() => deadline.end()),

@@ -83,7 +83,8 @@ export class Session {
 
   get state(): SessionState {
     const { current: episode, options } = this;
-    return {
+    const { parent } = options;
+    const state: SessionState = {
       id: this.id,
       env: this.served.name,
       owner: this.owner,
@@ -93,10 +94,10 @@ export class Session {
       seed: episode?.seed ?? null,
       stepCount: episode?.turn.stepCount ?? 0,
       return: episode?.turn.return ?? null,
-      ...(options.parent === undefined ? {} : { parent: options.parent }),
       openedAt: this.openedAt,
       lastUsedAt: this.lastUsedAt,
     };
+    return parent === undefined ? state : { ...state, parent };
   }
 
   get episode(): Episode | undefined {
@@ -119,7 +120,7 @@ export class Session {
     this.touch();
     this.pending.add(deadline);
     try {
-      await this.gate.enter(deadline);
+      if (!this.gate.enterNow()) await this.gate.enter(deadline);
       try {
         deadline.throwIfOver();
         return await work();
@@ -184,10 +185,32 @@ export class Session {
   /** @throws ENV_NOT_RESET where no episode is running, and what the environment throws; nothing changed then */
   async act(action: Action, deadline: Deadline): Promise<Episode> {
     const episode = this.running();
-    const environment = await this.world.ready();
+    const ready = this.world.ready();
+    const environment = ready instanceof Promise ? await ready : ready;
     const signal = environment.synchronous ? undefined : deadline.signal;
     const result = await environment.step(action, signal);
-    return { ...episode, turn: turnAfter(episode.turn, result) };
+    return episodeAfter(episode, result);
+  }
+
+  /** Whether a step can be taken now, without waiting for anything. To be asked before `performNow`. */
+  get canActNow(): boolean {
+    return this.hasSlot && this.shutBy === undefined && !this.gate.busy && this.world.atOnce !== undefined;
+  }
+
+  /** `perform` for work that does not wait, where `canActNow`. @throws what `work` throws */
+  performNow<R>(work: () => R): R {
+    this.touch();
+    this.gate.enterNow();
+    try {
+      return work();
+    } finally {
+      this.rest();
+    }
+  }
+
+  /** `act`, where `canActNow`. @throws as `act` */
+  actNow(action: Action): Episode {
+    return episodeAfter(this.running(), this.world.atOnce!.step(action));
   }
 
   async save(): Promise<Omit<KeptSnapshot, 'id'>> {
@@ -273,6 +296,10 @@ export class Session {
 
 const NOTHING: TakeBack = () => {};
 const START = { reward: null, terminated: false, truncated: false, stepCount: 0, return: 0 };
+
+function episodeAfter({ id, task, seed, turn }: Episode, result: StepResult<unknown>): Episode {
+  return { id, task, seed, turn: turnAfter(turn, result) };
+}
 
 function turnAfter(last: Turn, { observation, reward: given, terminated, truncated, info }: StepResult<unknown>): Turn {
   const reward = rewardOf(given, info);

@@ -5,7 +5,7 @@ import { ReverieError } from '../../errors.js';
 import type { Deadline } from './deadline.js';
 import { printOf } from './request-memory.js';
 import type { Episode, Session } from './session.js';
-import type { SessionEvent, SessionState, Turn } from './session-contract.js';
+import type { Action, SessionEvent, SessionState, Turn } from './session-contract.js';
 import type { SessionHouse } from './session-house.js';
 import { type AnsweredRequest, type KeptTurn, recordOf } from './session-keeper.js';
 
@@ -26,16 +26,38 @@ export class TurnPlayer {
   /** To be called within `session.perform`. @throws what `play` throws, what ends `deadline`; nothing changed then */
   async take(session: Session, deadline: Deadline, turnPlay: Play): Promise<Turn> {
     const started = performance.now();
-    const seconds = () => (performance.now() - started) / 1000;
     try {
       const { turn } = await this.settled(session, deadline, turnPlay);
-      this.house.announce(turnPlay.tell({ session: session.state, turn, seconds: seconds() }));
+      const seconds = (performance.now() - started) / 1000;
+      this.house.announce(turnPlay.tell({ session: session.state, turn, seconds }));
       return turn;
     } catch (error) {
-      const code = error instanceof ReverieError ? error.code : 'ENVIRONMENT';
-      this.house.announce({ kind: 'failed', session: session.state, code, seconds: seconds() });
+      this.announceFailure(session, error, started);
       throw error;
     }
+  }
+
+  /** A step, to be called within `session.performNow`: nothing can come between, so there is nothing to take back. */
+  stepNow(session: Session, action: Action): Turn {
+    const started = performance.now();
+    try {
+      const episode = session.actNow(action);
+      this.house.quotas.charge(session.owner, episode.turn.info);
+      session.commit(episode);
+    } catch (error) {
+      this.announceFailure(session, error, started);
+      throw error;
+    }
+    const { turn, state } = session;
+    const seconds = (performance.now() - started) / 1000;
+    this.house.announce({ kind: 'step', action, session: state, turn, seconds });
+    return turn;
+  }
+
+  private announceFailure(session: Session, error: unknown, started: number): void {
+    const code = error instanceof ReverieError ? error.code : 'ENVIRONMENT';
+    const seconds = (performance.now() - started) / 1000;
+    this.house.announce({ kind: 'failed', session: session.state, code, seconds });
   }
 
   private async settled(session: Session, deadline: Deadline, { play, isPaid, request }: Play): Promise<Episode> {

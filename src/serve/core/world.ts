@@ -1,7 +1,7 @@
 // The environment of a session: made when it is first needed, and brought back to where it was when what was done to it is
 // not to count.
 
-import type { Awaitable, Environment, EnvSnapshot } from '../../env/index.js';
+import type { Awaitable, Environment, EnvSnapshot, StepResult } from '../../env/index.js';
 import type { Servable } from '../../run/index.js';
 
 /** Environments whose steps and resets can be called off. */
@@ -10,6 +10,11 @@ interface Cancellable {
   step(action: unknown, signal?: AbortSignal): ReturnType<Environment['step']>;
 }
 export type SessionEnvironment = Environment & Cancellable;
+
+/** One whose steps are no promises. */
+export interface SyncEnvironment extends Environment {
+  step(action: unknown): StepResult<unknown>;
+}
 
 /** Takes back what was done since. */
 export type TakeBack = () => Awaitable<void>;
@@ -29,8 +34,11 @@ export class World {
   ) {}
 
   /** @throws as `Servable.make`; SNAPSHOT_MISMATCH */
-  async ready(): Promise<SessionEnvironment> {
-    if (this.environment !== undefined) return this.environment;
+  ready(): Awaitable<SessionEnvironment> {
+    return this.environment ?? this.made();
+  }
+
+  private async made(): Promise<SessionEnvironment> {
     const made = (await this.served.make()) as SessionEnvironment;
     // A session that was given up meanwhile wants it no more.
     if (this.isClosed) await made.close();
@@ -43,13 +51,22 @@ export class World {
     return made;
   }
 
+  /** The environment, where it is there and answers at once, and leaves no trace of a step that fails. */
+  get atOnce(): SyncEnvironment | undefined {
+    const { environment } = this;
+    return environment?.synchronous && environment.mark === undefined ? (environment as SyncEnvironment) : undefined;
+  }
+
   /** To be called before a reset, step or restore. @param last  snapshot of this moment, where there is one already */
   wayBack(last: EnvSnapshot | undefined): Awaitable<TakeBack> {
     const { environment } = this;
     if (environment?.mark !== undefined) return environment.mark();
     if (environment === undefined || !this.isBegun) return () => this.discard();
     if (last !== undefined) return wayTo(environment, last);
-    return environment.synchronous ? NOTHING : this.wayBySnapshot(environment);
+    if (environment.synchronous) return NOTHING;
+    const snapshot = environment.snapshot();
+    if (snapshot instanceof Promise) return snapshot.then((one) => wayTo(environment, one));
+    return wayTo(environment, snapshot);
   }
 
   /** A reset or restore has succeeded. */
@@ -64,10 +81,6 @@ export class World {
   async close(): Promise<void> {
     this.isClosed = true;
     await this.environment?.close();
-  }
-
-  private async wayBySnapshot(environment: SessionEnvironment): Promise<TakeBack> {
-    return wayTo(environment, await environment.snapshot());
   }
 
   private async discard(): Promise<void> {

@@ -19,6 +19,12 @@ export interface Tally {
   readonly answered: Record<string, number>;
 }
 
+/** What is known of a session. */
+interface Counted extends Tally {
+  /** The second it was used last. */
+  usedAt: number;
+}
+
 interface Second {
   at: number;
   steps: number;
@@ -40,7 +46,7 @@ export class ActivityLog {
   /** Changes with every event. */
   revision = 0;
   private readonly seconds: Second[] = [];
-  private readonly bySession = new LRUCache<string, Tally>({ max: REMEMBERED_SESSIONS });
+  private readonly bySession = new LRUCache<string, Counted>({ max: REMEMBERED_SESSIONS });
   private readonly byEnv = new Map<string, Tally>();
   private readonly gone = new LRUCache<string, SessionState>({ max: REMEMBERED_CLOSED });
   private readonly listener = (event: SessionEvent) => this.count(event);
@@ -79,10 +85,10 @@ export class ActivityLog {
     this.revision++;
     const { session, kind } = event;
     const second = this.second();
-    const tallies = [this.totals, this.tallyOf(session.id), this.envTallyOf(session.env)];
+    const tallies = [this.totals, this.tallyOf(session.id, second.at), this.envTallyOf(session.env)];
     if (kind === 'step') {
       second.steps++;
-      const backends = backendsOf(event.turn.info, () => this.source.sourceOf(session.env));
+      const backends = backendsOf(event.turn.info) ?? [this.source.sourceOf(session.env)];
       for (const tally of tallies) countStep(tally, backends);
     } else if (kind === 'reset') {
       for (const tally of tallies) tally.episodes++;
@@ -106,23 +112,29 @@ export class ActivityLog {
     return next;
   }
 
-  private tallyOf(id: string): Tally {
-    const known = this.bySession.get(id) ?? emptyTally();
-    this.bySession.set(id, known);
-    return known;
+  /** Once a second is enough to know which session was used least recently. */
+  private tallyOf(id: string, second: number): Tally {
+    const known = this.bySession.peek(id);
+    if (known?.usedAt === second) return known;
+    const tally = known ?? { ...emptyTally(), usedAt: second };
+    tally.usedAt = second;
+    this.bySession.set(id, tally);
+    return tally;
   }
 
   private envTallyOf(name: string): Tally {
-    const known = this.byEnv.get(name) ?? emptyTally();
-    this.byEnv.set(name, known);
-    return known;
+    const known = this.byEnv.get(name);
+    if (known !== undefined) return known;
+    const tally = emptyTally();
+    this.byEnv.set(name, tally);
+    return tally;
   }
 }
 
-/** Who answered a step: the backend of each call; without calls, the user; for numbers, what is served. */
-function backendsOf(info: unknown, source: () => string): readonly string[] {
+/** Who answered a step: the backend of each call; without calls, the user. undefined for numbers: what is served. */
+function backendsOf(info: unknown): readonly string[] | undefined {
   const { predictions } = info as Partial<ToolsStepInfo>;
-  if (predictions === undefined) return [source()];
+  if (predictions === undefined) return undefined;
   return predictions.length === 0 ? ['user'] : predictions.map(({ backend }) => backend);
 }
 

@@ -26,11 +26,14 @@ export const nativeFacade: Facade = {
       app.addContentTypeParser(type, { parseAs: 'buffer' }, (_, body, done) => done(null, body));
     }
     for (const { method, path, handle } of ROUTES) {
-      app[method]<Params>(path, async (request, reply) => {
+      // No promise where the handler answers with none: a step that waits for nothing is answered within its request's turn.
+      app[method]<Params>(path, (request, reply) => {
         const { id, env } = request.params;
         const asked = { request, reply, sessions, vectors, owner: ownerOf(request), id: id ?? env ?? '' };
-        const answer = await handle(asked);
-        return answer === undefined ? reply.send() : answer;
+        const answer = handle(asked);
+        if (answer instanceof Promise) return answer.then((one) => (one === undefined ? reply.send() : one));
+        if (answer === undefined) void reply.send();
+        return answer;
       });
     }
     const sessionOf = (request: FastifyRequest) => {

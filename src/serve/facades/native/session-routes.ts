@@ -1,5 +1,6 @@
 // Routes of one session: open, reset, step, look, snapshot, restore, fork, close.
 
+import type { z } from 'zod';
 import { decodeAction } from '../../core/values.js';
 import { checkedBody } from '../../http/request-check.js';
 import type { NativeRoute } from './native-route.js';
@@ -92,12 +93,11 @@ const step: NativeRoute = {
   parameters,
   body: { schema: stepBody, example: { action: [0.5] } },
   answer: { status: 200, description: 'What followed', schema: turnSchema },
-  async handle({ request, sessions, owner, id }) {
-    const { action, request_id: requestId, timeout_seconds: timeoutSeconds } = checkedBody(stepBody, request.body);
-    const served = sessions.environments.get(sessions.state(id, owner).env)!;
-    return wireTurn(
-      await sessions.step(id, { action: decodeAction(served, action), requestId, timeoutSeconds }, owner),
-    );
+  handle({ request, sessions, owner, id }) {
+    const { action, request_id: requestId, timeout_seconds: timeoutSeconds } = stepIn(request.body);
+    const wish = { action: decodeAction(sessions.environmentOf(id, owner), action), requestId, timeoutSeconds };
+    const turn = sessions.stepNow(id, wish, owner);
+    return turn === undefined ? sessions.step(id, wish, owner).then(wireTurn) : wireTurn(turn);
   },
 };
 
@@ -174,5 +174,11 @@ const fork: NativeRoute = {
     return { sessions: forks.map(wireSession) };
   },
 };
+
+/** Nothing is to be checked of an action alone: what it may be is the environment's to say. @throws REQUEST_INVALID */
+function stepIn(body: unknown): z.output<typeof stepBody> {
+  const isAction = typeof body === 'object' && body !== null && 'action' in body && Object.keys(body).length === 1;
+  return isAction ? (body as { action: unknown }) : checkedBody(stepBody, body);
+}
 
 export const sessionRoutes = [open, list, get, close, reset, step, observe, touch, snapshot, restore, fork];

@@ -28,12 +28,17 @@ export function serveOpenEnv(
     keepAlive(socket, () => sessions.touch(id, owner));
     return new Player({ sessions, served, id, owner, replies });
   });
+  const answerTo = async (text: string, signal: AbortSignal): Promise<Answer> => {
+    try {
+      return await connection.answer(text, signal);
+    } catch (error) {
+      const { text: reply, ends } = errorFrame(error, sessions.counts);
+      return { reply, ends };
+    }
+  };
   const handlers: FrameHandlers = {
     answer: async (text, signal) => {
-      const { reply, ends } = await connection.answer(text, signal).catch((error) => {
-        const { text: reply, ends } = errorFrame(error, sessions.counts);
-        return { reply, ends };
-      });
+      const { reply, ends } = await answerTo(text, signal);
       if (ends) setImmediate(() => socket.close(NORMAL));
       return reply;
     },
