@@ -38,6 +38,7 @@ export { type QualityConfig, qualitySchema } from './quality/quality-config.js';
 export { filterEpisodes, makeFilters, type QualityInput, QualityPipeline } from './quality/quality-pipeline.js';
 export type { DatasetReport, FilterReport } from './quality/report.js';
 export { type Split, type SplitShares, splitOf } from './quality/splits.js';
+export { gramHashes, wordsOf } from './quality/text-hash.js';
 export { openQueue } from './queue/open-queue.js';
 export { openParcel, packParcel } from './queue/parcel.js';
 export { parseQueueUrl, QUEUE_URL_FORMS } from './queue/queue-url.js';

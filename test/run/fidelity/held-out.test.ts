@@ -1,0 +1,139 @@
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { makeDomain } from '../../../src/env/index.js';
+import { allocateBatch, type EpisodeRecord, ReplayBuffer, readEpisodeLogs } from '../../../src/replay/index.js';
+import { Rng } from '../../../src/rng.js';
+import { loadToolsScenario } from '../../../src/run/index.js';
+import {
+  episodeOverlap,
+  refuseSeenEpisodes,
+  seenRows,
+  trainingFolders,
+} from '../../../src/run/pipeline/fidelity/held-out.js';
+
+const SHARED = process.env['REVERIE_SHARED_DATA'] ?? join('..', 'shared', 'data');
+const TRAJECTORIES = join(SHARED, 'tau', 'airline', 'trajectories-gpt-4o.jsonl');
+
+const folder = () => mkdtempSync(join(tmpdir(), 'reverie-held-out-'));
+
+function episode(family: string, id: string, ...said: string[]): EpisodeRecord {
+  const messages = said.map((content) => ({ role: 'user' as const, content }));
+  return { id, family, task: family, messages } as unknown as EpisodeRecord;
+}
+
+const WISH = 'I was locked out after my holiday and need my account to be unlocked again before noon today please';
+
+describe('held-out episodes', () => {
+  it('may not be of a family that the model answers from, nor be one of its episodes', () => {
+    expect(episodeOverlap([episode('unlock', 'a'), episode('refund', 'b')], [episode('unlock', 'c')])).toBe(
+      'families of tasks: unlock',
+    );
+    expect(episodeOverlap([episode('', 'a')], [episode('', 'a')])).toBe('1 of the same episodes');
+    expect(episodeOverlap([episode('refund', 'a')], [episode('unlock', 'b')])).toBeUndefined();
+  });
+
+  it('may not be one in other clothes', () => {
+    const trained = [episode('unlock', 'a', WISH), episode('refund', 'b', 'something else entirely')];
+    expect(episodeOverlap([episode('renamed', 'c', `Hello there! ${WISH}`)], trained)).toBe(
+      'users say the same in 1 episodes of: renamed',
+    );
+    // Said in two families, it is how people of this domain speak.
+    const manner = [...trained, episode('move', 'd', WISH)];
+    expect(episodeOverlap([episode('renamed', 'c', `Hello there! ${WISH}`)], manner)).toBeUndefined();
+    expect(episodeOverlap([episode('renamed', 'c', WISH.slice(0, 45))], trained)).toBeUndefined();
+  });
+
+  it('name a few families of many', () => {
+    const many = Array.from({ length: 8 }, (_, i) => episode(`family-${i}`, `e${i}`));
+    expect(episodeOverlap(many, many)).toBe(
+      'families of tasks: family-0, family-1, family-2, family-3, family-4 and 3 more',
+    );
+  });
+
+  it('are refused where the scenario answers from them', async () => {
+    const scenario = loadToolsScenario('helpdesk', { set: [] });
+    const domain = await makeDomain(scenario.config.domain, { folder: scenario.folder });
+    try {
+      const path = join(scenario.folder, 'logs');
+      const { episodes } = await readEpisodeLogs(path, { domain, tolerant: true });
+      const own = {
+        ...scenario,
+        config: { ...scenario.config, experience: { ...scenario.config.experience, logs: ['logs'] } },
+      };
+      await expect(refuseSeenEpisodes(path, episodes, own, domain)).rejects.toThrow(
+        /is not held out.*families of tasks/,
+      );
+      const none = { ...own, config: { ...own.config, experience: { ...own.config.experience, logs: [] } } };
+      await refuseSeenEpisodes(path, episodes, none, domain);
+    } finally {
+      domain.close();
+    }
+  });
+
+  it.skipIf(!existsSync(TRAJECTORIES))(
+    'of other tasks of τ-bench are not taken for seen ones',
+    async () => {
+      const { episodes } = await readEpisodeLogs(TRAJECTORIES, { tolerant: true });
+      const families = [...new Set(episodes.map(({ family }) => family))];
+      for (let fold = 0; fold < 4; fold++) {
+        const held = new Set(families.filter((_, i) => i % 4 === fold));
+        const [heldOut, trained] = [true, false].map((is) => episodes.filter(({ family }) => held.has(family) === is));
+        expect(episodeOverlap(heldOut, trained)).toBeUndefined();
+        const renamed = heldOut.map((one) => ({ ...one, id: `${one.id}x`, family: `${one.family}x` }));
+        expect(episodeOverlap(renamed, [...trained, ...heldOut])).toMatch(/users say the same in \d+ episodes/);
+      }
+    },
+    30_000,
+  );
+});
+
+async function transitions(path: string, seed: number): Promise<void> {
+  const rows = 20;
+  const buffer = new ReplayBuffer({ capacity: 100, obsDim: 2, actionDim: 1, source: 'real' });
+  const batch = allocateBatch(rows, 2, 1);
+  const rng = Rng.fromSeed(seed);
+  for (const values of [batch.obs, batch.action, batch.nextObs]) {
+    for (let i = 0; i < values.length; i++) values[i] = rng.normal();
+  }
+  const from = { source: 'real', backend: 'real', modelVersion: '', scenario: 'p', policyVersion: 'p', seed } as const;
+  buffer.append(batch, { ...from, episode: new Float64Array(rows), step: new Uint32Array(rows) });
+  await buffer.save(path);
+}
+
+function run(path: string, inputs: object): void {
+  mkdirSync(path, { recursive: true });
+  const record = { job: 'fit', status: 'finished', seed: 0, inputs, command: '', versions: {}, startedAt: '' };
+  writeFileSync(join(path, 'run.json'), JSON.stringify(record));
+}
+
+describe('held-out transitions', () => {
+  it('are looked for beside the model, where its run found its own, and behind the model it goes on from', async () => {
+    const root = folder();
+    const [collected, earlier, fitted] = ['collected', 'earlier', 'fitted'].map((name) => join(root, name));
+    run(collected, {});
+    await transitions(join(collected, 'data'), 1);
+    run(earlier, {});
+    await transitions(join(earlier, 'data'), 2);
+    run(fitted, { data: collected, model: earlier });
+    mkdirSync(join(fitted, 'model'));
+    const expected = [join(collected, 'data'), join(earlier, 'data')];
+    expect(trainingFolders(fitted).sort()).toEqual(expected);
+    expect(trainingFolders(join(fitted, 'model')).sort()).toEqual(expected);
+    run(earlier, { model: fitted });
+    expect(trainingFolders(fitted).sort()).toEqual(expected);
+    expect(trainingFolders(join(root, 'gone'))).toEqual([]);
+  });
+
+  it('are counted row by row', async () => {
+    const root = folder();
+    await transitions(join(root, 'a'), 1);
+    await transitions(join(root, 'b'), 2);
+    const rows = (await ReplayBuffer.load(join(root, 'a'))).rows();
+    expect(await seenRows(rows, [join(root, 'b')])).toBe(0);
+    expect(await seenRows(rows, [join(root, 'b'), join(root, 'a')])).toBe(20);
+    rows.nextObs[1] += 1e-3;
+    expect(await seenRows(rows, [join(root, 'a')])).toBe(19);
+  });
+});
