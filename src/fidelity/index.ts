@@ -2,6 +2,7 @@
 
 export * from './horizon/index.js';
 export type * from './instrument.js';
+export * from './learning/index.js';
 export { type ChunkAddress, type MeasureOptions, measureSubjects } from './measure.js';
 export * from './rank/index.js';
 export { compareSubjects } from './report/compare.js';
