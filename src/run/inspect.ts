@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../errors.js';
+import { FIDELITY_FILE, headlines, openFidelityReport } from '../fidelity/index.js';
 import { describeBuffer } from '../replay/index.js';
 import { readManifest } from '../rl/index.js';
 import { openSealed, parseObject } from '../sealed-json.js';
@@ -11,7 +12,7 @@ import { formatCount, formatNumber } from './format.js';
 import { readMetrics } from './metrics.js';
 import { METRICS_FILE, RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
 
-export type InspectionKind = 'run' | 'checkpoint' | 'policy' | 'replay' | 'world model';
+export type InspectionKind = 'run' | 'fidelity report' | 'checkpoint' | 'policy' | 'replay' | 'world model';
 
 export interface Inspection {
   readonly kind: InspectionKind;
@@ -30,6 +31,11 @@ const KINDS: readonly {
 }[] = [
   { kind: 'run', isOne: (folder) => existsSync(join(folder, RUN_FILE)), facts: async (folder) => runFacts(folder) },
   {
+    kind: 'fidelity report',
+    isOne: (folder) => existsSync(join(folder, FIDELITY_FILE)),
+    facts: async (folder) => fidelityFacts(folder),
+  },
+  {
     kind: 'checkpoint',
     isOne: (folder) => existsSync(join(folder, 'checkpoint.json')),
     facts: async (folder) => checkpointFacts(folder),
@@ -47,7 +53,7 @@ const KINDS: readonly {
   },
 ];
 
-/** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT if nothing of ours is there, or CHECKPOINT_CORRUPT, MODEL_FOLDER_INVALID */
+/** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT if nothing of ours is there, or CHECKPOINT_CORRUPT, MODEL_FOLDER_INVALID, FIDELITY_REPORT_INVALID */
 export async function inspectFolder(folder: string): Promise<Inspection> {
   const inspection = await inspected(resolve(folder));
   if (inspection === undefined) throw reverieError('NOTHING_TO_INSPECT', { path: folder });
@@ -94,6 +100,23 @@ function runFacts(folder: string): Record<string, unknown> {
     startedAt: record.startedAt,
     endedAt: record.endedAt,
     ...(existsSync(result) ? scalars(readJson(result)) : { lastEvent: last }),
+    ...(existsSync(join(folder, FIDELITY_FILE)) && fidelityFacts(folder)),
+  };
+}
+
+/** Headline numbers of each model, and the gates. */
+function fidelityFacts(folder: string): Record<string, unknown> {
+  const file = join(folder, FIDELITY_FILE);
+  const { subjects, gates, truth } = openFidelityReport(readFileSync(file, 'utf8'), file);
+  const found = subjects.flatMap((subject) =>
+    headlines(subject).map(({ label, text }) => [subjects.length === 1 ? label : `${subject.name}: ${label}`, text]),
+  );
+  const shut = gates.filter(({ passed }) => !passed).map(({ metric }) => metric);
+  return {
+    models: subjects.map(({ name, kind, version }) => `${name} (${kind} ${version})`),
+    truth: truth.description,
+    ...Object.fromEntries(found),
+    ...(gates.length > 0 && { gates: shut.length === 0 ? 'all passed' : `failed: ${shut.join(', ')}` }),
   };
 }
 
