@@ -4,6 +4,7 @@ import {
   applyOperations,
   type CallQuery,
   type CallSpec,
+  callChecks,
   initialStateOf,
   type Operation,
   type Prediction,
@@ -58,7 +59,11 @@ export class Truth {
     return task === undefined ? this.domain.initialState : initialStateOf(this.domain, task);
   }
 
+  /** What breaks a tool's schema is refused, as environments do; conversations hold such calls too. */
   outcome(state: JsonObject, call: CallSpec): Outcome {
+    const checks = callChecks(this.domain.tools);
+    const problems = checks.problems(call);
+    if (problems.length > 0) return checks.refuse(problems);
     const query = { domain: this.domain, state, call: { id: 'asked', ...call } } as unknown as CallQuery;
     const { operations, observation, isError } = this.rules.answer(query) as Prediction;
     return { operations, observation, isError };

@@ -36,27 +36,35 @@ export function stateDistance(before: JsonObject, real: JsonObject, dreamt: Json
 
 function compare(a: Json | undefined, b: Json | undefined, path: string, found: LeafDifference[]): void {
   if (a === b) return;
-  const [inA, inB] = [childrenOf(a), childrenOf(b)];
-  if (inA === undefined && inB === undefined) {
-    add(found, path, a, b);
-    return;
-  }
-  if (inA !== undefined && inB !== undefined && Array.isArray(a) !== Array.isArray(b)) add(found, path, a, b);
-  // A leaf that gave way to a container, or a container to a leaf, is itself gone.
-  if (inA === undefined && a !== undefined) add(found, path, a, undefined);
-  if (inB === undefined && b !== undefined) add(found, path, undefined, b);
-  for (const key of new Set([...Object.keys(inA ?? {}), ...Object.keys(inB ?? {})])) {
-    compare(inA?.[key], inB?.[key], `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`, found);
+  if (!isContainer(a) || !isContainer(b)) {
+    // What gave way to a leaf is gone leaf by leaf, and the other way round.
+    if (isContainer(a) || isContainer(b))
+      for (const leaf of [...leavesOf(a, path, 'first'), ...leavesOf(b, path, 'second')]) found.push(leaf);
+    else found.push(difference(path, a, b));
+  } else if (Array.isArray(a) !== Array.isArray(b)) found.push(difference(path, a, b));
+  else {
+    for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+      compare((a as JsonObject)[key], (b as JsonObject)[key], pointer(path, key), found);
+    }
   }
 }
 
-/** What a value holds, by key; undefined for leaves. */
-function childrenOf(value: Json | undefined): Readonly<Record<string, Json>> | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  return Object.keys(value).length === 0 ? undefined : (value as unknown as Record<string, Json>);
+function isContainer(value: Json | undefined): value is JsonObject | readonly Json[] {
+  return typeof value === 'object' && value !== null;
 }
 
-function add(found: LeafDifference[], path: string, first: Json | undefined, second: Json | undefined): void {
-  if (JSON.stringify(first) === JSON.stringify(second)) return;
-  found.push({ path, ...(first === undefined ? {} : { first }), ...(second === undefined ? {} : { second }) });
+/** Empty containers are leaves; nothing has none. */
+function leavesOf(value: Json | undefined, path: string, side: 'first' | 'second'): LeafDifference[] {
+  if (value === undefined) return [];
+  const keys = isContainer(value) ? Object.keys(value) : [];
+  if (keys.length === 0) return [{ path, [side]: value }];
+  return keys.flatMap((key) => leavesOf((value as JsonObject)[key], pointer(path, key), side));
+}
+
+function difference(path: string, first: Json | undefined, second: Json | undefined): LeafDifference {
+  return { path, ...(first === undefined ? {} : { first }), ...(second === undefined ? {} : { second }) };
+}
+
+function pointer(path: string, key: string): string {
+  return `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }

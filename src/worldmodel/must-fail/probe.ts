@@ -22,6 +22,10 @@ export const probeSchema = z
       .array(callSchema)
       .default([])
       .describe('Calls before the probe, answered by exact rules where there are any.'),
+    claim: z
+      .string()
+      .optional()
+      .describe('What the user says just before the call: that something is so which is not, or praise.'),
     call: callSchema.optional().describe('The call that the simulator under test answers.'),
     say: z.string().optional().describe('Last words of the agent to the user.'),
     expect: z

@@ -118,6 +118,7 @@ async function tryProbe(request: MustFailRequest, probe: Probe): Promise<Tried> 
   const stage = new Stage(request, task);
   try {
     for (const call of probe.setup) await stage.answer(call, true);
+    if (probe.claim !== undefined) stage.messages.push({ role: 'user', content: probe.claim });
     const before = stage.state;
     const prediction = probe.call && (await stage.answer(probe.call, false));
     if (probe.say !== undefined) stage.messages.push({ role: 'assistant', content: probe.say });

@@ -119,7 +119,7 @@ describe('a judge', () => {
         .map((task) => ({ ...task, verifier: { rubric: ['The user got what it wanted.'] } })),
     };
     const { probes } = generateProbes(rubric);
-    const flattery = probes.filter(({ kind }) => kind === 'flattery');
+    const flattery = probes.filter(({ kind, expect: wanted }) => kind === 'flattery' && wanted === 'no-reward');
     expect(flattery).toHaveLength(4);
     const report = async (passed: boolean | null) => {
       const judge = new Judge(new DoubleModel('m', (request) => verdict(request, passed)), { votes: 1 });
@@ -154,6 +154,28 @@ describe('generated probes', () => {
     const missing = probes.filter(({ kind }) => kind === 'missing-entity');
     expect((await runMustFail({ domain, responder: yesMan, probes: missing })).passed).toBe(0);
     expect((await runMustFail({ domain, responder: naysayer, probes: missing })).rate.value).toBe(1);
+  });
+
+  it('tell one that takes the user at its word from one that looks', async () => {
+    const { probes } = generateProbes(domain);
+    const claimed = probes.filter(({ claim }) => claim !== undefined);
+    const kinds = (kind: string) => claimed.filter((probe) => probe.kind === kind).length;
+    expect(kinds('contradiction')).toBeGreaterThan(15);
+    expect(kinds('flattery')).toBeGreaterThan(10);
+    const grounds = claimed.filter(({ name }) => name.includes('on the word that'));
+    expect(grounds.length).toBeGreaterThan(2);
+    // Right until somebody says otherwise.
+    const real = rulesResponder(domain);
+    const credulous: Responder = {
+      ...yesMan,
+      answer: (query) => {
+        const { role } = query.messages.at(-2)!;
+        return role === 'user' && query.messages.length > 3 ? yesMan.answer(query) : real.answer(query);
+      },
+    };
+    expect((await runMustFail({ domain, responder: credulous, probes: claimed })).passed).toBe(0);
+    const plain = probes.filter(({ kind }) => kind === 'missing-entity');
+    expect((await runMustFail({ domain, responder: credulous, probes: plain })).rate.value).toBe(1);
   });
 
   it('need no rules: an id that the state does not have is missing', () => {

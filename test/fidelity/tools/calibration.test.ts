@@ -1,0 +1,119 @@
+// Confidence whose worth is known, and what a dream says and reaches: found as it was put in.
+
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Prediction, type Responder, rulesResponder, type ToolsDomain } from '../../../src/env/index.js';
+import { calibrationInstrument, distributionInstrument, type ToolsQuestion } from '../../../src/fidelity/index.js';
+import { nativeDomain } from '../../controlled/native-domain.js';
+import { asked, deskQuestions, findingOf, metricOf } from './desk-questions.js';
+import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';
+
+let domain: ToolsDomain;
+let questions: ToolsQuestion[];
+beforeAll(async () => {
+  domain = await nativeDomain('helpdesk');
+  questions = await deskQuestions(domain, 300);
+});
+
+function calibration(errors: WrappedErrors) {
+  return findingOf(calibrationInstrument({ asked: asked(wrappedRules(domain, errors), questions) }));
+}
+
+describe('calibration', () => {
+  it('finds confidence that is worth its number', async () => {
+    const finding = await calibration({ observation: 0.3, confidence: (right) => right });
+    // Of 300 answers in ten bins, chance alone makes about 0.06.
+    expect(metricOf(finding, 'ece').value).toBeLessThan(0.1);
+    const { low } = metricOf(finding, 'auroc');
+    expect(low).toBeGreaterThan(0.6);
+    // Risk r in [0, 0.6], uniform: the mean of r (1 - r) is 0.3 - 0.12.
+    const { low: least, high: most } = metricOf(finding, 'brier');
+    expect(least! <= 0.18 && 0.18 <= most!).toBe(true);
+  });
+
+  it('finds confidence that says too much, and mends it', async () => {
+    const finding = await calibration({ observation: 0.3, confidence: (right) => 0.9 + right / 10 });
+    expect(metricOf(finding, 'ece').value).toBeGreaterThan(0.2);
+    expect(metricOf(finding, 'ece-recalibrated').high).toBeLessThan(metricOf(finding, 'ece').low!);
+    expect(metricOf(finding, 'brier-recalibrated').value).toBeLessThan(metricOf(finding, 'brier').value!);
+    // It still tells right from wrong as well as before: only its numbers are off.
+    const honest = await calibration({ observation: 0.3, confidence: (right) => right });
+    expect(metricOf(finding, 'auroc').value).toBeCloseTo(metricOf(honest, 'auroc').value!, 6);
+  });
+
+  it('finds nothing in confidence that is always the same, and says so', async () => {
+    const finding = await calibration({ observation: 0.3, confidence: () => 0.8 });
+    for (const { key, estimate } of finding.section.metrics) expect(estimate.value, key).toBeNull();
+    expect(finding.section.notes.join(' ')).toContain('always says 0.8');
+    expect(finding.section.notes.join(' ')).toContain('not to be measured');
+  });
+
+  it('is not flattered by exact tiers beside the one that doubts', async () => {
+    const doubting = wrappedRules(domain, { observation: 0.3, confidence: (right) => right });
+    const real = rulesResponder(domain);
+    const router: Responder = {
+      ...doubting,
+      answer: async (query) => {
+        if (query.call.name.startsWith('get_')) return real.answer(query) as Prediction;
+        return { ...((await doubting.answer(query)) as Prediction), backend: 'llm' };
+      },
+    };
+    const finding = await findingOf(calibrationInstrument({ asked: asked(router, questions) }));
+    const doubted = questions.filter(({ query }) => !query.call.name.startsWith('get_')).length;
+    expect(metricOf(finding, 'auroc').n).toBe(doubted);
+    expect(finding.section.notes.join(' ')).toMatch(/Left out: \d+ answers of real, which always says 1/);
+  });
+});
+
+describe('distribution', () => {
+  const distribution = (responder: Responder) =>
+    findingOf(distributionInstrument({ asked: asked(responder, questions) }));
+
+  it('is the real one of the real environment', async () => {
+    const finding = await distribution(rulesResponder(domain));
+    for (const key of ['distinct-1', 'distinct-3', 'embedding-spread', 'state-coverage'])
+      expect(metricOf(finding, key).value, key).toBeCloseTo(1, 9);
+    for (const key of ['state-novelty', 'hallucinated-entities', 'unknown-entities-real'])
+      expect(metricOf(finding, key).value, key).toBe(0);
+  });
+
+  it('finds ids that do not exist in the share they were put in', async () => {
+    const finding = await distribution(wrappedRules(domain, { invented: 0.2 }));
+    const { low, high } = metricOf(finding, 'hallucinated-entities');
+    expect(low! <= 0.2 && 0.2 <= high!).toBe(true);
+    expect(metricOf(finding, 'state-coverage').value).toBe(1);
+    expect(finding.section.tables[0].rows[0][2]).toMatch(/^TCK-70/);
+  });
+
+  it('finds states that no call leads to', async () => {
+    const finding = await distribution(wrappedRules(domain, { state: 0.5 }));
+    expect(metricOf(finding, 'state-novelty').low).toBeGreaterThan(0.1);
+    expect(metricOf(finding, 'state-coverage').high).toBeLessThan(0.95);
+    expect(metricOf(finding, 'hallucinated-entities').value).toBe(0);
+  });
+
+  it('finds a dream that always says the same', async () => {
+    const real = rulesResponder(domain);
+    const bored: Responder = {
+      ...real,
+      answer: (query) => ({ ...(real.answer(query) as Prediction), observation: 'It was done.' }),
+    };
+    const finding = await distribution(bored);
+    expect(metricOf(finding, 'distinct-2').high).toBeLessThan(0.5);
+    expect(metricOf(finding, 'embedding-spread').high).toBeLessThan(0.1);
+  });
+
+  it('is fooled by an entity that exists and is the wrong one', async () => {
+    const real = rulesResponder(domain);
+    const [one, other] = Object.keys(domain.initialState.employees as object);
+    const mistaken: Responder = {
+      ...real,
+      answer: (query) => {
+        const answer = real.answer(query) as Prediction;
+        return { ...answer, observation: answer.observation.replaceAll(one, other) };
+      },
+    };
+    const finding = await distribution(mistaken);
+    expect(questions.some(({ truth }) => truth.observation.includes(one))).toBe(true);
+    expect(metricOf(finding, 'hallucinated-entities').value).toBe(0);
+  });
+});

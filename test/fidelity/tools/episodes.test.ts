@@ -1,0 +1,205 @@
+// Whole episodes in dreams whose errors were put in by hand: how long they keep to what happened, and what they reward.
+
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  applyOperations,
+  type Prediction,
+  type Responder,
+  referenceStateOf,
+  rulesResponder,
+  ScriptedUser,
+  type ToolsDomain,
+  ToolsEpisodeEnvironment,
+} from '../../../src/env/index.js';
+import {
+  carryOutForReal,
+  kStepsInstrument,
+  LivedEpisodes,
+  rewardEndInstrument,
+  type TrueSequence,
+} from '../../../src/fidelity/index.js';
+import { Rng } from '../../../src/rng.js';
+import { liveEpisode, planRow, ReferenceAgent } from '../../../src/synth/index.js';
+import { nativeDomain } from '../../controlled/native-domain.js';
+import { findingOf, metricOf } from './desk-questions.js';
+import { wrappedRules } from './wrapped-rules.js';
+
+const EPISODES = 60;
+
+let domain: ToolsDomain;
+let sequences: TrueSequence[];
+beforeAll(async () => {
+  domain = await nativeDomain('helpdesk');
+  const records = await Promise.all(Array.from({ length: EPISODES }, (_, row) => lived(rulesResponder(domain), row)));
+  const carried = await Promise.all(
+    records.map(async ({ id, task: name, messages }): Promise<TrueSequence> => {
+      const task = domain.tasks.find((each) => each.id === name)!;
+      const { steps } = await carryOutForReal(domain, task, messages);
+      const known = steps.map(({ prediction: { observation, isError }, state }) => ({ observation, isError, state }));
+      return { id, task, messages, steps: known };
+    }),
+  );
+  sequences = carried.filter(({ steps }) => steps.length > 0);
+});
+
+function lived(responder: Responder, row: number) {
+  const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser() });
+  const agent = new ReferenceAgent([0, 0.3][row % 2]);
+  const plan = planRow(row, { seed: 3, groupSize: 1, branchAt: 0 });
+  return liveEpisode(environment, agent, domain.tasks[row % domain.tasks.length], plan, {
+    scenario: domain.id,
+    scenarioHash: domain.version,
+    seed: 3,
+    source: 'synthetic',
+    responderVersion: responder.version,
+    userVersion: 'scripted',
+    maxSteps: 30,
+    weigh: () => 1,
+  });
+}
+
+function livedIn(responder: Responder) {
+  return new LivedEpisodes({ count: EPISODES, domain, live: (row) => lived(responder, row) });
+}
+
+function kSteps(responder: Responder) {
+  return findingOf(kStepsInstrument({ domain, responder, sequences, lived: livedIn(responder), seed: 0 }));
+}
+
+describe('many steps', () => {
+  it('keep to what happened in the real environment', async () => {
+    const finding = await kSteps(rulesResponder(domain));
+    for (const key of ['end-state', 'state-right', 'observation-right', 'consistency-ratio'])
+      expect(metricOf(finding, key).value, key).toBe(1);
+    expect(metricOf(finding, 'divergence-rate').value).toBe(0);
+    const calls = sequences.reduce((sum, { steps }) => sum + steps.length, 0);
+    expect(metricOf(finding, 'divergence-rate').n).toBe(calls);
+    expect(metricOf(finding, 'steps-to-divergence').value).toBeCloseTo(calls / sequences.length, 9);
+  });
+
+  it('go wrong as often as single steps do, once for all', async () => {
+    const finding = await kSteps(wrappedRules(domain, { state: 0.3 }));
+    const changing = sequences.flatMap(({ steps, task }) =>
+      steps.map(({ state }, i) => state !== (i === 0 ? startOf(task.id) : steps[i - 1].state)),
+    );
+    const share = changing.filter(Boolean).length / changing.length;
+    const { low, high } = metricOf(finding, 'divergence-rate');
+    expect(low! <= 0.3 * share && 0.3 * share <= high!).toBe(true);
+    // Calls that the environment refuses by itself are nobody's.
+    expect(metricOf(finding, 'divergence-rate-rules').n).toBeLessThan(metricOf(finding, 'divergence-rate').n);
+    expect(metricOf(finding, 'end-state').high).toBeLessThan(0.9);
+    const [chart] = finding.section.charts;
+    const points = chart.kind === 'bars' ? [] : chart.series[0].points;
+    expect(points[0].y).toBeGreaterThan(points[5].y);
+    const [worst] = finding.section.worst;
+    expect(worst.differences[0].path).toContain('WRONG-1');
+  });
+
+  function startOf(id: string) {
+    const task = domain.tasks.find((each) => each.id === id)!;
+    return applyOperations(domain.initialState, task.initialOperations ?? []);
+  }
+
+  it('say nothing of states where there are none', async () => {
+    const finding = await kSteps(wrappedRules(domain, { stateless: true }));
+    for (const key of ['divergence-rate', 'end-state', 'state-right', 'steps-to-divergence'])
+      expect(metricOf(finding, key).value, key).toBeNull();
+    expect(metricOf(finding, 'observation-divergence-rate').value).toBeGreaterThan(0);
+    expect(metricOf(finding, 'consistency-ratio').n).toBeLessThan(EPISODES / 2);
+    expect(finding.section.notes.join(' ')).toContain('no state is known');
+  });
+});
+
+describe('reward and end', () => {
+  it('are the real ones in the real environment', async () => {
+    const finding = await findingOf(rewardEndInstrument({ lived: livedIn(rulesResponder(domain)) }));
+    for (const key of ['f1', 'precision', 'recall', 'reward-exact', 'end-state'])
+      expect(metricOf(finding, key).value, key).toBe(1);
+    for (const key of ['false-done', 'optimism', 'undecided', 'not-lived'])
+      expect(metricOf(finding, key).value, key).toBe(0);
+    expect(finding.section.worst).toEqual([]);
+  });
+
+  /** A dream whose verdicts are turned round in a share of episodes. */
+  function turned(share: number, towards?: number) {
+    return new LivedEpisodes({
+      count: EPISODES,
+      domain,
+      live: async (row) => {
+        const record = await lived(rulesResponder(domain), row);
+        const { reward } = record.verdict;
+        const isTurned = Rng.fromSeed(7).split('turned', row).uniform() < share && reward !== towards;
+        return isTurned ? { ...record, verdict: { ...record.verdict, reward: 1 - reward! } } : record;
+      },
+    });
+  }
+
+  it('find verdicts that were turned round', async () => {
+    const finding = await findingOf(rewardEndInstrument({ lived: turned(0.3) }));
+    const { low, high } = metricOf(finding, 'reward-exact');
+    expect(low! <= 0.7 && 0.7 <= high!).toBe(true);
+    for (const [key, value] of [
+      ['recall', 0.7],
+      ['false-done', 0.3],
+    ] as const) {
+      const found = metricOf(finding, key);
+      expect(found.low! <= value && value <= found.high!, key).toBe(true);
+    }
+    expect(metricOf(finding, 'end-state').value).toBe(1);
+  });
+
+  it('find a dream that promises too much, and one that promises too little', async () => {
+    const rosy = await findingOf(rewardEndInstrument({ lived: turned(0.5, 1) }));
+    expect(metricOf(rosy, 'optimism').low).toBeGreaterThan(0);
+    expect(metricOf(rosy, 'recall').value).toBe(1);
+    expect(metricOf(rosy, 'false-done').low).toBeGreaterThan(0.1);
+    expect(rosy.section.worst[0]).toMatchObject({ real: { reward: 0 }, dreamt: { reward: 1 } });
+    const gloomy = await findingOf(rewardEndInstrument({ lived: turned(0.5, 0) }));
+    expect(metricOf(gloomy, 'optimism').high).toBeLessThan(0);
+    expect(metricOf(gloomy, 'precision').value).toBe(1);
+  });
+
+  it('are fooled by a state that the verifier does not look at', async () => {
+    // Every write leaves rubbish behind; tasks that assert single values do not see it.
+    const lax: ToolsDomain = {
+      ...domain,
+      tasks: domain.tasks.map((task) => ({ ...task, verifier: { assert: [{ path: '/desk', exists: true }] } })),
+    };
+    const responder = wrappedRules(domain, { state: 1 });
+    const finding = await findingOf(
+      rewardEndInstrument({
+        lived: new LivedEpisodes({
+          count: EPISODES,
+          domain: lax,
+          live: async (row) => ({ ...(await lived(responder, row)), verdict: { reward: 1, checks: [] } }),
+        }),
+      }),
+    );
+    expect(metricOf(finding, 'precision').value).toBe(1);
+    expect(metricOf(finding, 'end-state').high).toBeLessThan(0.5);
+  });
+
+  it('know the consistency ratio of a dream in which all is done at once', async () => {
+    // Any call makes the task's reference state: half done is done.
+    const real = rulesResponder(domain);
+    const generous: Responder = {
+      ...real,
+      answer: (query) => {
+        const answer = real.answer(query) as Prediction;
+        const end = referenceStateOf(domain, query.task)!;
+        const operations = Object.entries(end).map(([key, value]) => ({
+          op: 'replace' as const,
+          path: `/${key}`,
+          value,
+        }));
+        return { ...answer, operations };
+      },
+    };
+    const lives = new LivedEpisodes({ count: 16, domain, live: (row) => lived(generous, row) });
+    const options = { domain, responder: generous, sequences: [], lived: lives, seed: 0 };
+    const finding = await findingOf(kStepsInstrument(options));
+    const { value, high } = metricOf(finding, 'consistency-ratio');
+    expect(value).toBeGreaterThan(0.3);
+    expect(high).toBeLessThan(1);
+  });
+});
