@@ -56,16 +56,16 @@ function resampled(real: readonly Float64Array[], dreamt: readonly Float64Array[
   const means = { real: [] as number[], dreamt: [] as number[] };
   for (let i = 0; i < real.length; i++) {
     const policy = rng.int(real.length);
-    const value = meanAt(real[policy], chosen);
+    const [seen, dreamed] = [meanAt(real[policy], chosen), meanAt(dreamt[policy], chosen)];
     // A policy of which a draw has no episode has no mean.
-    if (Number.isNaN(value)) continue;
-    means.real.push(value);
-    means.dreamt.push(meanAt(dreamt[policy], chosen));
+    if (Number.isNaN(seen) || Number.isNaN(dreamed)) continue;
+    means.real.push(seen);
+    means.dreamt.push(dreamed);
   }
   return means;
 }
 
-/** Returns by episode; NaN where there is none, in both worlds alike. */
+/** Returns by episode; NaN where there is none. */
 function columnOf(values: readonly (number | null)[]): Float64Array {
   return Float64Array.from(values, (value) => value ?? Number.NaN);
 }

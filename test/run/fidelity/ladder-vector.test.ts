@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeEnvironment } from '../../../src/env/index.js';
 import type { Finding, RankRow } from '../../../src/fidelity/index.js';
 import type { Json } from '../../../src/json.js';
-import { vectorRankInstrument } from '../../../src/run/pipeline/fidelity/ladder-vector.js';
+import { type LadderDream, openVectorLadder } from '../../../src/run/pipeline/fidelity/ladder-vector.js';
 import type { FidelitySetup } from '../../../src/run/pipeline/fidelity/setup.js';
 import { loadScenario } from '../../../src/run/scenario.js';
 import { pendulumModel } from './pendulum-model.js';
@@ -23,13 +23,12 @@ function setup(name: string, out: string): FidelitySetup {
   return { scenario: loadScenario(name, { set }), seed: 3, inputs: {}, out: join(folder, out) };
 }
 
-type LadderDream = Parameters<typeof vectorRankInstrument>[1];
-
 async function lived(
   given: FidelitySetup,
   dream: LadderDream,
 ): Promise<{ rows: readonly RankRow[]; finding: Finding }> {
-  const { instrument, close } = await vectorRankInstrument(given, dream);
+  const { rank, close } = await openVectorLadder(given);
+  const instrument = rank(dream);
   try {
     const rows: Json[] = [];
     for (let chunk = 0; chunk < instrument.chunks; chunk++) rows.push(...(await instrument.measure(chunk)));
@@ -95,10 +94,10 @@ describe('a ladder of policies', () => {
 
   it('is made once and kept: the same policies in every thread', async () => {
     const given = setup('cartpole-swingup', 'kept');
-    const names = async () => (await vectorRankInstrument(given, { dream: noEnvironment })).instrument.chunks;
-    await names();
+    const open = async () => (await openVectorLadder(given)).close();
+    await open();
     const first = readFileSync(join(given.out, 'ladder.json'), 'utf8');
-    await names();
+    await open();
     expect(readFileSync(join(given.out, 'ladder.json'), 'utf8')).toBe(first);
     const { policies } = JSON.parse(first).ladder;
     expect(policies).toHaveLength(10);

@@ -1,8 +1,8 @@
 // What the trust horizon of a scenario's models is asked with.
 
 import { type Finding, type HorizonPlan, horizonFindings, type SectionId } from '../../../fidelity/index.js';
-import type { Scenario, ToolsScenario } from '../../scenario.js';
-import { agentGamma, policyGamma } from './ladder-scale.js';
+import type { Scenario } from '../../scenario.js';
+import { policyGamma } from './ladder-scale.js';
 
 type Derive = (findings: ReadonlyMap<SectionId, Finding>) => readonly Finding[];
 
@@ -13,17 +13,6 @@ export function vectorHorizon({ config }: Scenario, maxSteps: number): Derive {
     tolerance: config.fidelity.tolerance,
     gamma: policyGamma(config),
     maxSteps,
-  };
-  return (findings) => (config.fidelity.sections.includes('horizon') ? horizonFindings(findings, plan) : []);
-}
-
-/** For `Subject.derive` of whoever answers calls of tools. */
-export function toolsHorizon({ config }: ToolsScenario): Derive {
-  const plan: HorizonPlan = {
-    family: 'tools',
-    tolerance: config.fidelity.tolerance,
-    gamma: agentGamma(config),
-    maxSteps: config.synth.maxSteps,
   };
   return (findings) => (config.fidelity.sections.includes('horizon') ? horizonFindings(findings, plan) : []);
 }

@@ -28,8 +28,11 @@ export interface LadderDream {
   dream(seed: number): Promise<VectorEnvironment>;
 }
 
-export interface OpenedInstrument {
-  readonly instrument: Instrument;
+/** The policies of a run, and how any model is judged by them. */
+export interface OpenedLadder {
+  /** Identifies the policies. */
+  readonly identity: string;
+  rank(dream: LadderDream): Instrument;
   close(): Promise<void>;
 }
 
@@ -37,33 +40,44 @@ export interface OpenedInstrument {
 const MAX_STEPS = 1000;
 
 /** Throws what making the environment or reading the checkpoint throws, and SPACE_UNSUPPORTED for actions without bounds. */
-export async function vectorRankInstrument(setup: FidelitySetup, dream: LadderDream): Promise<OpenedInstrument> {
+export async function openVectorLadder(setup: FidelitySetup): Promise<OpenedLadder> {
   const { scenario, seed } = setup;
   const { fidelity, env: spec } = scenario.config;
   const env = await makeEnvironment(spec, { folder: scenario.folder });
-  const trained = await openCheckpoint(setup, env);
+  let trained: Awaited<ReturnType<typeof openCheckpoint>>;
   const close = async () => {
     await trained?.close();
     await env.close();
   };
   try {
-    const ladder = await ladderOf(setup, env, trained?.policy);
-    const source = new VectorLadder(setup, env, ladder, trained?.policy, dream);
+    trained = await openCheckpoint(setup, env);
+    const checkpoint = trained?.policy;
+    const ladder = await ladderOf(setup, env, checkpoint);
     const { episodes } = fidelity.rank;
-    return { instrument: rankInstrument(source, { seed, notes: ladder.notes, chunkEpisodes: episodes }), close };
+    const options = { seed, notes: ladder.notes, chunkEpisodes: episodes };
+    return {
+      identity: JSON.stringify([identityOf(setup, checkpoint), episodes]),
+      rank: (dream) => rankInstrument(new VectorLadder(setup, env, ladder, checkpoint, dream), options),
+      close,
+    };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-/** The ladder of a run: the same in all its threads. */
-export function ladderOf(setup: FidelitySetup, env: VectorEnvironment, checkpoint?: Policy): Promise<Ladder> {
-  const { scenario, seed, out } = setup;
-  const { policies } = scenario.config.fidelity.rank;
-  const identity = JSON.stringify(['ladder 1', scenario.config.env, seed, policies, checkpoint?.version ?? null]);
-  const rng = Rng.fromSeed(seed).split('ladder');
-  return keptLadder(out, identity, () => planLadder(env, { policies, hasCheckpoint: checkpoint !== undefined, rng }));
+/** The same in all threads of a run. */
+function ladderOf(setup: FidelitySetup, env: VectorEnvironment, checkpoint?: Policy): Promise<Ladder> {
+  const { policies } = setup.scenario.config.fidelity.rank;
+  const rng = Rng.fromSeed(setup.seed).split('ladder');
+  return keptLadder(setup.out, identityOf(setup, checkpoint), () =>
+    planLadder(env, { policies, hasCheckpoint: checkpoint !== undefined, rng }),
+  );
+}
+
+function identityOf({ scenario, seed }: FidelitySetup, checkpoint: Policy | undefined): string {
+  const { env, fidelity } = scenario.config;
+  return JSON.stringify(['ladder 1', env, seed, fidelity.rank.policies, checkpoint?.version ?? null]);
 }
 
 async function openCheckpoint({ inputs }: FidelitySetup, env: VectorEnvironment) {

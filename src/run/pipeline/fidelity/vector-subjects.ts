@@ -3,6 +3,8 @@
 import { makeEnvironment, type VectorEnvironment } from '../../../env/index.js';
 import { groundOf, type Judged, type Subject, vectorInstruments } from '../../../fidelity/index.js';
 import { findInput } from '../inputs.js';
+import { vectorHorizon } from './horizon-plan.js';
+import { openPolicyInstruments, type PolicyInstruments } from './ladder-instruments.js';
 import type { FidelityServices, FidelitySetup, OpenedSubjects } from './setup.js';
 import { type OpenedModel, openModels } from './vector-models.js';
 import { policyMixture } from './vector-policies.js';
@@ -19,7 +21,9 @@ export async function openVectorSubjects(setup: FidelitySetup, services?: Fideli
   const env = await real();
   const mixture = await policyMixture(env, findInput(setup.inputs, 'checkpoint'));
   let models: OpenedModel[] = [];
+  let policies: PolicyInstruments | undefined;
   const close = async () => {
+    await policies?.close();
     await Promise.all(models.map((model) => model.close()));
     await mixture.close();
     await env.close();
@@ -27,21 +31,25 @@ export async function openVectorSubjects(setup: FidelitySetup, services?: Fideli
   try {
     models = await openModels(setup, env, real);
     const { truth, report, notes } = await openTruth(setup, env, mixture, services);
+    const judging = await openPolicyInstruments(setup);
+    policies = judging;
     const { horizon, tolerance, sections } = config.fidelity;
     const plan = { seed: setup.seed, horizon, tolerance, propagation: config.rollout.propagation };
     const ground = groundOf(truth, plan, { ...mixture.replayed, environment: real });
     const subjects = models.map(({ model }): Subject => {
       const judged: Judged = { ground, subject: { ...model, notes: [...notes, ...(model.notes ?? [])] } };
-      const instruments = vectorInstruments(judged);
+      const instruments = [...vectorInstruments(judged), ...judging.of(judged.subject, truth)];
       return {
         name: model.name,
         kind: model.kind,
         version: model.version,
         instruments: instruments.filter(({ id }) => sections.includes(id)),
+        derive: vectorHorizon(setup.scenario, env.maxEpisodeSteps ?? horizon),
         close: async () => {},
       };
     });
-    return { truth: report, identity: hashOf(truth.version, plan, mixture.replayed.policy.version), subjects, close };
+    const identity = hashOf(truth.version, plan, mixture.replayed.policy.version, judging.identity);
+    return { truth: report, identity, subjects, close };
   } catch (error) {
     await close();
     throw error;
