@@ -3,9 +3,9 @@
 import { Command } from 'commander';
 import { versions } from '../run/index.js';
 import { addClientCommand } from './client-command.js';
-import { EXIT, tellFailure } from './failure.js';
+import { EXIT, type Outcome, tellFailure } from './failure.js';
 import { addJobCommands, examplesText } from './job-commands.js';
-import { addLookCommands, type Outcome } from './look-commands.js';
+import { addLookCommands } from './look-commands.js';
 import { addServeCommand } from './serve-command.js';
 import type { Terminal } from './terminal.js';
 import { addValidateCommand } from './validate-command.js';

@@ -7,6 +7,11 @@ import type { Terminal } from './terminal.js';
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
+/** What the process is to end with when nothing was thrown. */
+export interface Outcome {
+  exitCode: number;
+}
+
 /** Tells `error` on stderr (with `json`, as one object on stdout too) and answers the exit code. */
 export function tellFailure(error: unknown, terminal: Terminal, json: boolean): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;

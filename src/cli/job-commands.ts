@@ -2,8 +2,7 @@
 
 import type { Command } from 'commander';
 import { type FolderInput, type JobInputs, type JobName, launch, loadJob, resultText } from '../run/index.js';
-import { EXIT } from './failure.js';
-import type { Outcome } from './look-commands.js';
+import { EXIT, type Outcome } from './failure.js';
 import { type JobFlags, withFidelityOptions, withJobOptions } from './options.js';
 import type { Terminal } from './terminal.js';
 

@@ -11,15 +11,10 @@ import {
   scenarioText,
   terminalTable,
 } from '../run/index.js';
-import { EXIT } from './failure.js';
+import { EXIT, type Outcome } from './failure.js';
 import { examplesText } from './job-commands.js';
 import { type ScenarioFlags, withOutputOptions, withScenarioOptions } from './options.js';
 import type { Terminal } from './terminal.js';
-
-/** What the process is to end with when nothing was thrown. */
-export interface Outcome {
-  exitCode: number;
-}
 
 interface OutputFlags {
   readonly json?: boolean;

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadAnyScenario } from '../run/index.js';
-import { EXIT } from './failure.js';
+import { EXIT, type Outcome } from './failure.js';
 import { examplesText } from './job-commands.js';
-import type { Outcome } from './look-commands.js';
 import { type ScenarioFlags, withOutputOptions, withScenarioOptions } from './options.js';
 import type { Terminal } from './terminal.js';
 
