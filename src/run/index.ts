@@ -1,6 +1,7 @@
 // The room that knows all others: scenarios, jobs, and what they leave behind.
 
 export { describeReport as environmentReportText } from '../env/index.js';
+export { FIDELITY_FILE, openFidelityReport, type ShownReport, withoutSamples } from '../fidelity/index.js';
 export { checkScenarioEnvironment } from './check-environment.js';
 export { type Colours, coloursFor } from './colours.js';
 export { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from './format.js';

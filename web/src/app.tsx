@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { KEY_HELP, useKeys } from './keys.js';
 import { CurvesPage } from './pages/curves-page.js';
 import { EpisodesPage } from './pages/episodes-page.js';
+import { FidelityPage } from './pages/fidelity-page.js';
 import { LivePage } from './pages/live-page.js';
 import { PlayPage } from './pages/play-page.js';
 import { RecordedPage } from './pages/recorded-page.js';
@@ -18,7 +19,7 @@ const PLACES = [
   { page: 'play', name: 'Play', key: 'p', also: [] },
   { page: 'episodes', name: 'Episodes', key: 'e', also: ['episode', 'run'] },
   { page: 'curves', name: 'Curves', key: 'c', also: [] },
-  { page: 'reports', name: 'Reports', key: 'r', also: ['report'] },
+  { page: 'reports', name: 'Reports', key: 'r', also: ['report', 'fidelity'] },
 ] as const;
 
 export function App() {
@@ -81,6 +82,8 @@ function Page({ route: { page, params } }: { route: Route }) {
       return <CurvesPage params={params} />;
     case 'reports':
       return <ReportsPage />;
+    case 'fidelity':
+      return <FidelityPage path={params.get('path') ?? ''} />;
     case 'report':
       return <ReportPage path={params.get('path') ?? ''} />;
     default:

@@ -10,7 +10,9 @@ import type { TopLevelSpec } from 'vega-lite';
 export async function svgOf(chart: TopLevelSpec, prefix: string): Promise<string> {
   const [vega, lite] = await Promise.all([import('vega'), import('vega-lite')]);
   // The default logger prints to the console of a program whose output others parse.
-  const { spec } = lite.compile(chart, { logger: vega.logger(vega.None) });
+  const logger = vega.logger(vega.None);
+  // It numbers the values it is given, in place.
+  const { spec } = lite.compile(structuredClone(chart), { logger });
   const view = new vega.View(vega.parse(spec), { renderer: 'none', logLevel: vega.None });
   const svg = await view.toSVG();
   view.finalize();

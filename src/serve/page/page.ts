@@ -15,7 +15,7 @@ import { liveView } from './live-view.js';
 import { BUILT_PAGE, servePageFiles } from './page-files.js';
 import { playableView } from './playable.js';
 import { recordedEpisode } from './recorded-episode.js';
-import { listReports, REPORT_POLICY, readReport } from './reports.js';
+import { listReports, REPORT_POLICY, readFidelity, readReport } from './reports.js';
 import { RunList } from './run-list.js';
 import { runView } from './run-parts.js';
 import { hasScene, sceneView } from './scene.js';
@@ -140,6 +140,7 @@ function runRoutes(app: FastifyInstance, list: RunList): void {
     return curvesView(rootOf(), { runs, ...request });
   });
   app.get('/web/api/reports', OPERATOR, () => (list.root === undefined ? [] : listReports(list.root)));
+  app.get('/web/api/fidelity', OPERATOR, ({ query }) => readFidelity(rootOf(), checkedBody(runQuery, query).path));
   app.get('/web/api/report', OPERATOR, (request, reply) => sendReport(rootOf(), request, reply));
 }
 

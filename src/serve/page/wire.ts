@@ -274,6 +274,8 @@ export interface ReportRow {
   /** File below the root of runs. */
   readonly path: string;
   readonly run: string;
+  /** `fidelity`: JSON that the page lays out itself. */
+  readonly kind: 'page' | 'fidelity';
   readonly title: string;
   /** ISO 8601. */
   readonly writtenAt: string;

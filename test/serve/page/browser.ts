@@ -12,12 +12,13 @@ const EXECUTABLE = process.env['REVERIE_CHROMIUM'] ?? '/usr/bin/chromium';
 export const noBrowser = existsSync(EXECUTABLE) ? undefined : `there is no Chromium at ${EXECUTABLE}`;
 
 const CONFIG = fileURLToPath(new URL('../../../web/vite.config.ts', import.meta.url));
-const BUILT = fileURLToPath(new URL('../../.cache/web/', import.meta.url));
+const CACHE = new URL('../../.cache/', import.meta.url);
 
-/** Builds the page as it is now; answers its folder. */
-export async function builtPage(): Promise<string> {
-  await build({ configFile: CONFIG, logLevel: 'error', build: { outDir: BUILT } });
-  return BUILT;
+/** Builds the page as it is now into a folder that no other test file builds into; answers it. */
+export async function builtPage(name = 'web'): Promise<string> {
+  const outDir = fileURLToPath(new URL(`${name}/`, CACHE));
+  await build({ configFile: CONFIG, logLevel: 'error', build: { outDir } });
+  return outDir;
 }
 
 export function launchBrowser(): Promise<Browser> {

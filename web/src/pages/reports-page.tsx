@@ -27,10 +27,10 @@ export function ReportsPage() {
               </tr>
             </thead>
             <tbody>
-              {data.map(({ path, run, title, writtenAt }) => (
+              {data.map(({ path, run, kind, title, writtenAt }) => (
                 <tr key={path}>
                   <th scope="row">
-                    <a href={linkTo('report', { path })}>{title}</a>
+                    <a href={linkTo(kind === 'fidelity' ? 'fidelity' : 'report', { path })}>{title}</a>
                   </th>
                   <td data-label="run">
                     <a href={linkTo('run', { path: run })}>{run}</a>

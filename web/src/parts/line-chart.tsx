@@ -8,6 +8,10 @@ export interface Line {
   readonly points: readonly (readonly [x: number, y: number])[];
   /** Index of one of the page's colours. */
   readonly colour?: number;
+  /** Intervals of points: a band around a line, whiskers of points. */
+  readonly ranges?: readonly (readonly [x: number, low: number, high: number])[];
+  /** Points are not joined. */
+  readonly loose?: boolean;
 }
 
 export interface LineChartProps {
@@ -20,6 +24,9 @@ export interface LineChartProps {
   /** Values the vertical axis always holds. */
   readonly floor?: number;
   readonly formatX?: (x: number) => string;
+  readonly formatY?: (y: number) => string;
+  /** Draws y = x, on axes of the same range. */
+  readonly diagonal?: boolean;
   /** Leaves the axes out. */
   readonly small?: boolean;
   readonly area?: boolean;
@@ -35,7 +42,7 @@ export function LineChart(props: LineChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const margin = small ? SMALL_MARGIN : MARGIN;
-  const scale = scaleOf(lines, width, height, margin, props.floor);
+  const scale = scaleOf(props.diagonal === true ? squared(lines) : lines, width, height, margin, props.floor);
   const move = (event: PointerEvent) => {
     if (onCursor === undefined || scale === undefined) return;
     const { left } = box.current!.getBoundingClientRect();
@@ -56,20 +63,36 @@ export function LineChart(props: LineChartProps) {
         {scale === undefined ? null : (
           <>
             {small ? null : <Axes scale={scale} {...props} />}
-            {lines.map(({ name, points, colour = 0 }) => (
-              <g key={name} style={{ color: `var(--arm-${colour % COLOURS})` }}>
-                {area ? <path class="area" d={areaPath(points, scale)} /> : null}
-                <path class="line" d={linePath(points, scale)} />
-                {points.length === 1 ? (
-                  <circle class="dot" cx={scale.x(points[0][0])} cy={scale.y(points[0][1])} r={2.5} />
-                ) : null}
-              </g>
+            {props.diagonal === true ? <path class="diagonal" d={linePath(ends(scale), scale)} /> : null}
+            {lines.map((line) => (
+              <Series key={line.name} line={line} scale={scale} area={area} />
             ))}
             {cursor === undefined ? null : <Cursor x={cursor} lines={lines} scale={scale} height={height} />}
           </>
         )}
       </svg>
     </div>
+  );
+}
+
+function Series({ line, scale, area }: { line: Line; scale: Scale; area: boolean }) {
+  const { points, ranges = [], loose = false, colour = 0 } = line;
+  return (
+    <g style={{ color: `var(--arm-${colour % COLOURS})` }}>
+      {area ? <path class="area" d={areaPath(points, scale)} /> : null}
+      {loose
+        ? ranges.map(([x, low, high], i) => (
+            <line key={i} class="whisker" x1={scale.x(x)} x2={scale.x(x)} y1={scale.y(low)} y2={scale.y(high)} />
+          ))
+        : null}
+      {!loose && ranges.length > 1 ? <path class="area" d={bandPath(ranges, scale)} /> : null}
+      {loose ? null : <path class="line" d={linePath(points, scale)} />}
+      {loose || points.length === 1
+        ? points.map(([x, y], i) => (
+            <circle key={i} class="dot" cx={scale.x(x)} cy={scale.y(y)} r={loose ? 3.5 : 2.5} />
+          ))
+        : null}
+    </g>
   );
 }
 
@@ -109,7 +132,7 @@ function Cursor({ x, lines, scale, height }: { x: number; lines: readonly Line[]
   );
 }
 
-function Axes({ scale, height, formatX = formatTick }: LineChartProps & { scale: Scale }) {
+function Axes({ scale, height, formatX = formatTick, formatY = formatTick }: LineChartProps & { scale: Scale }) {
   const bottom = height - MARGIN.bottom;
   return (
     <g class="axes">
@@ -117,7 +140,7 @@ function Axes({ scale, height, formatX = formatTick }: LineChartProps & { scale:
         <g key={value}>
           <line x1={MARGIN.left} x2={scale.right} y1={scale.y(value)} y2={scale.y(value)} />
           <text x={MARGIN.left - 6} y={scale.y(value) + 3.5} text-anchor="end">
-            {formatTick(value)}
+            {formatY(value)}
           </text>
         </g>
       ))}
@@ -155,8 +178,9 @@ function scaleOf(
   floor?: number,
 ): Scale | undefined {
   let [first, last, low, high] = [Infinity, -Infinity, floor ?? Infinity, floor ?? -Infinity];
-  for (const { points } of lines) {
-    for (const [x, y] of points) {
+  for (const { points, ranges = [] } of lines) {
+    const reached = ranges.flatMap(([x, from, to]) => [[x, from] as const, [x, to] as const]);
+    for (const [x, y] of [...points, ...reached]) {
       first = Math.min(first, x);
       last = Math.max(last, x);
       low = Math.min(low, y);
@@ -179,6 +203,21 @@ function scaleOf(
     high,
     right,
   };
+}
+
+/** With each point's mirror image, so that both axes reach as far. */
+function squared(lines: readonly Line[]): readonly Line[] {
+  return lines.flatMap((line) => [line, { ...line, points: line.points.map(([x, y]) => [y, x] as const), ranges: [] }]);
+}
+
+function ends({ first, last, low, high }: Scale): Line['points'] {
+  return [Math.max(first, low), Math.min(last, high)].map((at) => [at, at]);
+}
+
+function bandPath(ranges: NonNullable<Line['ranges']>, scale: Scale): string {
+  const above = ranges.map(([x, , high]) => [x, high] as const);
+  const below = ranges.map(([x, low]) => [x, low] as const).reverse();
+  return `${linePath([...above, ...below], scale)}Z`;
 }
 
 function linePath(points: Line['points'], scale: Scale): string {
