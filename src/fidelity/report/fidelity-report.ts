@@ -92,7 +92,7 @@ export interface Section {
   readonly title: string;
   /** The finding, in one or two sentences. */
   readonly summary: string;
-  /** The first that is better higher or lower speaks for its section at the top of the report. */
+  /** The first that is better higher or lower speaks for its section, unless `headlines.ts` names others. */
   readonly metrics: readonly Metric[];
   readonly charts: readonly FidelityChart[];
   readonly tables: readonly FidelityTable[];

@@ -10,8 +10,27 @@ export interface Headline {
   readonly metric: Metric;
 }
 
-/** Keys that tell most of a section, of either family; a section shows those that it has. */
-const TELLING: Partial<Record<SectionId, readonly string[]>> = {};
+/** What tells most of a section, of numbers and of tools: the first of these sets of which a section has any. */
+const TELLING: Readonly<Record<SectionId, readonly (readonly string[])[]>> = {
+  'one-step': [
+    ['state-error', 'state-within'],
+    ['state-exact', 'silent-state-error'],
+  ],
+  'k-steps': [
+    ['divergence-steps', 'consistency-gap'],
+    ['steps-to-divergence', 'consistency-ratio'],
+  ],
+  'reward-end': [['optimism', 'false-done']],
+  calibration: [
+    ['calibration-error', 'doubt-auroc'],
+    ['ece', 'auroc'],
+  ],
+  rank: [['spearman', 'regret-at-1']],
+  distribution: [['hallucinated-entities'], ['c2st']],
+  'must-fail': [['passed']],
+  learning: [['transfer-gap']],
+  horizon: [['trusted-steps']],
+};
 
 /** In the order of the report, the trust horizon first. */
 export function headlineMetrics({ sections }: ShownSubject): Headline[] {
@@ -31,8 +50,10 @@ export function headlines(subject: ShownSubject): { label: string; text: string 
 }
 
 function tellingOf({ id, metrics }: Section): Metric[] {
-  const named = (TELLING[id] ?? []).flatMap((key) => metrics.find((metric) => metric.key === key) ?? []);
-  if (named.length > 0) return named;
+  for (const keys of TELLING[id]) {
+    const named = keys.flatMap((key) => metrics.find((metric) => metric.key === key) ?? []);
+    if (named.length > 0) return named;
+  }
   const [first] = metrics.filter(({ better }) => better !== 'neither');
   return first === undefined ? [] : [first];
 }

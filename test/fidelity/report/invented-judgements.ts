@@ -228,7 +228,7 @@ export function horizon({ skill }: Character): Section {
     summary: `Up to ${steps} steps the state is right with a probability of at least 80 %.`,
     metrics: [
       metric(
-        'trust-horizon',
+        'trusted-steps',
         'Trust horizon',
         { value: steps, low: Math.floor(steps * 0.8), high: Math.ceil(steps * 1.3), n: UNITS, method: 'bootstrap' },
         'Dreamt steps that may be trusted at the tolerance asked for.',

@@ -34,7 +34,7 @@ describe('the Markdown', () => {
       .split('\n')
       .filter((line) => line.startsWith('|'));
     expect(table[0]).toBe(`|  | ${names.join(' | ')} | key |`);
-    expect(table[2]).toMatch(/^\| Trust horizon ↑ \| 3 steps \(2 to 4\) \| .* \| horizon.trust-horizon \|$/);
+    expect(table[2]).toMatch(/^\| Trust horizon ↑ \| 3 steps \(2 to 4\) \| .* \| horizon.trusted-steps \|$/);
     expect(text).toContain('**FAILED** one-step.state-exact at least 95 %');
     expect(text.match(/^## /gm)!.length).toBe(sectionGroups(inventedReport).length + 3);
   });
@@ -68,7 +68,7 @@ describe('the model card', () => {
     const [{ name, results }] = card['model-index'];
     expect(name).toBe('router');
     expect(results[0]).toMatchObject({ task: { type: expect.any(String) }, dataset: { type: 'helpdesk' } });
-    expect(results[0].metrics).toContainEqual({ type: 'horizon.trust-horizon', name: 'Trust horizon', value: 3 });
+    expect(results[0].metrics).toContainEqual({ type: 'horizon.trusted-steps', name: 'Trust horizon', value: 3 });
   });
 
   it('says what it may be trusted with, where it fails and where the numbers are from', () => {

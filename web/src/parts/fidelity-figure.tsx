@@ -40,10 +40,18 @@ function Panels({ figure }: { figure: CurvesFigure }) {
   const { panels, diagonal = false, yScale, xTitle, yTitle } = figure;
   const isLog = yScale === 'log';
   const shape = `${panels.length === 1 ? 'one' : ''} ${diagonal ? 'square' : ''}`;
+  const drawn = panels.map(({ title, series }) => ({
+    title,
+    lines: series.map((one) => lineOf(one, figure.kind === 'points', isLog)),
+  }));
+  // All panels have the same axis, so that they can be compared.
+  const reached = drawn.flatMap(({ lines }) =>
+    lines.flatMap(({ points, ranges = [] }) => [...points.map(([, y]) => y), ...ranges.flatMap(([, ...ends]) => ends)]),
+  );
+  const range = reached.length === 0 ? {} : { floor: Math.min(...reached), ceiling: Math.max(...reached) };
   return (
     <div class={`panels ${shape}`}>
-      {panels.map(({ title, series }) => {
-        const lines = series.map((one) => lineOf(one, figure.kind === 'points', isLog));
+      {drawn.map(({ title, lines }) => {
         return (
           <div key={title}>
             <p class="quiet">
@@ -55,6 +63,7 @@ function Panels({ figure }: { figure: CurvesFigure }) {
               lines={lines}
               height={diagonal ? 300 : 240}
               diagonal={diagonal}
+              {...range}
               formatY={isLog ? (y) => String(Number((10 ** y).toPrecision(2))) : undefined}
             />
             {lines.length < 2 ? null : <Legend lines={lines} />}

@@ -23,6 +23,7 @@ export interface LineChartProps {
   readonly onCursor?: (x: number) => void;
   /** Values the vertical axis always holds. */
   readonly floor?: number;
+  readonly ceiling?: number;
   readonly formatX?: (x: number) => string;
   readonly formatY?: (y: number) => string;
   /** Draws y = x, on axes of the same range. */
@@ -42,7 +43,7 @@ export function LineChart(props: LineChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const margin = small ? SMALL_MARGIN : MARGIN;
-  const scale = scaleOf(props.diagonal === true ? squared(lines) : lines, width, height, margin, props.floor);
+  const scale = scaleOf(props.diagonal === true ? squared(lines) : lines, width, height, margin, props);
   const move = (event: PointerEvent) => {
     if (onCursor === undefined || scale === undefined) return;
     const { left } = box.current!.getBoundingClientRect();
@@ -175,9 +176,9 @@ function scaleOf(
   width: number,
   height: number,
   margin: typeof MARGIN,
-  floor?: number,
+  { floor, ceiling }: Pick<LineChartProps, 'floor' | 'ceiling'>,
 ): Scale | undefined {
-  let [first, last, low, high] = [Infinity, -Infinity, floor ?? Infinity, floor ?? -Infinity];
+  let [first, last, low, high] = [Infinity, -Infinity, floor ?? Infinity, ceiling ?? floor ?? -Infinity];
   for (const { points, ranges = [] } of lines) {
     const reached = ranges.flatMap(([x, from, to]) => [[x, from] as const, [x, to] as const]);
     for (const [x, y] of [...points, ...reached]) {

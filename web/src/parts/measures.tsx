@@ -37,8 +37,11 @@ function Measure({ row, name, place }: { row: MetricRow; name: string; place: nu
       <span>
         {name === '' ? null : <Who name={name} place={place} />}{' '}
         {turn === undefined || comparison === undefined ? null : (
-          <span class={{ better: 'good', worse: 'bad', different: 'quiet' }[turn]}>
-            {MARKS[turn]} {turn}, {differenceText(comparison.difference, metric.unit)}
+          <span
+            class={{ better: 'good', worse: 'bad', different: 'quiet' }[turn]}
+            title={`${differenceText(comparison.difference, metric.unit)} against ${comparison.first}`}
+          >
+            {MARKS[turn]} {turn}
           </span>
         )}
       </span>
