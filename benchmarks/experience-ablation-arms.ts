@@ -1,6 +1,7 @@
 // The arms of experience.ablation: plain text simulation, and what each further part of the experience model adds to it.
 
-import type { Responder, ToolsDomain, ToolsTask } from '../src/env/index.js';
+import type { Responder, ToolsDomain } from '../src/env/index.js';
+import { unaidedResponder } from '../src/fidelity/index.js';
 import type { LanguageModel } from '../src/llm/index.js';
 import type { ExperienceIndex } from '../src/replay/index.js';
 import { makeRouter, parseToolsModelConfig, type ToolsModelConfig } from '../src/worldmodel/index.js';
@@ -90,17 +91,9 @@ export function armResponder(arm: Arm, { domain, index, model, sizes = {} }: Arm
     rules: { tools: 'reads' },
     llm: { mode: arm.mode, ...llm, retrieval: { k: Math.min(arm.k, k), exceptOwnTask: true, maxChars } },
   });
-  const routers = new Map<ToolsTask, Responder>();
-  const routerOf = (task: ToolsTask): Responder => {
-    const router = routers.get(task) ?? makeRouter(config, { domain: known, index: without(index, task), model });
-    routers.set(task, router);
-    return router;
-  };
-  return {
-    version: arm.name,
-    answer: (query, signal) => routerOf(query.task).answer({ ...query, domain: known }, signal),
-    close: () => {},
-  };
+  const make = (seen: ExperienceIndex) => makeRouter(config, { domain: known, index: seen, model });
+  const unaided = unaidedResponder({ version: arm.name, index, make });
+  return { ...unaided, answer: (query, signal) => unaided.answer({ ...query, domain: known }, signal) };
 }
 
 const bare = new WeakMap<ToolsDomain, ToolsDomain>();
@@ -111,15 +104,4 @@ function bareDomain(domain: ToolsDomain): ToolsDomain {
   const made = bare.get(domain) ?? { ...rest, version: `${domain.version}, without rules` };
   bare.set(domain, made);
   return made;
-}
-
-/** Exact replay too must not see the task that is measured. */
-function without(index: ExperienceIndex, { id }: ToolsTask): ExperienceIndex {
-  return {
-    get size() {
-      return index.size;
-    },
-    retrieve: (query, k) => index.retrieve({ ...query, exceptTask: id }, k),
-    exact: (query) => index.exact({ ...query, exceptTask: id }),
-  };
 }

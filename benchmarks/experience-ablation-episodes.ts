@@ -3,13 +3,7 @@
 
 import { concurrently } from '../src/concurrently.js';
 import {
-  applyOperations,
-  callChecks,
-  initialStateOf,
-  type Message,
-  type Prediction,
   type Responder,
-  rulesResponder,
   ScriptedUser,
   stateHash,
   type ToolsDomain,
@@ -17,7 +11,7 @@ import {
   type ToolsTask,
   verifyEpisode,
 } from '../src/env/index.js';
-import type { JsonObject } from '../src/json.js';
+import { carryOutForReal } from '../src/fidelity/index.js';
 import type { EpisodeRecord } from '../src/replay/index.js';
 import { liveEpisode, planRow, QualityPipeline, qualitySchema, ReferenceAgent } from '../src/synth/index.js';
 import { Judge } from '../src/worldmodel/index.js';
@@ -69,35 +63,10 @@ export function liveEpisodes(
     const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user, maxSteps: MAX_STEPS });
     const plan = planRow(row, { seed, groupSize: 1, branchAt: 0 });
     const record = await liveEpisode(environment, agent, task, plan, plainSettings(domain, 'synthetic', seed));
-    const truth = livedTruly(domain, task, record.messages);
+    const truth = await carryOutForReal(domain, task, record.messages);
     const trueReward = verifyEpisode(domain, task, truth).reward;
     return { task, record, trueReward, isStateRight: stateHash(environment.state) === stateHash(truth.finalState) };
   });
-}
-
-/** The same episode with its calls answered by the real environment. */
-function livedTruly(domain: ToolsDomain, task: ToolsTask, dreamt: readonly Message[]) {
-  const real = rulesResponder(domain);
-  const checks = callChecks(domain.tools);
-  const initialState = initialStateOf(domain, task);
-  const answers = new Map<string, Prediction>();
-  let state = initialState;
-  for (const message of dreamt) {
-    for (const call of message.role === 'assistant' ? (message.toolCalls ?? []) : []) {
-      const problems = checks.problems(call);
-      const query = { domain, task, state, messages: dreamt, call, step: 0, seed: 0 };
-      const answer = problems.length > 0 ? checks.refuse(problems) : (real.answer(query) as Prediction);
-      answers.set(call.id, answer);
-      state = applyOperations(state, answer.operations);
-    }
-  }
-  return { initialState, finalState: state as JsonObject, messages: dreamt.map((message) => truly(message, answers)) };
-}
-
-function truly(message: Message, answers: ReadonlyMap<string, Prediction>): Message {
-  const answer = message.role === 'tool' ? answers.get(message.toolCallId) : undefined;
-  if (message.role !== 'tool' || answer === undefined) return message;
-  return { ...message, content: answer.observation, isError: answer.isError };
 }
 
 /** The rewards that `judge` gives by the conversations alone, in order. */

@@ -2,7 +2,7 @@
 // it lists). Prompts are cut to what a small model on one core can read in seconds.
 
 import { basename } from 'node:path';
-import type { ToolsDomain } from '../src/env/index.js';
+import type { Responder, ToolsDomain } from '../src/env/index.js';
 import type { Json, JsonObject } from '../src/json.js';
 import { makeLanguageModel } from '../src/llm/index.js';
 import type { BenchmarkContext } from './benchmark.js';
@@ -99,16 +99,20 @@ async function measureArm(
   const options: AskOptions = {
     seed: SEED,
     concurrency: 1,
-    tolerant: true,
     until: started + 60_000 * Number(process.env['REVERIE_ABLATION_MINUTES'] ?? MINUTES),
-    onAnswer: (prediction) => {
-      cost.promptTokens += prediction?.cost.promptTokens ?? 0;
-      cost.completionTokens += prediction?.cost.completionTokens ?? 0;
+  };
+  const answering = armResponder(arm, { domain, index, model, sizes: SIZES });
+  const responder: Responder = {
+    ...answering,
+    answer: async (query, signal) => {
+      const prediction = await answering.answer(query, signal);
+      cost.promptTokens += prediction.cost.promptTokens;
+      cost.completionTokens += prediction.cost.completionTokens;
       answers += 1;
       if (answers % 10 === 0) log(`${arm.name}: ${answers} answers, ${Math.round(secondsSince(started))} s`);
+      return prediction;
     },
   };
-  const responder = armResponder(arm, { domain, index, model, sizes: SIZES });
   const steps = await scoreSteps(arm, responder, questions.slice(0, count), options);
   const seconds = secondsSince(started);
   if (count <= STEPS_FOR_EPISODES) return { arm: arm.name, steps, seconds, ...cost };

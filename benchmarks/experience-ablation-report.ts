@@ -2,6 +2,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { CHANGE_GROUPS } from '../src/fidelity/index.js';
 import {
   type ReportBars,
   type ReportChart,
@@ -14,7 +15,6 @@ import type { BenchmarkContext } from './benchmark.js';
 import type { AblationParts, Cell } from './experience-ablation.js';
 import { ARMS } from './experience-ablation-arms.js';
 import type { EpisodeScores } from './experience-ablation-episodes.js';
-import { CHANGE_GROUPS } from './experience-ablation-questions.js';
 import type { RealModelResult } from './experience-ablation-real-model.js';
 import { ABLATION_ID, TYPICAL } from './experience-ablation-settings.js';
 import { percent, percentOf, pooled, type Share, shareValue, total } from './experience-ablation-share.js';

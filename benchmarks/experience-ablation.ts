@@ -3,6 +3,7 @@
 // against the domain's rules: one step, what is left of changes when they are read back, and whole episodes as data.
 
 import type { ToolsDomain, ToolsTask } from '../src/env/index.js';
+import type { ToolsQuestion } from '../src/fidelity/index.js';
 import { makeLanguageModel } from '../src/llm/index.js';
 import { type ExperienceIndex, ExperienceStore, readEpisodeLogs } from '../src/replay/index.js';
 import { loadToolsScenario, type ToolsScenario, terminalTable } from '../src/run/index.js';
@@ -18,7 +19,7 @@ import {
   plainJudge,
   scoreEpisodes,
 } from './experience-ablation-episodes.js';
-import { drawQuestions, type Question } from './experience-ablation-questions.js';
+import { ablationQuestions } from './experience-ablation-questions.js';
 import { realModelPart } from './experience-ablation-real-model.js';
 import { summaryTable, writeAblationReport } from './experience-ablation-report.js';
 import { TYPICAL } from './experience-ablation-settings.js';
@@ -64,7 +65,7 @@ export interface AblationParts {
   readonly scenario: ToolsScenario;
   readonly domain: ToolsDomain;
   readonly index: ExperienceIndex;
-  readonly questions: readonly Question[];
+  readonly questions: readonly ToolsQuestion[];
   readonly trainTasks: readonly ToolsTask[];
   readonly sizes: Sizes;
 }
@@ -102,7 +103,7 @@ async function makeParts(sizes: Sizes): Promise<AblationParts> {
   }
   const heldOut = domain.tasks.filter(({ split }) => split !== 'train');
   const trainTasks = domain.tasks.filter(({ split }) => split === 'train').slice(0, sizes.tasks);
-  const questions = await drawQuestions(domain, heldOut, sizes.questions);
+  const questions = await ablationQuestions(domain, heldOut, sizes.questions);
   return { scenario, domain, index, questions, trainTasks, sizes };
 }
 

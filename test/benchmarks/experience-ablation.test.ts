@@ -4,21 +4,22 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { controlledName, errorsOfModel } from '../../benchmarks/controlled-name.js';
 import { ARMS, type Arm } from '../../benchmarks/experience-ablation-arms.js';
 import { liveEpisodes, scoreEpisodes } from '../../benchmarks/experience-ablation-episodes.js';
-import { changeGroup, drawQuestions, type Question } from '../../benchmarks/experience-ablation-questions.js';
+import { ablationQuestions } from '../../benchmarks/experience-ablation-questions.js';
 import { total } from '../../benchmarks/experience-ablation-share.js';
 import { scoreSteps } from '../../benchmarks/experience-ablation-steps.js';
 import { type Prediction, type Responder, rulesResponder, type ToolsDomain } from '../../src/env/index.js';
+import { changeGroup, type ToolsQuestion } from '../../src/fidelity/index.js';
 import { nativeDomain } from '../controlled/native-domain.js';
 
 const OPTIONS = { seed: 1, concurrency: 4 };
 const typed = ARMS.find(({ name }) => name === '+typed') as Arm;
 
 let domain: ToolsDomain;
-let questions: Question[];
+let questions: ToolsQuestion[];
 beforeAll(async () => {
   domain = await nativeDomain('helpdesk');
   const heldOut = domain.tasks.filter(({ split }) => split !== 'train').slice(0, 12);
-  questions = await drawQuestions(domain, heldOut, 60);
+  questions = await ablationQuestions(domain, heldOut, 60);
 });
 
 /** The truth, spoilt by `spoil`. */
@@ -38,7 +39,7 @@ describe('one step', () => {
     expect(new Set(questions.map(changeGroup))).toEqual(new Set(['0', '1', '2-3', '4+']));
     const shown = questions.filter(({ readBacks }) => readBacks.length > 0);
     expect(shown.length).toBeGreaterThan(8);
-    expect(shown.every(({ truth }) => truth.operations.length > 0)).toBe(true);
+    expect(shown.every(({ truth }) => truth.operations!.length > 0)).toBe(true);
   });
 
   it('gives the truth full marks', async () => {

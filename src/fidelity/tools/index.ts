@@ -16,6 +16,7 @@ export { type DecidedEnd, LivedEpisodes, type LivedOptions, type LivedRow } from
 export { type MustFailOptions, mustFailInstrument } from './must-fail.js';
 export { type OneStepOptions, oneStepInstrument } from './one-step.js';
 export type { TrueSequence, TrueStep } from './open-loop.js';
+export { type UnaidedOptions, unaidedResponder } from './own-task.js';
 export { patientAnswer, patiently } from './patience.js';
 export {
   CHANGE_GROUPS,

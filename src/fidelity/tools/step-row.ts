@@ -84,6 +84,7 @@ export async function askQuestion(
 
 /** One seed for all questions of an attempt, as for all calls of an episode. */
 function attemptSeed({ seed, attempt = 0 }: StepOptions): number {
+  if (attempt === 0) return seed;
   return Rng.fromSeed(seed)
     .split('fidelity-attempt', attempt)
     .int(2 ** 31 - 1);

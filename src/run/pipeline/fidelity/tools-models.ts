@@ -1,8 +1,9 @@
 // The models of tools that are judged: the scenario's own, those it names beside, and the router with each of its tiers off.
 
 import { join, resolve } from 'node:path';
-import type { Responder, ToolsTask } from '../../../env/index.js';
-import type { ExperienceIndex, ExperienceStore } from '../../../replay/index.js';
+import type { Responder } from '../../../env/index.js';
+import { unaidedResponder } from '../../../fidelity/index.js';
+import type { ExperienceIndex } from '../../../replay/index.js';
 import { parseToolsModelConfig, type ToolsModelConfig } from '../../../worldmodel/index.js';
 import { type ConfigObject, layered } from '../../overrides.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -66,7 +67,7 @@ async function judgedModel(
     config: own.model,
     cast: speaks,
     responder,
-    unaided: unaided(responder, experience, make),
+    unaided: unaidedResponder({ version: responder.version, index: experience, make }),
     close: async () => {
       if (speaks !== cast) await speaks.close();
     },
@@ -76,34 +77,4 @@ async function judgedModel(
 function castOf(config: ToolsScenarioConfig, llm: ConfigObject, options: ConstructorParameters<typeof ModelCast>[1]) {
   const base = (config.llm ?? {}) as unknown as ConfigObject;
   return new ModelCast({ ...config, llm: layered(base, llm) as unknown as ToolsScenarioConfig['llm'] }, options);
-}
-
-function unaided(
-  { version }: Responder,
-  index: ExperienceStore,
-  make: (index: ExperienceIndex) => Promise<Responder>,
-): Responder {
-  const byTask = new Map<string, Promise<Responder>>();
-  const responderOf = ({ id }: ToolsTask) => {
-    const made = byTask.get(id) ?? make(withoutTask(index, id));
-    byTask.set(id, made);
-    return made;
-  };
-  return {
-    version,
-    answer: async (query, signal) => (await responderOf(query.task)).answer(query, signal),
-    close: () => {},
-  };
-}
-
-/** Exact replay too must not see the task that is judged. */
-function withoutTask(index: ExperienceIndex, id: ToolsTask['id']): ExperienceIndex {
-  return {
-    get size() {
-      return index.size;
-    },
-    prepare: async (query) => index.prepare?.({ ...query, exceptTask: id }),
-    retrieve: (query, k) => index.retrieve({ ...query, exceptTask: id }, k),
-    exact: (query) => index.exact({ ...query, exceptTask: id }),
-  };
 }
