@@ -8,7 +8,7 @@ import type { DriftPoint } from './trust-horizon.js';
 export type Findings = ReadonlyMap<SectionId, Finding>;
 
 /** The chart of k-steps that a horizon of vectors is read from: error over steps, in the units of the tolerance. */
-export const DRIFT = { chart: 'Open-loop error', series: 'model' } as const;
+export const DRIFT = { chart: 'Drift of open-loop dreams', series: 'model' } as const;
 
 /** Estimate of a metric; NOTHING where the section or the metric is not there. */
 export function estimateOf(findings: Findings, section: SectionId, key: string): Estimate {

@@ -38,7 +38,7 @@ interface Found {
 /** For `Subject.derive`: the horizon from what the other sections found; where these lack, the section says so. */
 export function horizonFindings(findings: Findings, plan: HorizonPlan): readonly Finding[] {
   const found = plan.family === 'tools' ? toolsHorizon(findings, plan) : vectorHorizon(findings, plan);
-  const metrics = [...horizonMetrics(found), ...boundMetrics(found.bound)];
+  const metrics = [...horizonMetrics(found, plan), ...boundMetrics(found.bound)];
   return [
     {
       section: {
@@ -76,9 +76,10 @@ function isMeasured({ drift, stepError }: Found, { family }: HorizonPlan): boole
   return family === 'tools' ? stepError.value !== null : drift.length > 0;
 }
 
-function horizonMetrics({ horizon, stepError, drift }: Found): Metric[] {
+function horizonMetrics(found: Found, plan: HorizonPlan): Metric[] {
+  const { horizon, stepError, drift } = found;
   const { cautious, hopeful } = horizon;
-  const isKnown = drift.length > 0 || stepError.value !== null;
+  const isKnown = isMeasured(found, plan);
   const n = drift.length > 0 ? drift.length : stepError.n;
   const steps: Estimate = { value: cautious, low: cautious, high: hopeful, n, method: 'exact' };
   const ratio = realRatioAt(cautious);

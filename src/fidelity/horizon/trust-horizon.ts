@@ -30,15 +30,16 @@ export function horizonOfErrors({ value, low, high }: Estimate, tolerance: numbe
   };
 }
 
-/** What a horizon is said to be where no error was possible at all. */
+/** Horizons above are without end: the ends of intervals of no error at all are 0 but for rounding. */
 const MOST_STEPS = 1_000_000;
 
 /** null: without end. */
 function stepsWithin(error: number, tolerance: number): number | null {
-  if (error <= 0) return null;
   if (error >= 1) return 0;
+  if (error <= 0) return null;
   // A horizon that is whole but for rounding is that whole number.
-  return Math.floor(Math.log1p(-tolerance) / Math.log1p(-error) + 1e-9);
+  const steps = Math.floor(Math.log1p(-tolerance) / Math.log1p(-error) + 1e-9);
+  return steps > MOST_STEPS ? null : steps;
 }
 
 /** Drift of open-loop dreams after `step` steps, mean over starts, with its interval. */

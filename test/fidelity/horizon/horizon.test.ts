@@ -45,6 +45,7 @@ describe('the horizon of errors', () => {
       const { cautious } = horizonOfErrors(shareEstimate(wrong, of), 0.2);
       expect(cautious).toBe(trustHorizon({ ...NO_SHADOW, steps: of, wrongStates: wrong }, 0.2));
     }
+    expect(horizonOfErrors(shareEstimate(0, 50), 0.2).hopeful).toBeNull();
     expect(horizonOfErrors(exactly(0.05), 1 - 0.95 ** 4)).toEqual({ cautious: 4, hopeful: 4, atLeast: false });
     expect(horizonOfErrors({ ...exactly(0), low: null, high: null, value: null, n: 0 }, 0.2).cautious).toBe(0);
   });
@@ -142,6 +143,12 @@ describe('the section', () => {
     expect(figure('step-error')?.value).toBeCloseTo(0.1, 12);
     expect(found.tables.map(({ rows }) => rows.length)).toEqual([4, 5]);
     expect(found.notes.join('\n')).toMatch(/vacuous/);
+  });
+
+  it('trusts nothing of single steps alone where drift is missing', () => {
+    const { found, figure } = horizonSection(VECTOR, section('one-step', { 'state-within': shareEstimate(10, 10) }));
+    expect(figure('trusted-steps')?.value).toBeNull();
+    expect(found.summary).toMatch(/Not measured/);
   });
 
   it('says what is missing, and trusts nothing then', () => {

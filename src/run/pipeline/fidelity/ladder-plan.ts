@@ -25,26 +25,44 @@ export interface LadderOptions {
 }
 
 const NORMALISER_STEPS = 1000;
-const SEARCH = { generations: 9, population: 12, elites: 3, maxSteps: 500 } as const;
+const SEARCH = { generations: 8, population: 10, elites: 3, episodes: 2, maxSteps: 500 } as const;
+/** Generations after which the search is stopped for a rung, those first that tell most where a ladder is short. */
+const RUNGS = [8, 3, 5, 1] as const;
+/** Shares of random actions. */
 const MIXTURES = [0.5, 0.25, 0.75, 0.1, 0.9] as const;
 
 /** Throws SPACE_UNSUPPORTED for an action box without finite bounds. */
 export async function planLadder(env: VectorEnvironment, options: LadderOptions): Promise<Ladder> {
-  const { rng, policies: wanted } = options;
-  const normaliser = await normaliserOf(env, rng.split('normaliser'));
-  const candidates = [...fixed(), ...(options.hasCheckpoint ? trained() : scripted(env.id))];
-  const blind = blindPolicies(env, rng.split('blind'), wanted);
-  if (options.hasCheckpoint) {
-    const policies = [...candidates, ...scripted(env.id), ...blind].slice(0, wanted);
-    const note =
-      'The ladder: the checkpoint, mixed with random actions to several shares, and policies that know nothing.';
-    return { policies, normaliser, realSteps: NORMALISER_STEPS, notes: [note] };
-  }
-  const search = await searchLinear(env, normaliser, { ...SEARCH, rng: rng.split('search'), signal: options.signal });
-  const found = [9, 3, 6, 1].map((generation): NamedRecipe => {
-    return { name: `searched, ${generation} generations`, recipe: search.means[generation - 1] };
+  const normaliser = await normaliserOf(env, options.rng.split('normaliser'));
+  return options.hasCheckpoint ? trainedLadder(env, normaliser, options) : searchedLadder(env, normaliser, options);
+}
+
+function trainedLadder(
+  env: VectorEnvironment,
+  normaliser: Normaliser,
+  { policies: wanted, rng }: LadderOptions,
+): Ladder {
+  const all = [...fixed(), ...trained(), ...scripted(env.id), ...blindPolicies(env, rng.split('blind'), wanted)];
+  const note =
+    'The ladder: the checkpoint, mixed with random actions to several shares, and policies that know nothing.';
+  return { policies: all.slice(0, wanted), normaliser, realSteps: NORMALISER_STEPS, notes: [note] };
+}
+
+async function searchedLadder(
+  env: VectorEnvironment,
+  normaliser: Normaliser,
+  { policies: wanted, rng, signal }: LadderOptions,
+): Promise<Ladder> {
+  const search = await searchLinear(env, normaliser, { ...SEARCH, rng: rng.split('search'), signal });
+  const found = RUNGS.map((generations): NamedRecipe => {
+    const name = `searched, ${generations} generation${generations === 1 ? '' : 's'}`;
+    return { name, recipe: search.means[generations - 1] };
   });
-  const policies = interleaved([...candidates, ...found.slice(0, 3)], blind, found.slice(3)).slice(0, wanted);
+  const known = scripted(env.id);
+  const first = known.length > 0 ? 1 : 3;
+  const blind = blindPolicies(env, rng.split('blind'), wanted);
+  const best = [...fixed(), ...known, ...found.slice(0, first), ...blind.slice(0, 3)];
+  const policies = [...best, ...found.slice(first), ...blind.slice(3)].slice(0, wanted);
   const realSteps = NORMALISER_STEPS + search.realSteps;
   const note = `The ladder: random, scripted where a controller is known, drawn at random, and found by a search of ${search.realSteps} real steps; none was chosen by the dream. Give --checkpoint to have a trained policy in it.`;
   return { policies, normaliser, realSteps, notes: [note] };
@@ -66,7 +84,10 @@ function trained(): NamedRecipe[] {
 
 function scripted(environment: string): NamedRecipe[] {
   if (scriptFor(environment) === undefined) return [];
-  return [{ name: 'scripted', recipe: { kind: 'scripted' } }, ...mixtures('scripted', { kind: 'scripted' }, [0.5])];
+  return [
+    { name: 'scripted', recipe: { kind: 'scripted' } },
+    ...mixtures('scripted', { kind: 'scripted' }, MIXTURES.slice(0, 3)),
+  ];
 }
 
 function mixtures(name: string, of: Recipe, shares: readonly number[]): NamedRecipe[] {
@@ -86,11 +107,6 @@ function blindPolicies(env: VectorEnvironment, rng: Rng, count: number): NamedRe
     if (i % 3 === 1) return { name: `linear ${number}`, recipe: randomNetwork(ends, stream) };
     return { name: `network ${number}`, recipe: randomNetwork([ends[0], 16, ends[1]], stream) };
   });
-}
-
-/** The first three blind ones come before what is only there to fill long ladders. */
-function interleaved(first: NamedRecipe[], blind: NamedRecipe[], last: NamedRecipe[]): NamedRecipe[] {
-  return [...first, ...blind.slice(0, 3), ...last, ...blind.slice(3)];
 }
 
 /** From real steps with random actions. */

@@ -12,6 +12,8 @@ export interface SearchOptions {
   readonly generations: number;
   readonly population: number;
   readonly elites: number;
+  /** Of each candidate. */
+  readonly episodes: number;
   /** Steps of an episode at most. */
   readonly maxSteps: number;
   readonly rng: Rng;
@@ -24,12 +26,13 @@ export interface SearchResult {
   readonly realSteps: number;
 }
 
-/** Every candidate of a generation lives the same episode. */
+/** Every candidate of a generation lives the same episodes. */
 export async function searchLinear(
   env: VectorEnvironment,
   normaliser: Normaliser,
-  { generations, population, elites, maxSteps, rng, signal }: SearchOptions,
+  options: SearchOptions,
 ): Promise<SearchResult> {
+  const { generations, population, elites, rng, signal } = options;
   const widths = [rowSize(env.observationSpace), headsOf(env.actionSpace)];
   const size = weightCount(widths);
   let mean: Float64Array = new Float64Array(size);
@@ -38,23 +41,43 @@ export async function searchLinear(
   let realSteps = 0;
   for (let generation = 0; generation < generations; generation++) {
     const stream = rng.split('generation', generation);
-    const tried: { weights: Float64Array; total: number }[] = [];
+    const rated: { weights: Float64Array; total: number }[] = [];
     for (let i = 0; i < population; i++) {
       signal?.throwIfAborted();
       const noise = stream.split('candidate', i).fillNormal(new Float64Array(size));
       const weights = noise.map((value, j) => mean[j] + spread[j] * value);
       const recipe: NetworkRecipe = { kind: 'network', widths, weights: Array.from(weights) };
-      const { total, steps } = await tryOut(env, recipe, normaliser, stream.split('episode').uint32(), maxSteps);
-      tried.push({ weights, total });
+      const { total, steps } = await rate(env, recipe, normaliser, stream, options);
+      rated.push({ weights, total });
       realSteps += steps;
-      await nextTurn();
     }
-    const best = tried.sort((a, b) => b.total - a.total).slice(0, elites);
+    const best = rated.sort((a, b) => b.total - a.total).slice(0, elites);
     mean = mean.map((_, j) => best.reduce((sum, { weights }) => sum + weights[j], 0) / elites);
     spread = spreadOf(best, mean, 0.5 / (generation + 1));
     means.push({ kind: 'network', widths, weights: Array.from(mean) });
   }
   return { means, realSteps };
+}
+
+/** Sum of returns over the generation's episodes. */
+async function rate(
+  env: VectorEnvironment,
+  recipe: NetworkRecipe,
+  normaliser: Normaliser,
+  generation: Rng,
+  { episodes, maxSteps }: SearchOptions,
+): Promise<{ total: number; steps: number }> {
+  let total = 0;
+  let steps = 0;
+  for (let episode = 0; episode < episodes; episode++) {
+    const seed = generation.split('episode', episode).uint32();
+    const lived = await tryOut(env, recipe, normaliser, seed, maxSteps);
+    total += lived.total;
+    steps += lived.steps;
+    // An environment that never waits would keep signals from running.
+    await nextTurn();
+  }
+  return { total, steps };
 }
 
 /** Standard deviation of the elites; `floor` keeps the search from freezing early. */
