@@ -104,7 +104,7 @@ const CEILING: MetricText = {
 /** Spearman's correlation between the means of even and odd episodes, both real. */
 function ceilingOf(ladder: PairedReturns, rng: Rng): Estimate {
   const half = (parity: number) => (column: PairedReturns['policies'][number]['real']) =>
-    column.filter((_, episode) => episode % 2 === parity);
+    column.filter((_, episode) => episode % 2 === parity).slice(0, Math.floor(column.length / 2));
   const policies = ladder.policies.map(({ name, real }) => ({ name, real: half(0)(real), dreamt: half(1)(real) }));
   const whole = policies.filter((policy) => [policy.real, policy.dreamt].every((one) => one.some((v) => v !== null)));
   const halves = { ...ladder, policies: whole };

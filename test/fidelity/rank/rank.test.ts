@@ -93,6 +93,16 @@ describe('rank of policies', () => {
     expect(finding.section.notes.join(' ')).toMatch(/49 of 400 episodes are left out.*49 of them.*policy 4/);
   });
 
+  it('takes any number of episodes', async () => {
+    for (const episodes of [1, 3]) {
+      const instrument = rankInstrument({ ...source((real) => real), episodes }, { seed: 1 });
+      const rows = await Promise.all(POLICIES.map((_, chunk) => instrument.measure(chunk)));
+      const finding = instrument.conclude(rows.flat());
+      expect(metric(finding, 'spearman').value).toBeCloseTo(1, 12);
+      expect(metric(finding, 'spearman-ceiling').value === null).toBe(episodes === 1);
+    }
+  });
+
   it('has no figure, rather than 0, where all policies are alike', async () => {
     const instrument = rankInstrument(
       { ...source(() => 1), returnsOf: async (_, __, all) => all.map(() => ONE) },
