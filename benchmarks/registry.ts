@@ -121,4 +121,18 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'its own memory after the first third of the time',
     load: () => import('./serve-soak.js'),
   },
+  'fidelity.rank': {
+    title:
+      "Ladders of policies in world models and for real: Spearman's rank correlation of their returns, the worst scenario (raw: every scenario, Kendall, Pearson, MMRV, regret, returns)",
+    unit: "Spearman's rho",
+    baseline: 'the real environment, or the exact rules of the domain',
+    load: () => import('./fidelity-rank.js'),
+  },
+  'fidelity.speed': {
+    title:
+      'A full fidelity report on 10,000 transitions of half-cheetah by an ensemble of MBPO shape, two worker threads (the section on learners left out): time',
+    unit: 's',
+    baseline: 'none',
+    load: () => import('./fidelity-speed.js'),
+  },
 };
