@@ -172,6 +172,7 @@ function distinctMetric(pairs: readonly Pair[], n: number): FoundMetric {
     const ofReal = gramsOf(real, n, ids);
     return { dreamt: dreamt === real ? ofReal : gramsOf(dreamt, n, ids), real: ofReal };
   });
+  const distinct = distinctOf(ids.size);
   const ratio = (units: readonly { dreamt: readonly number[]; real: readonly number[] }[]) => {
     const [a, b] = [distinct(units.map(({ dreamt }) => dreamt)), distinct(units.map(({ real }) => real))];
     return a === null || b === null ? null : a / b;
@@ -198,15 +199,22 @@ function gramsOf(text: string, n: number, ids: Map<string, number>): number[] {
   });
 }
 
-/** Distinct-n (Li et al. 2016, 1510.03055) of runs that are numbered. */
-function distinct(texts: readonly (readonly number[])[]): number | null {
-  const seen = new Set<number>();
-  let all = 0;
-  for (const grams of texts) {
-    for (const gram of grams) seen.add(gram);
-    all += grams.length;
-  }
-  return all === 0 ? null : seen.size / all;
+/** Distinct-n (Li et al. 2016, 1510.03055) of runs that are numbered, again and again: a bootstrap asks often. */
+function distinctOf(different: number): (texts: readonly (readonly number[])[]) => number | null {
+  const seenIn = new Uint32Array(different);
+  let time = 0;
+  return (texts) => {
+    time++;
+    let [all, found] = [0, 0];
+    for (const grams of texts) {
+      all += grams.length;
+      for (const gram of grams) {
+        if (seenIn[gram] !== time) found++;
+        seenIn[gram] = time;
+      }
+    }
+    return all === 0 ? null : found / all;
+  };
 }
 
 function spreadMetric(pairs: readonly Pair[]): FoundMetric {

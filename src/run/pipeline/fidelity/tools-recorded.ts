@@ -5,7 +5,6 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { canonicalJson } from '../../../canonical-json.js';
 import {
-  type CallQuery,
   callChecks,
   initialStateOf,
   type Message,
@@ -35,9 +34,10 @@ export async function recordedTruth(scenario: ToolsScenario, domain: ToolsDomain
   const { fidelity, name } = scenario.config;
   const { records, skipped } = await recordsOf(scenario, domain);
   const walked = records.map((record) => walk(domain, record));
-  const different = new Map(walked.flatMap(({ questions }) => questions).map((question) => [question.id, question]));
+  const different = new Map(walked.flatMap(({ calls }) => calls).map((call) => [questionId(call.query), call]));
   const rng = Rng.fromSeed(seed);
-  const questions = shuffled([...different.values()], rng.split('questions')).slice(0, fidelity.questions);
+  const drawn = shuffled([...different.values()], rng.split('questions')).slice(0, fidelity.questions);
+  const questions = drawn.map(recordedQuestion);
   if (questions.length === 0) {
     const problem = 'the recorded episodes (fidelity.recorded) hold no call that could be asked about.';
     throw reverieError('SCENARIO_INVALID', { path: name, problem });
@@ -78,8 +78,11 @@ async function recordsOf({ config, folder }: ToolsScenario, domain: ToolsDomain)
   return { records, skipped };
 }
 
+type RecordedCall = Pick<ToolsQuestion, 'query' | 'truth' | 'after'>;
+
 interface Walked {
-  readonly questions: readonly ToolsQuestion[];
+  /** Calls that can be asked about. */
+  readonly calls: readonly RecordedCall[];
   readonly sequence: TrueSequence;
   /** Calls whose state before is not known, although the domain has rules. */
   readonly lost: number;
@@ -94,7 +97,7 @@ function walk(domain: ToolsDomain, record: EpisodeRecord): Walked {
   const answers = new Map(record.messages.flatMap((one) => (one.role === 'tool' ? [[one.toolCallId, one]] : [])));
   const messages: Message[] = [];
   const steps: TrueStep[] = [];
-  const questions: ToolsQuestion[] = [];
+  const calls: RecordedCall[] = [];
   for (const message of record.messages) {
     if (message.role === 'tool') continue;
     messages.push(message);
@@ -109,20 +112,20 @@ function walk(domain: ToolsDomain, record: EpisodeRecord): Walked {
       const query = { domain, task, messages: [...messages], call, step: steps.length, seed: 0 };
       const truth = { observation, isError, ...(operations === undefined ? {} : { operations }) };
       if (before !== undefined && isAsked(domain, call))
-        questions.push(recordedQuestion({ ...query, state: before }, truth, after));
+        calls.push({ query: { ...query, state: before }, truth, after });
       steps.push({ observation, isError, ...(after === undefined ? {} : { state: after }) });
       messages.push(told);
     }
   }
   const { lost, unlike } = states;
-  return { questions, sequence: { id: record.id, task, messages: record.messages, steps }, lost, unlike };
+  return { calls, sequence: { id: record.id, task, messages: record.messages, steps }, lost, unlike };
 }
 
 function isAsked({ tools }: ToolsDomain, call: ToolCall): boolean {
   return call.rawArguments === undefined && callChecks(tools).problems(call).length === 0;
 }
 
-function recordedQuestion(query: CallQuery, truth: TrueAnswer, after: JsonObject | undefined): ToolsQuestion {
+function recordedQuestion({ query, truth, after }: RecordedCall): ToolsQuestion {
   const { domain } = query;
   const { operations } = truth;
   const known = after !== undefined && operations !== undefined;
