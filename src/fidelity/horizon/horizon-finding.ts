@@ -147,11 +147,11 @@ function tablesOf(found: Found, plan: HorizonPlan): FidelityTable[] {
     }),
   };
   return plan.family === 'vector' && stepError.value !== null
-    ? [horizons, branchTable(stepError.value, plan)]
+    ? [horizons, branchTable(stepError.high ?? stepError.value, plan)]
     : [horizons];
 }
 
-/** MBPO's own answer to how long branches should be, which also depends on how far the policy has moved. */
+/** MBPO's own answer to how long branches should be, by the worse end of the model's error; it also depends on how far the policy has moved. */
 function branchTable(model: number, { gamma }: HorizonPlan): FidelityTable {
   return {
     title: "Length that makes MBPO's penalty least (1906.08253, theorem 4.3), for its two errors as total variation",

@@ -131,15 +131,17 @@ const METRICS = {
 } as const satisfies Record<string, Omit<Metric, 'estimate'>>;
 
 function summaryOf(arms: readonly Arm[]): string {
-  const gap = arms.find(({ ratio }) => ratio === 1)?.difference.value ?? null;
+  const difference = arms.find(({ ratio }) => ratio === 1)?.difference;
+  const gap = difference?.value ?? null;
   const found = harmful(arms);
   const harm =
     found === undefined
       ? 'no share of dreamt rows did harm beyond chance'
       : `from ${percent(found.ratio)} dreamt rows on learners are worse than on real ones alone`;
-  return gap === null
-    ? `At equal numbers of rows and updates ${harm}.`
-    : `Dreamt rows alone are worth ${shown(Math.abs(gap))} ${gap < 0 ? 'less' : 'more'} return than as many real ones; ${harm}.`;
+  if (gap === null) return `At equal numbers of rows and updates ${harm}.`;
+  const isChance = difference?.low == null || difference.high === null || difference.low * difference.high <= 0;
+  const worth = `worth ${shown(Math.abs(gap))} ${gap < 0 ? 'less' : 'more'} return than as many real ones`;
+  return `Dreamt rows alone are ${worth}${isChance ? ', which may be chance' : ''}; ${harm}.`;
 }
 
 function notesOf(arms: readonly Arm[], untrained: Estimate, { seeds }: Plan): string[] {

@@ -54,16 +54,15 @@ function tellPolicy(policy: PolicyReturns, rng: Rng): ToldPolicy {
 }
 
 function summaryOf(metrics: readonly Metric[], { policies }: PairedReturns): string {
-  const figure = (key: string) => metrics.find((metric) => metric.key === key)?.estimate.value ?? null;
-  const [rho, optimism] = [figure('spearman'), figure('optimism')];
+  const figure = (key: string) => metrics.find((metric) => metric.key === key)?.estimate;
+  const rho = figure('spearman')?.value ?? null;
   if (rho === null) return `${policies.length} policies lived in both worlds: too few, or too equal, to be ranked.`;
-  const hope =
-    optimism === null || optimism === 0 ? '' : `, and promises ${shown(Math.abs(optimism))} ${sign(optimism)}`;
-  return `Over ${policies.length} policies the dream's order agrees with the real one with a rank correlation of ${shown(rho)}${hope}.`;
-}
-
-function sign(optimism: number): string {
-  return optimism > 0 ? 'more return than there is' : 'less return than there is';
+  const order = `Over ${policies.length} policies the dream's order agrees with the real one with a rank correlation of ${shown(rho)}`;
+  const optimism = figure('optimism');
+  if (optimism?.low == null || optimism.high === null) return `${order}.`;
+  if (optimism.low > 0) return `${order}, and promises ${shown(optimism.value!)} more return than there is.`;
+  if (optimism.high < 0) return `${order}, and promises ${shown(-optimism.value!)} less return than there is.`;
+  return `${order}; in the mean over policies it promises neither more nor less return than there is, beyond chance.`;
 }
 
 function notesOf({ unpaired, missing, missingDreams }: PairedReturns, { policies, episodes }: Plan): string[] {
