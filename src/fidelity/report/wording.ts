@@ -48,13 +48,16 @@ function bareText(value: number, unit: Unit): string {
   return signed(String(Number(value.toPrecision(size >= 1000 ? 4 : 3))));
 }
 
+/** Below this share of a per cent a number is rounding of another. */
+const ROUNDING = 1e-9;
+
 function percent(value: number): string {
   const digits = Math.abs(value) < 1 && value !== 0 ? 2 : 1;
   const text = value.toFixed(digits);
   // Nearly all is not all, nor is nearly none nothing.
-  if (Number(text) === 100 && value < 100) return '> 99.9';
-  if (Number(text) === 0 && value !== 0) return value > 0 ? '< 0.01' : '> −0.01';
-  return signed(String(Number(text)));
+  if (Number(text) === 100 && value < 100 - ROUNDING) return '> 99.9';
+  if (Number(text) === 0 && Math.abs(value) > ROUNDING) return value > 0 ? '< 0.01' : '> −0.01';
+  return signed(String(Math.abs(Number(text)) === 0 ? 0 : Number(text)));
 }
 
 function signed(text: string): string {

@@ -18,7 +18,11 @@ describe('numbers in words', () => {
     expect(estimateText(estimate, 'share')).toBe('95.2 % (93.8 to 96.4)');
     expect(valueText(0.99999, 'share')).toBe('> 99.9 %');
     expect(valueText(0.00001, 'share')).toBe('< 0.01 %');
-    expect(valueText(1, 'share')).toBe('100 %');
+    expect([valueText(1, 'share'), valueText(1 - 1e-15, 'share'), valueText(1e-17, 'share')]).toEqual([
+      '100 %',
+      '100 %',
+      '0 %',
+    ]);
     expect([valueText(1, 'steps'), valueText(12, 'steps')]).toEqual(['1 step', '12 steps']);
     expect([valueText(-0.012345, 'number'), valueText(1e-7, 'number')]).toEqual(['−0.0123', '1.0e−7']);
     expect(estimateText(NOTHING, 'share')).toBe('not counted');

@@ -22,7 +22,7 @@ export function drawPanel(figure: CurvesFigure, panel: Panel, size: ChartSize, p
     y: { type: figure.yScale ?? ('linear' as const), domain: ranges.y, nice: figure.yScale !== 'log', zero: false },
   };
   const axes = {
-    x: { field: 'x', type: 'quantitative' as const, title: figure.xTitle, scale: scales.x },
+    x: { field: 'x', type: 'quantitative' as const, title: figure.xTitle, scale: scales.x, ...wholeAxis(figure) },
     y: {
       field: 'y',
       type: 'quantitative' as const,
@@ -130,6 +130,13 @@ function padded(values: readonly number[], share = 0): [number, number] {
 
 function logRange(values: readonly number[], ends: readonly number[]): [number, number] {
   return [Math.min(...values) / 2, Math.max(...ends) * 1.2];
+}
+
+/** Steps and counts have nothing between them. */
+function wholeAxis({ panels }: CurvesFigure): object {
+  const xs = panels.flatMap(({ series }) => series.flatMap(({ points }) => points.map(({ x }) => x)));
+  const isWhole = xs.every(Number.isInteger) && Math.max(...xs) - Math.min(...xs) >= 1;
+  return isWhole ? { axis: { tickMinStep: 1, format: '~s' } } : {};
 }
 
 /** A log axis gets lines at 1, 2 and 5 of each decade, not at every digit. */

@@ -31,12 +31,13 @@ main.fidelity { max-width: 63rem; }
 .gates li.failed b, em.worse { color: var(--bad); }
 .gates li.passed b, em.better { color: var(--good); }
 .gates li span { overflow-wrap: anywhere; min-width: 0; }
-table.measures { margin: 1.4rem 0 0.6rem; }
+table.measures { margin: 1.4rem 0 0.6rem; font-size: 0.86rem; }
 table.measures tbody { border-bottom: 1px solid var(--rule); }
 table.measures th, table.measures td { border: 0; padding: 0.12rem 0 0.12rem 0.9rem; text-align: left; white-space: normal; min-width: 0; }
 table.measures tr:first-child > * { padding-top: 0.6rem; }
 table.measures tr:last-child > * { padding-bottom: 0.6rem; }
 table.measures th.label { width: 15.5rem; padding-left: 0; padding-bottom: 0.6rem; vertical-align: top; font-weight: 600; }
+table.measures.alone th.label { width: 27rem; }
 table.measures th.label > span, table.measures th.label > small { display: block; font-weight: 400; color: var(--ink-soft); font-size: 0.8rem; line-height: 1.35; }
 table.measures th.label > span { margin: 0.1rem 0 0.15rem; }
 table.measures tbody th[scope="row"] { font-weight: 400; width: 11.5rem; }
@@ -65,8 +66,10 @@ dl.grouped > div { display: grid; grid-template-columns: minmax(7rem, 22%) 1fr; 
 dl.grouped dt { overflow-wrap: anywhere; align-self: start; }
 dl.grouped dd { grid-column: 2; margin: 0; display: grid; grid-template-columns: 1fr 11.5rem; gap: 1rem; align-items: center; }
 dl.grouped dd b { font-weight: 400; font-variant-numeric: tabular-nums; }
-details { font-family: system-ui, sans-serif; font-size: 0.86rem; }
-details > summary { cursor: pointer; }
+details { font-family: system-ui, sans-serif; }
+details > summary { cursor: pointer; font-size: 0.86rem; }
+.rest { margin: 0.6rem 0; color: var(--ink-soft); }
+.rest table { color: var(--ink); }
 .figures-of { margin-top: 0.4rem; color: var(--ink-soft); }
 .figures-of .scroll { max-height: 22rem; overflow-y: auto; margin-top: 0.4rem; color: var(--ink); }
 .fidelity .scroll { margin: 0.4rem 0 0; }
@@ -96,7 +99,7 @@ table.cells tr:has(+ tr.same) > * { border-bottom: 0; }
   table.measures tr { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 0 0.7rem; padding: 0.25rem 0; }
   table.measures tr:first-child { padding-top: 0; }
   table.measures th, table.measures td, table.measures tr:first-child > *, table.measures tr:last-child > * { padding: 0; }
-  table.measures th.label { grid-column: 1 / -1; width: auto; padding-bottom: 0.3rem; }
+  table.measures th.label, table.measures.alone th.label { grid-column: 1 / -1; width: auto; padding-bottom: 0.3rem; }
   table.measures tbody th[scope="row"] { width: auto; }
   table.measures .drawn { grid-column: 1 / -1; grid-row: 3; width: auto; padding: 0.1rem 0; }
   table.measures .value { text-align: right; }

@@ -13,6 +13,9 @@ import { figureHtml } from './figure.js';
 import { measuresTable, nameHtml } from './measures.js';
 import { worstHtml } from './worst.js';
 
+/** Further metrics are shown when they are asked for. */
+const SHOWN_METRICS = 8;
+
 export async function sectionHtml(report: ShownReport, group: SectionGroup): Promise<string> {
   const names = report.subjects.map(({ name }) => name);
   const figures: string[] = [];
@@ -20,13 +23,21 @@ export async function sectionHtml(report: ShownReport, group: SectionGroup): Pro
     figures.push(await figureHtml(figure, `${group.id}-${i}`));
   return `<section class="aspect" id="${group.id}"><h2>${escapeHtml(group.title)}</h2>
 ${summaries(report, group)}
-${measuresTable(report, group.rows)}
+${measuresTable(report, group.rows.slice(0, SHOWN_METRICS))}
+${furtherMeasures(report, group)}
 ${figures.join('\n')}
 ${tablesOf(group, names)
   .map((table) => tableHtml(table, names))
   .join('\n')}
 ${worstOf(report, group)}
 ${notesHtml(group, names)}</section>`;
+}
+
+function furtherMeasures(report: ShownReport, { rows }: SectionGroup): string {
+  const further = rows.slice(SHOWN_METRICS);
+  if (further.length === 0) return '';
+  const title = further.length === 1 ? '1 more metric' : `${further.length} more metrics`;
+  return `<details class="rest"><summary>${title}</summary>${measuresTable(report, further)}</details>`;
 }
 
 function summaries({ subjects }: ShownReport, { parts }: SectionGroup): string {
