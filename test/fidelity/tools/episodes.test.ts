@@ -179,6 +179,27 @@ describe('reward and end', () => {
     expect(metricOf(finding, 'end-state').high).toBeLessThan(0.5);
   });
 
+  it('have a consistency ratio that errors on both sides leave at 1', async () => {
+    // As many successes are denied as failures are rewarded.
+    const left = new Map([
+      [0, 5],
+      [1, 5],
+    ]);
+    const live = async (row: number) => {
+      const record = await lived(rulesResponder(domain), row);
+      const reward = record.verdict.reward!;
+      if (left.get(reward) === 0) return record;
+      left.set(reward, left.get(reward)! - 1);
+      return { ...record, verdict: { ...record.verdict, reward: 1 - reward } };
+    };
+    const both = new LivedEpisodes({ count: EPISODES, domain, live });
+    const options = { domain, responder: rulesResponder(domain), sequences: [], lived: both, seed: 0 };
+    expect(metricOf(await findingOf(kStepsInstrument(options)), 'consistency-ratio').value).toBe(1);
+    const finding = await findingOf(rewardEndInstrument({ lived: both }));
+    expect(metricOf(finding, 'optimism').value).toBe(0);
+    expect(metricOf(finding, 'reward-exact').value).toBeCloseTo(1 - 10 / EPISODES, 12);
+  });
+
   it('know the consistency ratio of a dream in which all is done at once', async () => {
     // Any call makes the task's reference state: half done is done.
     const real = rulesResponder(domain);

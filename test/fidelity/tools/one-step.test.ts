@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Prediction, type Responder, rulesResponder, type ToolsDomain } from '../../../src/env/index.js';
 import { reverieError } from '../../../src/errors.js';
-import { changeGroup, oneStepInstrument, type ToolsQuestion } from '../../../src/fidelity/index.js';
+import { changeGroup, oneStepInstrument, questionOf, type ToolsQuestion } from '../../../src/fidelity/index.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { asked, deskQuestions, findingOf, metricOf } from './desk-questions.js';
 import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';
@@ -105,6 +105,14 @@ describe('one step', () => {
     // It answers from a state in which nothing ever changed, so no read shows a change.
     expect(metricOf(finding, 'read-back').value).toBe(0);
     expect(finding.section.notes.join(' ')).toContain('without a state');
+  });
+
+  it('reads nothing back of a change that no read shows', async () => {
+    const blind: ToolsDomain = { ...domain, tools: domain.tools.filter(({ kind }) => kind !== 'read') };
+    const shown = questions.find(({ readBacks }) => readBacks.length > 0)!;
+    const { readBacks, truth } = questionOf(blind, { ...shown.query, domain: blind });
+    expect(readBacks).toEqual([]);
+    expect(truth.operations).toEqual(shown.truth.operations);
   });
 
   it('counts what was not answered as that, and as nothing else', async () => {
