@@ -122,6 +122,9 @@ function divergenceOf(
   return { estimate, samples: groups.map(meanSteps) };
 }
 
+/** Kept errors are rounded: a lead smaller than that is none. */
+const ROUNDING = 1e-5;
+
 /** Steps from the first on that the mean of `own` is below that of `other`. */
 function leadOver(
   own: Drifts['model'],
@@ -130,7 +133,7 @@ function leadOver(
   rng: ReturnType<typeof intervalRng>,
 ): Estimate {
   const sums = byUnit(
-    own.map((errors, i) => errors.map((error, t) => error - other[i][t])),
+    own.map((errors, i) => errors.map((error, t) => error + ROUNDING - other[i][t])),
     units,
   ).map(summed);
   return bootstrapEstimate(
@@ -169,6 +172,9 @@ function hasNegative(rows: readonly KStepRow[]): boolean {
   return rows.some(({ replayed }) => replayed !== null && Math.min(replayed.real, replayed.dreamt) < 0);
 }
 
+const UNSEEDED =
+  'The recorded transitions do not say how their episodes were begun: a model that starts itself could not be started alike.';
+
 function notesOf({ ground }: Judged, rows: readonly KStepRow[], isServed: boolean): readonly string[] {
   const { replay, truth } = ground;
   const hasSnapshots = truth.starts.some(({ snapshot }) => snapshot !== undefined);
@@ -176,6 +182,7 @@ function notesOf({ ground }: Judged, rows: readonly KStepRow[], isServed: boolea
     isServed
       ? 'Dreams begin with episodes: the model starts itself, with the seeds of the recorded ones. How far it starts from them is part of its error.'
       : 'Dreams of the drift are without noise (the mean of the elites); those that a policy acts in are sampled, as training sees them.',
+    ...(rows.length === 0 ? [UNSEEDED] : []),
     ...(replay === undefined ? ['No policy acted: consistency was not measured.'] : []),
     ...(replay !== undefined ? [`In the dreams that were done again for real, "${replay.name}" acted.`] : []),
     ...(replay !== undefined && !hasSnapshots

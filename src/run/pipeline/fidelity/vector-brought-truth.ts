@@ -1,13 +1,15 @@
 // Recorded transitions of the user's as truth: whole episodes, drawn until there are enough rows.
 
-import { rowSize, type VectorEnvironment } from '../../../env/index.js';
+import type { VectorEnvironment } from '../../../env/index.js';
 import { reverieError } from '../../../errors.js';
 import type { TruthEpisode } from '../../../fidelity/index.js';
-import type { ReplayBuffer, TransitionBatch } from '../../../replay/index.js';
+import type { ReplayBuffer } from '../../../replay/index.js';
 import { Rng } from '../../../rng.js';
-import { findInput } from '../inputs.js';
+import type { JobInputs } from '../../job.js';
 import { recordsOf } from '../records.js';
+import { seenRows, trainingFolders } from './held-out.js';
 import type { FidelitySetup } from './setup.js';
+import { isUrl } from './vector-served.js';
 import { hashOf, type TruthRows } from './vector-truth-rows.js';
 
 /** @throws INPUT_UNFIT, CHECKPOINT_CORRUPT, FIDELITY_TRUTH_UNFIT, FIDELITY_HELD_OUT_SEEN */
@@ -23,7 +25,10 @@ export async function broughtTruth(setup: FidelitySetup, env: VectorEnvironment,
   const rows = buffer.gather(Uint32Array.from(indices));
   const drawn = rng.split('starts').permutation(rows.rows).subarray(0, wanted);
   const starts = Array.from(drawn.sort(), (row) => ({ row }));
-  const seen = await seenBefore(setup, env, rows, folder);
+  const seen = await seenRows(
+    rows,
+    judged(setup.inputs).flatMap((model) => trainingFolders(model)),
+  );
   if (seen > 0 && setup.inputs.heldOut !== undefined) {
     throw reverieError('FIDELITY_HELD_OUT_SEEN', { path: folder, overlap: `${seen} transitions` });
   }
@@ -37,10 +42,15 @@ export async function broughtTruth(setup: FidelitySetup, env: VectorEnvironment,
   };
 }
 
+/** Folders of models under judgement. */
+function judged({ model, compare = [] }: JobInputs): readonly string[] {
+  return [...(model === undefined ? [] : [model]), ...compare.filter((given) => !isUrl(given))];
+}
+
 function seenNote(seen: number): string {
   if (seen > 0)
-    return `${seen} of these transitions lie beside the model, which was probably fitted to them: its errors are those on training data.`;
-  return 'A model folder does not say what it was fitted to: that these transitions were not among it is for whoever gave them to know.';
+    return `${seen} of these transitions are among those that a model was made from, as far as runs tell: its errors are those on training data.`;
+  return 'None of these transitions was found among those that models were made from, as far as runs tell; a model folder by itself does not say.';
 }
 
 function shortNote(rows: number, wanted: number): string[] {
@@ -89,33 +99,6 @@ function drawnEpisodes(
     indices.push(...episode.slice(0, count));
   });
   return { indices, episodes };
-}
-
-/** How many rows are among those that lie beside the model under judgement. */
-async function seenBefore(
-  { inputs }: FidelitySetup,
-  env: VectorEnvironment,
-  rows: TransitionBatch,
-  folder: string,
-): Promise<number> {
-  let beside: string | undefined;
-  try {
-    beside = findInput({ data: inputs.model }, 'data');
-  } catch {
-    return 0;
-  }
-  if (beside === undefined) return 0;
-  if (beside === folder) return rows.rows;
-  const theirs = (await recordsOf(env, beside)).rows();
-  const [obsDim, actionDim] = [rowSize(env.observationSpace), rowSize(env.actionSpace)];
-  const known = new Set(Array.from({ length: theirs.rows }, (_, r) => rowKey(theirs, r, obsDim, actionDim)));
-  return Array.from({ length: rows.rows }, (_, r) => rowKey(rows, r, obsDim, actionDim)).filter((key) => known.has(key))
-    .length;
-}
-
-function rowKey({ obs, action, nextObs }: TransitionBatch, row: number, obsDim: number, actionDim: number): string {
-  const part = (values: Float32Array, width: number) => values.subarray(row * width, (row + 1) * width).join();
-  return `${part(obs, obsDim)};${part(action, actionDim)};${part(nextObs, obsDim)}`;
 }
 
 function isSame(a: Float32Array, at: number, b: Float32Array, bt: number, length: number): boolean {

@@ -8,6 +8,7 @@ import { Dream, loadWorldModel, type StoredWorldModel } from '../../../worldmode
 import type { JobInputs } from '../../job.js';
 import { findInput } from '../inputs.js';
 import type { FidelitySetup } from './setup.js';
+import { isUrl, openServed } from './vector-served.js';
 
 export interface OpenedModel {
   readonly model: VectorSubjectModel;
@@ -24,8 +25,9 @@ export type MakeReal = () => Promise<VectorEnvironment>;
 export async function openModels(setup: FidelitySetup, env: VectorEnvironment, real: MakeReal): Promise<OpenedModel[]> {
   const opened: OpenedModel[] = [];
   try {
-    for (const { folder, name } of namedFolders(setup)) {
-      opened.push(await openFolder(folder, name, setup, env, real));
+    for (const { at, name } of namedModels(setup)) {
+      const one = isUrl(at) ? await openUrl(at, setup, env) : await openFolder(at, name, setup, env, real);
+      opened.push(one);
     }
     return opened;
   } catch (error) {
@@ -34,24 +36,39 @@ export async function openModels(setup: FidelitySetup, env: VectorEnvironment, r
   }
 }
 
-interface NamedFolder {
+interface NamedModel {
   readonly name: string;
-  readonly folder: string;
+  /** Folder or URL. */
+  readonly at: string;
 }
 
-function namedFolders({ inputs, scenario }: FidelitySetup): NamedFolder[] {
+/** The served one, the one of --model (or of the scenario), and those to compare. */
+function namedModels({ inputs, scenario }: FidelitySetup): NamedModel[] {
   const { model: config, name } = scenario.config;
   const own =
     findInput(inputs, 'model') ?? (config.kind === 'onnx' ? resolve(scenario.folder, config.folder) : undefined);
-  const compared = (inputs.compare ?? []).map((given) => ({ given, folder: findInput({ model: given }, 'model')! }));
-  if (own === undefined && compared.length === 0) throw reverieError('FIDELITY_NO_MODEL', { name });
-  const all = [...(own === undefined ? [] : [{ given: inputs.model ?? own, folder: own }]), ...compared];
-  const names = all.map(({ given }) => basename(resolve(given)));
-  return all.map(({ folder, given }, i) => ({ folder, name: isOnce(names, i) ? names[i] : given }));
+  const compared = (inputs.compare ?? []).map((given) => ({
+    given,
+    at: isUrl(given) ? given : findInput({ model: given }, 'model')!,
+  }));
+  const all = [
+    ...(inputs.url === undefined ? [] : [{ given: inputs.url, at: inputs.url }]),
+    ...(own === undefined ? [] : [{ given: inputs.model ?? own, at: own }]),
+    ...compared,
+  ];
+  if (all.length === 0) throw reverieError('FIDELITY_NO_MODEL', { name });
+  const names = all.map(({ given }) => (isUrl(given) ? given : basename(resolve(given))));
+  return all.map(({ at, given }, i) => ({ at, name: isOnce(names, i) ? names[i] : given }));
 }
 
 function isOnce(names: readonly string[], index: number): boolean {
   return names.filter((name) => name === names[index]).length === 1;
+}
+
+async function openUrl(url: string, { scenario }: FidelitySetup, env: VectorEnvironment): Promise<OpenedModel> {
+  const { subject, spaces } = await openServed(url, scenario.config.name);
+  requireSpaces(spaces, env, url, 'url');
+  return { model: subject, close: async () => {} };
 }
 
 async function openFolder(
@@ -63,7 +80,7 @@ async function openFolder(
 ): Promise<OpenedModel> {
   const model = await loadWorldModel(folder);
   try {
-    requireSpaces(model, env, folder);
+    requireSpaces(model, env, folder, 'model');
   } catch (error) {
     await model.close();
     throw error;
@@ -98,18 +115,16 @@ async function firstObservation(real: MakeReal, seed: number): Promise<Float32Ar
   }
 }
 
-function requireSpaces(model: StoredWorldModel, env: VectorEnvironment, path: string): void {
+function requireSpaces(
+  model: Pick<VectorEnvironment, 'observationSpace' | 'actionSpace'>,
+  env: VectorEnvironment,
+  path: string,
+  input: keyof JobInputs,
+): void {
   for (const space of ['observationSpace', 'actionSpace'] as const) {
     const [theirs, ours] = [describeSpace(model[space]), describeSpace(env[space])];
     if (theirs === ours) continue;
     const what = space === 'actionSpace' ? 'action space' : 'observation space';
-    throw reverieError('INPUT_UNFIT', {
-      path,
-      input: 'model' satisfies keyof JobInputs,
-      env: env.id,
-      what,
-      theirs,
-      ours,
-    });
+    throw reverieError('INPUT_UNFIT', { path, input, env: env.id, what, theirs, ours });
   }
 }

@@ -17,7 +17,8 @@ export class VectorFidelityPool {
   ) {
     this.threads = new Piscina({
       filename: compiledUrl(import.meta.url, './vector-worker.js'),
-      minThreads: 1,
+      // A thread that ended with its task would open everything again for the next.
+      minThreads: workers,
       maxThreads: workers,
       concurrentTasksPerWorker: 1,
     });

@@ -7,7 +7,7 @@ import { vectorHorizon } from './horizon-plan.js';
 import { openPolicyInstruments, type PolicyInstruments } from './ladder-instruments.js';
 import type { FidelityServices, FidelitySetup, OpenedSubjects } from './setup.js';
 import { type OpenedModel, openModels } from './vector-models.js';
-import { policyMixture } from './vector-policies.js';
+import { type PolicyMixture, policyMixture } from './vector-policies.js';
 import { openTruth } from './vector-truth.js';
 import { hashOf } from './vector-truth-rows.js';
 
@@ -19,7 +19,7 @@ export async function openVectorSubjects(setup: FidelitySetup, services?: Fideli
   const { config, folder } = setup.scenario;
   const real = (): Promise<VectorEnvironment> => makeEnvironment(config.env, { folder });
   const env = await real();
-  const mixture = await policyMixture(env, findInput(setup.inputs, 'checkpoint'));
+  const mixture = await mixtureFor(setup, env);
   let models: OpenedModel[] = [];
   let policies: PolicyInstruments | undefined;
   const close = async () => {
@@ -52,6 +52,15 @@ export async function openVectorSubjects(setup: FidelitySetup, services?: Fideli
     return { truth: report, identity, subjects, close };
   } catch (error) {
     await close();
+    throw error;
+  }
+}
+
+async function mixtureFor({ inputs }: FidelitySetup, env: VectorEnvironment): Promise<PolicyMixture> {
+  try {
+    return await policyMixture(env, findInput(inputs, 'checkpoint'));
+  } catch (error) {
+    await env.close();
     throw error;
   }
 }

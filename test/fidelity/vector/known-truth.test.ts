@@ -1,0 +1,201 @@
+// What was put into a model comes out of the metrics, within their intervals; what was not, stays clean.
+
+import { describe, expect, it } from 'vitest';
+import type { Finding, SectionId } from '../../../src/fidelity/index.js';
+import {
+  constantPolicy,
+  DIM,
+  type Faults,
+  judgedBy,
+  meanNext,
+  measured,
+  metricOf,
+  realWorld,
+  truthOf,
+  WORLD,
+  type World,
+} from './known-world.js';
+
+const truth = truthOf(WORLD);
+const NOISY: World = { ...WORLD, noise: 0.1 };
+const noisyTruth = truthOf(NOISY);
+
+function find(id: SectionId, faults: Faults = {}, world = WORLD): Promise<Finding> {
+  return measured(judgedBy(world, world === WORLD ? truth : noisyTruth, faults), id);
+}
+
+function expectHolds(finding: Finding, key: string, put: number): void {
+  const { low, high } = metricOf(finding, key);
+  expect(low, `${key} from below`).toBeLessThanOrEqual(put);
+  expect(high, `${key} from above`).toBeGreaterThanOrEqual(put);
+}
+
+const value = (finding: Finding, key: string) => metricOf(finding, key).value;
+
+describe('a model without fault', () => {
+  it('is right in every step', async () => {
+    const finding = await find('one-step');
+    for (const key of ['state-exact', 'state-within', 'reward-exact', 'termination-agreement'])
+      expect(value(finding, key)).toBe(1);
+    expect(value(finding, 'state-error')).toBeLessThan(1e-6);
+    expect(value(finding, 'skill-persistence')).toBeCloseTo(1, 9);
+    expect(value(finding, 'right-state-wrong-outcome')).toBe(0);
+    expect(finding.section.worst.every(({ badness }) => badness < 1e-5)).toBe(true);
+  });
+
+  it('never drifts, promises nothing and ends nothing falsely', async () => {
+    const steps = await find('k-steps');
+    expect(value(steps, 'drift')).toBeLessThan(1e-5);
+    expect(value(steps, 'divergence-steps')).toBe(12);
+    const outcome = await find('reward-end');
+    expect(value(outcome, 'optimism')).toBeCloseTo(0, 5);
+    for (const key of ['end-precision', 'end-recall', 'end-f1']) expect(value(outcome, key)).toBe(1);
+    expect(value(outcome, 'false-done')).toBe(0);
+  });
+
+  it('cannot be told from the real', async () => {
+    const finding = await find('distribution');
+    expectHolds(finding, 'c2st', 0.5);
+    expect(Math.abs(value(finding, 'mmd')!)).toBeLessThan(0.01);
+    expect(value(finding, 'mmd-p')).toBeGreaterThan(0.05);
+    expect(value(finding, 'unvisited')).toBeLessThan(0.02);
+  });
+
+  it('says that it has no spread, and so no calibration', async () => {
+    const finding = await find('calibration');
+    expect(value(finding, 'coverage-90')).toBeNull();
+    expect(finding.section.notes[0]).toMatch(/one thing only/);
+    expect(value(await find('one-step'), 'nll')).toBeNull();
+  });
+});
+
+describe('an error of known size in the transition', () => {
+  const error = 0.12;
+
+  it('is the state error, and nothing else is', async () => {
+    const finding = await find('one-step', { error });
+    const { scales } = judgedBy(WORLD, truth).ground;
+    const mean = scales.change.reduce((sum, scale) => sum + (error / scale) ** 2, 0) / DIM;
+    expectHolds(finding, 'state-error', Math.sqrt(mean));
+    expect(value(finding, 'state-exact')).toBeLessThan(0.01);
+    expect([value(finding, 'reward-exact'), value(finding, 'termination-agreement')]).toEqual([1, 1]);
+    expect(finding.section.worst[0].differences.map(({ path }) => path)).not.toContain('reward');
+  });
+
+  it('adds up over steps as arithmetic says, until it is beyond tolerance', async () => {
+    // An integrator: a bias of b a step is off by b t after t steps.
+    const world = { ...WORLD, keep: 1, limit: 100 };
+    const integrated = truthOf(world);
+    const { scales } = judgedBy(world, integrated).ground;
+    const bias = 0.15;
+    const unit = bias * Math.sqrt(scales.state.reduce((sum, scale) => sum + scale ** -2, 0) / DIM);
+    const judged = judgedBy(world, integrated, { bias });
+    const finding = await measured(judged, 'k-steps');
+    const chart = finding.section.charts[0];
+    const points = chart.kind === 'bars' ? [] : chart.series[0].points;
+    expect(points).toHaveLength(12);
+    for (const { x, y } of points) expect(y).toBeCloseTo(unit * x, 3);
+    expect(value(finding, 'divergence-steps')).toBeCloseTo(Math.min(12, Math.floor(0.5 / unit)), 6);
+  });
+
+  it('shows in the distribution', async () => {
+    const finding = await find('distribution', { error: 1 });
+    expect(metricOf(finding, 'c2st').low).toBeGreaterThan(0.55);
+    expect(value(finding, 'mmd-p')).toBeLessThan(0.01);
+  });
+});
+
+describe('a reward that is too high by a known size', () => {
+  const rewardBias = () => 0.05;
+
+  it('is the bias of a step and the optimism of a sequence, while states stay right', async () => {
+    const finding = await find('reward-end', { rewardBias });
+    expect(value(finding, 'reward-bias')).toBeCloseTo(0.05, 6);
+    expect(value(finding, 'optimism-per-step')).toBeCloseTo(0.05, 6);
+    expect(value(finding, 'end-f1')).toBe(1);
+    const step = await find('one-step', { rewardBias });
+    expect([value(step, 'state-exact'), value(step, 'reward-exact')]).toEqual([1, 0]);
+    expect(value(step, 'reward-error')).toBeCloseTo(0.05, 6);
+    expect(value(await find('k-steps', { rewardBias }), 'drift')).toBeLessThan(1e-5);
+  });
+
+  it('that varies is held by the interval', async () => {
+    // A coin of the state: 0.2 or -0.1, mean 0.05.
+    const finding = await find('reward-end', { rewardBias: (obs, at) => (obs[at + 2] > 0 ? 0.2 : -0.1) });
+    expectHolds(finding, 'reward-bias', 0.05);
+  });
+
+  it('makes the dream promise more than the same actions earn', async () => {
+    const world = { ...WORLD, alive: 1, limit: 100 };
+    const replay = { name: 'still', policy: constantPolicy(0), environment: async () => realWorld(world) };
+    const judged = judgedBy(world, truthOf(world), { rewardBias: () => 0.5 }, replay);
+    const finding = await measured(judged, 'k-steps');
+    expect(value(finding, 'consistency-gap')).toBeCloseTo(-0.5 * 12, 4);
+    const ratio = metricOf(finding, 'consistency-ratio').value!;
+    expect(ratio).toBeGreaterThan(1 / 1.6);
+    expect(ratio).toBeLessThan(1 / 1.5);
+    expect(value(finding, 'ending-kept')).toBe(1);
+    const honest = await measured(judgedBy(world, truthOf(world), {}, replay), 'k-steps');
+    expect(value(honest, 'consistency-ratio')).toBeCloseTo(1, 5);
+  });
+});
+
+describe('ends that are said wrongly with a known chance', () => {
+  it('are false ends and missed ends in that share', async () => {
+    const finding = await find('reward-end', { flip: 0.08 });
+    expectHolds(finding, 'false-done', 0.08);
+    expectHolds(finding, 'end-recall', 0.92);
+    expect(value(finding, 'reward-bias')).toBeCloseTo(0, 6);
+    const step = await find('one-step', { flip: 0.08 });
+    expectHolds(step, 'termination-agreement', 0.92);
+    expectHolds(step, 'right-state-wrong-outcome', 0.08);
+    expect(value(step, 'state-exact')).toBe(1);
+  });
+});
+
+describe('doubt of known size', () => {
+  // Entropy and expected CRPS of a Gaussian forecast of its own noise, in standard deviations of change.
+  const scales = () => judgedBy(NOISY, noisyTruth).ground.scales.change.map((scale) => NOISY.noise / scale);
+  const mean = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
+
+  it('that is honest is calibrated, with the likelihood and CRPS that theory gives', async () => {
+    const finding = await find('calibration', {}, NOISY);
+    expectHolds(finding, 'coverage-50', 0.5);
+    expectHolds(finding, 'coverage-90', 0.9);
+    expectHolds(finding, 'std-factor', 1);
+    expect(value(finding, 'calibration-error')).toBeLessThan(0.02);
+    const step = await find('one-step', {}, NOISY);
+    expectHolds(step, 'nll', mean(scales().map((std) => Math.log(std) + 0.5 * Math.log(2 * Math.PI * Math.E))));
+    expectHolds(step, 'crps', mean(scales()) / Math.sqrt(Math.PI));
+    expectHolds(step, 'state-error', Math.sqrt(mean(scales().map((std) => std ** 2))));
+  });
+
+  it('that is too small by a factor is found to be, and repaired by it', async () => {
+    const faults = { stated: () => 1 / 2.5 };
+    const finding = await find('calibration', faults, NOISY);
+    expectHolds(finding, 'std-factor', 2.5);
+    // Chance that a normal is within 1.6449 / 2.5 standard deviations.
+    expectHolds(finding, 'coverage-90', 0.48944);
+    expect(value(finding, 'calibration-error')).toBeGreaterThan(0.2);
+    expect(value(finding, 'calibration-error-rescaled')).toBeLessThan(0.03);
+    expect(value(finding, 'calibration-error-remapped')).toBeLessThan(0.03);
+    expectHolds(finding, 'rescaling-gain', 0.5 * (2.5 ** 2 - 1) - Math.log(2.5));
+    const [honest, sure] = [await find('one-step', {}, NOISY), await find('one-step', faults, NOISY)];
+    expect(value(sure, 'state-error')).toBe(value(honest, 'state-error'));
+  });
+
+  it('that goes with the errors warns of them, and doubt of nothing does not', async () => {
+    const quiet: World = { ...WORLD, noise: 0.02 };
+    const quietTruth = truthOf(quiet);
+    const isHard = (obs: Float32Array, at: number) => obs[at + 1] > 0;
+    const coin = (obs: Float32Array, at: number) => Math.floor(Math.abs(obs[at + 1]) * 1e4) % 2 === 0;
+    const next = (obs: Float32Array, at: number, action: number) =>
+      meanNext(WORLD, obs, at, action).map((mean) => (isHard(obs, at) ? mean + 1 : mean));
+    const judge = (apart: Faults['apart']) => measured(judgedBy(quiet, quietTruth, { next, apart }), 'calibration');
+    const wise = await judge((obs, at) => (isHard(obs, at) ? 0.5 : 0.1));
+    expect(metricOf(wise, 'doubt-auroc').low).toBeGreaterThan(0.95);
+    expect(value(wise, 'doubt-aurc')).toBeLessThan(0.2);
+    const blind = await judge((obs, at) => (coin(obs, at) ? 0.5 : 0.1));
+    expectHolds(blind, 'doubt-auroc', 0.5);
+  });
+});
