@@ -68,6 +68,15 @@ describe('the horizon of errors', () => {
     expect(left(cautious)).toBeLessThan(0.25 + 0.01);
     expect(left(cautious + 2)).toBeGreaterThan(0.25);
   });
+
+  // Blind spot: errors that come late. docs/fidelity-metrics.md tells it with this example.
+  it('is fooled by errors that come late where first steps were judged', () => {
+    const isWrong = (step: number) => step >= 6;
+    const judged = Array.from({ length: 500 }, () => isWrong(1)).filter((wrong) => wrong).length;
+    const { cautious } = horizonOfErrors(shareEstimate(judged, 500), 0.2);
+    expect(cautious).toBeGreaterThan(6);
+    expect(isWrong(6)).toBe(true);
+  });
 });
 
 describe('the horizon of drift', () => {

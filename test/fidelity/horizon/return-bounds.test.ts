@@ -106,6 +106,23 @@ describe('the bound on the gap of returns', () => {
     expect(gap / bound).toBeGreaterThan(0.98);
   });
 
+  // Blind spot: means where the theorem has the largest. docs/fidelity-metrics.md tells it with this example.
+  it('is fooled by errors where nobody went: they are in no mean', () => {
+    // State 0 pays 1 a step while one stays; action 1 leaves it for state 1, which pays nothing, for real but not in the dream.
+    const world = (leave: number): TabularDynamics => ({
+      ...{ states: 2, actions: 2, transition: Float64Array.of(1, 0, 1 - leave, leave, 0, 1, 0, 1) },
+      ...{ reward: Float64Array.of(1, 1, 1, 1, 0, 0, 0, 0), terminal: new Uint8Array(2), start: Float64Array.of(1, 0) },
+    });
+    const leaving = (dynamics: TabularDynamics) => {
+      const { transition, reward } = dynamics;
+      const own = { ...dynamics, actions: 1, transition: Float64Array.of(...transition.slice(2, 4), 0, 1) };
+      return valueIteration({ ...own, reward: Float64Array.of(...reward.slice(2, 4), 0, 0) }, GAMMA).values[0];
+    };
+    expect(leaving(world(0)) - leaving(world(1))).toBeCloseTo(9, 9);
+    // Judged by a policy that always stays both worlds are the same.
+    expect(returnGapBound({ transition: 0, reward: 0 }, { gamma: GAMMA, largestReward: 1 })).toBe(0);
+  });
+
   it('is vacuous from where it allows more than any two worlds differ by', () => {
     const scale = { gamma: 0.99, largestReward: 1 };
     expect(largestReturnGap(scale)).toBeCloseTo(200, 9);

@@ -123,6 +123,15 @@ describe('rank of policies', () => {
     expect(metric(wide, 'pearson').value).toBeGreaterThan(0.8);
     expect(metric(wide, 'kendall').value).toBeLessThan(0.9);
   });
+
+  // Blind spot: policies of one kind. docs/fidelity-metrics.md tells it with this example.
+  it('is fooled by policies of one kind: mixtures with noise are in order wherever noise costs anything', async () => {
+    const noise = (policy: number) => (9 - policy) / 10;
+    const calm = await found((_, policy) => -noise(policy));
+    expect(metric(calm, 'spearman').value).toBeCloseTo(1, 12);
+    expect(metric(calm, 'mmrv').value).toBe(0);
+    expect(metric(calm, 'optimism').high).toBeLessThan(-20);
+  });
 });
 
 const ONE = { return: 1, length: 1, discounted: 1, largestReward: 1 };
