@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { makeDomain } from '../../../src/env/index.js';
 import { allocateBatch, type EpisodeRecord, ReplayBuffer, readEpisodeLogs } from '../../../src/replay/index.js';
@@ -12,9 +13,17 @@ import {
   seenRows,
   trainingFolders,
 } from '../../../src/run/pipeline/fidelity/held-out.js';
+import { openToolsSubjects } from '../../../src/run/pipeline/fidelity/tools-subjects.js';
+import { makeProgress } from '../../../src/run/progress.js';
 
 const SHARED = process.env['REVERIE_SHARED_DATA'] ?? join('..', 'shared', 'data');
 const TRAJECTORIES = join(SHARED, 'tau', 'airline', 'trajectories-gpt-4o.jsonl');
+
+const services = {
+  signal: new AbortController().signal,
+  progress: makeProgress({ stream: process.stderr, quiet: true }),
+  log: () => {},
+};
 
 const folder = () => mkdtempSync(join(tmpdir(), 'reverie-held-out-'));
 
@@ -70,6 +79,18 @@ describe('held-out episodes', () => {
     } finally {
       domain.close();
     }
+  });
+
+  it('take the place of the truth that the scenario names', async () => {
+    const logs = fileURLToPath(new URL('../../../scenarios/helpdesk/logs', import.meta.url));
+    const open = (set: readonly string[]) => {
+      const scenario = loadToolsScenario('helpdesk', { set: ['fidelity.sections=[one-step]', ...set] });
+      return openToolsSubjects({ scenario, seed: 1, inputs: { heldOut: logs }, out: folder() }, services);
+    };
+    await expect(open([])).rejects.toMatchObject({ code: 'FIDELITY_HELD_OUT_SEEN' });
+    const opened = await open(['experience.logs=[]']);
+    expect(opened.truth).toMatchObject({ kind: 'recorded', episodes: 116 });
+    await opened.close();
   });
 
   it.skipIf(!existsSync(TRAJECTORIES))(

@@ -27,12 +27,22 @@ import type { JsonObject } from '../../../json.js';
 import { type EpisodeRecord, ReplayedCalls, readEpisodeLogs } from '../../../replay/index.js';
 import { Rng } from '../../../rng.js';
 import type { ToolsScenario } from '../../scenario.js';
+import { refuseSeenEpisodes } from './held-out.js';
 import { fewer, LEAST_CALLS, type ToolsTruth } from './tools-truth.js';
 
-/** @throws SCENARIO_INVALID without records, LOG_INVALID */
-export async function recordedTruth(scenario: ToolsScenario, domain: ToolsDomain, seed: number): Promise<ToolsTruth> {
+/**
+ * @param heldOut  file or folder of episodes that the model must not have seen, in place of those that the scenario names
+ * @throws SCENARIO_INVALID without records, LOG_INVALID, FIDELITY_HELD_OUT_SEEN
+ */
+export async function recordedTruth(
+  scenario: ToolsScenario,
+  domain: ToolsDomain,
+  seed: number,
+  heldOut?: string,
+): Promise<ToolsTruth> {
   const { fidelity, name } = scenario.config;
-  const { records, skipped } = await recordsOf(scenario, domain);
+  const { records, skipped } = await recordsOf(scenario, domain, heldOut);
+  if (heldOut !== undefined) await refuseSeenEpisodes(heldOut, records, scenario, domain);
   const walked = records.map((record) => walk(domain, record));
   const different = new Map(walked.flatMap(({ calls }) => calls).map((call) => [questionId(call.query), call]));
   const rng = Rng.fromSeed(seed);
@@ -60,9 +70,10 @@ export async function recordedTruth(scenario: ToolsScenario, domain: ToolsDomain
   };
 }
 
-async function recordsOf({ config, folder }: ToolsScenario, domain: ToolsDomain) {
+async function recordsOf({ config, folder }: ToolsScenario, domain: ToolsDomain, heldOut: string | undefined) {
   const { fidelity, experience, name } = config;
-  const paths = fidelity.recorded === null ? experience.logs : [fidelity.recorded];
+  const named = heldOut ?? fidelity.recorded;
+  const paths = named === null ? experience.logs : [named];
   if (paths.length === 0) {
     const problem = '"fidelity.truth" is "recorded", but neither fidelity.recorded nor experience.logs names a file.';
     throw reverieError('SCENARIO_INVALID', { path: name, problem });

@@ -14,14 +14,14 @@ import type { ToolsTruth } from './tools-truth.js';
 
 /**
  * Language models are asked from this thread alone.
- * @throws SCENARIO_INVALID, LOG_INVALID, MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what the domain's and models'
- *   parts throw
+ * @throws SCENARIO_INVALID, LOG_INVALID, FIDELITY_HELD_OUT_SEEN, MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what
+ *   the domain's and models' parts throw
  */
 export async function openToolsSubjects(
   setup: FidelitySetup<ToolsScenario>,
   services: FidelityServices,
 ): Promise<OpenedSubjects> {
-  const { scenario, seed, out } = setup;
+  const { scenario, seed, out, inputs } = setup;
   const parts = await makeParts({ scenario, out, log: services.log });
   const models: JudgedModel[] = [];
   const close = async () => {
@@ -29,8 +29,11 @@ export async function openToolsSubjects(
     await parts.close();
   };
   try {
-    const truthOf = scenario.config.fidelity.truth === 'recorded' ? recordedTruth : rulesTruth;
-    const truth = await truthOf(scenario, parts.domain, seed);
+    // What is held out was recorded, whatever the scenario holds dreams against otherwise.
+    const isRecorded = inputs.heldOut !== undefined || scenario.config.fidelity.truth === 'recorded';
+    const truth = isRecorded
+      ? await recordedTruth(scenario, parts.domain, seed, inputs.heldOut)
+      : await rulesTruth(scenario, parts.domain, seed);
     models.push(...(await judgedModels(scenario, parts, out, services.log)));
     const judge = await judgeOf(setup, parts);
     const subjects = models.map((model, i) =>

@@ -11,6 +11,7 @@ type Panel = CurvesFigure['panels'][number];
 
 /** Beyond it names would cover the points. */
 const MOST_LABELS = 16;
+const FEW_MARKS = 8;
 /** Colours that the page has; further series are dashed. */
 const COLOURS = 6;
 
@@ -132,11 +133,12 @@ function logRange(values: readonly number[], ends: readonly number[]): [number, 
   return [Math.min(...values) / 2, Math.max(...ends) * 1.2];
 }
 
-/** Steps and counts have nothing between them. */
+/** Few steps or counts: each has its mark, and nothing between them has one. */
 function wholeAxis({ panels }: CurvesFigure): object {
   const xs = panels.flatMap(({ series }) => series.flatMap(({ points }) => points.map(({ x }) => x)));
-  const isWhole = xs.every(Number.isInteger) && Math.max(...xs) - Math.min(...xs) >= 1;
-  return isWhole ? { axis: { tickMinStep: 1, format: '~s' } } : {};
+  const [low, high] = [Math.min(...xs), Math.max(...xs)];
+  if (!xs.every(Number.isInteger) || high - low < 1 || high - low >= FEW_MARKS) return {};
+  return { axis: { values: Array.from({ length: high - low + 1 }, (_, i) => low + i), format: 'd' } };
 }
 
 /** A log axis gets lines at 1, 2 and 5 of each decade, not at every digit. */
