@@ -2,7 +2,7 @@
 
 import type { Metric } from '../report/fidelity-report.js';
 import { type Estimate, NOTHING } from '../statistics/index.js';
-import { estimateOf, type Findings } from './horizon-evidence.js';
+import { estimateOf, type Findings, type HorizonPlan } from './horizon-evidence.js';
 import { largestReturnGap, probabilityOfLeaving, returnGapBound } from './return-bounds.js';
 
 export interface MeasuredBound {
@@ -16,16 +16,10 @@ export interface MeasuredBound {
   readonly notes: readonly string[];
 }
 
-interface Scale {
-  readonly family: 'vector' | 'tools';
-  readonly gamma: number;
-  readonly maxSteps: number;
-}
-
 /** Undefined where errors or the ladder of policies were not measured. */
 export function measuredBound(
   findings: Findings,
-  { family, gamma, maxSteps }: Scale,
+  { family, gamma, maxSteps }: HorizonPlan,
   { transition, reward }: { readonly transition: Estimate; readonly reward: number },
 ): MeasuredBound | undefined {
   const gap = estimateOf(findings, 'rank', 'discounted-gap').value;
@@ -48,7 +42,7 @@ function through({ value, low, high, n, method }: Estimate, of: (share: number) 
   return { value: at(value), low: at(low), high: at(high), n, method };
 }
 
-function notesOf(family: Scale['family'], bound: number, gap: number, most: number): string[] {
+function notesOf(family: HorizonPlan['family'], bound: number, gap: number, most: number): string[] {
   const vacuous =
     bound >= most
       ? `The bound on returns is vacuous: it allows ${shown(bound)}, and no two worlds can differ by more than ${shown(most)}.`

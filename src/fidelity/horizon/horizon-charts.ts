@@ -2,7 +2,7 @@
 
 import type { FidelityChart } from '../report/fidelity-report.js';
 import type { Estimate } from '../statistics/index.js';
-import type { HorizonPlan } from './horizon-finding.js';
+import type { HorizonPlan } from './horizon-evidence.js';
 import { probabilityOfLeaving } from './return-bounds.js';
 import type { DriftPoint } from './trust-horizon.js';
 

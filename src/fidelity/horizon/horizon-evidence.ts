@@ -1,9 +1,19 @@
-// What the trust horizon is made from: figures of other sections.
+// What the trust horizon is asked with, and what it is made from: figures of other sections.
 
 import type { Finding } from '../instrument.js';
 import type { Point, SectionId } from '../report/fidelity-report.js';
 import { type Estimate, NOTHING } from '../statistics/index.js';
 import type { DriftPoint } from './trust-horizon.js';
+
+export interface HorizonPlan {
+  readonly family: 'vector' | 'tools';
+  /** tools: probability of a wrong state that is allowed; vector: drift that is allowed, as `k-steps` measures it. */
+  readonly tolerance: number;
+  /** Discount of the returns that the section on rank compares. */
+  readonly gamma: number;
+  /** Steps of an episode at most. */
+  readonly maxSteps: number;
+}
 
 export type Findings = ReadonlyMap<SectionId, Finding>;
 

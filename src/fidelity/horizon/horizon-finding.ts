@@ -6,7 +6,7 @@ import type { FidelityTable, Metric } from '../report/fidelity-report.js';
 import { type Estimate, NOTHING } from '../statistics/index.js';
 import { boundMetrics, type MeasuredBound, measuredBound } from './bound-metrics.js';
 import { horizonCharts } from './horizon-charts.js';
-import { complement, driftOf, estimateOf, type Findings } from './horizon-evidence.js';
+import { complement, driftOf, estimateOf, type Findings, type HorizonPlan } from './horizon-evidence.js';
 import { bestBranchLength } from './return-bounds.js';
 import {
   type DriftPoint,
@@ -16,16 +16,6 @@ import {
   realRatioAt,
   type TrustHorizon,
 } from './trust-horizon.js';
-
-export interface HorizonPlan {
-  readonly family: 'vector' | 'tools';
-  /** tools: probability of a wrong state that is allowed; vector: drift that is allowed, as `k-steps` measures it. */
-  readonly tolerance: number;
-  /** Discount of the returns that the section on rank compares. */
-  readonly gamma: number;
-  /** Steps of an episode at most. */
-  readonly maxSteps: number;
-}
 
 interface Found {
   readonly horizon: TrustHorizon;

@@ -1,7 +1,7 @@
 // The trust horizon, what it implies, and bounds on returns.
 
-export { DRIFT } from './horizon-evidence.js';
-export { type HorizonPlan, horizonFindings } from './horizon-finding.js';
+export { DRIFT, type HorizonPlan } from './horizon-evidence.js';
+export { horizonFindings } from './horizon-finding.js';
 export {
   type BranchErrors,
   bestBranchLength,

@@ -4,8 +4,7 @@ import { Rng } from '../../rng.js';
 import type { Finding } from '../instrument.js';
 import type { FidelityChart, FidelityTable, Metric, Point } from '../report/fidelity-report.js';
 import { type Estimate, meanEstimate, NOTHING, pairedDifference } from '../statistics/index.js';
-import type { LearningOptions, LearningRow } from './learning-instrument.js';
-import type { LearningSource, Ratio } from './learning-source.js';
+import type { LearningOptions, LearningRow, LearningSource, Ratio } from './learning-source.js';
 
 export const LEARNING_TITLE = 'Learning value';
 

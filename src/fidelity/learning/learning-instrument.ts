@@ -2,21 +2,7 @@
 
 import type { Finding, Instrument } from '../instrument.js';
 import { LEARNING_TITLE, learningFinding } from './learning-finding.js';
-import type { LearningSource, Ratio } from './learning-source.js';
-
-/** One trained learner. */
-export type LearningRow = {
-  readonly ratio: Ratio;
-  readonly seed: number;
-  readonly returns: readonly number[];
-};
-
-export interface LearningOptions {
-  /** Of the bootstrap. */
-  readonly seed: number;
-  /** What a reader must know of the learner and its rows. */
-  readonly notes?: readonly string[];
-}
+import type { LearningOptions, LearningRow, LearningSource, Ratio } from './learning-source.js';
 
 export function learningInstrument(source: LearningSource, options: LearningOptions): Instrument<LearningRow> {
   const arms: readonly Ratio[] = [null, ...source.ratios];

@@ -14,3 +14,17 @@ export interface LearningSource {
    */
   learn(ratio: Ratio, seed: number, signal?: AbortSignal): Promise<readonly number[]>;
 }
+
+/** One trained learner. */
+export type LearningRow = {
+  readonly ratio: Ratio;
+  readonly seed: number;
+  readonly returns: readonly number[];
+};
+
+export interface LearningOptions {
+  /** Of the bootstrap. */
+  readonly seed: number;
+  /** What a reader must know of the learner and its rows. */
+  readonly notes?: readonly string[];
+}

@@ -1,5 +1,5 @@
 // Ranking policies: what is measured on them and what it says.
 
 export { crossedBootstrap, type LadderReturns, type LadderStatistic } from './crossed-bootstrap.js';
-export { type RankOptions, type RankRow, rankInstrument, unrankable } from './rank-instrument.js';
+export { rankInstrument, unrankable } from './rank-instrument.js';
 export type * from './rank-source.js';

@@ -1,7 +1,6 @@
 // The rows of a ladder as a table: policies by episodes, real and dreamt, only where both are known.
 
-import type { RankRow } from './rank-instrument.js';
-import type { EpisodeReturn } from './rank-source.js';
+import type { EpisodeReturn, RankRow } from './rank-source.js';
 
 export interface PolicyReturns {
   readonly name: string;

@@ -5,9 +5,8 @@ import type { Finding } from '../instrument.js';
 import type { FidelityTable, LinesChart, Metric, Point } from '../report/fidelity-report.js';
 import { type Estimate, meanEstimate } from '../statistics/index.js';
 import { gapsOf, meanOf, type PairedReturns, type PolicyReturns, pairedReturns, valuesOf } from './paired-returns.js';
-import type { RankOptions, RankRow } from './rank-instrument.js';
 import { agreementMetrics, gapMetrics } from './rank-metrics.js';
-import type { RankSource } from './rank-source.js';
+import type { RankOptions, RankRow, RankSource } from './rank-source.js';
 
 export const RANK_TITLE = 'Rank of policies';
 

@@ -2,24 +2,7 @@
 
 import type { Finding, Instrument } from '../instrument.js';
 import { RANK_TITLE, rankFinding } from './rank-finding.js';
-import type { EpisodeReturn, RankSource } from './rank-source.js';
-
-/** One episode of one policy. */
-export type RankRow = {
-  readonly policy: number;
-  readonly episode: number;
-  readonly real: EpisodeReturn | null;
-  readonly dreamt: EpisodeReturn | null;
-};
-
-export interface RankOptions {
-  /** Of the bootstrap. */
-  readonly seed: number;
-  /** Episodes of a chunk, which a source may live side by side. */
-  readonly chunkEpisodes?: number;
-  /** What a reader must know of how both worlds were lived in. */
-  readonly notes?: readonly string[];
-}
+import type { RankOptions, RankRow, RankSource } from './rank-source.js';
 
 const CHUNK_EPISODES = 32;
 

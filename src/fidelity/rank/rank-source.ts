@@ -32,3 +32,20 @@ export interface RankSource {
     signal?: AbortSignal,
   ): Promise<readonly (EpisodeReturn | null)[]>;
 }
+
+/** One episode of one policy. */
+export type RankRow = {
+  readonly policy: number;
+  readonly episode: number;
+  readonly real: EpisodeReturn | null;
+  readonly dreamt: EpisodeReturn | null;
+};
+
+export interface RankOptions {
+  /** Of the bootstrap. */
+  readonly seed: number;
+  /** Episodes of a chunk, which a source may live side by side. */
+  readonly chunkEpisodes?: number;
+  /** What a reader must know of how both worlds were lived in. */
+  readonly notes?: readonly string[];
+}

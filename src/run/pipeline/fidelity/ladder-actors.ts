@@ -4,12 +4,15 @@
 import { clipToSpace, type Policy, type VectorEnvironment, type VectorSpace } from '../../../env/index.js';
 import { reverieError } from '../../../errors.js';
 import { RandomPolicy } from '../../../rl/index.js';
-import type { Rng } from '../../../rng.js';
-import { headsOf, type NetworkRecipe, type Normaliser, networkOutput, type Recipe } from './ladder-recipes.js';
+import {
+  type Actor,
+  headsOf,
+  type NetworkRecipe,
+  type Normaliser,
+  networkOutput,
+  type Recipe,
+} from './ladder-recipes.js';
 import { scriptFor } from './ladder-scripts.js';
-
-/** obs [obsDim] to an action within the space. */
-export type Actor = (obs: Float32Array, rng: Rng) => Float32Array | Promise<Float32Array>;
 
 export interface ActorParts {
   readonly env: Pick<VectorEnvironment, 'id' | 'actionSpace'>;

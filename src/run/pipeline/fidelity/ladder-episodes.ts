@@ -6,7 +6,7 @@ import { ReverieError } from '../../../errors.js';
 import type { EpisodeReturn } from '../../../fidelity/index.js';
 import { Rng, type RngState } from '../../../rng.js';
 import type { Propagation, StoredWorldModel, VectorPrediction } from '../../../worldmodel/index.js';
-import type { Actor } from './ladder-actors.js';
+import type { Actor } from './ladder-recipes.js';
 
 /** Seed of a ladder and number of an episode: what an episode's start and noise come from. */
 export interface EpisodeSeeds {

@@ -34,7 +34,10 @@ export interface Normaliser {
   readonly std: readonly number[];
 }
 
-/** A ladder from worst to best as far as one can tell, with the real steps that making it took. */
+/** obs [obsDim] to an action within the space; all its randomness comes from `rng`. */
+export type Actor = (obs: Float32Array, rng: Rng) => Float32Array | Promise<Float32Array>;
+
+/** With the real steps that making it took. */
 export interface Ladder {
   readonly policies: readonly NamedRecipe[];
   readonly normaliser: Normaliser;

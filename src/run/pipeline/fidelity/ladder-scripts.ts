@@ -1,6 +1,6 @@
 // Controllers written by hand for environments whose physics is well known: a rung near the top that needs no training.
 
-import type { Actor } from './ladder-actors.js';
+import type { Actor } from './ladder-recipes.js';
 
 /**
  * Swings up by pumping energy, then holds upright by proportional-derivative control (Åström & Furuta 2000, Automatica 36).

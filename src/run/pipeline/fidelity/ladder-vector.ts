@@ -6,7 +6,7 @@ import { Rng } from '../../../rng.js';
 import type { StoredWorldModel, VectorWorldModel } from '../../../worldmodel/index.js';
 import { learnerFor } from '../frozen-policy.js';
 import { findInput } from '../inputs.js';
-import { type Actor, actorOf } from './ladder-actors.js';
+import { actorOf } from './ladder-actors.js';
 import {
   dreamtReturns,
   type EpisodeRules,
@@ -17,7 +17,7 @@ import {
 } from './ladder-episodes.js';
 import { keptLadder } from './ladder-file.js';
 import { planLadder } from './ladder-plan.js';
-import type { Ladder } from './ladder-recipes.js';
+import type { Actor, Ladder } from './ladder-recipes.js';
 import { policyGamma } from './ladder-scale.js';
 import type { FidelitySetup } from './setup.js';
 
