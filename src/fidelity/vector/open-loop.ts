@@ -50,9 +50,25 @@ export async function openLoop(
   step: StepOptions,
 ): Promise<readonly Track[]> {
   if (subject.model !== undefined) return sideBySide(ground, subject.model, beginnings, rng, step);
-  const tracks: Track[] = [];
-  for (const beginning of beginnings) tracks.push(await livedIn(ground.truth, subject.dream.bind(subject), beginning));
-  return tracks;
+  return oneByOne(ground.truth, subject.dream.bind(subject), beginnings);
+}
+
+/** An episode begins alike each time it is begun with its seed: it is lived once, as long as anyone asks for. */
+async function oneByOne(
+  truth: VectorTruth,
+  dream: Judged['subject']['dream'],
+  beginnings: readonly Beginning[],
+): Promise<readonly Track[]> {
+  const longest = new Map<number, Beginning>();
+  for (const beginning of beginnings) {
+    if (beginning.steps > (longest.get(beginning.row)?.steps ?? 0)) longest.set(beginning.row, beginning);
+  }
+  const tracks = new Map<number, Track>();
+  for (const [row, beginning] of longest) tracks.set(row, await livedIn(truth, dream, beginning));
+  return beginnings.map(({ row, steps }) => {
+    const track = tracks.get(row)!;
+    return { ...track, lived: Math.min(track.lived, steps) };
+  });
 }
 
 interface MutableTrack extends Track {
