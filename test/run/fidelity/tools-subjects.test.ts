@@ -105,10 +105,12 @@ describe('a language model of known errors', () => {
       'llm.model=controlled',
       'model.backends=[llm]',
       'fidelity.sections=[one-step, calibration, distribution]',
-      'fidelity.subjects=[{name: text, model: {llm: {mode: text}}}]',
+      'fidelity.subjects=[{name: text, model: {llm: {mode: text}}}, {name: other, llm: {model: another}}]',
     ];
     const { reports } = await judge('helpdesk', set);
-    const [typed, text] = reports;
+    const [typed, text, other] = reports;
+    expect(other.version).not.toBe(typed.version);
+    expect(figureOf(other, 'one-step.state-exact')).not.toBeNull();
     expect(figureOf(typed, 'one-step.all-right')).toBeLessThan(1);
     expect(figureOf(typed, 'one-step.state-exact')).not.toBeNull();
     expect(figureOf(typed, 'calibration.auroc')).toBeGreaterThan(0.5);

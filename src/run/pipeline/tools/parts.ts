@@ -37,6 +37,9 @@ export interface ToolsParts {
 
 type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'log'>;
 
+/** What a run's folder holds once it has rows, or measured chunks. */
+const BEGUN = ['journal', 'chunks'];
+
 /** Throws what any of the parts throws over what it is given; nothing stays open then. */
 export async function makeParts({ scenario, out, log }: Context): Promise<ToolsParts> {
   const { config, folder } = scenario;
@@ -58,7 +61,7 @@ export async function makeParts({ scenario, out, log }: Context): Promise<ToolsP
   } catch (error) {
     await close();
     // What was opened for a job that never began is nothing to go on with.
-    if (!existsSync(join(out, 'journal'))) {
+    if (!BEGUN.some((name) => existsSync(join(out, name)))) {
       for (const folder of ['experience', 'cache']) await rm(join(out, folder), { recursive: true, force: true });
     }
     throw error;
