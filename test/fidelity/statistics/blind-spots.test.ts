@@ -74,9 +74,9 @@ describe('one step', () => {
   it('error is small where the dream turns a stable system into an unstable one', () => {
     const real = (x: number) => 0.99 * x;
     const dreamt = (x: number) => 1.02 * x;
-    const after = (step: (x: number) => number) => times(100, () => step).reduce((x, next) => next(x), 1);
+    const afterSteps = (step: (x: number) => number) => times(100, () => step).reduce((x, next) => next(x), 1);
     expect(Math.abs(dreamt(1) - real(1))).toBeCloseTo(0.03, 12);
-    expect(after(dreamt) / after(real)).toBeGreaterThan(19);
+    expect(afterSteps(dreamt) / afterSteps(real)).toBeGreaterThan(19);
   });
 
   it('likelihood is ruled by one step of too much confidence, which CRPS hardly counts', () => {
