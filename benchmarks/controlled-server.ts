@@ -8,7 +8,7 @@ export interface ControlledServer {
   close(): void;
 }
 
-/** @param folder of the scenario's files */
+/** @param folder of the scenario's files; of τ-bench's airline (first release), of its data */
 export async function startControlledServer(scenario: string, folder: string): Promise<ControlledServer> {
   const child = fork(new URL('./controlled-server-process.js', import.meta.url), [scenario, folder]);
   const failed = once(child, 'exit').then(([code]) => {

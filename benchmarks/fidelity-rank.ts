@@ -1,146 +1,124 @@
-// Do policies rank in the dream as they do for real? Ladders of policies lived in world models of several scenarios and in
-// their real counterparts: learned ensembles of bodies, and worlds of tools by a language model whose error is known.
+// Do policies rank in the dream as they do for real? Full reports on learned ensembles of bodies, and on worlds of tools by a
+// language model whose error is known, each with a ladder of policies lived in both. The pages are kept beside the figures.
 
-import { mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Estimate, FidelityReport } from '../src/fidelity/index.js';
+import type { Estimate, FidelityReport, SectionId } from '../src/fidelity/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
-import { controlledName } from './controlled-name.js';
 import { startControlledServer } from './controlled-server.js';
+import { BODIES, type Body, TOOLS, type ToolsWorld, TRANSITION_ERROR, toolsSettings } from './fidelity-cases.js';
 import { judge, runJob } from './fidelity-runs.js';
 
-const METRICS = ['spearman', 'kendall', 'pearson', 'mmrv-share', 'regret-at-1', 'regret-at-3'] as const;
+const RANK = ['spearman', 'kendall', 'pearson', 'mmrv', 'mmrv-share', 'regret-at-1', 'spearman-ceiling', 'return-gap'];
+const HORIZON = ['trusted-steps', 'step-error', 'return-bound', 'return-bound-ratio', 'success-bound'];
 const SEED = 11;
-/** Of the controlled language model: share of calls whose change of state is wrong. */
-const TRANSITION_ERROR = 0.1;
 
-interface Ranked {
+interface Judged {
   readonly scenario: string;
-  readonly model: string;
-  readonly metrics: Readonly<Record<(typeof METRICS)[number], Estimate>>;
-  readonly policies: readonly (readonly string[])[];
+  readonly subject: string;
+  /** By `section.metric`. */
+  readonly metrics: Readonly<Record<string, Estimate | undefined>>;
+  readonly ladder: readonly (readonly string[])[];
+}
+
+interface Place {
+  readonly root: string;
+  readonly folder: string;
+  readonly quick: boolean;
 }
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
   const folder = await mkdtemp(join(tmpdir(), 'reverie-rank-'));
+  const judged: Judged[] = [];
+  const keep = async (report: FidelityReport, out: string) => {
+    judged.push(...judgedOf(report));
+    for (const one of judgedOf(report)) log(`${one.scenario}, ${one.subject}: ${rankText(one)}`);
+    if (!quick) await keepPage(root, out, report.scenario);
+  };
   try {
-    const ranked: Ranked[] = [];
-    const tell = (one: Ranked) => {
-      ranked.push(one);
-      const { spearman, 'mmrv-share': share } = one.metrics;
-      log(`${one.scenario} (${one.model}): Spearman ${text(spearman)}, MMRV ${text(share)} of the range`);
-    };
-    for (const body of quick ? BODIES.slice(0, 1) : BODIES) tell(await rankBody(body, folder, quick));
-    for (const scenario of quick ? ['helpdesk'] : ['helpdesk', 'cellar']) {
-      tell(await rankTools(scenario, root, folder, quick));
-    }
-    const worst = ranked.reduce((a, b) => (value(b) < value(a) ? b : a)).metrics.spearman;
-    return {
-      value: worst.value ?? 0,
-      low: worst.low ?? -1,
-      high: worst.high ?? 1,
-      n: ranked.length,
-      raw: { scenarios: ranked, transitionErrorOfTools: TRANSITION_ERROR },
-    };
+    for (const body of quick ? BODIES.slice(0, 1) : BODIES) await judgeBody(body, { root, folder, quick }, keep);
+    for (const world of await toolsWorlds(quick, log)) await judgeTools(world, { root, folder, quick }, keep);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+  // The first model of each scenario is the one that users would take.
+  const firsts = judged.filter(({ scenario }, i) => judged.findIndex((one) => one.scenario === scenario) === i);
+  const worst = firsts.reduce((a, b) => (rho(b) < rho(a) ? b : a)).metrics['rank.spearman'];
+  return {
+    value: worst?.value ?? 0,
+    low: worst?.low ?? -1,
+    high: worst?.high ?? 1,
+    n: firsts.length,
+    raw: { judged, transitionErrorOfTools: TRANSITION_ERROR, seed: SEED },
+  };
 }
 
-interface Body {
-  readonly scenario: string;
-  readonly model: string;
-  /** Settings of the run that makes model, data and policy. */
-  readonly train: readonly string[];
-  readonly episodes: number;
-}
+type Keep = (report: FidelityReport, out: string) => Promise<void>;
 
-const REAL = ['train.mode=real', 'train.realSteps=8000', 'train.initialRandomSteps=2000', 'train.updatesPerStep=0.75'];
-
-const BODIES: readonly Body[] = [
-  { scenario: 'cartpole-swingup', model: 'ensemble of a run of train', train: [], episodes: 20 },
-  {
-    scenario: 'pendulum',
-    model: 'ensemble fitted to 4,000 real steps of SAC',
-    train: ['train.mode=real', 'train.realSteps=4000', 'train.evalEvery=2000'],
-    episodes: 20,
-  },
-  {
-    scenario: 'hopper',
-    model: 'ensemble fitted to 8,000 real steps of SAC',
-    train: [...REAL, 'train.evalEvery=4000'],
-    episodes: 20,
-  },
-];
-
-async function rankBody({ scenario, model, train, episodes }: Body, folder: string, quick: boolean): Promise<Ranked> {
+async function judgeBody({ scenario, train }: Body, { folder, quick }: Place, keep: Keep): Promise<void> {
   const lived = join(folder, `${scenario}-train`);
-  const set = quick ? [...train, 'train.realSteps=600', 'train.initialRandomSteps=400', 'train.evalEpisodes=1'] : train;
-  await runJob({ job: 'train', scenario, set, seed: SEED, out: lived });
-  const isReal = train.includes('train.mode=real');
-  const fitted = isReal
+  const shrunk = ['train.realSteps=600', 'train.initialRandomSteps=400', 'train.evalEpisodes=1'];
+  await runJob({ job: 'train', scenario, set: [...train, ...(quick ? shrunk : [])], seed: SEED, out: lived });
+  const model = train.includes('train.mode=real')
     ? await runJob({
         job: 'fit',
         scenario,
         seed: SEED,
         inputs: { data: lived },
-        set: quick ? ['model.maxEpochs=2'] : [],
         out: join(folder, `${scenario}-model`),
       })
     : lived;
-  const report = await judge({
-    scenario,
-    set: [
-      'fidelity.sections=[rank]',
-      `fidelity.transitions=${quick ? 500 : 4000}`,
-      `fidelity.rank.episodes=${quick ? 2 : episodes}`,
-    ],
-    seed: SEED,
-    inputs: { model: fitted, checkpoint: lived },
-    out: join(folder, `${scenario}-judged`),
-  });
-  return rankedOf(scenario, model, report);
+  const out = join(folder, `${scenario}-judged`);
+  const set = quick ? ['fidelity.transitions=500', 'fidelity.rank.episodes=2'] : [];
+  await keep(await judge({ scenario, set, seed: SEED, inputs: { model, checkpoint: lived }, out }), out);
 }
 
-async function rankTools(scenario: string, root: string, folder: string, quick: boolean): Promise<Ranked> {
-  const server = await startControlledServer(scenario, join(root, 'scenarios', scenario));
+/** Those whose data are here: τ-bench's are given by path. */
+async function toolsWorlds(quick: boolean, log: (line: string) => void): Promise<readonly ToolsWorld[]> {
+  const shared = process.env['REVERIE_SHARED_DATA'];
+  if (shared === undefined) log('tau-airline is left out: REVERIE_SHARED_DATA names no folder of its data');
+  const here = TOOLS.filter(({ data }) => data === undefined || shared !== undefined);
+  return quick ? here.slice(0, 1) : here;
+}
+
+async function judgeTools(world: ToolsWorld, { root, folder, quick }: Place, keep: Keep): Promise<void> {
+  const data = world.data && join(process.env['REVERIE_SHARED_DATA']!, world.data);
+  const server = await startControlledServer(world.scenario, data ?? join(root, 'scenarios', world.scenario));
   try {
-    const model = controlledName({ seed: SEED, transitionError: TRANSITION_ERROR, rewardError: 0 });
-    const report = await judge({
-      scenario,
-      set: [
-        'model.backends=[llm]',
-        'model.llm.mode=typed',
-        'llm.provider=openai-compatible',
-        `llm.url=${server.url}`,
-        `llm.model=${JSON.stringify(model)}`,
-        'fidelity.sections=[rank]',
-        `fidelity.questions=${quick ? 10 : 100}`,
-        `fidelity.rank.episodes=${quick ? 4 : 60}`,
-      ],
-      seed: SEED,
-      out: join(folder, `${scenario}-judged`),
-    });
-    return rankedOf(scenario, `language model with typed state, transition error ${TRANSITION_ERROR}`, report);
+    const out = join(folder, `${world.scenario}-judged`);
+    const set = toolsSettings(world, { url: server.url, seed: SEED, data, quick });
+    await keep(await judge({ scenario: world.scenario, set, seed: SEED, out }), out);
   } finally {
     server.close();
   }
 }
 
-function rankedOf(scenario: string, model: string, { subjects: [subject] }: FidelityReport): Ranked {
-  const section = subject.sections.find(({ id }) => id === 'rank')!;
-  const estimates = METRICS.map(
-    (key) => [key, section.metrics.find((metric) => metric.key === key)!.estimate] as const,
-  );
-  const metrics = Object.fromEntries(estimates) as unknown as Ranked['metrics'];
-  return { scenario, model, metrics, policies: section.tables.flatMap(({ columns, rows }) => [columns, ...rows]) };
+function judgedOf({ scenario, subjects }: FidelityReport): Judged[] {
+  return subjects.map(({ name, sections }) => {
+    const section = (id: SectionId) => sections.find((one) => one.id === id);
+    const estimates = (id: SectionId, keys: readonly string[]) =>
+      keys.map((key) => [`${id}.${key}`, section(id)?.metrics.find((metric) => metric.key === key)?.estimate] as const);
+    const metrics = Object.fromEntries([...estimates('rank', RANK), ...estimates('horizon', HORIZON)]);
+    const ladder = section('rank')?.tables.flatMap(({ columns, rows }) => [columns, ...rows]) ?? [];
+    return { scenario, subject: name, metrics, ladder };
+  });
 }
 
-function value({ metrics }: Ranked): number {
-  return metrics.spearman.value ?? -1;
+async function keepPage(root: string, out: string, scenario: string): Promise<void> {
+  const folder = join(root, 'benchmarks', 'results', 'fidelity');
+  await mkdir(folder, { recursive: true });
+  await copyFile(join(out, 'fidelity.html'), join(folder, `${scenario}.html`));
 }
 
-function text({ value: middle, low, high }: Estimate): string {
-  return `${middle?.toFixed(3)} [${low?.toFixed(3)}, ${high?.toFixed(3)}]`;
+function rho({ metrics }: Judged): number {
+  return metrics['rank.spearman']?.value ?? -1;
+}
+
+function rankText({ metrics }: Judged): string {
+  const text = (key: string) => {
+    const { value = null, low = null, high = null } = metrics[key] ?? {};
+    return value === null ? 'not counted' : `${value.toFixed(3)} [${low?.toFixed(3)}, ${high?.toFixed(3)}]`;
+  };
+  return `Spearman ${text('rank.spearman')}, MMRV ${text('rank.mmrv-share')} of the range`;
 }
