@@ -18,6 +18,11 @@ export const FIDELITY_ERRORS = {
     message: 'There is no world model of "{name}" to judge.',
     hint: 'Give --model FOLDER (a run of fit or train), --url URL of a server, or a scenario whose model is an ONNX file.',
   },
+  FIDELITY_SUBJECT_UNFIT: {
+    status: 409,
+    message: '"{given}" cannot be judged beside this scenario: {problem}.',
+    hint: 'All that is judged answers the same tools in the same tasks; other models of this scenario are named under fidelity.subjects.',
+  },
   FIDELITY_REPORT_MISSING: {
     status: 404,
     message: 'There is no fidelity report at "{path}".',
@@ -35,8 +40,8 @@ export const FIDELITY_ERRORS = {
   },
   FIDELITY_METRIC_UNKNOWN: {
     status: 400,
-    message: 'Model "{subject}" was measured, but not by "{metric}".',
-    hint: 'Did you mean "{nearest}"? The report lists all that was measured.',
+    message: 'Nothing that is measured of "{subject}" is called "{metric}".',
+    hint: 'Did you mean "{nearest}"? The report lists all that is measured.',
   },
   FIDELITY_UNFIT: {
     status: 409,

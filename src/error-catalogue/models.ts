@@ -143,6 +143,6 @@ export const MODEL_ERRORS = {
   BUDGET_SPENT: {
     status: 429,
     message: 'The budget of {limit} is spent: {spent} of {allowed}.',
-    hint: 'Raise the budget; with a cache, what was answered so far is not paid for again.',
+    hint: 'Go on with --resume RUN, which has the same budget anew, or begin again with a larger one; what was answered and cached so far is not paid for again.',
   },
 } as const satisfies Record<string, ErrorEntry>;

@@ -42,7 +42,6 @@ export async function measureSubjects(
 }
 
 async function measureSubject(subject: Subject, index: number, options: MeasureOptions): Promise<SubjectReport> {
-  const started = performance.now();
   const addresses = subject.instruments.flatMap(({ id, chunks }) =>
     Array.from({ length: chunks }, (_, chunk): ChunkAddress => ({ subject: index, instrument: id, chunk })),
   );
@@ -58,7 +57,7 @@ async function measureSubject(subject: Subject, index: number, options: MeasureO
     findings.set(instrument.id, instrument.conclude(rows));
   }
   for (const finding of subject.derive?.(findings) ?? []) findings.set(finding.section.id, finding);
-  return reportOf(subject, findings, (performance.now() - started) / 1000);
+  return reportOf(subject, findings);
 }
 
 async function chunkRows(subject: Subject, address: ChunkAddress, options: MeasureOptions): Promise<readonly Json[]> {
@@ -96,15 +95,11 @@ function instrumentOf(subject: Subject, { instrument }: ChunkAddress): Instrumen
   return subject.instruments.find(({ id }) => id === instrument)!;
 }
 
-function reportOf(
-  { name, kind, version }: Subject,
-  findings: ReadonlyMap<SectionId, Finding>,
-  wallSeconds: number,
-): SubjectReport {
+function reportOf({ name, kind, version }: Subject, findings: ReadonlyMap<SectionId, Finding>): SubjectReport {
   const found = SECTIONS.flatMap((id) => findings.get(id) ?? []);
   const samples = found.flatMap(({ section, samples: own }) =>
     Object.entries(own).map(([metric, values]) => [`${section.id}.${metric}`, values] as const),
   );
   const sections = found.map(({ section }) => section);
-  return { name, kind, version, sections, samples: Object.fromEntries(samples), wallSeconds };
+  return { name, kind, version, sections, samples: Object.fromEntries(samples) };
 }

@@ -112,7 +112,6 @@ export interface SubjectReport {
   readonly sections: readonly Section[];
   /** By `section.metric`; what pairs models with one another. */
   readonly samples: Samples;
-  readonly wallSeconds: number;
 }
 
 /** What dreams are held against. */

@@ -95,7 +95,6 @@ const subjectSchema = z.strictObject({
   version: text,
   sections: z.array(sectionSchema),
   samples: z.record(text, z.array(number.nullable())).describe('By `section.metric`: one value a unit.'),
-  wallSeconds: number.min(0),
 });
 
 const truthSchema = z.strictObject({

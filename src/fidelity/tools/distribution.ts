@@ -1,7 +1,7 @@
 // Whether a dream says and reaches as many different things as the real environment, and how often it speaks of what does not
 // exist.
 
-import { stateHash } from '../../env/index.js';
+import { initialStateOf, stateHash, type ToolsDomain } from '../../env/index.js';
 import { HashedTrigramEmbedder } from '../../replay/index.js';
 import { idPatternOf, unknownIds } from '../../worldmodel/index.js';
 import type { Finding, Instrument } from '../instrument.js';
@@ -10,7 +10,9 @@ import { bootstrapEstimate, hashCoverage, shareEstimate, spread } from '../stati
 import type { AskedQuestions } from './asked-questions.js';
 import { type FoundMetric, findingOf, percent, plainMetric, shareMetric, streamOf } from './found-metric.js';
 import { tokensOf } from './observation-distance.js';
+import type { CarrySequence, DreamtStep, TrueSequence } from './open-loop.js';
 import type { ToolsQuestion } from './question.js';
+import { isSameObservation } from './read-backs.js';
 import type { StepRow } from './step-row.js';
 
 export type DistributionRow = {
@@ -63,16 +65,63 @@ function rowOf({ query, truth }: ToolsQuestion, row: StepRow): DistributionRow {
   };
 }
 
+export interface SaidOptions {
+  readonly sequences: readonly TrueSequence[];
+  readonly domain: ToolsDomain;
+  readonly carry: CarrySequence;
+  readonly notes?: readonly string[];
+}
+
+/** The same of a dream that one can only live in: what it answers to the calls of real episodes, one after the other. */
+export function saidInstrument({ sequences, domain, carry, notes = [] }: SaidOptions): Instrument<DistributionRow> {
+  const starts = sequences.map((_, i) => sequences.slice(0, i).reduce((sum, { steps }) => sum + steps.length, 0));
+  const questions = sequences.flatMap((sequence) => askedIn(domain, sequence));
+  return {
+    id: 'distribution',
+    chunks: sequences.length,
+    unit: 'episodes',
+    measure: async (chunk, signal) => {
+      const { steps } = await carry(sequences[chunk], signal);
+      const asked = steps.slice(0, sequences[chunk].steps.length);
+      return asked.map((step, i) => saidRow(questions[starts[chunk] + i], step, starts[chunk] + i));
+    },
+    // Calls are other units than questions: there is nothing that other models could be paired with.
+    conclude: (rows) => ({ ...concluded(questions, rows, notes), samples: {} }),
+  };
+}
+
+type Asked = Pick<ToolsQuestion, 'query' | 'truth' | 'after'>;
+
+/** The calls of a real episode, in the states and conversations they were made in. */
+function askedIn(domain: ToolsDomain, { task, messages, steps }: TrueSequence): Asked[] {
+  const calls = messages.flatMap((message, at) =>
+    message.role === 'assistant' ? (message.toolCalls ?? []).map((call) => ({ call, at })) : [],
+  );
+  return steps.map(({ observation, isError, state: after }, i) => {
+    const { call, at } = calls[i];
+    const state = (i === 0 ? undefined : steps[i - 1].state) ?? initialStateOf(domain, task);
+    const query = { domain, task, state, messages: messages.slice(0, at + 1), call, step: i, seed: 0 };
+    return { query, truth: { observation, isError }, ...(after === undefined ? {} : { after }) };
+  });
+}
+
+function saidRow({ query, truth, after }: Asked, { answer, hash }: DreamtStep, question: number): DistributionRow {
+  const { domain, call, messages } = query;
+  // What it may speak of: all that is there before or after the call.
+  const there = { domain, call, messages, operations: [], state: { before: query.state, after: after ?? {} } };
+  const unknownIn = (observation: string) => unknownIds({ ...there, observation }, idPatternOf(domain));
+  const realUnknown = unknownIn(truth.observation);
+  const unknown = unknownIn(answer.observation).filter((id) => !truth.observation.includes(id));
+  const said = isSameObservation(answer.observation, truth.observation) ? null : answer.observation.slice(0, MAX_CHARS);
+  return { question, answered: true, said, unknown, realUnknown, hash: hash?.slice(0, 16) ?? null };
+}
+
 interface Pair {
   readonly dreamt: string;
   readonly real: string;
 }
 
-function concluded(
-  questions: readonly ToolsQuestion[],
-  rows: readonly DistributionRow[],
-  notes: readonly string[],
-): Finding {
+function concluded(questions: readonly Asked[], rows: readonly DistributionRow[], notes: readonly string[]): Finding {
   const pairs = rows
     .filter(({ answered }) => answered)
     .map(({ question, said }): Pair => {
@@ -136,7 +185,7 @@ function madeUpMetrics(questions: number, rows: readonly DistributionRow[]): Fou
   ];
 }
 
-function stateMetrics(questions: readonly ToolsQuestion[], rows: readonly DistributionRow[]): FoundMetric[] {
+function stateMetrics(questions: readonly Asked[], rows: readonly DistributionRow[]): FoundMetric[] {
   const known = rows.filter(({ hash, question }) => hash !== null && questions[question].after !== undefined);
   const real = known.map(({ question }) => stateHash(questions[question].after!).slice(0, 16));
   const dreamt = known.map(({ hash }) => hash!);
@@ -247,7 +296,7 @@ function textOf(text: string): string {
   return text.trim().length === 0 ? 'nothing was said' : text;
 }
 
-function madeUpTable(questions: readonly ToolsQuestion[], rows: readonly DistributionRow[]): FidelityTable {
+function madeUpTable(questions: readonly Asked[], rows: readonly DistributionRow[]): FidelityTable {
   const byTool = new Map<string, { calls: number; made: number; example: string }>();
   for (const { question, unknown, answered } of rows) {
     if (!answered) continue;

@@ -10,12 +10,25 @@ export {
   carryOut,
   carryOutForReal,
 } from './carried-out.js';
-export { type DistributionOptions, distributionInstrument } from './distribution.js';
+export { type DistributionOptions, distributionInstrument, type SaidOptions, saidInstrument } from './distribution.js';
 export { type KStepsOptions, kStepsInstrument } from './k-steps.js';
-export { type DecidedEnd, LivedEpisodes, type LivedOptions, type LivedRow } from './lived-episodes.js';
+export {
+  type DecidedEnd,
+  type LivedEpisode,
+  LivedEpisodes,
+  type LivedOptions,
+  type LivedRow,
+} from './lived-episodes.js';
 export { type MustFailOptions, mustFailInstrument } from './must-fail.js';
 export { type OneStepOptions, oneStepInstrument } from './one-step.js';
-export type { TrueSequence, TrueStep } from './open-loop.js';
+export {
+  type CarrySequence,
+  carriedBy,
+  type DreamtSequence,
+  type DreamtStep,
+  type TrueSequence,
+  type TrueStep,
+} from './open-loop.js';
 export { type UnaidedOptions, unaidedResponder } from './own-task.js';
 export { patientAnswer, patiently } from './patience.js';
 export {
@@ -33,3 +46,4 @@ export {
 export { isReadBackRight, isSameObservation, type ReadBack, readBacksOf } from './read-backs.js';
 export { type RewardEndOptions, rewardEndInstrument } from './reward-end.js';
 export { askQuestion, type StepOptions, type StepRow } from './step-row.js';
+export { unmeasured } from './unmeasured.js';

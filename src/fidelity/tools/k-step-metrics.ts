@@ -92,7 +92,49 @@ function observationMetrics(loops: readonly OpenLoopRow[]): FoundMetric[] {
       },
       loops.map(({ steps }) => shareOf(steps, ({ observation }) => observation)),
     ),
+    meanMetric(
+      {
+        key: 'steps-to-wrong-observation',
+        label: 'Steps before the first wrong observation',
+        better: 'higher',
+        unit: 'steps',
+        meaning: 'Steps of an episode before one is answered in other words for the first time; all where none is.',
+      },
+      loops.map(({ steps }) => (steps.length === 0 ? null : before(steps, ({ observation }) => observation))),
+    ),
+    shareMetric(
+      {
+        key: 'observations-all-right',
+        label: 'Episodes answered in the real words',
+        better: 'higher',
+        meaning: 'Share of real episodes all of whose calls are answered in the real words.',
+      },
+      loops.map((row) => flag(allRight(row))),
+    ),
+    meanMetric(
+      {
+        key: 'error-flag',
+        label: 'Errors told as errors',
+        better: 'higher',
+        unit: 'share',
+        meaning: "Share of an episode's calls that are told as an error just where they are one; mean over episodes.",
+      },
+      loops.map(({ steps }) => shareOf(steps, ({ error }) => error)),
+    ),
   ];
+}
+
+/** Steps before the first that is wrong. */
+function before(steps: readonly OpenLoopStep[], right: Right): number {
+  const first = steps.findIndex((step) => right(step) === false);
+  return first < 0 ? steps.length : first;
+}
+
+/** null where nothing was wrong as far as it went, and it did not go to the end. */
+function allRight({ steps, isWhole }: OpenLoopRow): boolean | null {
+  const asked = steps.map(({ observation }) => observation).filter((right) => right !== null);
+  if (asked.includes(false)) return false;
+  return isWhole && asked.length > 0 ? true : null;
 }
 
 function shareOf(steps: readonly OpenLoopStep[], right: Right): number | null {

@@ -1,32 +1,29 @@
 // Many steps: real episodes' calls carried out open loop in the dream, and episodes whose calls were chosen in the dream
 // carried out for real (the consistency ratio of Word2World, 2512.18832: success for real over success in the dream).
 
-import type { Responder, ToolsDomain } from '../../env/index.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable, LinesChart, WorstTransition } from '../report/fidelity-report.js';
 import { shareEstimate } from '../statistics/index.js';
 import { findingOf, percent } from './found-metric.js';
 import { kStepMetrics } from './k-step-metrics.js';
 import type { LivedEpisodes, LivedRow } from './lived-episodes.js';
-import { type OpenLoopRow, openLoopRow, type TrueSequence } from './open-loop.js';
+import { type CarrySequence, type OpenLoopRow, openLoopRow, type TrueSequence } from './open-loop.js';
 
 /** Episodes of one chunk. */
 const EPISODES = 4;
 const SHOWN = 8;
 
 export interface KStepsOptions {
-  readonly domain: ToolsDomain;
-  readonly responder: Responder;
   readonly sequences: readonly TrueSequence[];
+  readonly carry: CarrySequence;
   readonly lived: LivedEpisodes;
-  readonly seed: number;
   readonly notes?: readonly string[];
 }
 
 type Row = OpenLoopRow | LivedRow;
 
 export function kStepsInstrument(options: KStepsOptions): Instrument<Row> {
-  const { sequences, lived } = options;
+  const { sequences, lived, carry } = options;
   const open = Math.ceil(sequences.length / EPISODES);
   return {
     id: 'k-steps',
@@ -39,7 +36,7 @@ export function kStepsInstrument(options: KStepsOptions): Instrument<Row> {
       for (let episode = from; episode < end; episode++) {
         rows.push(
           chunk < open
-            ? await openLoopRow({ ...options, sequence: sequences[episode], episode, signal })
+            ? await openLoopRow({ sequence: sequences[episode], episode, carry, signal })
             : await lived.row(episode, signal),
         );
       }
@@ -58,9 +55,7 @@ function concluded({ sequences, lived, notes = [] }: KStepsOptions, rows: readon
     {
       id: 'k-steps',
       title: 'Many steps',
-      summary:
-        `Of ${loops.length} real episodes carried out in the dream, ${percent(estimate('end-state'))} end in the real state; ` +
-        `a step turns a right state wrong with probability ${percent(estimate('divergence-rate'))}.`,
+      summary: `Of ${loops.length} real episodes carried out in the dream, ${percent(estimate('end-state'))} end in the real state, and ${percent(estimate('observations-all-right'))} are answered in the real words throughout.`,
       charts: [survivalChart(loops)],
       tables: [divergenceTable(loops)],
       worst: worstDivergences(loops, sequences),

@@ -4,14 +4,15 @@ import {
   applyOperations,
   type EpisodeEnd,
   initialStateOf,
+  type Prediction,
   stateHash,
   type ToolsDomain,
   type ToolsTask,
   type Verdict,
   verifyEpisode,
 } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { Json } from '../../json.js';
+import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
 import { type CarriedOut, carryOutForReal } from './carried-out.js';
 import { patiently } from './patience.js';
 
@@ -34,12 +35,22 @@ export type LivedRow = {
   readonly checks: readonly { readonly name: string; readonly dreamt: Json; readonly real: Json }[];
 };
 
+/** What is looked at of an episode that was lived in a dream. */
+export interface LivedEpisode extends Pick<EpisodeRecord, 'task' | 'policyVersion' | 'messages' | 'verdict'> {
+  readonly steps: readonly {
+    readonly action: EpisodeStep['action'];
+    readonly predictions: readonly Pick<Prediction, 'operations' | 'isError' | 'stateless'>[];
+  }[];
+  /** Hash of the state at the end, where the state itself is elsewhere; null where it is not told. */
+  readonly endHash?: string | null;
+}
+
 export interface LivedOptions {
   readonly count: number;
   /** The real environment's rules are this domain's. */
   readonly domain: ToolsDomain;
-  /** Lives episode `row` in the dream: a function of the plan, its seed and `row`. */
-  readonly live: (row: number, signal?: AbortSignal) => Promise<EpisodeRecord>;
+  /** Lives episode `row` in the dream: a function of the plan, its seed and `row`. undefined: it got no answer. */
+  readonly live: (row: number, signal?: AbortSignal) => Promise<LivedEpisode | undefined>;
   /** Decides what exact checks leave open, as was done in the dream; absent: it stays open. */
   readonly decide?: (end: DecidedEnd, signal?: AbortSignal) => Promise<Verdict>;
 }
@@ -83,7 +94,7 @@ export class LivedEpisodes {
 
 async function livedRow(
   options: LivedOptions,
-  record: EpisodeRecord,
+  record: LivedEpisode,
   episode: number,
   signal?: AbortSignal,
 ): Promise<LivedRow> {
@@ -91,8 +102,7 @@ async function livedRow(
   const task = domain.tasks.find(({ id }) => id === record.task)!;
   const real = domain.rules === undefined ? undefined : await carryOutForReal(domain, task, record.messages);
   const verdict = real?.isWhole ? await realVerdict(options, task, real, signal) : undefined;
-  const predictions = record.steps.flatMap((step) => step.predictions);
-  const isStateless = predictions.some(({ stateless }) => stateless);
+  const hash = dreamtHash(domain, task, record);
   return {
     kind: 'lived',
     episode,
@@ -101,8 +111,7 @@ async function livedRow(
     policy: record.policyVersion,
     dreamt: record.verdict.reward,
     real: verdict?.reward ?? null,
-    endState:
-      !real?.isWhole || isStateless ? null : stateHash(dreamtEnd(domain, task, record)) === stateHash(real.finalState),
+    endState: !real?.isWhole || hash === null ? null : hash === stateHash(real.finalState),
     ends: real?.isWhole ? endsAlike(domain, record, real) : null,
     calls: record.messages.flatMap((message) =>
       message.role === 'assistant'
@@ -123,15 +132,15 @@ async function realVerdict(
   return decide === undefined || verdict.reward !== null ? verdict : decide({ task, end, verdict }, signal);
 }
 
-function dreamtEnd(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord): JsonObject {
+function dreamtHash(domain: ToolsDomain, task: ToolsTask, { steps, endHash }: LivedEpisode): string | null {
+  if (endHash !== undefined) return endHash;
   const predictions = steps.flatMap((step) => step.predictions);
-  return predictions.reduce(
-    (state, { operations }) => applyOperations(state, operations),
-    initialStateOf(domain, task),
-  );
+  if (predictions.some(({ stateless }) => stateless)) return null;
+  const start = initialStateOf(domain, task);
+  return stateHash(predictions.reduce((state, { operations }) => applyOperations(state, operations), start));
 }
 
-function endsAlike({ tools }: ToolsDomain, { steps }: EpisodeRecord, real: CarriedOut): boolean | null {
+function endsAlike({ tools }: ToolsDomain, { steps }: LivedEpisode, real: CarriedOut): boolean | null {
   const ending = new Set(tools.filter(({ terminates }) => terminates).map(({ name }) => name));
   const answered = steps.flatMap(({ action, predictions }) =>
     predictions.map(({ isError }, i) => ({ isError, name: action.toolCalls![i].name })),

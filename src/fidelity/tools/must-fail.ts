@@ -31,11 +31,22 @@ export function mustFailInstrument({ run, limit }: MustFailOptions): Instrument<
     chunks: 1,
     unit: 'suites',
     measure: async (_, signal) => [JSON.parse(JSON.stringify(await run(signal))) as Json],
-    conclude: ([report]) => concluded(report as unknown as MustFailReport, limit),
+    conclude: ([report]) => concluded((report as unknown as MustFailReport | undefined) ?? UNTRIED, limit),
   };
 }
 
-function concluded(report: MustFailReport, limit: number): Finding {
+type Concluded = Pick<MustFailReport, 'passed' | 'total' | 'failures' | 'skipped' | 'rate' | 'byKind'>;
+
+const UNTRIED: Concluded = {
+  passed: 0,
+  total: 0,
+  failures: [],
+  skipped: [],
+  rate: { value: null, low: 0, high: 1, count: 0, of: 0 },
+  byKind: {},
+};
+
+function concluded(report: Concluded, limit: number): Finding {
   const { passed, total, failures, skipped } = report;
   const isSound = report.rate.value !== null && report.rate.value >= limit;
   const untried = (Object.keys(KINDS) as ProbeKind[]).filter((kind) => report.byKind[kind] === undefined);
@@ -65,7 +76,7 @@ function concluded(report: MustFailReport, limit: number): Finding {
   );
 }
 
-function mustFailMetrics({ rate, byKind }: MustFailReport): FoundMetric[] {
+function mustFailMetrics({ rate, byKind }: Concluded): FoundMetric[] {
   const told = (key: string, label: string, meaning: string, of: MustFailReport['rate']) =>
     plainMetric({ key, label, better: 'higher', unit: 'share', meaning }, estimateOf(of));
   return [

@@ -14,7 +14,6 @@ const subject: ShownSubject = {
   name: 'judged',
   kind: 'exact',
   version: '1',
-  wallSeconds: 0,
   sections: [
     {
       id: 'one-step',

@@ -12,6 +12,7 @@ import {
   ToolsEpisodeEnvironment,
 } from '../../../src/env/index.js';
 import {
+  carriedBy,
   carryOutForReal,
   kStepsInstrument,
   LivedEpisodes,
@@ -63,7 +64,9 @@ function livedIn(responder: Responder) {
 }
 
 function kSteps(responder: Responder) {
-  return findingOf(kStepsInstrument({ domain, responder, sequences, lived: livedIn(responder), seed: 0 }));
+  return findingOf(
+    kStepsInstrument({ sequences, carry: carriedBy(responder, { domain, seed: 0 }), lived: livedIn(responder) }),
+  );
 }
 
 describe('many steps', () => {
@@ -193,7 +196,8 @@ describe('reward and end', () => {
       return { ...record, verdict: { ...record.verdict, reward: 1 - reward } };
     };
     const both = new LivedEpisodes({ count: EPISODES, domain, live });
-    const options = { domain, responder: rulesResponder(domain), sequences: [], lived: both, seed: 0 };
+    const carry = carriedBy(rulesResponder(domain), { domain, seed: 0 });
+    const options = { carry, sequences: [], lived: both };
     expect(metricOf(await findingOf(kStepsInstrument(options)), 'consistency-ratio').value).toBe(1);
     const finding = await findingOf(rewardEndInstrument({ lived: both }));
     expect(metricOf(finding, 'optimism').value).toBe(0);
@@ -217,7 +221,7 @@ describe('reward and end', () => {
       },
     };
     const lives = new LivedEpisodes({ count: 16, domain, live: (row) => lived(generous, row) });
-    const options = { domain, responder: generous, sequences: [], lived: lives, seed: 0 };
+    const options = { carry: carriedBy(generous, { domain, seed: 0 }), sequences: [], lived: lives };
     const finding = await findingOf(kStepsInstrument(options));
     const { value, high } = metricOf(finding, 'consistency-ratio');
     expect(value).toBeGreaterThan(0.3);

@@ -59,7 +59,7 @@ async function report(
     truth: { kind: 'environment', description: '', version: '', transitions: 1, episodes: 1 },
     subjects: [
       {
-        ...{ name: 'fitted', kind: 'ensemble', version: own, samples: {}, wallSeconds: 0 },
+        ...{ name: 'fitted', kind: 'ensemble', version: own, samples: {} },
         sections: [
           { id: 'horizon', title: '', summary: '', metrics: [metric], charts: [], tables: [], worst: [], notes: [] },
         ],

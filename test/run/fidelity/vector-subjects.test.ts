@@ -68,13 +68,13 @@ const sectionOf = ({ sections }: SubjectReport, id: SectionId): Section => secti
 const found = (report: SubjectReport, id: SectionId, key: string) =>
   sectionOf(report, id).metrics.find((metric) => metric.key === key)!.estimate.value;
 
-/** All that was kept and found, but the time it took. */
+/** All that was kept and found. */
 function remains(setup: FidelitySetup, reports: readonly SubjectReport[]): unknown {
   const files = readdirSync(join(setup.out, 'chunks'), { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.json'),
   );
   const chunks = files.sort().map((file) => [file, readFileSync(join(setup.out, 'chunks', file), 'utf8')]);
-  return [chunks, reports.map(({ wallSeconds: _, ...rest }) => rest)];
+  return [chunks, reports];
 }
 
 describe('a fitted ensemble', () => {

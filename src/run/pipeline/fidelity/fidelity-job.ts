@@ -8,11 +8,11 @@ import {
   compareSubjects,
   type FidelityReport,
   fidelityMarkdown,
+  type Gate,
   headlines,
   judgeGates,
   measureSubjects,
   modelCard,
-  parseGates,
   type SubjectReport,
   writeFidelityReport,
 } from '../../../fidelity/index.js';
@@ -22,7 +22,9 @@ import { type FidelityResult, interrupted, type JobContext } from '../../job.js'
 import { fidelityPage } from '../../report/fidelity/fidelity-page.js';
 import type { AnyScenario, Scenario, ToolsScenario } from '../../scenario.js';
 import { machine, reportProvenance } from '../../versions.js';
+import { gatesOf, requireMeasured } from './early-gates.js';
 import type { OpenedSubjects } from './setup.js';
+import { uniquelyNamed } from './subject-names.js';
 import { openToolsSubjects } from './tools-subjects.js';
 import { VectorFidelityPool } from './vector-pool.js';
 import { openVectorSubjects } from './vector-subjects.js';
@@ -34,11 +36,12 @@ type MeasureChunk = (address: ChunkAddress, signal?: AbortSignal) => Promise<rea
 
 export async function vectorFidelityJob(context: JobContext<Scenario>): Promise<FidelityResult> {
   const { workers, scenario, seed, inputs, out } = context;
+  const gates = gatesOf(inputs, scenario);
   const setup = { scenario, seed, inputs, out };
   const opened = await openVectorSubjects(setup, context);
   const pool = workers > 0 ? new VectorFidelityPool(setup, workers) : undefined;
   try {
-    return await judged(context, 'vector', opened, Math.max(1, workers), pool?.measureChunk);
+    return await judged(context, gates, 'vector', opened, Math.max(1, workers), pool?.measureChunk);
   } finally {
     await pool?.close();
     await opened.close();
@@ -47,9 +50,10 @@ export async function vectorFidelityJob(context: JobContext<Scenario>): Promise<
 
 export async function toolsFidelityJob(context: JobContext<ToolsScenario>): Promise<FidelityResult> {
   const { workers, scenario, seed, inputs, out } = context;
+  const gates = gatesOf(inputs, scenario);
   const opened = await openToolsSubjects({ scenario, seed, inputs, out }, context);
   try {
-    return await judged(context, 'tools', opened, workers === 0 ? CONCURRENT_QUESTIONS : workers);
+    return await judged(context, gates, 'tools', opened, workers === 0 ? CONCURRENT_QUESTIONS : workers);
   } finally {
     await opened.close();
   }
@@ -57,13 +61,15 @@ export async function toolsFidelityJob(context: JobContext<ToolsScenario>): Prom
 
 async function judged(
   context: JobContext<AnyScenario>,
+  gates: readonly Gate[],
   family: FidelityReport['family'],
   opened: OpenedSubjects,
   concurrency: number,
   measureChunk?: MeasureChunk,
 ): Promise<FidelityResult> {
-  const gates = parseGates(context.inputs.failUnder ?? []);
-  const subjects = await measured(context, opened, concurrency, measureChunk);
+  requireMeasured(gates, opened.subjects[0]);
+  const named = { ...opened, subjects: uniquelyNamed(opened.subjects) };
+  const subjects = await measured(context, named, concurrency, measureChunk);
   const rng = Rng.fromSeed(context.seed).split('fidelity-comparisons');
   const report: FidelityReport = {
     format: 'reverie-fidelity/1',

@@ -11,14 +11,21 @@ import {
   unrankable,
   type World,
 } from '../../../fidelity/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
-import { liveEpisode, planRow, RandomAgent, ReferenceAgent } from '../../../synth/index.js';
+import { liveEpisode, planRow, RandomAgent, ReferenceAgent, type RowPlan } from '../../../synth/index.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { makeEpisodeEnvironment, type ToolsParts } from '../tools/parts.js';
 import { agentGamma } from './ladder-scale.js';
 import type { FidelitySetup } from './setup.js';
 
 type Parts = Pick<ToolsParts, 'domain' | 'user'>;
+
+/** Lives an episode in a dream that answers of itself, such as one on a server. */
+export type LiveInDream = (
+  agent: ToolsPolicy,
+  task: ToolsTask,
+  plan: RowPlan,
+  signal?: AbortSignal,
+) => Promise<{ readonly return: number | null; readonly length: number }>;
 
 export interface NamedAgent {
   readonly name: string;
@@ -59,7 +66,11 @@ export function agentLadder(policies: number): NamedAgent[] {
  * Lives tasks that have a solution in turn, each time with other seeds; `dream` answers calls where it is dreamt. Without rules
  * of the domain, or tasks with a solution, nothing is measured and the section says so.
  */
-export function toolsRankInstrument(setup: FidelitySetup<ToolsScenario>, parts: Parts, dream: Responder): Instrument {
+export function toolsRankInstrument(
+  setup: FidelitySetup<ToolsScenario>,
+  parts: Parts,
+  dream: Responder | LiveInDream,
+): Instrument {
   if (parts.domain.rules === undefined) {
     return unrankable('The domain has no exact rules, so that agents cannot be ranked for real.');
   }
@@ -80,7 +91,7 @@ class AgentLadder implements RankSource {
   constructor(
     private readonly setup: FidelitySetup<ToolsScenario>,
     private readonly parts: Parts,
-    private readonly dream: Responder,
+    private readonly dream: Responder | LiveInDream,
   ) {
     const { fidelity } = setup.scenario.config;
     this.agents = agentLadder(fidelity.rank.policies);
@@ -95,15 +106,23 @@ class AgentLadder implements RankSource {
   }
 
   async returnsOf(world: World, policy: number, episodes: readonly number[], signal?: AbortSignal) {
-    const responder = world === 'real' ? rulesResponder(this.parts.domain) : this.dream;
-    return Promise.all(episodes.map((episode) => this.live(responder, world, policy, episode, signal)));
+    const answers = world === 'real' ? rulesResponder(this.parts.domain) : this.dream;
+    return Promise.all(episodes.map((episode) => this.live(answers, world, policy, episode, signal)));
   }
 
-  private async live(responder: Responder, world: World, policy: number, episode: number, signal?: AbortSignal) {
+  private async live(
+    responder: Responder | LiveInDream,
+    world: World,
+    policy: number,
+    episode: number,
+    signal?: AbortSignal,
+  ): Promise<EpisodeReturn | null> {
     const { scenario, seed } = this.setup;
     // The same plan whoever acts: agents that err draw their errors alike.
     const plan = planRow(episode, { seed, groupSize: 1, branchAt: 0 });
     const task = this.solved[episode % this.solved.length];
+    if (typeof responder === 'function')
+      return this.returnOf(await responder(this.agents[policy].agent, task, plan, signal));
     const environment = makeEpisodeEnvironment(this.parts, responder, scenario.config);
     const record = await liveEpisode(
       environment,
@@ -122,13 +141,12 @@ class AgentLadder implements RankSource {
       },
       signal,
     );
-    return this.returnOf(record);
+    return this.returnOf({ return: record.return, length: record.steps.length });
   }
 
   /** null: the verifier could not decide. */
-  private returnOf({ return: value, steps }: EpisodeRecord): EpisodeReturn | null {
+  private returnOf({ return: value, length }: Awaited<ReturnType<LiveInDream>>): EpisodeReturn | null {
     if (value === null) return null;
-    const length = steps.length;
     return { return: value, length, discounted: value * this.gamma ** (length - 1), largestReward: Math.abs(value) };
   }
 }

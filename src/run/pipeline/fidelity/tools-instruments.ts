@@ -5,6 +5,7 @@ import { ensureFolder } from '../../../atomic-file.js';
 import {
   AskedQuestions,
   calibrationInstrument,
+  carriedBy,
   distributionInstrument,
   type Instrument,
   kStepsInstrument,
@@ -48,7 +49,7 @@ export function instrumentsOf(given: InstrumentParts, model: JudgedModel): Instr
   const told = [...notes, OWN_TASK];
   const instruments: Instrument[] = [
     oneStepInstrument({ asked, repeats: fidelity.repeats, notes: told }),
-    kStepsInstrument({ domain, responder: model.unaided, sequences, lived, seed, notes: told }),
+    kStepsInstrument({ sequences, carry: carriedBy(model.unaided, { domain, seed }), lived, notes: told }),
     rewardEndInstrument({ lived, notes: judgeNotes(given) }),
     calibrationInstrument({ asked, notes }),
     toolsRankInstrument(setup, parts, model.unaided),

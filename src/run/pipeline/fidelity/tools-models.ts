@@ -2,6 +2,7 @@
 
 import { join, resolve } from 'node:path';
 import type { Responder } from '../../../env/index.js';
+import { reverieError } from '../../../errors.js';
 import { unaidedResponder } from '../../../fidelity/index.js';
 import type { ExperienceIndex } from '../../../replay/index.js';
 import { parseToolsModelConfig, type ToolsModelConfig } from '../../../worldmodel/index.js';
@@ -28,16 +29,40 @@ interface Variant {
   readonly llm?: ConfigObject;
 }
 
-/** The scenario's own first. @throws MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what language models throw */
-export async function judgedModels(
+export interface JudgedOptions {
+  readonly out: string;
+  readonly log: (line: string) => void;
+  /** Whether the scenario's own model is judged, too. */
+  readonly isOwnJudged: boolean;
+}
+
+/**
+ * The scenario's own first.
+ * @throws SCENARIO_INVALID for two of one name, MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what language models throw
+ */
+export async function* judgedModels(
   scenario: ToolsScenario,
   parts: ToolsParts,
-  out: string,
-  log: (line: string) => void,
-): Promise<JudgedModel[]> {
-  const models = [];
-  for (const variant of variantsOf(scenario.config, log)) models.push(await judgedModel(scenario, parts, out, variant));
-  return models;
+  { out, log, isOwnJudged }: JudgedOptions,
+): AsyncGenerator<JudgedModel> {
+  const [own, ...others] = variantsOf(scenario.config, log);
+  const variants = isOwnJudged ? [own, ...others] : others;
+  requireNames(scenario.config.name, variants);
+  for (const variant of variants) yield await judgedModel(scenario, parts, out, variant);
+}
+
+/** Comparisons go by name. */
+function requireNames(path: string, variants: readonly Variant[]): void {
+  const names = variants.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice === undefined) return;
+  const problem = `two of the models to judge are called "${twice}": each of "fidelity.subjects" needs a name of its own.`;
+  throw reverieError('SCENARIO_INVALID', { path, problem });
+}
+
+/** The model of a scenario as it is. */
+export function ownModel(scenario: ToolsScenario, parts: ToolsParts, out: string): Promise<JudgedModel> {
+  return judgedModel(scenario, parts, out, { name: scenario.config.name, model: {} });
 }
 
 function variantsOf({ name, model, fidelity }: ToolsScenarioConfig, log: (line: string) => void): Variant[] {

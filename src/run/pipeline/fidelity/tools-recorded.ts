@@ -30,19 +30,25 @@ import type { ToolsScenario } from '../../scenario.js';
 import { refuseSeenEpisodes } from './held-out.js';
 import { fewer, LEAST_CALLS, type ToolsTruth } from './tools-truth.js';
 
+export interface HeldOut {
+  readonly path: string;
+  readonly from: readonly ToolsScenario[];
+}
+
 /**
- * @param heldOut  file or folder of episodes that the model must not have seen, in place of those that the scenario names
+ * @param heldOut  file or folder of episodes in place of those that the scenario names, which the models `from` these
+ *   scenarios must not have seen
  * @throws SCENARIO_INVALID without records, LOG_INVALID, FIDELITY_HELD_OUT_SEEN
  */
 export async function recordedTruth(
   scenario: ToolsScenario,
   domain: ToolsDomain,
   seed: number,
-  heldOut?: string,
+  heldOut?: HeldOut,
 ): Promise<ToolsTruth> {
   const { fidelity, name } = scenario.config;
-  const { records, skipped } = await recordsOf(scenario, domain, heldOut);
-  if (heldOut !== undefined) await refuseSeenEpisodes(heldOut, records, scenario, domain);
+  const { records, skipped } = await recordsOf(scenario, domain, heldOut?.path);
+  for (const answering of heldOut?.from ?? []) await refuseSeenEpisodes(heldOut!.path, records, answering, domain);
   const walked = records.map((record) => walk(domain, record));
   const different = new Map(walked.flatMap(({ calls }) => calls).map((call) => [questionId(call.query), call]));
   const rng = Rng.fromSeed(seed);

@@ -1,7 +1,6 @@
 // The page on how far dreams are from the real: one HTML file that needs nothing else. All text is escaped.
 
 import { type SectionGroup, type ShownReport, sectionGroups, truthText } from '../../../fidelity/index.js';
-import { formatDuration } from '../../format.js';
 import { escapeHtml } from '../escape.js';
 import { PAGE_STYLE } from '../page-style.js';
 import { FIDELITY_STYLE } from './fidelity-style.js';
@@ -44,10 +43,7 @@ function contents(groups: readonly SectionGroup[]): string {
 
 function provenance({ truth, subjects, provenance: from }: ShownReport): string {
   const rows = [
-    ...subjects.map(({ name, kind, version, wallSeconds }) => [
-      name,
-      `${kind} ${version}, judged in ${formatDuration(wallSeconds)}`,
-    ]),
+    ...subjects.map(({ name, kind, version }) => [name, `${kind} ${version}`]),
     ['truth', `${truth.kind}: ${truth.description}, version ${truth.version}`],
     ...Object.entries(from).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
   ];
