@@ -12,7 +12,10 @@ export interface Instrument<Row extends Json = Json> {
   readonly unit: string;
   /** Rows of one chunk: a function of the plan, its seed and `chunk`. Rows are kept as JSON: no NaN, no infinity. */
   measure(chunk: number, signal?: AbortSignal): Promise<readonly Row[]>;
-  /** The finding, from the rows of all chunks in their order. Pure: asked twice, says the same. */
+  /**
+   * The finding, from the rows of all chunks in their order. Pure: asked twice, says the same. Of no rows it says which metrics
+   * there are, as far as these do not depend on what is found.
+   */
   conclude(rows: readonly Row[]): Finding;
 }
 

@@ -5,6 +5,7 @@ import type { Instrument } from '../../instrument.js';
 import { pitMixture } from '../../statistics/index.js';
 import { elementOf } from '../mixture.js';
 import { CHUNK_ROWS, chunkRange, type Judged } from '../plan.js';
+import { nothingFound } from '../section-parts.js';
 import { widths } from '../truth.js';
 import { ONLY_LIVED_IN, unmeasured } from '../unmeasured.js';
 import { CALIBRATION, concludeCalibration } from './finding.js';
@@ -24,7 +25,10 @@ export function calibrationInstrument(judged: Judged): Instrument<CalibrationRow
     unit: 'transitions',
     chunks: Math.ceil(ground.truth.rows.rows / CHUNK_ROWS),
     measure: (chunk) => measure(judged, chunk),
-    conclude: (rows) => concludeCalibration(judged, rows),
+    conclude: (rows) =>
+      rows.length === 0
+        ? nothingFound(CALIBRATION, CALIBRATION.metrics, 'No transition was judged.')
+        : concludeCalibration(judged, rows),
   };
 }
 

@@ -2,7 +2,15 @@
 // should not wait for it.
 
 import { reverieError } from '../../../errors.js';
-import { type Gate, judgeGates, metricsOf, parseGates, requireMetric, type Subject } from '../../../fidelity/index.js';
+import {
+  type Gate,
+  judgeGates,
+  metricsOf,
+  parseGates,
+  requireMetric,
+  type Section,
+  type Subject,
+} from '../../../fidelity/index.js';
 import type { JobInputs } from '../../job.js';
 import type { AnyScenario } from '../../scenario.js';
 
@@ -28,11 +36,18 @@ export function gatesOf({ failUnder = [] }: JobInputs, { config }: AnyScenario):
 export function requireMeasured(gates: readonly Gate[], { name, instruments, derive }: Subject): void {
   if (gates.length === 0) return;
   const found = new Map(instruments.map((instrument) => [instrument.id, instrument.conclude([])]));
-  const findings = [...found.values(), ...(derive?.(found) ?? [])];
-  const subject = { name, kind: '', version: '', sections: findings.map(({ section }) => section) };
+  const sections = [...found.values(), ...(derive?.(found) ?? [])].map(({ section }) => section);
+  const subject = { name, kind: '', version: '', sections };
   const known = [...metricsOf(subject).keys()];
   for (const gate of gates) {
     if (known.includes(gate.metric)) judgeGates([gate], subject);
-    else if (!known.some((key) => gate.metric.startsWith(`${key}-`))) requireMetric(subject, gate.metric);
+    else if (!mayComeToBe(gate.metric, sections)) requireMetric(subject, gate.metric);
   }
+}
+
+function mayComeToBe(name: string, sections: readonly Section[]): boolean {
+  const section = sections.find(({ id }) => name.startsWith(`${id}.`));
+  if (section === undefined) return false;
+  const { id, metrics } = section;
+  return metrics.length === 0 || metrics.some(({ key }) => name.startsWith(`${id}.${key}-`));
 }

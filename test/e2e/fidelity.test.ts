@@ -1,0 +1,116 @@
+// `reverie fidelity` as a user runs it: killed and gone on with, with threads and without, gates, and what it refuses.
+
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { halfWritten, refusal, reverie, startReverie } from './reverie.js';
+
+const PENDULUM = [
+  ...['pendulum', '--model', 'model'],
+  ...set('fidelity.transitions=300', 'fidelity.starts=8', 'fidelity.horizon=5'),
+  ...set('fidelity.rank.episodes=1', 'fidelity.rank.policies=8', 'env.maxEpisodeSteps=40'),
+];
+const DESK = [
+  'helpdesk',
+  ...set('fidelity.questions=20', 'fidelity.episodes=4', 'fidelity.rank.episodes=1', 'fidelity.rank.policies=8'),
+];
+
+let folder: string;
+const at = (...names: string[]) => join(folder, ...names);
+const reportOf = (run: string) => readFileSync(at(run, 'fidelity.json'), 'utf8');
+
+function set(...overrides: string[]): string[] {
+  return overrides.flatMap((one) => ['--set', one]);
+}
+
+async function job(...args: string[]): Promise<void> {
+  const { code, stderr } = await reverie([...args, '--quiet'], folder);
+  expect(`${code}${stderr}`).toBe('0');
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-fidelity-'));
+  await job('collect', 'pendulum', ...set('collect.steps=400'), '--out', 'seen');
+  await job('fit', 'pendulum', '--data', 'seen', ...set('model.hidden=[16]', 'model.maxEpochs=2'), '--out', 'model');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function chunksOf(run: string): number {
+  const chunks = at(run, 'chunks');
+  const files = existsSync(chunks) ? readdirSync(chunks, { recursive: true, encoding: 'utf8' }) : [];
+  return files.filter((file) => file.endsWith('.json')).length;
+}
+
+/** Killed as soon as so many chunks are there. */
+async function killedAt(chunks: number, args: readonly string[], run: string): Promise<void> {
+  const { child, outcome } = startReverie([...args, '--quiet'], folder);
+  const watch = setInterval(() => chunksOf(run) >= chunks && child.kill('SIGKILL'), 2);
+  await outcome;
+  clearInterval(watch);
+}
+
+describe.each([
+  ['a model of numbers', PENDULUM],
+  ['a world of tools', DESK],
+])('%s', (_, args) => {
+  it('is judged the same where kill -9 came in between', async () => {
+    const run = `${args[0]}-killed`;
+    await job('fidelity', ...args, '--out', args[0]);
+    await killedAt(2, ['fidelity', ...args, '--out', run], run);
+    expect(existsSync(at(run, 'fidelity.json'))).toBe(false);
+    expect(chunksOf(run)).toBeLessThan(chunksOf(args[0]));
+    await job('fidelity', '--resume', run);
+    expect(reportOf(run)).toBe(reportOf(args[0]));
+    expect(readFileSync(at(run, 'fidelity.html'), 'utf8')).toBe(readFileSync(at(args[0], 'fidelity.html'), 'utf8'));
+    expect(halfWritten(at(run))).toEqual([]);
+  });
+});
+
+describe('threads', () => {
+  it('find what one finds', async () => {
+    await job('fidelity', ...PENDULUM, '--workers', '2', '--out', 'threads');
+    expect(reportOf('threads')).toBe(reportOf('pendulum'));
+  });
+});
+
+describe('a gate that is shut', () => {
+  it('is exit code 1, with the result', async () => {
+    const gates = ['--fail-under', 'value:one-step.state-exact=0.9', '--fail-under', 'value:k-steps.end-state=1'];
+    const few = set('model.backends=[replay]', 'fidelity.sections=[one-step, k-steps]');
+    const { code, stdout, stderr } = await reverie(
+      ['fidelity', ...DESK, ...few, ...gates, '--out', 'shut', '--json', '--quiet'],
+      folder,
+    );
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    const { passed, gates: judged } = JSON.parse(stdout);
+    expect([passed, judged[0].passed]).toEqual([false, false]);
+    expect(existsSync(at('shut', 'fidelity.html'))).toBe(true);
+  });
+});
+
+describe('wrong input', () => {
+  it.each([
+    [[...DESK, '--fail-under', 'one-step.state-exakt=0.9'], 'FIDELITY_METRIC_UNKNOWN', /one-step\.state-exact"/],
+    [[...PENDULUM, '--fail-under', 'k-steps.drft=1'], 'FIDELITY_METRIC_UNKNOWN', /k-steps\.drift"/],
+    [['helpdesk', '--fail-under', 'one-step=0.9'], 'FIDELITY_GATE_INVALID', /section\.metric/],
+    [['helpdesk', '--fail-under', 'learning.gap=0'], 'FIDELITY_GATE_INVALID', /not among fidelity\.sections/],
+    [[...DESK, '--fail-under', 'reward-end.optimism=0'], 'FIDELITY_GATE_INVALID', /neither higher nor lower/],
+    [['pendulum', '--model', 'seen'], 'INPUT_MISSING', /world model/],
+    [['pendulum'], 'FIDELITY_NO_MODEL', /--url/],
+    [['helpdesk', '--model', 'model'], 'FLAG_INVALID', /fidelity\.subjects/],
+    [['helpdesk', '--url', 'http://127.0.0.1:9'], 'SERVER_UNREACHABLE', /127\.0\.0\.1:9/],
+    [['helpdesk', '--compare', 'nowhere'], 'INPUT_NOT_FOUND', /nowhere/],
+    [['pendulum', '--model', 'model', '--held-out', 'seen'], 'FIDELITY_HELD_OUT_SEEN', /held out/],
+  ])('%j is told at once', async (args, code, message) => {
+    rmSync(at('wrong'), { recursive: true, force: true });
+    const told = await refusal(['fidelity', ...args, '--out', 'wrong'], folder);
+    expect(told.code).toBe(code);
+    expect(`${told.message} ${told.hint}`).toMatch(message);
+    expect([chunksOf('wrong'), halfWritten(at('wrong')), existsSync(at('wrong', 'fidelity.json'))]).toEqual([
+      0,
+      [],
+      false,
+    ]);
+  });
+});
