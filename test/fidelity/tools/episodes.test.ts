@@ -72,12 +72,29 @@ function kSteps(responder: Responder) {
 describe('many steps', () => {
   it('keep to what happened in the real environment', async () => {
     const finding = await kSteps(rulesResponder(domain));
-    for (const key of ['end-state', 'state-right', 'observation-right', 'consistency-ratio'])
+    for (const key of [
+      'end-state',
+      'state-right',
+      'observation-right',
+      'observations-all-right',
+      'error-flag',
+      'consistency-ratio',
+    ])
       expect(metricOf(finding, key).value, key).toBe(1);
     expect(metricOf(finding, 'divergence-rate').value).toBe(0);
     const calls = sequences.reduce((sum, { steps }) => sum + steps.length, 0);
     expect(metricOf(finding, 'divergence-rate').n).toBe(calls);
     expect(metricOf(finding, 'steps-to-divergence').value).toBeCloseTo(calls / sequences.length, 9);
+  });
+
+  it('find answers in other words, and errors that are told as none, by step and by episode', async () => {
+    const finding = await kSteps(wrappedRules(domain, { observation: 0.2, flag: 0.3 }));
+    const value = (key: string) => metricOf(finding, key).value!;
+    for (const [key, right] of Object.entries({ 'observation-right': 0.8, 'error-flag': 0.7 }))
+      expect(Math.abs(value(key) - right), key).toBeLessThan(0.1);
+    expect(value('end-state')).toBe(1);
+    expect(value('observations-all-right')).toBeLessThan(value('observation-right'));
+    expect(value('steps-to-wrong-observation')).toBeLessThan(value('steps-to-divergence'));
   });
 
   it('go wrong as often as single steps do, once for all', async () => {
