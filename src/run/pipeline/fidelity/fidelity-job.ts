@@ -19,6 +19,7 @@ import {
 import type { Json } from '../../../json.js';
 import { Rng } from '../../../rng.js';
 import { type FidelityResult, interrupted, type JobContext } from '../../job.js';
+import type { Phase } from '../../progress.js';
 import { fidelityPage } from '../../report/fidelity/fidelity-page.js';
 import type { AnyScenario, Scenario, ToolsScenario } from '../../scenario.js';
 import { machine, reportProvenance } from '../../versions.js';
@@ -91,10 +92,13 @@ async function measured(
   concurrency: number,
   measureChunk?: MeasureChunk,
 ): Promise<readonly SubjectReport[]> {
-  const phases = subjects.map(({ name, instruments }) => {
-    const chunks = instruments.reduce((sum, instrument) => sum + instrument.chunks, 0);
-    return progress.phase(`judge ${name}`, chunks, 'chunks');
-  });
+  const phases = new Map<number, Phase>();
+  // Opened when its subject's turn has come: a phase's clock runs from its opening.
+  const phaseOf = (index: number, chunks: number) => {
+    const phase = phases.get(index) ?? progress.phase(`judge ${subjects[index].name}`, chunks, 'chunks');
+    phases.set(index, phase);
+    return phase;
+  };
   try {
     return await measureSubjects(subjects, {
       folder: join(out, 'chunks'),
@@ -103,8 +107,9 @@ async function measured(
       signal,
       measureChunk,
       onChunk: ({ subject, instrument }, done, total) => {
-        phases[subject].set(done, instrument);
-        if (done === total) phases[subject].end();
+        const phase = phaseOf(subject, total);
+        phase.set(done, instrument);
+        if (done === total) phase.end();
       },
     });
   } catch (error) {
