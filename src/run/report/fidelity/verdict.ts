@@ -36,7 +36,7 @@ function cards({ subjects }: ShownReport, trust: MetricRow | undefined): string 
     const label = trust?.metric.label ?? 'Trust horizon';
     return `<li style="border-color:${armColour(i)}">${nameHtml(name, i)}<b>${escapeHtml(figure)}</b>
 <span class="of">${escapeHtml(label)}${interval === '' ? '' : `, ${escapeHtml(interval)}`}</span>
-<p>${escapeHtml(said)}</p><small>${escapeHtml(kind)} <code>${escapeHtml(version)}</code></small></li>`;
+<p>${escapeHtml(said)}</p><small>${escapeHtml(kind)} <code title="${escapeHtml(version)}">${escapeHtml(shortened(version))}</code></small></li>`;
   });
   return `<ul class="trust">${items.join('\n')}</ul>`;
 }
@@ -62,4 +62,12 @@ function howToRead({ subjects, comparisons }: ShownReport): string {
       ? ''
       : ` ▲ and ▼ mark differences from ${subjects[0].name} that hold at 5 % for all ${comparisons.length} comparisons of this report together (paired, Holm).`;
   return `<p class="note">${escapeHtml(`Bars are values, lines within them intervals of 95 %.${turns}`)}</p>`;
+}
+
+/** Characters of a version that a card has room for. */
+const SHOWN_VERSION = 40;
+
+/** What answers behind a router makes long names: the whole one is in `fidelity.json`, and in the page where one points. */
+function shortened(version: string): string {
+  return version.length > SHOWN_VERSION ? `${version.slice(0, SHOWN_VERSION)}…` : version;
 }
