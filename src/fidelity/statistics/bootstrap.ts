@@ -2,6 +2,7 @@
 
 import { normalQuantile, type Rng } from '../../rng.js';
 import { type Estimate, NOTHING } from './estimate.js';
+import { meanOf } from './mean.js';
 import { normalCdf } from './normal-distribution.js';
 import { allFinite, sameLength, unfit } from './numbers.js';
 import { studentQuantile } from './student-quantile.js';
@@ -79,12 +80,6 @@ export function bootstrapEstimate<T>(
   const acceleration = n > JACKKNIFE_UNITS ? 0 : accelerationOf(leftOut(units, statistic));
   const ends = interval(Float64Array.from(found), value, acceleration, n, options);
   return { value, ...ends, n, method: 'bootstrap' };
-}
-
-function meanOf(values: ArrayLike<number>): number {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i];
-  return sum / values.length;
 }
 
 function resampledMeans(values: Float64Array, rng: Rng, draws: number): Float64Array {

@@ -1,5 +1,6 @@
 // How two lists of numbers go together. null where one of them does not vary, or there are fewer than two.
 
+import { meanOf } from './mean.js';
 import { discordantSwaps } from './merge-swaps.js';
 import { allFinite, sameLength } from './numbers.js';
 
@@ -97,12 +98,6 @@ function checked(statistic: string, x: ArrayLike<number>, y: ArrayLike<number>):
 function isConstant(values: ArrayLike<number>): boolean {
   for (let i = 1; i < values.length; i++) if (values[i] !== values[0]) return false;
   return true;
-}
-
-function meanOf(values: ArrayLike<number>): number {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i];
-  return sum / values.length;
 }
 
 /** A correlation that rounding took past an end. */
