@@ -11,7 +11,7 @@ import { loadWorldModel } from '../../worldmodel/index.js';
 import { interrupted, type JobContext, type SynthResult } from '../job.js';
 import { drawStarts, horizonAt } from './dreamer.js';
 import { exportTransitions } from './export.js';
-import { withTrustedHorizon } from './fidelity/horizon-auto.js';
+import { withTrustedHorizon } from './fidelity/horizon/auto.js';
 import { learnerFor } from './frozen-policy.js';
 import { findInput, requireInput } from './inputs.js';
 import { recordsOf } from './records.js';

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
 import { loadRun, saveRun } from './checkpoint.js';
-import { withTrustedHorizon } from './fidelity/horizon-auto.js';
+import { withTrustedHorizon } from './fidelity/horizon/auto.js';
 import { rewindMetrics } from './rewind-metrics.js';
 import { makeTrainingRun, type TrainingRun } from './training-run.js';
 

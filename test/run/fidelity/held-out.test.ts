@@ -13,7 +13,7 @@ import {
   seenRows,
   trainingFolders,
 } from '../../../src/run/pipeline/fidelity/held-out.js';
-import { openToolsSubjects } from '../../../src/run/pipeline/fidelity/tools-subjects.js';
+import { openToolsSubjects } from '../../../src/run/pipeline/fidelity/tools/subjects.js';
 import { makeProgress } from '../../../src/run/progress.js';
 
 const SHARED = process.env['REVERIE_SHARED_DATA'] ?? join('..', 'shared', 'data');

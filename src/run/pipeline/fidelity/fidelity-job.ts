@@ -26,9 +26,9 @@ import { machine, reportProvenance } from '../../versions.js';
 import { gatesOf, requireMeasured } from './early-gates.js';
 import type { OpenedSubjects } from './setup.js';
 import { uniquelyNamed } from './subject-names.js';
-import { openToolsSubjects } from './tools-subjects.js';
-import { VectorFidelityPool } from './vector-pool.js';
-import { openVectorSubjects } from './vector-subjects.js';
+import { openToolsSubjects } from './tools/subjects.js';
+import { VectorFidelityPool } from './vector/pool.js';
+import { openVectorSubjects } from './vector/subjects.js';
 
 /** Questions under way at once where the scenario does not say: most of them wait for a language model. */
 const CONCURRENT_QUESTIONS = 32;

@@ -7,7 +7,7 @@ import { interrupted, type JobContext } from '../../job.js';
 import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { SynthEpisodesResult } from '../../tools-results.js';
-import { trustedTurns } from '../fidelity/horizon-auto.js';
+import { trustedTurns } from '../fidelity/horizon/auto.js';
 import { amplifiedRows } from './amplified-rows.js';
 import { estimateJob, estimateText } from './cost-estimate.js';
 import { makeDatasets, qualityOf } from './datasets.js';

@@ -1,0 +1,184 @@
+// Episodes of one policy, real and dreamt, as pairs: same first state, same noise of the actions.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { rowSize, type VectorEnvironment } from '../../../../env/index.js';
+import { ReverieError } from '../../../../errors.js';
+import type { EpisodeReturn } from '../../../../fidelity/index.js';
+import { Rng, type RngState } from '../../../../rng.js';
+import type { Propagation, StoredWorldModel, VectorPrediction } from '../../../../worldmodel/index.js';
+import type { Actor } from './recipes.js';
+
+/** Seed of a ladder and number of an episode: what an episode's start and noise come from. */
+export interface EpisodeSeeds {
+  readonly seed: number;
+  readonly episode: number;
+}
+
+export interface EpisodeRules {
+  readonly gamma: number;
+  /** Steps of an episode at most. */
+  readonly maxSteps: number;
+  readonly signal?: AbortSignal;
+}
+
+/** A model asked for many episodes side by side. */
+export interface RowModel {
+  readonly model: Pick<StoredWorldModel, 'stepRows'>;
+  readonly propagation: Propagation;
+}
+
+/** What the environment of an episode is reset with. */
+export function startSeed({ seed, episode }: EpisodeSeeds): number {
+  return streamOf({ seed, episode }, 'start').uint32();
+}
+
+/** Lives one episode, which begins by `reset` with its seed. */
+export async function livedReturn(
+  env: VectorEnvironment,
+  actor: Actor,
+  seeds: EpisodeSeeds,
+  { gamma, maxSteps, signal }: EpisodeRules,
+): Promise<EpisodeReturn> {
+  const rng = streamOf(seeds, 'act');
+  let { observation } = await env.reset({ seed: startSeed(seeds) });
+  const sum = new Returns(gamma);
+  for (let ended = false; !ended && sum.length < maxSteps; ) {
+    const result = await env.step(await actor(observation, rng));
+    sum.add(result.reward);
+    ended = result.terminated || result.truncated;
+    observation = result.observation;
+    // An environment that never waits would keep signals from running.
+    if (sum.length % 64 === 0) await nextTurn();
+    signal?.throwIfAborted();
+  }
+  return sum.result();
+}
+
+interface Dreamer {
+  observation: Float32Array;
+  readonly act: Rng;
+  readonly dream: Rng;
+  readonly sum: Returns;
+  state: 'running' | 'ended' | 'broken';
+}
+
+/**
+ * Dreams the episodes side by side from `starts`, each to the byte as if alone. null for one in which the model answered with
+ * NaN or infinity.
+ */
+export async function dreamtReturns(
+  { model, propagation }: RowModel,
+  actor: Actor,
+  starts: readonly Float32Array[],
+  seeds: readonly EpisodeSeeds[],
+  { gamma, maxSteps, signal }: EpisodeRules,
+): Promise<(EpisodeReturn | null)[]> {
+  const dreamers = starts.map(
+    (observation, i): Dreamer => ({
+      observation,
+      act: streamOf(seeds[i], 'act'),
+      dream: streamOf(seeds[i], 'dream'),
+      sum: new Returns(gamma),
+      state: 'running',
+    }),
+  );
+  for (let step = 0; step < maxSteps; step++) {
+    const running = dreamers.filter(({ state }) => state === 'running');
+    if (running.length === 0) break;
+    await nextTurn();
+    signal?.throwIfAborted();
+    const actions: Float32Array[] = [];
+    for (const one of running) actions.push(await actor(one.observation, one.act));
+    await dreamStep(model, running, actions, propagation);
+  }
+  return dreamers.map(({ sum, state }) => (state === 'broken' ? null : sum.result()));
+}
+
+async function dreamStep(
+  model: RowModel['model'],
+  running: readonly Dreamer[],
+  actions: readonly Float32Array[],
+  propagation: Propagation,
+): Promise<void> {
+  const before = running.map(({ dream }) => dream.state());
+  try {
+    const rngs = running.map(({ dream }) => dream);
+    take(
+      running,
+      await model.stepRows(joined(running.map((one) => one.observation)), joined(actions), rngs, { propagation }),
+    );
+  } catch (error) {
+    if (!(error instanceof ReverieError) || error.code !== 'NON_FINITE_VALUE') throw error;
+    await stepApart(model, running, actions, before, propagation);
+  }
+}
+
+/** One by one, to find whose answer is no number; streams begin again where they were. */
+async function stepApart(
+  model: RowModel['model'],
+  running: readonly Dreamer[],
+  actions: readonly Float32Array[],
+  before: readonly RngState[],
+  propagation: Propagation,
+): Promise<void> {
+  for (const [i, one] of running.entries()) {
+    const rng = Rng.fromState(before[i]);
+    try {
+      take([one], await model.stepRows(one.observation, actions[i], [rng], { propagation }));
+      one.dream.skip(rng.state().position - one.dream.state().position);
+    } catch (error) {
+      if (!(error instanceof ReverieError) || error.code !== 'NON_FINITE_VALUE') throw error;
+      one.state = 'broken';
+    }
+  }
+}
+
+function take(running: readonly Dreamer[], { nextObs, reward, terminated }: VectorPrediction): void {
+  const obsDim = nextObs.length / running.length;
+  running.forEach((one, i) => {
+    one.observation = nextObs.slice(i * obsDim, (i + 1) * obsDim);
+    one.sum.add(reward[i]);
+    if (terminated[i] === 1) one.state = 'ended';
+  });
+}
+
+function joined(rows: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(rows.length * rows[0].length);
+  rows.forEach((row, i) => {
+    all.set(row, i * row.length);
+  });
+  return all;
+}
+
+/** Where the real environment's episode begins. */
+export async function firstObservation(env: VectorEnvironment, seeds: EpisodeSeeds): Promise<Float32Array> {
+  const { observation } = await env.reset({ seed: startSeed(seeds) });
+  return observation.slice(0, rowSize(env.observationSpace));
+}
+
+function streamOf({ seed, episode }: EpisodeSeeds, purpose: string): Rng {
+  return Rng.fromSeed(seed).split('ladder', episode, purpose);
+}
+
+class Returns {
+  length = 0;
+  private total = 0;
+  private discounted = 0;
+  private factor = 1;
+  private largestReward = 0;
+
+  constructor(private readonly gamma: number) {}
+
+  add(reward: number): void {
+    this.total += reward;
+    this.discounted += this.factor * reward;
+    this.factor *= this.gamma;
+    this.largestReward = Math.max(this.largestReward, Math.abs(reward));
+    this.length++;
+  }
+
+  result(): EpisodeReturn {
+    const { total, length, discounted, largestReward } = this;
+    return { return: total, length, discounted, largestReward };
+  }
+}

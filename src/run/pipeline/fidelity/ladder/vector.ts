@@ -1,0 +1,163 @@
+// Ranking of policies for scenarios of numbers: a ladder of policies lives in the real environment and in the dream.
+
+import { makeEnvironment, type Policy, type VectorEnvironment } from '../../../../env/index.js';
+import { type EpisodeReturn, type Instrument, type RankSource, rankInstrument } from '../../../../fidelity/index.js';
+import { Rng } from '../../../../rng.js';
+import type { StoredWorldModel, VectorWorldModel } from '../../../../worldmodel/index.js';
+import { learnerFor } from '../../frozen-policy.js';
+import { findInput } from '../../inputs.js';
+import type { FidelitySetup } from '../setup.js';
+import { actorOf } from './actors.js';
+import {
+  dreamtReturns,
+  type EpisodeRules,
+  type EpisodeSeeds,
+  firstObservation,
+  livedReturn,
+  startSeed,
+} from './episodes.js';
+import { keptLadder } from './file.js';
+import { planLadder } from './plan.js';
+import type { Actor, Ladder } from './recipes.js';
+import { policyGamma } from './scale.js';
+
+/** The dream policies live in: a model that answers rows side by side, or an environment whose episodes start as the real ones. */
+export interface LadderDream {
+  readonly model?: VectorWorldModel;
+  /** Closed by whoever asked for it. */
+  dream(seed: number): Promise<VectorEnvironment>;
+}
+
+/** The policies of a run, and how any model is judged by them. */
+export interface OpenedLadder {
+  /** Identifies the policies. */
+  readonly identity: string;
+  rank(dream: LadderDream): Instrument;
+  close(): Promise<void>;
+}
+
+/** Episodes of environments without a clock. */
+const MAX_STEPS = 1000;
+
+/** Throws what making the environment or reading the checkpoint throws, and SPACE_UNSUPPORTED for actions without bounds. */
+export async function openVectorLadder(setup: FidelitySetup): Promise<OpenedLadder> {
+  const { scenario, seed } = setup;
+  const { fidelity, env: spec } = scenario.config;
+  const env = await makeEnvironment(spec, { folder: scenario.folder });
+  let trained: Awaited<ReturnType<typeof openCheckpoint>>;
+  const close = async () => {
+    await trained?.close();
+    await env.close();
+  };
+  try {
+    trained = await openCheckpoint(setup, env);
+    const checkpoint = trained?.policy;
+    const ladder = await ladderOf(setup, env, checkpoint);
+    const { episodes } = fidelity.rank;
+    const options = { seed, notes: ladder.notes, chunkEpisodes: episodes };
+    return {
+      identity: JSON.stringify([identityOf(setup, checkpoint), episodes]),
+      rank: (dream) => rankInstrument(new VectorLadder(setup, env, ladder, checkpoint, dream), options),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** The same in all threads of a run. */
+function ladderOf(setup: FidelitySetup, env: VectorEnvironment, checkpoint?: Policy): Promise<Ladder> {
+  const { policies } = setup.scenario.config.fidelity.rank;
+  const rng = Rng.fromSeed(setup.seed).split('ladder');
+  return keptLadder(setup.out, identityOf(setup, checkpoint), () =>
+    planLadder(env, { policies, hasCheckpoint: checkpoint !== undefined, rng }),
+  );
+}
+
+function identityOf({ scenario, seed }: FidelitySetup, checkpoint: Policy | undefined): string {
+  const { env, fidelity } = scenario.config;
+  return JSON.stringify(['ladder 1', env, seed, fidelity.rank.policies, checkpoint?.version ?? null]);
+}
+
+async function openCheckpoint({ inputs }: FidelitySetup, env: VectorEnvironment) {
+  const folder = findInput(inputs, 'checkpoint');
+  if (folder === undefined) return undefined;
+  const { learner } = await learnerFor(env, folder);
+  return { policy: learner.policy(), close: () => learner.close() };
+}
+
+class VectorLadder implements RankSource {
+  readonly policies: readonly string[];
+  readonly episodes: number;
+  readonly gamma: number;
+  private readonly actors: readonly Actor[];
+  private readonly maxSteps: number;
+
+  constructor(
+    private readonly setup: FidelitySetup,
+    env: VectorEnvironment,
+    { policies, normaliser }: Ladder,
+    checkpoint: Policy | undefined,
+    private readonly world: LadderDream,
+  ) {
+    const { fidelity } = setup.scenario.config;
+    this.policies = policies.map(({ name }) => name);
+    this.episodes = fidelity.rank.episodes;
+    this.gamma = policyGamma(setup.scenario.config);
+    this.actors = policies.map(({ recipe }) => actorOf(recipe, { env, normaliser, checkpoint }));
+    this.maxSteps = env.maxEpisodeSteps ?? MAX_STEPS;
+  }
+
+  async returnsOf(world: 'real' | 'dream', policy: number, episodes: readonly number[], signal?: AbortSignal) {
+    const rules: EpisodeRules = { gamma: this.gamma, maxSteps: this.maxSteps, signal };
+    const seeds = episodes.map((episode): EpisodeSeeds => ({ seed: this.setup.seed, episode }));
+    return world === 'real' ? this.real(policy, seeds, rules) : this.dreamt(policy, seeds, rules);
+  }
+
+  /** An environment of one's own: chunks may be under way at once. */
+  private async real(policy: number, seeds: readonly EpisodeSeeds[], rules: EpisodeRules): Promise<EpisodeReturn[]> {
+    return this.withReal(async (env) => {
+      const returns: EpisodeReturn[] = [];
+      for (const one of seeds) returns.push(await livedReturn(env, this.actors[policy], one, rules));
+      return returns;
+    });
+  }
+
+  private async dreamt(policy: number, seeds: readonly EpisodeSeeds[], rules: EpisodeRules) {
+    const { model } = this.world;
+    if (model === undefined || !('stepRows' in model)) return this.apart(policy, seeds, rules);
+    const starts = await this.withReal(async (env) => {
+      const found: Float32Array[] = [];
+      for (const one of seeds) found.push(await firstObservation(env, one));
+      return found;
+    });
+    const { propagation } = this.setup.scenario.config.rollout;
+    const rows = { model: model as StoredWorldModel, propagation };
+    return dreamtReturns(rows, this.actors[policy], starts, seeds, rules);
+  }
+
+  /** A served environment, or a model that answers one episode at a time. */
+  private async apart(policy: number, seeds: readonly EpisodeSeeds[], rules: EpisodeRules): Promise<EpisodeReturn[]> {
+    const returns: EpisodeReturn[] = [];
+    for (const one of seeds) {
+      const env = await this.world.dream(startSeed(one));
+      try {
+        returns.push(await livedReturn(env, this.actors[policy], one, rules));
+      } finally {
+        await env.close();
+      }
+    }
+    return returns;
+  }
+
+  private async withReal<T>(work: (env: VectorEnvironment) => Promise<T>): Promise<T> {
+    const { config, folder } = this.setup.scenario;
+    const env = await makeEnvironment(config.env, { folder });
+    try {
+      return await work(env);
+    } finally {
+      await env.close();
+    }
+  }
+}

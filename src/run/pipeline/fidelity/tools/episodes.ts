@@ -1,0 +1,115 @@
+// Episodes of agents that err, each in its own way: in the real environment for calls to ask about, in a dream to see what it
+// makes of them.
+
+import { concurrently } from '../../../../concurrently.js';
+import {
+  type CallQuery,
+  exactPrediction,
+  type Responder,
+  refusalOf,
+  rulesResponder,
+  ScriptedUser,
+  type ToolsDomain,
+  type ToolsPolicy,
+  type ToolsTask,
+  type UserSimulator,
+} from '../../../../env/index.js';
+import { shuffled } from '../../../../fidelity/index.js';
+import type { EpisodeRecord, Source } from '../../../../replay/index.js';
+import { Rng } from '../../../../rng.js';
+import { type EpisodeSettings, liveEpisode, planRow, RandomAgent, ReferenceAgent } from '../../../../synth/index.js';
+import { episodeWeight } from '../../../../worldmodel/index.js';
+import type { ToolsScenario } from '../../../scenario.js';
+import { makeEpisodeEnvironment } from '../../tools/parts.js';
+
+/** Who acts, in turn: by the solution with this share of wrong calls, and at random. */
+const AGENTS: readonly ToolsPolicy[] = [
+  new ReferenceAgent(0),
+  new ReferenceAgent(0.3),
+  new ReferenceAgent(0.5),
+  new RandomAgent(),
+  new ReferenceAgent(0.3),
+  new ReferenceAgent(0.5),
+];
+
+/** Where episodes are lived, and what decides them. */
+export interface EpisodeStage {
+  readonly scenario: ToolsScenario;
+  readonly domain: ToolsDomain;
+  readonly responder: Responder;
+  readonly user: UserSimulator;
+  readonly seed: number;
+  /** Decides what exact checks leave open. */
+  readonly judge?: EpisodeSettings['judge'];
+}
+
+/** Tasks and agents of episode `row`: all tasks come in turn, in an order drawn by seed, before one comes again. */
+export function castOf(
+  tasks: readonly ToolsTask[],
+  row: number,
+  seed: number,
+): { task: ToolsTask; agent: ToolsPolicy } {
+  const order = shuffled(tasks, Rng.fromSeed(seed).split('fidelity-tasks'));
+  const round = Math.floor(row / order.length);
+  return { task: order[row % order.length], agent: AGENTS[(row + round) % AGENTS.length] };
+}
+
+/** Throws what the responder, the user or the judge throw. */
+export function liveFidelityEpisode(
+  stage: EpisodeStage,
+  { task, agent, row, source }: { task: ToolsTask; agent: ToolsPolicy; row: number; source: Source },
+  signal?: AbortSignal,
+): Promise<EpisodeRecord> {
+  const { scenario, seed, responder, user, judge } = stage;
+  const environment = makeEpisodeEnvironment(stage, responder, scenario.config);
+  const plan = planRow(row, { seed, groupSize: 1, branchAt: 0 });
+  const settings: EpisodeSettings = {
+    scenario: scenario.config.name,
+    scenarioHash: scenario.hash,
+    seed,
+    source,
+    responderVersion: responder.version,
+    userVersion: user.version,
+    maxSteps: scenario.config.synth.maxSteps,
+    weigh: (predictions) => episodeWeight(predictions, scenario.config.model),
+    judge,
+  };
+  return liveEpisode(environment, agent, task, plan, settings, signal);
+}
+
+export interface RealEpisode {
+  readonly record: EpisodeRecord;
+  /** Calls as they were put to the rules. */
+  readonly queries: readonly CallQuery[];
+}
+
+/** One episode in each task, with agents in turn, of this round's seeds. */
+export async function realEpisodes(
+  { scenario, domain, seed }: Pick<EpisodeStage, 'scenario' | 'domain' | 'seed'>,
+  round: number,
+): Promise<RealEpisode[]> {
+  return concurrently(domain.tasks, 1, async (_, i) => {
+    const queries: CallQuery[] = [];
+    const stage = { scenario, domain, seed, user: new ScriptedUser(), responder: recordingRules(domain, queries) };
+    const row = round * domain.tasks.length + i;
+    const record = await liveFidelityEpisode(stage, { ...castOf(domain.tasks, row, seed), row, source: 'real' });
+    return { record, queries };
+  });
+}
+
+/** The real environment. Tools that its rules do not know are refused, and are nothing that could be asked about. */
+function recordingRules(domain: ToolsDomain, queries: CallQuery[]): Responder {
+  const real = rulesResponder(domain);
+  return {
+    ...real,
+    answer: (query) => {
+      const { name } = query.call;
+      if (domain.rules?.tools.has(name)) {
+        queries.push(query);
+        return real.answer(query);
+      }
+      const refusal = refusalOf([`${name} cannot be used here`]);
+      return exactPrediction(refusal, { backend: 'real', modelVersion: real.version, why: ['no rule'] });
+    },
+  };
+}

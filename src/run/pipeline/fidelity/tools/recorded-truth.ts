@@ -1,0 +1,208 @@
+// Recorded episodes as truth: what tools answered is what is true. The state around a call is known as long as the domain's
+// rules, where it has any, answer as was recorded.
+
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
+import { canonicalJson } from '../../../../canonical-json.js';
+import {
+  callChecks,
+  initialStateOf,
+  type Message,
+  type Operation,
+  type ToolCall,
+  type ToolsDomain,
+  type ToolsTask,
+} from '../../../../env/index.js';
+import { reverieError } from '../../../../errors.js';
+import {
+  questionId,
+  readBacksOf,
+  shuffled,
+  type ToolsQuestion,
+  type TrueAnswer,
+  type TrueSequence,
+  type TrueStep,
+} from '../../../../fidelity/index.js';
+import type { JsonObject } from '../../../../json.js';
+import { type EpisodeRecord, ReplayedCalls, readEpisodeLogs } from '../../../../replay/index.js';
+import { Rng } from '../../../../rng.js';
+import type { ToolsScenario } from '../../../scenario.js';
+import { refuseSeenEpisodes } from '../held-out.js';
+import { fewer, LEAST_CALLS, type ToolsTruth } from './truth.js';
+
+export interface HeldOut {
+  readonly path: string;
+  readonly from: readonly ToolsScenario[];
+}
+
+/**
+ * @param heldOut  file or folder of episodes in place of those that the scenario names, which the models `from` these
+ *   scenarios must not have seen
+ * @throws SCENARIO_INVALID without records, LOG_INVALID, FIDELITY_HELD_OUT_SEEN
+ */
+export async function recordedTruth(
+  scenario: ToolsScenario,
+  domain: ToolsDomain,
+  seed: number,
+  heldOut?: HeldOut,
+): Promise<ToolsTruth> {
+  const { fidelity, name } = scenario.config;
+  const { records, skipped } = await recordsOf(scenario, domain, heldOut?.path);
+  for (const answering of heldOut?.from ?? []) await refuseSeenEpisodes(heldOut!.path, records, answering, domain);
+  const walked = records.map((record) => walk(domain, record));
+  const different = new Map(walked.flatMap(({ calls }) => calls).map((call) => [questionId(call.query), call]));
+  const rng = Rng.fromSeed(seed);
+  const drawn = shuffled([...different.values()], rng.split('questions')).slice(0, fidelity.questions);
+  const questions = drawn.map(recordedQuestion);
+  if (questions.length === 0) {
+    const problem = 'the recorded episodes (fidelity.recorded) hold no call that could be asked about.';
+    throw reverieError('SCENARIO_INVALID', { path: name, problem });
+  }
+  const sequences = walked.map(({ sequence }) => sequence).filter(({ steps }) => steps.length >= LEAST_CALLS);
+  const version = createHash('sha256')
+    .update(canonicalJson(records.map(({ id }) => id)))
+    .digest('hex');
+  return {
+    questions,
+    sequences: shuffled(sequences, rng.split('sequences')).slice(0, fidelity.episodes),
+    report: {
+      kind: 'recorded',
+      description: `${domain.id}: recorded episodes, as the tools answered at the time`,
+      version,
+      transitions: questions.length,
+      episodes: records.length,
+    },
+    notes: [...fewer(questions.length, fidelity.questions), ...notesOf(domain, walked, skipped)],
+  };
+}
+
+async function recordsOf({ config, folder }: ToolsScenario, domain: ToolsDomain, heldOut: string | undefined) {
+  const { fidelity, experience, name } = config;
+  const named = heldOut ?? fidelity.recorded;
+  const paths = named === null ? experience.logs : [named];
+  if (paths.length === 0) {
+    const problem = '"fidelity.truth" is "recorded", but neither fidelity.recorded nor experience.logs names a file.';
+    throw reverieError('SCENARIO_INVALID', { path: name, problem });
+  }
+  const records: EpisodeRecord[] = [];
+  let skipped = 0;
+  for (const path of paths) {
+    const options = { domain, scenario: name, tolerant: experience.tolerant };
+    const logs = await readEpisodeLogs(resolve(folder, path), options);
+    records.push(...logs.episodes);
+    skipped += logs.skipped.length;
+  }
+  return { records, skipped };
+}
+
+type RecordedCall = Pick<ToolsQuestion, 'query' | 'truth' | 'after'>;
+
+interface Walked {
+  /** Calls that can be asked about. */
+  readonly calls: readonly RecordedCall[];
+  readonly sequence: TrueSequence;
+  /** Calls whose state before is not known, although the domain has rules. */
+  readonly lost: number;
+  /** Changes that the rules do not make as was recorded. */
+  readonly unlike: number;
+}
+
+/** All calls of an episode that were answered, in order. */
+function walk(domain: ToolsDomain, record: EpisodeRecord): Walked {
+  const task = domain.tasks.find(({ id }) => id === record.task) ?? taskOf(record);
+  const states = new RecordedStates(domain, task);
+  const answers = new Map(record.messages.flatMap((one) => (one.role === 'tool' ? [[one.toolCallId, one]] : [])));
+  const messages: Message[] = [];
+  const steps: TrueStep[] = [];
+  const calls: RecordedCall[] = [];
+  for (const message of record.messages) {
+    if (message.role === 'tool') continue;
+    messages.push(message);
+    for (const call of message.role === 'assistant' ? (message.toolCalls ?? []) : []) {
+      const told = answers.get(call.id);
+      if (told === undefined) continue;
+      const { observation, isError, before, after, operations } = states.next(
+        call,
+        told.content,
+        told.isError ?? false,
+      );
+      const query = { domain, task, messages: [...messages], call, step: steps.length, seed: 0 };
+      const truth = { observation, isError, ...(operations === undefined ? {} : { operations }) };
+      if (before !== undefined && isAsked(domain, call))
+        calls.push({ query: { ...query, state: before }, truth, after });
+      steps.push({ observation, isError, ...(after === undefined ? {} : { state: after }) });
+      messages.push(told);
+    }
+  }
+  const { lost, unlike } = states;
+  return { calls, sequence: { id: record.id, task, messages: record.messages, steps }, lost, unlike };
+}
+
+function isAsked({ tools }: ToolsDomain, call: ToolCall): boolean {
+  return call.rawArguments === undefined && callChecks(tools).problems(call).length === 0;
+}
+
+function recordedQuestion({ query, truth, after }: RecordedCall): ToolsQuestion {
+  const { domain } = query;
+  const { operations } = truth;
+  const known = after !== undefined && operations !== undefined;
+  const readBacks = known && domain.rules !== undefined ? readBacksOf(domain, query, { operations }, after) : [];
+  return { id: questionId(query), query, truth, ...(after === undefined ? {} : { after }), readBacks };
+}
+
+/** A task that only the record knows. */
+function taskOf({ task, family }: EpisodeRecord): ToolsTask {
+  return { id: task, family, user: { goal: '' }, verifier: {} };
+}
+
+interface RecordedStep extends TrueAnswer {
+  /** The state to ask in; undefined where it is not known and should be. */
+  readonly before: JsonObject | undefined;
+  readonly after: JsonObject | undefined;
+}
+
+/** The states around recorded calls. */
+class RecordedStates {
+  lost = 0;
+  unlike = 0;
+  private readonly calls: ReplayedCalls;
+  private readonly initial: JsonObject;
+
+  constructor(
+    private readonly domain: ToolsDomain,
+    task: ToolsTask,
+  ) {
+    this.calls = new ReplayedCalls(domain, task.id);
+    this.initial = initialStateOf(domain, task);
+  }
+
+  next(call: ToolCall, observation: string, isError: boolean): RecordedStep {
+    // Without rules no state is known of any call: models are shown the first one, and judged by what they say.
+    if (this.domain.rules === undefined) return { observation, isError, before: this.initial, after: undefined };
+    const before = this.calls.current;
+    const { operations } = this.calls.next(call, observation);
+    const after = this.calls.current;
+    if (before === undefined) this.lost += 1;
+    else if (operations === undefined && after === undefined) this.unlike += 1;
+    // Tools that are no writes change nothing, whatever they answered.
+    const changes: readonly Operation[] | undefined = operations ?? (after === undefined ? undefined : []);
+    return { observation, isError, before, after, ...(changes === undefined ? {} : { operations: changes }) };
+  }
+}
+
+function notesOf(domain: ToolsDomain, walked: readonly Walked[], skipped: number): string[] {
+  const sum = (key: 'lost' | 'unlike') => walked.reduce((total, one) => total + one[key], 0);
+  const [lost, unlike] = [sum('lost'), sum('unlike')];
+  return [
+    ...(skipped === 0 ? [] : [`${skipped} records could not be read and were skipped.`]),
+    ...(domain.rules === undefined
+      ? ['The domain has no rules, so no state is known: only what is said is compared.']
+      : []),
+    ...(unlike === 0
+      ? []
+      : [`Of ${unlike} changes the state afterwards is not known: the rules do not answer as was recorded.`]),
+    ...(lost === 0
+      ? []
+      : [`${lost} calls after such a change are not asked about, as the state they were made in is not known.`]),
+  ];
+}

@@ -1,0 +1,130 @@
+// Opens the models under judgement: folders of world models, and served environments.
+
+import { basename, resolve } from 'node:path';
+import { describeSpace, type VectorEnvironment } from '../../../../env/index.js';
+import { reverieError } from '../../../../errors.js';
+import { forecasterOf, type VectorSubjectModel } from '../../../../fidelity/index.js';
+import { Dream, loadWorldModel, type StoredWorldModel } from '../../../../worldmodel/index.js';
+import type { JobInputs } from '../../../job.js';
+import { findInput } from '../../inputs.js';
+import type { FidelitySetup } from '../setup.js';
+import { isUrl, openServed } from './served.js';
+
+export interface OpenedModel {
+  readonly model: VectorSubjectModel;
+  close(): Promise<void>;
+}
+
+/** Makes a real environment; whoever asks closes it. */
+export type MakeReal = () => Promise<VectorEnvironment>;
+
+/**
+ * All models to judge, the first being the one that gates look at.
+ * @throws FIDELITY_NO_MODEL, MODEL_FOLDER_INVALID, INPUT_MISSING, INPUT_UNFIT
+ */
+export async function openModels(setup: FidelitySetup, env: VectorEnvironment, real: MakeReal): Promise<OpenedModel[]> {
+  const opened: OpenedModel[] = [];
+  try {
+    for (const { at, name } of namedModels(setup)) {
+      const one = isUrl(at) ? await openUrl(at, setup, env) : await openFolder(at, name, setup, env, real);
+      opened.push(one);
+    }
+    return opened;
+  } catch (error) {
+    await Promise.all(opened.map((one) => one.close()));
+    throw error;
+  }
+}
+
+interface NamedModel {
+  readonly name: string;
+  /** Folder or URL. */
+  readonly at: string;
+}
+
+/** The served one, the one of --model (or of the scenario), and those to compare. */
+function namedModels({ inputs, scenario }: FidelitySetup): NamedModel[] {
+  const { model: config, name } = scenario.config;
+  const own =
+    findInput(inputs, 'model') ?? (config.kind === 'onnx' ? resolve(scenario.folder, config.folder) : undefined);
+  const compared = (inputs.compare ?? []).map((given) => ({
+    given,
+    at: isUrl(given) ? given : findInput({ model: given }, 'model')!,
+  }));
+  const all = [
+    ...(inputs.url === undefined ? [] : [{ given: inputs.url, at: inputs.url }]),
+    ...(own === undefined ? [] : [{ given: inputs.model ?? own, at: own }]),
+    ...compared,
+  ];
+  if (all.length === 0) throw reverieError('FIDELITY_NO_MODEL', { name });
+  const names = all.map(({ given }) => (isUrl(given) ? given : basename(resolve(given))));
+  return all.map(({ at, given }, i) => ({ at, name: isOnce(names, i) ? names[i] : given }));
+}
+
+function isOnce(names: readonly string[], index: number): boolean {
+  return names.filter((name) => name === names[index]).length === 1;
+}
+
+async function openUrl(url: string, { scenario }: FidelitySetup, env: VectorEnvironment): Promise<OpenedModel> {
+  const { subject, spaces } = await openServed(url, scenario.config.name);
+  requireSpaces(spaces, env, url, 'url');
+  return { model: subject, close: async () => {} };
+}
+
+async function openFolder(
+  folder: string,
+  name: string,
+  { scenario }: FidelitySetup,
+  env: VectorEnvironment,
+  real: MakeReal,
+): Promise<OpenedModel> {
+  const model = await loadWorldModel(folder);
+  try {
+    requireSpaces(model, env, folder, 'model');
+  } catch (error) {
+    await model.close();
+    throw error;
+  }
+  const { propagation } = scenario.config.rollout;
+  const subject: VectorSubjectModel = {
+    name,
+    kind: model.backend,
+    version: model.modelVersion,
+    model,
+    forecast: forecasterOf(model),
+    dream: async (seed) => dreamFrom(await firstObservation(real, seed), model, env.maxEpisodeSteps, propagation),
+  };
+  return { model: subject, close: () => model.close() };
+}
+
+function dreamFrom(
+  start: Float32Array,
+  model: StoredWorldModel,
+  maxEpisodeSteps: number | undefined,
+  propagation: 'ts1' | 'mean',
+): Dream {
+  return new Dream({ model, starts: start, maxEpisodeSteps, step: { propagation } });
+}
+
+async function firstObservation(real: MakeReal, seed: number): Promise<Float32Array> {
+  const env = await real();
+  try {
+    return (await env.reset({ seed })).observation;
+  } finally {
+    await env.close();
+  }
+}
+
+function requireSpaces(
+  model: Pick<VectorEnvironment, 'observationSpace' | 'actionSpace'>,
+  env: VectorEnvironment,
+  path: string,
+  input: keyof JobInputs,
+): void {
+  for (const space of ['observationSpace', 'actionSpace'] as const) {
+    const [theirs, ours] = [describeSpace(model[space]), describeSpace(env[space])];
+    if (theirs === ours) continue;
+    const what = space === 'actionSpace' ? 'action space' : 'observation space';
+    throw reverieError('INPUT_UNFIT', { path, input, env: env.id, what, theirs, ours });
+  }
+}

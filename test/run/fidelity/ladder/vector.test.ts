@@ -1,0 +1,106 @@
+// Ladders of policies for environments of numbers: paired episodes, exact dreams that rank perfectly, broken ones that do not.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeEnvironment } from '../../../../src/env/index.js';
+import type { Finding, RankRow } from '../../../../src/fidelity/index.js';
+import type { Json } from '../../../../src/json.js';
+import { type LadderDream, openVectorLadder } from '../../../../src/run/pipeline/fidelity/ladder/vector.js';
+import type { FidelitySetup } from '../../../../src/run/pipeline/fidelity/setup.js';
+import { loadScenario } from '../../../../src/run/scenario.js';
+import { pendulumModel } from '../pendulum-model.js';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-ladder-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function setup(name: string, out: string): FidelitySetup {
+  const set = ['fidelity.rank.episodes=6', 'fidelity.rank.policies=10', 'env.maxEpisodeSteps=60'];
+  return { scenario: loadScenario(name, { set }), seed: 3, inputs: {}, out: join(folder, out) };
+}
+
+async function lived(
+  given: FidelitySetup,
+  dream: LadderDream,
+): Promise<{ rows: readonly RankRow[]; finding: Finding }> {
+  const { rank, close } = await openVectorLadder(given);
+  const instrument = rank(dream);
+  try {
+    const rows: Json[] = [];
+    for (let chunk = 0; chunk < instrument.chunks; chunk++) rows.push(...(await instrument.measure(chunk)));
+    return { rows: rows as RankRow[], finding: instrument.conclude(rows) };
+  } finally {
+    await close();
+  }
+}
+
+async function rank(given: FidelitySetup, dream: LadderDream): Promise<Finding> {
+  return (await lived(given, dream)).finding;
+}
+
+function value({ section }: Finding, key: string): number | null {
+  return section.metrics.find((metric) => metric.key === key)!.estimate.value;
+}
+
+const noEnvironment = async () => {
+  throw new Error('asked for an environment');
+};
+
+describe('a ladder of policies', () => {
+  it('ranks perfectly in an exact model, asked for many rows at once', async () => {
+    const finding = await rank(setup('pendulum', 'exact'), { model: pendulumModel(), dream: noEnvironment });
+    expect(value(finding, 'spearman')).toBeCloseTo(1, 12);
+    expect(value(finding, 'mmrv')).toBe(0);
+    // Observations are float32 and the environment's state is not: the same to what that rounds.
+    expect(Math.abs(value(finding, 'optimism')!)).toBeLessThan(0.5);
+    const [{ rows }] = finding.section.tables;
+    expect(rows).toHaveLength(10);
+    expect(rows[0][0]).toBe('scripted');
+  });
+
+  it('ranks perfectly in an environment of its own, such as a served one, to the last bit', async () => {
+    const given = setup('cartpole', 'served');
+    const finding = await rank(given, { dream: () => makeEnvironment(given.scenario.config.env) });
+    expect(value(finding, 'spearman')).toBeCloseTo(1, 12);
+    expect(value(finding, 'optimism')).toBe(0);
+    expect(value(finding, 'return-gap')).toBe(0);
+  });
+
+  it('finds a dream that pulls the other way worthless, and one that pays too much optimistic', async () => {
+    const mirrored = await rank(setup('pendulum', 'mirrored'), {
+      model: pendulumModel({ torque: -1 }),
+      dream: noEnvironment,
+    });
+    expect(value(mirrored, 'spearman')).toBeLessThan(0.8);
+    const kind = await rank(setup('pendulum', 'kind'), { model: pendulumModel({ bonus: 0.5 }), dream: noEnvironment });
+    expect(value(kind, 'spearman')).toBeCloseTo(1, 12);
+    expect(value(kind, 'optimism')).toBeCloseTo(0.5 * 60, 0);
+  });
+
+  it('leaves out episodes in which the model answers with no number, and keeps the others as they were', async () => {
+    const sound = await lived(setup('pendulum', 'sound'), { model: pendulumModel(), dream: noEnvironment });
+    const model = pendulumModel({ breaksAbove: 7.5 });
+    const broken = await lived(setup('pendulum', 'broken'), { model, dream: noEnvironment });
+    const kept = broken.rows.flatMap(({ dreamt }, i) => (dreamt === null ? [] : [[dreamt, sound.rows[i].dreamt]]));
+    expect(kept.length).toBeGreaterThan(20);
+    expect(kept.length).toBeLessThan(60);
+    for (const [one, other] of kept) expect(one).toEqual(other);
+    expect(broken.finding.section.notes[0]).toMatch(/episodes are left out/);
+  });
+
+  it('is made once and kept: the same policies in every thread', async () => {
+    const given = setup('cartpole-swingup', 'kept');
+    const open = async () => (await openVectorLadder(given)).close();
+    await open();
+    const first = readFileSync(join(given.out, 'ladder.json'), 'utf8');
+    await open();
+    expect(readFileSync(join(given.out, 'ladder.json'), 'utf8')).toBe(first);
+    const { policies } = JSON.parse(first).ladder;
+    expect(policies).toHaveLength(10);
+    expect(new Set(policies.map((one: { name: string }) => one.name)).size).toBe(10);
+  });
+});

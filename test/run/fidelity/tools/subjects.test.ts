@@ -1,0 +1,178 @@
+// Opening models of tools under judgement: the scenario's own, others, the router without its tiers; and what they are held
+// against.
+
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { measureSubjects, type SubjectReport } from '../../../../src/fidelity/index.js';
+import { loadToolsScenario } from '../../../../src/run/index.js';
+import type { OpenedSubjects } from '../../../../src/run/pipeline/fidelity/setup.js';
+import { openToolsSubjects } from '../../../../src/run/pipeline/fidelity/tools/subjects.js';
+import { makeProgress } from '../../../../src/run/progress.js';
+import { readMustFail } from '../../../../src/worldmodel/index.js';
+import { type ControlledModel, startControlledModel } from '../../../controlled/controlled-model.js';
+import { nativeDomain, scenarioFolder } from '../../../controlled/native-domain.js';
+
+const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../../shared/data', import.meta.url));
+
+let out: string;
+beforeEach(() => {
+  out = mkdtempSync(join(tmpdir(), 'tools-fidelity-'));
+});
+afterEach(() => rmSync(out, { recursive: true, force: true }));
+
+const services = {
+  signal: new AbortController().signal,
+  progress: makeProgress({ stream: process.stderr, quiet: true }),
+  log: () => {},
+};
+const SMALL = ['fidelity.questions=30', 'fidelity.episodes=4', 'fidelity.rank.episodes=1', 'fidelity.rank.policies=8'];
+
+interface Judged {
+  readonly opened: OpenedSubjects;
+  readonly reports: readonly SubjectReport[];
+}
+
+async function judge(name: string, set: readonly string[]): Promise<Judged> {
+  const scenario = loadToolsScenario(name, { set: [...SMALL, ...set] });
+  const opened = await openToolsSubjects({ scenario, seed: 1, inputs: {}, out }, services);
+  try {
+    const { subjects, identity } = opened;
+    const reports = await measureSubjects(subjects, { folder: join(out, 'chunks'), identity, concurrency: 8 });
+    return { opened, reports };
+  } finally {
+    await opened.close();
+  }
+}
+
+function figureOf({ sections }: SubjectReport, name: string): number | null {
+  const [section, key] = name.split('.');
+  const metrics = sections.find(({ id }) => id === section)!.metrics;
+  return metrics.find((metric) => metric.key === key)!.estimate.value;
+}
+
+function notesOf({ sections }: SubjectReport, id: string): string {
+  return sections.find((section) => section.id === id)!.notes.join(' ');
+}
+
+describe('the service desk', () => {
+  it('is judged in all sections, and exact where exact code answers', async () => {
+    const { opened, reports } = await judge('helpdesk', []);
+    expect(opened.truth).toMatchObject({ kind: 'environment', transitions: 30 });
+    const [report] = reports;
+    const ids = report.sections.map(({ id }) => id);
+    expect(ids).toEqual('one-step k-steps reward-end calibration rank distribution must-fail horizon'.split(' '));
+    for (const name of ['one-step.all-right', 'k-steps.end-state', 'reward-end.reward-exact', 'must-fail.passed'])
+      expect(figureOf(report, name), name).toBe(1);
+    expect(figureOf(report, 'calibration.ece')).toBeNull();
+    // The verdict is the file that other jobs read, for the responder that they would have.
+    const verdict = await readMustFail(join(out, 'must-fail.json'));
+    expect(verdict.responder).toBe(report.version);
+    expect(verdict.passed).toBe(verdict.total);
+  });
+
+  it('is held against its own records, with a tier of the router left out', async () => {
+    const set = ['fidelity.truth=recorded', 'fidelity.tiersOff=true', 'model.backends=[rules, replay]'];
+    const { opened, reports } = await judge('helpdesk', [...set, 'fidelity.sections=[one-step]']);
+    expect(opened.truth).toMatchObject({ kind: 'recorded', episodes: 116, transitions: 30 });
+    expect(reports.map(({ name }) => name)).toEqual(['helpdesk', 'without rules', 'without replay']);
+    const [own, withoutRules] = reports;
+    expect(figureOf(own, 'one-step.all-right')).toBe(1);
+    // Records of the task that is asked about are not seen, so that replay alone cannot know everything.
+    expect(figureOf(withoutRules, 'one-step.all-right')).toBeLessThan(1);
+    expect(figureOf(withoutRules, 'one-step.refused')).toBeGreaterThan(0);
+    expect(notesOf(own, 'one-step')).toContain('records of the task that is asked about');
+  });
+
+  it('cannot be held against records that are not there', async () => {
+    const refused = judge('helpdesk', ['experience.logs=[]', 'fidelity.truth=recorded']);
+    await expect(refused).rejects.toMatchObject({ code: 'SCENARIO_INVALID' });
+  });
+});
+
+describe('a language model of known errors', () => {
+  let model: ControlledModel;
+  afterEach(() => model.close());
+
+  it('is asked once, through the cache of the run, beside the same model in plain text', async () => {
+    const domain = await nativeDomain('helpdesk');
+    model = await startControlledModel({ domain, seed: 5, transitionError: 0.3, silentShare: 0 });
+    const set = [
+      'llm.provider=openai-compatible',
+      `llm.url=${model.url}`,
+      'llm.model=controlled',
+      'model.backends=[llm]',
+      'fidelity.sections=[one-step, calibration, distribution]',
+      'fidelity.subjects=[{name: text, model: {llm: {mode: text}}}, {name: other, llm: {model: another}}]',
+    ];
+    const { reports } = await judge('helpdesk', set);
+    const [typed, text, other] = reports;
+    expect(other.version).not.toBe(typed.version);
+    expect(figureOf(other, 'one-step.state-exact')).not.toBeNull();
+    expect(figureOf(typed, 'one-step.all-right')).toBeLessThan(1);
+    expect(figureOf(typed, 'one-step.state-exact')).not.toBeNull();
+    expect(figureOf(typed, 'calibration.auroc')).toBeGreaterThan(0.5);
+    expect(figureOf(text, 'one-step.state-exact')).toBeNull();
+    expect(notesOf(text, 'one-step')).toContain('without a state');
+    expect(typed.samples['one-step.all-right']).toHaveLength(30);
+    const asked = (role: string) => model.asked.get(role)!;
+    const before = [asked('prediction'), asked('text_prediction')];
+    rmSync(join(out, 'chunks'), { recursive: true });
+    const again = await judge('helpdesk', set);
+    expect([asked('prediction'), asked('text_prediction')]).toEqual(before);
+    const plain = ({ sections, samples }: SubjectReport) => ({ sections, samples });
+    expect(again.reports.map(plain)).toEqual(reports.map(plain));
+  });
+});
+
+describe('a domain without rules', () => {
+  it('is held against what was said alone, and says what it cannot know', async () => {
+    const folder = join(out, 'desk');
+    cpSync(scenarioFolder('helpdesk'), folder, { recursive: true, filter: (file) => !file.endsWith('rules.js') });
+    const model = await startControlledModel({ domain: await nativeDomain('helpdesk'), seed: 5 });
+    const llm = ['llm.provider=openai-compatible', `llm.url=${model.url}`, 'llm.model=controlled'];
+    try {
+      await expect(judge(folder, llm)).rejects.toMatchObject({ code: 'SCENARIO_INVALID' });
+      const { reports } = await judge(folder, [...llm, 'fidelity.truth=recorded', 'fidelity.questions=15']);
+      const [report] = reports;
+      expect(figureOf(report, 'one-step.observation-exact')).toBeGreaterThan(0);
+      const unknown = ['one-step.state-exact', 'k-steps.divergence-rate', 'k-steps.consistency-ratio', 'reward-end.f1'];
+      for (const name of unknown) expect(figureOf(report, name), name).toBeNull();
+      expect(notesOf(report, 'one-step')).toContain('no state is known');
+      expect(notesOf(report, 'reward-end')).toContain('what episodes were truly worth is not known');
+      expect(notesOf(report, 'rank')).toContain('no exact rules');
+    } finally {
+      await model.close();
+    }
+  });
+});
+
+const airline = join(data, 'tau/airline');
+
+describe.skipIf(!existsSync(join(airline, 'trajectories-gpt-4o.jsonl')))(
+  'tau-bench airline (skipped without REVERIE_SHARED_DATA)',
+  () => {
+    it('is held against recorded trajectories, and the rules keep every state', async () => {
+      const { opened, reports } = await judge('tau-airline', [
+        `domain.data=${airline}`,
+        'domain.release=tau1',
+        'fidelity.truth=recorded',
+        `fidelity.recorded=${join(airline, 'trajectories-gpt-4o.jsonl')}`,
+        'fidelity.questions=150',
+        'fidelity.sections=[one-step, k-steps]',
+      ]);
+      expect(opened.truth).toMatchObject({ kind: 'recorded', episodes: 120, transitions: 150 });
+      const [report] = reports;
+      expect(figureOf(report, 'one-step.state-exact')).toBe(1);
+      expect(figureOf(report, 'one-step.error-flag')).toBe(1);
+      expect(figureOf(report, 'k-steps.end-state')).toBe(1);
+      // The database that comes with the benchmark calls `state` what users' addresses were recorded with as `province`.
+      expect(figureOf(report, 'one-step.observation-exact')).toBeLessThan(1);
+      const [worst] = report.sections[0].worst;
+      expect(worst.action).toMatchObject({ name: 'get_user_details' });
+      expect(JSON.stringify(worst.real)).toContain('province');
+    });
+  },
+);

@@ -1,0 +1,185 @@
+// Models held against their real environment, from the scenario to the findings: with and without threads, broken off, on
+// records of the user's, and over the network.
+
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Gridworld, makeEnvironment } from '../../../../src/env/index.js';
+import {
+  type MeasureOptions,
+  measureSubjects,
+  type Section,
+  type SectionId,
+  type SubjectReport,
+} from '../../../../src/fidelity/index.js';
+import type { JobInputs } from '../../../../src/run/job.js';
+import { launch } from '../../../../src/run/launch.js';
+import { collectJob } from '../../../../src/run/pipeline/collect.js';
+import type { FidelitySetup } from '../../../../src/run/pipeline/fidelity/setup.js';
+import { VectorFidelityPool } from '../../../../src/run/pipeline/fidelity/vector/pool.js';
+import { openVectorSubjects } from '../../../../src/run/pipeline/fidelity/vector/subjects.js';
+import { fitJob } from '../../../../src/run/pipeline/fit.js';
+import { loadScenario } from '../../../../src/run/scenario.js';
+import { TabularModel } from '../../../../src/worldmodel/index.js';
+import { serveScenarios } from '../../../serve/running-server.js';
+import { recordingStream } from '../../streams.js';
+
+const OWN = ['one-step', 'k-steps', 'reward-end', 'calibration', 'distribution'];
+const SMALL = [
+  'fidelity.transitions=800',
+  'fidelity.starts=40',
+  'fidelity.horizon=8',
+  `fidelity.sections=[${OWN.join()}]`,
+];
+
+let folder: string;
+let fitted: string;
+let records: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-fidelity-vector-'));
+  [fitted, records] = [join(folder, 'fitted'), join(folder, 'records')];
+  const options = { scenario: 'pendulum', seed: 1, stream: recordingStream(), command: 'reverie', quiet: true };
+  const collect = { ...options, set: ['collect.steps=1500'], out: records };
+  await launch('collect', { vector: async () => collectJob }, collect);
+  const set = ['model.hidden=[24]', 'model.members=3', 'model.elites=2', 'model.maxEpochs=40'];
+  await launch('fit', { vector: async () => fitJob }, { ...options, set, inputs: { data: records }, out: fitted });
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function setupOf(out: string, inputs: JobInputs = { model: fitted }, scenario = 'pendulum'): FidelitySetup {
+  return { scenario: loadScenario(scenario, { set: SMALL }), seed: 5, inputs, out: join(folder, out) };
+}
+
+type Options = Partial<Pick<MeasureOptions, 'signal' | 'onChunk' | 'measureChunk' | 'concurrency'>>;
+
+async function judged(setup: FidelitySetup, options: Options = {}): Promise<readonly SubjectReport[]> {
+  const opened = await openVectorSubjects(setup);
+  try {
+    const { identity, subjects } = opened;
+    return await measureSubjects(subjects, { folder: join(setup.out, 'chunks'), identity, concurrency: 1, ...options });
+  } finally {
+    await opened.close();
+  }
+}
+
+const sectionOf = ({ sections }: SubjectReport, id: SectionId): Section => sections.find((one) => one.id === id)!;
+const found = (report: SubjectReport, id: SectionId, key: string) =>
+  sectionOf(report, id).metrics.find((metric) => metric.key === key)!.estimate.value;
+
+/** All that was kept and found. */
+function remains(setup: FidelitySetup, reports: readonly SubjectReport[]): unknown {
+  const files = readdirSync(join(setup.out, 'chunks'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.json'),
+  );
+  const chunks = files.sort().map((file) => [file, readFileSync(join(setup.out, 'chunks', file), 'utf8')]);
+  return [chunks, reports];
+}
+
+describe('a fitted ensemble', () => {
+  let report: SubjectReport;
+  let reference: unknown;
+
+  beforeAll(async () => {
+    const setup = setupOf('reference');
+    const reports = await judged(setup);
+    report = reports[0];
+    reference = remains(setup, reports);
+  });
+
+  it('is measured in every section', () => {
+    expect([report.name, report.kind]).toEqual(['fitted', 'ensemble']);
+    expect(report.sections.map(({ id }) => id)).toEqual(OWN);
+    for (const { metrics } of report.sections) {
+      for (const { estimate } of metrics) {
+        const { value, low, high } = estimate;
+        if (value === null || low === null || high === null) continue;
+        expect([low <= value, value <= high]).toEqual([true, true]);
+      }
+    }
+    expect(found(report, 'one-step', 'skill-persistence')).toBeGreaterThan(0.2);
+    expect(found(report, 'calibration', 'coverage-90')).toBeGreaterThan(0.5);
+    // A pendulum never ends.
+    expect(found(report, 'reward-end', 'end-recall')).toBeNull();
+    expect(sectionOf(report, 'reward-end').notes.join()).toMatch(/No recorded transition ends/);
+  });
+
+  it('shows what costs nothing beside it, by the names of the elements', () => {
+    const [chart] = sectionOf(report, 'one-step').charts;
+    const series = chart.kind === 'bars' ? [] : chart.series;
+    expect(series.map(({ name }) => name)).toEqual(['model', 'persistence', 'linear']);
+    expect(series[0].points.map(({ label }) => label)).toEqual(['cos θ', 'sin θ', 'dθ/dt']);
+    const drift = sectionOf(report, 'k-steps').charts[0];
+    expect(drift.kind === 'bars' ? [] : drift.series.map(({ points }) => points.length)).toEqual([8, 8, 8]);
+  });
+
+  it('is found the same by threads', async () => {
+    const setup = setupOf('threads');
+    await (await openVectorSubjects(setup)).close();
+    const pool = new VectorFidelityPool(setup, 2);
+    try {
+      const { measureChunk } = pool;
+      expect(remains(setup, await judged(setup, { measureChunk, concurrency: 2 }))).toEqual(reference);
+    } finally {
+      await pool.close();
+    }
+  });
+
+  it('is found the same where the judging broke off', async () => {
+    const setup = setupOf('broken-off');
+    const abort = new AbortController();
+    const onChunk = (_: unknown, done: number) => done === 4 && abort.abort();
+    await expect(judged(setup, { signal: abort.signal, onChunk })).rejects.toThrow(/abort/i);
+    expect(remains(setup, await judged(setup))).toEqual(reference);
+  });
+});
+
+describe('truth that the user brings', () => {
+  it('is told from what the model was made from', async () => {
+    const [report] = await judged(setupOf('brought', { model: fitted, data: records }));
+    expect(sectionOf(report, 'one-step').notes.join()).toMatch(/800 of these transitions are among those/);
+    expect(sectionOf(report, 'k-steps').notes.join()).toMatch(/begin at its resets/);
+    const held = setupOf('held', { model: fitted, heldOut: records });
+    await expect(openVectorSubjects(held)).rejects.toMatchObject({ code: 'FIDELITY_HELD_OUT_SEEN' });
+  });
+});
+
+describe('a model', () => {
+  it('has to be there, and of the same environment', async () => {
+    await expect(openVectorSubjects(setupOf('none', {}))).rejects.toMatchObject({ code: 'FIDELITY_NO_MODEL' });
+    const other = setupOf('other', { model: fitted }, 'cartpole');
+    await expect(openVectorSubjects(other)).rejects.toMatchObject({ code: 'INPUT_UNFIT' });
+  });
+
+  it('that is exact is found to be, and one compared with it has a name of its own', async () => {
+    const env = (await makeEnvironment({ id: 'gridworld' })) as unknown as Gridworld;
+    for (const name of ['exact', 'again']) await new TabularModel(env.dynamics).save(join(folder, name));
+    const scenario = join(folder, 'grid.yaml');
+    writeFileSync(scenario, 'name: grid\nenv: { id: gridworld }\n');
+    const inputs = { model: join(folder, 'exact'), compare: [join(folder, 'again')] };
+    const [first, second] = await judged(setupOf('grid', inputs, scenario));
+    expect([first.name, second.name, first.kind]).toEqual(['exact', 'again', 'exact']);
+    expect(found(first, 'one-step', 'state-exact')).toBe(1);
+    expect(found(first, 'k-steps', 'divergence-steps')).toBeCloseTo(8, 6);
+    expect(found(first, 'reward-end', 'end-f1')).toBe(1);
+    expect(found(first, 'calibration', 'coverage-90')).toBeNull();
+  });
+});
+
+describe('a served environment', () => {
+  it('is lived in from the starts of recorded episodes', async () => {
+    const server = await serveScenarios([], { scenarios: [loadScenario('pendulum')] });
+    try {
+      const [report] = await judged(setupOf('served', { url: server.url }));
+      expect(report.kind).toBe('served');
+      expect(found(report, 'k-steps', 'drift')).toBe(0);
+      expect(found(report, 'reward-end', 'optimism')).toBeCloseTo(0, 4);
+      expect(found(report, 'one-step', 'state-error')).toBeNull();
+      expect(sectionOf(report, 'one-step').notes.join()).toMatch(/only live in this model/);
+      expect(found(report, 'distribution', 'lost')).toBe(0);
+    } finally {
+      await server.stop(0);
+    }
+  });
+});
