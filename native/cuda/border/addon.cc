@@ -1,0 +1,257 @@
+// What src/nn/cuda.ts calls, and nothing else does: ensembles on a device, by number. Work is done off the event loop; a
+// failure is a rejected promise with `kind` and, where the driver gave one, its number.
+
+#include <napi.h>
+
+#include <map>
+#include <mutex>
+
+#include "../engine/driver.h"
+#include "../engine/emulator.h"
+#include "../engine/ensemble.h"
+#include "read.h"
+#include "work.h"
+
+namespace reverie::border {
+
+namespace {
+
+/** One device a process, whoever asks and from whatever thread: models share it, and it goes with the last of them. */
+std::shared_ptr<Device> sharedDevice(const std::string& kind, int ordinal, const std::string& fatbin) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<Device>> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::weak_ptr<Device>& place = known[kind + " " + std::to_string(ordinal) + " " + fatbin];
+  if (auto device = place.lock()) return device;
+  std::shared_ptr<Device> device;
+  if (kind == "emulated") {
+    device = emulator::makeEmulatedDevice();
+  } else {
+    const DriverProbe probe = probeDriver();
+    if (!probe.missing.empty() && probe.devices.empty()) throw Unavailable(probe.missing);
+    try {
+      device = openDriverDevice(ordinal, fatbin);
+    } catch (const DeviceError& error) {
+      throw Unavailable(error.what());
+    }
+  }
+  place = device;
+  return device;
+}
+
+/** A model on a device. Its engine does one thing at a time. */
+class Resident {
+ public:
+  void open(std::shared_ptr<Device> device, const EnsembleSpec& spec, Precision precision) {
+    device_ = std::move(device);
+    ensemble_ = makeEnsemble(*device_, spec, precision);
+    bytes = ensemble_->bytes();
+    limits = device_->limits();
+    shape = spec;
+    shape.elites.clear();
+  }
+
+  template <class Use>
+  void use(Use use) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!ensemble_) throw DeviceError("the model was closed meanwhile");
+    use(*ensemble_);
+  }
+
+  void close() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ensemble_.reset();
+    device_.reset();
+  }
+
+  /** Without its weights. */
+  EnsembleSpec shape;
+  std::size_t bytes = 0;
+  DeviceLimits limits;
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<Device> device_;
+  std::unique_ptr<Ensemble> ensemble_;
+};
+
+Napi::Object limitsObject(Napi::Env env, const DeviceLimits& limits) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("name", limits.name);
+  object.Set("computeCapability", std::to_string(limits.computeMajor) + "." + std::to_string(limits.computeMinor));
+  object.Set("multiprocessors", limits.multiprocessors);
+  object.Set("memoryBytes", static_cast<double>(limits.memoryBytes));
+  object.Set("sharedBytesPerBlock", static_cast<double>(limits.sharedBytesPerBlock));
+  return object;
+}
+
+template <class Array, class T>
+Array arrayOf(Napi::Env env, const std::vector<T>& values) {
+  Array array = Array::New(env, values.size());
+  std::copy(values.begin(), values.end(), array.Data());
+  return array;
+}
+
+Napi::Value rolloutObject(Napi::Env env, const RolloutAnswer& answer) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("rows", static_cast<double>(answer.rows));
+  object.Set("obs", arrayOf<Napi::Float32Array>(env, answer.obs));
+  object.Set("action", arrayOf<Napi::Float32Array>(env, answer.action));
+  object.Set("reward", arrayOf<Napi::Float32Array>(env, answer.reward));
+  object.Set("nextObs", arrayOf<Napi::Float32Array>(env, answer.nextObs));
+  object.Set("logProb", arrayOf<Napi::Float32Array>(env, answer.logProb));
+  object.Set("disagreement", arrayOf<Napi::Float32Array>(env, answer.disagreement));
+  object.Set("verdict", arrayOf<Napi::Uint8Array>(env, answer.verdict));
+  object.Set("branch", arrayOf<Napi::Uint32Array>(env, answer.branch));
+  object.Set("step", arrayOf<Napi::Uint32Array>(env, answer.step));
+  for (const auto& [name, value] : {std::pair{"lived", answer.lived}, {"terminated", answer.terminated},
+                                    {"outOfHorizon", answer.outOfHorizon}, {"doubted", answer.doubted},
+                                    {"nonFinite", answer.nonFinite}}) {
+    object.Set(name, static_cast<double>(value));
+  }
+  return object;
+}
+
+/** A rollout's request with all that it points to. */
+struct OwnedRollout {
+  RolloutRequest request{};
+  PolicySpec policy;
+  std::vector<RandomStream> actStreams, modelStreams;
+  RolloutAnswer answer;
+};
+
+std::shared_ptr<OwnedRollout> rolloutOf(const Napi::Object& from, const EnsembleSpec& shape) {
+  auto owned = std::make_shared<OwnedRollout>();
+  RolloutRequest& request = owned->request;
+  request.branches = intAt(from, "branches");
+  request.horizon = intAt(from, "horizon");
+  if (request.branches < 0 || request.horizon < 1) refuse(from.Env(), "a rollout of no length");
+  request.starts = floatsAt(from, "starts", static_cast<std::size_t>(request.branches) * shape.obsDim);
+  owned->policy = policyOf(objectAt(from, "policy"));
+  request.isPolicyDeterministic = boolAt(from, "isPolicyDeterministic");
+  request.step = stepOptionsOf(from);
+  request.disagreementLimit = static_cast<float>(numberAt(from, "disagreementLimit"));
+  request.dropsDoubted = boolAt(from, "dropsDoubted");
+  const auto horizon = static_cast<std::size_t>(request.horizon);
+  owned->actStreams = streamsAt(from, "actStreams", horizon);
+  owned->modelStreams = streamsAt(from, "modelStreams", horizon);
+  request.policy = &owned->policy;
+  request.actStreams = owned->actStreams.data();
+  request.modelStreams = owned->modelStreams.data();
+  return owned;
+}
+
+class Addon : public Napi::Addon<Addon> {
+ public:
+  Addon(Napi::Env, Napi::Object exports) {
+    DefineAddon(exports, {InstanceMethod("probe", &Addon::probe), InstanceMethod("unsupported", &Addon::unsupportedReason),
+                          InstanceMethod("makeEnsemble", &Addon::make), InstanceMethod("step", &Addon::step),
+                          InstanceMethod("rollout", &Addon::rollout), InstanceMethod("close", &Addon::close)});
+  }
+
+ private:
+  Napi::Value probe(const Napi::CallbackInfo& info) {
+    auto found = std::make_shared<DriverProbe>();
+    return Work::begin(
+        info.Env(), [found] { *found = probeDriver(); },
+        [found](Napi::Env env) {
+          Napi::Object object = Napi::Object::New(env);
+          object.Set("missing", found->missing);
+          object.Set("driverVersion", found->driverVersion);
+          Napi::Array devices = Napi::Array::New(env);
+          for (const DeviceLimits& limits : found->devices) devices.Set(devices.Length(), limitsObject(env, limits));
+          object.Set("devices", devices);
+          return object;
+        });
+  }
+
+  Napi::Value unsupportedReason(const Napi::CallbackInfo& info) {
+    const std::optional<std::string> reason = unsupported(ensembleOf(info[0]));
+    return reason ? Napi::String::New(info.Env(), *reason) : info.Env().Undefined();
+  }
+
+  /** (where, spec, precision) to { handle, bytes, device }. */
+  Napi::Value make(const Napi::CallbackInfo& info) {
+    if (!info[0].IsObject()) refuse(info.Env(), "no device is named");
+    const auto where = info[0].As<Napi::Object>();
+    const std::string kind = textAt(where, "kind");
+    if (kind != "cuda" && kind != "emulated") refuse(info.Env(), "unknown device " + kind);
+    const int ordinal = intAt(where, "ordinal");
+    const std::string fatbin = textAt(where, "fatbin");
+    auto spec = std::make_shared<EnsembleSpec>(ensembleOf(info[1]));
+    const Precision precision = precisionOf(info[2]);
+    auto resident = std::make_shared<Resident>();
+    auto job = [=] { resident->open(sharedDevice(kind, ordinal, fatbin), *spec, precision); };
+    return Work::begin(info.Env(), job, [this, resident](Napi::Env env) {
+      const int handle = nextHandle_++;
+      residents_[handle] = resident;
+      Napi::Object object = Napi::Object::New(env);
+      object.Set("handle", handle);
+      object.Set("bytes", static_cast<double>(resident->bytes));
+      object.Set("device", limitsObject(env, resident->limits));
+      return object;
+    });
+  }
+
+  /** (handle, request, answer): arrays stay as they are until it is done. */
+  Napi::Value step(const Napi::CallbackInfo& info) {
+    auto resident = residentOf(info);
+    if (!info[1].IsObject() || !info[2].IsObject()) refuse(info.Env(), "step takes a request and an answer");
+    const auto from = info[1].As<Napi::Object>();
+    const auto into = info[2].As<Napi::Object>();
+    const EnsembleSpec& shape = resident->shape;
+    StepRequest request{};
+    request.rows = intAt(from, "rows");
+    if (request.rows < 0) refuse(info.Env(), "fewer than no rows");
+    const auto rows = static_cast<std::size_t>(request.rows);
+    request.obs = floatsAt(from, "obs", rows * shape.obsDim);
+    request.action = floatsAt(from, "action", rows * shape.actionDim);
+    request.hasStreamPerRow = boolAt(from, "hasStreamPerRow");
+    request.options = stepOptionsOf(from);
+    const StepAnswer answer{floatsAt(into, "nextObs", rows * shape.obsDim), floatsAt(into, "reward", rows, true),
+                            bytesAt(into, "terminated", rows, true), floatsAt(into, "disagreement", rows, true)};
+    auto streams = streamsAt(from, "streams", request.hasStreamPerRow ? rows : 1);
+    auto job = [resident, request, answer, streams = std::move(streams)]() mutable {
+      request.streams = streams.data();
+      resident->use([&](Ensemble& ensemble) { ensemble.step(request, answer); });
+    };
+    return Work::begin(info.Env(), job, [](Napi::Env env) { return env.Undefined(); },
+                       {from.Get("obs"), from.Get("action"), into.Get("nextObs"), into.Get("reward"),
+                        into.Get("terminated"), into.Get("disagreement")});
+  }
+
+  Napi::Value rollout(const Napi::CallbackInfo& info) {
+    auto resident = residentOf(info);
+    if (!info[1].IsObject()) refuse(info.Env(), "rollout takes a request");
+    const auto from = info[1].As<Napi::Object>();
+    auto owned = rolloutOf(from, resident->shape);
+    auto job = [resident, owned] {
+      resident->use([&](Ensemble& ensemble) { ensemble.rollout(owned->request, owned->answer); });
+    };
+    return Work::begin(info.Env(), job, [owned](Napi::Env env) { return rolloutObject(env, owned->answer); }, {from.Get("starts")});
+  }
+
+  /** Frees the model once nothing is under way with it; done off the loop, as the device may have to be waited for. */
+  Napi::Value close(const Napi::CallbackInfo& info) {
+    auto resident = residentOf(info);
+    residents_.erase(info[0].As<Napi::Number>().Int32Value());
+    return Work::begin(info.Env(), [resident] { resident->close(); }, [](Napi::Env env) { return env.Undefined(); });
+  }
+
+  std::shared_ptr<Resident> residentOf(const Napi::CallbackInfo& info) {
+    const int handle = info[0].IsNumber() ? info[0].As<Napi::Number>().Int32Value() : 0;
+    const auto found = residents_.find(handle);
+    if (found == residents_.end()) refuse(info.Env(), "a model that is closed or never was");
+    return found->second;
+  }
+
+  std::map<int, std::shared_ptr<Resident>> residents_;
+  int nextHandle_ = 1;
+};
+
+}  // namespace
+
+}  // namespace reverie::border
+
+using ReverieAddon = reverie::border::Addon;
+NODE_API_ADDON(ReverieAddon)

@@ -1,0 +1,208 @@
+// See read.h.
+
+#include "read.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace reverie::border {
+
+void refuse(Napi::Env env, const std::string& problem) { throw Napi::TypeError::New(env, problem); }
+
+Napi::Object objectAt(const Napi::Object& from, const char* name) {
+  const Napi::Value value = from.Get(name);
+  if (!value.IsObject()) refuse(from.Env(), std::string(name) + " is no object");
+  return value.As<Napi::Object>();
+}
+
+double numberAt(const Napi::Object& from, const char* name) {
+  const Napi::Value value = from.Get(name);
+  if (!value.IsNumber()) refuse(from.Env(), std::string(name) + " is no number");
+  return value.As<Napi::Number>().DoubleValue();
+}
+
+int intAt(const Napi::Object& from, const char* name) {
+  const double value = numberAt(from, name);
+  if (!(std::abs(value) <= 2147483647.0) || std::trunc(value) != value) {
+    refuse(from.Env(), std::string(name) + " is no whole number of 32 bits");
+  }
+  return static_cast<int>(value);
+}
+
+bool boolAt(const Napi::Object& from, const char* name) {
+  const Napi::Value value = from.Get(name);
+  if (!value.IsBoolean()) refuse(from.Env(), std::string(name) + " is neither true nor false");
+  return value.As<Napi::Boolean>().Value();
+}
+
+std::string textAt(const Napi::Object& from, const char* name) {
+  const Napi::Value value = from.Get(name);
+  if (!value.IsString()) refuse(from.Env(), std::string(name) + " is no text");
+  return value.As<Napi::String>().Utf8Value();
+}
+
+namespace {
+
+template <class Array>
+Array arrayAt(const Napi::Object& from, const char* name, napi_typedarray_type type) {
+  const Napi::Value value = from.Get(name);
+  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != type) {
+    refuse(from.Env(), std::string(name) + " is no typed array of the right kind");
+  }
+  return value.As<Array>();
+}
+
+template <class Array, class T>
+T* memoryAt(const Napi::Object& from, const char* name, std::size_t length, bool isOptional, napi_typedarray_type type) {
+  if (isOptional && from.Get(name).IsUndefined()) return nullptr;
+  Array array = arrayAt<Array>(from, name, type);
+  if (array.ElementLength() != length) {
+    refuse(from.Env(), std::string(name) + " has " + std::to_string(array.ElementLength()) + " elements in place of " +
+                           std::to_string(length));
+  }
+  return array.Data();
+}
+
+std::vector<Layer> layersAt(const Napi::Object& from, const char* name) {
+  const Napi::Value value = from.Get(name);
+  if (!value.IsArray()) refuse(from.Env(), std::string(name) + " is no array");
+  const auto array = value.As<Napi::Array>();
+  std::vector<Layer> layers;
+  for (std::uint32_t i = 0; i < array.Length(); i++) {
+    const auto item = array.Get(i);
+    if (!item.IsObject()) refuse(from.Env(), "a layer is no object");
+    const auto object = item.As<Napi::Object>();
+    Layer layer{intAt(object, "in"), intAt(object, "out"), copyAt(object, "w"), copyAt(object, "b")};
+    if (layer.in < 1 || layer.out < 1 || layer.w.size() != static_cast<std::size_t>(layer.in) * layer.out ||
+        layer.b.size() != static_cast<std::size_t>(layer.out)) {
+      refuse(from.Env(), "a layer whose weights do not fill it");
+    }
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+Activation activationAt(const Napi::Object& from) {
+  const std::string name = textAt(from, "activation");
+  if (name == "relu") return Activation::relu;
+  if (name == "tanh") return Activation::tanh;
+  if (name == "swish") return Activation::swish;
+  refuse(from.Env(), "unknown activation " + name);
+}
+
+PolicyHead headAt(const Napi::Object& from) {
+  const std::string name = textAt(from, "head");
+  if (name == "squashed") return PolicyHead::squashed;
+  if (name == "gaussian") return PolicyHead::gaussian;
+  if (name == "categorical") return PolicyHead::categorical;
+  refuse(from.Env(), "unknown head " + name);
+}
+
+void requireSize(Napi::Env env, const char* name, std::size_t got, std::size_t wanted) {
+  if (got == wanted) return;
+  refuse(env, std::string(name) + " has " + std::to_string(got) + " elements in place of " + std::to_string(wanted));
+}
+
+void requireWhole(Napi::Env env, const EnsembleSpec& spec) {
+  if (spec.obsDim < 1 || spec.actionDim < 1 || spec.actionChoices < 0) refuse(env, "an ensemble of no size");
+  const auto inputs = static_cast<std::size_t>(spec.inputDim());
+  const auto outputs = static_cast<std::size_t>(spec.outputDim());
+  requireSize(env, "inputMean", spec.inputMean.size(), inputs);
+  requireSize(env, "inputScale", spec.inputScale.size(), inputs);
+  requireSize(env, "targetMean", spec.targetMean.size(), outputs);
+  requireSize(env, "targetScale", spec.targetScale.size(), outputs);
+  requireSize(env, "low", spec.low.size(), static_cast<std::size_t>(spec.obsDim));
+  requireSize(env, "high", spec.high.size(), static_cast<std::size_t>(spec.obsDim));
+  for (const Member& member : spec.elites) {
+    std::size_t width = inputs;
+    for (const Layer& layer : member.layers) {
+      requireSize(env, "the input of a layer", static_cast<std::size_t>(layer.in), width);
+      width = static_cast<std::size_t>(layer.out);
+    }
+    requireSize(env, "the head", width, 2 * outputs + (spec.learnsTermination ? 1 : 0));
+    requireSize(env, "logVarMin", member.logVarMin.size(), outputs);
+    requireSize(env, "logVarMax", member.logVarMax.size(), outputs);
+  }
+}
+
+}  // namespace
+
+float* floatsAt(const Napi::Object& from, const char* name, std::size_t length, bool isOptional) {
+  return memoryAt<Napi::Float32Array, float>(from, name, length, isOptional, napi_float32_array);
+}
+
+std::uint8_t* bytesAt(const Napi::Object& from, const char* name, std::size_t length, bool isOptional) {
+  return memoryAt<Napi::Uint8Array, std::uint8_t>(from, name, length, isOptional, napi_uint8_array);
+}
+
+std::vector<float> copyAt(const Napi::Object& from, const char* name) {
+  auto array = arrayAt<Napi::Float32Array>(from, name, napi_float32_array);
+  return {array.Data(), array.Data() + array.ElementLength()};
+}
+
+std::vector<RandomStream> streamsAt(const Napi::Object& from, const char* name, std::size_t count) {
+  auto array = arrayAt<Napi::Uint32Array>(from, name, napi_uint32_array);
+  requireSize(from.Env(), name, array.ElementLength(), 4 * count);
+  const std::uint32_t* words = array.Data();
+  std::vector<RandomStream> streams(count);
+  for (std::size_t i = 0; i < count; i++, words += 4) {
+    streams[i] = {words[0], words[1], words[2] | (static_cast<std::uint64_t>(words[3]) << 32)};
+  }
+  return streams;
+}
+
+Precision precisionOf(const Napi::Value& value) {
+  const std::string name = value.IsString() ? value.As<Napi::String>().Utf8Value() : "";
+  if (name == "fp32") return Precision::fp32;
+  if (name == "tf32") return Precision::tf32;
+  if (name == "bf16") return Precision::bf16;
+  refuse(value.Env(), "a precision that is none of fp32, tf32, bf16");
+}
+
+EnsembleSpec ensembleOf(const Napi::Value& value) {
+  if (!value.IsObject()) refuse(value.Env(), "the ensemble is no object");
+  const auto from = value.As<Napi::Object>();
+  EnsembleSpec spec{};
+  spec.obsDim = intAt(from, "obsDim");
+  spec.actionDim = intAt(from, "actionDim");
+  spec.actionChoices = intAt(from, "actionChoices");
+  spec.actionStart = intAt(from, "actionStart");
+  spec.learnsReward = boolAt(from, "learnsReward");
+  spec.learnsTermination = boolAt(from, "learnsTermination");
+  spec.inputMean = copyAt(from, "inputMean");
+  spec.inputScale = copyAt(from, "inputScale");
+  spec.targetMean = copyAt(from, "targetMean");
+  spec.targetScale = copyAt(from, "targetScale");
+  spec.low = copyAt(from, "low");
+  spec.high = copyAt(from, "high");
+  const Napi::Value elites = from.Get("elites");
+  if (!elites.IsArray()) refuse(value.Env(), "elites is no array");
+  const auto array = elites.As<Napi::Array>();
+  for (std::uint32_t i = 0; i < array.Length(); i++) {
+    if (!array.Get(i).IsObject()) refuse(value.Env(), "an elite is no object");
+    const auto member = array.Get(i).As<Napi::Object>();
+    spec.elites.push_back({layersAt(member, "layers"), copyAt(member, "logVarMin"), copyAt(member, "logVarMax")});
+  }
+  requireWhole(value.Env(), spec);
+  return spec;
+}
+
+PolicySpec policyOf(const Napi::Object& from) {
+  PolicySpec policy{};
+  policy.head = headAt(from);
+  policy.activation = activationAt(from);
+  policy.layers = layersAt(from, "layers");
+  policy.choices = intAt(from, "choices");
+  policy.start = intAt(from, "start");
+  for (const auto& [name, into] : {std::pair{"logStd", &policy.logStd}, {"scale", &policy.scale}, {"bias", &policy.bias},
+                                   {"low", &policy.low}, {"high", &policy.high}}) {
+    *into = copyAt(from, name);
+  }
+  return policy;
+}
+
+StepOptions stepOptionsOf(const Napi::Object& from) {
+  return {boolAt(from, "isTs1"), boolAt(from, "isDeterministic"), boolAt(from, "withDisagreement")};
+}
+
+}  // namespace reverie::border
