@@ -3,7 +3,13 @@
 export * from './horizon/index.js';
 export type * from './instrument.js';
 export * from './learning/index.js';
-export { type ChunkAddress, type MeasureOptions, measureSubjects } from './measure.js';
+export {
+  type ChunkAddress,
+  type Measured,
+  type MeasureOptions,
+  measureSubjects,
+  measureWithinBudget,
+} from './measure.js';
 export * from './rank/index.js';
 export { compareSubjects } from './report/compare.js';
 export * from './report/fidelity-report.js';

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureFolder, writeFileAtomic } from '../atomic-file.js';
 import { concurrently } from '../concurrently.js';
-import { reverieError } from '../errors.js';
+import { ReverieError, reverieError } from '../errors.js';
 import type { Json } from '../json.js';
 import { openSealed, sealedText } from '../sealed-json.js';
 import type { Finding, Instrument, Subject } from './instrument.js';
@@ -31,42 +31,98 @@ export interface MeasureOptions {
   readonly onChunk?: (address: ChunkAddress, done: number, total: number) => void;
 }
 
-/** @throws AbortError once `signal` is aborted, CHECKPOINT_CORRUPT, STORAGE_FULL, STORAGE_FAILED, and what a model throws */
+/** What was measured before a budget was spent, or all of it. */
+export interface Measured {
+  readonly subjects: readonly SubjectReport[];
+  /** The error of the spent budget, if one was: the last of `subjects` may then lack chunks, and further ones are missing. */
+  readonly spent?: ReverieError;
+}
+
+/**
+ * As `measureWithinBudget`, of all or nothing.
+ * @throws BUDGET_SPENT as well
+ */
 export async function measureSubjects(
   subjects: readonly Subject[],
   options: MeasureOptions,
 ): Promise<readonly SubjectReport[]> {
-  const reports: SubjectReport[] = [];
-  for (const [index, subject] of subjects.entries()) reports.push(await measureSubject(subject, index, options));
+  const { subjects: reports, spent } = await measureWithinBudget(subjects, options);
+  if (spent !== undefined) throw spent;
   return reports;
 }
 
-async function measureSubject(subject: Subject, index: number, options: MeasureOptions): Promise<SubjectReport> {
+/**
+ * Measures until a budget is spent. Where chunks are missing a section says so, and the subject has no samples: what was
+ * measured of it in part cannot be paired with others.
+ * @throws AbortError once `signal` is aborted, CHECKPOINT_CORRUPT, STORAGE_FULL, STORAGE_FAILED, and what a model throws
+ */
+export async function measureWithinBudget(subjects: readonly Subject[], options: MeasureOptions): Promise<Measured> {
+  const reports: SubjectReport[] = [];
+  for (const [index, subject] of subjects.entries()) {
+    const { report, spent } = await measureSubject(subject, index, options);
+    if (report !== undefined) reports.push(report);
+    if (spent !== undefined) return { subjects: reports, spent };
+  }
+  return { subjects: reports };
+}
+
+interface MeasuredSubject {
+  /** Undefined where no chunk at all was measured. */
+  readonly report?: SubjectReport;
+  readonly spent?: ReverieError;
+}
+
+async function measureSubject(subject: Subject, index: number, options: MeasureOptions): Promise<MeasuredSubject> {
   const addresses = subject.instruments.flatMap(({ id, chunks }) =>
     Array.from({ length: chunks }, (_, chunk): ChunkAddress => ({ subject: index, instrument: id, chunk })),
   );
-  let done = 0;
+  let [done, spent]: [number, ReverieError | undefined] = [0, undefined];
   const chunks = await concurrently(addresses, options.concurrency, async (address) => {
-    const rows = await chunkRows(subject, address, options);
-    options.onChunk?.(address, ++done, addresses.length);
-    return rows;
+    try {
+      const rows = await chunkRows(subject, address, options, spent === undefined);
+      if (rows === undefined) return undefined;
+      done++;
+      options.onChunk?.(address, done, addresses.length);
+      return rows;
+    } catch (error) {
+      if (!(error instanceof ReverieError) || error.code !== 'BUDGET_SPENT') throw error;
+      spent ??= error;
+      return undefined;
+    }
   });
+  if (spent !== undefined && done === 0) return { spent };
   const findings = new Map<SectionId, Finding>();
   for (const instrument of subject.instruments) {
-    const rows = chunks.filter((_, i) => addresses[i].instrument === instrument.id).flat();
-    findings.set(instrument.id, instrument.conclude(rows));
+    const own = chunks.filter((_, i) => addresses[i].instrument === instrument.id);
+    findings.set(instrument.id, concluded(instrument, own));
   }
   for (const finding of subject.derive?.(findings) ?? []) findings.set(finding.section.id, finding);
-  return reportOf(subject, findings);
+  const report = reportOf(subject, findings);
+  return done === addresses.length ? { report } : { report: { ...report, samples: {} }, spent };
 }
 
-async function chunkRows(subject: Subject, address: ChunkAddress, options: MeasureOptions): Promise<readonly Json[]> {
+/** The finding of the chunks that are there; missing ones are told. */
+function concluded(instrument: Instrument, chunks: readonly (readonly Json[] | undefined)[]): Finding {
+  const measured = chunks.filter((rows) => rows !== undefined);
+  const finding = instrument.conclude(measured.flat());
+  if (measured.length === chunks.length) return finding;
+  const note = `A budget was spent: only ${measured.length} of ${chunks.length} parts of this section were measured.`;
+  return { ...finding, section: { ...finding.section, notes: [note, ...finding.section.notes] } };
+}
+
+/** What is kept of a chunk, else what is measured now; undefined where nothing is kept and nothing more `mayBeMeasured`. */
+async function chunkRows(
+  subject: Subject,
+  address: ChunkAddress,
+  options: MeasureOptions,
+  mayBeMeasured: boolean,
+): Promise<readonly Json[] | undefined> {
   const { identity, signal } = options;
   const folder = join(options.folder, String(address.subject), address.instrument);
   const path = join(folder, `${address.chunk}.json`);
   const key = `${identity}:${subject.version}`;
   const kept = await readChunk(path, key);
-  if (kept !== undefined) return kept;
+  if (kept !== undefined || !mayBeMeasured) return kept;
   signal?.throwIfAborted();
   const measure = options.measureChunk ?? (({ chunk }) => instrumentOf(subject, address).measure(chunk, signal));
   const rows = await measure(address, signal);

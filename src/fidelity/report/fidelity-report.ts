@@ -160,4 +160,6 @@ export interface FidelityReport {
   readonly gates: readonly GateResult[];
   /** Versions, hashes, seeds, the command: whatever one needs to do it again. */
   readonly provenance: Readonly<Record<string, Json>>;
+  /** What is missing where measuring ended before its end. */
+  readonly incomplete?: string;
 }

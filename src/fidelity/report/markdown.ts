@@ -20,6 +20,7 @@ export function fidelityMarkdown(report: ShownReport): string {
   const parts = [
     `# Fidelity: ${plain(report.scenario)}`,
     plain(truthText(report)),
+    report.incomplete === undefined ? '' : `**${plain(report.incomplete)}**`,
     metricTable(report, headlineRows(report)),
     gates(report),
     comparisons(report),

@@ -22,6 +22,7 @@ export function modelCard(report: ShownReport, { subject = 0, license = 'unknown
   const body = [
     `# ${plain(model.name)}, a world model of ${plain(report.scenario)}`,
     whatItIs(report, model),
+    report.incomplete === undefined ? '' : `**${plain(report.incomplete)}**`,
     trust(model),
     '## Headline numbers',
     plain(truthText({ ...report, subjects: [model] })),

@@ -133,4 +133,5 @@ export const fidelityReportSchema: z.ZodType<FidelityReport> = z.strictObject({
   comparisons: z.array(comparisonSchema),
   gates: z.array(gateSchema),
   provenance: z.record(text, json).describe('Whatever one needs to do it again.'),
+  incomplete: text.optional().describe('What is missing where measuring ended before its end.'),
 });

@@ -40,6 +40,11 @@ export function FidelityPage({ path }: { path: string }) {
       <header class="head">
         <h1>How far the dream of {data.scenario} is from the real</h1>
         <p class="line quiet">{truthText(data)}</p>
+        {data.incomplete !== undefined && (
+          <p class="line">
+            <b>{data.incomplete}</b>
+          </p>
+        )}
       </header>
       <Trust report={data} />
       <Gates report={data} />

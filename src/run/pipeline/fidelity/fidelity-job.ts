@@ -11,9 +11,9 @@ import {
   type Gate,
   headlines,
   judgeGates,
-  measureSubjects,
+  type Measured,
+  measureWithinBudget,
   modelCard,
-  type SubjectReport,
   writeFidelityReport,
 } from '../../../fidelity/index.js';
 import type { Json } from '../../../json.js';
@@ -70,7 +70,8 @@ async function judged(
 ): Promise<FidelityResult> {
   requireMeasured(gates, opened.subjects[0]);
   const named = { ...opened, subjects: uniquelyNamed(opened.subjects) };
-  const subjects = await measured(context, named, concurrency, measureChunk);
+  const { subjects, spent } = await measured(context, named, concurrency, measureChunk);
+  if (subjects.length === 0) throw spent;
   const rng = Rng.fromSeed(context.seed).split('fidelity-comparisons');
   const report: FidelityReport = {
     format: 'reverie-fidelity/1',
@@ -81,8 +82,17 @@ async function judged(
     comparisons: compareSubjects(subjects, rng),
     gates: judgeGates(gates, subjects[0]),
     provenance: provenanceOf(context, opened),
+    ...(spent && { incomplete: incompleteText(named.subjects.length - subjects.length, spent) }),
   };
-  return resultOf(context, report, await written(context, report));
+  const page = await written(context, report);
+  if (spent === undefined) return resultOf(context, report, page);
+  context.progress.log(`A budget is spent. What was measured until then is in ${page}.`);
+  throw spent;
+}
+
+function incompleteText(missing: number, spent: Error): string {
+  const unseen = missing === 0 ? '' : ` Not reached: ${missing} of the models.`;
+  return `Not all was measured. ${spent.message}${unseen}`;
 }
 
 /** @throws JobInterrupted once what is measured so far is on disk */
@@ -91,7 +101,7 @@ async function measured(
   { subjects, identity }: OpenedSubjects,
   concurrency: number,
   measureChunk?: MeasureChunk,
-): Promise<readonly SubjectReport[]> {
+): Promise<Measured> {
   const phases = new Map<number, Phase>();
   // Opened when its subject's turn has come: a phase's clock runs from its opening.
   const phaseOf = (index: number, chunks: number) => {
@@ -100,7 +110,7 @@ async function measured(
     return phase;
   };
   try {
-    return await measureSubjects(subjects, {
+    return await measureWithinBudget(subjects, {
       folder: join(out, 'chunks'),
       identity,
       concurrency,

@@ -26,7 +26,7 @@ export async function fidelityPage(report: ShownReport): Promise<string> {
 <main class="fidelity">
 <h1>${escapeHtml(title)}</h1>
 <p class="lead">${escapeHtml(truthText(report))}</p>
-${verdictHtml(report)}
+${incompleteHtml(report)}${verdictHtml(report)}
 ${contents(groups)}
 ${sections.join('\n')}
 ${provenance(report)}
@@ -34,6 +34,10 @@ ${provenance(report)}
 </body>
 </html>
 `;
+}
+
+function incompleteHtml({ incomplete }: ShownReport): string {
+  return incomplete === undefined ? '' : `<p class="incomplete"><b>${escapeHtml(incomplete)}</b></p>\n`;
 }
 
 function contents(groups: readonly SectionGroup[]): string {

@@ -9,6 +9,7 @@ main.fidelity { max-width: 63rem; }
 .fidelity .aspect { border-top: 1px solid var(--rule-strong); margin-top: 3.2rem; padding-top: 0.2rem; }
 .fidelity .aspect > h2, #provenance > h2 { font-size: 1.45rem; margin: 1.4rem 0 0.7rem; letter-spacing: -0.01em; }
 .fidelity .lead { font-size: 1rem; color: var(--ink-soft); }
+.fidelity .incomplete { border-left: 4px solid var(--bad); background: var(--dreamt); border-radius: 0 8px 8px 0; padding: 0.7rem 1rem; font: 0.9rem system-ui, sans-serif; }
 .fidelity nav { display: flex; flex-wrap: wrap; gap: 0.3rem 1.1rem; margin: 2rem 0 0; font: 0.86rem system-ui, sans-serif; }
 .fidelity a { color: inherit; text-decoration-color: var(--rule-strong); text-underline-offset: 3px; }
 .who { display: inline-flex; align-items: baseline; gap: 0.45em; overflow-wrap: anywhere; }

@@ -151,7 +151,7 @@ describe('names', () => {
 });
 
 describe('a spent budget', () => {
-  it('ends the judging, and going on with it asks for what is missing alone', async () => {
+  it('ends the judging with what was measured, and going on with it asks for what is missing alone', async () => {
     fresh();
     const model = await startControlledModel({ domain, seed: 5, transitionError: 0.3, silentShare: 0 });
     open.push(model);
@@ -163,6 +163,11 @@ describe('a spent budget', () => {
     rmSync(join(out, 'judged'), { recursive: true });
     const spent = { code: 'BUDGET_SPENT', hint: expect.stringMatching(/--resume/) };
     await expect(judge({}, [...set, `synth.budget.calls=${calls - 1}`])).rejects.toMatchObject(spent);
+    const { incomplete, subjects } = await readFidelityReport(join(out, 'judged'));
+    expect(incomplete).toMatch(/budget of calls is spent/);
+    expect(subjects[0].samples).toEqual({});
+    expect(sectionOf(subjects[0], 'one-step').notes[0]).toMatch(/^A budget was spent: only \d+ of \d+ parts/);
+    expect(readFileSync(join(out, 'judged', 'fidelity.html'), 'utf8')).toContain(incomplete);
     const again = { resume: join(out, 'judged'), stream: recordingStream(), command: 'reverie', quiet: true };
     await launch('fidelity', { tools: async () => toolsFidelityJob }, again);
     expect(await reports()).toEqual(whole);

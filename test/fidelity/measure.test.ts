@@ -1,0 +1,80 @@
+// Chunks are kept and measured once; a budget that is spent leaves what was measured until then.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { reverieError } from '../../src/errors.js';
+import {
+  type Instrument,
+  measureSubjects,
+  measureWithinBudget,
+  type SectionId,
+  type Subject,
+} from '../../src/fidelity/index.js';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-measure-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** Pays one of `budget` for every chunk it measures. */
+function paid(budget: { left: number }, id: SectionId, chunks: number): Instrument<number> {
+  return {
+    id,
+    unit: 'chunks',
+    chunks,
+    measure: async (chunk) => {
+      if (budget.left === 0) throw reverieError('BUDGET_SPENT', { limit: 'calls', spent: 1, allowed: 1 });
+      budget.left--;
+      return [chunk];
+    },
+    conclude: (rows) => ({
+      section: { id, title: id, summary: rows.join(), metrics: [], charts: [], tables: [], worst: [], notes: [] },
+      samples: { row: [...rows] },
+    }),
+  };
+}
+
+function subjectsWith(budget: { left: number }): Subject[] {
+  return ['first', 'second', 'third'].map((name) => ({
+    ...{ name, kind: 'test', version: name },
+    close: async () => {},
+    instruments: [paid(budget, 'one-step', 2), paid(budget, 'k-steps', 2)] as unknown as Instrument[],
+  }));
+}
+
+const options = () => ({ folder, identity: 'x', concurrency: 1 });
+
+describe('a spent budget', () => {
+  it('leaves whole models whole, tells what is missing of the one it ended in, and leaves out the rest', async () => {
+    const { subjects, spent } = await measureWithinBudget(subjectsWith({ left: 7 }), options());
+    expect(spent?.code).toBe('BUDGET_SPENT');
+    expect(subjects.map(({ name }) => name)).toEqual(['first', 'second']);
+    expect(subjects[0].samples).toEqual({ 'one-step.row': [0, 1], 'k-steps.row': [0, 1] });
+    expect(subjects[1].samples).toEqual({});
+    const [oneStep, kSteps] = subjects[1].sections;
+    expect([oneStep.summary, oneStep.notes]).toEqual(['0,1', []]);
+    expect([kSteps.summary, kSteps.notes]).toEqual(['0', [expect.stringMatching(/only 1 of 2 parts/)]]);
+  });
+
+  it('is an error where all or nothing is wanted, and nothing is paid twice afterwards', async () => {
+    await expect(measureSubjects(subjectsWith({ left: 7 }), options())).rejects.toMatchObject({ code: 'BUDGET_SPENT' });
+    const budget = { left: 5 };
+    const reports = await measureSubjects(subjectsWith(budget), options());
+    expect(reports.map(({ sections }) => sections.map(({ summary }) => summary))).toEqual([
+      ['0,1', '0,1'],
+      ['0,1', '0,1'],
+      ['0,1', '0,1'],
+    ]);
+    expect(budget.left).toBe(0);
+  });
+
+  it('before anything was measured leaves nothing', async () => {
+    expect(await measureWithinBudget(subjectsWith({ left: 0 }), options())).toMatchObject({
+      subjects: [],
+      spent: { code: 'BUDGET_SPENT' },
+    });
+  });
+});
