@@ -123,6 +123,23 @@ REVERIE_DEVICE uint4 loadStream(const void* global) {
   return v;
 }
 
+/** 16 bytes of global memory that this launch may write elsewhere; not kept near, as they are read once. */
+REVERIE_DEVICE uint4 loadOnce(const void* global) {
+  uint4 v;
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(global)
+               : "memory");
+  return v;
+}
+
+/** An 8 x 8 matrix of 16-bit elements transposed; lane i holds elements 2 (i % 4) and + 1 of row i / 4 (movmatrix). */
+REVERIE_DEVICE std::uint32_t transposeMatrix(std::uint32_t row) {
+  std::uint32_t column;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(column) : "r"(row));
+  return column;
+}
+
 /** One special-function instruction, relative error about 2^-11. */
 REVERIE_DEVICE float tanhFast(float x) {
   float y;

@@ -194,6 +194,23 @@ REVERIE_DEVICE uint4 loadStream(const void* global) {
   return value;
 }
 
+REVERIE_DEVICE uint4 loadOnce(const void* global) { return loadStream(global); }
+
+REVERIE_DEVICE std::uint32_t transposeMatrix(std::uint32_t row) {
+  std::uint32_t out;
+  emulator::together(&row, &out, [](const void* const* ins, void* const* outs) {
+    const auto element = [&](int r, int c) {
+      const std::uint32_t word = *static_cast<const std::uint32_t*>(ins[4 * r + c / 2]);
+      return c % 2 ? word >> 16 : word & 0xffffu;
+    };
+    for (int lane = 0; lane < 32; lane++) {
+      const int row = lane / 4, column = 2 * (lane % 4);
+      *static_cast<std::uint32_t*>(outs[lane]) = element(column, row) | (element(column + 1, row) << 16);
+    }
+  });
+  return out;
+}
+
 REVERIE_DEVICE float tanhFast(float x) { return std::tanh(x); }
 REVERIE_DEVICE float expFast(float x) { return std::exp(x); }
 REVERIE_DEVICE float reciprocalFast(float x) { return 1.0f / x; }
