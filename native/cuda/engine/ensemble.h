@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "../kernels/known.h"
+#include "../kernels/random-stream.h"
 #include "device.h"
 
 namespace reverie {
@@ -47,12 +49,6 @@ struct EnsembleSpec {
 
   int inputDim() const { return obsDim + (actionChoices > 0 ? actionChoices : actionDim); }
   int outputDim() const { return obsDim + (learnsReward ? 1 : 0); }
-};
-
-/** A stream of src/rng.ts: word p is philox(key, p / 4)[p % 4]. */
-struct RandomStream {
-  std::uint32_t key0, key1;
-  std::uint64_t position;
 };
 
 struct StepOptions {
@@ -96,9 +92,6 @@ struct PolicySpec {
   int start = 0;
 };
 
-/** Reward or end that is a known function of the environment rather than learned: numbered in kernels/known.cuh. */
-enum class KnownFunction : int { none = 0 };
-
 struct RolloutRequest {
   std::int64_t branches;
   /** [branches, obsDim] */
@@ -113,6 +106,7 @@ struct RolloutRequest {
   /** Streams of the policy's and of the model's noise at each step: [horizon] each. */
   const RandomStream* actStreams;
   const RandomStream* modelStreams;
+  /** Of kernels/known.h, where reward or end is not learned; `none`: the reward is 0, nothing ends. */
   KnownFunction reward = KnownFunction::none;
   KnownFunction ends = KnownFunction::none;
   /** Of the rows lived, one in so many branches is brought to the host (all: 1; none: 0); statistics are always over all. */
@@ -122,14 +116,19 @@ struct RolloutRequest {
 /** As VERDICT of src/synth/rollout/recorder.ts. */
 enum class Verdict : std::uint8_t { goesOn, terminated, outOfHorizon, doubted, dropped };
 
-/** Rows branch after branch, in the order of starts, each branch's steps in order. Host memory, owned here. */
+/**
+ * Rows branch after branch, in the order of starts, each branch's steps in order. Host memory, owned here.
+ * A row that is dropped is not here; the row before it, which did not end the branch itself, carries `dropped` then.
+ */
 struct RolloutAnswer {
   std::int64_t rows = 0;
+  /** `logProb` is empty for a deterministic policy, `disagreement` where it was not asked for. */
   std::vector<float> obs, action, reward, nextObs, logProb, disagreement;
-  std::vector<std::uint8_t> verdict;
+  /** What became of the branch, and whether the model said that the task ended (a doubted row may say so too). */
+  std::vector<std::uint8_t> verdict, terminated;
   std::vector<std::uint32_t> branch, step;
-  /** Over all rows lived, delivered or not. */
-  std::int64_t lived = 0, terminated = 0, outOfHorizon = 0, doubted = 0, nonFinite = 0;
+  /** Over all rows lived, delivered or not; `doubted` counts dropped rows too, the sums of the reward leave them out. */
+  std::int64_t lived = 0, terminatedRows = 0, outOfHorizon = 0, doubted = 0, nonFinite = 0;
   double rewardSum = 0, rewardSquares = 0;
   /** Living branches at each step. */
   std::vector<std::int64_t> alive;

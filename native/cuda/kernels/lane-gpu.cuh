@@ -155,6 +155,7 @@ REVERIE_DEVICE float squareRoot(float x) { return sqrtf(x); }
 REVERIE_DEVICE float exponential(float x) { return expf(x); }
 REVERIE_DEVICE float logarithm(float x) { return logf(x); }
 REVERIE_DEVICE float hyperbolicTangent(float x) { return tanhf(x); }
+REVERIE_DEVICE float arcTangent(float y, float x) { return atan2f(y, x); }
 REVERIE_DEVICE float fusedMultiplyAdd(float a, float b, float c) { return fmaf(a, b, c); }
 
 }  // namespace reverie

@@ -218,6 +218,7 @@ REVERIE_DEVICE float squareRoot(float x) { return std::sqrt(x); }
 REVERIE_DEVICE float exponential(float x) { return std::exp(x); }
 REVERIE_DEVICE float logarithm(float x) { return std::log(x); }
 REVERIE_DEVICE float hyperbolicTangent(float x) { return std::tanh(x); }
+REVERIE_DEVICE float arcTangent(float y, float x) { return std::atan2(y, x); }
 REVERIE_DEVICE float fusedMultiplyAdd(float a, float b, float c) { return std::fma(a, b, c); }
 
 }  // namespace reverie
