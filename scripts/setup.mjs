@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildNative } from './build-native.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const vite = ['node_modules/vite/bin/vite.js', 'build', '-c', 'web/vite.config.ts', '--logLevel', 'warn'];
@@ -67,6 +68,7 @@ whenChanged(
   existsSync(join(root, 'dist/web/index.html')),
   () => run('building the page', process.execPath, vite),
 );
+buildNative();
 if (bench) {
   whenChanged(
     'dist-bench/.built',

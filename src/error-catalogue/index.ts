@@ -1,6 +1,7 @@
 // The error catalogue, a file for each part of the house. Nothing here decides when to fail.
 
 export { ACCESS_ERRORS } from './access.js';
+export { DEVICE_ERRORS } from './devices.js';
 export { ENVIRONMENT_ERRORS } from './environments.js';
 export type { ErrorEntry } from './error-entry.js';
 export { FIDELITY_ERRORS } from './fidelity.js';

@@ -1,9 +1,30 @@
 // Networks, gradients and optimisers on ONNX Runtime.
 
 export { DIFFERENTIABLE_OPS, gradients } from './autodiff.js';
+export {
+  type CudaStatus,
+  cudaStatus,
+  DeviceEnsemble,
+  type DeviceRollout,
+  type DeviceStep,
+  type DeviceTarget,
+  isKnownToDevices,
+  requireDevice,
+  unsupportedByDevice,
+} from './cuda.js';
+export type {
+  AddonRollout,
+  EnsembleWeights,
+  GpuDescription,
+  LayerWeights,
+  MemberWeights,
+  PolicyWeights,
+  Precision,
+} from './cuda-addon.js';
 export * from './distributions.js';
 export { type CustomGradient, Graph, Value, withGradient } from './graph.js';
 export { type Activation, type MlpInit, mlp, mlpSpecs } from './mlp.js';
+export { modelWeights } from './model-weights.js';
 export * from './ops-elementwise.js';
 export { alongAxis, gather, oneHot, scatterAdd, takeAlongAxis } from './ops-index.js';
 export { gemm, linear, matMul } from './ops-matmul.js';

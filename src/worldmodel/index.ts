@@ -78,4 +78,5 @@ export {
   toolsModelSchema,
 } from './tools/tools-model-schema.js';
 export { episodeWeight } from './tools/uncertainty.js';
+export type * from './whole-rollout.js';
 export type * from './world-model.js';

@@ -1,7 +1,9 @@
 // What would happen next: the interface every kind of vector dynamics implements. Batched and stateless.
 
 import type { VectorSpace } from '../env/index.js';
+import type { DeviceTarget } from '../nn/index.js';
 import type { Rng } from '../rng.js';
+import type { WholeRollout, WholeRolloutAnswer } from './whole-rollout.js';
 
 /** How an ensemble answers: one random elite per row and step (TS1), or the elites' mean. PETS, 1805.12114, section 5. */
 export type Propagation = 'ts1' | 'mean';
@@ -49,7 +51,18 @@ export interface VectorWorldModel {
     rng: Rng,
     options?: StepOptions,
   ): Promise<VectorPrediction>;
+  /**
+   * Branched rollouts as one piece of work, with the samples that as many steps would give; undefined, or not there at all,
+   * where they can only be stepped. What the model thinks of its answer is left to the caller: NaN and infinity are counted.
+   */
+  rollout?(request: WholeRollout): Promise<WholeRolloutAnswer> | undefined;
   close(): Promise<void>;
+}
+
+/** Where a world model is to run. */
+export interface ModelPlace {
+  /** A GPU, or its emulation; the processor unless given. */
+  readonly device?: DeviceTarget;
 }
 
 /** A world model that can be put away and sent to other threads: every kind this room makes. */

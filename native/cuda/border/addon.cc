@@ -102,14 +102,29 @@ Napi::Value rolloutObject(Napi::Env env, const RolloutAnswer& answer) {
   object.Set("logProb", arrayOf<Napi::Float32Array>(env, answer.logProb));
   object.Set("disagreement", arrayOf<Napi::Float32Array>(env, answer.disagreement));
   object.Set("verdict", arrayOf<Napi::Uint8Array>(env, answer.verdict));
+  object.Set("terminated", arrayOf<Napi::Uint8Array>(env, answer.terminated));
   object.Set("branch", arrayOf<Napi::Uint32Array>(env, answer.branch));
   object.Set("step", arrayOf<Napi::Uint32Array>(env, answer.step));
-  for (const auto& [name, value] : {std::pair{"lived", answer.lived}, {"terminated", answer.terminated},
-                                    {"outOfHorizon", answer.outOfHorizon}, {"doubted", answer.doubted},
-                                    {"nonFinite", answer.nonFinite}}) {
-    object.Set(name, static_cast<double>(value));
-  }
+  object.Set("doubted", static_cast<double>(answer.doubted));
+  object.Set("nonFinite", static_cast<double>(answer.nonFinite));
   return object;
+}
+
+KnownFunction knownFunction(const std::string& environment, bool isReward, int obsDim, int actionDim) {
+  for (const KnownEntry& entry : knownFunctions) {
+    const bool isIt = environment == entry.environment && isReward == entry.isReward;
+    if (isIt && entry.obsDim == obsDim && entry.actionDim == actionDim) return entry.function;
+  }
+  return KnownFunction::none;
+}
+
+/** Of an environment named there; none where no name is. */
+KnownFunction knownFunctionAt(const Napi::Object& from, const char* name, bool isReward, const EnsembleSpec& shape) {
+  const std::string environment = textAt(from, name);
+  if (environment.empty()) return KnownFunction::none;
+  const KnownFunction found = knownFunction(environment, isReward, shape.obsDim, shape.actionDim);
+  if (found == KnownFunction::none) refuse(from.Env(), "no known function of " + environment);
+  return found;
 }
 
 /** A rollout's request with all that it points to. */
@@ -135,6 +150,8 @@ std::shared_ptr<OwnedRollout> rolloutOf(const Napi::Object& from, const Ensemble
   const auto horizon = static_cast<std::size_t>(request.horizon);
   owned->actStreams = streamsAt(from, "actStreams", horizon);
   owned->modelStreams = streamsAt(from, "modelStreams", horizon);
+  request.reward = knownFunctionAt(from, "knownReward", true, shape);
+  request.ends = knownFunctionAt(from, "knownEnds", false, shape);
   request.policy = &owned->policy;
   request.actStreams = owned->actStreams.data();
   request.modelStreams = owned->modelStreams.data();
@@ -145,7 +162,7 @@ class Addon : public Napi::Addon<Addon> {
  public:
   Addon(Napi::Env, Napi::Object exports) {
     DefineAddon(exports, {InstanceMethod("probe", &Addon::probe), InstanceMethod("unsupported", &Addon::unsupportedReason),
-                          InstanceMethod("makeEnsemble", &Addon::make), InstanceMethod("step", &Addon::step),
+                          InstanceMethod("knows", &Addon::knows), InstanceMethod("makeEnsemble", &Addon::make), InstanceMethod("step", &Addon::step),
                           InstanceMethod("rollout", &Addon::rollout), InstanceMethod("close", &Addon::close)});
   }
 
@@ -168,6 +185,16 @@ class Addon : public Napi::Addon<Addon> {
   Napi::Value unsupportedReason(const Napi::CallbackInfo& info) {
     const std::optional<std::string> reason = unsupported(ensembleOf(info[0]));
     return reason ? Napi::String::New(info.Env(), *reason) : info.Env().Undefined();
+  }
+
+  /** (environment, isReward, obsDim, actionDim): whether devices know this function of a built-in environment. */
+  Napi::Value knows(const Napi::CallbackInfo& info) {
+    if (!info[0].IsString() || !info[1].IsBoolean() || !info[2].IsNumber() || !info[3].IsNumber()) {
+      refuse(info.Env(), "knows takes a name, a choice and two widths");
+    }
+    const KnownFunction found = knownFunction(info[0].As<Napi::String>().Utf8Value(), info[1].As<Napi::Boolean>().Value(),
+                                              info[2].As<Napi::Number>().Int32Value(), info[3].As<Napi::Number>().Int32Value());
+    return Napi::Boolean::New(info.Env(), found != KnownFunction::none);
   }
 
   /** (where, spec, precision) to { handle, bytes, device }. */

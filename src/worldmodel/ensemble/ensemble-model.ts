@@ -8,11 +8,20 @@ import { checkStepInput } from '../input-check.js';
 import { requirePortable } from '../known.js';
 import { type RowShape, rowEncoder, rowShape } from '../model-spaces.js';
 import { rowByRow } from '../row-by-row.js';
-import type { StepOptions, StoredWorldModel, VectorPrediction, WorldModelSnapshot } from '../world-model.js';
+import type { WholeRollout, WholeRolloutAnswer } from '../whole-rollout.js';
+import type {
+  ModelPlace,
+  StepOptions,
+  StoredWorldModel,
+  VectorPrediction,
+  WorldModelSnapshot,
+} from '../world-model.js';
 import { type EnsembleContents, type EnsembleDescription, memberShapeOf, versionOf } from './contents.js';
+import { DevicePropagator } from './device-propagation.js';
+import type { ElitePropagation, Propagated } from './elite-propagation.js';
 import { loadEnsemble, saveEnsemble } from './ensemble-folder.js';
 import { type MemberAnswer, MemberSessions } from './member-sessions.js';
-import { type Propagated, Propagator } from './propagation.js';
+import { Propagator } from './propagation.js';
 
 /** What a snapshot carries; models lie in SharedArrayBuffers. */
 export interface EnsemblePayload {
@@ -27,39 +36,40 @@ export class EnsembleModel implements StoredWorldModel {
   readonly actionSpace: VectorSpace;
   private readonly shape: RowShape;
   private readonly clip?: (rows: Float32Array) => void;
-  private readonly propagator: Propagator;
   private shared?: WorldModelSnapshot;
 
   private constructor(
     private readonly contents: EnsembleContents,
     private readonly known: KnownFunctions,
-    private readonly sessions: MemberSessions,
+    private readonly propagation: ElitePropagation,
     readonly modelVersion: string,
   ) {
     const { description } = contents;
     this.observationSpace = description.observationSpace;
     this.actionSpace = description.actionSpace;
     this.shape = rowShape(description);
-    const member = memberShapeOf(description, description.config);
     this.clip = boundsClipper(description.observationSpace);
-    const scale = description.normaliser.target.scale;
-    const { obsDim, actionDim } = this.shape;
-    this.propagator = new Propagator(sessions, rowEncoder(description), member, obsDim, actionDim, scale);
   }
 
-  /** Opens the elites' sessions. `known` must have the functions that the description's outcome names. */
-  static async open(contents: EnsembleContents, known: KnownFunctions, version?: string): Promise<EnsembleModel> {
-    const { elites } = contents.description;
-    // ONNX Runtime refuses shared memory; an own copy also frees the file's buffer.
-    const models = elites.map((member) => contents.models[member].slice());
-    const sessions = await MemberSessions.open(models, rowShape(contents.description).inputDim);
-    return new EnsembleModel(contents, known, sessions, version ?? versionOf(contents));
+  /**
+   * Opens the elites. `known` must have the functions that the description's outcome names.
+   * @throws CUDA_UNAVAILABLE, CUDA_OUT_OF_MEMORY, CUDA_FAILED, DEVICE_UNSUPPORTED  for a device that cannot be used
+   */
+  static async open(
+    contents: EnsembleContents,
+    known: KnownFunctions,
+    version?: string,
+    { device }: ModelPlace = {},
+  ): Promise<EnsembleModel> {
+    const onProcessor = () => openOnProcessor(contents);
+    const propagation = device ? await DevicePropagator.open(contents, device, onProcessor) : await onProcessor();
+    return new EnsembleModel(contents, known, propagation, version ?? versionOf(contents));
   }
 
-  /** Loads a folder that `save` wrote. Throws MODEL_FOLDER_INVALID for anything else or anything damaged. */
-  static async load(folder: string): Promise<EnsembleModel> {
+  /** Loads a folder that `save` wrote. Throws MODEL_FOLDER_INVALID for anything else or anything damaged, and as `open`. */
+  static async load(folder: string, place: ModelPlace = {}): Promise<EnsembleModel> {
     const { contents, known, modelVersion } = await loadEnsemble(folder);
-    return EnsembleModel.open(contents, known, modelVersion);
+    return EnsembleModel.open(contents, known, modelVersion, place);
   }
 
   /** Settings, normaliser, elites and how the fit went. */
@@ -88,7 +98,7 @@ export class EnsembleModel implements StoredWorldModel {
     rngs: readonly Rng[],
     options: StepOptions = {},
   ): Promise<VectorPrediction> {
-    if (rngs.length > 1 && !(await this.sessions.haveExactRows())) return rowByRow(this, obs, action, rngs, options);
+    if (rngs.length > 1 && !(await this.propagation.haveExactRows())) return rowByRow(this, obs, action, rngs, options);
     return this.propagate(obs, action, rngs.length, rngs, options);
   }
 
@@ -98,7 +108,11 @@ export class EnsembleModel implements StoredWorldModel {
    */
   async stepElites(obs: Float32Array, action: Float32Array, rows: number): Promise<MemberAnswer> {
     checkStepInput(this.backend, this, obs, action, rows, this.shape);
-    return this.propagator.everyElite(obs, action, rows);
+    return this.propagation.everyElite(obs, action, rows);
+  }
+
+  rollout(request: WholeRollout): Promise<WholeRolloutAnswer> | undefined {
+    return this.propagation.rollout?.(request);
   }
 
   snapshot(): WorldModelSnapshot {
@@ -117,7 +131,7 @@ export class EnsembleModel implements StoredWorldModel {
   }
 
   close(): Promise<void> {
-    return this.sessions.release();
+    return this.propagation.release();
   }
 
   private async propagate(
@@ -128,7 +142,7 @@ export class EnsembleModel implements StoredWorldModel {
     options: StepOptions,
   ): Promise<VectorPrediction> {
     checkStepInput(this.backend, this, obs, action, rows, this.shape);
-    const propagated = await this.propagator.propagate({
+    const propagated = await this.propagation.propagate({
       obs,
       action,
       rows,
@@ -155,6 +169,16 @@ export class EnsembleModel implements StoredWorldModel {
 }
 
 const EMPTY = new Float32Array(0);
+
+async function openOnProcessor({ description, models }: EnsembleContents): Promise<ElitePropagation> {
+  const { obsDim, actionDim, inputDim } = rowShape(description);
+  // ONNX Runtime refuses shared memory; an own copy also frees the file's buffer.
+  const copies = description.elites.map((member) => models[member].slice());
+  const sessions = await MemberSessions.open(copies, inputDim);
+  const shape = memberShapeOf(description, description.config);
+  const { scale } = description.normaliser.target;
+  return new Propagator(sessions, rowEncoder(description), shape, obsDim, actionDim, scale);
+}
 
 function toShared(model: Uint8Array): Uint8Array {
   const shared = new Uint8Array(new SharedArrayBuffer(model.length));

@@ -1,36 +1,14 @@
-// How the elites' answers become one prediction: a random elite per row (TS1) or their mean, sampled or not, with doubt.
+// The elites on the processor, and how their answers become one prediction: a random elite per row (TS1) or their mean, sampled or not, with doubt.
 // Asking for disagreement does not change what is predicted. Rows are worked off in chunks whose observations, noise and
 // answers stay in the second-level cache.
 
 import { Rng } from '../../rng.js';
 import type { EncodeRows } from '../model-spaces.js';
+import type { ElitePropagation, Propagated, PropagationRequest } from './elite-propagation.js';
 import { groupByElite } from './grouping.js';
 import type { MemberShape } from './member-network.js';
 import { KERNEL_ROWS, type MemberAnswer, type MemberSessions, TILE_ROWS } from './member-sessions.js';
 import { batchNoise, rowNoise } from './step-noise.js';
-
-/** What the elites say follows each row, in raw units. */
-export interface Propagated {
-  /** [rows, obsDim] */
-  readonly nextObs: Float32Array;
-  /** [rows]; absent where the reward is not learned. */
-  readonly reward?: Float32Array;
-  /** [rows]: 1 where the learned head says the task ended; absent without one. */
-  readonly terminated?: Uint8Array;
-  /** [rows] */
-  readonly disagreement?: Float32Array;
-}
-
-export interface PropagationRequest {
-  readonly obs: Float32Array;
-  readonly action: Float32Array;
-  readonly rows: number;
-  /** Of the batch, or one for each row. */
-  readonly rng: Rng | readonly Rng[];
-  readonly isTs1: boolean;
-  readonly isDeterministic: boolean;
-  readonly withDisagreement: boolean;
-}
 
 /** Rows between two draws of noise. Fewer would make each elite read its weights anew for too few rows. */
 const CHUNK_ROWS = 4096;
@@ -48,7 +26,7 @@ interface Chunk {
 /** Turns rows first.. of an answer into samples; they are rows `order[first..]` of the chunk, or those rows themselves. */
 type Place = (answer: MemberAnswer, order: Uint32Array | undefined, first: number, rows: number) => void;
 
-export class Propagator {
+export class Propagator implements ElitePropagation {
   constructor(
     private readonly sessions: MemberSessions,
     private readonly encode: EncodeRows,
@@ -111,6 +89,14 @@ export class Propagator {
       });
     }
     return { mean, std, terminated };
+  }
+
+  haveExactRows(): Promise<boolean> {
+    return this.sessions.haveExactRows();
+  }
+
+  release(): Promise<void> {
+    return this.sessions.release();
   }
 
   /** Each elite runs its own rows only. */

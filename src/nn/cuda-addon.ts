@@ -1,0 +1,145 @@
+// What the compiled addon (native/cuda/border/addon.cc) offers. Only cuda.ts calls it; here are its words.
+
+/** Arithmetic of the products: float32; tf32 (10 bits of mantissa) or bfloat16 (7 bits), both summed up in float32. */
+export type Precision = 'fp32' | 'tf32' | 'bf16';
+
+/** One fully connected layer: w [in, out] row-major, b [out]. */
+export interface LayerWeights {
+  readonly in: number;
+  readonly out: number;
+  readonly w: Float32Array;
+  readonly b: Float32Array;
+}
+
+/** One elite in normalised units; the head's columns are [mean | log-variance | logit of the end]. */
+export interface MemberWeights {
+  readonly layers: readonly LayerWeights[];
+  /** Bounds of the log-variance [outputDim]. */
+  readonly logVarMin: Float32Array;
+  readonly logVarMax: Float32Array;
+}
+
+export interface EnsembleWeights {
+  readonly obsDim: number;
+  readonly actionDim: number;
+  /** Of a discrete action; 0 for a box. */
+  readonly actionChoices: number;
+  readonly actionStart: number;
+  readonly learnsReward: boolean;
+  readonly learnsTermination: boolean;
+  readonly elites: readonly MemberWeights[];
+  readonly inputMean: Float32Array;
+  readonly inputScale: Float32Array;
+  readonly targetMean: Float32Array;
+  readonly targetScale: Float32Array;
+  /** Bounds that next observations are clipped to, infinite for none: [obsDim]. */
+  readonly low: Float32Array;
+  readonly high: Float32Array;
+}
+
+export interface PolicyWeights {
+  readonly head: 'squashed' | 'gaussian' | 'categorical';
+  readonly activation: 'relu' | 'tanh' | 'swish';
+  readonly layers: readonly LayerWeights[];
+  /** Of a gaussian head only, else empty. */
+  readonly logStd: Float32Array;
+  /** Of a box, else empty: action = bias + scale * normalised, kept within [low, high]. */
+  readonly scale: Float32Array;
+  readonly bias: Float32Array;
+  readonly low: Float32Array;
+  readonly high: Float32Array;
+  /** Of a discrete action, else 0. */
+  readonly choices: number;
+  readonly start: number;
+}
+
+export interface GpuDescription {
+  readonly name: string;
+  readonly computeCapability: string;
+  readonly multiprocessors: number;
+  readonly memoryBytes: number;
+  readonly sharedBytesPerBlock: number;
+}
+
+export interface AddonStepOptions {
+  readonly isTs1: boolean;
+  readonly isDeterministic: boolean;
+  readonly withDisagreement: boolean;
+}
+
+export interface AddonStepRequest extends AddonStepOptions {
+  readonly rows: number;
+  readonly obs: Float32Array;
+  readonly action: Float32Array;
+  /** Four words a stream: key 0, key 1, position low, position high. */
+  readonly streams: Uint32Array;
+  readonly hasStreamPerRow: boolean;
+}
+
+/** Arrays that are written; undefined where an answer is not wanted or not learned. */
+export interface AddonStepAnswer {
+  readonly nextObs: Float32Array;
+  readonly reward?: Float32Array;
+  readonly terminated?: Uint8Array;
+  readonly disagreement?: Float32Array;
+}
+
+export interface AddonRolloutRequest extends AddonStepOptions {
+  readonly branches: number;
+  readonly starts: Float32Array;
+  readonly horizon: number;
+  readonly policy: PolicyWeights;
+  readonly isPolicyDeterministic: boolean;
+  /** Infinity for none. */
+  readonly disagreementLimit: number;
+  readonly dropsDoubted: boolean;
+  /** Ids of the built-in environments whose known reward and end are used; empty where they are learned, or nothing ends. */
+  readonly knownReward: string;
+  readonly knownEnds: string;
+  /** One a step. */
+  readonly actStreams: Uint32Array;
+  readonly modelStreams: Uint32Array;
+}
+
+/** Rows branch after branch, each branch's steps in order. */
+export interface AddonRollout {
+  readonly rows: number;
+  readonly obs: Float32Array;
+  readonly action: Float32Array;
+  readonly reward: Float32Array;
+  readonly nextObs: Float32Array;
+  /** Empty where the policy gives none. */
+  readonly logProb: Float32Array;
+  /** Empty where it was not asked for. */
+  readonly disagreement: Float32Array;
+  /** 0 goes on, 1 terminated, 2 out of horizon, 3 doubted, 4: the row after it was doubted and dropped. */
+  readonly verdict: Uint8Array;
+  /** Whether the model said that the task ended. */
+  readonly terminated: Uint8Array;
+  readonly branch: Uint32Array;
+  readonly step: Uint32Array;
+  /** Dropped rows counted too. */
+  readonly doubted: number;
+  readonly nonFinite: number;
+}
+
+export interface AddonProbe {
+  /** Empty where a GPU can be used; else what is missing, with the way out. */
+  readonly missing: string;
+  readonly driverVersion: number;
+  readonly devices: readonly GpuDescription[];
+}
+
+export interface Addon {
+  probe(): Promise<AddonProbe>;
+  unsupported(weights: EnsembleWeights): string | undefined;
+  knows(environment: string, isReward: boolean, obsDim: number, actionDim: number): boolean;
+  makeEnsemble(
+    where: { readonly kind: string; readonly ordinal: number; readonly fatbin: string },
+    weights: EnsembleWeights,
+    precision: Precision,
+  ): Promise<{ readonly handle: number; readonly bytes: number; readonly device: GpuDescription }>;
+  step(handle: number, request: AddonStepRequest, answer: AddonStepAnswer): Promise<void>;
+  rollout(handle: number, request: AddonRolloutRequest): Promise<AddonRollout>;
+  close(handle: number): Promise<void>;
+}

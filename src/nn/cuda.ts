@@ -1,0 +1,256 @@
+// The only door to native/cuda: finds the compiled addon, says what is missing where there is none, and keeps models on a
+// device. Nothing here blocks the event loop; each model does one thing at a time, in the order it was asked.
+
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { type ReverieError, reverieError } from '../errors.js';
+import type { Rng } from '../rng.js';
+import type {
+  Addon,
+  AddonProbe,
+  AddonRollout,
+  AddonStepAnswer,
+  AddonStepOptions,
+  EnsembleWeights,
+  GpuDescription,
+  PolicyWeights,
+  Precision,
+} from './cuda-addon.js';
+
+/** Where a model runs: a GPU, or its emulation on the host, which is slow and meant for checking. */
+export interface DeviceTarget {
+  readonly kind: 'cuda' | 'emulated';
+  readonly precision: Precision;
+  /** Which GPU, as CUDA numbers them; 0 unless given. */
+  readonly ordinal?: number;
+}
+
+/** What there is for using a GPU. */
+export interface CudaStatus {
+  /** File of the addon, and why it cannot be loaded. */
+  readonly addon: { readonly file: string; readonly problem?: string };
+  /** File of the kernels compiled for GPUs. */
+  readonly kernels: { readonly file: string; readonly isThere: boolean };
+  /** As the driver numbers itself: 13010 is CUDA 13.1; 0 where there is none. */
+  readonly driverVersion: number;
+  readonly gpus: readonly GpuDescription[];
+  /** Why no GPU can be used, and the way out; absent where one can. */
+  readonly missing?: { readonly problem: string; readonly hint: string };
+}
+
+export interface DeviceStep extends AddonStepOptions {
+  readonly obs: Float32Array;
+  readonly action: Float32Array;
+  readonly rows: number;
+  /** Of the batch, or one for each row; read, not moved. */
+  readonly rng: Rng | readonly Rng[];
+}
+
+export interface DeviceRollout extends AddonStepOptions {
+  readonly starts: Float32Array;
+  readonly branches: number;
+  readonly horizon: number;
+  readonly policy: PolicyWeights;
+  readonly isPolicyDeterministic: boolean;
+  readonly disagreementLimit?: number;
+  readonly dropsDoubted: boolean;
+  /** Ids of the built-in environments whose known reward and end are used; empty where they are learned, or nothing ends. */
+  readonly knownReward: string;
+  readonly knownEnds: string;
+  /** Streams of the policy's and of the model's noise, one a step. */
+  readonly actRngs: readonly Rng[];
+  readonly modelRngs: readonly Rng[];
+}
+
+const BUILD = new URL('../../native/cuda/build/', import.meta.url);
+const ADDON_FILE = fileURLToPath(new URL('reverie_cuda.node', BUILD));
+const KERNELS_FILE = fileURLToPath(new URL('kernels.fatbin', BUILD));
+const BUILD_COMMAND = 'node scripts/build-native.mjs, in the folder of the package reverie';
+const NO_DRIVER: AddonProbe = { missing: '', driverVersion: 0, devices: [] };
+
+/** What there is and what is missing. Never throws. */
+export async function cudaStatus(): Promise<CudaStatus> {
+  const kernels = { file: KERNELS_FILE, isThere: existsSync(KERNELS_FILE) };
+  let problem: string | undefined;
+  let probe = NO_DRIVER;
+  try {
+    probe = await loadAddon().probe();
+  } catch (error) {
+    problem = (error as ReverieError).values?.['problem'] as string | undefined;
+    problem ??= (error as Error).message;
+  }
+  const missing = missingOf(problem, probe, kernels.isThere);
+  const addon = { file: ADDON_FILE, ...(problem !== undefined && { problem }) };
+  return { addon, kernels, driverVersion: probe.driverVersion, gpus: probe.devices, ...(missing && { missing }) };
+}
+
+function missingOf(problem: string | undefined, probe: AddonProbe, hasKernels: boolean): CudaStatus['missing'] {
+  if (problem !== undefined) return { problem, hint: `With a C++ compiler and make: ${BUILD_COMMAND}.` };
+  if (probe.missing !== '') {
+    const [what, ...way] = probe.missing.split(': ');
+    return { problem: what, hint: way.length > 0 ? `${way.join(': ')}.` : 'Use --device cpu.' };
+  }
+  if (hasKernels) return undefined;
+  const hint = `With nvcc (see docs/cuda.md for where it is looked for): ${BUILD_COMMAND}.`;
+  return { problem: 'the kernels are not compiled for GPUs', hint };
+}
+
+/** Throws CUDA_UNAVAILABLE saying what is missing where `target` cannot be used. */
+export async function requireDevice({ kind, ordinal = 0 }: DeviceTarget): Promise<void> {
+  if (kind === 'emulated') {
+    loadAddon();
+    return;
+  }
+  const { missing, gpus } = await cudaStatus();
+  if (missing) throw reverieError('CUDA_UNAVAILABLE', missing);
+  if (ordinal < gpus.length) return;
+  const hint = 'GPUs are counted from 0, as CUDA_VISIBLE_DEVICES leaves them.';
+  throw reverieError('CUDA_UNAVAILABLE', { problem: `there is no GPU ${ordinal}, only ${gpus.length}`, hint });
+}
+
+/** Why this ensemble cannot run on a device; undefined where it can. Throws CUDA_UNAVAILABLE without the addon. */
+export function unsupportedByDevice(weights: EnsembleWeights): string | undefined {
+  return loadAddon().unsupported(weights);
+}
+
+/** Whether devices know this function of a built-in environment. Throws CUDA_UNAVAILABLE without the addon. */
+export function isKnownToDevices(
+  environment: string,
+  which: 'reward' | 'ends',
+  { obsDim, actionDim }: Pick<EnsembleWeights, 'obsDim' | 'actionDim'>,
+): boolean {
+  return loadAddon().knows(environment, which === 'reward', obsDim, actionDim);
+}
+
+/** An ensemble on a device. Arrays given must stay as they are until the promise settles. */
+export class DeviceEnsemble {
+  private last: Promise<unknown> = Promise.resolve();
+  private isClosed = false;
+
+  private constructor(
+    private readonly handle: number,
+    /** The GPU it lies on. */
+    readonly device: GpuDescription,
+    /** Bytes of the device's memory that it holds. */
+    readonly bytes: number,
+    private readonly weights: Pick<EnsembleWeights, 'obsDim' | 'learnsReward' | 'learnsTermination'>,
+  ) {}
+
+  /** Uploads the weights. Throws CUDA_UNAVAILABLE, CUDA_OUT_OF_MEMORY, CUDA_FAILED, DEVICE_UNSUPPORTED. */
+  static async open({ kind, precision, ordinal = 0 }: DeviceTarget, weights: EnsembleWeights): Promise<DeviceEnsemble> {
+    await requireDevice({ kind, precision, ordinal });
+    const where = { kind, ordinal, fatbin: KERNELS_FILE };
+    const { handle, device, bytes } = await loadAddon().makeEnsemble(where, weights, precision).catch(asError(kind));
+    const { obsDim, learnsReward, learnsTermination } = weights;
+    return new DeviceEnsemble(handle, device, bytes, { obsDim, learnsReward, learnsTermination });
+  }
+
+  /** One step of every row. Throws CUDA_OUT_OF_MEMORY, CUDA_FAILED. */
+  async step({ obs, action, rows, rng, ...options }: DeviceStep): Promise<AddonStepAnswer> {
+    const { obsDim, learnsReward, learnsTermination } = this.weights;
+    const answer = {
+      nextObs: new Float32Array(rows * obsDim),
+      reward: learnsReward ? new Float32Array(rows) : undefined,
+      terminated: learnsTermination ? new Uint8Array(rows) : undefined,
+      disagreement: options.withDisagreement ? new Float32Array(rows) : undefined,
+    };
+    if (rows === 0) return answer;
+    const rngs = 'state' in rng ? [rng] : rng;
+    const request = {
+      ...options,
+      rows,
+      obs: unshared(obs),
+      action: unshared(action),
+      streams: streamWords(rngs),
+      hasStreamPerRow: !('state' in rng),
+    };
+    await this.inTurn((addon) => addon.step(this.handle, request, answer));
+    return answer;
+  }
+
+  /** Whole branched rollouts. Throws CUDA_OUT_OF_MEMORY, CUDA_FAILED. */
+  rollout({ actRngs, modelRngs, starts, disagreementLimit, ...rest }: DeviceRollout): Promise<AddonRollout> {
+    const request = {
+      ...rest,
+      starts: unshared(starts),
+      disagreementLimit: disagreementLimit ?? Number.POSITIVE_INFINITY,
+      actStreams: streamWords(actRngs),
+      modelStreams: streamWords(modelRngs),
+    };
+    return this.inTurn((addon) => addon.rollout(this.handle, request));
+  }
+
+  /** Frees the device's memory once what is under way is done. */
+  async close(): Promise<void> {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    await this.last.catch(() => {});
+    await loadAddon().close(this.handle);
+  }
+
+  private inTurn<T>(work: (addon: Addon) => Promise<T>): Promise<T> {
+    if (this.isClosed) throw reverieError('SESSION_RELEASED', { origin: 'ensemble on a device' });
+    const run = () => work(loadAddon()).catch(asError(this.device.name));
+    const result = this.last.then(run, run);
+    this.last = result;
+    result.catch(() => {});
+    return result;
+  }
+}
+
+/** The words of `AddonStepRequest.streams`. */
+function streamWords(rngs: readonly Rng[]): Uint32Array {
+  const words = new Uint32Array(4 * rngs.length);
+  rngs.forEach((rng, i) => {
+    const { key, position } = rng.state();
+    words.set([key[0], key[1], position >>> 0, Math.floor(position / 2 ** 32)], 4 * i);
+  });
+  return words;
+}
+
+/** Native code does not read shared memory, which others may write meanwhile. */
+function unshared(values: Float32Array): Float32Array {
+  return values.buffer instanceof SharedArrayBuffer ? values.slice() : values;
+}
+
+interface AddonFailure extends Error {
+  readonly kind?: string;
+}
+
+/** Throws what the addon rejected with as an error of the catalogue. */
+function asError(device: string): (error: AddonFailure) => never {
+  return (error) => {
+    const problem = error.message;
+    switch (error.kind) {
+      case 'unavailable':
+        throw reverieError('CUDA_UNAVAILABLE', { problem, hint: 'reverie doctor tells what there is.' }, error);
+      case 'out-of-memory':
+        throw reverieError('CUDA_OUT_OF_MEMORY', { device, problem }, error);
+      case 'unsupported':
+        throw reverieError('DEVICE_UNSUPPORTED', { backend: 'ensemble', device, problem }, error);
+      case 'failed':
+        throw reverieError('CUDA_FAILED', { device, problem }, error);
+      default:
+        throw error;
+    }
+  };
+}
+
+let addon: Addon | undefined;
+
+/** @throws CUDA_UNAVAILABLE where it is not compiled or cannot be loaded */
+function loadAddon(): Addon {
+  if (addon !== undefined) return addon;
+  const hint = `With a C++ compiler and make: ${BUILD_COMMAND}.`;
+  if (!existsSync(ADDON_FILE)) {
+    throw reverieError('CUDA_UNAVAILABLE', { problem: 'the addon that reaches a GPU is not compiled', hint });
+  }
+  try {
+    addon = createRequire(import.meta.url)(ADDON_FILE) as Addon;
+    return addon;
+  } catch (error) {
+    const problem = `the addon cannot be loaded (${(error as Error).message})`;
+    throw reverieError('CUDA_UNAVAILABLE', { problem, hint }, error);
+  }
+}

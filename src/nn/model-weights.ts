@@ -1,0 +1,36 @@
+// The weights that lie in a model file, by name: for whoever computes with them elsewhere than in ONNX Runtime.
+
+import { reverieError } from '../errors.js';
+import { checkModel } from './model-check.js';
+import { decodeModel, ELEMENT_TYPE } from './onnx-format.js';
+import { elementCount, float32, type Tensor } from './tensor.js';
+
+interface DecodedTensor {
+  readonly name: string;
+  readonly dims?: readonly number[];
+  readonly dataType?: number;
+  readonly rawData?: Uint8Array;
+  readonly floatData?: readonly number[];
+}
+
+/**
+ * The float32 initializers of an ONNX model; those of other types are left out.
+ * @param origin where the model came from, for messages
+ * @throws MODEL_INVALID, MODEL_EXTERNAL_DATA
+ */
+export function modelWeights(bytes: Uint8Array, origin: string): ReadonlyMap<string, Tensor> {
+  checkModel(bytes, origin);
+  const graph = decodeModel(bytes)['graph'] as { readonly initializer?: readonly DecodedTensor[] };
+  const floats = (graph.initializer ?? []).filter(({ dataType }) => dataType === ELEMENT_TYPE.float32);
+  return new Map(floats.map((tensor) => [tensor.name, weightOf(tensor, origin)]));
+}
+
+function weightOf({ name, dims = [], rawData, floatData = [] }: DecodedTensor, origin: string): Tensor {
+  const data =
+    rawData === undefined || rawData.length === 0
+      ? Float32Array.from(floatData)
+      : // Raw data may start anywhere in the file; floats need an aligned start.
+        new Float32Array(rawData.slice().buffer, 0, Math.floor(rawData.length / 4));
+  if (data.length === elementCount(dims)) return float32(data, dims);
+  throw reverieError('MODEL_INVALID', { origin, problem: `"${name}" has ${data.length} values for [${dims}]` });
+}
