@@ -114,6 +114,12 @@ export const MODEL_ERRORS = {
     message: 'No whole reply from {url} in time (tries: {tries}): {problem}.',
     hint: 'Raise timeoutSeconds or deadlineSeconds, lower maxTokens or concurrency, or use a faster server.',
   },
+  LLM_PROMPT_TOO_LONG: {
+    status: 400,
+    message:
+      'The prompt for a call of "{tool}" takes at least {needed} tokens, and model.llm.promptTokens allows {limit}.',
+    hint: 'Raise it. Rules, the called tool, the call, and what of the state is no collection are never cut.',
+  },
   LLM_REFUSED: { status: 502, message: 'The request was refused: {problem}.', hint: '{hint}' },
   LLM_REPLY_INVALID: {
     status: 502,

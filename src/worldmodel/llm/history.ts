@@ -7,9 +7,13 @@ import { clipped } from './sections.js';
 
 const MAX_CONTENT_CHARS = 4_000;
 
-/** Newest messages within `tokens`, oldest first. */
-export function historyOf({ messages, call }: Pick<CallQuery, 'messages' | 'call'>, tokens: number): JsonObject[] {
-  const entries = messages.flatMap((message) => entryOf(message, call.id));
+/** Newest messages within `tokens`, oldest first; of longer ones `chars` characters. */
+export function historyOf(
+  { messages, call }: Pick<CallQuery, 'messages' | 'call'>,
+  tokens: number,
+  chars = MAX_CONTENT_CHARS,
+): JsonObject[] {
+  const entries = messages.flatMap((message) => entryOf(message, call.id, Math.min(chars, MAX_CONTENT_CHARS)));
   let left = tokens;
   let from = entries.length;
   while (from > 0) {
@@ -20,18 +24,18 @@ export function historyOf({ messages, call }: Pick<CallQuery, 'messages' | 'call
   return entries.slice(from);
 }
 
-function entryOf(message: Message, currentCall: string): JsonObject[] {
+function entryOf(message: Message, currentCall: string, chars: number): JsonObject[] {
   switch (message.role) {
     case 'system':
       return [];
     case 'user':
-      return [{ role: 'user', content: clipped(message.content, MAX_CONTENT_CHARS) }];
+      return [{ role: 'user', content: clipped(message.content, chars) }];
     case 'tool': {
-      const content = clipped(message.content, MAX_CONTENT_CHARS);
+      const content = clipped(message.content, chars);
       return [{ role: 'tool', name: message.name, content, error: message.isError === true }];
     }
     case 'assistant': {
-      const content = clipped(message.content ?? '', MAX_CONTENT_CHARS);
+      const content = clipped(message.content ?? '', chars);
       const calls = callsUntil(message.toolCalls ?? [], currentCall);
       if (content === '' && calls.length === 0) return [];
       return [{ role: 'assistant', content, calls }];

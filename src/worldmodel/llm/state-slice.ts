@@ -12,6 +12,8 @@ export interface SliceQuery {
   /** What was said and shown, newest last; nearer the end counts for more. */
   readonly texts: readonly string[];
   readonly tokens: number;
+  /** Nothing takes more than its share, not even what the call names, and of collections no more is told than needed. */
+  readonly isStrict?: boolean;
 }
 
 export interface StateSlice {
@@ -36,6 +38,7 @@ const SMALL = 12;
 /** a smaller one of entities is one too if it would take so much of all tokens. */
 const LARGE_SHARE = 1 / 4;
 const SAMPLE_KEYS = 5;
+const STRICT_SAMPLE_KEYS = 1;
 
 /** What an entity is worth showing for; 100 for each factor of e by which the call's words are rarer in it, at most 900. */
 const NAMED_BY_CALL = 1_000;
@@ -51,8 +54,14 @@ const LINKING = 40;
 const LEAST_TOKENS = 40;
 
 export function sliceState(query: SliceQuery): StateSlice {
-  if (jsonLength(query.state) / 4 <= query.tokens) return { complete: true, state: query.state, collections: {} };
-  return new Slicing(query).result();
+  const lengthOf = measure();
+  if (lengthOf(query.state) / 4 <= query.tokens) return { complete: true, state: query.state, collections: {} };
+  return new Slicing({ ...query, lengthOf }).result();
+}
+
+interface MeasuredQuery extends SliceQuery {
+  /** Characters of a part's JSON, about. */
+  readonly lengthOf: (part: Json) => number;
 }
 
 interface Entity {
@@ -68,7 +77,7 @@ class Slicing {
   private readonly said: ReadonlySet<string>;
   private readonly scores = new Map<Entity, number>();
 
-  constructor(private readonly query: SliceQuery) {
+  constructor(private readonly query: MeasuredQuery) {
     this.entities = entitiesOf(query);
     for (const entity of this.entities) {
       const same = this.byKey.get(entity.key);
@@ -81,8 +90,10 @@ class Slicing {
 
   result(): StateSlice {
     this.score();
+    const { isStrict = false, tokens: given } = this.query;
     const { slice, collections, left } = frame(this.query);
-    let remaining = left;
+    const counted = (value: object) => (isStrict ? estimateTokens(JSON.stringify(value)) : 0);
+    let remaining = left - counted(collections);
     for (const [entity, score] of this.best(CANDIDATES)) {
       if (remaining < LEAST_TOKENS && score < NAMED_BY_CALL) break;
       const { collection, key } = entity;
@@ -91,11 +102,11 @@ class Slicing {
       const shown = this.shownOf(entity, isNamed, remaining, cuts);
       const tokens = estimateTokens(JSON.stringify(shown)) + 8;
       // What the call names is shown even if it takes more than its share: up to as much again.
-      if (tokens > remaining + (isNamed ? this.query.tokens : 0)) {
+      if (tokens > remaining + (isNamed && !isStrict ? given : 0)) {
         if (isNamed) collections[`/${collection}`].hidden.push(key);
         continue;
       }
-      remaining -= tokens;
+      remaining -= tokens + counted(cuts);
       slice[collection][key] = shown;
       collections[`/${collection}`].shown += 1;
       Object.assign(collections, cuts);
@@ -150,42 +161,49 @@ class Slicing {
   /** An entity's own collections are cut to entries that were named; those of one that the call names only if need be. */
   private shownOf({ collection, key, value }: Entity, isNamed: boolean, tokens: number, cuts: Cuts): Json {
     const path = `/${collection}/${key}`;
-    const isCheap = jsonLength(value) / 4 <= tokens / 2;
+    const samples = samplesOf(this.query);
+    const isCheap = this.query.lengthOf(value) / 4 <= tokens / 2;
     if (isNamed && isCheap)
-      return pruned(value, path, { named: this.asked, otherwise: Number.POSITIVE_INFINITY }, cuts);
-    return pruned(value, path, { named: new Set([...this.asked, ...this.said]), otherwise: 2 }, cuts);
+      return pruned(value, path, { named: this.asked, otherwise: Number.POSITIVE_INFINITY, samples }, cuts);
+    return pruned(value, path, { named: new Set([...this.asked, ...this.said]), otherwise: 2, samples }, cuts);
   }
 }
 
 type Cuts = Record<string, CutCollection>;
 
 /** The parts that are no collections, whole, and an empty place for each that is one. */
-function frame({ state, tokens }: SliceQuery) {
+function frame(query: MeasuredQuery) {
+  const { state, tokens, lengthOf } = query;
   const collections: Record<string, CutCollection & { shown: number; hidden: string[] }> = {};
   const slice: Record<string, Record<string, Json>> = {};
   let left = tokens;
   for (const [key, part] of Object.entries(state)) {
-    if (isCollection(part, tokens)) {
-      collections[`/${key}`] = { size: Object.keys(part).length, shown: 0, keys: sampleOf(part), hidden: [] };
+    if (isCollection(part, query)) {
+      collections[`/${key}`] = {
+        size: Object.keys(part).length,
+        shown: 0,
+        keys: sampleOf(part, samplesOf(query)),
+        hidden: [],
+      };
       slice[key] = {};
     } else {
       slice[key] = part as unknown as Record<string, Json>;
-      left -= jsonLength(part) / 4;
+      left -= lengthOf(part) / 4;
     }
   }
   return { slice, collections, left };
 }
 
-function isCollection(value: Json, tokens: number): value is JsonObject {
+function isCollection(value: Json, { tokens, lengthOf }: MeasuredQuery): value is JsonObject {
   if (typeof value !== 'object' || value === null) return false;
   if (Object.keys(value).length > SMALL) return true;
-  if (Array.isArray(value) || jsonLength(value) / 4 <= tokens * LARGE_SHARE) return false;
+  if (Array.isArray(value) || lengthOf(value) / 4 <= tokens * LARGE_SHARE) return false;
   return Object.values(value).every((part) => typeof part === 'object' && part !== null);
 }
 
-function entitiesOf({ state, tokens }: SliceQuery): Entity[] {
-  return Object.entries(state).flatMap(([collection, part]) =>
-    isCollection(part, tokens) ? Object.entries(part).map(([key, value]) => ({ collection, key, value })) : [],
+function entitiesOf(query: MeasuredQuery): Entity[] {
+  return Object.entries(query.state).flatMap(([collection, part]) =>
+    isCollection(part, query) ? Object.entries(part).map(([key, value]) => ({ collection, key, value })) : [],
   );
 }
 
@@ -199,7 +217,7 @@ function countBy(entities: readonly Entity[]): Map<string, number> {
 function pruned(
   value: Json,
   path: string,
-  keep: { readonly named: ReadonlySet<string>; readonly otherwise: number },
+  keep: { readonly named: ReadonlySet<string>; readonly otherwise: number; readonly samples: number },
   cuts: Cuts,
 ): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
@@ -208,30 +226,49 @@ function pruned(
   const named = entries.filter(([key]) => keep.named.has(key));
   const kept = !isMap ? entries : named.length > 0 ? named : entries.slice(0, keep.otherwise);
   if (kept.length < entries.length)
-    cuts[path] = { size: entries.length, shown: kept.length, keys: sampleOf(value as JsonObject), hidden: [] };
+    cuts[path] = {
+      size: entries.length,
+      shown: kept.length,
+      keys: sampleOf(value as JsonObject, keep.samples),
+      hidden: [],
+    };
   return Object.fromEntries(kept.map(([key, part]) => [key, pruned(part, `${path}/${key}`, keep, cuts)]));
 }
 
-function singular(word: string): string {
+/** A collection's name as its entries are called. */
+export function singular(word: string): string {
   return word.endsWith('ies') ? `${word.slice(0, -3)}y` : word.replace(/s$/, '');
 }
 
-function sampleOf(collection: JsonObject): string[] {
-  return Object.keys(collection).slice(0, SAMPLE_KEYS);
+function samplesOf({ isStrict = false }: SliceQuery): number {
+  return isStrict ? STRICT_SAMPLE_KEYS : SAMPLE_KEYS;
 }
 
-const lengths = new WeakMap<object, number>();
-
-/** Characters of the value's JSON, about; remembered for frozen parts. */
-function jsonLength(value: Json, depth = 0): number {
-  if (typeof value !== 'object' || value === null) return String(value).length + 2;
-  const before = lengths.get(value);
-  if (before !== undefined) return before;
-  const length = depth === 2 ? JSON.stringify(value).length : sumOfLengths(value as JsonObject, depth);
-  if (Object.isFrozen(value)) lengths.set(value, length);
-  return length;
+function sampleOf(collection: JsonObject, count: number): string[] {
+  return Object.keys(collection).slice(0, count);
 }
 
-function sumOfLengths(value: JsonObject, depth: number): number {
-  return Object.entries(value).reduce((sum, [key, part]) => sum + key.length + 4 + jsonLength(part, depth + 1), 2);
+const ofFrozen = new WeakMap<object, number>();
+
+/**
+ * Characters of a part's JSON, about. Each part has one length for as long as this is used, and frozen ones for good, as
+ * states share them: a part met again at another depth is not measured anew.
+ */
+function measure(): (part: Json) => number {
+  const ofOthers = new WeakMap<object, number>();
+  return (part) => jsonLength(part, 0);
+
+  function jsonLength(value: Json, depth: number): number {
+    if (typeof value !== 'object' || value === null) return String(value).length + 2;
+    const known = Object.isFrozen(value) ? ofFrozen : ofOthers;
+    const before = known.get(value);
+    if (before !== undefined) return before;
+    const length = depth === 2 ? JSON.stringify(value).length : sumOfLengths(value as JsonObject, depth);
+    known.set(value, length);
+    return length;
+  }
+
+  function sumOfLengths(value: JsonObject, depth: number): number {
+    return Object.entries(value).reduce((sum, [key, part]) => sum + key.length + 4 + jsonLength(part, depth + 1), 2);
+  }
 }

@@ -45,18 +45,30 @@ export class LlmStepModel implements ToolsBackendModel {
     private readonly options: LlmStepOptions,
     private readonly index?: ExperienceIndex,
   ) {
-    const decided = canonicalJson({ prompt: PROMPT_VERSION, options, retrieves: index !== undefined });
+    const { promptTokens, ...always } = options;
+    // A limit that is not set is no part of who answers: versions stay what they were before there was one.
+    const decides = promptTokens == null ? always : options;
+    const decided = canonicalJson({ prompt: PROMPT_VERSION, options: decides, retrieves: index !== undefined });
     this.version = `llm:${model.version}:${createHash('sha256').update(decided).digest('hex').slice(0, 12)}`;
     this.trust = options.mode === 'typed' ? 'proposal' : 'text';
   }
 
   async predict(query: CallQuery, { repair, signal }: PredictOptions): Promise<RawProposal | Failed> {
     const { consistency } = this.options;
-    const messages = stepMessages(query, this.options, this.index, repair);
+    const messages = this.messages(query, repair);
+    if ('problems' in messages) return messages;
     const first = repair === undefined ? 0 : consistency;
     const attempts = Array.from({ length: consistency }, (_, i) => first + i);
     const samples = await Promise.all(attempts.map((attempt) => this.sample(query, messages, attempt, signal)));
     return samples.length === 1 ? samples[0] : majority(query, samples);
+  }
+
+  private messages(query: CallQuery, repair: PredictOptions['repair']): readonly ChatMessage[] | Failed {
+    try {
+      return stepMessages(query, this.options, this.index, repair);
+    } catch (error) {
+      return failedReply(error);
+    }
   }
 
   private async sample(

@@ -49,6 +49,12 @@ const llmKeys = z
     retrieval: retrievalKeys,
     historyTokens: count.default(4_000).describe('Tokens of the conversation shown, newest first.'),
     stateTokens: positive.default(6_000).describe('Tokens of the state shown; a larger state is cut to what matters.'),
+    promptTokens: positive
+      .nullable()
+      .default(null)
+      .describe(
+        'Tokens of a whole prompt for a call, four bytes each; null: no limit. A longer one is cut to what the call is about, for models with a small window.',
+      ),
     temperature: z.number().min(0).max(2).default(0).describe('Sampling temperature.'),
     maxTokens: positive.default(4_096).describe('Longest reply, in tokens.'),
     consistency: positive
