@@ -1,0 +1,103 @@
+"""Rows of the table: what is asked of the harness and of the peers, and the goals of one H100 that they are held against."""
+
+from dataclasses import asdict, dataclass
+
+# HalfCheetah's rows, and MBPO's ensemble of 7 networks of 4 x 200, 5 of them elites.
+SHAPE = {"obs": 17, "action": 6, "members": 7, "hidden": 200, "layers": 4, "policyHidden": 256, "policyLayers": 2}
+SMALL_SHAPE = {**SHAPE, "hidden": 32, "layers": 2, "policyHidden": 32}
+# 4 layers of width 256.
+DECODER = {"layers": 4, "width": 256, "heads": 4, "feedForward": 704, "vocabulary": 512}
+SMALL_DECODER = {"layers": 1, "width": 64, "heads": 4, "feedForward": 64, "vocabulary": 64}
+
+TORCH = ("torch-eager", "torch-compile", "torch-graphs")
+ALL = (*TORCH, "jax")
+
+
+@dataclass(frozen=True)
+class EnsembleCase:
+    id: str
+    kind: str
+    precision: str
+    rows: int
+    members: int = 5
+    horizon: int = 16
+    policy: str = "linear"
+    disagreement: int = 0
+    # One branch in so many is brought to the host; 0: none, the rows are consumed where they are.
+    deliver: int = 0
+    peers: tuple = ()
+    # Peers also try the compiler's autotuned products.
+    autotune: int = 0
+    floor: float = None
+    goal: float = None
+    unit: str = "transitions/s"
+
+    def parameters(self):
+        """Of `prepare`, for all sides."""
+        keys = ("kind", "precision", "rows", "members", "horizon", "policy", "disagreement")
+        return {key: getattr(self, key) for key in keys}
+
+    def units_a_run(self):
+        return self.rows * (1 if self.kind == "step" else self.horizon)
+
+
+@dataclass(frozen=True)
+class DecodeCase:
+    id: str
+    rows: int
+    context: int
+    kv_heads: int
+    kind: str = "decode"
+    precision: str = "bf16"
+    steps: int = 2
+    peers: tuple = ()
+    floor: float = None
+    goal: float = None
+    unit: str = "tokens/s"
+
+    def units_a_run(self):
+        return self.rows * self.steps
+
+
+M, K = 1_000_000, 1_000
+
+ENSEMBLE = [
+    EnsembleCase("ts1.bf16.1M", "rollout", "bf16", M, peers=(*ALL,), autotune=1, floor=3e8, goal=1e9),
+    EnsembleCase("ts1.bf16.100k", "rollout", "bf16", 100 * K, peers=ALL, autotune=1, floor=2e8, goal=5e8),
+    EnsembleCase("ts1.bf16.8k", "rollout", "bf16", 8 * K, peers=ALL),
+    EnsembleCase("ts1.bf16.1k", "rollout", "bf16", K, peers=ALL),
+    EnsembleCase("ts1.tf32.1M", "rollout", "tf32", M, peers=(*ALL, "mbrl"), floor=1.5e8, goal=5e8),
+    EnsembleCase("ts1.tf32.100k", "rollout", "tf32", 100 * K),
+    EnsembleCase("ts1.fp32.1M", "rollout", "fp32", M, peers=("torch-graphs", "mbrl")),
+    EnsembleCase("ts1.fp32.1k", "rollout", "fp32", K),
+    EnsembleCase("policy.bf16.1M", "rollout", "bf16", M, policy="mlp", peers=ALL),
+    EnsembleCase("policy.bf16.100k", "rollout", "bf16", 100 * K, policy="mlp"),
+    EnsembleCase("all7.bf16.1M", "rollout", "bf16", M, members=7, disagreement=1, floor=6e7, goal=1.6e8),
+    EnsembleCase("all7.bf16.100k", "rollout", "bf16", 100 * K, members=7, disagreement=1, peers=ALL),
+    EnsembleCase("step.bf16.1M", "step", "bf16", M),
+    EnsembleCase("step.bf16.100k", "step", "bf16", 100 * K),
+    EnsembleCase("step.bf16.8k", "step", "bf16", 8 * K),
+    EnsembleCase("step.bf16.1k", "step", "bf16", K),
+    EnsembleCase("delivered.bf16.1M", "rollout", "bf16", M, horizon=4, deliver=1, floor=5e7, goal=1.5e8),
+    EnsembleCase("delivered.bf16.1M.tenth", "rollout", "bf16", M, horizon=4, deliver=10),
+]
+
+DECODE = [
+    DecodeCase("decode.mha.256.b4096", 4096, 256, 4, peers=TORCH, floor=6e5, goal=1.7e6),
+    DecodeCase("decode.gqa.256.b4096", 4096, 256, 1, peers=TORCH, floor=1.5e6, goal=5e6),
+    DecodeCase("decode.mha.64.b4096", 4096, 64, 4, peers=TORCH, floor=1.5e6, goal=6e6),
+    DecodeCase("decode.mha.256.b1024", 1024, 256, 4, peers=("torch-graphs",)),
+    DecodeCase("decode.gqa.256.b16384", 16384, 256, 1),
+    DecodeCase("decode.mha.64.b16384", 16384, 64, 4),
+    DecodeCase("decode.mha.1024.b1024", 1024, 1024, 4, peers=("torch-graphs",)),
+]
+
+
+def tiny(case):
+    """The same code paths at a size that the emulator, or a CPU, runs in moments."""
+    changed = asdict(case)
+    if case.kind == "decode":
+        changed.update(rows=6, context=40, precision="bf16")
+        return DecodeCase(**changed)
+    changed.update(rows=40, horizon=2 if case.kind == "rollout" else case.horizon, autotune=0)
+    return EnsembleCase(**changed)

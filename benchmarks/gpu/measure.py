@@ -1,0 +1,246 @@
+"""Times the harness, alone (`time`) or against peers in turns (`peers`, `decode`); called by run.sh, which builds it first."""
+
+import argparse
+import os
+import sys
+import time
+
+import cases
+import report
+import roofline
+from intervals import interval, ratio_interval
+from machine import ClockWatch, describe_machine, versions
+from sides import Side, SideFailed, measure_in_turns
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PEER_SCRIPTS = {"torch": "torch_peer.py", "jax": "jax_peer.py", "mbrl": "mbrl_peer.py"}
+
+
+def log(line):
+    print(f"[gpu] {line}", file=sys.stderr, flush=True)
+
+
+class Sides:
+    """The harness and the peers that could be started; why the others could not is in `absent`."""
+
+    def __init__(self, options, peers):
+        self._options, self._sides, self.absent, self.versions = options, {}, {}, {}
+        self.ours = Side("ours", [options.harness, "serve", *options.harness_options], options.log)
+        for name in peers:
+            self._start(name)
+
+    def _start(self, name):
+        script = os.path.join(HERE, "peers", PEER_SCRIPTS[name])
+        command = [self._options.python, "-u", script, *(["--cpu"] if self._options.cpu_peers else [])]
+        side = Side(name, command, self._options.log)
+        try:
+            self.versions.update(side.call("versions"))
+            self._sides[name] = side
+        except SideFailed:
+            side.close()
+            self.absent[name] = f"cannot be imported by {self._options.python}"
+            log(f"{name}: {self.absent[name]}; its rows are left out")
+
+    def of(self, name):
+        """The process behind a side: `torch-graphs` and `torch-eager` share one. None where it is absent."""
+        return self.ours if name == "ours" else self._sides.get(name.split("-")[0])
+
+    def load(self, weights):
+        """Gives the peers our weights, and asks each whether it computes what we do. Answers their relative errors."""
+        errors = {}
+        for name, side in self._sides.items():
+            side.call("load", path=weights)
+            if name != "mbrl":
+                errors[name] = side.call("verify", precision="fp32", members=cases.SHAPE["members"])["relativeError"]
+        wrong = {name: error for name, error in errors.items() if not error < 1e-3}
+        if wrong:
+            raise SystemExit(f"peers that do not compute what the harness does (relative errors): {wrong}")
+        return errors
+
+    def close(self):
+        for side in (self.ours, *self._sides.values()):
+            side.close()
+
+
+def parameters_of(case, side, options):
+    """What `prepare` is told."""
+    if case.kind == "decode":
+        shape = cases.SMALL_DECODER if options.tiny else cases.DECODER
+        common = {"kind": "decode", "precision": case.precision, "rows": case.rows, "context": case.context}
+        words = {**common, "kv_heads": case.kv_heads, "steps": case.steps, **shape}
+    else:
+        words = case.parameters()
+    if side == "ours":
+        return {**words, "deliver": getattr(case, "deliver", 0)}
+    if case.kind != "decode":
+        words["autotune"] = case.autotune
+    return {**words, "mode": side.split("-", 1)[-1]}
+
+
+def prepare(sides, case, names, options):
+    """[(name, process, id)] of the sides that are ready, and [{row}] of those that are not, each with its reason."""
+    ready, failed, described = [], [], {}
+    for name in names:
+        process, id = sides.of(name), f"{case.id}/{name}"
+        if process is None:
+            continue
+        start = time.monotonic()
+        try:
+            described[name] = process.call("prepare", id=id, **parameters_of(case, name, options))
+            ready.append((name, process, id))
+            log(f"{case.id}: {name} ready in {time.monotonic() - start:.1f} s {described[name]}")
+        except SideFailed as error:
+            log(f"{case.id}: {name} failed: {error}")
+            failed.append({"case": case.id, "side": name, "failure": str(error)})
+    return ready, failed, described
+
+
+# What a row is judged by: device time from the first kernel to the end of the last; for delivered rows, the caller's time; for a
+# step on its own, the kernels alone, as its rows come from the host.
+def quantity_of(case):
+    if getattr(case, "deliver", 0):
+        return "wallMs"
+    return "busyMs" if case.kind == "step" else "spanMs"
+
+
+def row_of(case, name, samples, described, context):
+    ms = samples["spanMs" if name != "ours" else quantity_of(case)]
+    rates = [case.units_a_run() / value * 1e3 for value in ms]
+    row = {"case": case.id, "side": name, "unit": case.unit, **interval(rates), "settings": described, "milliseconds": samples}
+    steps = case.steps if case.kind == "decode" else (1 if case.kind == "step" else case.horizon)
+    row["microsecondsPerStep"] = sorted(ms)[len(ms) // 2] / steps * 1e3
+    row["shares"] = report.utilisation(case, row["value"], context["shapes"][case.kind == "decode"], context["ceilings"], context["card"])
+    if name == "ours" and case.goal is not None:
+        row.update(floor=case.floor, goal=case.goal)
+    return row
+
+
+def measure_case(sides, case, names, options, context):
+    """Rows of one case, ours first; the ratio to each peer is taken round by round."""
+    ready, rows, described = prepare(sides, case, names, options)
+    samples, failures = measure_in_turns(ready, options.rounds, options.calls, log)
+    for name, process, id in ready:
+        if name in failures:
+            rows.append({"case": case.id, "side": name, "failure": failures[name]})
+        else:
+            rows.append(row_of(case, name, samples[name], described[name], context))
+        release(process, id)
+    if "ours" in samples and "ours" not in failures:
+        mine = samples["ours"][quantity_of(case)]
+        for row in rows:
+            if row["side"] != "ours" and "failure" not in row:
+                row["oursOverThis"] = ratio_interval(row["milliseconds"]["spanMs"], mine)
+    rows.sort(key=lambda row: row["side"] != "ours")
+    return rows
+
+
+def release(process, id):
+    try:
+        process.call("release", id=id)
+    except SideFailed as error:
+        log(f"{id}: {error}")
+
+
+def chosen_cases(options):
+    """The cases of a phase; the order is that of importance, as time may run out."""
+    listed = {"time": cases.ENSEMBLE + cases.DECODE, "peers": cases.ENSEMBLE, "decode": cases.DECODE}[options.phase]
+    if options.phase != "time":
+        listed = [case for case in listed if case.peers]
+    if options.only:
+        listed = [case for case in listed if options.only in case.id]
+    return [cases.tiny(case) for case in listed] if options.tiny else listed
+
+
+def measure(options, sides, context):
+    """Rows of all cases that could be begun in time; what was left out is a row that says so."""
+    rows, begun = [], time.monotonic()
+    for case in chosen_cases(options):
+        names = ["ours"] if options.phase == "time" else ["ours", *case.peers]
+        if time.monotonic() - begun > 60 * options.minutes:
+            rows.append({"case": case.id, "side": "all", "failure": f"left out: {options.minutes} minutes were over"})
+            continue
+        rows += measure_case(sides, case, names, options, context)
+    return rows
+
+
+def keep(options, rows, context):
+    """Writes the results of the phase. Answers their paths."""
+    def headline(id, side, key=None):
+        row = next((r for r in rows if r["case"] == id and r["side"] == side and "failure" not in r), None)
+        return row and (row.get(key) if key else row)
+
+    torch = f"PyTorch {context['versions'].get('torch', 'absent')}, compiled steps in one CUDA graph, the fastest of its forms"
+    if options.phase == "time":
+        content = report.result("gpu.ensemble", headline("ts1.bf16.1M", "ours"), "transitions/s", "none", rows, context)
+    elif options.phase == "peers":
+        ratio = headline("ts1.bf16.1M", "torch-graphs", "oursOverThis")
+        content = report.result("gpu.vs-torch-compile", ratio, "ratio", torch, rows, context)
+    else:
+        ratio = headline("decode.mha.256.b4096", "torch-graphs", "oursOverThis")
+        content = report.result("gpu.decode", ratio, "ratio", torch, rows, context)
+    return report.write_json(options.out, f"{content['id']}.json", content)
+
+
+def ceilings_of(sides, options):
+    size = {"bytes": 2**22, "repeats": 3, "rounds": 2} if options.tiny else {"bytes": 2**32, "repeats": 20, "rounds": 20_000}
+    measured = sides.ours.call("ceilings", **size)
+    torch = sides.of("torch-eager")
+    if torch:
+        measured["torch"] = torch.call("ceilings", size=64 if options.tiny else 8192, megabytes=1 if options.tiny else 4096)
+    log(f"ceilings: {measured}")
+    return measured
+
+
+def read_options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("phase", choices=("time", "peers", "decode"))
+    parser.add_argument("--harness", required=True)
+    parser.add_argument("--harness-options", default="", type=str.split)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--work", required=True, help="folder for files nobody keeps")
+    parser.add_argument("--command", required=True)
+    parser.add_argument("--nvcc", default="")
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--calls", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=7)
+    parser.add_argument("--only", default="", help="cases whose id has this in it")
+    parser.add_argument("--cpu-peers", action="store_true")
+    parser.add_argument("--tiny", action="store_true")
+    options = parser.parse_args()
+    options.log = os.path.join(options.out, "sides.log")
+    return options
+
+
+def main():
+    options = read_options()
+    wanted = {"time": (), "peers": ("torch", "jax", "mbrl"), "decode": ("torch",)}[options.phase]
+    sides = Sides(options, wanted)
+    shape = cases.SMALL_SHAPE if options.tiny else cases.SHAPE
+    context = {"machine": describe_machine(), "command": options.command, "shapes": (shape, cases.SMALL_DECODER if options.tiny else cases.DECODER)}
+    limits = sides.ours.call("limits")
+    context["card"] = roofline.card_peaks(limits["name"])
+    with ClockWatch() as clocks:
+        context["ceilings"] = ceilings_of(sides, options)
+        errors = {}
+        if wanted and options.phase == "peers":
+            weights = os.path.join(options.work, "weights.bin")
+            sides.ours.call("export", path=weights)
+            errors = sides.load(weights)
+        rows = measure(options, sides, context)
+    sides.close()
+    context["versions"] = {**versions(ROOT, options.nvcc), "driver": limits["driverVersion"], **sides.versions}
+    context["raw"] = {
+        "limits": limits, "ceilings": context["ceilings"], "clocks": clocks.summary(), "absent": sides.absent,
+        "peersRelativeError": errors, "rounds": options.rounds, "callsARound": options.calls, "warmUpCallsARound": 1,
+    }
+    path = keep(options, rows, context)
+    with open(os.path.join(options.out, "table.txt"), "a") as file:
+        for stream in (file, sys.stdout):
+            print(f"\n== {options.phase}: {limits['name']}, clocks {clocks.summary()}\n{report.table(rows)}", file=stream)
+    log(f"wrote {path}")
+    sys.exit(1 if any(row["side"] == "ours" and "failure" in row for row in rows) else 0)
+
+
+main()

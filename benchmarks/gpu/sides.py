@@ -1,0 +1,69 @@
+"""The processes that are compared: each holds prepared work and runs it when asked, so that all can take turns in one run."""
+
+import json
+import select
+import subprocess
+
+
+class SideFailed(Exception):
+    """What a side could not do, in its own words."""
+
+
+class Side:
+    """A process that answers lines `method key=value ...` with lines of JSON (peers/serve.py, native/cuda/bench/serve.cc)."""
+
+    def __init__(self, name, command, log_path, seconds=420):
+        self.name, self._seconds = name, seconds
+        self._log = open(log_path, "ab")
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
+
+    def call(self, method, **values):
+        words = " ".join([method, *(f"{key}={value}" for key, value in values.items())])
+        try:
+            self._process.stdin.write(f"{words}\n".encode())
+            self._process.stdin.flush()
+            line = self._read_line()
+        except BrokenPipeError:
+            line = b""
+        if not line:
+            raise SideFailed(f"{self.name} ended during `{method}`: see its lines in the log")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise SideFailed(answer["error"])
+        return answer["result"]
+
+    def _read_line(self):
+        ready, _, _ = select.select([self._process.stdout], [], [], self._seconds)
+        if not ready:
+            self._process.kill()
+            raise SideFailed(f"{self.name} did not answer for {self._seconds} s and was ended")
+        return self._process.stdout.readline()
+
+    def close(self):
+        self._process.stdin.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._log.close()
+
+
+def measure_in_turns(works, rounds, calls, log):
+    """One sample a round of each of `works` ([(key, side, id)]), the order turned round every second time.
+
+    Returns {key: {quantity: [value of each round]}} in milliseconds; a side that fails is left out from there on, in `failures`.
+    """
+    samples, failures = {key: {} for key, _, _ in works}, {}
+    for r in range(rounds):
+        for key, side, id in works if r % 2 == 0 else works[::-1]:
+            if key in failures:
+                continue
+            try:
+                answer = side.call("measure", id=id, calls=calls, warmup=1)
+            except SideFailed as error:
+                failures[key] = str(error)
+                log(f"{key}: {error}")
+                continue
+            for quantity, values in answer.items():
+                samples[key].setdefault(quantity, []).append(sorted(values)[len(values) // 2])
+    return samples, failures

@@ -1,0 +1,130 @@
+// Random data to check and to time with. Zeros, or weights that are all alike, would hide mistakes and run faster.
+#include "fixture.h"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace reverie::bench {
+namespace {
+
+/** SplitMix64: standard library distributions differ from one library to the next. */
+class Numbers {
+ public:
+  explicit Numbers(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
+
+  std::uint64_t word() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  double uniform() { return (static_cast<double>(word() >> 11) + 0.5) / 9007199254740992.0; }
+  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform()); }
+
+ private:
+  std::uint64_t state_;
+};
+
+Layer randomLayer(int in, int out, Numbers& numbers) {
+  Layer layer{in, out, std::vector<float>(static_cast<std::size_t>(in) * out), std::vector<float>(out)};
+  for (auto& w : layer.w) w = static_cast<float>(numbers.normal() / std::sqrt(in));
+  for (auto& b : layer.b) b = static_cast<float>(0.1 * numbers.normal());
+  return layer;
+}
+
+std::vector<Layer> randomNetwork(int in, int hidden, int layers, int out, Numbers& numbers) {
+  std::vector<Layer> network;
+  for (int i = 0; i <= layers; i++) {
+    network.push_back(randomLayer(i == 0 ? in : hidden, i == layers ? out : hidden, numbers));
+  }
+  return network;
+}
+
+std::vector<float> around(std::size_t count, double centre, double spread, Numbers& numbers) {
+  std::vector<float> values(count);
+  for (auto& value : values) value = static_cast<float>(centre + spread * numbers.normal());
+  return values;
+}
+
+}  // namespace
+
+EnsembleSpec randomEnsemble(const Shape& shape, int elites, std::uint64_t seed) {
+  Numbers numbers(seed);
+  EnsembleSpec spec;
+  spec.obsDim = shape.obs;
+  spec.actionDim = shape.action;
+  spec.learnsReward = true;
+  spec.learnsTermination = false;
+  const int in = shape.obs + shape.action, out = shape.obs + 1;
+  for (int e = 0; e < elites; e++) {
+    Member member;
+    member.layers = randomNetwork(in, shape.hidden, shape.layers, 2 * out, numbers);
+    member.logVarMin = around(out, -9, 0.1, numbers);
+    member.logVarMax = around(out, 0.5, 0.1, numbers);
+    spec.elites.push_back(std::move(member));
+  }
+  spec.inputMean = around(in, 0, 0.1, numbers);
+  spec.inputScale = around(in, 1, 0.05, numbers);
+  spec.targetMean = around(out, 0, 0.01, numbers);
+  spec.targetScale = around(out, 0.1, 0.005, numbers);
+  spec.low.assign(shape.obs, -std::numeric_limits<float>::infinity());
+  spec.high.assign(shape.obs, std::numeric_limits<float>::infinity());
+  return spec;
+}
+
+PolicySpec randomPolicy(const Shape& shape, int layers, std::uint64_t seed) {
+  Numbers numbers(seed);
+  PolicySpec policy;
+  policy.head = PolicyHead::squashed;
+  policy.activation = Activation::relu;
+  policy.layers = randomNetwork(shape.obs, shape.policyHidden, layers, 2 * shape.action, numbers);
+  policy.scale.assign(shape.action, 1);
+  policy.bias.assign(shape.action, 0);
+  policy.low.assign(shape.action, -1);
+  policy.high.assign(shape.action, 1);
+  return policy;
+}
+
+std::vector<float> randomNormals(std::size_t count, std::uint64_t seed) {
+  Numbers numbers(seed);
+  return around(count, 0, 1, numbers);
+}
+
+std::vector<float> randomUniforms(std::size_t count, std::uint64_t seed) {
+  Numbers numbers(seed);
+  std::vector<float> values(count);
+  for (auto& value : values) value = static_cast<float>(2 * numbers.uniform() - 1);
+  return values;
+}
+
+std::vector<RandomStream> randomStreams(std::size_t count, std::uint64_t seed) {
+  Numbers numbers(seed);
+  std::vector<RandomStream> streams(count);
+  for (auto& stream : streams) {
+    const std::uint64_t key = numbers.word();
+    stream = {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32), 0};
+  }
+  return streams;
+}
+
+Precision precisionOf(const std::string& name) {
+  if (name == "fp32") return Precision::fp32;
+  if (name == "tf32") return Precision::tf32;
+  if (name == "bf16") return Precision::bf16;
+  throw std::invalid_argument("no such precision: " + name);
+}
+
+const char* nameOf(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return "fp32";
+    case Precision::tf32:
+      return "tf32";
+    case Precision::bf16:
+      return "bf16";
+  }
+  return "unknown";
+}
+
+}  // namespace reverie::bench
