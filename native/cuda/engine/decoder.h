@@ -30,7 +30,7 @@ struct DecoderLayerWeights {
  * h * kvHeads / heads sharing a key-value head (2305.13245).
  */
 struct DecoderSpec {
-  int layers, dModel, heads, kvHeads, headDim, ffn, vocab;
+  int layers = 0, dModel = 0, heads = 0, kvHeads = 0, headDim = 0, ffn = 0, vocab = 0;
   float ropeTheta = 10000.0f;
   float normEps = 1e-5f;
   /** [vocab, dModel]; also the output matrix where `isTied`. */

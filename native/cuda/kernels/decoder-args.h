@@ -14,6 +14,8 @@ namespace decoder {
 constexpr int TILE_ROWS = 16;
 constexpr int WARPS = 8;
 constexpr int THREADS = 32 * WARPS;
+/** At most, of heads up to 64 wide; one for wider ones. Their loads and sums then overlap. */
+constexpr int BLOCKS_PER_MULTIPROCESSOR = 2;
 /** Columns of a matrix that a warp computes at once, and the rows of it that belong together: depths are padded to this. */
 constexpr int PANEL_COLUMNS = 16;
 constexpr int DEPTH_CHUNK = 64;
