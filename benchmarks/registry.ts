@@ -128,6 +128,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the real environment, or the exact rules of the domain',
     load: () => import('./fidelity-rank.js'),
   },
+  'fidelity.recorded': {
+    title:
+      "τ-bench's airline answered by router and language model (wrong in one call of ten), held against recorded conversations: observations of the router that are right (raw: each tier off, typed state, retrieval, plain text; states, errors, many steps)",
+    unit: 'share',
+    baseline: 'what the tools answered when the conversations were recorded',
+    load: () => import('./fidelity-recorded.js'),
+  },
   'fidelity.speed': {
     title:
       'A full fidelity report on 10,000 transitions of half-cheetah by an ensemble of MBPO shape, two worker threads (the section on learners left out): time',
