@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { type FolderInput, type JobInputs, type JobName, launch, loadJob, resultText } from '../run/index.js';
 import { EXIT, type Outcome } from './failure.js';
-import { type JobFlags, withFidelityOptions, withJobOptions } from './options.js';
+import { type JobFlags, withDeviceOptions, withFidelityOptions, withJobOptions } from './options.js';
 import type { Terminal } from './terminal.js';
 
 interface JobCommand {
@@ -17,6 +17,8 @@ interface JobCommand {
   /** Whether its rows can be lived by workers of a queue. */
   readonly overQueue?: boolean;
   readonly isFidelity?: boolean;
+  /** Whether learned dynamics may run on a GPU. */
+  readonly usesDevice?: boolean;
   readonly examples: readonly (readonly [command: string, comment: string])[];
 }
 
@@ -77,6 +79,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     takes: ['model', 'data', 'checkpoint', 'fidelity'],
     needs: [],
     overQueue: true,
+    usesDevice: true,
     examples: [
       ['reverie synth helpdesk --out runs/desk', 'episodes of a service desk, as datasets'],
       ['reverie synth helpdesk --queue redis://localhost/desk', 'lived by whoever runs reverie worker there'],
@@ -134,6 +137,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Learns a policy within a budget of real steps: mostly in the dream (train.mode=dream), or in the real environment alone (train.mode=real). Evaluates in the real environment as it goes.',
     takes: ['data', 'model', 'checkpoint', 'fidelity'],
     needs: [],
+    usesDevice: true,
     examples: [
       ['reverie train cartpole-swingup --out runs/policy', ''],
       ['reverie train cartpole-swingup --set train.mode=real', 'the same learner without a dream'],
@@ -172,6 +176,7 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
       .addHelpText('after', examplesText(spec.examples));
     if (spec.takes.length > 0) command.optionsGroup('Input:');
     for (const input of spec.takes) command.option(`--${INPUT_FLAG[input] ?? input} <folder>`, inputHelp(spec, input));
+    if (spec.usesDevice === true) withDeviceOptions(command);
     if (spec.isFidelity === true) withFidelityOptions(command);
     withJobOptions(command, spec.overQueue).action((scenario: string | undefined, flags: JobFlags & JobInputs) =>
       runJobCommand(spec, command, scenario, flags, terminal, commandLine, outcome),

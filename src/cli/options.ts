@@ -1,6 +1,7 @@
 // Options that several commands share, and how their values are read.
 
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { DEVICES, type DeviceFlags, PRECISIONS } from '../run/index.js';
 
 export interface ScenarioFlags {
   readonly profile?: string;
@@ -9,7 +10,7 @@ export interface ScenarioFlags {
   readonly workers?: number;
 }
 
-export interface JobFlags extends ScenarioFlags {
+export interface JobFlags extends ScenarioFlags, DeviceFlags {
   readonly out?: string;
   readonly resume?: string;
   readonly queue?: string;
@@ -35,6 +36,17 @@ export function withJobOptions(command: Command, overQueue = false): Command {
     command.option('--queue <url>', 'of a tools scenario: have episodes lived by the workers of this queue');
   }
   return withOutputOptions(command.option('--quiet', 'no progress'));
+}
+
+/** Where learned dynamics run. */
+export function withDeviceOptions(command: Command): Command {
+  const device =
+    'what learned dynamics run on: a GPU (cuda), the processor (cpu), or a GPU where there is one (auto, the default); emulated: the code for GPUs on the processor, slow, for checking';
+  const precision = 'of the products on a GPU (default: tf32)';
+  return command
+    .optionsGroup('Device:')
+    .addOption(new Option('--device <name>', device).choices(DEVICES))
+    .addOption(new Option('--precision <name>', precision).choices(PRECISIONS));
 }
 
 /** Beside the folders it takes. */

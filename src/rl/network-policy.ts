@@ -2,11 +2,11 @@
 // and the two policies over it, one whose weights go on changing and one frozen.
 
 import { createHash } from 'node:crypto';
-import type { ActOptions, Policy, PolicyAction } from '../env/index.js';
+import type { ActOptions, Policy, PolicyAction, PolicyNetwork } from '../env/index.js';
 import { reverieError } from '../errors.js';
 import { float32, InferenceSession, ParamLayout } from '../nn/index.js';
 import type { Rng } from '../rng.js';
-import { actingModel, noiseDim, type PolicyNet, policyParams } from './policy-net.js';
+import { actingModel, noiseDim, type PolicyNet, policyNetwork, policyParams } from './policy-net.js';
 
 export interface ActingOutputs {
   readonly action: Float32Array;
@@ -68,6 +68,10 @@ export class NetworkPolicy implements Policy {
   async act(obs: Float32Array, rows: number, rng: Rng, options: ActOptions = {}): Promise<PolicyAction> {
     const out = await this.outputs(obs, rows, rng, options);
     return options.deterministic ? { action: out.mean } : { action: out.action, logProb: out.logProb };
+  }
+
+  network(): PolicyNetwork {
+    return policyNetwork(this.net, this.weights());
   }
 
   /** All outputs of the acting graph; draws rows * noiseDim numbers from `rng` unless deterministic. */

@@ -1,5 +1,6 @@
 // The networks that act, as graphs: one description, used for training, for acting and for the exported policy.onnx.
 
+import type { PolicyNetwork } from '../env/index.js';
 import {
   add,
   clip,
@@ -118,6 +119,21 @@ function policyOutputs(net: PolicyNet, params: Record<string, Value>, obs: Value
   const raw = gaussianSample(gaussian.mean, gaussian.logStd, noise);
   const logProb = sub(gaussianLogProb(raw, gaussian.mean, gaussian.logStd), logScale);
   return { action: toEnv(clip(raw, -1, 1)), mean: toEnv(clip(gaussian.mean, -1, 1)), logProb, raw };
+}
+
+/** A policy as plain layers. */
+export function policyNetwork(net: PolicyNet, theta: Float32Array): PolicyNetwork {
+  const layout = new ParamLayout(policyParams(net));
+  const { head, activation, actions } = net;
+  const sizes = [net.obsDim, ...net.hidden, outputDim(net)];
+  const layers = sizes.slice(1).map((out, layer) => ({
+    in: sizes[layer],
+    out,
+    w: layout.view(theta, `policy.w${layer}`).slice(),
+    b: layout.view(theta, `policy.b${layer}`).slice(),
+  }));
+  const logStd = head === 'gaussian' ? layout.view(theta, 'policy.logStd').slice() : undefined;
+  return { head, activation, layers, actions, ...(logStd && { logStd }) };
 }
 
 /**

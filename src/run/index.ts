@@ -4,6 +4,7 @@ export { describeReport as environmentReportText } from '../env/index.js';
 export { FIDELITY_FILE, openFidelityReport, type ShownReport, withoutSamples } from '../fidelity/index.js';
 export { checkScenarioEnvironment } from './check-environment.js';
 export { type Colours, coloursFor } from './colours.js';
+export { DEVICES, type DeviceFlags, PRECISIONS } from './device.js';
 export { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from './format.js';
 export { type Inspection, inspectFolder, inspectionText } from './inspect.js';
 export { listenForInterrupt } from './interrupt.js';

@@ -2,6 +2,7 @@
 // the context; src/run/pipeline/ holds the jobs.
 
 import type { GateResult } from '../fidelity/index.js';
+import type { RunDevice } from './device.js';
 import type { MetricsWriter } from './metrics.js';
 import type { Progress } from './progress.js';
 import type { ReportInput } from './report/report-input.js';
@@ -37,6 +38,8 @@ export interface JobContext<S extends AnyScenario = Scenario> {
   readonly seed: number;
   /** Worker threads; 0: in this thread. Never changes results. */
   readonly workers: number;
+  /** What learned dynamics run on; the processor unless given. */
+  readonly device?: RunDevice;
   /** The run's own folder; exists. */
   readonly out: string;
   readonly inputs: JobInputs;
@@ -90,6 +93,8 @@ export interface SynthResult extends JobResult {
   /** Files and folders of the exported datasets. */
   readonly datasets: readonly string[];
   readonly modelVersion: string;
+  /** What the dynamics ran on: `cpu`, or a GPU with its precision. */
+  readonly device: string;
   readonly transitions: number;
   /** Branches cut short by disagreement. */
   readonly truncatedByDoubt: number;
@@ -114,6 +119,8 @@ export interface TrainEvaluation extends EvalSummary {
 export interface TrainResult extends JobResult {
   readonly job: 'train';
   readonly mode: 'real' | 'dream';
+  /** What the dynamics ran on: `cpu`, or a GPU with its precision. */
+  readonly device: string;
   /** Folder of the last checkpoint. */
   readonly checkpoint: string;
   readonly realSteps: number;

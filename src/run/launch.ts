@@ -3,6 +3,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reverieError } from '../errors.js';
+import type { DeviceFlags } from './device.js';
+import { type SettledDevice, sameDevice, settleDevice } from './device-choice.js';
 import { listenForInterrupt } from './interrupt.js';
 import { type JobContext, type JobInputs, JobInterrupted, type JobResult } from './job.js';
 import { type Jobs, jobFor } from './job-families.js';
@@ -22,7 +24,7 @@ import { lockRun } from './run-lock.js';
 import { type AnyScenario, adjustScenario, loadAnyScenario, type ScenarioOptions } from './scenario.js';
 import { versions } from './versions.js';
 
-export interface LaunchOptions extends ScenarioOptions {
+export interface LaunchOptions extends ScenarioOptions, DeviceFlags {
   /** Name of a built-in scenario, or path; without it, the one saved with an input is used. */
   readonly scenario?: string;
   readonly inputs?: JobInputs;
@@ -44,6 +46,7 @@ interface Prepared {
   readonly out: string;
   readonly inputs: JobInputs;
   readonly record: RunRecord;
+  readonly place: SettledDevice;
   readonly unlock: () => void;
 }
 
@@ -71,6 +74,7 @@ export async function launch<R extends JobResult>(name: string, jobs: Jobs<R>, o
     onFirst: () => progress.log('Stopping at the next safe point. Press Ctrl-C again to stop at once.'),
     onSecond: () => progress.close(),
   });
+  if (prepared.place.remark !== undefined) progress.log(prepared.place.remark);
   try {
     const run = await jobFor(name, jobs, prepared.scenario);
     const result = await run(contextOf(prepared, options, progress, metrics, interrupt.signal));
@@ -96,6 +100,7 @@ async function begun(name: string, jobs: Jobs<JobResult>, options: LaunchOptions
   // Refused before a folder is made.
   await jobFor(name, jobs, scenario);
   if (options.queue !== undefined) requireQueueable(options.queue, scenario);
+  const place = await settleDevice(options, name, scenario, inputs);
   const startedAt = new Date();
   if (options.out === '') throw reverieError('FLAG_INVALID', { flag: '--out', value: '', expected: 'a folder' });
   const out = resolve(options.out ?? join('runs', `${scenario.config.name}-${name}-${stamp(startedAt)}`));
@@ -106,10 +111,11 @@ async function begun(name: string, jobs: Jobs<JobResult>, options: LaunchOptions
     inputs,
     command: options.command,
     versions: versions(),
+    ...(place.device && { device: place.device }),
     startedAt: startedAt.toISOString(),
   };
   await createRun(out, record, scenario);
-  return { scenario, out, inputs, record, unlock: lockRun(out) };
+  return { scenario, out, inputs, record, place, unlock: lockRun(out) };
 }
 
 async function reopened(name: string, folder: string, options: LaunchOptions): Promise<Prepared> {
@@ -117,9 +123,10 @@ async function reopened(name: string, folder: string, options: LaunchOptions): P
   const { record, scenario, inputs } = resumableRun(out, name);
   const adjusted = adjustScenario(scenario, { workers: options.workers });
   if (options.queue !== undefined) requireQueueable(options.queue, adjusted);
+  const place = await sameDevice(record.device);
   const unlock = lockRun(out);
   await writeRunRecord(out, { ...record, status: 'running' });
-  return { scenario: adjusted, out, inputs, record, unlock };
+  return { scenario: adjusted, out, inputs, record, place, unlock };
 }
 
 function chosenScenario(options: LaunchOptions, inputs: JobInputs): AnyScenario {
@@ -161,7 +168,7 @@ function checkedPath(input: string, path: string): string {
 }
 
 function contextOf(
-  { scenario, out, inputs }: Prepared,
+  { scenario, out, inputs, place }: Prepared,
   options: LaunchOptions,
   progress: Progress,
   metrics: MetricsWriter,
@@ -171,7 +178,8 @@ function contextOf(
   const log = (line: string) => progress.log(line);
   const { queue } = options;
   const resume = options.resume !== undefined;
-  return { scenario, seed, workers, out, inputs, resume, signal, progress, metrics, log, queue };
+  const { device } = place;
+  return { scenario, seed, workers, device, out, inputs, resume, signal, progress, metrics, log, queue };
 }
 
 async function ended({ out, record }: Prepared, status: RunRecord['status']): Promise<void> {

@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ensureFolder, writeFileAtomic } from '../atomic-file.js';
 import { reverieError } from '../errors.js';
+import { runDeviceSchema } from './device.js';
 import type { JobInputs, JobResult } from './job.js';
 import { LOCK_FILE } from './run-lock.js';
 import { type AnyScenario, reviveScenario } from './scenario.js';
@@ -33,6 +34,8 @@ const runRecordSchema = z.object({
   /** The command line, as far as it names what was run. */
   command: z.string(),
   versions: z.record(z.string(), z.string()),
+  /** What it dreams on; absent for the processor. */
+  device: runDeviceSchema.optional(),
   startedAt: z.string(),
   endedAt: z.string().optional(),
 });

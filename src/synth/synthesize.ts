@@ -93,6 +93,7 @@ async function oldest(unsynced: { chunk: RolloutChunk; durable: Promise<void> }[
 /** All that decides the bytes of a job, and nothing else: not the workers. */
 function describe(request: SynthesisRequest, plan: RolloutPlan): JobDescription {
   const { settings } = plan;
+  const { device } = request.pool;
   const [low, high] = request.rng.state().key;
   return {
     format: 'reverie rollouts 1',
@@ -113,6 +114,8 @@ function describe(request: SynthesisRequest, plan: RolloutPlan): JobDescription 
     confidence: settings.confidence ?? null,
     deterministicPolicy: settings.deterministicPolicy ?? null,
     deterministicModel: settings.deterministicModel ?? null,
+    // Another device rounds in another way.
+    ...(device && { device: `${device.kind} ${device.precision}` }),
   };
 }
 

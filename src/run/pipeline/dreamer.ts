@@ -37,6 +37,8 @@ interface Buffers {
 /** Owns the world model and the threads that dream in it. */
 export class Dreamer {
   private model: StoredWorldModel | undefined;
+  /** The same on the run's device, for steps of this thread. */
+  private resident: StoredWorldModel | undefined;
   private readonly pool: RolloutPool;
   private readonly config: ScenarioConfig;
   private nextEpisode = 0;
@@ -46,7 +48,7 @@ export class Dreamer {
     private readonly env: VectorEnvironment,
   ) {
     this.config = context.scenario.config;
-    this.pool = new RolloutPool({ workers: context.workers });
+    this.pool = new RolloutPool({ workers: context.workers, device: context.device });
   }
 
   /** Number of branches dreamt so far: the next branch's episode id. */
@@ -141,7 +143,7 @@ export class Dreamer {
     const { propagation, disagreementLimit, ...settings } = this.config.rollout;
     const horizon = horizonAt(real.inserted, settings.horizon);
     const { rollout, provenance, counts } = await dreamRollout({
-      ...{ model: this.world(), actor, real, branches, horizon, propagation, rng },
+      ...{ model: await this.worldOnDevice(), actor, real, branches, horizon, propagation, rng },
       disagreementLimit: disagreementLimit ?? undefined,
       firstEpisode: this.nextEpisode,
       scenario: this.config.name,
@@ -155,7 +157,20 @@ export class Dreamer {
 
   async close(): Promise<void> {
     await this.pool.close();
+    await this.resident?.close();
     await this.model?.close();
+  }
+
+  /** The model where it is to be stepped: on the run's device, if it has one. */
+  private async worldOnDevice(): Promise<StoredWorldModel> {
+    const { device } = this.context;
+    const model = this.world();
+    if (device === undefined) return model;
+    if (this.resident?.modelVersion !== model.modelVersion) {
+      await this.resident?.close();
+      this.resident = await loadWorldModel(model.snapshot(), { device });
+    }
+    return this.resident!;
   }
 
   private world(): StoredWorldModel {

@@ -8,6 +8,7 @@ import { RandomPolicy } from '../../rl/index.js';
 import { Rng } from '../../rng.js';
 import { type FrozenRolloutRequest, RolloutPool, type RolloutResult, synthesize } from '../../synth/index.js';
 import { loadWorldModel } from '../../worldmodel/index.js';
+import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type SynthResult } from '../job.js';
 import { drawStarts, horizonAt } from './dreamer.js';
 import { exportTransitions } from './export.js';
@@ -22,7 +23,7 @@ export async function synthJob(asked: JobContext): Promise<SynthResult> {
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
   const model = await loadWorldModel(requireInput(context.inputs, 'model'));
-  const pool = new RolloutPool({ workers: context.workers });
+  const pool = new RolloutPool({ workers: context.workers, device: context.device });
   try {
     const real = await recordsOf(env, requireInput(context.inputs, 'data'));
     const request: FrozenRolloutRequest = {
@@ -112,6 +113,7 @@ async function keep(
     data,
     datasets,
     modelVersion,
+    device: deviceText(context.device),
     transitions: batch.rows,
     truncatedByDoubt: counts.doubted,
     transitionsPerSecond,

@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
 import { loadRun, saveRun } from './checkpoint.js';
 import { withTrustedHorizon } from './fidelity/horizon/auto.js';
@@ -84,6 +85,7 @@ function resultOf(run: TrainingRun, context: JobContext, folder: string): TrainR
     job: 'train',
     wallSeconds: context.metrics.wallSeconds,
     mode: train.mode,
+    device: deviceText(context.device),
     checkpoint: folder,
     realSteps: run.counters.realSteps,
     syntheticSteps: run.counters.syntheticSteps,

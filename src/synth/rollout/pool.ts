@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Piscina } from 'piscina';
 import { reverieError, unpackError } from '../../errors.js';
 import { compiledUrl } from '../../worker-url.js';
+import type { ModelPlace } from '../../worldmodel/index.js';
 import { rolloutChunk } from './chunk.js';
 import { type EpisodeRequest, episodeRollouts } from './episodes.js';
 import type { ChunkMessage, WakeMessage, WorkerReply } from './messages.js';
@@ -13,10 +14,13 @@ import type { FrozenRolloutRequest, RolloutChunk, RolloutControls, RolloutResult
 import { identityOf, mergeChunks } from './result.js';
 import { Revival } from './revival.js';
 import { shareBytes } from './sharing.js';
+import { wholeChunk } from './whole-chunk.js';
 
 export interface RolloutPoolOptions {
-  /** Threads, each with one thread of ONNX Runtime; 0 lives all rollouts in the calling thread. */
+  /** Threads, each with one thread of ONNX Runtime; 0 lives all rollouts in the calling thread. None with a device. */
   readonly workers: number;
+  /** A device that models run on, fed by the calling thread, which never waits for it; the processor unless given. */
+  readonly device?: ModelPlace['device'];
   /** URL of a module exporting `loadWorldModel(snapshot)`, for models of one's own; default: the world-model room. */
   readonly modelLoader?: string;
   /** Times a chunk is tried before its dying workers are an error. Default 3. */
@@ -35,8 +39,12 @@ type LiveChunk = (index: number, stop: Int32Array) => Promise<RolloutChunk | und
 
 const WORKER_URL = compiledUrl(import.meta.url, './worker.js');
 
+/** A chunk on the device, and one whose rows are laid out and consumed meanwhile. */
+const CHUNKS_ON_DEVICE = 2;
+
 export class RolloutPool {
   readonly workers: number;
+  readonly device?: ModelPlace['device'];
   private readonly attempts: number;
   private readonly modelLoader?: string;
   private readonly threads?: Piscina;
@@ -45,7 +53,7 @@ export class RolloutPool {
   private isClosed = false;
 
   /** Throws ROLLOUT_INVALID. */
-  constructor({ workers, modelLoader, attempts = 3, resourceLimits }: RolloutPoolOptions) {
+  constructor({ workers, modelLoader, attempts = 3, resourceLimits, device }: RolloutPoolOptions) {
     for (const [name, value, least] of [['workers', workers, 0] as const, ['attempts', attempts, 1] as const]) {
       if (Number.isSafeInteger(value) && value >= least) continue;
       throw reverieError('ROLLOUT_INVALID', {
@@ -53,10 +61,11 @@ export class RolloutPool {
         hint: `Give a whole number >= ${least}.`,
       });
     }
-    this.workers = workers;
+    this.workers = device ? 0 : workers;
+    this.device = device;
     this.attempts = attempts;
     this.modelLoader = modelLoader;
-    if (workers > 0) this.threads = this.startThreads({ maxOldGenerationSizeMb: 512, ...resourceLimits });
+    if (this.workers > 0) this.threads = this.startThreads({ maxOldGenerationSizeMb: 512, ...resourceLimits });
   }
 
   /**
@@ -94,7 +103,7 @@ export class RolloutPool {
     const giveUp = () => Atomics.store(stop, 0, 1);
     signal?.addEventListener('abort', giveUp);
     // Two chunks a worker: the next one waits at the thread while the pool is busy with the last.
-    const ahead = Math.max(1, this.workers * 2);
+    const ahead = this.device ? CHUNKS_ON_DEVICE : Math.max(1, this.workers * 2);
     const underWay: Promise<RolloutChunk | undefined>[] = [];
     let next = from;
     try {
@@ -144,14 +153,17 @@ export class RolloutPool {
   private inThisThread(request: FrozenRolloutRequest, plan: RolloutPlan): LiveChunk {
     return async (index, stop) => {
       if (this.isClosed) throw reverieError('POOL_CLOSED');
-      const model = await this.revival.model(request.model, this.modelLoader);
+      const model = await this.revival.model(request.model, this.modelLoader, { device: this.device });
       const policy = await this.revival.policy(request.policy);
       const isStopped = async () => {
         await nextTurn();
         if (this.isClosed) throw reverieError('POOL_CLOSED');
         return stop[0] !== 0;
       };
-      return rolloutChunk(model, policy, plan.task(index), plan.rng(index), isStopped);
+      const [task, rng] = [plan.task(index), plan.rng(index)];
+      if (await isStopped()) return undefined;
+      const whole = this.device && (await wholeChunk(model, policy, task, rng));
+      return whole ?? rolloutChunk(model, policy, task, rng, isStopped);
     };
   }
 

@@ -1,14 +1,14 @@
 // Brings frozen models and policies to life in this thread, once per version; the last few stay alive.
 
 import type { Policy, PolicySnapshot } from '../../env/index.js';
-import type { VectorWorldModel, WorldModelSnapshot } from '../../worldmodel/index.js';
+import type { ModelPlace, VectorWorldModel, WorldModelSnapshot } from '../../worldmodel/index.js';
 import { unshareBytes } from './sharing.js';
 
 /** A pool serves one training run, or a few that take turns. */
 const KEPT_VERSIONS = 3;
 
 export interface ModelLoaderModule {
-  loadWorldModel(snapshot: WorldModelSnapshot): Promise<VectorWorldModel>;
+  loadWorldModel(snapshot: WorldModelSnapshot, place: ModelPlace): Promise<VectorWorldModel>;
 }
 
 interface PolicyLoaderModule {
@@ -20,11 +20,11 @@ export class Revival {
   private readonly policies = new Map<string, Promise<Policy>>();
 
   /** `loader`: URL of a module with a `loadWorldModel`; the world-model room if left out. */
-  async model(snapshot: WorldModelSnapshot, loader?: string): Promise<VectorWorldModel> {
+  async model(snapshot: WorldModelSnapshot, loader?: string, place: ModelPlace = {}): Promise<VectorWorldModel> {
     const key = `${loader ?? ''} ${snapshot.modelVersion}`;
     const revive = async () => {
       const module: ModelLoaderModule = loader ? await import(loader) : await import('../../worldmodel/index.js');
-      return module.loadWorldModel(unshareBytes(snapshot));
+      return module.loadWorldModel(unshareBytes(snapshot), place);
     };
     const model = await remember(this.models, key, revive);
     await forgetOldest(this.models, (old) => old.close());

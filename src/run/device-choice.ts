@@ -1,0 +1,92 @@
+// Which device a run gets: settled before anything is written, and the same when it goes on.
+
+import { makeEnvironment } from '../env/index.js';
+import { reverieError } from '../errors.js';
+import { type CudaStatus, cudaStatus, type Precision, requireDevice } from '../nn/index.js';
+import { ensembleDeviceProblem, folderDeviceProblem } from '../worldmodel/index.js';
+import { type DeviceFlags, deviceText, type RunDevice } from './device.js';
+import type { JobInputs } from './job.js';
+import { resolvedSpec } from './pipeline/env-spec.js';
+import { findInput } from './pipeline/inputs.js';
+import type { AnyScenario, Scenario } from './scenario.js';
+
+/**
+ * tf32: its rounding, 2^-11 of each factor, lies far below what an ensemble is unsure of, and it computes faster than rows can
+ * be brought to the host; bfloat16 rounds eight times as coarsely for speed that only statistics on the device could use.
+ */
+const DEFAULT_PRECISION: Precision = 'tf32';
+
+export interface SettledDevice {
+  /** Undefined: the processor. */
+  readonly device?: RunDevice;
+  /** Why it is the processor, where a GPU would have been taken. */
+  readonly remark?: string;
+}
+
+/**
+ * Where `job` is to dream.
+ * @throws CUDA_UNAVAILABLE, DEVICE_UNSUPPORTED, FLAG_INVALID  where what was asked for cannot be
+ */
+export async function settleDevice(
+  { device: asked = 'auto', precision }: DeviceFlags,
+  job: string,
+  scenario: AnyScenario,
+  inputs: JobInputs,
+): Promise<SettledDevice> {
+  if (asked === 'cpu' || !dreams(job, scenario)) return onProcessor(asked, precision, job);
+  const status = asked === 'emulated' ? undefined : await cudaStatus();
+  if (asked === 'auto' && status?.missing) return { remark: `Dreaming on the processor: ${status.missing.problem}.` };
+  if (asked !== 'auto') await requireDevice({ kind: asked, precision: precision ?? DEFAULT_PRECISION });
+  const problem = await modelProblem(job, scenario as Scenario, inputs);
+  if (problem === undefined) return { device: deviceOf(asked, precision, status) };
+  if (asked === 'auto') return { remark: `Dreaming on the processor: ${problem}.` };
+  throw reverieError('DEVICE_UNSUPPORTED', { backend: scenario.config.name, device: asked, problem });
+}
+
+/** The device of a run that goes on. @throws CUDA_UNAVAILABLE, DEVICE_CHANGED where it is not here */
+export async function sameDevice(device: RunDevice | undefined): Promise<SettledDevice> {
+  if (device === undefined) return {};
+  await requireDevice(device);
+  const here = deviceOf(device.kind, device.precision, device.kind === 'cuda' ? await cudaStatus() : undefined);
+  if (here.name !== device.name) {
+    throw reverieError('DEVICE_CHANGED', { before: deviceText(device), now: deviceText(here) });
+  }
+  return { device };
+}
+
+/** Whether the job lives rollouts in learned dynamics. */
+function dreams(job: string, { family, config }: AnyScenario): boolean {
+  if (family !== 'vector') return false;
+  return job === 'synth' || (job === 'train' && (config as Scenario['config']).train.mode === 'dream');
+}
+
+function onProcessor(asked: string, precision: Precision | undefined, job: string): SettledDevice {
+  if (asked !== 'auto' && asked !== 'cpu') {
+    const expected = `auto or cpu, as this ${job} does not dream in learned dynamics`;
+    throw reverieError('FLAG_INVALID', { flag: '--device', value: asked, expected });
+  }
+  if (precision !== undefined) {
+    throw reverieError('FLAG_INVALID', { flag: '--precision', value: precision, expected: 'none on the processor' });
+  }
+  return {};
+}
+
+function deviceOf(asked: 'auto' | 'cuda' | 'emulated', precision = DEFAULT_PRECISION, status?: CudaStatus): RunDevice {
+  if (asked === 'emulated') return { kind: 'emulated', precision, name: 'host emulation' };
+  return { kind: 'cuda', precision, name: status!.gpus[0].name };
+}
+
+async function modelProblem(job: string, scenario: Scenario, inputs: JobInputs): Promise<string | undefined> {
+  const { model } = scenario.config;
+  if (job === 'synth') {
+    const folder = findInput(inputs, 'model');
+    return folder === undefined ? undefined : folderDeviceProblem(folder);
+  }
+  if (model.kind === 'onnx') return 'devices run ensembles alone';
+  const env = await makeEnvironment(resolvedSpec(scenario));
+  try {
+    return ensembleDeviceProblem(env, model);
+  } finally {
+    await env.close();
+  }
+}

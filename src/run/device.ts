@@ -1,0 +1,26 @@
+// The device a run dreams on, as flags name it and as the run keeps it.
+
+import { z } from 'zod';
+import type { DeviceTarget, Precision } from '../nn/index.js';
+
+export const DEVICES = ['auto', 'cpu', 'cuda', 'emulated'] as const;
+export const PRECISIONS = ['fp32', 'tf32', 'bf16'] as const satisfies readonly Precision[];
+
+export interface DeviceFlags {
+  /** `auto` unless given. */
+  readonly device?: (typeof DEVICES)[number];
+  readonly precision?: Precision;
+}
+
+/** A device as runs keep it; none of it is there for the processor. */
+export const runDeviceSchema = z.strictObject({
+  kind: z.enum(['cuda', 'emulated']).describe('what it is reached by'),
+  precision: z.enum(PRECISIONS).describe('of the products'),
+  name: z.string().describe('the GPU by name'),
+});
+export type RunDevice = Readonly<z.output<typeof runDeviceSchema>> & DeviceTarget;
+
+/** `cpu`, or the name of the GPU with the precision. */
+export function deviceText(device: Pick<RunDevice, 'name' | 'precision'> | undefined): string {
+  return device === undefined ? 'cpu' : `${device.name}, ${device.precision}`;
+}
