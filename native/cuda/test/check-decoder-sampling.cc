@@ -84,13 +84,12 @@ void checkDraws(Checks& checks) {
     DecoderOptions options = optionsOf(DecoderPrecision::bf16, 24, 2);
     options.grammar = randomGrammar(7, vocab, 1);
     EmulatedDecoder decoder(spec, options);
+    int state = 4;
     for (const auto& way : ways) {
-      for (const int state : {-1, 4}) {
-        Prompt prompt = promptOf(randomTokens(2, vocab, 5), 4);
-        prompt.sampling = way;
-        prompt.grammarState = state;
-        followDraws(checks, decoder, options, prompt, "vocabulary " + std::to_string(vocab) + " state " + std::to_string(state));
-      }
+      Prompt prompt = promptOf(randomTokens(2, vocab, 5), 4);
+      prompt.sampling = way;
+      state = prompt.grammarState = 3 - state;
+      followDraws(checks, decoder, options, prompt, "vocabulary " + std::to_string(vocab) + " state " + std::to_string(state));
     }
   }
 }
@@ -107,10 +106,10 @@ void checkExtremes(Checks& checks) {
   checks.that(followDraws(checks, decoder, options, prompt, "top 1") == greedy, "top-k of 1 is not greedy");
   prompt.sampling = Sampling{2, 0, 1e-6, 3, 4};
   checks.that(followDraws(checks, decoder, options, prompt, "top-p of nearly nothing") == greedy, "a tiny top-p is not greedy");
-  prompt.maxNewTokens = 60;
+  prompt.maxNewTokens = 40;
   prompt.sampling = Sampling{1000, 0, 1, 3, 4};
   const std::vector<int> hot = followDraws(checks, decoder, options, prompt, "hot");
-  checks.that(std::set<int>(hot.begin(), hot.end()).size() > 20, "hot draws are few tokens");
+  checks.that(std::set<int>(hot.begin(), hot.end()).size() > 15, "hot draws are few tokens");
 }
 
 /** An automaton of a single cycle leaves one token everywhere. */
