@@ -94,8 +94,8 @@ DECODE = [
 
 
 def tiny(case):
-    """The same code paths at a size that the emulator, or a CPU, runs in moments."""
-    changed = asdict(case)
+    """The same code paths at a size that the emulator, or a CPU, runs in moments; no goal is held against it."""
+    changed = {**asdict(case), "floor": None, "goal": None}
     if case.kind == "decode":
         changed.update(rows=6, context=40, precision="bf16")
         return DecodeCase(**changed)

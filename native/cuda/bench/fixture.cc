@@ -53,13 +53,14 @@ EnsembleSpec randomEnsemble(const Shape& shape, int elites, std::uint64_t seed) 
   Numbers numbers(seed);
   EnsembleSpec spec;
   spec.obsDim = shape.obs;
-  spec.actionDim = shape.action;
+  spec.actionDim = shape.actionColumns();
+  spec.actionChoices = shape.choices;
   spec.learnsReward = true;
-  spec.learnsTermination = false;
-  const int in = shape.obs + shape.action, out = shape.obs + 1;
+  spec.learnsTermination = shape.learnsEnds;
+  const int in = spec.inputDim(), out = shape.obs + 1, outputs = 2 * out + (shape.learnsEnds ? 1 : 0);
   for (int e = 0; e < elites; e++) {
     Member member;
-    member.layers = randomNetwork(in, shape.hidden, shape.layers, 2 * out, numbers);
+    member.layers = randomNetwork(in, shape.hidden, shape.layers, outputs, numbers);
     member.logVarMin = around(out, -9, 0.1, numbers);
     member.logVarMax = around(out, 0.5, 0.1, numbers);
     spec.elites.push_back(std::move(member));
@@ -73,12 +74,16 @@ EnsembleSpec randomEnsemble(const Shape& shape, int elites, std::uint64_t seed) 
   return spec;
 }
 
-PolicySpec randomPolicy(const Shape& shape, int layers, std::uint64_t seed) {
+PolicySpec randomPolicy(const Shape& shape, int layers, std::uint64_t seed, PolicyHead head) {
   Numbers numbers(seed);
   PolicySpec policy;
-  policy.head = PolicyHead::squashed;
+  policy.head = shape.choices > 0 ? PolicyHead::categorical : head;
   policy.activation = Activation::relu;
-  policy.layers = randomNetwork(shape.obs, shape.policyHidden, layers, 2 * shape.action, numbers);
+  policy.choices = shape.choices;
+  const int outputs = policy.head == PolicyHead::squashed ? 2 * shape.action : shape.actionInputs();
+  policy.layers = randomNetwork(shape.obs, shape.policyHidden, layers, outputs, numbers);
+  if (policy.head == PolicyHead::gaussian) policy.logStd = around(shape.action, -0.5, 0.1, numbers);
+  if (shape.choices > 0) return policy;
   policy.scale.assign(shape.action, 1);
   policy.bias.assign(shape.action, 0);
   policy.low.assign(shape.action, -1);

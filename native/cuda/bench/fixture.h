@@ -12,16 +12,22 @@ namespace reverie::bench {
 struct Shape {
   int obs = 17, action = 6, members = 7, hidden = 200, layers = 4;
   int policyHidden = 256, policyLayers = 2;
+  /** Of a discrete action; 0 for a box of `action` columns. */
+  int choices = 0;
+  bool learnsEnds = false;
+
+  int actionColumns() const { return choices > 0 ? 1 : action; }
+  int actionInputs() const { return choices > 0 ? choices : action; }
 };
 
 /**
- * An ensemble whose rollouts stay bounded: changes are small beside the observations. Learns the reward, not the end.
- * Weights are normal with variance 1 / inputs.
+ * An ensemble whose rollouts stay bounded: changes are small beside the observations. Learns the reward. Weights are normal with
+ * variance 1 / inputs.
  */
 EnsembleSpec randomEnsemble(const Shape& shape, int elites, std::uint64_t seed);
 
-/** A squashed Gaussian policy: `layers` hidden layers; none makes it linear. */
-PolicySpec randomPolicy(const Shape& shape, int layers, std::uint64_t seed);
+/** A policy with `layers` hidden layers; none makes it linear. Discrete actions have a categorical head, whatever is asked. */
+PolicySpec randomPolicy(const Shape& shape, int layers, std::uint64_t seed, PolicyHead head = PolicyHead::squashed);
 
 std::vector<float> randomNormals(std::size_t count, std::uint64_t seed);
 std::vector<float> randomUniforms(std::size_t count, std::uint64_t seed);

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# What a device is worth to somebody who runs `reverie synth` and `reverie train`: same seeds with --device cpu and cuda, wall
+# time and what came out, side by side. Needs Node and the built product (dist, node_modules); all else is in end-to-end.mjs.
+#
+#   benchmarks/gpu/end-to-end.sh prepare DIR             records, a model and its scenario for `synth`: no GPU needed, once
+#   benchmarks/gpu/end-to-end.sh synth|train [DIR] [--devices cpu,cuda] [--seeds N] [--quick] [--out FOLDER]
+#
+# NODE: another Node than that of PATH, such as one unpacked from an archive that was brought along.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+node=${NODE:-node}
+command -v "$node" >/dev/null || { echo "no Node at '$node': set NODE" >&2 && exit 2; }
+[ -f "$root/dist/cli.js" ] || { echo "not built: run npm run build, or bring dist along" >&2 && exit 2; }
+exec "$node" "$root/benchmarks/gpu/end-to-end.mjs" "$@"

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Builds the kernels and the harness, checks every kernel against doubles, and measures: alone and against peers.
+# Needs nvcc 12.8 or newer, g++, make and python3; PyTorch and JAX where they are to be compared. No Node, no network.
+#
+#   benchmarks/gpu/run.sh [PHASE...] [--quick] [--out DIR] [--only TEXT] [--minutes N]
+#   benchmarks/gpu/run.sh --emulated [PHASE...]     the same paths at tiny sizes, kernels on the host: shows that it runs
+#
+# Phases: check, time, peers, decode, sanitize; without one: check time peers decode. Each fits in ten minutes.
+# Results: JSON and table.txt in DIR (default: $OUT, or benchmarks/results/gpu). Clocks and other settings of the card stay as they are.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cuda=$root/native/cuda
+command_line="benchmarks/gpu/run.sh $*"
+phases=() quick='' emulated='' only='' minutes=7 out=${OUT:-$root/benchmarks/results/gpu}
+while [ $# -gt 0 ]; do
+  case $1 in
+    check | time | peers | decode | sanitize) phases+=("$1") ;;
+    --quick) quick=1 ;;
+    --emulated) emulated=1 ;;
+    --out) out=$2 && shift ;;
+    --only) only=$2 && shift ;;
+    --minutes) minutes=$2 && shift ;;
+    *) echo "unknown: $1 (see the head of $0)" >&2 && exit 2 ;;
+  esac
+  shift
+done
+[ ${#phases[@]} -gt 0 ] || phases=(check time peers decode)
+mkdir -p "$out"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+python=${PYTHON:-python3}
+export PYTHONDONTWRITEBYTECODE=1
+
+say() { echo "[gpu] $*" >&2; }
+
+find_tool() { # NAME: its path, from PATH, next to CUDA, or in the wheels of Python
+  command -v "$1" && return
+  ls -d /usr/local/cuda/bin/"$1" /usr/local/cuda/extras/compute-sanitizer/"$1" 2>/dev/null | head -1 | grep . && return
+  "$python" - "$1" <<'PY'
+import glob, sys, sysconfig
+found = glob.glob(f"{sysconfig.get_paths()['purelib']}/nvidia/**/bin/{sys.argv[1]}", recursive=True)
+print(found[0]) if found else sys.exit(1)
+PY
+}
+
+# Only the card's own architecture is compiled here: a third of the time of all.
+architecture() {
+  case $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1) in
+    9.0) echo '-gencode arch=compute_90a,code=sm_90a' ;;
+    10.0) echo '-gencode arch=compute_100,code=sm_100' ;;
+    *) echo '-gencode arch=compute_80,code=[sm_80,compute_80]' ;;
+  esac
+}
+
+build() {
+  local jobs
+  jobs=$(nproc)
+  if [ -n "$emulated" ]; then
+    make -C "$cuda" -f bench/Makefile -j"$jobs" harness >"$out/build.log" 2>&1 || { tail -30 "$out/build.log" >&2 && exit 1; }
+    harness=$cuda/build/reverie-bench harness_options='--emulated --small' check_options='--emulated --small'
+    return
+  fi
+  nvidia-smi >"$out/nvidia-smi.txt" || { say 'nvidia-smi finds no GPU; --emulated runs without one' && exit 2; }
+  nvcc=${NVCC:-$(find_tool nvcc)} || { say 'nvcc is missing: install the CUDA toolkit, 12.8 or newer, or set NVCC' && exit 2; }
+  say "building with $nvcc for $(architecture)"
+  make -C "$cuda" -f bench/Makefile -j"$jobs" BUILD=build/measured NVCC="$nvcc" GPUS="$(architecture)" fatbin ceilings harness \
+    >"$out/build.log" 2>&1 || { tail -30 "$out/build.log" >&2 && exit 1; }
+  harness=$cuda/build/measured/reverie-bench
+  harness_options="--kernels $cuda/build/measured/kernels.fatbin --ceilings $cuda/build/measured/ceilings.fatbin"
+  check_options=$harness_options${quick:+ --small}
+}
+
+check() {
+  # shellcheck disable=SC2086
+  "$harness" check $check_options --json "$out/check.json" | tee "$out/check.txt"
+}
+
+sanitize() {
+  local tool sanitizer status=0
+  sanitizer=$(find_tool compute-sanitizer) || { say 'compute-sanitizer is missing: nothing was checked for races or stray accesses' && return 1; }
+  [ -z "$emulated" ] || { say 'compute-sanitizer needs a GPU' && return 1; }
+  for tool in memcheck racecheck initcheck synccheck; do
+    say "compute-sanitizer --tool $tool"
+    # shellcheck disable=SC2086
+    timeout 140 "$sanitizer" --tool "$tool" --error-exitcode 86 "$harness" check $harness_options --small >"$out/sanitize-$tool.txt" 2>&1 &&
+      say "$tool: nothing found" || { status=1 && say "$tool: failed" && tail -15 "$out/sanitize-$tool.txt" >&2; }
+  done
+  return $status
+}
+
+measure() { # PHASE
+  local size=(--minutes "$minutes")
+  [ -z "$quick$emulated" ] || size+=(--rounds 3 --calls 2)
+  [ -z "$emulated" ] || size+=(--tiny --cpu-peers)
+  "$python" "$root/benchmarks/gpu/measure.py" "$1" --harness "$harness" "--harness-options=$harness_options" --out "$out" \
+    --work "$work" --command "$command_line" --nvcc "${nvcc:-}" --only "$only" "${size[@]}"
+}
+
+build
+rm -f "$out/table.txt"
+failed=()
+for phase in "${phases[@]}"; do
+  say "phase $phase"
+  case $phase in
+    check) check || failed+=(check) ;;
+    sanitize) sanitize || failed+=(sanitize) ;;
+    *) measure "$phase" || failed+=("$phase") ;;
+  esac
+done
+[ ${#failed[@]} -eq 0 ] || { say "failed: ${failed[*]}" && exit 1; }
+say "results in $out"
