@@ -236,6 +236,11 @@ Registration::Registration(const char* name, std::size_t argBytes, Body body, un
   kernels()[name] = Kernel{argBytes, body, maxThreads};
 }
 
+std::size_t argumentBytes(const std::string& kernel) {
+  const auto found = kernels().find(kernel);
+  return found == kernels().end() ? 0 : found->second.argBytes;
+}
+
 std::unique_ptr<Device> makeEmulatedDevice(const Options& options) { return std::make_unique<EmulatedDevice>(options); }
 
 }  // namespace reverie::emulator

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "device.h"
 
@@ -19,6 +20,9 @@ class Registration {
  public:
   Registration(const char* name, std::size_t argBytes, Body body, unsigned maxThreads);
 };
+
+/** Bytes of the struct that a kernel takes; 0 for a name that no kernel has. */
+std::size_t argumentBytes(const std::string& kernel);
 
 enum class Order { forward, backward, shuffled };
 
