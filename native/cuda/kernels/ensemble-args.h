@@ -35,10 +35,18 @@ struct LayerShape {
   std::int32_t chunksPerStage;
 };
 
+/** Whole chunks of one layer that fill a stage of the ring, from the start of their network. */
+struct StageArgs {
+  std::uint32_t offset, bytes;
+};
+
 /** Networks of one shape, one after another. */
 struct NetworkArgs {
   const char* weights;
   std::uint64_t bytes;
+  /** What the ring reads for one network, in order (fused only). */
+  const StageArgs* stages;
+  std::int32_t stageCount;
   std::int32_t layers;
   LayerActivation activation;
   /** Columns of the last layer that mean something. */
@@ -51,6 +59,8 @@ struct DynamicsArgs {
   NetworkArgs network;
   std::int32_t elites, obsDim, actionDim, actionChoices, actionStart, inputDim, outputDim;
   bool learnsReward, learnsTermination, isTs1, isDeterministic, withDisagreement;
+  /** Every elite sees every row: for their mean, or for disagreement. */
+  bool asksAll;
   const float* inputMean;
   /** 1 / scale. */
   const float* inputRate;
@@ -62,9 +72,6 @@ struct DynamicsArgs {
   const float* varianceMin;
   const float* varianceMax;
   const float* logVarMax;
-
-  /** Whether every elite sees every row. */
-  bool asksAll() const { return !isTs1 || withDisagreement; }
 };
 
 /** Bytes into a block's shared memory. */

@@ -140,6 +140,14 @@ REVERIE_DEVICE std::uint32_t transposeMatrix(std::uint32_t row) {
   return column;
 }
 
+/** 16 bytes of shared memory, in the order of the program: a compiler that moves such loads ahead runs out of registers. */
+REVERIE_DEVICE uint4 loadShared(const void* shared) {
+  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  uint4 v;
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address) : "memory");
+  return v;
+}
+
 /** One special-function instruction, relative error about 2^-11. */
 REVERIE_DEVICE float tanhFast(float x) {
   float y;

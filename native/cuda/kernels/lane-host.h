@@ -211,6 +211,8 @@ REVERIE_DEVICE std::uint32_t transposeMatrix(std::uint32_t row) {
   return out;
 }
 
+REVERIE_DEVICE uint4 loadShared(const void* shared) { return loadStream(shared); }
+
 REVERIE_DEVICE float tanhFast(float x) { return std::tanh(x); }
 REVERIE_DEVICE float expFast(float x) { return std::exp(x); }
 REVERIE_DEVICE float reciprocalFast(float x) { return 1.0f / x; }

@@ -1,0 +1,11 @@
+// The ensemble in float, networks of any width.
+#include "plain-net.cuh"
+#include "rollout.cuh"
+#include "step.cuh"
+
+namespace reverie {
+
+REVERIE_KERNEL(ensembleStepPlain, StepArgs, PLAIN_THREADS, 1) { runStep<PlainNet>(args); }
+REVERIE_KERNEL(ensembleRolloutPlain, RolloutArgs, PLAIN_THREADS, 1) { runRollout<PlainNet, PlainNet>(args); }
+
+}  // namespace reverie
