@@ -40,6 +40,27 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'minisearch 7.2.0, same words, same queries, its defaults',
     load: () => import('./retrieval-bm25.js'),
   },
+  'gpu.ensemble': {
+    title:
+      'Branched rollouts of the MBPO ensemble on a GPU, HalfCheetah shape, 1 M branches, bf16: transitions/s of device time (raw: batches, precisions, policies, delivered rows, decoding)',
+    unit: 'transitions/s',
+    baseline: 'none',
+    load: () => import('./gpu-ensemble.js'),
+  },
+  'gpu.vs-torch-compile': {
+    title:
+      'The same rollouts, 1 M branches, bf16: transitions/s of ours ÷ of PyTorch on the same GPU (raw: eager, compiled, JAX, mbrl-lib, batches)',
+    unit: 'ratio',
+    baseline: 'PyTorch, compiled steps in one CUDA graph, the fastest of its forms',
+    load: () => import('./gpu-vs-torch-compile.js'),
+  },
+  'gpu.decode': {
+    title:
+      'Tokens/s of a 4-layer language model of width 256 on a GPU, 4,096 sequences, context 256: ours ÷ PyTorch (raw: grouped queries, contexts)',
+    unit: 'ratio',
+    baseline: 'PyTorch, static cache, compiled steps in one CUDA graph, the fastest of its forms',
+    load: () => import('./gpu-decode.js'),
+  },
   'warm-start.swingup': {
     title: 'Real steps to threshold on cart-pole swing-up: from scratch ÷ warm-started in the dream',
     unit: 'ratio',

@@ -150,4 +150,9 @@ export const RUN_ERRORS = {
     message: 'The peer "{name}" cannot take part: {problem}',
     hint: 'It needs python3 (3.10 or newer) with venv, and pip able to install {requirements}.',
   },
+  BENCHMARK_GPU_FAILED: {
+    status: 500,
+    message: 'The measurement on a GPU gave no figure: {problem}.',
+    hint: 'It needs an NVIDIA GPU, nvcc 12.8 or newer, g++, make and python3, with PyTorch for comparisons: see benchmarks/gpu/README.md.',
+  },
 } as const satisfies Record<string, ErrorEntry>;
