@@ -68,7 +68,7 @@ build() {
     >"$out/build.log" 2>&1 || { tail -30 "$out/build.log" >&2 && exit 1; }
   harness=$cuda/build/measured/reverie-bench
   harness_options="--kernels $cuda/build/measured/kernels.fatbin --ceilings $cuda/build/measured/ceilings.fatbin"
-  check_options=$harness_options${quick:+ --small}
+  check_options=$harness_options${quick:+ --few-rows}
 }
 
 check() {
@@ -83,7 +83,7 @@ sanitize() {
   for tool in memcheck racecheck initcheck synccheck; do
     say "compute-sanitizer --tool $tool"
     # shellcheck disable=SC2086
-    timeout 140 "$sanitizer" --tool "$tool" --error-exitcode 86 "$harness" check $harness_options --small >"$out/sanitize-$tool.txt" 2>&1 &&
+    timeout 140 "$sanitizer" --tool "$tool" --error-exitcode 86 "$harness" check $harness_options --few-rows >"$out/sanitize-$tool.txt" 2>&1 &&
       say "$tool: nothing found" || { status=1 && say "$tool: failed" && tail -15 "$out/sanitize-$tool.txt" >&2; }
   done
   return $status

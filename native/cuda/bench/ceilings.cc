@@ -100,8 +100,8 @@ std::string measureCeilings(Device& device, const Request& request) {
   result.put("copyBytesPerSecond", copyRate(device, bytes, repeats));
   result.put("bf16InstructionFlops", productRate(device, true, rounds, repeats));
   result.put("tf32InstructionFlops", productRate(device, false, rounds, repeats));
-  result.put("toHostBytesPerSecond", busRate(device, bytes / 8, true, repeats));
-  result.put("fromHostBytesPerSecond", busRate(device, bytes / 8, false, repeats));
+  result.put("toHostBytesPerSecond", busRate(device, bytes / 32, true, repeats));
+  result.put("fromHostBytesPerSecond", busRate(device, bytes / 32, false, repeats));
   return result.text();
 }
 

@@ -46,7 +46,7 @@ class CheckReport {
   int failures_ = 0;
 };
 
-enum class CheckSize { small, full };
+enum class CheckSize { fewRows, full };
 
 /** Tolerance of `Deviation::relative` of a precision. */
 double toleranceOf(Precision precision);

@@ -13,7 +13,7 @@ namespace {
 
 struct Options {
   std::string mode, kernels, ceilings, json;
-  bool isEmulated = false, isSmall = false;
+  bool isEmulated = false, isSmall = false, hasFewRows = false;
 };
 
 Options readOptions(int count, char** words) {
@@ -29,7 +29,9 @@ Options readOptions(int count, char** words) {
     if (word == "--emulated") {
       options.isEmulated = true;
     } else if (word == "--small") {
-      options.isSmall = true;
+      options.isSmall = options.hasFewRows = true;
+    } else if (word == "--few-rows") {
+      options.hasFewRows = true;
     } else if (word == "--kernels") {
       options.kernels = next();
     } else if (word == "--ceilings") {
@@ -44,7 +46,7 @@ Options readOptions(int count, char** words) {
 }
 
 int check(Device& device, const Shape& shape, const Options& options) {
-  const auto size = options.isSmall ? CheckSize::small : CheckSize::full;
+  const auto size = options.hasFewRows ? CheckSize::fewRows : CheckSize::full;
   CheckReport report;
   checkSteps(device, shape, size, report);
   checkRollouts(device, shape, size, report);

@@ -1,0 +1,71 @@
+// benchmarks/gpu/run.sh without a GPU: the kernels on the host at tiny sizes, through the same harness, protocol and report.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { lacksCompiler, NATIVE } from './native-build.js';
+
+const SCRIPT = join(NATIVE, '..', '..', 'benchmarks', 'gpu', 'run.sh');
+const python = spawnSync('python3', ['--version'], { stdio: 'ignore' }).status === 0;
+
+function run(folder: string, ...words: string[]) {
+  return spawnSync('bash', [SCRIPT, '--emulated', '--out', folder, ...words], { encoding: 'utf8' });
+}
+
+describe.skipIf(lacksCompiler('gpu-bench.test.ts') || !python)('measuring on a GPU, dry', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'reverie-gpu-bench-'));
+    execFileSync('make', ['-C', NATIVE, '-f', 'bench/Makefile', '-j2', 'harness'], { stdio: 'ignore' });
+  }, 600_000);
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('holds every kernel against doubles', () => {
+    const { status, stdout, stderr } = run(folder, 'check');
+    expect({ status, wrong: stdout.match(/^WRONG.*$/gm), stderr }).toMatchObject({ status: 0, wrong: null });
+    const checks = JSON.parse(readFileSync(join(folder, 'check.json'), 'utf8')) as { check: string; verdict: string }[];
+    expect(checks.length).toBeGreaterThan(30);
+    for (const topic of ['step bf16', 'step tf32', 'step fp32', 'rollout bf16', 'as on the host', 'decode bf16']) {
+      expect(checks.filter(({ check }) => check.startsWith(topic)).length, topic).toBeGreaterThan(0);
+    }
+  });
+
+  it('prints a table and leaves a result in the shape of the others', () => {
+    const { status, stdout, stderr } = run(folder, 'time', '--only', 'ts1.bf16.1M');
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    expect(stdout).toMatch(/ts1\.bf16\.1M +ours/);
+    const result = JSON.parse(readFileSync(join(folder, 'gpu.ensemble.json'), 'utf8'));
+    expect(result).toMatchObject({ id: 'gpu.ensemble', unit: 'transitions/s', n: 3, baseline: 'none' });
+    expect(result.low).toBeLessThanOrEqual(result.value);
+    expect(result.high).toBeGreaterThanOrEqual(result.value);
+    expect(result.raw.limits.isEmulated).toBe(true);
+    expect(result.raw.rows[0].milliseconds.spanMs).toHaveLength(3);
+  });
+
+  it('refuses what it does not know', () => {
+    const { status, stderr } = run(folder, 'guess');
+    expect(status).toBe(2);
+    expect(stderr).toContain('unknown: guess');
+  });
+});
+
+describe.skipIf(!python)('rooflines', () => {
+  it('are those of the published arithmetic', () => {
+    const program = `
+import sys; sys.path.insert(0, ${JSON.stringify(join(SCRIPT, '..'))}); sys.dont_write_bytecode = True
+import cases, roofline
+steps = {case.id: case for case in cases.ENSEMBLE}
+step, all7, decode = steps["step.bf16.1M"], steps["all7.bf16.1M"], {case.id: case for case in cases.DECODE}
+print(roofline.ensemble_flop(cases.SHAPE, step), roofline.ensemble_bytes(cases.SHAPE, step))
+print(roofline.ensemble_flop(cases.SHAPE, all7), roofline.decoder_bytes(cases.DECODER, decode["decode.mha.256.b4096"]))
+print(roofline.decoder_bytes(cases.DECODER, decode["decode.gqa.256.b4096"]))
+`;
+    const { stdout, stderr } = spawnSync('python3', ['-c', program], { encoding: 'utf8' });
+    expect(stderr).toBe('');
+    // 23 x 200 + 3 x 200 x 200 + 200 x 36 products; 41 floats of a row; a linear policy of 17 x 12; 4 x 256 x 2 x 256 bf16.
+    const one = 263_600;
+    expect(stdout.trim().split(/\s+/).map(Number)).toEqual([one, 164, 7 * one + 408, 1_048_576, 262_144]);
+  });
+});
