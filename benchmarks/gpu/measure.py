@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import statistics
 import sys
 import time
 
@@ -109,7 +110,9 @@ def row_of(case, name, samples, described, context):
     rates = [case.units_a_run() / value * 1e3 for value in ms]
     row = {"case": case.id, "side": name, "unit": case.unit, **interval(rates), "settings": described, "milliseconds": samples}
     steps = case.steps if case.kind == "decode" else (1 if case.kind == "step" else case.horizon)
-    row["microsecondsPerStep"] = sorted(ms)[len(ms) // 2] / steps * 1e3
+    row["deviceMicrosecondsAStep"] = statistics.median(samples["busyMs" if case.kind == "step" else "spanMs"]) / steps * 1e3
+    if name == "ours":
+        row["callerMicrosecondsAStep"] = statistics.median(samples["wallMs"]) / steps * 1e3
     row["shares"] = report.utilisation(case, row["value"], context["shapes"][case.kind == "decode"], context["ceilings"], context["card"])
     if name == "ours" and case.goal is not None:
         row.update(floor=case.floor, goal=case.goal)
@@ -144,8 +147,8 @@ def release(process, id):
 
 def chosen_cases(options):
     """The cases of a phase; the order is that of importance, as time may run out."""
-    listed = {"time": cases.ENSEMBLE + cases.DECODE, "peers": cases.ENSEMBLE, "decode": cases.DECODE}[options.phase]
-    if options.phase != "time":
+    listed = cases.DECODE if options.phase == "decode" else cases.ENSEMBLE
+    if options.phase == "peers":
         listed = [case for case in listed if case.peers]
     if options.only:
         listed = [case for case in listed if options.only in case.id]

@@ -26,6 +26,9 @@ def utilisation(case, rate, shape, ceilings, card):
         shares["ofPeak"] = flop / card[case.precision]
     if instructions:
         shares["ofInstructions"] = flop / instructions
+    if getattr(case, "deliver", 0):
+        delivered = roofline.row_bytes(shape) / case.deliver * rate
+        shares["ofBus"] = delivered / ceilings["toHostBytesPerSecond"]
     return shares
 
 
@@ -43,19 +46,20 @@ def _verdict(row):
     return f"BELOW FLOOR {short(row['floor'])}"
 
 
-HEADINGS = ("row", "side", "rate", "95 % interval", "unit", "us/step", "ours is", "of peak", "of mma", "of copy", "goal")
+HEADINGS = ("row", "side", "rate", "95 % interval", "unit", "us/step", "caller", "ours is", "of peak", "of mma", "of copy", "of bus", "goal")
+SHARES = ("ofPeak", "ofInstructions", "ofCopy", "ofBus")
 
 
 def _cells(row):
     if "failure" in row:
-        return (row["case"], row["side"], "-", "", row["failure"][:70], "", "", "", "", "", "")
+        return (row["case"], row["side"], "-", "", row["failure"][:70], *[""] * (len(HEADINGS) - 5))
     shares = row.get("shares", {})
     ratio = row.get("oursOverThis")
     times = f"{ratio['value']:.2f}x ({ratio['low']:.2f} - {ratio['high']:.2f})" if ratio else ""
-    step = f"{row['microsecondsPerStep']:.3g}" if "microsecondsPerStep" in row else ""
+    steps = [f"{row[key]:.3g}" if key in row else "" for key in ("deviceMicrosecondsAStep", "callerMicrosecondsAStep")]
     between = f"{short(row['low'])} - {short(row['high'])}"
-    parts = [_percent(shares.get(key)) for key in ("ofPeak", "ofInstructions", "ofCopy")]
-    return (row["case"], row["side"], short(row["value"]), between, row["unit"], step, times, *parts, _verdict(row))
+    parts = [_percent(shares.get(key)) for key in SHARES]
+    return (row["case"], row["side"], short(row["value"]), between, row["unit"], *steps, times, *parts, _verdict(row))
 
 
 def table(rows):

@@ -36,24 +36,32 @@ def ensemble_flop(shape, case):
     return member * (case.members if case.disagreement else 1) + policy
 
 
+def row_bytes(shape):
+    """Of one transition in fp32: observation, action, next observation, reward."""
+    return 4 * (shape["obs"] + shape["action"] + shape["obs"] + 1)
+
+
 def ensemble_bytes(shape, case):
     """Bytes of device memory one transition must move: fp32 rows as they come and go, weights not counted."""
-    obs, action = shape["obs"], shape["action"]
-    row = 4 * (obs + action + obs + 1)
     if case.kind == "step":
-        return row
-    return 4 * obs / case.horizon + (row if case.deliver else 0)
+        return row_bytes(shape)
+    return 4 * shape["obs"] / case.horizon + (row_bytes(shape) / case.deliver if case.deliver else 0)
+
+
+def _positions(case):
+    """Attended to on average: the harness decodes the last eight positions of a context."""
+    return case.context - 4
 
 
 def decoder_flop(shape, case):
     """Operations of one token at the given context: products with weights, and with the keys and values."""
     width, kv_width = shape["width"], shape["width"] * case.kv_heads // shape["heads"]
     block = 2 * width * (2 * width + 2 * kv_width) + 2 * 3 * width * shape["feedForward"]
-    attention = 4 * case.context * width
+    attention = 4 * _positions(case) * width
     return shape["layers"] * (block + attention) + 2 * width * shape["vocabulary"]
 
 
 def decoder_bytes(shape, case):
     """Bytes of keys and values read for one token, bf16."""
     kv_width = shape["width"] * case.kv_heads // shape["heads"]
-    return shape["layers"] * case.context * 2 * kv_width * 2
+    return shape["layers"] * _positions(case) * 2 * kv_width * 2

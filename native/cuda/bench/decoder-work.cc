@@ -8,7 +8,7 @@ namespace reverie::bench {
 namespace {
 
 /** Positions at the end of the context that are decoded before sequences begin anew. */
-constexpr int tail = 32;
+constexpr int tail = 8;
 
 DecoderShape shapeOf(const Request& request) {
   const auto at = [&](const char* key) { return static_cast<int>(request.integer(key)); };
