@@ -66,8 +66,10 @@ async function inTurns(job, options, folder, scratch) {
   for (let seed = 1; seed <= options.seeds; seed++) {
     const devices = seed % 2 === 1 ? options.devices : options.devices.toReversed();
     for (const device of devices) {
-      const out = join(scratch, `${device}-${seed}`);
-      const words = [...job.words(folder, options.quick), '--seed', String(seed), '--device', device, '--out', out];
+      const out = join(scratch, `${device.replace(':', '-')}-${seed}`);
+      const [name, precision] = device.split(':');
+      const flags = ['--seed', String(seed), '--device', name, ...(precision ? ['--precision', precision] : [])];
+      const words = [...job.words(folder, options.quick), ...flags, '--out', out];
       const { seconds, result } = await reverie(...words);
       await rm(out, { recursive: true, force: true });
       rows.push({ device, seed, seconds, ...job.outcome(result), asked: device });
@@ -127,7 +129,6 @@ async function main() {
   });
   const [name, folder = ''] = positionals;
   if (name === 'prepare') return prepare(folder, values.quick);
-  if (!Object.hasOwn(JOBS, name ?? '')) throw new Error('prepare, synth or train? See the head of end-to-end.sh');
   const options = { ...values, seeds: Number(values.seeds), devices: values.devices.split(',') };
   if (!(await measure(name, options, folder))) process.exitCode = 1;
 }
