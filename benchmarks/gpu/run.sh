@@ -35,8 +35,10 @@ export PYTHONDONTWRITEBYTECODE=1
 say() { echo "[gpu] $*" >&2; }
 
 find_tool() { # NAME: its path, from PATH, next to CUDA, or in the wheels of Python
-  command -v "$1" && return
-  ls -d /usr/local/cuda/bin/"$1" /usr/local/cuda/extras/compute-sanitizer/"$1" 2>/dev/null | head -1 | grep . && return
+  local path
+  for path in "$(command -v "$1")" /usr/local/cuda/bin/"$1" /usr/local/cuda/compute-sanitizer/"$1"; do
+    if [ -x "$path" ]; then echo "$path" && return; fi
+  done
   "$python" - "$1" <<'PY'
 import glob, sys, sysconfig
 found = glob.glob(f"{sysconfig.get_paths()['purelib']}/nvidia/**/bin/{sys.argv[1]}", recursive=True)
@@ -61,11 +63,11 @@ build() {
     harness=$cuda/build/reverie-bench harness_options='--emulated --small' check_options='--emulated --small'
     return
   fi
-  nvidia-smi >"$out/nvidia-smi.txt" || { say 'nvidia-smi finds no GPU; --emulated runs without one' && exit 2; }
+  nvidia-smi >"$out/build.log" || { say 'nvidia-smi finds no GPU; --emulated runs without one' && exit 2; }
   nvcc=${NVCC:-$(find_tool nvcc)} || { say 'nvcc is missing: install the CUDA toolkit, 12.8 or newer, or set NVCC' && exit 2; }
   say "building with $nvcc for $(architecture)"
   make -C "$cuda" -f bench/Makefile -j"$jobs" BUILD=build/measured NVCC="$nvcc" GPUS="$(architecture)" fatbin ceilings harness \
-    >"$out/build.log" 2>&1 || { tail -30 "$out/build.log" >&2 && exit 1; }
+    >>"$out/build.log" 2>&1 || { tail -30 "$out/build.log" >&2 && exit 1; }
   harness=$cuda/build/measured/reverie-bench
   harness_options="--kernels $cuda/build/measured/kernels.fatbin --ceilings $cuda/build/measured/ceilings.fatbin"
   check_options=$harness_options${quick:+ --few-rows}
@@ -73,18 +75,24 @@ build() {
 
 check() {
   # shellcheck disable=SC2086
-  "$harness" check $check_options --json "$out/check.json" | tee "$out/check.txt"
+  "$harness" check $check_options --json "$out/check.json"
 }
 
 sanitize() {
   local tool sanitizer status=0
   sanitizer=$(find_tool compute-sanitizer) || { say 'compute-sanitizer is missing: nothing was checked for races or stray accesses' && return 1; }
   [ -z "$emulated" ] || { say 'compute-sanitizer needs a GPU' && return 1; }
+  : >"$out/sanitize.txt"
   for tool in memcheck racecheck initcheck synccheck; do
-    say "compute-sanitizer --tool $tool"
+    echo "== $tool" >>"$out/sanitize.txt"
     # shellcheck disable=SC2086
-    timeout 140 "$sanitizer" --tool "$tool" --error-exitcode 86 "$harness" check $harness_options --few-rows >"$out/sanitize-$tool.txt" 2>&1 &&
-      say "$tool: nothing found" || { status=1 && say "$tool: failed" && tail -15 "$out/sanitize-$tool.txt" >&2; }
+    if timeout 140 "$sanitizer" --tool "$tool" --error-exitcode 86 "$harness" check $harness_options --few-rows >>"$out/sanitize.txt" 2>&1; then
+      say "$tool: nothing found"
+    else
+      status=1
+      say "$tool: failed"
+      tail -15 "$out/sanitize.txt" >&2
+    fi
   done
   return $status
 }
