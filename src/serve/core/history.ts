@@ -4,6 +4,8 @@
 
 import { LRUCache } from 'lru-cache';
 import type { Json } from '../../json.js';
+import { type Moment, momentOf } from './moment.js';
+import { Moments } from './moments.js';
 import type { Action, SessionEvent, SessionHistory, SessionState, Turn } from './session-contract.js';
 import { publicInfo } from './turn.js';
 
@@ -22,21 +24,12 @@ const SHARE = 1 / 8;
 const BLOCK = 1 / 16_384;
 /** Milliseconds between which the cache is not told that a session is used. */
 const LULL = 1000;
-/** Of a step without its values, as measured: 600 bytes for one of a pendulum in all. */
-const STEP_BYTES = 420;
-
-interface Moment {
-  readonly action: Action | null;
-  readonly turn: Turn;
-  readonly seconds: number;
-  readonly at: number;
-  readonly bytes: number;
-}
+/** Of a session without its steps, as measured. */
+const SESSION_BYTES = 1500;
 
 interface Recorded {
   session: SessionState;
-  readonly moments: Moment[];
-  bytes: number;
+  readonly moments: Moments;
   /** As the cache weighs it. */
   blocks: number;
   /** When the cache was told of it last, in milliseconds since the epoch. */
@@ -73,7 +66,7 @@ export class Histories {
   of(id: string, isOperator: boolean): SessionHistory | undefined {
     const recorded = this.recorded.peek(id);
     if (recorded === undefined) return undefined;
-    const steps = recorded.moments.map(({ action, turn, seconds, at }) => {
+    const steps = recorded.moments.all().map(({ action, turn, seconds, at }) => {
       const { observation, reward, terminated, truncated, info, stepCount: index } = turn;
       return {
         index,
@@ -91,61 +84,40 @@ export class Histories {
   }
 
   private begin(session: SessionState, turn: Turn, seconds: number): void {
-    this.keep(session, newlyRecorded(session), moment(null, turn, seconds));
+    this.keep(session, newlyRecorded(session), momentOf(null, turn, seconds));
   }
 
-  /** What led to the turn of a snapshot stays known where the session it is of still has it: then it is the same object. */
+  /** What led to the turn of a snapshot stays known where the session it is of still has it. */
   private goOn(session: SessionState, from: string, turn: Turn): void {
-    const moments = this.recorded.peek(from)?.moments ?? [];
-    const at = moments.findIndex((one) => isSame(one.turn, turn));
-    const before = moments.slice(0, Math.max(0, at));
-    const bytes = before.reduce((sum, one) => sum + one.bytes, 0);
-    this.keep(session, { ...newlyRecorded(session), moments: before, bytes }, moments[at] ?? moment(null, turn, 0));
+    const moments = this.recorded.peek(from)?.moments.endingWith(turn);
+    if (moments === undefined) this.begin(session, turn, 0);
+    else this.tell({ ...newlyRecorded(session), moments }, Date.now());
   }
 
   private append(session: SessionState, action: Action, turn: Turn, seconds: number): void {
-    this.keep(session, this.recorded.peek(session.id) ?? newlyRecorded(session), moment(action, turn, seconds));
+    this.keep(session, this.recorded.peek(session.id) ?? newlyRecorded(session), momentOf(action, turn, seconds));
   }
 
   private keep(session: SessionState, recorded: Recorded, next: Moment): void {
     const { moments } = recorded;
     recorded.session = session;
     moments.push(next);
-    recorded.bytes += next.bytes;
-    while (moments.length > this.limits.steps || recorded.bytes > this.limits.bytes * SHARE) {
-      const oldest = moments.shift();
-      if (oldest === undefined) break;
-      recorded.bytes -= oldest.bytes;
-    }
-    const blocks = Math.ceil((recorded.bytes + STEP_BYTES) / this.block);
-    if (blocks === recorded.blocks && next.at - recorded.toldAt < LULL) return;
+    while (moments.length > this.limits.steps || moments.bytes > this.limits.bytes * SHARE) moments.dropOldest();
+    this.tell(recorded, next.at);
+  }
+
+  /** Tells the cache that a session is used, and what it holds. */
+  private tell(recorded: Recorded, at: number): void {
+    const blocks = Math.ceil((recorded.moments.bytes + SESSION_BYTES) / this.block);
+    if (blocks === recorded.blocks && at - recorded.toldAt < LULL) return;
     // As a new object: the cache takes the same one for unchanged, and its size too.
-    const told = { ...recorded, blocks, toldAt: next.at };
-    this.recorded.set(session.id, told, { size: Math.ceil(blocks * this.block) });
+    const told = { ...recorded, blocks, toldAt: at };
+    this.recorded.set(recorded.session.id, told, { size: Math.ceil(blocks * this.block) });
   }
 }
 
 function newlyRecorded(session: SessionState): Recorded {
-  return { session, moments: [], bytes: 0, blocks: 0, toldAt: 0 };
-}
-
-function isSame(one: Turn, other: Turn): boolean {
-  return one.stepCount === other.stepCount && one.return === other.return && one.observation === other.observation;
-}
-
-function moment(action: Action | null, turn: Turn, seconds: number): Moment {
-  const bytes = STEP_BYTES + roughBytes(action) + roughBytes(turn.observation) + roughBytes(turn.info);
-  return { action, turn, seconds, at: Date.now(), bytes };
-}
-
-/** About what a value holds in memory, without writing it out. */
-function roughBytes(value: unknown): number {
-  if (typeof value === 'string') return 16 + value.length;
-  if (typeof value !== 'object' || value === null) return 8;
-  if (ArrayBuffer.isView(value)) return 64 + value.byteLength;
-  let bytes = 32;
-  for (const key in value) bytes += 8 + roughBytes((value as Record<string, unknown>)[key]);
-  return bytes;
+  return { session, moments: new Moments(), blocks: 0, toldAt: 0 };
 }
 
 /** A copy in JSON; rows as lists. */
