@@ -1,7 +1,7 @@
 // Opens what a server is to serve, each under the name it is served as.
 
 import { reverieError } from '../errors.js';
-import { type AnyScenario, openServable, type Servable } from '../run/index.js';
+import { type AnyScenario, type DeviceFlags, openServable, type Servable } from '../run/index.js';
 
 export interface OpenOptions {
   /** What is served: scenarios, the first of which clients get where they name none. */
@@ -16,6 +16,8 @@ export interface OpenOptions {
   readonly model?: string;
   /** The same for single ones, by the name they are served as. */
   readonly models?: Readonly<Record<string, string>>;
+  /** What learned dynamics run on; `auto` unless given. */
+  readonly device?: DeviceFlags;
   /** Folder for what is kept while serving: replies of language models, experience. */
   readonly folder: string;
   readonly log: (line: string) => void;
@@ -33,9 +35,15 @@ export async function openScenarios(options: OpenOptions): Promise<readonly Serv
   const served: Servable[] = [];
   try {
     for (const [i, scenario] of options.scenarios.entries()) {
-      const { real, folder, log, models } = options;
+      const { real, folder, log, models, device } = options;
       const model = models?.[names[i]] ?? options.model;
-      const opened = await openServable(scenario, { real, folder, log, ...(model === undefined ? {} : { model }) });
+      const opened = await openServable(scenario, {
+        real,
+        folder,
+        log,
+        device,
+        ...(model === undefined ? {} : { model }),
+      });
       served.push(opened.name === names[i] ? opened : { ...opened, name: names[i] });
     }
   } catch (error) {

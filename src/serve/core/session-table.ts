@@ -86,6 +86,11 @@ export class SessionTable implements Sessions {
     return { open: registry.size, active, waiting, slots: size, closed: { ...registry.closed } };
   }
 
+  /** How many wait for a slot; `counts` tells of everything. */
+  get waiting(): number {
+    return this.house.slots.waiting;
+  }
+
   open({ env, id = unguessable(), owner }: OpenRequest): SessionState {
     return this.house.add({ served: this.servedAs(env), id, owner }).state;
   }
@@ -97,6 +102,11 @@ export class SessionTable implements Sessions {
     return this.ask(session, repeatable, { signal, seconds: timeoutSeconds }, (deadline) =>
       this.begin(session, request, deadline),
     );
+  }
+
+  canStepNow(id: string, owner: Owner): boolean {
+    const session = this.house.registry.get(id);
+    return session?.owner === owner && this.house.keeper === undefined && session.canActNow;
   }
 
   stepNow(id: string, { action, requestId }: StepRequest, owner: Owner): Turn | undefined {

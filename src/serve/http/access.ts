@@ -1,10 +1,11 @@
 // Who may come in. Checked before anything else is done for a request, so before a WebSocket's handshake too.
 
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { reverieError } from '../../errors.js';
 import { cookieIn, tokenIn } from './credentials.js';
 import { type BrowserLogins, LOGIN_PATH } from './login.js';
-import { type HostRules, originCheck } from './origin-check.js';
+import { type HostRules, originCheck, type Visit } from './origin-check.js';
 import type { Caller, Tokens } from './tokens.js';
 
 declare module 'fastify' {
@@ -27,17 +28,29 @@ export interface AccessRules extends HostRules {
 
 const LOCAL: Caller = { owner: 'local', operator: true, quota: {} };
 
+/** Looks at a request and changes nothing. */
+export interface Access {
+  /** @throws HOST_REFUSED, ORIGIN_REFUSED */
+  readonly checkOrigin: (visit: Visit) => void;
+  /** Who asks; undefined: nobody who is known. */
+  readonly callerOf: (visit: Visit) => Caller | undefined;
+}
+
+export function accessBy(rules: AccessRules): Access {
+  const callerOf = ({ headers }: Visit) => (rules.tokens === undefined ? LOCAL : callerIn(headers, rules));
+  return { checkOrigin: originCheck(rules), callerOf };
+}
+
 /** Lets a request in and says so, or has answered it. @throws HOST_REFUSED, ORIGIN_REFUSED, TOKEN_NEEDED, TOKEN_WRONG, OPERATOR_NEEDED */
 export type AccessGuard = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
-export function accessGuard(app: FastifyInstance, rules: AccessRules): AccessGuard {
+export function accessGuard(app: FastifyInstance, { checkOrigin, callerOf }: Access): AccessGuard {
   app.decorateRequest('caller', undefined);
-  const checkOrigin = originCheck(rules);
   return (request, reply) => {
     checkOrigin(request);
     const { access } = request.routeOptions.config;
     if (access === 'open') return true;
-    const caller = rules.tokens === undefined ? LOCAL : callerOf(request, rules);
+    const caller = callerOf(request);
     if (caller === undefined) {
       if (!isPage(request)) throw reverieError(tokenIn(request.headers) === undefined ? 'TOKEN_NEEDED' : 'TOKEN_WRONG');
       reply.redirect(`${LOGIN_PATH}?next=${encodeURIComponent(request.url)}`, 303);
@@ -49,7 +62,7 @@ export function accessGuard(app: FastifyInstance, rules: AccessRules): AccessGua
   };
 }
 
-function callerOf({ headers }: FastifyRequest, { tokens, logins }: AccessRules): Caller | undefined {
+function callerIn(headers: IncomingHttpHeaders, { tokens, logins }: AccessRules): Caller | undefined {
   const token = tokenIn(headers);
   if (token !== undefined) return tokens!.find(token);
   const cookie = cookieIn(headers);

@@ -14,7 +14,9 @@ import { watchRequests } from './every-request.js';
 import type { Facade, FacadeContext } from './facade.js';
 import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
 import { addLogin, BrowserLogins } from './login.js';
+import { nodeServer } from './node-server.js';
 import { addProbes, type Phase, PROBE_PATHS } from './probes.js';
+import { Shortcuts } from './shortcuts.js';
 import { dropDeafSockets } from './sockets.js';
 import { traceIdOf } from './trace-id.js';
 
@@ -31,6 +33,8 @@ export interface AppOptions {
   readonly metrics?: ServerMetrics;
   /** Default: ready. */
   readonly phase?: () => Phase;
+  /** Default: true. false: every request walks through fastify. */
+  readonly shortcuts?: boolean;
   /** Told of every route as it is added. */
   readonly onRoute?: (route: RouteOptions) => void;
 }
@@ -52,11 +56,14 @@ export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   checkNames(sessions, facades);
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const access = { hosts: 'any' as const, pagesOf: [], logins: new BrowserLogins(), ...options.access };
-  const app = bareApp(limits, options.logger);
+  const shortcuts = new Shortcuts();
+  const app = bareApp(limits, shortcuts, options.logger);
+  // Before all others: fastify closes its routes in the same moment.
+  app.addHook('preClose', async () => shortcuts.close());
   if (options.onRoute !== undefined) app.addHook('onRoute', options.onRoute);
   await app.register(websocket, { options: { maxPayload: limits.bodyBytes, perMessageDeflate: false } });
   dropDeafSockets(app.websocketServer, limits);
-  watchRequests(app, { limits, access, logger: options.logger, metrics });
+  const watch = watchRequests(app, { limits, access, logger: options.logger, metrics });
   addProbes(app, phase);
   if (metrics !== undefined) addMetrics(app, metrics);
   if (access.tokens !== undefined) await addLogin(app, access.tokens, access.logins);
@@ -64,28 +71,24 @@ export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   const context: FacadeContext = { sessions, version, limits, ownerOf: ({ caller }) => caller!.owner };
   // Each in a scope of its own: hooks, parsers and error handlers of one are not those of another.
   for (const facade of facades) await app.register(async (scope) => facade.register(scope, context));
+  if (options.shortcuts !== false) {
+    const all = facades.flatMap((facade) => facade.shortcuts?.(sessions) ?? []);
+    shortcuts.open(all, watch);
+  }
   return app;
 }
 
-function bareApp(limits: HttpLimits, logger: FastifyBaseLogger | undefined): FastifyInstance {
+function bareApp(limits: HttpLimits, shortcuts: Shortcuts, logger: FastifyBaseLogger | undefined): FastifyInstance {
   const app = Fastify({
     ...(logger === undefined ? { logger: false } : { loggerInstance: logger }),
     bodyLimit: limits.bodyBytes,
-    connectionTimeout: limits.silentSeconds * 1000,
-    requestTimeout: limits.headerSeconds * 2000,
+    serverFactory: (usual) => nodeServer(shortcuts.listener(usual), limits),
     forceCloseConnections: 'idle',
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'trace' }),
     genReqId: traceIdOf,
     frameworkErrors: answerFrameworkError(limits),
     routerOptions: { maxParamLength: 255 },
-    http: {
-      maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.headerSeconds * 1000,
-      connectionsCheckingInterval: Math.min(limits.headerSeconds * 250, 5000),
-      keepAlive: true,
-    },
   });
-  app.server.maxConnections = limits.connections;
   app.setErrorHandler(errorAnswer(limits));
   app.setNotFoundHandler(({ method, url }) => {
     throw reverieError('ROUTE_UNKNOWN', { method, path: url.split('?', 1)[0] });

@@ -81,12 +81,14 @@ export class NetworkBytes {
   }
 }
 
+type Metered = Pick<FastifyRequest, 'raw' | 'caller'> & { readonly ws?: boolean };
+
 /** What is to be done with each request where bytes are limited. */
 export interface RequestMeter {
   /** Before it is read. @throws QUOTA_EXCEEDED */
-  check(request: FastifyRequest): void;
+  check(request: Metered): void;
   /** After it was answered, or given up. */
-  count(request: FastifyRequest): void;
+  count(request: Metered): void;
 }
 
 /** Counts for `meter`. Registered after WebSockets, as one that is over its quota is closed with 1008. */

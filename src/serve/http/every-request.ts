@@ -4,10 +4,11 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { LEFT, logRequests } from '../observe/request-log.js';
 import type { ServerMetrics } from '../observe/server-metrics.js';
-import { type AccessRules, accessGuard } from './access.js';
+import { type AccessRules, accessBy, accessGuard } from './access.js';
 import { ByteMeter, meterBytes, NetworkBytes } from './byte-meter.js';
-import { guardRequest, readJson } from './guard-requests.js';
+import { answerHeaders, guardRequest, readJson } from './guard-requests.js';
 import type { HttpLimits } from './http-limits.js';
+import type { RequestWatch } from './shortcuts.js';
 
 export interface Watch {
   readonly limits: HttpLimits;
@@ -17,15 +18,18 @@ export interface Watch {
   readonly metrics?: ServerMetrics;
 }
 
-/** Registered after WebSockets: their handshakes are requests. */
-export function watchRequests(app: FastifyInstance, { limits, access, logger, metrics }: Watch): void {
+/** Registered after WebSockets: their handshakes are requests. Answers what others are held to by who answers them past fastify. */
+export function watchRequests(app: FastifyInstance, { limits, access: rules, logger, metrics }: Watch): RequestWatch {
   readJson(app, limits);
   const log = logRequests(app, logger !== undefined, (facts) => metrics?.onRequest(facts));
+  const access = accessBy(rules);
   const letsIn = accessGuard(app, access);
-  const isMetered = access.tokens?.callers.some(({ quota }) => quota.bytesPerMinute !== undefined);
+  const isMetered = rules.tokens?.callers.some(({ quota }) => quota.bytesPerMinute !== undefined);
   const meter = isMetered ? meterBytes(app, new ByteMeter()) : undefined;
   app.addHook('onRequest', (request, reply, done) => {
-    guardRequest(request, reply, limits);
+    const said = answerHeaders(request.id, request.headers);
+    for (let i = 0; i < said.length; i += 2) reply.header(said[i], said[i + 1]);
+    guardRequest(request, limits);
     log.begin(request);
     if (!letsIn(request, reply)) return;
     meter?.check(request);
@@ -41,7 +45,9 @@ export function watchRequests(app: FastifyInstance, { limits, access, logger, me
     meter?.count(request);
     done();
   });
-  if (metrics === undefined) return;
-  const bytes = new NetworkBytes(app.server, (more) => metrics.onBytes(more));
-  metrics.beforeReading(() => bytes.tell());
+  if (metrics !== undefined) {
+    const bytes = new NetworkBytes(app.server, (more) => metrics.onBytes(more));
+    metrics.beforeReading(() => bytes.tell());
+  }
+  return { limits, access, log, meter, logger };
 }

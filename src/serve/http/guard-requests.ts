@@ -1,19 +1,20 @@
 // What every request is held to, whatever route it is for: its URL, the type and the shape of its body; and what every
 // answer says.
 
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance } from 'fastify';
 import { reverieError } from '../../errors.js';
 import type { HttpLimits } from './http-limits.js';
 import { parseJson } from './json-guard.js';
 import { traceparentIn } from './trace-id.js';
 
 /** For answers in a browser, which are data or pages of this server alone. */
-const HEADERS = {
+const BROWSER_HEADERS = Object.entries({
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'SAMEORIGIN',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
-};
+}).flat();
 
 /** JSON is the one type of body that is read; a facade adds its own. */
 export function readJson(app: FastifyInstance, limits: HttpLimits): void {
@@ -34,15 +35,18 @@ export function readJson(app: FastifyInstance, limits: HttpLimits): void {
   );
 }
 
+/** What every answer says, name and value by turns. @param id  of the request, whose `headers` these are */
+export function answerHeaders(id: string, headers: IncomingHttpHeaders): string[] {
+  const parent = traceparentIn(headers);
+  const said = [...BROWSER_HEADERS, 'x-request-id', id];
+  return parent === undefined ? said : [...said, 'traceparent', parent];
+}
+
 /** @throws URL_TOO_LONG, BODY_TYPE_REFUSED */
 export function guardRequest(
-  { id, headers, url }: FastifyRequest,
-  reply: FastifyReply,
+  { headers, url = '' }: { readonly headers: IncomingHttpHeaders; readonly url?: string },
   { urlLength }: HttpLimits,
 ): void {
-  reply.headers(HEADERS).header('x-request-id', id);
-  const parent = traceparentIn(headers);
-  if (parent !== undefined) reply.header('traceparent', parent);
   if (url.length > urlLength) throw reverieError('URL_TOO_LONG', { limit: urlLength });
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {

@@ -1,7 +1,7 @@
 // Pages of other sites in the browser of someone who may reach the server: they may not use it. A page whose name was
 // rebound to this machine is known by its Host header, any other by what browsers say of where a request comes from.
 
-import type { FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
 import { reverieError } from '../../errors.js';
 
 export interface HostRules {
@@ -11,25 +11,33 @@ export interface HostRules {
   readonly pagesOf: readonly string[];
 }
 
+/** What is looked at of a request: fastify's and node's own both are one. */
+export interface Visit {
+  readonly method?: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Whether it is a WebSocket's handshake. */
+  readonly ws?: boolean;
+}
+
 export const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 
 const HARMLESS = new Set(['GET', 'HEAD']);
 
 /** What holds a request to the rules. It throws HOST_REFUSED, ORIGIN_REFUSED. */
-export function originCheck({ hosts, pagesOf }: HostRules): (request: FastifyRequest) => void {
+export function originCheck({ hosts, pagesOf }: HostRules): (visit: Visit) => void {
   // Nearly every request says the same: the host that was let in last is not taken apart again.
   let letIn: string | undefined;
-  return (request) => {
-    const host = request.headers.host ?? '';
+  return (visit) => {
+    const host = visit.headers.host ?? '';
     if (hosts !== 'any' && host !== letIn) {
       if (!hosts.includes(nameOf(host))) throw reverieError('HOST_REFUSED', { host });
       letIn = host;
     }
-    checkPage(request, host, pagesOf);
+    checkPage(visit, host, pagesOf);
   };
 }
 
-function checkPage({ headers, method, ws }: FastifyRequest, host: string, pagesOf: readonly string[]): void {
+function checkPage({ headers, method = '', ws }: Visit, host: string, pagesOf: readonly string[]): void {
   const { origin } = headers;
   if (origin !== undefined) {
     const from = hostOf(origin);

@@ -34,7 +34,8 @@ interface Second {
 
 export interface ActivitySource {
   readonly events: EventEmitter<{ event: [SessionEvent] }>;
-  readonly counts: { readonly waiting: number };
+  /** How many resets wait for a slot. */
+  readonly waiting: () => number;
   /** Whether an environment is real or dreamt. */
   readonly sourceOf: (env: string) => string;
   /** Milliseconds since the epoch. */
@@ -101,7 +102,7 @@ export class ActivityLog {
   private second(): Second {
     const at = Math.floor(this.source.now() / 1000);
     const last = this.seconds.at(-1);
-    const { waiting } = this.source.counts;
+    const waiting = this.source.waiting();
     if (last?.at === at) {
       last.waiting = Math.max(last.waiting, waiting);
       return last;

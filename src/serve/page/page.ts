@@ -69,11 +69,7 @@ export function pageFacade({ sessions, runs, files = BUILT_PAGE }: PageOptions):
 function liveRoutes(app: FastifyInstance, sessions: SessionTable, version: string): void {
   const activity = new ActivityLog({
     events: sessions.events,
-    counts: {
-      get waiting() {
-        return sessions.counts.waiting;
-      },
-    },
+    waiting: () => sessions.waiting,
     sourceOf: (env) => sessions.environments.get(env)?.source ?? 'unknown',
     now: Date.now,
   });

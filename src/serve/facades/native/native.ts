@@ -6,7 +6,7 @@ import { VectorTable } from '../../vector/vector-table.js';
 import { batchRoutes } from './batch-routes.js';
 import { environmentRoutes } from './environment-routes.js';
 import type { NativeRoute } from './native-route.js';
-import { sessionRoutes } from './session-routes.js';
+import { sessionRoutes, stepShortcut } from './session-routes.js';
 import { BINARY_TYPES } from './vector-formats.js';
 import { socketRoute, vectorRoutes } from './vector-routes.js';
 import { serveRows } from './vector-socket.js';
@@ -19,6 +19,7 @@ export const nativeFacade: Facade = {
   name: 'native',
   reserved: ['v1'],
   routes: [...ROUTES, socketRoute],
+  shortcuts: (sessions) => [stepShortcut(sessions)],
   register(app: FastifyInstance, { sessions, ownerOf }: FacadeContext) {
     const vectors = new VectorTable(sessions);
     app.addHook('onClose', () => vectors.end());

@@ -1,8 +1,11 @@
 // Routes of one session: open, reset, step, look, snapshot, restore, fork, close.
 
 import type { z } from 'zod';
+import type { Servable } from '../../../run/index.js';
+import type { Sessions, StepRequest } from '../../core/session-contract.js';
 import { decodeAction } from '../../core/values.js';
 import { checkedBody } from '../../http/request-check.js';
+import type { Shortcut } from '../../http/shortcuts.js';
 import type { NativeRoute } from './native-route.js';
 import {
   forkBody,
@@ -94,12 +97,23 @@ const step: NativeRoute = {
   body: { schema: stepBody, example: { action: [0.5] } },
   answer: { status: 200, description: 'What followed', schema: turnSchema },
   handle({ request, sessions, owner, id }) {
-    const { action, request_id: requestId, timeout_seconds: timeoutSeconds } = stepIn(request.body);
-    const wish = { action: decodeAction(sessions.environmentOf(id, owner), action), requestId, timeoutSeconds };
+    const wish = stepWish(sessions.environmentOf(id, owner), request.body);
     const turn = sessions.stepNow(id, wish, owner);
     return turn === undefined ? sessions.step(id, wish, owner).then(wireTurn) : wireTurn(turn);
   },
 };
+
+/** A step that waits for nothing. */
+export function stepShortcut(sessions: Sessions): Shortcut {
+  return {
+    path: step.path,
+    canAnswer: (id, owner) => sessions.canStepNow(id, owner),
+    answer(id, body, owner) {
+      const turn = sessions.stepNow(id, stepWish(sessions.environmentOf(id, owner), body), owner);
+      return turn === undefined ? undefined : wireTurn(turn);
+    },
+  };
+}
 
 const observe: NativeRoute = {
   method: 'get',
@@ -174,6 +188,12 @@ const fork: NativeRoute = {
     return { sessions: forks.map(wireSession) };
   },
 };
+
+/** @throws REQUEST_INVALID */
+function stepWish(served: Servable, body: unknown): StepRequest {
+  const { action, request_id: requestId, timeout_seconds: timeoutSeconds } = stepIn(body);
+  return { action: decodeAction(served, action), requestId, timeoutSeconds };
+}
 
 /** Nothing is to be checked of an action alone: what it may be is the environment's to say. @throws REQUEST_INVALID */
 function stepIn(body: unknown): z.output<typeof stepBody> {
