@@ -24,8 +24,9 @@ REVERIE_DEVICE std::uint32_t segmentRows(std::uint32_t rows, std::uint32_t segme
   return (rows + segments - 1) / segments;
 }
 
-/** Words of shared memory that sorting a segment takes: a counter for each warp and elite, and their sums. */
-constexpr int SORT_WORDS = (MAX_WARPS + 1) * MAX_ELITES;
+/** Words of shared memory that sorting a segment takes: a counter for each warp and elite. */
+constexpr int SORT_WORDS = MAX_WARPS * MAX_ELITES;
+static_assert(SORT_WORDS * 4 <= SORT_BYTES && (MAX_ELITES + 1) * 4 <= CONTROL_BYTES, "the host leaves this much room");
 
 /** Sorts one segment; all threads of the block take part. `placeOf(rank)` finds a row's place. */
 template <class PlaceOf>

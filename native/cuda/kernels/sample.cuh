@@ -9,10 +9,6 @@
 
 namespace reverie {
 
-struct Moments {
-  float mean, deviation;
-};
-
 template <class Number>
 class Sampler {
  public:

@@ -3,6 +3,7 @@
 
 #include "ensemble-args.h"
 #include "lane.cuh"
+#include "tile-size.h"
 
 namespace reverie {
 
@@ -28,6 +29,8 @@ struct WarpRows {
   float reward[32];
   WarpSums sums;
 };
+
+static_assert(sizeof(WarpRows) <= WARP_ROWS_BYTES, "the host leaves this much room");
 
 /** What the last layer answered: column j of row r of network e. Rows of a column lie side by side. */
 struct Answers {

@@ -1,0 +1,109 @@
+// A rollout is the same however it is run: in windows for want of memory, in any order of threads, in tiles of any height; and
+// what is not delivered is counted all the same.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "check.h"
+#include "rollout-cases.h"
+
+namespace reverie::test {
+namespace {
+
+template <class T>
+bool equal(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+bool isSame(const RolloutAnswer& a, const RolloutAnswer& b) {
+  return a.rows == b.rows && equal(a.obs, b.obs) && equal(a.action, b.action) && equal(a.nextObs, b.nextObs) && equal(a.reward, b.reward) &&
+         equal(a.logProb, b.logProb) && equal(a.disagreement, b.disagreement) && a.verdict == b.verdict && a.terminated == b.terminated &&
+         a.branch == b.branch && a.step == b.step && a.alive == b.alive && a.lived == b.lived && a.doubted == b.doubted;
+}
+
+void checkOrders(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& whole) {
+  for (const auto order : {emulator::Order::backward, emulator::Order::shuffled}) {
+    emulator::Options options;
+    options.order = order;
+    const RolloutAnswer other = rolloutOn(options, c, inputs, inputs.request);
+    checks.that(isSame(whole, other) && whole.rewardSum == other.rewardSum, c.name + ": order of threads");
+  }
+  emulator::Options wide;
+  wide.multiprocessors = 7;
+  const RolloutAnswer other = rolloutOn(wide, c, inputs, inputs.request, TileHeight{1, 4});
+  checks.that(isSame(whole, other), c.name + ": more blocks");
+  checks.near(other.rewardSum, whole.rewardSum, 1e-9 * std::fabs(whole.rewardSum), c.name + ": sum over more blocks");
+}
+
+/** The rows of one in three branches are those of all branches; without any, the sums are still there. */
+void checkThinning(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& whole) {
+  RolloutRequest request = inputs.request;
+  request.deliverEvery = 3;
+  const RolloutAnswer thin = rolloutOn({}, c, inputs, request);
+  std::size_t at = 0;
+  bool isSame = true;
+  const auto obsDim = static_cast<std::size_t>(c.shape.obsDim);
+  for (std::size_t i = 0; i < whole.branch.size(); i++) {
+    if (whole.branch[i] % 3 != 0) continue;
+    isSame = isSame && at < thin.branch.size() && thin.branch[at] == whole.branch[i] && thin.step[at] == whole.step[i] && thin.verdict[at] == whole.verdict[i] &&
+             std::memcmp(&thin.nextObs[at * obsDim], &whole.nextObs[i * obsDim], obsDim * 4) == 0;
+    at++;
+  }
+  checks.that(isSame && at == thin.branch.size(), c.name + ": one branch in three");
+  checks.that(thin.lived == whole.lived && thin.rewardSum == whole.rewardSum && thin.alive == whole.alive, c.name + ": sums over all");
+  request.deliverEvery = 0;
+  const RolloutAnswer none = rolloutOn({}, c, inputs, request);
+  checks.that(none.rows == 0 && none.obs.empty() && none.lived == whole.lived && none.rewardSum == whole.rewardSum, c.name + ": nothing delivered");
+}
+
+void checkMemory(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& whole) {
+  int smaller = 0;
+  for (std::size_t kilobytes = 2048; kilobytes >= 64; kilobytes -= 32) {
+    emulator::Options options;
+    options.memoryBytes = kilobytes * 1024;
+    try {
+      const RolloutAnswer tight = rolloutOn(options, c, inputs, inputs.request);
+      smaller++;
+      if (kilobytes > 320 && kilobytes % 256 != 0) continue;
+      checks.that(isSame(whole, tight), c.name + ": in " + std::to_string(kilobytes) + " KB");
+    } catch (const OutOfMemory&) {
+      break;
+    }
+  }
+  checks.that(smaller > 0 && smaller < 60, c.name + ": runs in little memory, but not in any");
+}
+
+/** A broken start harms its branch alone, and its rows are counted. */
+void checkBroken(Checks& checks, const RolloutCase& c, RolloutInputs& inputs, const RolloutAnswer& whole) {
+  const auto obsDim = static_cast<std::size_t>(c.shape.obsDim);
+  inputs.starts[7 * obsDim] = std::numeric_limits<float>::quiet_NaN();
+  const RolloutAnswer broken = rolloutOn({}, c, inputs, inputs.request);
+  checks.that(broken.nonFinite > 0, c.name + ": broken rows are counted");
+  bool isSame = true;
+  for (std::size_t i = 0; i < broken.branch.size(); i++) {
+    if (broken.branch[i] == 7 || broken.step[i] > 0) continue;
+    std::size_t at = 0;
+    while (whole.branch[at] != broken.branch[i] || whole.step[at] != 0) at++;
+    isSame = isSame && std::memcmp(&broken.nextObs[i * obsDim], &whole.nextObs[at * obsDim], obsDim * 4) == 0;
+  }
+  checks.that(isSame, c.name + ": other rows are as they were");
+}
+
+}  // namespace
+
+int checkEnsembleLiving() {
+  Checks checks("ensemble living");
+  const auto cases = rolloutCases();
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
+    const RolloutCase& c = cases[i];
+    RolloutInputs inputs(c);
+    const RolloutAnswer whole = rolloutOn({}, c, inputs, inputs.request);
+    checkOrders(checks, c, inputs, whole);
+    checkThinning(checks, c, inputs, whole);
+    if (i == 3) checkMemory(checks, c, inputs, whole);
+    checkBroken(checks, c, inputs, whole);
+  }
+  return checks.finish();
+}
+
+}  // namespace reverie::test

@@ -1,0 +1,135 @@
+// Rows of a step do not know of each other: not of broken ones, of tiles, pieces and the order of threads.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "check-ensemble.h"
+#include "check.h"
+
+namespace reverie::test {
+namespace {
+
+constexpr Precision PRECISIONS[] = {Precision::fp32, Precision::tf32, Precision::bf16};
+const ModelShape SHAPE{5, 2, 0, true, true, 3, {24, 24}};
+
+struct Asked {
+  EnsembleSpec spec = randomSpec(SHAPE, 5);
+  Batch batch;
+  std::vector<RandomStream> streams;
+  StepRequest request;
+
+  Asked(std::int64_t rows, StepOptions options, bool hasStreamPerRow = false) : batch(randomBatch(SHAPE, rows, 7)) {
+    for (std::int64_t i = 0; i < (hasStreamPerRow ? rows : 1); i++) streams.push_back({static_cast<std::uint32_t>(i), 3, static_cast<std::uint64_t>(i)});
+    request = {rows, batch.obs.data(), batch.action.data(), streams.data(), hasStreamPerRow, options};
+  }
+};
+
+bool isRowSame(const Answered& a, const Answered& b, std::size_t row) {
+  for (std::size_t j = 0; j < 5; j++) {
+    if (std::memcmp(&a.nextObs[row * 5 + j], &b.nextObs[row * 5 + j], 4) != 0) return false;
+  }
+  return a.reward[row] == b.reward[row] && a.terminated[row] == b.terminated[row];
+}
+
+/** NaN and infinity in two rows harm these alone, and are not hidden by the bounds of the observations. */
+void checkBroken(Checks& checks) {
+  for (const Precision precision : PRECISIONS) {
+    for (const bool withDisagreement : {false, true}) {
+      const auto device = emulator::makeEmulatedDevice();
+      Asked asked(70, {true, false, withDisagreement});
+      const Answered whole = stepOn(*device, asked.spec, precision, asked.request);
+      asked.batch.obs[33 * 5] = std::numeric_limits<float>::quiet_NaN();
+      asked.batch.obs[34 * 5] = std::numeric_limits<float>::infinity();
+      const Answered broken = stepOn(*device, asked.spec, precision, asked.request);
+      bool isSame = true;
+      for (std::size_t row = 0; row < 70; row++) isSame = isSame && (row == 33 || row == 34 || isRowSame(whole, broken, row));
+      checks.that(isSame, "other rows are as they were");
+      checks.that(std::isnan(broken.nextObs[33 * 5]) && !std::isfinite(broken.nextObs[34 * 5]), "broken rows show it");
+    }
+  }
+}
+
+void checkOrders(Checks& checks) {
+  for (const Precision precision : PRECISIONS) {
+    for (const bool withDisagreement : {false, true}) {
+      const Asked asked(101, {true, false, withDisagreement});
+      const auto stepped = [&](emulator::Order order) {
+        emulator::Options options;
+        options.order = order;
+        const auto device = emulator::makeEmulatedDevice(options);
+        return stepOn(*device, asked.spec, precision, asked.request);
+      };
+      const Answered forward = stepped(emulator::Order::forward);
+      checks.that(isSame(forward, stepped(emulator::Order::backward)), "threads in backward order");
+      checks.that(isSame(forward, stepped(emulator::Order::shuffled)), "threads in random order");
+    }
+  }
+}
+
+/** Tiles of any height and devices of any width give the same bytes. */
+void checkTiles(Checks& checks) {
+  const Asked asked(300, {true, false, false});
+  const auto device = emulator::makeEmulatedDevice();
+  const Answered tall = stepOn(*device, asked.spec, Precision::bf16, asked.request, TileHeight{2, 8});
+  checks.that(isSame(tall, stepOn(*device, asked.spec, Precision::bf16, asked.request, TileHeight{1, 8})), "tiles of 128 rows");
+  checks.that(isSame(tall, stepOn(*device, asked.spec, Precision::bf16, asked.request, TileHeight{1, 4})), "tiles of 64 rows");
+  emulator::Options wide;
+  wide.multiprocessors = 11;
+  const auto other = emulator::makeEmulatedDevice(wide);
+  checks.that(isSame(tall, stepOn(*other, asked.spec, Precision::bf16, asked.request, TileHeight{1, 4})), "eleven multiprocessors");
+}
+
+/** Less memory, more pieces: the words of a row stay those of the whole batch. */
+void checkPieces(Checks& checks) {
+  for (const bool hasStreamPerRow : {false, true}) {
+    const Asked asked(4000, {true, false, false}, hasStreamPerRow);
+    const auto device = emulator::makeEmulatedDevice();
+    const Answered whole = stepOn(*device, asked.spec, Precision::fp32, asked.request);
+    emulator::Options small;
+    small.memoryBytes = 600 * 1024;
+    const auto tight = emulator::makeEmulatedDevice(small);
+    checks.that(isSame(whole, stepOn(*tight, asked.spec, Precision::fp32, asked.request)), "a batch in pieces");
+    emulator::Options none;
+    none.memoryBytes = 40 * 1024;
+    const auto empty = emulator::makeEmulatedDevice(none);
+    checks.throws<OutOfMemory>([&] { stepOn(*empty, asked.spec, Precision::fp32, asked.request); }, "out of device memory");
+  }
+}
+
+void checkStreams(Checks& checks) {
+  const Asked together(40, {true, false, false}, true);
+  for (const Precision precision : PRECISIONS) {
+    const auto device = emulator::makeEmulatedDevice();
+    const Answered all = stepOn(*device, together.spec, precision, together.request);
+    bool isSame = true;
+    for (std::size_t row = 0; row < 40; row += 13) {
+      const StepRequest alone{1, together.request.obs + row * 5, together.request.action + row * 2, together.request.streams + row, row % 2 == 0, together.request.options};
+      const Answered one = stepOn(*device, together.spec, precision, alone);
+      isSame = isSame && std::memcmp(one.nextObs.data(), &all.nextObs[row * 5], 20) == 0 && one.reward[0] == all.reward[row];
+    }
+    checks.that(isSame, "a row with a stream of its own is as if alone");
+  }
+}
+
+void checkRefusals(Checks& checks) {
+  const auto device = emulator::makeEmulatedDevice();
+  EnsembleSpec spec = randomSpec(SHAPE, 5);
+  spec.elites[1].layers[0].b.pop_back();
+  checks.throws<std::invalid_argument>([&] { makeEnsemble(*device, spec, Precision::bf16); }, "a layer's weights");
+  checks.that(!unsupported(randomSpec(SHAPE, 5)), "a good one is not refused");
+}
+
+}  // namespace
+
+int checkEnsembleRows() {
+  Checks checks("ensemble rows");
+  checkBroken(checks);
+  checkOrders(checks);
+  checkTiles(checks);
+  checkPieces(checks);
+  checkStreams(checks);
+  checkRefusals(checks);
+  return checks.finish();
+}
+
+}  // namespace reverie::test

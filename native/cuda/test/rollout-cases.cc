@@ -1,0 +1,65 @@
+// Rollouts that the tests live.
+#include "rollout-cases.h"
+
+#include <limits>
+
+namespace reverie::test {
+
+std::vector<RolloutCase> rolloutCases() {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  constexpr StepOptions ts1{true, false, false}, doubt{true, false, true}, mean{false, false, false}, mode{false, true, true};
+  const ModelShape learned{5, 2, 0, true, true, 3, {24, 24}};
+  const ModelShape hopper{11, 3, 0, true, false, 5, {24, 24}};
+  const ModelShape chosen{4, 1, 3, true, true, 2, {17}};
+  const ModelShape pendulum{3, 1, 0, false, false, 7, {12, 12}};
+  constexpr Precision fp32 = Precision::fp32, tf32 = Precision::tf32, bf16 = Precision::bf16;
+  constexpr Activation swish = Activation::swish, tanh = Activation::tanh, relu = Activation::relu;
+  constexpr PolicyHead squashed = PolicyHead::squashed, gaussian = PolicyHead::gaussian, categorical = PolicyHead::categorical;
+  return {
+      {"learned ends, fp32", fp32, learned, squashed, swish, {16, 16}, 150, 4, ts1, none},
+      {"learned ends, bf16", bf16, learned, squashed, swish, {16, 16}, 70, 2, ts1, none, false, {}, {}, false, 3},
+      {"known end, tf32", tf32, hopper, gaussian, tanh, {30}, 90, 3, ts1, none, false, {}, KnownFunction::hopperEnd, false, 2},
+      {"choices, doubt drops, fp32", fp32, chosen, categorical, relu, {9, 9}, 80, 5, ts1, 0.55, true, {}, {}, false, 4},
+      {"doubt truncates, bf16", bf16, hopper, squashed, relu, {20, 20}, 40, 2, doubt, 1.1, false, {}, {}, false, 5},
+      {"known reward, mean, fp32", fp32, pendulum, squashed, tanh, {8}, 30, 3, mean, none, false, KnownFunction::pendulumReward, KnownFunction::pendulumEnd},
+      {"modes, tf32", tf32, learned, gaussian, relu, {70}, 20, 3, mode, none, false, {}, {}, true, 6},
+      {"policy wider than the fused kernels", bf16, learned, squashed, relu, {300}, 10, 2, ts1, none, false, {}, {}, false, 7},
+      {"one branch, one step", bf16, learned, squashed, swish, {16}, 1, 1, ts1, none},
+  };
+}
+
+RolloutInputs::RolloutInputs(const RolloutCase& c)
+    : spec(randomSpec(c.shape, c.seed)), policy(randomPolicy(c.shape, c.head, c.activation, c.policyHidden, c.seed + 100)),
+      starts(numbers(static_cast<std::size_t>(c.branches) * static_cast<std::size_t>(c.shape.obsDim), c.seed + 200)) {
+  if (c.ends == KnownFunction::hopperEnd) {
+    for (std::size_t i = 0; i < starts.size(); i++) starts[i] = i % 11 == 0 ? 1.3f + 0.1f * starts[i] : 0.05f * starts[i];
+    for (float& scale : spec.targetScale) scale *= 0.3f;
+  }
+  for (int t = 0; t < c.horizon; t++) {
+    actStreams.push_back({c.seed, static_cast<std::uint32_t>(t), static_cast<std::uint64_t>(t)});
+    modelStreams.push_back({static_cast<std::uint32_t>(t), c.seed, 3});
+  }
+  request.branches = c.branches;
+  request.starts = starts.data();
+  request.horizon = c.horizon;
+  request.policy = &policy;
+  request.isPolicyDeterministic = c.isPolicyDeterministic;
+  request.step = c.step;
+  request.disagreementLimit = static_cast<float>(c.limit);
+  request.dropsDoubted = c.dropsDoubted;
+  request.actStreams = actStreams.data();
+  request.modelStreams = modelStreams.data();
+  request.reward = c.reward;
+  request.ends = c.ends;
+}
+
+RolloutAnswer rolloutOn(const emulator::Options& options, const RolloutCase& c, const RolloutInputs& inputs,
+                        const RolloutRequest& request, std::optional<TileHeight> height) {
+  const auto device = emulator::makeEmulatedDevice(options);
+  DeviceEnsemble ensemble(*device, inputs.spec, c.precision, height);
+  RolloutAnswer answer;
+  ensemble.rollout(request, answer);
+  return answer;
+}
+
+}  // namespace reverie::test
