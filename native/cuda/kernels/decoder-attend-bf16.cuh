@@ -13,18 +13,25 @@ struct Rows {
   uint4 words[dimBlocks][2];
 };
 
-/** Positions at `end` and after are read as the last before it, whose weight the caller makes zero. */
+/** Where the lane's elements of its two rows are. Positions at `end` and after are read as the last before it, for a weight of zero. */
+struct Offsets {
+  int at[2];
+};
+
+REVERIE_DEVICE Offsets offsetsOf(int headDim, int begin, int end) {
+  const int low = begin + laneOf() / 4, dim = 8 * (laneOf() % 4);
+  return Offsets{{(low < end ? low : end - 1) * headDim + dim, (low + 8 < end ? low + 8 : end - 1) * headDim + dim}};
+}
+
 template <int dimBlocks>
-REVERIE_DEVICE void loadRows(Rows<dimBlocks>& rows, const Half* head, int headDim, int begin, int end) {
+REVERIE_DEVICE void loadRows(Rows<dimBlocks>& rows, const Half* head, int headDim, const Offsets& offsets) {
   const int dim = 8 * (laneOf() % 4);
   REVERIE_UNROLL
   for (int half = 0; half < 2; half++) {
-    const int wanted = begin + laneOf() / 4 + 8 * half;
-    const Half* from = head + static_cast<std::int64_t>(wanted < end ? wanted : end - 1) * headDim + dim;
     REVERIE_UNROLL
     for (int i = 0; i < dimBlocks; i++) {
       rows.words[i][half] = uint4{0, 0, 0, 0};
-      if (i < dimBlocks - 1 || 32 * i + dim < headDim) rows.words[i][half] = loadOnce(from + 32 * i);
+      if (i < dimBlocks - 1 || 32 * i + dim < headDim) rows.words[i][half] = loadOnce(head + offsets.at[half] + 32 * i);
     }
   }
 }
@@ -160,10 +167,14 @@ REVERIE_DEVICE void attend(const Args& args, const Tile<Half>& tile, int layer, 
   float sums[2 * dimBlocks][4] = {};
   for (int begin = task.begin; begin < task.end; begin += 16 * groups) {
     Rows<dimBlocks> keys[groups], values[groups];
+    Offsets offsets[groups];
     REVERIE_UNROLL
-    for (int i = 0; i < groups; i++) loadRows<dimBlocks>(keys[i], keyRows, args.headDim, begin + 16 * i, task.end);
+    for (int i = 0; i < groups; i++) {
+      offsets[i] = offsetsOf(args.headDim, begin + 16 * i, task.end);
+      loadRows<dimBlocks>(keys[i], keyRows, args.headDim, offsets[i]);
+    }
     REVERIE_UNROLL
-    for (int i = 0; i < groups; i++) loadRows<dimBlocks>(values[i], valueRows, args.headDim, begin + 16 * i, task.end);
+    for (int i = 0; i < groups; i++) loadRows<dimBlocks>(values[i], valueRows, args.headDim, offsets[i]);
     float scores[groups][4], shrink[2];
     REVERIE_UNROLL
     for (int i = 0; i < groups; i++) {

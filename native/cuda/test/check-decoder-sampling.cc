@@ -132,6 +132,29 @@ void checkForced(Checks& checks) {
   }
 }
 
+/** Tokens of the same logits, in several lanes: the first is the likeliest, and all are kept or none. */
+void checkEquals(Checks& checks) {
+  const int vocab = 90, d = 16;
+  DecoderSpec spec = randomDecoder({1, d, 1, 1, 16, 16, vocab, false}, 4);
+  const std::vector<int> equals = {7, 21, 39, 64, 71, 88};
+  for (int i = 0; i < vocab * d; i++) spec.head[i] *= 0.01f;
+  EmulatedDecoder plain(spec, optionsOf(DecoderPrecision::bf16, 24, 1));
+  const bool isPositive = plain->logits(plain->prefill({promptOf({5}, 1)})[0])[7] > 0;
+  const std::vector<float> row(spec.head.begin() + 7 * d, spec.head.begin() + 8 * d);
+  for (const int token : equals) {
+    for (int i = 0; i < d; i++) spec.head[token * d + i] = row[i] * (isPositive ? 1000.0f : -1000.0f);
+  }
+  EmulatedDecoder decoder(spec, optionsOf(DecoderPrecision::bf16, 24, 2));
+  Prompt prompt = promptOf({5}, 1);
+  checks.that(decoder->generate({prompt})[0].tokens[1] == 7, "of equals not the first is the likeliest");
+  std::set<int> drawn;
+  for (std::uint32_t i = 0; i < 40; i++) {
+    prompt.sampling = Sampling{1, 2, 0.3, 1, i};
+    drawn.insert(decoder->generate({prompt})[0].tokens[1]);
+  }
+  checks.that(drawn == std::set<int>(equals.begin(), equals.end()), "equals are not drawn alike");
+}
+
 }  // namespace
 
 int checkDecoderSampling() {
@@ -139,6 +162,7 @@ int checkDecoderSampling() {
   checkDraws(checks);
   checkExtremes(checks);
   checkForced(checks);
+  checkEquals(checks);
   return checks.finish();
 }
 
