@@ -32,7 +32,7 @@ void CheckReport::put(const std::string& what, const Deviation& deviation, doubl
                        deviation.largestRelative() <= 8 * tolerance;
   if (!isRight) failures_++;
   char detail[160];
-  std::snprintf(detail, sizeof detail, "error %.2e (at most %.0e), largest %.2e (%.0e), %ld numbers", deviation.relative(),
+  std::snprintf(detail, sizeof detail, "error %.2e (at most %.1e), largest %.2e (%.1e), %ld numbers", deviation.relative(),
                 tolerance, deviation.largestRelative(), 8 * tolerance, deviation.count);
   JsonObject json;
   json.put("error", deviation.relative()).put("largest", deviation.largestRelative()).put("tolerance", tolerance);
@@ -52,9 +52,9 @@ double toleranceOf(Precision precision) {
     case Precision::fp32:
       return 2e-5;
     case Precision::tf32:
-      return 3e-3;
+      return 1.5e-3;
     case Precision::bf16:
-      return 3e-2;
+      return 1.5e-2;
   }
   return 0;
 }

@@ -26,9 +26,12 @@ class Numbers {
   std::uint64_t state_;
 };
 
-Layer randomLayer(int in, int out, Numbers& numbers) {
+/** 1 / the mean square of swish (of relu, nearly) of a standard normal: activations then keep their size from layer to layer. */
+constexpr double gain = 2.8;
+
+Layer randomLayer(int in, int out, double variance, Numbers& numbers) {
   Layer layer{in, out, std::vector<float>(static_cast<std::size_t>(in) * out), std::vector<float>(out)};
-  for (auto& w : layer.w) w = static_cast<float>(numbers.normal() / std::sqrt(in));
+  for (auto& w : layer.w) w = static_cast<float>(numbers.normal() * std::sqrt(variance / in));
   for (auto& b : layer.b) b = static_cast<float>(0.1 * numbers.normal());
   return layer;
 }
@@ -36,7 +39,7 @@ Layer randomLayer(int in, int out, Numbers& numbers) {
 std::vector<Layer> randomNetwork(int in, int hidden, int layers, int out, Numbers& numbers) {
   std::vector<Layer> network;
   for (int i = 0; i <= layers; i++) {
-    network.push_back(randomLayer(i == 0 ? in : hidden, i == layers ? out : hidden, numbers));
+    network.push_back(randomLayer(i == 0 ? in : hidden, i == layers ? out : hidden, i == 0 ? 1 : gain, numbers));
   }
   return network;
 }

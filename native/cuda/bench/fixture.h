@@ -21,8 +21,8 @@ struct Shape {
 };
 
 /**
- * An ensemble whose rollouts stay bounded: changes are small beside the observations. Learns the reward. Weights are normal with
- * variance 1 / inputs.
+ * An ensemble whose rollouts stay bounded: changes are small beside the observations. Learns the reward. Activations are of
+ * order 1 in every layer, so that what a layer does wrong shows.
  */
 EnsembleSpec randomEnsemble(const Shape& shape, int elites, std::uint64_t seed);
 
