@@ -3,6 +3,7 @@
 import { Command } from 'commander';
 import { versions } from '../run/index.js';
 import { addClientCommand } from './client-command.js';
+import { addDoctorCommand } from './doctor-command.js';
 import { EXIT, type Outcome, tellFailure } from './failure.js';
 import { addJobCommands, examplesText } from './job-commands.js';
 import { addLookCommands } from './look-commands.js';
@@ -51,6 +52,7 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
   addClientCommand(program, terminal);
   addServeCommand(program, terminal);
   addValidateCommand(program, terminal, outcome);
+  addDoctorCommand(program, terminal, outcome);
   addLookCommands(program, terminal, outcome);
   return program;
 }

@@ -66,6 +66,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     throw reverieError('FLAG_INVALID', { flag: '--log-level', value: flags.logLevel, expected });
   }
   const { profile, set, seed, real, host, port, allowHost, workers, maxBodyBytes, stepTimeout } = flags;
+  const { device, precision } = flags;
   const logger = makeLog({
     to: flags.log ?? terminal.stderr,
     level: flags.quiet ? 'warn' : level,
@@ -80,6 +81,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     scenarios,
     names: named.map(({ name }) => name),
     real,
+    device: { device, precision },
     ...modelsOf(flags.model),
     folder,
     host,

@@ -2,9 +2,10 @@
 
 import type { Command } from 'commander';
 import { reverieError } from '../errors.js';
-import { withScenarioOptions } from './options.js';
+import type { DeviceFlags } from '../run/index.js';
+import { withDeviceOptions, withScenarioOptions } from './options.js';
 
-export interface ServeFlags {
+export interface ServeFlags extends DeviceFlags {
   readonly profile?: string;
   readonly set?: readonly string[];
   readonly seed?: number;
@@ -38,7 +39,7 @@ export function withServeOptions(command: Command): Command {
       'serve the dream of this world model (a run of fit or train, or the folder of the model): of all vector scenarios, or of the one served by that name; repeatable',
       collected,
     );
-  withScenarioOptions(command)
+  withDeviceOptions(withScenarioOptions(command))
     .optionsGroup('Address:')
     .option('--host <address>', 'address to listen on; any that others reach needs tokens', '127.0.0.1')
     .option('--port <number>', 'port to listen on; 0: a free one', numberFlag('--port', 0, 65_535), 8000)

@@ -21,6 +21,7 @@ export type {
   PolicyWeights,
   Precision,
 } from './cuda-addon.js';
+export { deviceTrial } from './device-trial.js';
 export * from './distributions.js';
 export { type CustomGradient, Graph, Value, withGradient } from './graph.js';
 export { type Activation, type MlpInit, mlp, mlpSpecs } from './mlp.js';

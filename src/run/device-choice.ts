@@ -34,13 +34,32 @@ export async function settleDevice(
   inputs: JobInputs,
 ): Promise<SettledDevice> {
   if (asked === 'cpu' || !dreams(job, scenario)) return onProcessor(asked, precision, job);
+  const problem = () => modelProblem(job, scenario as Scenario, inputs);
+  return settle(asked, precision, scenario.config.name, problem);
+}
+
+/** Where the world model in `folder` is to run. @throws as `settleDevice` */
+export async function settleModelDevice(
+  { device: asked = 'auto', precision }: DeviceFlags,
+  folder: string,
+): Promise<SettledDevice> {
+  if (asked === 'cpu') return onProcessor(asked, precision, 'server');
+  return settle(asked, precision, folder, () => folderDeviceProblem(folder));
+}
+
+async function settle(
+  asked: 'auto' | 'cuda' | 'emulated',
+  precision: Precision | undefined,
+  backend: string,
+  modelProblem: () => Promise<string | undefined>,
+): Promise<SettledDevice> {
   const status = asked === 'emulated' ? undefined : await cudaStatus();
   if (asked === 'auto' && status?.missing) return { remark: `Dreaming on the processor: ${status.missing.problem}.` };
   if (asked !== 'auto') await requireDevice({ kind: asked, precision: precision ?? DEFAULT_PRECISION });
-  const problem = await modelProblem(job, scenario as Scenario, inputs);
+  const problem = await modelProblem();
   if (problem === undefined) return { device: deviceOf(asked, precision, status) };
   if (asked === 'auto') return { remark: `Dreaming on the processor: ${problem}.` };
-  throw reverieError('DEVICE_UNSUPPORTED', { backend: scenario.config.name, device: asked, problem });
+  throw reverieError('DEVICE_UNSUPPORTED', { backend, device: asked, problem });
 }
 
 /** The device of a run that goes on. @throws CUDA_UNAVAILABLE, DEVICE_CHANGED where it is not here */

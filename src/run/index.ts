@@ -5,6 +5,7 @@ export { FIDELITY_FILE, openFidelityReport, type ShownReport, withoutSamples } f
 export { checkScenarioEnvironment } from './check-environment.js';
 export { type Colours, coloursFor } from './colours.js';
 export { DEVICES, type DeviceFlags, PRECISIONS } from './device.js';
+export { type Diagnosis, diagnose, diagnosisText, type Finding } from './doctor.js';
 export { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from './format.js';
 export { type Inspection, inspectFolder, inspectionText } from './inspect.js';
 export { listenForInterrupt } from './interrupt.js';

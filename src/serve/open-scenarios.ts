@@ -61,12 +61,17 @@ function checkNames(names: readonly string[]): void {
 }
 
 /** A model that nothing would use is a mistake. */
-function checkModels({ scenarios, model, models = {}, real }: OpenOptions, names: readonly string[]): void {
+function checkModels({ scenarios, model, models = {}, real, device }: OpenOptions, names: readonly string[]): void {
   const vector = names.filter((_, i) => scenarios[i].family === 'vector');
   const refuse = (value: string, expected: string) => {
     throw reverieError('FLAG_INVALID', { flag: '--model', value, expected });
   };
   const given = model ?? Object.values(models)[0];
+  const asked = device?.device ?? 'auto';
+  if (given === undefined && asked !== 'auto' && asked !== 'cpu') {
+    const expected = 'auto or cpu, as no world model is served (--model)';
+    throw reverieError('FLAG_INVALID', { flag: '--device', value: asked, expected });
+  }
   if (given !== undefined && real) refuse(given, 'none, as --real serves the real environments');
   if (model !== undefined && vector.length === 0) refuse(model, 'none, as no scenario of family vector is served');
   for (const [name, folder] of Object.entries(models)) {

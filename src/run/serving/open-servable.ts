@@ -11,6 +11,8 @@ import {
 } from '../../env/index.js';
 import { reverieError } from '../../errors.js';
 import { loadWorldModel } from '../../worldmodel/index.js';
+import type { DeviceFlags } from '../device.js';
+import { settleModelDevice } from '../device-choice.js';
 import type { JobInputs } from '../job.js';
 import { resolvedSpec } from '../pipeline/env-spec.js';
 import { findInput } from '../pipeline/inputs.js';
@@ -25,6 +27,8 @@ export interface ServableOptions {
   readonly real?: boolean;
   /** A world model, or a run that holds one: serves the dream of it. Family `vector`. */
   readonly model?: string;
+  /** What the model's dream is computed on; `auto` unless given. */
+  readonly device?: DeviceFlags;
   /** Folder for what is kept while serving: replies of language models, experience. Exists. */
   readonly folder: string;
   readonly log: (line: string) => void;
@@ -41,9 +45,11 @@ export function openServable(scenario: AnyScenario, options: ServableOptions): P
   return scenario.family === 'tools' ? openTools(scenario, options) : openVector(scenario, options);
 }
 
-async function openVector(scenario: Scenario, { model, real = false }: ServableOptions): Promise<Servable> {
+async function openVector(scenario: Scenario, options: ServableOptions): Promise<Servable> {
+  const { model, real = false } = options;
   const { name, description } = scenario.config;
-  const blueprint = model === undefined || real ? realBlueprint(scenario) : await dreamBlueprint(scenario, { model });
+  const blueprint =
+    model === undefined || real ? realBlueprint(scenario) : await dreamBlueprint(scenario, { model }, options);
   const maker = await vectorMaker(blueprint);
   const probe = await maker.make();
   const { observationSpace, actionSpace, maxEpisodeSteps } = probe;
@@ -53,7 +59,7 @@ async function openVector(scenario: Scenario, { model, real = false }: ServableO
     family: 'vector',
     description,
     source: blueprint.source,
-    version: blueprint.source === 'dream' ? `${scenario.hash}:${blueprint.model.modelVersion}` : scenario.hash,
+    version: versionOf(scenario, blueprint),
     tools: [],
     policy: '',
     tasks: seedTasks(),
@@ -70,7 +76,20 @@ function realBlueprint(scenario: Scenario): VectorBlueprint {
   return { source: 'real', env: resolvedSpec(scenario) };
 }
 
-async function dreamBlueprint(scenario: Scenario, inputs: JobInputs): Promise<VectorBlueprint> {
+/** Two devices round in two ways, which may show in a rounded answer. */
+function versionOf({ hash }: Scenario, blueprint: VectorBlueprint): string {
+  if (blueprint.source === 'real') return hash;
+  const { model, device } = blueprint;
+  return [hash, model.modelVersion, ...(device ? [device.kind, device.precision] : [])].join(':');
+}
+
+async function dreamBlueprint(
+  scenario: Scenario,
+  inputs: JobInputs,
+  { device: asked = {}, log }: ServableOptions,
+): Promise<VectorBlueprint> {
+  const { device, remark } = await settleModelDevice(asked, findInput(inputs, 'model')!);
+  if (remark !== undefined) log(remark);
   const model = await loadWorldModel(findInput(inputs, 'model')!);
   const env = await makeEnvironment(resolvedSpec(scenario));
   const obsDim = rowSize(env.observationSpace);
@@ -87,7 +106,7 @@ async function dreamBlueprint(scenario: Scenario, inputs: JobInputs): Promise<Ve
     }
     const { maxEpisodeSteps } = env;
     const of = resolvedSpec(scenario);
-    return { source: 'dream', of, id: scenario.config.name, model: model.snapshot(), starts, maxEpisodeSteps };
+    return { source: 'dream', of, id: scenario.config.name, model: model.snapshot(), device, starts, maxEpisodeSteps };
   } finally {
     env.close();
     await model.close();

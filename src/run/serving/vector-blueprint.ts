@@ -8,6 +8,7 @@ import {
   type VectorWorldModel,
   type WorldModelSnapshot,
 } from '../../worldmodel/index.js';
+import type { RunDevice } from '../device.js';
 
 /** Structured-clonable. */
 export type VectorBlueprint =
@@ -18,6 +19,8 @@ export type VectorBlueprint =
       readonly of: EnvSpec;
       readonly id: string;
       readonly model: WorldModelSnapshot;
+      /** What the model runs on; the processor unless given. */
+      readonly device?: RunDevice;
       /** Rows [n, obsDim] to start from. */
       readonly starts: Float32Array;
       readonly maxEpisodeSteps?: number;
@@ -38,7 +41,7 @@ export async function vectorMaker(
   wrap: (model: StoredWorldModel) => VectorWorldModel = (model) => model,
 ): Promise<VectorMaker> {
   if (blueprint.source === 'real') return { make: () => makeEnvironment(blueprint.env), close: async () => {} };
-  const { id, starts, maxEpisodeSteps } = blueprint;
-  const model = wrap(await loadWorldModel(blueprint.model));
+  const { id, starts, maxEpisodeSteps, device } = blueprint;
+  const model = wrap(await loadWorldModel(blueprint.model, { device }));
   return { make: async () => new Dream({ id, model, starts, maxEpisodeSteps }), close: () => model.close() };
 }

@@ -1,0 +1,116 @@
+// `reverie doctor`: what this machine has for Reverie, what works, what does not, and the way out.
+
+import { availableParallelism, cpus, freemem, totalmem } from 'node:os';
+import { type CudaStatus, cudaStatus, deviceTrial, float32, Graph, InferenceSession } from '../nn/index.js';
+import { versions } from './versions.js';
+
+/** One thing looked at. */
+export interface Finding {
+  readonly name: string;
+  /** `absent`: not there, and everything that does not ask for it works. */
+  readonly state: 'ok' | 'absent' | 'broken';
+  readonly text: string;
+  /** The way out, where something is absent or broken. */
+  readonly hint?: string;
+}
+
+export interface Diagnosis {
+  readonly findings: readonly Finding[];
+  /** What each device can be used for: `--device` takes these names. */
+  readonly devices: Readonly<Record<'cpu' | 'cuda' | 'emulated', boolean>>;
+}
+
+const GIB = 2 ** 30;
+/** A larger difference than rounding in float32 explains. */
+const TRIAL_LIMIT = 1e-3;
+
+/** Looks at everything; takes a second. Never throws. */
+export async function diagnose(): Promise<Diagnosis> {
+  const runtime = await runtimeFinding();
+  const status = await cudaStatus();
+  const gpus = await gpuFindings(status);
+  const findings = [nodeFinding(), runtime, machineFinding(), addonFinding(status), kernelsFinding(status), ...gpus];
+  const hasGpu = status.missing === undefined && gpus.every(({ state }) => state === 'ok');
+  const devices = { cpu: runtime.state === 'ok', cuda: hasGpu, emulated: status.addon.problem === undefined };
+  return { findings, devices };
+}
+
+/** The findings as lines, those that are not well with the way out. */
+export function diagnosisText({ findings, devices }: Diagnosis): string {
+  const width = Math.max(...findings.map(({ name }) => name.length));
+  const lines = findings.flatMap(({ name, state, text, hint }) => {
+    const line = `${state.padEnd(6)}  ${name.padEnd(width)}  ${text}`;
+    return state === 'ok' || hint === undefined ? [line] : [line, `${' '.repeat(width + 10)}${hint}`];
+  });
+  const usable = Object.entries(devices).filter(([, isUsable]) => isUsable);
+  return [...lines, '', `--device takes here: ${['auto', ...usable.map(([name]) => name)].join(', ')}`].join('\n');
+}
+
+function nodeFinding(): Finding {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  const isNewEnough = major > 20 || (major === 20 && minor >= 19);
+  const hint = 'Reverie needs Node 20.19 or newer; 24 is recommended.';
+  return { name: 'Node', state: isNewEnough ? 'ok' : 'broken', text: process.versions.node, hint };
+}
+
+async function runtimeFinding(): Promise<Finding> {
+  const name = 'ONNX Runtime';
+  const version = versions()['onnxruntime-node'];
+  try {
+    const graph = new Graph('doctor');
+    graph.output('y', graph.input('x', 'float32', ['batch']));
+    const session = await InferenceSession.fromBytes(graph.toModel());
+    await session.run({ x: float32(new Float32Array(1)) });
+    await session.release();
+    return { name, state: 'ok', text: version };
+  } catch (error) {
+    const hint = 'Install the packages again: npm install.';
+    return { name, state: 'broken', text: `${version}: ${(error as Error).message}`, hint };
+  }
+}
+
+function machineFinding(): Finding {
+  const model = cpus()[0]?.model.trim() ?? 'unknown processor';
+  const memory = `${(freemem() / GIB).toFixed(1)} of ${(totalmem() / GIB).toFixed(1)} GiB free`;
+  return { name: 'machine', state: 'ok', text: `${availableParallelism()} threads of ${model}, ${memory}` };
+}
+
+function addonFinding({ addon, missing }: CudaStatus): Finding {
+  if (addon.problem === undefined) return { name: 'addon', state: 'ok', text: 'compiled' };
+  return { name: 'addon', state: 'absent', text: addon.problem, hint: missing?.hint };
+}
+
+function kernelsFinding({ kernels }: CudaStatus): Finding {
+  const name = 'kernels for GPUs';
+  if (kernels.isThere) return { name, state: 'ok', text: 'compiled' };
+  const hint = 'With nvcc 12 or newer (NVCC, CUDA_HOME or PATH): node scripts/build-native.mjs; see docs/cuda.md.';
+  return { name, state: 'absent', text: 'not compiled', hint };
+}
+
+async function gpuFindings(status: CudaStatus): Promise<Finding[]> {
+  const { gpus, driverVersion, missing } = status;
+  if (gpus.length === 0) {
+    if (status.addon.problem !== undefined) return [];
+    return [{ name: 'GPU', state: 'absent', text: missing?.problem ?? 'none', hint: missing?.hint }];
+  }
+  const driver = `${Math.floor(driverVersion / 1000)}.${Math.floor((driverVersion % 1000) / 10)}`;
+  const found: Finding[] = [{ name: 'CUDA driver', state: 'ok', text: driver }];
+  gpus.forEach(({ name, computeCapability, memoryBytes }, i) => {
+    const text = `${name}, ${(memoryBytes / GIB).toFixed(0)} GiB, compute capability ${computeCapability}`;
+    found.push({ name: `GPU ${i}`, state: 'ok', text });
+  });
+  return missing === undefined ? [...found, await trialFinding()] : found;
+}
+
+/** The first GPU does a little of what it is for. */
+async function trialFinding(): Promise<Finding> {
+  const name = 'a step on GPU 0';
+  const hint = 'Please report this, with the output of reverie doctor --json.';
+  try {
+    const worst = await deviceTrial('cuda');
+    const text = `differs from the host by ${worst.toExponential(1)}`;
+    return { name, state: worst < TRIAL_LIMIT ? 'ok' : 'broken', text, hint };
+  } catch (error) {
+    return { name, state: 'broken', text: (error as Error).message, hint };
+  }
+}
