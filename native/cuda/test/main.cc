@@ -5,6 +5,7 @@
 #include <exception>
 
 int checkDecoder();
+int checkEnsemble();
 
 namespace {
 
@@ -13,7 +14,7 @@ struct Part {
   int (*check)();
 };
 
-constexpr Part PARTS[] = {{"decoder", checkDecoder}};
+constexpr Part PARTS[] = {{"decoder", checkDecoder}, {"ensemble", checkEnsemble}};
 
 bool isWanted(const Part& part, int count, char** names) {
   for (int i = 1; i < count; i++) {

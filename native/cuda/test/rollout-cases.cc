@@ -20,7 +20,7 @@ std::vector<RolloutCase> rolloutCases() {
       {"learned ends, bf16", bf16, learned, squashed, swish, {16, 16}, 70, 2, ts1, none, false, {}, {}, false, 3},
       {"known end, tf32", tf32, hopper, gaussian, tanh, {30}, 90, 3, ts1, none, false, {}, KnownFunction::hopperEnd, false, 2},
       {"choices, doubt drops, fp32", fp32, chosen, categorical, relu, {9, 9}, 80, 5, ts1, 0.55, true, {}, {}, false, 4},
-      {"doubt truncates, bf16", bf16, hopper, squashed, relu, {20, 20}, 40, 2, doubt, 1.1, false, {}, {}, false, 5},
+      {"doubt truncates, bf16", bf16, hopper, squashed, relu, {20, 20}, 40, 2, doubt, 1.2, false, {}, {}, false, 5},
       {"known reward, mean, fp32", fp32, pendulum, squashed, tanh, {8}, 30, 3, mean, none, false, KnownFunction::pendulumReward, KnownFunction::pendulumEnd},
       {"modes, tf32", tf32, learned, gaussian, relu, {70}, 20, 3, mode, none, false, {}, {}, true, 6},
       {"policy wider than the fused kernels", bf16, learned, squashed, relu, {300}, 10, 2, ts1, none, false, {}, {}, false, 7},
