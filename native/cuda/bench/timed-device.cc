@@ -1,6 +1,9 @@
 // Marks around launches.
 #include "timed-device.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace reverie::bench {
 
 void TimedDevice::start() {
@@ -20,8 +23,17 @@ DeviceTime TimedDevice::stop() {
   DeviceTime time;
   time.launches = static_cast<int>(marked_.size());
   if (marked_.empty()) return time;
-  for (const auto& [begin, end] : marked_) time.busyMs += inner_.millisecondsBetween(begin, end);
-  time.spanMs = inner_.millisecondsBetween(marked_.front().begin, marked_.back().end);
+  const std::uint64_t first = marked_.front().begin;
+  std::vector<std::pair<double, double>> intervals;
+  for (const auto& [begin, end] : marked_) {
+    intervals.emplace_back(inner_.millisecondsBetween(first, begin), inner_.millisecondsBetween(first, end));
+  }
+  // Launches of several streams may overlap.
+  std::sort(intervals.begin(), intervals.end());
+  for (const auto& [begin, end] : intervals) {
+    time.busyMs += std::max(0.0, end - std::max(begin, time.spanMs));
+    time.spanMs = std::max(time.spanMs, end);
+  }
   return time;
 }
 

@@ -10,7 +10,7 @@ namespace reverie::bench {
 
 struct DeviceTime {
   int launches = 0;
-  /** From the start of the first launch to the end of the last, and the sum of the launches. */
+  /** From the start of the first launch to the end of the last, and how long of that one or more were under way. */
   double spanMs = 0, busyMs = 0;
 };
 
