@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
+
+#include "random-reference.h"
 
 namespace reverie::reference {
 namespace {
@@ -175,17 +176,7 @@ std::vector<double> decoderLogits(const DecoderSpec& spec, const std::vector<int
 }
 
 std::uint32_t randomWord(std::uint32_t key0, std::uint32_t key1, std::uint64_t position) {
-  const std::uint64_t index = position / 4;
-  std::uint32_t c[4] = {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0, 0};
-  for (int round = 0; round < 10; round++) {
-    const std::uint64_t first = 0xd2511f53ull * c[0], second = 0xcd9e8d57ull * c[2];
-    const std::uint32_t next[4] = {static_cast<std::uint32_t>(second >> 32) ^ c[1] ^ key0, static_cast<std::uint32_t>(second),
-                                   static_cast<std::uint32_t>(first >> 32) ^ c[3] ^ key1, static_cast<std::uint32_t>(first)};
-    std::copy(next, next + 4, c);
-    key0 += 0x9e3779b9u;
-    key1 += 0xbb67ae85u;
-  }
-  return c[position % 4];
+  return wordOf(RandomStream{key0, key1, 0}, position);
 }
 
 Drawn drawToken(const std::vector<double>& logits, const Sampling& sampling, const std::vector<bool>& allowed, std::uint32_t word) {
