@@ -1,11 +1,11 @@
 // benchmarks/gpu/run.sh without a GPU: the kernels on the host at tiny sizes, through the same harness, protocol and report.
 
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { lacksCompiler, NATIVE } from './native-build.js';
+import { lacksCompiler, make, NATIVE } from './native-build.js';
 
 const SCRIPT = join(NATIVE, '..', '..', 'benchmarks', 'gpu', 'run.sh');
 const python = spawnSync('python3', ['--version'], { stdio: 'ignore' }).status === 0;
@@ -18,7 +18,7 @@ describe.skipIf(lacksCompiler('gpu-bench.test.ts') || !python)('measuring on a G
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'reverie-gpu-bench-'));
-    execFileSync('make', ['-C', NATIVE, '-f', 'bench/Makefile', '-j2', 'harness'], { stdio: 'ignore' });
+    make('harness', {}, 'bench/Makefile');
   }, 600_000);
   afterAll(() => rmSync(folder, { recursive: true }));
 

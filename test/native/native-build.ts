@@ -1,6 +1,7 @@
 // Builds of native/cuda for tests: what can be built here, and building it once.
 
 import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 export const NATIVE = fileURLToPath(new URL('../../native/cuda/', import.meta.url));
@@ -20,8 +21,33 @@ export function lacksCompiler(file: string): boolean {
   return compiler === undefined;
 }
 
-/** Makes a target of native/cuda/Makefile; what the compilers said is in the error. */
-export function make(target: string, settings: Readonly<Record<string, string>> = {}): void {
+const LOCK = fileURLToPath(new URL('../../native/cuda/build/.tests-make', import.meta.url));
+/** Older locks are of processes that ended without giving theirs back. */
+const LOCK_MS = 600_000;
+
+/** Test files run side by side and share the folder: one makes at a time. */
+function alone(work: () => void): void {
+  mkdirSync(BUILD, { recursive: true });
+  for (;;) {
+    try {
+      mkdirSync(LOCK);
+      break;
+    } catch {
+      const taken = statSync(LOCK, { throwIfNoEntry: false });
+      if (taken !== undefined && Date.now() - taken.mtimeMs > LOCK_MS) rmSync(LOCK, { recursive: true, force: true });
+      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    }
+  }
+  try {
+    work();
+  } finally {
+    rmSync(LOCK, { recursive: true, force: true });
+  }
+}
+
+/** Makes a target of a Makefile in native/cuda; what the compilers said is in the error. */
+export function make(target: string, settings: Readonly<Record<string, string>> = {}, file = 'Makefile'): void {
   const given = Object.entries({ CXX: compiler!, ...settings }).map(([key, value]) => `${key}=${value}`);
-  execFileSync('make', ['-C', NATIVE, '-j2', target, ...given], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const words = ['-C', NATIVE, '-f', file, '-j2', target, ...given];
+  alone(() => execFileSync('make', words, { stdio: ['ignore', 'ignore', 'pipe'] }));
 }
