@@ -35,7 +35,8 @@ std::uint32_t tf32Of(float value) {
 
 float weightOf(const Layer& layer, int input, int column, float scale) {
   if (input >= layer.in || column >= layer.out) return 0.0f;
-  return scale * layer.w[static_cast<std::size_t>(input) * static_cast<std::size_t>(layer.out) + static_cast<std::size_t>(column)];
+  return scale *
+         layer.w[static_cast<std::size_t>(input) * static_cast<std::size_t>(layer.out) + static_cast<std::size_t>(column)];
 }
 
 float biasOf(const Layer& layer, int column, float scale) {
@@ -50,7 +51,8 @@ void packLane(const Layer& layer, Precision precision, int step, int chunk, int 
     for (int i = 0; i < 2; i++) {
       if (precision == Precision::bf16) {
         const int input = 16 * step + 2 * pair + 8 * i;
-        to[2 * half + i] = bf16Of(weightOf(layer, input, column, scale)) | bf16Of(weightOf(layer, input + 1, column, scale)) << 16;
+        to[2 * half + i] = bf16Of(weightOf(layer, input, column, scale)) | bf16Of(weightOf(layer, input + 1, column, scale))
+                                                                               << 16;
       } else {
         to[2 * half + i] = tf32Of(weightOf(layer, 8 * step + 2 * pair + i, column, scale));
       }
@@ -63,7 +65,8 @@ void packFused(const Layer& layer, const LayerShape& shape, Precision precision,
     char* start = to + static_cast<std::size_t>(chunk) * chunkBytesOf(shape);
     auto* words = reinterpret_cast<std::uint32_t*>(start);
     for (int step = 0; step < shape.steps; step++) {
-      for (int lane = 0; lane < 32; lane++) packLane(layer, precision, step, chunk, lane, scale, words + (step * 32 + lane) * 4);
+      for (int lane = 0; lane < 32; lane++)
+        packLane(layer, precision, step, chunk, lane, scale, words + (step * 32 + lane) * 4);
     }
     auto* bias = reinterpret_cast<float*>(start + shape.steps * FRAGMENT);
     for (int i = 0; i < CHUNK; i++) bias[i] = biasOf(layer, CHUNK * chunk + i, scale);

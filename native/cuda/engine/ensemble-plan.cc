@@ -14,7 +14,9 @@ constexpr std::uint32_t STAGE_BYTES = 28 * 1024;
 constexpr std::uint32_t PLAIN_RING_BYTES = 2 * PLAIN_DEPTH * PLAIN_COLUMNS * 4;
 constexpr int WIDTHS[] = {64, 128, 208, 256};
 
-std::uint32_t aligned(std::uint64_t bytes) { return static_cast<std::uint32_t>((bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT); }
+std::uint32_t aligned(std::uint64_t bytes) {
+  return static_cast<std::uint32_t>((bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+}
 
 std::int64_t wholes(std::int64_t size, std::int64_t of) { return (size + of - 1) / of; }
 
@@ -27,12 +29,15 @@ int widestHidden(const std::vector<Layer>& layers) {
 /** Fragments that fused policies are compiled for. */
 int policySteps(const PackForm& form) { return 256 / depthOf(form); }
 
-/** A tile's height with its time relative to the tallest, for layers of about 200: products, and shared memory read per row. */
+/**
+ * A tile's height, and times relative to a block of 256 rows alone on its multiprocessor: of such a block alone, and of two
+ * that share one. For layers of about 200: products, and shared memory read for them. Two blocks hide each other's waits.
+ */
 struct Candidate {
   TileHeight height;
-  double time;
+  double alone, shared;
 };
-constexpr Candidate CANDIDATES[] = {{{2, 8}, 1.0}, {{1, 8}, 0.62}, {{1, 4}, 0.36}};
+constexpr Candidate CANDIDATES[] = {{{2, 8}, 1.0, 1.85}, {{2, 4}, 0.58, 0.92}, {{1, 8}, 0.62, 1.15}, {{1, 4}, 0.36, 0.62}};
 
 std::string kernelOf(const PackForm& form, const PlanNeeds& needs, TileHeight height) {
   const std::string job = needs.isRollout ? "ensembleRollout" : "ensembleStep";
@@ -58,15 +63,20 @@ bool layOutFused(LaunchPlan& plan, const PackForm& form, const PlanNeeds& needs,
       longest = std::max(longest, chunkBytesOf(network->layer[i]) * static_cast<std::uint32_t>(network->layer[i].chunks));
     }
   }
-  if (limit < shared.ring + static_cast<std::uint64_t>(RING_STAGES) * chunk) return false;
-  const std::uint32_t room = (static_cast<std::uint32_t>(limit) - shared.ring) / RING_STAGES / 16 * 16;
+  const std::uint64_t least = shared.ring + static_cast<std::uint64_t>(RING_STAGES) * chunk;
+  if (least > limit) return false;
+  // Room for two blocks on a multiprocessor, where that is enough; each takes a kilobyte that is not its own.
+  const std::size_t half = (limit + 1024) / 2 - 1024;
+  const std::size_t own = least <= half ? half : limit;
+  const std::uint32_t room = (static_cast<std::uint32_t>(own) - shared.ring) / RING_STAGES / 16 * 16;
   shared.stageBytes = std::max(chunk, std::min({room, longest, STAGE_BYTES}));
   plan.sharedBytes = shared.ring + RING_STAGES * shared.stageBytes;
   std::uint64_t answers = 0;
   for (std::size_t i = 0; i < needs.networks.size(); i++) {
     const std::uint64_t size = static_cast<std::uint64_t>(needs.networks[i]->outputs) * columnBytes(height);
     const int passes = i == 0 ? needs.passes : 1;
-    if (passes > 1 || size > shared.activationBytes) answers = std::max(answers, size * static_cast<unsigned>(passes * height.warps));
+    if (passes > 1 || size > shared.activationBytes)
+      answers = std::max(answers, size * static_cast<unsigned>(passes * height.warps));
   }
   plan.scratch.activations = plan.scratch.answers + aligned(answers);
   plan.scratch.bytesPerBlock = plan.scratch.activations;
@@ -85,9 +95,11 @@ bool layOutPlain(LaunchPlan& plan, const PlanNeeds& needs, std::size_t limit) {
     const NetworkArgs& network = *needs.networks[i];
     for (int layer = 0; layer < network.layers; layer++) {
       columns = std::max(columns, static_cast<std::uint64_t>(network.layer[layer].steps) * PLAIN_DEPTH);
-      if (layer + 1 < network.layers) columns = std::max(columns, static_cast<std::uint64_t>(network.layer[layer].chunks) * PLAIN_COLUMNS);
+      if (layer + 1 < network.layers)
+        columns = std::max(columns, static_cast<std::uint64_t>(network.layer[layer].chunks) * PLAIN_COLUMNS);
     }
-    answers = std::max(answers, static_cast<std::uint64_t>(network.outputs) * columnOfRows * static_cast<unsigned>(i == 0 ? needs.passes : 1));
+    answers = std::max(
+        answers, static_cast<std::uint64_t>(network.outputs) * columnOfRows * static_cast<unsigned>(i == 0 ? needs.passes : 1));
   }
   const std::uint64_t activations = 2 * columns * columnOfRows;
   const bool isNear = shared.activations + activations <= limit;
@@ -120,8 +132,10 @@ std::optional<LaunchPlan> layOut(Device& device, const PackForm& form, const Pla
   const int resident = std::min(2, device.residentBlocks(plan.kernel.c_str(), plan.threads, plan.sharedBytes));
   if (resident == 0) return std::nullopt;
   const auto tiles = static_cast<std::int64_t>(tilesOf(needs, plan.tileRows)) + 1;
-  plan.blocks = static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, resident * static_cast<std::int64_t>(limits.multiprocessors)));
-  plan.segments = needs.isRollout ? plan.blocks : static_cast<std::uint32_t>(std::clamp<std::int64_t>(wholes(needs.rows, 256), 1, most));
+  plan.blocks =
+      static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, resident * static_cast<std::int64_t>(limits.multiprocessors)));
+  plan.segments =
+      needs.isRollout ? plan.blocks : static_cast<std::uint32_t>(std::clamp<std::int64_t>(wholes(needs.rows, 256), 1, most));
   return plan;
 }
 
@@ -147,6 +161,7 @@ std::optional<PackForm> policyFormOf(const PolicySpec& policy, const PackForm& m
 }
 
 LaunchPlan planLaunch(Device& device, const PackForm& form, const PlanNeeds& needs, std::optional<TileHeight> height) {
+  const auto multiprocessors = static_cast<unsigned>(device.limits().multiprocessors);
   std::optional<LaunchPlan> best;
   double soonest = 0;
   for (const Candidate& candidate : CANDIDATES) {
@@ -155,7 +170,7 @@ LaunchPlan planLaunch(Device& device, const PackForm& form, const PlanNeeds& nee
     const auto plan = layOut(device, form, needs, candidate.height);
     if (!plan) continue;
     const double rounds = static_cast<double>(static_cast<std::int64_t>(tilesOf(needs, plan->tileRows) / plan->blocks) + 1);
-    const double time = rounds * candidate.time;
+    const double time = rounds * (plan->blocks > multiprocessors ? candidate.shared : candidate.alone);
     if (best && time >= soonest) continue;
     best = plan;
     soonest = time;

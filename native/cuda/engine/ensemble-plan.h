@@ -8,11 +8,6 @@
 
 namespace reverie {
 
-/** Height of a tile: `warps` warps of `tiles` times 16 rows (fused; the plain kernel has one height). */
-struct TileHeight {
-  int tiles, warps;
-};
-
 /** What decides how memory is laid out. */
 struct PlanNeeds {
   std::int64_t rows;

@@ -13,7 +13,9 @@ namespace {
 constexpr std::size_t PIECE_BYTES = std::size_t{16} << 20;
 
 void check(const RolloutRequest& request, const EnsembleSpec& spec) {
-  const auto refuse = [](const std::string& why) { throw std::invalid_argument("this rollout cannot run on a device: " + why); };
+  const auto refuse = [](const std::string& why) {
+    throw std::invalid_argument("this rollout cannot run on a device: " + why);
+  };
   if (request.branches < 1 || request.branches >= std::int64_t{1} << 31) refuse("it needs 1 to 2^31 branches");
   if (request.horizon < 1) refuse("its horizon is not positive");
   if (request.deliverEvery < 0) refuse("deliverEvery is negative");
@@ -21,7 +23,8 @@ void check(const RolloutRequest& request, const EnsembleSpec& spec) {
   if (const auto problem = problemOfPolicy(*request.policy, spec)) refuse("of its policy, " + *problem);
   for (const KnownEntry& entry : knownFunctions) {
     const bool isAsked = entry.function == (entry.isReward ? request.reward : request.ends);
-    if (isAsked && (entry.obsDim != spec.obsDim || entry.actionDim != spec.actionDim)) refuse(std::string("a known function of ") + entry.environment + " does not fit its rows");
+    if (isAsked && (entry.obsDim != spec.obsDim || entry.actionDim != spec.actionDim))
+      refuse(std::string("a known function of ") + entry.environment + " does not fit its rows");
   }
 }
 
@@ -30,7 +33,10 @@ void check(const RolloutRequest& request, const EnsembleSpec& spec) {
 class RolloutRun {
  public:
   RolloutRun(DeviceEnsemble& ensemble, const RolloutRequest& request, RolloutAnswer& answer, const PackForm& policyForm)
-      : ensemble_(ensemble), device_(ensemble.device_), request_(request), answer_(answer), 
+      : ensemble_(ensemble),
+        device_(ensemble.device_),
+        request_(request),
+        answer_(answer),
         policy_(device_, *request.policy, policyForm, ensemble.spec_.obsDim, request.isPolicyDeterministic) {
     args_.dynamics = ensemble.dynamicsOf(request.step);
     args_.hasLimit = std::isfinite(request.disagreementLimit);
@@ -62,7 +68,11 @@ class RolloutRun {
 
   void planMemory() {
     const DynamicsArgs& dynamics = args_.dynamics;
-    const PlanNeeds needs{request_.branches, dynamics.asksAll ? dynamics.elites : 1, dynamics.elites, {&dynamics.network, &policy_.args.network}, true};
+    const PlanNeeds needs{request_.branches,
+                          dynamics.asksAll ? dynamics.elites : 1,
+                          dynamics.elites,
+                          {&dynamics.network, &policy_.args.network},
+                          true};
     plan_ = planLaunch(device_, ensemble_.form_, needs, ensemble_.height_);
     if (ensemble_.form_.isFused) {
       stages_ = cutIntoStages(args_.dynamics.network, plan_.shared.stageBytes);
@@ -107,7 +117,8 @@ class RolloutRun {
     args_.record.deliverEvery = every;
     args_.record.window = static_cast<std::uint32_t>(window);
     args_.record.lengths = lengths_.as<std::uint32_t>();
-    collector_ = std::make_unique<RecordCollector>(device_, ensemble_.lanes_, sizes_, args_.record, std::min(pieceRows, sizes_.delivered * window));
+    collector_ = std::make_unique<RecordCollector>(device_, ensemble_.lanes_, sizes_, args_.record,
+                                                   std::min(pieceRows, sizes_.delivered * window));
   }
 
   template <class T>

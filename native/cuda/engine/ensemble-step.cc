@@ -17,7 +17,11 @@ std::int64_t pieceRows(const DeviceLimits& limits) { return std::int64_t{limits.
 class StepRun {
  public:
   StepRun(DeviceEnsemble& ensemble, const StepRequest& request, const StepAnswer& answer)
-      : ensemble_(ensemble), device_(ensemble.device_), request_(request), answer_(answer), dynamics_(ensemble.dynamicsOf(request.options)) {}
+      : ensemble_(ensemble),
+        device_(ensemble.device_),
+        request_(request),
+        answer_(answer),
+        dynamics_(ensemble.dynamicsOf(request.options)) {}
 
   void run() {
     const DeviceLimits limits = device_.limits();
@@ -43,7 +47,8 @@ class StepRun {
   void prepare(std::int64_t rows) {
     rows_ = rows;
     const int passes = dynamics_.asksAll ? dynamics_.elites : 1;
-    plan_ = planLaunch(device_, ensemble_.form_, {rows, passes, dynamics_.elites, {&dynamics_.network}, false}, ensemble_.height_);
+    plan_ =
+        planLaunch(device_, ensemble_.form_, {rows, passes, dynamics_.elites, {&dynamics_.network}, false}, ensemble_.height_);
     stages_ = ensemble_.form_.isFused ? cutIntoStages(dynamics_.network, plan_.shared.stageBytes) : std::vector<StageArgs>();
     place(static_cast<std::size_t>(rows));
     ensemble_.makeLanes();
@@ -87,7 +92,8 @@ class StepRun {
       pieces[turn] = {first, std::min(rows_, request_.rows - first)};
       start(lane, pieces[turn].first, pieces[turn].rows);
     }
-    for (int i = 0; i < 2; i++, turn ^= 1) collect(*ensemble_.lanes_[static_cast<std::size_t>(turn)], pieces[turn].first, pieces[turn].rows);
+    for (int i = 0; i < 2; i++, turn ^= 1)
+      collect(*ensemble_.lanes_[static_cast<std::size_t>(turn)], pieces[turn].first, pieces[turn].rows);
   }
 
   void start(Lane& lane, std::int64_t first, std::int64_t rows) {
@@ -95,12 +101,14 @@ class StepRun {
     const auto obsDim = static_cast<std::size_t>(dynamics_.obsDim), actionDim = static_cast<std::size_t>(dynamics_.actionDim);
     std::memcpy(lane.pinned.at(places_.obs), request_.obs + from * obsDim, count * obsDim * 4);
     if (actionDim > 0) std::memcpy(lane.pinned.at(places_.action), request_.action + from * actionDim, count * actionDim * 4);
-    if (request_.hasStreamPerRow) std::memcpy(lane.pinned.at(places_.streams), request_.streams + from, count * sizeof(RandomStream));
+    if (request_.hasStreamPerRow)
+      std::memcpy(lane.pinned.at(places_.streams), request_.streams + from, count * sizeof(RandomStream));
     const Address base = lane.device_side.address();
     device_.upload(base, lane.pinned.at(0), places_.answers, lane.stream());
     StepArgs args = argsOf(base, first, rows);
     if (!dynamics_.asksAll) {
-      const GroupStepArgs sort{args.groups, args.rows, static_cast<std::uint32_t>(dynamics_.elites), args.firstRank, args.stream, args.streams};
+      const GroupStepArgs sort{args.groups,    args.rows,   static_cast<std::uint32_t>(dynamics_.elites),
+                               args.firstRank, args.stream, args.streams};
       device_.launch(launchOf("ensembleGroupRows", args.groups.segments, 256, SORT_SHARED, sort), lane.stream());
     }
     device_.launch(launchOf(plan_.kernel.c_str(), plan_.blocks, plan_.threads, plan_.sharedBytes, args), lane.stream());
@@ -135,9 +143,12 @@ class StepRun {
     const auto count = static_cast<std::size_t>(rows), at = static_cast<std::size_t>(first);
     const auto obsDim = static_cast<std::size_t>(dynamics_.obsDim);
     std::memcpy(answer_.nextObs + at * obsDim, lane.pinned.at(places_.nextObs), count * obsDim * 4);
-    if (dynamics_.learnsReward && answer_.reward != nullptr) std::memcpy(answer_.reward + at, lane.pinned.at(places_.reward), count * 4);
-    if (dynamics_.learnsTermination && answer_.terminated != nullptr) std::memcpy(answer_.terminated + at, lane.pinned.at(places_.terminated), count);
-    if (dynamics_.withDisagreement && answer_.disagreement != nullptr) std::memcpy(answer_.disagreement + at, lane.pinned.at(places_.disagreement), count * 4);
+    if (dynamics_.learnsReward && answer_.reward != nullptr)
+      std::memcpy(answer_.reward + at, lane.pinned.at(places_.reward), count * 4);
+    if (dynamics_.learnsTermination && answer_.terminated != nullptr)
+      std::memcpy(answer_.terminated + at, lane.pinned.at(places_.terminated), count);
+    if (dynamics_.withDisagreement && answer_.disagreement != nullptr)
+      std::memcpy(answer_.disagreement + at, lane.pinned.at(places_.disagreement), count * 4);
   }
 
   static constexpr std::size_t SORT_SHARED = 4096;

@@ -17,7 +17,8 @@ std::optional<std::string> problemOfLayers(const std::vector<Layer>& layers, int
     if (layer.in != inputs) return "its layers do not fit together";
     if (layer.out < 1 || layer.in < 1) return "a layer is empty";
     const auto size = static_cast<std::size_t>(layer.in) * static_cast<std::size_t>(layer.out);
-    if (layer.w.size() != size || layer.b.size() != static_cast<std::size_t>(layer.out)) return "a layer's weights do not have its size";
+    if (layer.w.size() != size || layer.b.size() != static_cast<std::size_t>(layer.out))
+      return "a layer's weights do not have its size";
     inputs = layer.out;
   }
   for (std::size_t i = 0; i + 1 < layers.size(); i++) {
@@ -39,8 +40,10 @@ bool haveOneShape(const std::vector<Member>& elites) {
 std::optional<std::string> problemOfMember(const Member& elite, const EnsembleSpec& spec) {
   const auto outputs = static_cast<std::size_t>(spec.outputDim());
   if (const auto problem = problemOfLayers(elite.layers, spec.inputDim())) return problem;
-  if (elite.layers.back().out != 2 * spec.outputDim() + (spec.learnsTermination ? 1 : 0)) return "its head does not have the width of mean, log-variance and end";
-  if (elite.logVarMin.size() != outputs || elite.logVarMax.size() != outputs) return "its log-variance has bounds of another size";
+  if (elite.layers.back().out != 2 * spec.outputDim() + (spec.learnsTermination ? 1 : 0))
+    return "its head does not have the width of mean, log-variance and end";
+  if (elite.logVarMin.size() != outputs || elite.logVarMax.size() != outputs)
+    return "its log-variance has bounds of another size";
   return std::nullopt;
 }
 
@@ -59,9 +62,12 @@ std::optional<std::string> unsupported(const EnsembleSpec& spec) {
   if (spec.obsDim < 1 || (spec.actionChoices == 0 && spec.actionDim < 0)) return "the sizes of its rows are not positive";
   if (spec.actionChoices > 0 && spec.actionDim != 1) return "a discrete action has one column";
   if (spec.elites.empty() || spec.elites.size() > MAX_ELITES) return "it needs 1 to 64 elites";
-  if (spec.inputMean.size() != size(spec.inputDim()) || spec.inputScale.size() != size(spec.inputDim())) return "its normaliser does not have the size of its inputs";
-  if (spec.targetMean.size() != size(spec.outputDim()) || spec.targetScale.size() != size(spec.outputDim())) return "its normaliser does not have the size of its targets";
-  if (spec.low.size() != size(spec.obsDim) || spec.high.size() != size(spec.obsDim)) return "its bounds do not have the size of its observations";
+  if (spec.inputMean.size() != size(spec.inputDim()) || spec.inputScale.size() != size(spec.inputDim()))
+    return "its normaliser does not have the size of its inputs";
+  if (spec.targetMean.size() != size(spec.outputDim()) || spec.targetScale.size() != size(spec.outputDim()))
+    return "its normaliser does not have the size of its targets";
+  if (spec.low.size() != size(spec.obsDim) || spec.high.size() != size(spec.obsDim))
+    return "its bounds do not have the size of its observations";
   for (const Member& elite : spec.elites) {
     if (const auto problem = problemOfMember(elite, spec)) return problem;
   }
@@ -69,9 +75,10 @@ std::optional<std::string> unsupported(const EnsembleSpec& spec) {
   return std::nullopt;
 }
 
-std::unique_ptr<Ensemble> makeEnsemble(Device& device, const EnsembleSpec& spec, Precision precision) {
+std::unique_ptr<Ensemble> makeEnsemble(Device& device, const EnsembleSpec& spec, Precision precision,
+                                       std::optional<TileHeight> height) {
   if (const auto problem = unsupported(spec)) throw std::invalid_argument("this ensemble cannot run on a device: " + *problem);
-  return std::make_unique<DeviceEnsemble>(device, spec, precision, std::nullopt);
+  return std::make_unique<DeviceEnsemble>(device, spec, precision, height);
 }
 
 Buffer placeBytes(Device& device, const void* bytes, std::size_t size) {

@@ -23,8 +23,8 @@ struct Layer {
 };
 
 /**
- * One elite in normalised units: hidden layers with swish, then a head of outputs [mean | bounded log-variance | logit of the end].
- * Bounds of the log-variance: PETS, 1805.12114, appendix A.1.
+ * One elite in normalised units: hidden layers with swish, then a head of outputs [mean | bounded log-variance | logit of the
+ * end]. Bounds of the log-variance: PETS, 1805.12114, appendix A.1.
  */
 struct Member {
   std::vector<Layer> layers;
@@ -134,6 +134,14 @@ struct RolloutAnswer {
   std::vector<std::int64_t> alive;
 };
 
+/**
+ * Rows a block takes at once through the fused kernels: `warps` (4 or 8) times `tiles` (1, or 2 in bf16) times 16. Results do
+ * not depend on it; chosen by a model of the time where it is left out.
+ */
+struct TileHeight {
+  int tiles, warps;
+};
+
 class Ensemble {
  public:
   virtual ~Ensemble() = default;
@@ -148,6 +156,7 @@ class Ensemble {
 std::optional<std::string> unsupported(const EnsembleSpec& spec);
 
 /** Uploads the weights. The device must outlive it. Throws DeviceError, std::invalid_argument for what `unsupported` names. */
-std::unique_ptr<Ensemble> makeEnsemble(Device& device, const EnsembleSpec& spec, Precision precision);
+std::unique_ptr<Ensemble> makeEnsemble(Device& device, const EnsembleSpec& spec, Precision precision,
+                                       std::optional<TileHeight> height = std::nullopt);
 
 }  // namespace reverie

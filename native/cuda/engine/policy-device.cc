@@ -29,7 +29,9 @@ HeadKind headOf(PolicyHead head) {
 }
 
 /** Action columns of a policy of a box. */
-int columnsOf(const PolicySpec& policy) { return policy.head == PolicyHead::categorical ? 1 : static_cast<int>(policy.scale.size()); }
+int columnsOf(const PolicySpec& policy) {
+  return policy.head == PolicyHead::categorical ? 1 : static_cast<int>(policy.scale.size());
+}
 
 }  // namespace
 
@@ -39,14 +41,20 @@ std::optional<std::string> problemOfPolicy(const PolicySpec& policy, const Ensem
   for (const Layer& layer : policy.layers) {
     if (layer.in != inputs || layer.out < 1) return "its layers do not fit the observations or each other";
     const auto size = static_cast<std::size_t>(layer.in) * static_cast<std::size_t>(layer.out);
-    if (layer.w.size() != size || layer.b.size() != static_cast<std::size_t>(layer.out)) return "a layer's weights do not have its size";
+    if (layer.w.size() != size || layer.b.size() != static_cast<std::size_t>(layer.out))
+      return "a layer's weights do not have its size";
     inputs = layer.out;
   }
   const bool isDiscrete = policy.head == PolicyHead::categorical;
   if (isDiscrete != (spec.actionChoices > 0)) return "its head is not of the kind of the actions";
-  if (isDiscrete) return inputs == policy.choices && policy.choices == spec.actionChoices ? std::nullopt : std::optional<std::string>("it chooses among another number of actions");
+  if (isDiscrete)
+    return inputs == policy.choices && policy.choices == spec.actionChoices
+               ? std::nullopt
+               : std::optional<std::string>("it chooses among another number of actions");
   const auto columns = static_cast<std::size_t>(spec.actionDim);
-  if (policy.scale.size() != columns || policy.bias.size() != columns || policy.low.size() != columns || policy.high.size() != columns) return "its action has another number of columns";
+  if (policy.scale.size() != columns || policy.bias.size() != columns || policy.low.size() != columns ||
+      policy.high.size() != columns)
+    return "its action has another number of columns";
   if (policy.head == PolicyHead::gaussian && policy.logStd.size() != columns) return "its spread has another number of columns";
   const int outputs = policy.head == PolicyHead::squashed ? 2 * spec.actionDim : spec.actionDim;
   return inputs == outputs ? std::nullopt : std::optional<std::string>("its last layer does not have the width of its head");

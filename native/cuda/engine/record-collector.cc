@@ -14,7 +14,11 @@ Address addressOf(const void* pointer) { return reinterpret_cast<Address>(pointe
 
 RecordCollector::RecordCollector(Device& device, std::vector<std::unique_ptr<Lane>>& lanes, const RolloutSizes& sizes,
                                  const RecordArgs& records, std::size_t pieceRows)
-    : device_(device), lanes_(lanes), sizes_(sizes), records_(records), pieceRows_(std::max<std::size_t>(pieceRows, records.window)) {
+    : device_(device),
+      lanes_(lanes),
+      sizes_(sizes),
+      records_(records),
+      pieceRows_(std::max<std::size_t>(pieceRows, records.window)) {
   offsetsAt_ = placeRecords(sizes, pieceRows_).end;
   for (const auto& lane : lanes_) lane->grow(offsetsAt_ + pieceRows_ * 4, offsetsAt_ + pieceRows_ * 4);
 }
@@ -41,7 +45,8 @@ WindowRows RecordCollector::collect(Stream writer) {
   return rows;
 }
 
-RecordCollector::Piece RecordCollector::pieceFrom(std::size_t branch, std::size_t row, const std::vector<std::uint32_t>& lengths) const {
+RecordCollector::Piece RecordCollector::pieceFrom(std::size_t branch, std::size_t row,
+                                                  const std::vector<std::uint32_t>& lengths) const {
   Piece piece{branch, 0, row, 0};
   while (branch + piece.branches < sizes_.delivered && piece.branches < pieceRows_) {
     const std::size_t length = lengths[branch + piece.branches] & ~DROPPED_BIT;

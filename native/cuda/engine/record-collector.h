@@ -8,8 +8,8 @@ namespace reverie {
 class RecordCollector {
  public:
   /** `records`: as the kernels wrote them, with room for `window` rows a delivered branch. Throws OutOfMemory. */
-  RecordCollector(Device& device, std::vector<std::unique_ptr<Lane>>& lanes, const RolloutSizes& sizes, const RecordArgs& records,
-                  std::size_t pieceRows);
+  RecordCollector(Device& device, std::vector<std::unique_ptr<Lane>>& lanes, const RolloutSizes& sizes,
+                  const RecordArgs& records, std::size_t pieceRows);
 
   /** Waits for the stream, in which the records were written, and takes them over. */
   WindowRows collect(Stream writer);

@@ -13,7 +13,8 @@ void copy(std::vector<T>& to, std::size_t toRow, const char* from, std::size_t r
 }
 
 template <class T>
-void copy(std::vector<T>& to, std::size_t toRow, const std::vector<T>& from, std::size_t fromRow, std::size_t rows, std::size_t columns) {
+void copy(std::vector<T>& to, std::size_t toRow, const std::vector<T>& from, std::size_t fromRow, std::size_t rows,
+          std::size_t columns) {
   if (!from.empty()) copy(to, toRow, reinterpret_cast<const char*>(from.data() + fromRow * columns), rows, columns);
 }
 
@@ -40,7 +41,8 @@ WindowRows join(const std::vector<WindowRows>& windows, const RolloutSizes& size
       copy(joined.disagreement, to, from.disagreement, taken[w], length, 1);
       copy(joined.verdict, to, from.verdict, taken[w], length, 1);
       copy(joined.terminated, to, from.terminated, taken[w], length, 1);
-      joined.lengths[branch] = (lengthOf(joined.lengths[branch]) + length) | ((joined.lengths[branch] | from.lengths[branch]) & DROPPED_BIT);
+      joined.lengths[branch] =
+          (lengthOf(joined.lengths[branch]) + length) | ((joined.lengths[branch] | from.lengths[branch]) & DROPPED_BIT);
       taken[w] += length;
       to += length;
     }
@@ -61,7 +63,8 @@ void WindowRows::resize(std::size_t rows, const RolloutSizes& sizes) {
   terminated.resize(rows);
 }
 
-void WindowRows::put(std::size_t first, std::size_t rows, const char* from, const RecordPlaces& places, const RolloutSizes& sizes) {
+void WindowRows::put(std::size_t first, std::size_t rows, const char* from, const RecordPlaces& places,
+                     const RolloutSizes& sizes) {
   copy(obs, first, from + places.obs, rows, sizes.obsDim);
   copy(action, first, from + places.action, rows, sizes.actionDim);
   copy(nextObs, first, from + places.nextObs, rows, sizes.obsDim);

@@ -24,7 +24,8 @@ class Actor {
     for (int j = 0; j < policy_.actionDim; j++) {
       const float mean = answers_(0, j, row);
       const float noise = policy_.isDeterministic ? 0.0f : normalOf(word(first + static_cast<unsigned>(j)));
-      const float unit = policy_.head == HeadKind::squashed ? squash(row, j, mean, noise, density) : add(j, mean, noise, density);
+      const float unit =
+          policy_.head == HeadKind::squashed ? squash(row, j, mean, noise, density) : add(j, mean, noise, density);
       action[j] = clamp(unit * policy_.scale[j] + policy_.bias[j], policy_.low[j], policy_.high[j]);
     }
     return density;

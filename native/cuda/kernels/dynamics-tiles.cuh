@@ -12,13 +12,21 @@ class DynamicsTiles {
  public:
   REVERIE_DEVICE DynamicsTiles(const DynamicsArgs& dynamics, const GroupTable& table, const StepNoise& noise,
                                std::uint32_t rows, int tileRows, const float* obs, const float* action, Land& land)
-      : dynamics_(dynamics), table_(table), noise_(noise), rows_(rows), tileRows_(tileRows), obs_(obs), action_(action), land_(land) {}
+      : dynamics_(dynamics),
+        table_(table),
+        noise_(noise),
+        rows_(rows),
+        tileRows_(tileRows),
+        obs_(obs),
+        action_(action),
+        land_(land) {}
 
   REVERIE_DEVICE int passes() const { return dynamics_.asksAll ? dynamics_.elites : 1; }
 
   REVERIE_DEVICE int count() const {
-    const int tiles = dynamics_.asksAll ? static_cast<int>((rows_ + static_cast<unsigned>(tileRows_) - 1) / static_cast<unsigned>(tileRows_))
-                                          : table_.tiles();
+    const int tiles = dynamics_.asksAll
+                          ? static_cast<int>((rows_ + static_cast<unsigned>(tileRows_) - 1) / static_cast<unsigned>(tileRows_))
+                          : table_.tiles();
     return tiles > block() ? (tiles - block() + blocks() - 1) / blocks() : 0;
   }
 
@@ -31,8 +39,8 @@ class DynamicsTiles {
     const int elite = dynamics_.asksAll ? -1 : table_.eliteOf(tile);
     const std::uint32_t all = elite < 0 ? rows_ : table_.rowsOf(elite);
     const std::uint32_t before = elite < 0 ? 0 : table_.tilesBefore(elite);
-    const std::uint32_t first =
-        (static_cast<std::uint32_t>(tile) - before) * static_cast<std::uint32_t>(tileRows_) + static_cast<std::uint32_t>(firstRow);
+    const std::uint32_t first = (static_cast<std::uint32_t>(tile) - before) * static_cast<std::uint32_t>(tileRows_) +
+                                static_cast<std::uint32_t>(firstRow);
     const std::uint32_t left = first < all ? all - first : 0;
     const int count = left < static_cast<std::uint32_t>(capacity) ? static_cast<int>(left) : capacity;
     if (laneOf() == 0) rows.count = count;

@@ -88,8 +88,8 @@ struct ScratchArgs {
 };
 
 /**
- * Rows sorted by elite, segment by segment: those of elite e in segment s are order[s segmentRows + starts[s (elites + 1) + e] ..),
- * as ranks, ascending.
+ * Rows sorted by elite, segment by segment: those of elite e in segment s are order[s segmentRows + starts[s (elites + 1) + e]
+ * ..), as ranks, ascending.
  */
 struct GroupArgs {
   std::uint32_t* order;

@@ -36,8 +36,8 @@ struct Bf16 {
 
   /** Accumulators of 16 columns as A fragments. */
   static REVERIE_DEVICE void chain(Fragment (&to)[1], const float (&c)[2][4]) {
-    to[0] = Fragment{{packBf16(c[0][0], c[0][1]), packBf16(c[0][2], c[0][3]), packBf16(c[1][0], c[1][1]),
-                      packBf16(c[1][2], c[1][3])}};
+    to[0] = Fragment{
+        {packBf16(c[0][0], c[0][1]), packBf16(c[0][2], c[0][3]), packBf16(c[1][0], c[1][1]), packBf16(c[1][2], c[1][3])}};
   }
 };
 
@@ -76,8 +76,7 @@ class FusedNet {
   static constexpr int warpRows = 16 * tiles;
   using Number = typename P::Number;
 
-  REVERIE_DEVICE FusedNet(const SharedLayout& layout, const ScratchArgs& scratch)
-      : layout_(layout), scratch_(scratch) {}
+  REVERIE_DEVICE FusedNet(const SharedLayout& layout, const ScratchArgs& scratch) : layout_(layout), scratch_(scratch) {}
 
   template <class MemberOf>
   REVERIE_DEVICE Ring<MemberOf> stream(const NetworkArgs& network, int passes, MemberOf memberOf) {
@@ -147,8 +146,8 @@ class FusedNet {
   }
 
   template <bool isWhole, class Stream>
-  REVERIE_DEVICE void runLayer(Stream& stream, const NetworkArgs& network, const LayerShape& shape, bool isLast,
-                               bool isIdle, int passes, int pass) {
+  REVERIE_DEVICE void runLayer(Stream& stream, const NetworkArgs& network, const LayerShape& shape, bool isLast, bool isIdle,
+                               int passes, int pass) {
     Inputs inputs;
     const int depth = isWhole ? steps : shape.steps;
     REVERIE_UNROLL
@@ -186,22 +185,11 @@ class FusedNet {
     float sums[count][tiles][2][4];
     REVERIE_UNROLL
     for (int i = 0; i < count; i++) addBias(weights + i * chunkBytes(depth) + depth * FRAGMENT_BYTES, sums[i]);
-    uint4 b[count];
-    REVERIE_UNROLL
-    for (int i = 0; i < count; i++) b[i] = loadWeights(weights + i * chunkBytes(depth), 0);
     REVERIE_UNROLL
     for (int step = 0; step < steps; step++) {
       if (!isWhole && step >= depth) continue;
-      uint4 next[count];
       REVERIE_UNROLL
-      for (int i = 0; i < count; i++) next[i] = loadWeights(weights + i * chunkBytes(depth), step + 1 < steps ? step + 1 : step);
-      REVERIE_UNROLL
-      for (int i = 0; i < count; i++) {
-        addProducts(sums[i], inputs, step, b[i]);
-        b[i] = next[i];
-      }
-      // The compiler would move all loads ahead and run out of registers; it moves none across this.
-      if (step % 2 == 1) syncWarp();
+      for (int i = 0; i < count; i++) addProducts(sums[i], inputs, step, loadWeights(weights + i * chunkBytes(depth), step));
     }
     REVERIE_UNROLL
     for (int i = 0; i < count; i++) {

@@ -120,7 +120,8 @@ class GroupTable {
     if (thread() == 0) {
       tilesBefore_[0] = 0;
       for (int e = 0; e < elites_; e++) {
-        const std::uint32_t tiles = (rowsOf(e) + static_cast<std::uint32_t>(tileRows) - 1) / static_cast<std::uint32_t>(tileRows);
+        const std::uint32_t tiles =
+            (rowsOf(e) + static_cast<std::uint32_t>(tileRows) - 1) / static_cast<std::uint32_t>(tileRows);
         tilesBefore_[e + 1] = tilesBefore_[e] + tiles;
       }
     }

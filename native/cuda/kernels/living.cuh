@@ -38,7 +38,8 @@ class Living {
     const Part own = partOf(rows, block(), blocks());
     std::uint32_t* living = args_.living[step % 2];
     if (step == 0) {
-      for (std::uint32_t rank = own.first + static_cast<unsigned>(thread()); rank < own.end; rank += static_cast<unsigned>(threads())) {
+      for (std::uint32_t rank = own.first + static_cast<unsigned>(thread()); rank < own.end;
+           rank += static_cast<unsigned>(threads())) {
         living[rank] = rank;
       }
     } else if (own.first < own.end) {
@@ -81,7 +82,8 @@ class Living {
     std::uint32_t* living = args_.living[step % 2];
     std::uint32_t passed;
     const int part = find(step, own.first, passed);
-    for (std::uint32_t from = partOf(before, part, blocks()).first; passed < own.end; from += static_cast<unsigned>(threads())) {
+    for (std::uint32_t from = partOf(before, part, blocks()).first; passed < own.end;
+         from += static_cast<unsigned>(threads())) {
       const std::uint32_t rank = from + static_cast<unsigned>(thread());
       const bool isAlive = rank < before && args_.verdict[rank] == static_cast<std::uint8_t>(VerdictByte::goesOn);
       std::uint32_t total;

@@ -5,7 +5,8 @@
 namespace reverie {
 
 template <class T>
-REVERIE_DEVICE void copyRows(T* to, const T* from, std::uint32_t toRow, std::uint32_t fromRow, std::uint32_t rows, int columns) {
+REVERIE_DEVICE void copyRows(T* to, const T* from, std::uint32_t toRow, std::uint32_t fromRow, std::uint32_t rows,
+                             int columns) {
   if (from == nullptr) return;
   const std::uint64_t source = static_cast<std::uint64_t>(fromRow) * static_cast<unsigned>(columns);
   const std::uint64_t target = static_cast<std::uint64_t>(toRow) * static_cast<unsigned>(columns);

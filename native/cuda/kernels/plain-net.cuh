@@ -64,9 +64,7 @@ class PlainNet {
   static constexpr int stride = PLAIN_ROWS + 4;
   static constexpr int blockBytes = PLAIN_DEPTH * PLAIN_COLUMNS * 4;
 
-  REVERIE_DEVICE WarpRows& rowsOf(int warp) {
-    return reinterpret_cast<WarpRows*>(sharedMemory() + layout_.warpRows)[warp];
-  }
+  REVERIE_DEVICE WarpRows& rowsOf(int warp) { return reinterpret_cast<WarpRows*>(sharedMemory() + layout_.warpRows)[warp]; }
 
   REVERIE_DEVICE float* activations(int which) {
     const std::uint32_t bytes = layout_.activationBytes;
@@ -78,7 +76,8 @@ class PlainNet {
   REVERIE_DEVICE void fetch(const char* weights, int index, int count) {
     char* slots = sharedMemory() + layout_.ring;
     const int at = thread() * 16;
-    if (index < count) copyAsync(slots + (index % 2) * blockBytes + at, weights + static_cast<std::int64_t>(index) * blockBytes + at);
+    if (index < count)
+      copyAsync(slots + (index % 2) * blockBytes + at, weights + static_cast<std::int64_t>(index) * blockBytes + at);
     copyCommit();
   }
 

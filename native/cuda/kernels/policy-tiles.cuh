@@ -25,7 +25,8 @@ class PolicyTiles {
 
   REVERIE_DEVICE int passes() const { return 1; }
   REVERIE_DEVICE int count() const {
-    return static_cast<int>((part_.end - part_.first + static_cast<unsigned>(tileRows_) - 1) / static_cast<unsigned>(tileRows_));
+    return static_cast<int>((part_.end - part_.first + static_cast<unsigned>(tileRows_) - 1) /
+                            static_cast<unsigned>(tileRows_));
   }
   REVERIE_DEVICE int member(int, int) const { return 0; }
 

@@ -10,9 +10,7 @@ namespace reverie {
 constexpr std::uint32_t FRAGMENT_BYTES = 512;
 constexpr std::uint32_t BIAS_BYTES = 64;
 
-REVERIE_DEVICE std::uint32_t chunkBytes(int steps) {
-  return static_cast<std::uint32_t>(steps) * FRAGMENT_BYTES + BIAS_BYTES;
-}
+REVERIE_DEVICE std::uint32_t chunkBytes(int steps) { return static_cast<std::uint32_t>(steps) * FRAGMENT_BYTES + BIAS_BYTES; }
 
 /** `memberOf(pass)` names the network that pass 0, 1, ... reads. */
 template <class MemberOf>
@@ -20,6 +18,7 @@ class Ring {
  public:
   REVERIE_DEVICE Ring(const NetworkArgs& network, char* slots, std::uint32_t stageBytes, int passes, MemberOf memberOf)
       : network_(network), memberOf_(memberOf), slots_(slots), stageBytes_(stageBytes), passes_(passes) {
+    if (passes_ > 0) aim();
     syncBlock();
     for (int i = 0; i < RING_STAGES - 1; i++) fetch();
   }
@@ -36,18 +35,26 @@ class Ring {
  private:
   REVERIE_DEVICE void fetch() {
     if (pass_ < passes_) {
-      const StageArgs stage = network_.stages[stage_];
       char* to = slots_ + (filled_ & (RING_STAGES - 1)) * stageBytes_;
-      const char* from = network_.weights + memberOf_(pass_) * network_.bytes + stage.offset;
       const std::uint32_t step = static_cast<std::uint32_t>(threads()) * 16;
-      for (std::uint32_t at = static_cast<std::uint32_t>(thread()) * 16; at < stage.bytes; at += step) copyAsync(to + at, from + at);
+      for (std::uint32_t at = static_cast<std::uint32_t>(thread()) * 16; at < bytes_; at += step)
+        copyAsync(to + at, from_ + at);
       if (++stage_ == network_.stageCount) {
         stage_ = 0;
         pass_++;
       }
+      if (pass_ < passes_) aim();
     }
     copyCommit();
     filled_++;
+  }
+
+  /** Looks up the next stage one stage early, so that nobody waits for it. */
+  REVERIE_DEVICE void aim() {
+    if (stage_ == 0) base_ = network_.weights + memberOf_(pass_) * network_.bytes;
+    const StageArgs stage = network_.stages[stage_];
+    from_ = base_ + stage.offset;
+    bytes_ = stage.bytes;
   }
 
   const NetworkArgs& network_;
@@ -55,7 +62,9 @@ class Ring {
   char* slots_;
   std::uint32_t stageBytes_;
   int passes_, pass_ = 0, stage_ = 0;
-  std::uint32_t filled_ = 0;
+  std::uint32_t filled_ = 0, bytes_ = 0;
+  const char* base_ = nullptr;
+  const char* from_ = nullptr;
   static_assert(RING_STAGES == 4, "stages are counted modulo four");
 };
 

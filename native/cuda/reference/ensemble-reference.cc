@@ -80,7 +80,8 @@ double disagreementOf(const std::vector<MemberAnswer>& answers, int obsDim) {
   double most = 0;
   for (const MemberAnswer& answer : answers) {
     double squares = 0;
-    for (int j = 0; j < obsDim; j++) squares += std::pow(answer.mean[static_cast<std::size_t>(j)] - centre.mean[static_cast<std::size_t>(j)], 2);
+    for (int j = 0; j < obsDim; j++)
+      squares += std::pow(answer.mean[static_cast<std::size_t>(j)] - centre.mean[static_cast<std::size_t>(j)], 2);
     const double root = std::sqrt(squares / obsDim);
     if (root > most || std::isnan(root)) most = root;
   }
@@ -107,7 +108,8 @@ void stepRow(const EnsembleSpec& spec, const StepRequest& request, std::size_t r
   const RowWords words = wordsOf(spec, request, row);
   const auto input = inputOf(spec, obs, request.action + row * static_cast<std::size_t>(spec.actionDim));
   int elite = -1;
-  if (request.options.isTs1) elite = static_cast<int>(wordOf(words.stream, words.elite) / 4294967296.0 * static_cast<double>(spec.elites.size()));
+  if (request.options.isTs1)
+    elite = static_cast<int>(wordOf(words.stream, words.elite) / 4294967296.0 * static_cast<double>(spec.elites.size()));
   std::vector<MemberAnswer> answers;
   const bool asksAll = elite < 0 || request.options.withDisagreement;
   for (std::size_t e = 0; e < spec.elites.size(); e++) {
@@ -136,7 +138,8 @@ void stepRow(const EnsembleSpec& spec, const StepRequest& request, std::size_t r
 
 }  // namespace
 
-std::vector<double> forward(const std::vector<Layer>& layers, Activation activation, std::vector<double> x, Precision rounding) {
+std::vector<double> forward(const std::vector<Layer>& layers, Activation activation, std::vector<double> x,
+                            Precision rounding) {
   for (std::size_t i = 0; i < layers.size(); i++) {
     const Layer& layer = layers[i];
     std::vector<double> y(layer.b.begin(), layer.b.end());

@@ -46,7 +46,8 @@ inline double knownReward(KnownFunction function, const Values& obs, const Value
     case KnownFunction::reacherReward:
       return -std::hypot(next[8], next[9]) - (action[0] * action[0] + action[1] * action[1]);
     case KnownFunction::cartpoleSwingupReward:
-      return (0.5 * next[2] + 0.5) * (0.5 * fall(next[0] / 2) + 0.5) * (0.2 * std::fmax(0, 1 - action[0] * action[0]) + 0.8) * fall(next[4] / 8);
+      return (0.5 * next[2] + 0.5) * (0.5 * fall(next[0] / 2) + 0.5) * (0.2 * std::fmax(0, 1 - action[0] * action[0]) + 0.8) *
+             fall(next[4] / 8);
     default:
       return 0;
   }

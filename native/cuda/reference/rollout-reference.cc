@@ -19,7 +19,8 @@ struct Acted {
 };
 
 /** Gumbel-max over logits (src/rl/policy-net.ts, categoricalOutputs). */
-Acted choose(const PolicySpec& policy, const std::vector<double>& logits, const RandomStream& stream, std::uint64_t first, bool isMode) {
+Acted choose(const PolicySpec& policy, const std::vector<double>& logits, const RandomStream& stream, std::uint64_t first,
+             bool isMode) {
   const double peak = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const double logit : logits) sum += std::exp(logit - peak);
@@ -35,7 +36,8 @@ Acted choose(const PolicySpec& policy, const std::vector<double>& logits, const 
   return {{static_cast<double>(chosen) + policy.start}, logits[chosen] - peak - std::log(sum)};
 }
 
-Acted act(const PolicySpec& policy, const std::vector<double>& obs, const RandomStream& stream, std::uint64_t rank, bool isMode, Precision rounding) {
+Acted act(const PolicySpec& policy, const std::vector<double>& obs, const RandomStream& stream, std::uint64_t rank, bool isMode,
+          Precision rounding) {
   const std::vector<double> out = forward(policy.layers, policy.activation, obs, rounding);
   if (policy.head == PolicyHead::categorical) return choose(policy, out, stream, rank * out.size(), isMode);
   Acted acted;
@@ -48,7 +50,8 @@ Acted act(const PolicySpec& policy, const std::vector<double>& obs, const Random
     acted.logProb += -0.5 * noise * noise - logStd - HALF_LOG_TWO_PI - std::log(static_cast<double>(policy.scale[j]));
     if (isSquashed) acted.logProb += 2 * (before + softplus(-2 * before)) - 2 * LOG_TWO;
     const double unit = isSquashed ? std::tanh(before) : std::min(std::max(before, -1.0), 1.0);
-    acted.action.push_back(std::min<double>(std::max<double>(unit * policy.scale[j] + policy.bias[j], policy.low[j]), policy.high[j]));
+    acted.action.push_back(
+        std::min<double>(std::max<double>(unit * policy.scale[j] + policy.bias[j], policy.low[j]), policy.high[j]));
   }
   return acted;
 }
@@ -61,7 +64,8 @@ struct Living {
 std::vector<float> rounded(const std::vector<double>& values) { return std::vector<float>(values.begin(), values.end()); }
 
 Verdict verdictOf(const RolloutRequest& request, int step, double disagreement, bool isEnd) {
-  if (std::isfinite(request.disagreementLimit) && !(disagreement <= request.disagreementLimit)) return request.dropsDoubted ? Verdict::dropped : Verdict::doubted;
+  if (std::isfinite(request.disagreementLimit) && !(disagreement <= request.disagreementLimit))
+    return request.dropsDoubted ? Verdict::dropped : Verdict::doubted;
   if (isEnd) return Verdict::terminated;
   return step + 1 == request.horizon ? Verdict::outOfHorizon : Verdict::goesOn;
 }
@@ -97,17 +101,20 @@ std::vector<Row> liveStep(const EnsembleSpec& spec, const RolloutRequest& reques
   }
   StepOptions options = request.step;
   options.withDisagreement = options.withDisagreement || std::isfinite(request.disagreementLimit);
-  const StepRequest asked{static_cast<std::int64_t>(rows.size()), obs.data(), action.data(), request.modelStreams + step, false, options};
+  const StepRequest asked{
+      static_cast<std::int64_t>(rows.size()), obs.data(), action.data(), request.modelStreams + step, false, options};
   const StepResult stepped = reference::step(spec, asked, rounding);
   const auto dim = static_cast<std::size_t>(spec.obsDim);
   for (std::size_t i = 0; i < rows.size(); i++) {
     Row& row = rows[i];
-    row.nextObs.assign(stepped.nextObs.begin() + static_cast<std::ptrdiff_t>(i * dim), stepped.nextObs.begin() + static_cast<std::ptrdiff_t>((i + 1) * dim));
+    row.nextObs.assign(stepped.nextObs.begin() + static_cast<std::ptrdiff_t>(i * dim),
+                       stepped.nextObs.begin() + static_cast<std::ptrdiff_t>((i + 1) * dim));
     row.reward = spec.learnsReward ? stepped.reward[i] : knownReward(request.reward, row.obs, row.action, row.nextObs);
     row.terminated = spec.learnsTermination ? stepped.terminated[i] != 0 : knownEnd(request.ends, row.nextObs);
     if (spec.learnsTermination) closestCall = std::min(closestCall, stepped.endMargin[i]);
     if (options.withDisagreement) row.disagreement = stepped.disagreement[i];
-    if (std::isfinite(request.disagreementLimit)) closestCall = std::min(closestCall, std::fabs(row.disagreement - request.disagreementLimit));
+    if (std::isfinite(request.disagreementLimit))
+      closestCall = std::min(closestCall, std::fabs(row.disagreement - request.disagreementLimit));
     row.verdict = verdictOf(request, step, row.disagreement, row.terminated);
   }
   return rows;

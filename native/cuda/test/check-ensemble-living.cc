@@ -16,9 +16,10 @@ bool equal(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 bool isSame(const RolloutAnswer& a, const RolloutAnswer& b) {
-  return a.rows == b.rows && equal(a.obs, b.obs) && equal(a.action, b.action) && equal(a.nextObs, b.nextObs) && equal(a.reward, b.reward) &&
-         equal(a.logProb, b.logProb) && equal(a.disagreement, b.disagreement) && a.verdict == b.verdict && a.terminated == b.terminated &&
-         a.branch == b.branch && a.step == b.step && a.alive == b.alive && a.lived == b.lived && a.doubted == b.doubted;
+  return a.rows == b.rows && equal(a.obs, b.obs) && equal(a.action, b.action) && equal(a.nextObs, b.nextObs) &&
+         equal(a.reward, b.reward) && equal(a.logProb, b.logProb) && equal(a.disagreement, b.disagreement) &&
+         a.verdict == b.verdict && a.terminated == b.terminated && a.branch == b.branch && a.step == b.step &&
+         a.alive == b.alive && a.lived == b.lived && a.doubted == b.doubted;
 }
 
 void checkOrders(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& whole) {
@@ -45,15 +46,18 @@ void checkThinning(Checks& checks, const RolloutCase& c, const RolloutInputs& in
   const auto obsDim = static_cast<std::size_t>(c.shape.obsDim);
   for (std::size_t i = 0; i < whole.branch.size(); i++) {
     if (whole.branch[i] % 3 != 0) continue;
-    isSame = isSame && at < thin.branch.size() && thin.branch[at] == whole.branch[i] && thin.step[at] == whole.step[i] && thin.verdict[at] == whole.verdict[i] &&
+    isSame = isSame && at < thin.branch.size() && thin.branch[at] == whole.branch[i] && thin.step[at] == whole.step[i] &&
+             thin.verdict[at] == whole.verdict[i] &&
              std::memcmp(&thin.nextObs[at * obsDim], &whole.nextObs[i * obsDim], obsDim * 4) == 0;
     at++;
   }
   checks.that(isSame && at == thin.branch.size(), c.name + ": one branch in three");
-  checks.that(thin.lived == whole.lived && thin.rewardSum == whole.rewardSum && thin.alive == whole.alive, c.name + ": sums over all");
+  checks.that(thin.lived == whole.lived && thin.rewardSum == whole.rewardSum && thin.alive == whole.alive,
+              c.name + ": sums over all");
   request.deliverEvery = 0;
   const RolloutAnswer none = rolloutOn({}, c, inputs, request);
-  checks.that(none.rows == 0 && none.obs.empty() && none.lived == whole.lived && none.rewardSum == whole.rewardSum, c.name + ": nothing delivered");
+  checks.that(none.rows == 0 && none.obs.empty() && none.lived == whole.lived && none.rewardSum == whole.rewardSum,
+              c.name + ": nothing delivered");
 }
 
 void checkMemory(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& whole) {
@@ -63,7 +67,8 @@ void checkMemory(Checks& checks, const RolloutCase& c, const RolloutInputs& inpu
     emulator::Options options;
     options.memoryBytes = kilobytes * 1024;
     try {
-      checks.that(isSame(whole, rolloutOn(options, c, inputs, inputs.request)), c.name + ": in " + std::to_string(kilobytes) + " KB");
+      checks.that(isSame(whole, rolloutOn(options, c, inputs, inputs.request)),
+                  c.name + ": in " + std::to_string(kilobytes) + " KB");
       smaller++;
     } catch (const OutOfMemory&) {
       break;

@@ -13,7 +13,8 @@ namespace {
 void checkWords(Checks& checks) {
   // Known answers of Random123 for Philox4x32-10: counter and key zero.
   const Words zero = philox(0, 0, 0);
-  checks.that(zero.at[0] == 0x6627e8d5u && zero.at[1] == 0xe169c58du && zero.at[2] == 0xbc57ac4cu && zero.at[3] == 0x9b00dbd8u, "philox of zeros");
+  checks.that(zero.at[0] == 0x6627e8d5u && zero.at[1] == 0xe169c58du && zero.at[2] == 0xbc57ac4cu && zero.at[3] == 0x9b00dbd8u,
+              "philox of zeros");
   bool isSame = true;
   const RandomStream stream{123, 456, (std::uint64_t{1} << 34) - 5};
   for (std::uint64_t i = 0; i < 64; i++) isSame = isSame && wordAt(stream, i) == reference::wordOf(stream, i);
@@ -29,7 +30,8 @@ void checkDraws(Checks& checks) {
     const double exact = reference::normalOf(word);
     worst = std::max(worst, std::fabs(normalOf(word) - exact) / std::max(1.0, std::fabs(exact)));
     isUniform = isUniform && uniformOf(word) == static_cast<float>(reference::uniformOf(word));
-    for (std::uint32_t n = 1; n <= 7; n++) isElite = isElite && integerOf(word, n) == static_cast<std::uint32_t>(word / 4294967296.0 * n);
+    for (std::uint32_t n = 1; n <= 7; n++)
+      isElite = isElite && integerOf(word, n) == static_cast<std::uint32_t>(word / 4294967296.0 * n);
   }
   checks.near(worst, 0, 1e-6, "normals");
   checks.that(isUniform, "uniforms are those of a Float32Array");

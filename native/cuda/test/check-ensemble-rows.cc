@@ -19,7 +19,8 @@ struct Asked {
   StepRequest request;
 
   Asked(std::int64_t rows, StepOptions options, bool hasStreamPerRow = false) : batch(randomBatch(SHAPE, rows, 7)) {
-    for (std::int64_t i = 0; i < (hasStreamPerRow ? rows : 1); i++) streams.push_back({static_cast<std::uint32_t>(i), 3, static_cast<std::uint64_t>(i)});
+    for (std::int64_t i = 0; i < (hasStreamPerRow ? rows : 1); i++)
+      streams.push_back({static_cast<std::uint32_t>(i), 3, static_cast<std::uint64_t>(i)});
     request = {rows, batch.obs.data(), batch.action.data(), streams.data(), hasStreamPerRow, options};
   }
 };
@@ -76,7 +77,8 @@ void checkTiles(Checks& checks) {
   emulator::Options wide;
   wide.multiprocessors = 11;
   const auto other = emulator::makeEmulatedDevice(wide);
-  checks.that(isSame(tall, stepOn(*other, asked.spec, Precision::bf16, asked.request, TileHeight{1, 4})), "eleven multiprocessors");
+  checks.that(isSame(tall, stepOn(*other, asked.spec, Precision::bf16, asked.request, TileHeight{1, 4})),
+              "eleven multiprocessors");
 }
 
 /** Less memory, more pieces: the words of a row stay those of the whole batch. */
@@ -103,7 +105,12 @@ void checkStreams(Checks& checks) {
     const Answered all = stepOn(*device, together.spec, precision, together.request);
     bool isSame = true;
     for (std::size_t row = 0; row < 40; row += 13) {
-      const StepRequest alone{1, together.request.obs + row * 5, together.request.action + row * 2, together.request.streams + row, row % 2 == 0, together.request.options};
+      const StepRequest alone{1,
+                              together.request.obs + row * 5,
+                              together.request.action + row * 2,
+                              together.request.streams + row,
+                              row % 2 == 0,
+                              together.request.options};
       const Answered one = stepOn(*device, together.spec, precision, alone);
       isSame = isSame && std::memcmp(one.nextObs.data(), &all.nextObs[row * 5], 20) == 0 && one.reward[0] == all.reward[row];
     }

@@ -40,21 +40,24 @@ std::string describe(const Case& c, Precision precision) {
 std::vector<RandomStream> streamsOf(const Case& c) {
   std::vector<RandomStream> streams;
   for (std::int64_t i = 0; i < (c.hasStreamPerRow ? c.rows : 1); i++) {
-    streams.push_back({static_cast<std::uint32_t>(77 + i), 5, (std::uint64_t{1} << 34) - 3 + static_cast<std::uint64_t>(7 * i)});
+    streams.push_back(
+        {static_cast<std::uint32_t>(77 + i), 5, (std::uint64_t{1} << 34) - 3 + static_cast<std::uint64_t>(7 * i)});
   }
   return streams;
 }
 
-void compare(Checks& checks, const EnsembleSpec& spec, const Answered& got, const reference::StepResult& want, Precision precision,
-             const std::string& what) {
+void compare(Checks& checks, const EnsembleSpec& spec, const Answered& got, const reference::StepResult& want,
+             Precision precision, const std::string& what) {
   double worst = 0;
   const auto obsDim = static_cast<std::size_t>(spec.obsDim);
   for (std::size_t i = 0; i < got.nextObs.size(); i++) {
     worst = std::max(worst, std::fabs(got.nextObs[i] - want.nextObs[i]) / spec.targetScale[i % obsDim]);
     if (!std::isfinite(got.nextObs[i])) worst = 1e9;
   }
-  for (std::size_t i = 0; i < got.reward.size(); i++) worst = std::max(worst, std::fabs(got.reward[i] - want.reward[i]) / spec.targetScale[obsDim]);
-  for (std::size_t i = 0; i < got.disagreement.size(); i++) worst = std::max(worst, std::fabs(got.disagreement[i] - want.disagreement[i]));
+  for (std::size_t i = 0; i < got.reward.size(); i++)
+    worst = std::max(worst, std::fabs(got.reward[i] - want.reward[i]) / spec.targetScale[obsDim]);
+  for (std::size_t i = 0; i < got.disagreement.size(); i++)
+    worst = std::max(worst, std::fabs(got.disagreement[i] - want.disagreement[i]));
   checks.near(worst, 0, toleranceOf(precision), what);
   int wrong = 0;
   for (std::size_t i = 0; i < got.terminated.size(); i++) {

@@ -30,7 +30,8 @@ std::vector<Layer> randomLayers(int in, std::vector<int> sizes, Numbers& numbers
   std::vector<Layer> layers;
   for (const int out : sizes) {
     const auto inputs = static_cast<std::size_t>(in), outputs = static_cast<std::size_t>(out);
-    Layer layer{in, out, around(inputs * outputs, 0, 1.4f / std::sqrt(static_cast<float>(in)), numbers), around(outputs, 0, 0.2f, numbers)};
+    Layer layer{in, out, around(inputs * outputs, 0, 1.4f / std::sqrt(static_cast<float>(in)), numbers),
+                around(outputs, 0, 0.2f, numbers)};
     layers.push_back(std::move(layer));
     in = out;
   }
@@ -60,7 +61,8 @@ EnsembleSpec randomSpec(const ModelShape& shape, std::uint32_t seed) {
   const auto inputs = static_cast<std::size_t>(spec.inputDim()), outputs = static_cast<std::size_t>(spec.outputDim());
   for (int e = 0; e < shape.elites; e++) {
     Member member;
-    member.layers = randomLayers(spec.inputDim(), with(shape.hidden, 2 * spec.outputDim() + (shape.learnsTermination ? 1 : 0)), numbers);
+    member.layers =
+        randomLayers(spec.inputDim(), with(shape.hidden, 2 * spec.outputDim() + (shape.learnsTermination ? 1 : 0)), numbers);
     member.logVarMin = around(outputs, -6, 0.5f, numbers);
     member.logVarMax = around(outputs, -0.5f, 0.2f, numbers);
     spec.elites.push_back(std::move(member));
@@ -85,7 +87,9 @@ PolicySpec randomPolicy(const ModelShape& shape, PolicyHead head, Activation act
   policy.choices = shape.actionChoices;
   policy.start = shape.actionChoices > 0 ? -1 : 0;
   const auto columns = static_cast<std::size_t>(shape.actionDim);
-  const int outputs = head == PolicyHead::categorical ? shape.actionChoices : head == PolicyHead::squashed ? 2 * shape.actionDim : shape.actionDim;
+  const int outputs = head == PolicyHead::categorical ? shape.actionChoices
+                      : head == PolicyHead::squashed  ? 2 * shape.actionDim
+                                                      : shape.actionDim;
   policy.layers = randomLayers(shape.obsDim, with(hidden, outputs), numbers);
   if (head == PolicyHead::categorical) return policy;
   policy.logStd = around(head == PolicyHead::gaussian ? columns : 0, -0.7f, 0.2f, numbers);
@@ -126,12 +130,14 @@ Answered stepOn(Device& device, const EnsembleSpec& spec, Precision precision, c
   answered.reward.resize(spec.learnsReward ? rows : 0);
   answered.terminated.resize(spec.learnsTermination ? rows : 0);
   answered.disagreement.resize(request.options.withDisagreement ? rows : 0);
-  ensemble.step(request, {answered.nextObs.data(), answered.reward.data(), answered.terminated.data(), answered.disagreement.data()});
+  ensemble.step(request,
+                {answered.nextObs.data(), answered.reward.data(), answered.terminated.data(), answered.disagreement.data()});
   return answered;
 }
 
 bool isSame(const Answered& a, const Answered& b) {
-  return equal(a.nextObs, b.nextObs) && equal(a.reward, b.reward) && equal(a.disagreement, b.disagreement) && a.terminated == b.terminated;
+  return equal(a.nextObs, b.nextObs) && equal(a.reward, b.reward) && equal(a.disagreement, b.disagreement) &&
+         a.terminated == b.terminated;
 }
 
 }  // namespace reverie::test

@@ -1,8 +1,8 @@
 // Random ensembles, policies and batches for the tests.
 #pragma once
 
-#include "../engine/ensemble-device.h"
 #include "../engine/emulator.h"
+#include "../engine/ensemble-device.h"
 
 namespace reverie::test {
 

@@ -21,7 +21,19 @@ std::vector<RolloutCase> rolloutCases() {
       {"known end, tf32", tf32, hopper, gaussian, tanh, {30}, 90, 3, ts1, none, false, {}, KnownFunction::hopperEnd, false, 2},
       {"choices, doubt drops, fp32", fp32, chosen, categorical, relu, {9, 9}, 80, 5, ts1, 0.55, true, {}, {}, false, 4},
       {"doubt truncates, bf16", bf16, hopper, squashed, relu, {20, 20}, 40, 2, doubt, 1.2, false, {}, {}, false, 5},
-      {"known reward, mean, fp32", fp32, pendulum, squashed, tanh, {8}, 30, 3, mean, none, false, KnownFunction::pendulumReward, KnownFunction::pendulumEnd},
+      {"known reward, mean, fp32",
+       fp32,
+       pendulum,
+       squashed,
+       tanh,
+       {8},
+       30,
+       3,
+       mean,
+       none,
+       false,
+       KnownFunction::pendulumReward,
+       KnownFunction::pendulumEnd},
       {"modes, tf32", tf32, learned, gaussian, relu, {70}, 20, 3, mode, none, false, {}, {}, true, 6},
       {"policy wider than the fused kernels", bf16, learned, squashed, relu, {300}, 10, 2, ts1, none, false, {}, {}, false, 7},
       {"one branch, one step", bf16, learned, squashed, swish, {16}, 1, 1, ts1, none},
@@ -29,7 +41,8 @@ std::vector<RolloutCase> rolloutCases() {
 }
 
 RolloutInputs::RolloutInputs(const RolloutCase& c)
-    : spec(randomSpec(c.shape, c.seed)), policy(randomPolicy(c.shape, c.head, c.activation, c.policyHidden, c.seed + 100)),
+    : spec(randomSpec(c.shape, c.seed)),
+      policy(randomPolicy(c.shape, c.head, c.activation, c.policyHidden, c.seed + 100)),
       starts(numbers(static_cast<std::size_t>(c.branches) * static_cast<std::size_t>(c.shape.obsDim), c.seed + 200)) {
   if (c.ends == KnownFunction::hopperEnd) {
     for (std::size_t i = 0; i < starts.size(); i++) starts[i] = i % 11 == 0 ? 1.3f + 0.1f * starts[i] : 0.05f * starts[i];
