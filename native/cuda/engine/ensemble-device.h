@@ -20,6 +20,15 @@ struct PlacedNetworks {
 Buffer placeBytes(Device& device, const void* bytes, std::size_t size);
 PlacedNetworks placeNetworks(Device& device, const PackedNetworks& packed);
 
+/** How steps of some number of rows are launched; kept, as planning takes longer than a small step. */
+struct StepPlan {
+  std::int64_t rows = 0;
+  int passes = 0;
+  LaunchPlan launch;
+  NetworkArgs network;
+  Buffer stages;
+};
+
 class DeviceEnsemble final : public Ensemble {
  public:
   DeviceEnsemble(Device& device, const EnsembleSpec& spec, Precision precision, std::optional<TileHeight> height);
@@ -48,6 +57,8 @@ class DeviceEnsemble final : public Ensemble {
   Buffer constants_;
   DynamicsArgs dynamics_{};
   std::vector<std::unique_ptr<Lane>> lanes_;
+  StepPlan stepPlan_;
+  int multiprocessors_;
 };
 
 }  // namespace reverie

@@ -9,7 +9,7 @@ namespace reverie {
 namespace {
 
 /** Rows of a piece: whole rounds of tiles of all multiprocessors, long enough to hide a copy. */
-std::int64_t pieceRows(const DeviceLimits& limits) { return std::int64_t{limits.multiprocessors} * 256 * 4; }
+std::int64_t pieceRows(int multiprocessors) { return std::int64_t{multiprocessors} * 256 * 4; }
 
 }  // namespace
 
@@ -24,14 +24,14 @@ class StepRun {
         dynamics_(ensemble.dynamicsOf(request.options)) {}
 
   void run() {
-    const DeviceLimits limits = device_.limits();
-    std::int64_t rows = std::min(request_.rows, pieceRows(limits));
+    std::int64_t rows = std::min(request_.rows, pieceRows(ensemble_.multiprocessors_));
     for (;; rows = (rows + 1) / 2) {
       try {
         prepare(rows);
         break;
       } catch (const OutOfMemory&) {
         ensemble_.releaseLanes();
+        ensemble_.stepPlan_ = StepPlan();
         if (rows == 1) throw;
       }
     }
@@ -41,25 +41,35 @@ class StepRun {
  private:
   /** Places in a lane's memory, from its start; the first ones come from the host, the middle ones go back to it. */
   struct Places {
-    std::size_t obs, action, streams, answers, nextObs, reward, terminated, disagreement, order, starts, stages, scratch, end;
+    std::size_t obs, action, streams, answers, nextObs, reward, terminated, disagreement, order, starts, scratch, end;
   };
 
   void prepare(std::int64_t rows) {
     rows_ = rows;
-    const int passes = dynamics_.asksAll ? dynamics_.elites : 1;
-    plan_ =
-        planLaunch(device_, ensemble_.form_, {rows, passes, dynamics_.elites, {&dynamics_.network}, false}, ensemble_.height_);
-    stages_ = ensemble_.form_.isFused ? cutIntoStages(dynamics_.network, plan_.shared.stageBytes) : std::vector<StageArgs>();
+    plan(rows);
     place(static_cast<std::size_t>(rows));
     ensemble_.makeLanes();
-    for (const auto& lane : ensemble_.lanes_) lane->grow(places_.end, places_.order + stages_.size() * sizeof(StageArgs));
-    for (const auto& lane : ensemble_.lanes_) {
-      if (stages_.empty()) break;
-      // Behind all that a piece leaves in the pinned memory.
-      char* at = lane->pinned.at(places_.order);
-      std::memcpy(at, stages_.data(), stages_.size() * sizeof(StageArgs));
-      device_.upload(lane->device_side.address() + places_.stages, at, stages_.size() * sizeof(StageArgs), lane->stream());
+    const std::size_t lanes = rows < request_.rows ? 2 : 1;
+    for (std::size_t i = 0; i < lanes; i++) ensemble_.lanes_[i]->grow(places_.end, places_.order);
+  }
+
+  void plan(std::int64_t rows) {
+    StepPlan& plan = ensemble_.stepPlan_;
+    const int passes = dynamics_.asksAll ? dynamics_.elites : 1;
+    if (plan.rows != rows || plan.passes != passes) {
+      const PlanNeeds needs{rows, passes, dynamics_.elites, {&dynamics_.network}, false};
+      plan.launch = planLaunch(device_, ensemble_.form_, needs, ensemble_.height_);
+      plan.network = dynamics_.network;
+      if (ensemble_.form_.isFused) {
+        const auto stages = cutIntoStages(plan.network, plan.launch.shared.stageBytes);
+        plan.stages = placeBytes(device_, stages.data(), stages.size() * sizeof(StageArgs));
+        plan.network.stages = plan.stages.as<const StageArgs>();
+      }
+      plan.rows = rows;
+      plan.passes = passes;
     }
+    plan_ = plan.launch;
+    dynamics_.network = plan.network;
   }
 
   void place(std::size_t rows) {
@@ -75,7 +85,6 @@ class StepRun {
     places_.disagreement = parts.take(dynamics_.withDisagreement ? rows * 4 : 0);
     places_.order = parts.take(dynamics_.asksAll ? 0 : rows * 4);
     places_.starts = parts.take(static_cast<std::size_t>(plan_.segments) * static_cast<std::size_t>(dynamics_.elites + 1) * 4);
-    places_.stages = parts.take(stages_.size() * sizeof(StageArgs));
     places_.scratch = parts.take(plan_.scratch.bytesPerBlock * plan_.blocks);
     places_.end = parts.end();
   }
@@ -119,7 +128,6 @@ class StepRun {
     const auto at = [&](std::size_t offset) { return reinterpret_cast<void*>(base + offset); };
     StepArgs args{};
     args.dynamics = dynamics_;
-    args.dynamics.network.stages = static_cast<const StageArgs*>(at(places_.stages));
     args.shared = plan_.shared;
     args.scratch = plan_.scratch;
     args.scratch.memory = static_cast<char*>(at(places_.scratch));
@@ -159,7 +167,6 @@ class StepRun {
   const StepAnswer& answer_;
   DynamicsArgs dynamics_;
   LaunchPlan plan_;
-  std::vector<StageArgs> stages_;
   Places places_{};
   std::int64_t rows_ = 0;
 };

@@ -98,7 +98,10 @@ PlacedNetworks placeNetworks(Device& device, const PackedNetworks& packed) {
 }
 
 DeviceEnsemble::DeviceEnsemble(Device& device, const EnsembleSpec& spec, Precision precision, std::optional<TileHeight> height)
-    : device_(device), form_(packFormOf(spec, precision)), height_(height), spec_(spec) {
+    : device_(device), form_(packFormOf(spec, precision)),
+      height_(height),
+      spec_(spec),
+      multiprocessors_(device.limits().multiprocessors) {
   std::vector<const std::vector<Layer>*> networks;
   for (const Member& elite : spec.elites) networks.push_back(&elite.layers);
   networks_ = placeNetworks(device, packNetworks(networks, LayerActivation::swish, form_));

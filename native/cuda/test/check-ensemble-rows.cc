@@ -73,6 +73,7 @@ void checkTiles(Checks& checks) {
   const auto device = emulator::makeEmulatedDevice();
   const Answered tall = stepOn(*device, asked.spec, Precision::bf16, asked.request, TileHeight{2, 8});
   checks.that(isSame(tall, stepOn(*device, asked.spec, Precision::bf16, asked.request, TileHeight{1, 8})), "tiles of 128 rows");
+  checks.that(isSame(tall, stepOn(*device, asked.spec, Precision::bf16, asked.request, TileHeight{2, 4})), "warps of 32 rows");
   checks.that(isSame(tall, stepOn(*device, asked.spec, Precision::bf16, asked.request, TileHeight{1, 4})), "tiles of 64 rows");
   emulator::Options wide;
   wide.multiprocessors = 11;

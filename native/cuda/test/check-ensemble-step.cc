@@ -103,8 +103,9 @@ void checkWide(Checks& checks) {
   run(checks, {{9, 2, 0, true, false, 2, {256, 256}}, 20, ts1}, Precision::bf16);
   run(checks, {{9, 2, 0, true, false, 2, {256, 256}}, 5, ts1}, Precision::tf32);
   run(checks, {{9, 2, 0, true, false, 2, {400, 40}}, 5, doubt}, Precision::fp32);
-  // Wider than the fused kernels: in float, whatever precision was asked for.
-  run(checks, {{9, 2, 0, true, false, 1, {400}}, 5, ts1}, Precision::fp32);
+  // The sizes of MBPO, in whole tiles.
+  run(checks, {{17, 6, 0, true, false, 1, {200, 200, 200, 200}}, 261, ts1}, Precision::bf16, TileHeight{2, 8});
+  run(checks, {{17, 6, 0, true, false, 1, {200, 200, 200, 200}}, 130, ts1}, Precision::bf16, TileHeight{2, 4});
 }
 
 }  // namespace
