@@ -124,8 +124,10 @@ export interface AddonRollout {
 }
 
 export interface AddonProbe {
-  /** Empty where a GPU can be used; else what is missing, with the way out. */
+  /** Empty where a GPU can be used; else what is missing. */
   readonly missing: string;
+  /** The way out. */
+  readonly hint: string;
   readonly driverVersion: number;
   readonly devices: readonly GpuDescription[];
 }

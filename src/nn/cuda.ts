@@ -67,7 +67,7 @@ const BUILD = new URL('../../native/cuda/build/', import.meta.url);
 const ADDON_FILE = fileURLToPath(new URL('reverie_cuda.node', BUILD));
 const KERNELS_FILE = fileURLToPath(new URL('kernels.fatbin', BUILD));
 const BUILD_COMMAND = 'node scripts/build-native.mjs, in the folder of the package reverie';
-const NO_DRIVER: AddonProbe = { missing: '', driverVersion: 0, devices: [] };
+const NO_DRIVER: AddonProbe = { missing: '', hint: '', driverVersion: 0, devices: [] };
 
 /** What there is and what is missing. Never throws. */
 export async function cudaStatus(): Promise<CudaStatus> {
@@ -87,10 +87,7 @@ export async function cudaStatus(): Promise<CudaStatus> {
 
 function missingOf(problem: string | undefined, probe: AddonProbe, hasKernels: boolean): CudaStatus['missing'] {
   if (problem !== undefined) return { problem, hint: `With a C++ compiler and make: ${BUILD_COMMAND}.` };
-  if (probe.missing !== '') {
-    const [what, ...way] = probe.missing.split(': ');
-    return { problem: what, hint: way.length > 0 ? `${way.join(': ')}.` : 'Use --device cpu.' };
-  }
+  if (probe.missing !== '') return { problem: probe.missing, hint: probe.hint };
   if (hasKernels) return undefined;
   const hint = `With nvcc (see docs/cuda.md for where it is looked for): ${BUILD_COMMAND}.`;
   return { problem: 'the kernels are not compiled for GPUs', hint };

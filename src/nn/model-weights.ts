@@ -29,8 +29,8 @@ function weightOf({ name, dims = [], rawData, floatData = [] }: DecodedTensor, o
   const data =
     rawData === undefined || rawData.length === 0
       ? Float32Array.from(floatData)
-      : // Raw data may start anywhere in the file; floats need an aligned start.
-        new Float32Array(rawData.slice().buffer, 0, Math.floor(rawData.length / 4));
+      : // Raw data may start anywhere in the file; floats need an aligned start. A Buffer's slice would be no copy.
+        new Float32Array(new Uint8Array(rawData).buffer, 0, Math.floor(rawData.length / 4));
   if (data.length === elementCount(dims)) return float32(data, dims);
   throw reverieError('MODEL_INVALID', { origin, problem: `"${name}" has ${data.length} values for [${dims}]` });
 }

@@ -9,6 +9,7 @@ import { contains, rowSize } from '../../src/env/index.js';
 import { Rng } from '../../src/rng.js';
 import {
   loadWorldModel,
+  type ModelPlace,
   type StepOptions,
   type StoredWorldModel,
   type VectorPrediction,
@@ -19,6 +20,8 @@ export interface ContractSubject {
   /** `rows` observations and actions within the model's spaces. */
   inputs(rows: number): { obs: Float32Array; action: Float32Array };
   readonly givesDisagreement: boolean;
+  /** Where it runs, and runs again once loaded. */
+  readonly place?: ModelPlace;
 }
 
 export function worldModelContract(name: string, subject: ContractSubject): void {
@@ -163,7 +166,7 @@ export function worldModelContract(name: string, subject: ContractSubject): void
       const [stored, again] = [join(folder, 'model'), join(folder, 'again')];
       try {
         await model.save(stored);
-        const loaded = await loadWorldModel(stored);
+        const loaded = await loadWorldModel(stored, subject.place);
         await loaded.save(again);
         await loaded.close();
         for (const file of await readdir(stored))
@@ -188,7 +191,10 @@ export function worldModelContract(name: string, subject: ContractSubject): void
       const folder = await mkdtemp(join(tmpdir(), 'reverie-model-'));
       try {
         await model.save(join(folder, 'model'));
-        for (const revived of [await loadWorldModel(sent), await loadWorldModel(join(folder, 'model'))]) {
+        for (const revived of [
+          await loadWorldModel(sent, subject.place),
+          await loadWorldModel(join(folder, 'model'), subject.place),
+        ]) {
           expect(revived.modelVersion).toBe(model.modelVersion);
           expect(revived.backend).toBe(model.backend);
           expect(revived.observationSpace).toEqual(model.observationSpace);

@@ -28,7 +28,7 @@ std::shared_ptr<Device> sharedDevice(const std::string& kind, int ordinal, const
     device = emulator::makeEmulatedDevice();
   } else {
     const DriverProbe probe = probeDriver();
-    if (!probe.missing.empty() && probe.devices.empty()) throw Unavailable(probe.missing);
+    if (!probe.missing.empty() && probe.devices.empty()) throw Unavailable(probe.missing + ". " + probe.hint);
     try {
       device = openDriverDevice(ordinal, fatbin);
     } catch (const DeviceError& error) {
@@ -174,6 +174,7 @@ class Addon : public Napi::Addon<Addon> {
         [found](Napi::Env env) {
           Napi::Object object = Napi::Object::New(env);
           object.Set("missing", found->missing);
+          object.Set("hint", found->hint);
           object.Set("driverVersion", found->driverVersion);
           Napi::Array devices = Napi::Array::New(env);
           for (const DeviceLimits& limits : found->devices) devices.Set(devices.Length(), limitsObject(env, limits));

@@ -21,24 +21,27 @@ void* openLibrary(std::string& problem) {
   return nullptr;
 }
 
-std::string findFunctions(void* library, Api& api) {
+/** The name of a function that is not there; null where all are. */
+const char* findFunctions(void* library, Api& api) {
 #define REVERIE_FIND(member, symbol, ...)                                      \
   api.member = reinterpret_cast<decltype(api.member)>(dlsym(library, symbol)); \
-  if (api.member == nullptr)                                                   \
-    return "the CUDA driver is too old: it has no " symbol "; install the driver of CUDA 12 or newer";
+  if (api.member == nullptr) return symbol;
   REVERIE_DRIVER_FUNCTIONS(REVERIE_FIND)
 #undef REVERIE_FIND
-  return "";
+  return nullptr;
 }
 
-std::string initialise(const Api& api) {
-  const Result result = api.init(0);
-  if (result == success) return "";
+/** What is missing once the library is there. */
+void initialise(Driver& driver) {
+  const Result result = driver.api.init(0);
+  if (result == success) return;
   if (result == noDevice) {
-    return "the CUDA driver finds no GPU: check nvidia-smi and CUDA_VISIBLE_DEVICES; a container has to be given one "
-           "(docker run --gpus all)";
+    driver.missing = "the CUDA driver finds no GPU";
+    driver.hint = "Check nvidia-smi and CUDA_VISIBLE_DEVICES; a container has to be given a GPU (docker run --gpus all).";
+    return;
   }
-  return errorText(api, "cuInit", result) + ": check nvidia-smi; after an update of the driver, restart the machine";
+  driver.missing = errorText(driver.api, "cuInit", result);
+  driver.hint = "Check nvidia-smi; after an update of the driver, restart the machine.";
 }
 
 Driver load() {
@@ -46,12 +49,17 @@ Driver load() {
   std::string problem;
   void* library = openLibrary(problem);
   if (library == nullptr) {
-    driver.missing = "there is no CUDA driver (" + problem +
-                     "): install NVIDIA's driver for the GPU; a container has to be given it (docker run --gpus all)";
+    driver.missing = "there is no CUDA driver (" + problem + ")";
+    driver.hint = "Install NVIDIA's driver for the GPU; a container has to be given it (docker run --gpus all).";
     return driver;
   }
-  driver.missing = findFunctions(library, driver.api);
-  if (driver.missing.empty()) driver.missing = initialise(driver.api);
+  const char* lacking = findFunctions(library, driver.api);
+  if (lacking == nullptr) {
+    initialise(driver);
+  } else {
+    driver.missing = std::string("the CUDA driver is too old: it has no ") + lacking;
+    driver.hint = "Install the driver of CUDA 12 or newer.";
+  }
   return driver;
 }
 

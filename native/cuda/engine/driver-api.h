@@ -81,10 +81,10 @@ struct Api {
 #undef REVERIE_DECLARE
 };
 
-/** The driver, loaded once a process and initialised, or what is missing, as a sentence with the way out. */
+/** The driver, loaded once a process and initialised, or what is missing, and the way out. */
 struct Driver {
   Api api;
-  std::string missing;
+  std::string missing, hint;
 };
 const Driver& driver();
 

@@ -304,8 +304,13 @@ void probeDevices(const Api& api, DriverProbe& probe) {
     check(api, "cuDeviceGet", api.deviceGet(&device, ordinal));
     probe.devices.push_back(describe(api, device));
   }
-  if (probe.devices.empty()) probe.missing = "the CUDA driver finds no GPU: check nvidia-smi and CUDA_VISIBLE_DEVICES";
-  else if (probe.devices[0].computeMajor < oldestMajor) probe.missing = tooOld(probe.devices[0]);
+  if (probe.devices.empty()) {
+    probe.missing = "the CUDA driver finds no GPU";
+    probe.hint = "Check nvidia-smi and CUDA_VISIBLE_DEVICES.";
+  } else if (probe.devices[0].computeMajor < oldestMajor) {
+    probe.missing = tooOld(probe.devices[0]);
+    probe.hint = "CUDA_VISIBLE_DEVICES chooses another GPU where there is one.";
+  }
 }
 
 }  // namespace
@@ -315,16 +320,18 @@ DriverProbe probeDriver() {
   try {
     const cuda::Driver& driver = cuda::driver();
     probe.missing = driver.missing;
+    probe.hint = driver.hint;
     if (probe.missing.empty()) probeDevices(driver.api, probe);
   } catch (const std::exception& error) {
     probe.missing = error.what();
+    probe.hint = "Check nvidia-smi.";
   }
   return probe;
 }
 
 std::unique_ptr<Device> openDriverDevice(int ordinal, const std::string& fatbinPath) {
   const cuda::Driver& driver = cuda::driver();
-  if (!driver.missing.empty()) throw DeviceError(driver.missing);
+  if (!driver.missing.empty()) throw DeviceError(driver.missing + ". " + driver.hint);
   return std::make_unique<DriverDevice>(driver.api, ordinal, fatbinPath);
 }
 

@@ -10,8 +10,8 @@
 namespace reverie {
 
 struct DriverProbe {
-  /** Empty where a GPU can be used; else what is missing, as a sentence with the way out. */
-  std::string missing;
+  /** Empty where a GPU can be used; else what is missing, and the way out. */
+  std::string missing, hint;
   int driverVersion = 0;
   std::vector<DeviceLimits> devices;
 };
