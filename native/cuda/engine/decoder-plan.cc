@@ -66,7 +66,7 @@ SharedLayout sharedLayoutOf(const DecoderSpec& spec, DecoderPrecision precision)
   layout.wide = roundUp(layout.input + TILE_ROWS * layout.inputStride * element, 128);
   layout.wideStride = roundUp(std::max(spec.heads * spec.headDim, spec.ffn), DEPTH_CHUNK) + STRIDE_MARGIN;
   layout.rows = roundUp(layout.wide + TILE_ROWS * layout.wideStride * element, 128);
-  layout.bytes = layout.rows + roundUp((2 * TILE_ROWS + 1) * 4, 128);
+  layout.bytes = layout.rows + roundUp((2 * TILE_ROWS + 3) * 4, 128);
   return layout;
 }
 

@@ -30,19 +30,17 @@ REVERIE_DEVICE float* partialOf(const Args& args, int row, int head, int part) {
   return args.partials + index * (args.headDim + 2);
 }
 
-REVERIE_DEVICE int partsOf(int position) { return position / CONTEXT_CHUNK + 1; }
-
 /** The next task that is there, taken by the whole warp; false when there are no more. */
 template <class T>
 REVERIE_DEVICE bool nextTask(const Args& args, const Tile<T>& tile, Task& task) {
   const int group = args.heads / args.kvHeads;
   const int slices = (group + SLICE_HEADS - 1) / SLICE_HEADS;
-  const int perRow = args.parts * args.kvHeads * slices;
+  const int perRow = *tile.parts * args.kvHeads * slices;
   for (;;) {
     int index = 0;
     if (laneOf() == 0) index = addAtomic(tile.taken, 1);
     index = shuffle(index, 0);
-    if (index >= TILE_ROWS * perRow) return false;
+    if (index >= *tile.used * perRow) return false;
     const int row = index / perRow, rest = index % perRow;
     const int part = rest / (args.kvHeads * slices), head = rest / slices % args.kvHeads, slice = rest % slices;
     const int position = tile.position[row];
@@ -65,7 +63,7 @@ REVERIE_DEVICE bool isSplit(const Tile<T>& tile, int row) {
 template <class T>
 REVERIE_DEVICE void combine(const Args& args, const Tile<T>& tile) {
   const float scale = 1.0f / squareRoot(static_cast<float>(args.headDim));
-  for (int task = warpOf(); task < TILE_ROWS * args.heads; task += WARPS) {
+  for (int task = warpOf(); task < *tile.used * args.heads; task += WARPS) {
     const int row = task / args.heads, head = task % args.heads;
     if (tile.position[row] < 0 || !isSplit(tile, row)) continue;
     const int parts = partsOf(tile.position[row]), size = args.headDim + 2;

@@ -61,7 +61,7 @@ template <class T, int dimBlocks>
 REVERIE_DEVICE void attendAll(const Args& args, const Tile<T>& tile, int layer) {
   Task task;
   while (nextTask(args, tile, task)) attend<dimBlocks>(args, tile, layer, task);
-  if (args.parts == 1) return;
+  if (*tile.parts == 1) return;
   syncBlock();
   combine(args, tile);
 }

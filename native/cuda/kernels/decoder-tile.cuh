@@ -32,9 +32,14 @@ struct Tile {
   /** [TILE_ROWS] each; position -1 where there is nothing to do. */
   int* slot;
   int* position;
+  /** Rows up to the last that has something to do, and parts of the longest context among them. */
+  int* used;
+  int* parts;
   /** Tasks of attention taken. */
   int* taken;
 };
+
+REVERIE_DEVICE int partsOf(int position) { return position / CONTEXT_CHUNK + 1; }
 
 template <class T>
 REVERIE_DEVICE Tile<T> makeTile(const Args& args) {
@@ -47,7 +52,9 @@ REVERIE_DEVICE Tile<T> makeTile(const Args& args) {
                  args.shared.wideStride,
                  rows,
                  rows + TILE_ROWS,
-                 rows + 2 * TILE_ROWS};
+                 rows + 2 * TILE_ROWS,
+                 rows + 2 * TILE_ROWS + 1,
+                 rows + 2 * TILE_ROWS + 2};
 }
 
 /** Idle rows and padding are multiplied too, by zeros at most: they must hold numbers. */
@@ -56,12 +63,25 @@ REVERIE_DEVICE void clearTile(const Args& args) {
   for (int i = thread(); i < args.shared.bytes / 4; i += threads()) words[i] = 0;
 }
 
-/** Equal in all threads. */
+/** Notes what the lanes' rows are to do, those of the first sixteen. By one warp. */
 template <class T>
-REVERIE_DEVICE bool hasWork(const Tile<T>& tile) {
-  bool found = false;
-  for (int row = 0; row < TILE_ROWS; row++) found |= tile.position[row] >= 0;
-  return found;
+REVERIE_DEVICE void setRows(const Tile<T>& tile, int slot, int position) {
+  const int row = laneOf();
+  if (row < TILE_ROWS) {
+    tile.slot[row] = slot;
+    tile.position[row] = position;
+  }
+  int used = position < 0 || row >= TILE_ROWS ? 0 : row + 1, parts = used == 0 ? 0 : partsOf(position);
+  REVERIE_UNROLL
+  for (int mask = 16; mask > 0; mask /= 2) {
+    const int otherUsed = shuffleXor(used, mask), otherParts = shuffleXor(parts, mask);
+    used = otherUsed > used ? otherUsed : used;
+    parts = otherParts > parts ? otherParts : parts;
+  }
+  if (row == 0) {
+    *tile.used = used;
+    *tile.parts = parts;
+  }
 }
 
 template <class T>

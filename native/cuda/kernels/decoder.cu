@@ -8,13 +8,11 @@ namespace reverie::decoder {
 /** Sixteen sequences' newest tokens. */
 template <class T>
 REVERIE_DEVICE void takeSequences(const Args& args, const Tile<T>& tile) {
-  const int row = thread();
-  if (row < TILE_ROWS) {
-    const int index = block() * args.rowsPerBlock + row;
+  if (warpOf() == 0) {
+    const int row = laneOf(), index = block() * args.rowsPerBlock + row;
     const int slot = row < args.rowsPerBlock && index < args.orderCount ? args.order[index] : -1;
     const bool isRunning = slot >= 0 && args.slots[slot].status == DecodeStatus::running;
-    tile.slot[row] = slot;
-    tile.position[row] = isRunning ? args.slots[slot].position : -1;
+    setRows(tile, slot, isRunning ? args.slots[slot].position : -1);
   }
   syncBlock();
 }
@@ -22,11 +20,7 @@ REVERIE_DEVICE void takeSequences(const Args& args, const Tile<T>& tile) {
 /** Sixteen positions of a prompt whose last token is at `end`. */
 template <class T>
 REVERIE_DEVICE void takePositions(const Tile<T>& tile, int slot, int begin, int end) {
-  const int row = thread();
-  if (row < TILE_ROWS) {
-    tile.slot[row] = slot;
-    tile.position[row] = begin + row < end ? begin + row : -1;
-  }
+  if (warpOf() == 0) setRows(tile, slot, begin + laneOf() < end ? begin + laneOf() : -1);
   syncBlock();
 }
 
@@ -37,7 +31,7 @@ REVERIE_DEVICE void decode(const Args& args) {
   for (int step = 0; step < args.steps; step++) {
     syncBlock();
     takeSequences(args, tile);
-    if (!hasWork(tile)) return;
+    if (*tile.used == 0) return;
     runLayers<T, dimBlocks>(args, tile);
     writeLogits(args, tile);
     if (args.isSampling == 0) return;
