@@ -5,7 +5,7 @@
 import type { IncomingMessage, OutgoingHttpHeader, RequestListener, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Owner } from '../core/session-contract.js';
-import type { RequestLog } from '../observe/request-log.js';
+import { type Answered, LEFT, type RequestLog } from '../observe/request-log.js';
 import type { Access } from './access.js';
 import type { RequestMeter } from './byte-meter.js';
 import { failedAnswer } from './error-answer.js';
@@ -53,11 +53,20 @@ interface Visitor {
   readonly startedAt: number;
 }
 
+/** What waits to be sent. */
+interface Answer {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly text: string;
+  readonly answered: Answered;
+}
+
 const ANSWER_TYPE = 'application/json; charset=utf-8';
 
 export class Shortcuts {
   private ways: readonly Way[] = [];
   private watch: RequestWatch | undefined;
+  private readonly answers: Answer[] = [];
 
   open(shortcuts: readonly Shortcut[], watch: RequestWatch): void {
     this.ways = shortcuts.map((shortcut) => ({ shortcut, pattern: urlPattern(shortcut.path) }));
@@ -120,7 +129,7 @@ export class Shortcuts {
   /** Whether it was answered. @param body  undefined: what is no JSON is not answered here */
   private answer({ shortcut, id, request, response, startedAt }: Visitor, caller: Caller, body: unknown): boolean {
     if (body === undefined) return false;
-    const { limits, log, logger, meter } = this.watch!;
+    const { limits, logger } = this.watch!;
     const trace = traceIdOf(request);
     const ownLog = logger?.child({ trace });
     let status = 200;
@@ -135,12 +144,26 @@ export class Shortcuts {
       ({ status, code: failure } = failed);
       text = JSON.stringify(failed.body);
     }
-    send(response, status, answerHeaders(trace, request.headers), text);
+    writeHead(response, status, answerHeaders(trace, request.headers), text);
     const { method, url } = request as { method: string; url: string };
-    log.tell({ method, url, route: shortcut.path, status, startedAt, caller, failure, log: ownLog });
-    meter?.count({ raw: request, caller });
+    const answered = { method, url, route: shortcut.path, status, startedAt, caller, failure, log: ownLog };
+    this.send({ request, response, text, answered });
     return true;
   }
+
+  /** With all others of this turn of the loop: a client that is woken for each alone costs more than the answers do. */
+  private send(answer: Answer): void {
+    if (this.answers.push(answer) === 1) setImmediate(this.sendAll);
+  }
+
+  private readonly sendAll = (): void => {
+    const { log, meter } = this.watch!;
+    for (const { request, response, text, answered } of this.answers.splice(0)) {
+      response.end(text);
+      log.tell(request.socket.destroyed ? { ...answered, status: LEFT } : answered);
+      meter?.count({ raw: request, caller: answered.caller });
+    }
+  };
 }
 
 function parsed(bytes: Buffer, limits: HttpLimits): unknown {
@@ -151,7 +174,7 @@ function parsed(bytes: Buffer, limits: HttpLimits): unknown {
   }
 }
 
-function send(response: ServerResponse, status: number, headers: OutgoingHttpHeader[], text: string): void {
+function writeHead(response: ServerResponse, status: number, headers: OutgoingHttpHeader[], text: string): void {
   headers.push('content-type', ANSWER_TYPE, 'content-length', Buffer.byteLength(text));
-  response.writeHead(status, headers).end(text);
+  response.writeHead(status, headers);
 }

@@ -94,7 +94,8 @@ const UNUSUAL: readonly Sent[] = [
   raw('a body that comes later', undefined, [bytesOf().slice(0, -ACTION.length), ACTION], 1),
   raw('a body in two parts', undefined, [bytesOf().slice(0, -5), bytesOf().slice(-5)], 1),
   raw('a head in two parts', 1, [bytesOf().slice(0, 30), bytesOf().slice(30)], 1),
-  raw('several at once', 3, [bytesOf() + bytesOf({ body: '{"action":[-1]}' }) + bytesOf({ headers: CLOSE })]),
+  // The first of them is taken; the others keep their place behind it.
+  raw('several at once', 1, [bytesOf() + bytesOf({ body: '{"action":[-1]}' }) + bytesOf({ headers: CLOSE })]),
   raw('a good one behind one that waits', 0, [
     bytesOf({ path: '/v1/sessions/arm/snapshot', body: '{}' }) + bytesOf() + bytesOf({ headers: CLOSE }),
   ]),

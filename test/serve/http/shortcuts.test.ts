@@ -121,14 +121,6 @@ describe.each([
   });
 });
 
-it('answers a request before it finds that what follows is none', async () => {
-  const short = await side(true);
-  await open(short, 'arm');
-  const said = await exchange(short.server.url, { parts: [`${bytesOf()}}}}}`] });
-  expect(said).toMatch(/^HTTP\/1\.1 200 .*"step_count":1\}HTTP\/1\.1 400 Bad Request/s);
-  await short.server.stop(0);
-});
-
 it('knows browsers that showed a token, and not their pages of other sites', async () => {
   const short = await side(true, {
     tokens: [{ owner: 'alice', operator: false, quota: {}, sha256: hashOfToken(TOKEN) }],
@@ -160,27 +152,38 @@ it('writes sessions down before it answers where they are kept', async () => {
   rmSync(persist, { recursive: true });
 });
 
+it('answers nothing where the connection broke, and says so in the log', async () => {
+  const [short, usual] = [await side(true), await side(false)];
+  await open(short, 'arm');
+  await open(usual, 'arm');
+  const garbage = { parts: [`${bytesOf()}}}}}`] };
+  const said = await exchange(short.server.url, garbage);
+  expect(said).toMatch(/^HTTP\/1\.1 400 Bad Request/);
+  expect(said).toBe(await exchange(usual.server.url, garbage));
+  expect([shortened(short), logLines(short).at(-1)]).toEqual([1, expect.objectContaining({ status: 499 })]);
+  await Promise.all([short.server.stop(0), usual.server.stop(0)]);
+});
+
 it('goes on while a server drains, and ends with it', async () => {
-  const said = await Promise.all(
-    [true, false].map(async (shortcuts) => {
-      const one = await side(shortcuts);
-      const { url } = one.server;
-      await open(one, 'arm');
-      const draining = one.server.stop(60);
-      const meanwhile = await exchange(url, { parts: [bytesOf()], answers: 1 });
-      // Connections with a request under way are not closed with the others.
-      const late = await exchange(url, {
-        parts: [bytesOf().slice(0, 40), bytesOf().slice(40)],
-        between: async () => {
-          await send(`${url}/v1/sessions/arm`, { method: 'DELETE' });
-          await wait(50);
-        },
-      });
-      await draining;
-      return { meanwhile, late, shortened: shortened(one) };
-    }),
-  );
-  const [short, usual] = said;
-  expect(short).toEqual({ ...usual, shortened: 1 });
-  expect([usual.meanwhile.slice(9, 12), usual.late.slice(9, 12)]).toEqual(['200', '503']);
+  const [short, usual] = [await side(true), await side(false)];
+  const drained = async (one: Side) => {
+    const { url } = one.server;
+    await open(one, 'arm');
+    const draining = one.server.stop(60);
+    const meanwhile = await exchange(url, { parts: [bytesOf()], answers: 1 });
+    // Connections with a request under way are not closed with the others.
+    const late = await exchange(url, {
+      parts: [bytesOf().slice(0, 40), bytesOf().slice(40)],
+      between: async () => {
+        await send(`${url}/v1/sessions/arm`, { method: 'DELETE' });
+        await wait(50);
+      },
+    });
+    await draining;
+    return [meanwhile, late];
+  };
+  const [said, expected] = await Promise.all([drained(short), drained(usual)]);
+  expect(said).toEqual(expected);
+  expect(said.map((one) => one.slice(9, 12))).toEqual(['200', '503']);
+  expect(shortened(short)).toBe(1);
 });
