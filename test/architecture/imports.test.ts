@@ -1,7 +1,7 @@
 // The import law: who may know whom. One way, through the door, and never in a circle.
 
 import { describe, expect, it } from 'vitest';
-import { filesUnder, importsOf, roomOf } from './source-files.js';
+import { filesUnder, importsOf, roomOf, textOf } from './source-files.js';
 
 /** What each room may import of the others; nothing else. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -88,6 +88,11 @@ describe('imports', () => {
   it('reach ONNX Runtime from one file', () => {
     const users = sources.filter((file) => imports.get(file)!.packages.some((name) => name.startsWith('onnxruntime')));
     expect(users).toEqual(['src/nn/runtime.ts']);
+  });
+
+  it('reach the native addon from one file', () => {
+    const users = sources.filter((file) => textOf(file).includes('reverie_cuda.node'));
+    expect(users).toEqual(['src/nn/cuda.ts']);
   });
 });
 

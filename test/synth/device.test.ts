@@ -82,7 +82,9 @@ const CASES: readonly (readonly [name: string, overrides: Partial<FrozenRolloutR
 
 describe.skipIf(isSkipped)('rollouts on a device', () => {
   const whole = vi.spyOn(DeviceEnsemble.prototype, 'rollout');
-  beforeEach(() => whole.mockClear());
+  beforeEach(() => {
+    whole.mockClear();
+  });
 
   const onProcessor = new RolloutPool({ workers: 0 });
   const onDevice = new RolloutPool({ workers: 3, device: DEVICE });
