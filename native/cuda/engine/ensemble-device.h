@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "ensemble-plan.h"
@@ -47,6 +48,8 @@ class DeviceEnsemble final : public Ensemble {
   void makeLanes();
   void releaseLanes();
 
+  /** Calls from several threads take turns. */
+  std::mutex turn_;
   Device& device_;
   PackForm form_;
   std::optional<TileHeight> height_;

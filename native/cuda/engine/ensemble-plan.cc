@@ -37,7 +37,8 @@ struct Candidate {
   TileHeight height;
   double alone, shared;
 };
-constexpr Candidate CANDIDATES[] = {{{2, 8}, 1.0, 1.85}, {{2, 4}, 0.58, 0.92}, {{1, 8}, 0.62, 1.15}, {{1, 4}, 0.36, 0.62}};
+constexpr Candidate CANDIDATES[] = {
+    {{2, 8}, 1.0, 1.85}, {{2, 4}, 0.58, 0.92}, {{1, 8}, 0.62, 1.15}, {{1, 4}, 0.36, 0.62}, {{1, 2}, 0.36, 0.5}};
 
 std::string kernelOf(const PackForm& form, const PlanNeeds& needs, TileHeight height) {
   const std::string job = needs.isRollout ? "ensembleRollout" : "ensembleStep";

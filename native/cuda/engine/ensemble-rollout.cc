@@ -200,6 +200,7 @@ class RolloutRun {
 
 void DeviceEnsemble::rollout(const RolloutRequest& request, RolloutAnswer& answer) {
   check(request, spec_);
+  const std::lock_guard<std::mutex> turn(turn_);
   answer = RolloutAnswer{};
   if (const auto policyForm = policyFormOf(*request.policy, form_)) {
     RolloutRun(*this, request, answer, *policyForm).run();

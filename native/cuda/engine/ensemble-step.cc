@@ -173,6 +173,7 @@ class StepRun {
 
 void DeviceEnsemble::step(const StepRequest& request, const StepAnswer& answer) {
   if (request.rows < 0) throw std::invalid_argument("a step has no negative number of rows");
+  const std::lock_guard<std::mutex> turn(turn_);
   if (request.rows > 0) StepRun(*this, request, answer).run();
 }
 

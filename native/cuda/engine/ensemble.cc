@@ -98,7 +98,8 @@ PlacedNetworks placeNetworks(Device& device, const PackedNetworks& packed) {
 }
 
 DeviceEnsemble::DeviceEnsemble(Device& device, const EnsembleSpec& spec, Precision precision, std::optional<TileHeight> height)
-    : device_(device), form_(packFormOf(spec, precision)),
+    : device_(device),
+      form_(packFormOf(spec, precision)),
       height_(height),
       spec_(spec),
       multiprocessors_(device.limits().multiprocessors) {

@@ -135,7 +135,7 @@ struct RolloutAnswer {
 };
 
 /**
- * Rows a block takes at once through the fused kernels: `warps` (4 or 8) times `tiles` (1, or 2 in bf16) times 16. Results do
+ * Rows a block takes at once through the fused kernels: `warps` (2, 4 or 8) times `tiles` (1, or 2 in bf16) times 16. Results do
  * not depend on it; chosen by a model of the time where it is left out.
  */
 struct TileHeight {

@@ -82,6 +82,30 @@ void checkTiles(Checks& checks) {
               "eleven multiprocessors");
 }
 
+/** Generations with less shared memory a block get smaller tiles and stages, and the same bytes. */
+void checkShared(Checks& checks) {
+  const ModelShape shape{6, 2, 0, true, false, 2, {200, 200}};
+  const EnsembleSpec spec = randomSpec(shape, 3);
+  const Batch batch = randomBatch(shape, 40, 4);
+  const RandomStream stream{1, 2, 3};
+  const StepRequest request{40, batch.obs.data(), batch.action.data(), &stream, false, {true, false, false}};
+  for (const Precision precision : PRECISIONS) {
+    const auto device = emulator::makeEmulatedDevice();
+    const Answered whole = stepOn(*device, spec, precision, request);
+    for (const std::size_t kilobytes : {163, 99}) {
+      emulator::Options options;
+      options.sharedBytesPerBlock = kilobytes * 1024;
+      const auto smaller = emulator::makeEmulatedDevice(options);
+      checks.that(isSame(whole, stepOn(*smaller, spec, precision, request)),
+                  std::to_string(kilobytes) + " KB of shared memory");
+    }
+    emulator::Options options;
+    options.sharedBytesPerBlock = 12 * 1024;
+    const auto least = emulator::makeEmulatedDevice(options);
+    checks.throws<DeviceError>([&] { stepOn(*least, spec, precision, request); }, "too little shared memory");
+  }
+}
+
 /** Less memory, more pieces: the words of a row stay those of the whole batch. */
 void checkPieces(Checks& checks) {
   for (const bool hasStreamPerRow : {false, true}) {
@@ -134,6 +158,7 @@ int checkEnsembleRows() {
   checkBroken(checks);
   checkOrders(checks);
   checkTiles(checks);
+  checkShared(checks);
   checkPieces(checks);
   checkStreams(checks);
   checkRefusals(checks);
