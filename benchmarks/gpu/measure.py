@@ -216,32 +216,40 @@ def read_options():
     return options
 
 
+def begin(options, sides):
+    """What all rows of a phase share: the machine, the card's limits, and the shapes that are asked for."""
+    limits = sides.ours.call("limits")
+    shapes = (cases.SMALL_SHAPE, cases.SMALL_DECODER) if options.tiny else (cases.SHAPE, cases.DECODER)
+    card = roofline.card_peaks(limits["name"])
+    return {"machine": describe_machine(), "command": options.command, "shapes": shapes, "limits": limits, "card": card}
+
+
+def measure_phase(options, sides, context):
+    """Rows of the phase; ceilings and the peers' agreement are measured first."""
+    context["ceilings"] = ceilings_of(sides, options)
+    context["peersRelativeError"] = {}
+    if options.phase == "peers":
+        weights = os.path.join(options.work, "weights.bin")
+        sides.ours.call("export", path=weights)
+        context["peersRelativeError"] = sides.load(weights)
+    return measure(options, sides, context)
+
+
 def main():
     options = read_options()
-    wanted = {"time": (), "peers": ("torch", "jax", "mbrl"), "decode": ("torch",)}[options.phase]
-    sides = Sides(options, wanted)
-    shape = cases.SMALL_SHAPE if options.tiny else cases.SHAPE
-    context = {"machine": describe_machine(), "command": options.command, "shapes": (shape, cases.SMALL_DECODER if options.tiny else cases.DECODER)}
-    limits = sides.ours.call("limits")
-    context["card"] = roofline.card_peaks(limits["name"])
+    sides = Sides(options, {"time": (), "peers": ("torch", "jax", "mbrl"), "decode": ("torch",)}[options.phase])
+    context = begin(options, sides)
     with ClockWatch() as clocks:
-        context["ceilings"] = ceilings_of(sides, options)
-        errors = {}
-        if wanted and options.phase == "peers":
-            weights = os.path.join(options.work, "weights.bin")
-            sides.ours.call("export", path=weights)
-            errors = sides.load(weights)
-        rows = measure(options, sides, context)
+        rows = measure_phase(options, sides, context)
     sides.close()
-    context["versions"] = {**versions(ROOT, options.nvcc), "driver": limits["driverVersion"], **sides.versions}
-    context["raw"] = {
-        "limits": limits, "ceilings": context["ceilings"], "clocks": clocks.summary(), "absent": sides.absent,
-        "peersRelativeError": errors, "rounds": options.rounds, "callsARound": options.calls, "warmUpCallsARound": 1,
-    }
+    context["versions"] = {**versions(ROOT, options.nvcc), "driver": context["limits"]["driverVersion"], **sides.versions}
+    kept = {key: context[key] for key in ("limits", "ceilings", "peersRelativeError")}
+    counts = {"rounds": options.rounds, "callsARound": options.calls, "warmUpCallsARound": 1}
+    context["raw"] = {**kept, "clocks": clocks.summary(), "absent": sides.absent, **counts}
     path = keep(options, rows, context)
     with open(os.path.join(options.out, "table.txt"), "a") as file:
         for stream in (file, sys.stdout):
-            print(f"\n== {options.phase}: {limits['name']}, clocks {clocks.summary()}\n{report.table(rows)}", file=stream)
+            print(f"\n== {options.phase}: {context['limits']['name']}, clocks {clocks.summary()}\n{report.table(rows)}", file=stream)
     log(f"wrote {path}")
     sys.exit(1 if any(row["side"] == "ours" and "failure" in row for row in rows) else 0)
 
