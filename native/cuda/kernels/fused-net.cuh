@@ -130,8 +130,11 @@ class FusedNet {
   }
 
  private:
-  /** Chunks of 16 columns in work at once. Narrow layers leave registers to a second block instead. */
-  static constexpr int atOnce = tiles == 2 && P::depth * steps <= 64 ? 1 : 2;
+  /**
+   * Chunks of 16 columns in work at once. One where narrow layers leave registers to a second block, or the widest tiles of a
+   * network of unknown depths would run out of them.
+   */
+  static constexpr int atOnce = tiles == 2 && (P::depth * steps <= 64 || !isPadded) ? 1 : 2;
 
   /** Fragments of a layer's input that a lane holds. */
   struct Inputs {
