@@ -54,7 +54,8 @@ async function settle(
   modelProblem: () => Promise<string | undefined>,
 ): Promise<SettledDevice> {
   const status = asked === 'emulated' ? undefined : await cudaStatus();
-  if (asked === 'auto' && status?.missing) return { remark: `Dreaming on the processor: ${status.missing.problem}.` };
+  if (asked === 'auto' && status?.missing)
+    return { remark: `Dreaming on the processor: ${status.missing.problem} (reverie doctor says more).` };
   if (asked !== 'auto') await requireDevice({ kind: asked, precision: precision ?? DEFAULT_PRECISION });
   const problem = await modelProblem();
   if (problem === undefined) return { device: deviceOf(asked, precision, status) };

@@ -49,8 +49,8 @@ Driver load() {
   std::string problem;
   void* library = openLibrary(problem);
   if (library == nullptr) {
-    driver.missing = "there is no CUDA driver (" + problem + ")";
-    driver.hint = "Install NVIDIA's driver for the GPU; a container has to be given it (docker run --gpus all).";
+    driver.missing = "there is no CUDA driver";
+    driver.hint = "Install NVIDIA's driver for the GPU; a container has to be given it (docker run --gpus all). The loader said: " + problem + ".";
     return driver;
   }
   const char* lacking = findFunctions(library, driver.api);

@@ -1,0 +1,104 @@
+// Devices on the command line: what is asked for is there, or refused before anything is written; what was used is kept.
+
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../src/cli/command-line.js';
+import { cudaStatus } from '../../src/nn/index.js';
+import { lacksCompiler, make } from '../native/native-build.js';
+import { recordingStream } from '../run/streams.js';
+
+const hasAddon = !lacksCompiler('device.test.ts');
+if (hasAddon) make('addon');
+const { missing } = await cudaStatus();
+
+const folder = mkdtempSync(join(tmpdir(), 'reverie-device-'));
+const at = (name: string) => join(folder, name);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function reverie(...args: string[]) {
+  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
+  const exitCode = await runCommandLine(args, terminal);
+  return { exitCode, stdout: terminal.stdout.text(), stderr: terminal.stderr.text() };
+}
+
+const record = (run: string) => JSON.parse(readFileSync(join(at(run), 'run.json'), 'utf8'));
+const synth = (out: string, ...flags: string[]) =>
+  reverie(
+    ...['synth', '--model', at('model'), '--data', at('seen'), '--out', at(out), '--json', '--quiet'],
+    ...['--set', 'synth.starts=60', '--set', 'rollout.horizon=3', ...flags],
+  );
+
+describe('doctor', () => {
+  it('says what there is, and what each device can be used for', async () => {
+    const { exitCode, stdout } = await reverie('doctor');
+    expect(exitCode).toBe(0);
+    for (const name of ['Node', 'ONNX Runtime', 'machine', 'addon', 'kernels for GPUs']) expect(stdout).toContain(name);
+    const { devices, findings } = JSON.parse((await reverie('doctor', '--json')).stdout);
+    expect(devices).toEqual({ cpu: true, cuda: missing === undefined, emulated: hasAddon });
+    for (const { state, hint } of findings) if (state !== 'ok') expect(hint.length).toBeGreaterThan(10);
+  });
+
+  it('ends with 1 where the device asked for cannot be used', async () => {
+    expect((await reverie('doctor', '--device', 'cpu')).exitCode).toBe(0);
+    expect((await reverie('doctor', '--device', 'cuda')).exitCode).toBe(missing === undefined ? 0 : 1);
+    expect((await reverie('doctor', '--device', 'tpu')).exitCode).toBe(2);
+  });
+});
+
+describe('a device', () => {
+  beforeAll(async () => {
+    await reverie('collect', 'pendulum', '--set', 'collect.steps=400', '--out', at('seen'), '--quiet');
+    const brief = ['--set', 'model.hidden=[16,16]', '--set', 'model.maxEpochs=2'];
+    await reverie('fit', '--data', at('seen'), '--out', at('model'), ...brief, '--quiet');
+  });
+
+  it.skipIf(missing === undefined)('that is not there is refused before anything is written', async () => {
+    const { exitCode, stderr } = await synth('refused', '--device', 'cuda');
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/CUDA_UNAVAILABLE.*\n.*hint: \S/);
+    expect(existsSync(at('refused'))).toBe(false);
+  });
+
+  it.skipIf(missing === undefined)('is the processor where there is no other', async () => {
+    const { exitCode, stdout } = await synth('auto');
+    expect([exitCode, JSON.parse(stdout).device]).toEqual([0, 'cpu']);
+    expect(record('auto').device).toBeUndefined();
+  });
+
+  it.skipIf(!hasAddon)('dreams as many rows as the processor, and is kept with the run', async () => {
+    const [cpu, emulated] = [await synth('cpu', '--device', 'cpu'), await synth('emulated', '--device', 'emulated')];
+    expect([cpu.exitCode, emulated.exitCode]).toEqual([0, 0]);
+    const [ours, theirs] = [JSON.parse(emulated.stdout), JSON.parse(cpu.stdout)];
+    expect(ours.transitions).toBe(theirs.transitions);
+    expect(ours.modelVersion).toBe(theirs.modelVersion);
+    expect([ours.device, theirs.device]).toEqual(['host emulation, tf32', 'cpu']);
+    expect(record('emulated').device).toEqual({ kind: 'emulated', precision: 'tf32', name: 'host emulation' });
+  });
+
+  it.skipIf(!hasAddon)('stays that of the run when it goes on', async () => {
+    const { exitCode } = await synth('resumed', '--device', 'emulated', '--precision', 'bf16');
+    expect(exitCode).toBe(0);
+    const before = record('resumed');
+    const rewrite = (device: object) =>
+      writeFileSync(join(at('resumed'), 'run.json'), JSON.stringify({ ...before, status: 'interrupted', device }));
+    rewrite({ ...before.device, name: 'another GPU' });
+    expect((await reverie('synth', '--resume', at('resumed'))).stderr).toContain('DEVICE_CHANGED');
+    rewrite(before.device);
+    const resumed = await reverie('synth', '--resume', at('resumed'), '--json', '--quiet');
+    expect(JSON.parse(resumed.stdout).device).toBe('host emulation, bf16');
+  });
+
+  it.each([
+    [['synth', 'helpdesk', '--device', 'cuda'], /--device/],
+    [['train', 'pendulum', '--set', 'train.mode=real', '--device', 'emulated'], /--device/],
+    [['train', 'pendulum', '--device', 'cpu', '--precision', 'bf16'], /--precision/],
+  ])('that nothing would use is refused: %j', async (args, flag) => {
+    const { exitCode, stderr } = await reverie(...args, '--out', at('useless'));
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/FLAG_INVALID/);
+    expect(stderr).toMatch(flag);
+    expect(existsSync(at('useless'))).toBe(false);
+  });
+});
