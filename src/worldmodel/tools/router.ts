@@ -121,6 +121,7 @@ export class Router implements Responder {
       modelVersion: last.version,
       why: [...trail.why, 'nobody could answer: refused'],
       refused: trail.refused.length > 0 ? trail.refused : trail.why,
+      ...(last.trust === 'text' ? { stateless: true } : {}),
       cost: trail.cost,
     };
   }

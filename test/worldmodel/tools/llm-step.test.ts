@@ -55,6 +55,13 @@ describe('a model in plain text', () => {
     expect(model.requests[0].schema?.name).toBe('text_prediction');
     expect(answer).toMatchObject({ observation: 'closed', operations: [] });
   });
+
+  it('keeps no state where it is refused, either', async () => {
+    const wrong = { reasoning: '', observation: 'Ticket T9999 closed', reward: null, terminated: false, confidence: 1 };
+    const refused = async (llm: object) => (await routed(() => wrong, llm).router.answer(closing)).stateless;
+    expect(await refused({ mode: 'text' })).toBe(true);
+    expect(await refused({ mode: 'typed' })).toBeUndefined();
+  });
 });
 
 describe('text that is data', () => {
