@@ -140,7 +140,7 @@ EXPORT cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function functio
   return inContext([&](Device& device) { *blocks = device.residentBlocks(name.c_str(), static_cast<unsigned>(threads), shared); });
 }
 EXPORT cuMemAlloc_v2(Pointer* address, std::size_t bytes) {
-  if (shows("out-of-memory") && bytes > (1u << 20)) return outOfMemory;
+  if (shows("out-of-memory") && bytes > (1u << 15)) return outOfMemory;
   return inContext([&](Device& device) { *address = device.allocate(bytes); });
 }
 EXPORT cuMemFree_v2(Pointer address) { return inContext([&](Device& device) { device.release(address); }); }

@@ -1,0 +1,80 @@
+// The door to devices: what is missing is said, a device computes what the host does, and closed models are errors.
+
+import { describe, expect, it } from 'vitest';
+import {
+  cudaStatus,
+  DeviceEnsemble,
+  deviceTrial,
+  type EnsembleWeights,
+  isKnownToDevices,
+  requireDevice,
+  unsupportedByDevice,
+} from '../../src/nn/index.js';
+import { Rng } from '../../src/rng.js';
+import { lacksCompiler, make } from '../native/native-build.js';
+
+const isSkipped = lacksCompiler('cuda.test.ts');
+if (!isSkipped) make('addon');
+const { missing } = await cudaStatus();
+if (missing !== undefined) console.warn(`cuda.test.ts tries no GPU: ${missing.problem}.`);
+
+const EMULATED = { kind: 'emulated', precision: 'fp32' } as const;
+const filled = (length: number, value: number) => new Float32Array(length).fill(value);
+const weights: EnsembleWeights = {
+  ...{ obsDim: 1, actionDim: 1, actionChoices: 0, actionStart: 0, learnsReward: false, learnsTermination: false },
+  elites: [
+    {
+      layers: [
+        { in: 2, out: 8, w: filled(16, 0.1), b: filled(8, 0) },
+        { in: 8, out: 2, w: filled(16, 0.1), b: filled(2, 0) },
+      ],
+      logVarMin: filled(1, -5),
+      logVarMax: filled(1, 0),
+    },
+  ],
+  ...{ inputMean: filled(2, 0), inputScale: filled(2, 1), targetMean: filled(1, 0), targetScale: filled(1, 1) },
+  ...{ low: filled(1, Number.NEGATIVE_INFINITY), high: filled(1, Number.POSITIVE_INFINITY) },
+};
+
+function step(ensemble: DeviceEnsemble, rows: number) {
+  const options = { isTs1: true, isDeterministic: false, withDisagreement: false };
+  return ensemble.step({ rows, obs: filled(rows, 0), action: filled(rows, 0), rng: Rng.fromSeed(1), ...options });
+}
+
+describe.skipIf(isSkipped)('a device', () => {
+  it('computes the same each time', async () => {
+    expect(await deviceTrial('emulated')).toBe(0);
+  });
+
+  it.skipIf(missing !== undefined)('computes what the host does (GPU)', async () => {
+    expect(await deviceTrial('cuda')).toBeLessThan(1e-4);
+  });
+
+  it.skipIf(missing === undefined)('that is not there is an error that names what is missing', async () => {
+    expect(missing!.problem.length).toBeGreaterThan(5);
+    expect(missing!.hint.length).toBeGreaterThan(10);
+    const asked = requireDevice({ kind: 'cuda', precision: 'tf32' });
+    await expect(asked).rejects.toMatchObject({ code: 'CUDA_UNAVAILABLE', hint: missing!.hint });
+  });
+
+  it('answers in the order it was asked, nothing for no rows, and is an error once closed', async () => {
+    const ensemble = await DeviceEnsemble.open(EMULATED, weights);
+    expect(ensemble.bytes).toBeGreaterThan(0);
+    const [none, one, again] = await Promise.all([step(ensemble, 0), step(ensemble, 3), step(ensemble, 3)]);
+    expect(none.nextObs).toHaveLength(0);
+    expect(again).toEqual(one);
+    const last = step(ensemble, 2);
+    await ensemble.close();
+    expect((await last).nextObs).toHaveLength(2);
+    await ensemble.close();
+    await expect(step(ensemble, 1)).rejects.toMatchObject({ code: 'SESSION_RELEASED' });
+  });
+
+  it('says what it does not know, and refuses what does not fit', async () => {
+    expect(unsupportedByDevice(weights)).toBeUndefined();
+    expect(isKnownToDevices('cartpole', 'ends', { obsDim: 4, actionDim: 1 })).toBe(true);
+    expect(isKnownToDevices('cartpole', 'ends', { obsDim: 5, actionDim: 1 })).toBe(false);
+    expect(isKnownToDevices('chess', 'reward', { obsDim: 4, actionDim: 1 })).toBe(false);
+    await expect(DeviceEnsemble.open(EMULATED, { ...weights, inputMean: filled(3, 0) })).rejects.toThrow(/inputMean/);
+  });
+});
