@@ -2,8 +2,6 @@
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const NATIVE = fileURLToPath(new URL('../../native/cuda/', import.meta.url));
