@@ -52,7 +52,7 @@ async function cartpoleSubject(): Promise<Subject> {
   const env: VectorEnvironment = await makeEnvironment({ id: 'cartpole' });
   const data = allocateBatch(600, 4, 1);
   const rng = Rng.fromSeed(5);
-  let observation = env.reset({ seed: 1 }).observation;
+  let { observation } = await env.reset({ seed: 1 });
   for (let row = 0; row < data.rows; row++) {
     const action = Float32Array.of(rng.int(2));
     const step = await env.step(action);
@@ -61,7 +61,7 @@ async function cartpoleSubject(): Promise<Subject> {
     data.nextObs.set(step.observation, 4 * row);
     data.reward[row] = step.reward;
     data.terminated[row] = step.terminated ? 1 : 0;
-    observation = step.terminated || step.truncated ? env.reset().observation : step.observation;
+    observation = step.terminated || step.truncated ? (await env.reset()).observation : step.observation;
   }
   const config = { ...brief, learnReward: false };
   const options = { rng: Rng.fromSeed(2), known: env.known, env: { id: 'cartpole' } };
