@@ -19,6 +19,11 @@ const rankKeys = {
   policies: positive.min(8).default(10).describe('Policies of the ladder, from random to the best there is.'),
 };
 
+const learningKeys = {
+  seeds: positive.default(5).describe('Learners of each mixture.'),
+  ratios: z.array(share).min(2).default([0, 0.25, 0.5, 0.75, 0.9, 1]).describe('Shares of dreamt data; 0 is needed.'),
+};
+
 export const vectorFidelitySchema = z
   .strictObject({
     transitions: positive
@@ -40,12 +45,7 @@ export const vectorFidelitySchema = z
       .strictObject({
         rows: positive.default(5_000).describe('Transitions that each learner is given, whatever their mixture.'),
         updates: positive.default(5_000).describe('Gradient updates of each learner.'),
-        seeds: positive.default(5).describe('Learners of each mixture.'),
-        ratios: z
-          .array(share)
-          .min(2)
-          .default([0, 0.25, 0.5, 0.75, 0.9, 1])
-          .describe('Shares of dreamt rows; 0 is needed.'),
+        ...learningKeys,
         episodes: positive.default(10).describe('Real episodes that judge each learner.'),
       })
       .prefault({})
@@ -84,6 +84,20 @@ export const toolsFidelitySchema = z
       .describe('Times each question is asked with other seeds: how much of an error is mere sampling.'),
     tolerance: share.default(0.2).describe('Probability of a wrong state that the trust horizon allows.'),
     rank: z.strictObject(rankKeys).prefault({}).describe('Do agents rank in the dream as they do for real?'),
+    learning: z
+      .strictObject({
+        demonstrations: positive
+          .default(300)
+          .describe(
+            'Episodes that are lived in each world; each learner is given those of two thirds of the families.',
+          ),
+        ...learningKeys,
+        episodes: positive
+          .default(20)
+          .describe('Real episodes in tasks of the other families that judge each learner.'),
+      })
+      .prefault({})
+      .describe('What dreamt episodes are worth to a learner.'),
     sections: sectionsKey,
   })
   .prefault({})

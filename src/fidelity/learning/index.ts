@@ -1,4 +1,5 @@
-// What dreamt rows are worth to a learner.
+// What dreamt data is worth to a learner.
 
+export * from './choice/index.js';
 export { learningInstrument, unlearnable } from './learning-instrument.js';
 export type * from './learning-source.js';

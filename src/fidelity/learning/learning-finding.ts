@@ -1,4 +1,4 @@
-// From what learners came to, by their share of dreamt rows, to the section of the report.
+// From what learners came to, by their share of dreamt data, to the section of the report.
 
 import { Rng } from '../../rng.js';
 import type { Finding } from '../instrument.js';
@@ -9,8 +9,9 @@ import type { LearningOptions, LearningRow, LearningSource, Ratio } from './lear
 export const LEARNING_TITLE = 'Learning value';
 
 type Plan = Pick<LearningSource, 'ratios' | 'seeds'>;
+type Unit = NonNullable<LearningOptions['unit']>;
 
-/** One share of dreamt rows: what its learners returned, and how that differs from real rows alone. */
+/** One share of dreamt data: what its learners returned, and how that differs from real data alone. */
 interface Arm {
   readonly ratio: number;
   /** Mean return of each learner, by seed. */
@@ -22,7 +23,7 @@ interface Arm {
 export function learningFinding(
   rows: readonly LearningRow[],
   plan: Plan,
-  { seed, notes = [] }: LearningOptions,
+  { seed, unit = 'rows', notes = [] }: LearningOptions,
 ): Finding {
   const rng = Rng.fromSeed(seed).split('learning');
   const real = meansOf(rows, 0, plan);
@@ -34,17 +35,19 @@ export function learningFinding(
       const returned = meanEstimate(means, stream.split('return'));
       return { ratio, means, returned, difference: pairedDifference(real, means, stream.split('difference')) };
     });
-  const untrained = meanEstimate(meansOf(rows, null, plan), rng.split('untrained'));
+  const floor = meansOf(rows, null, plan);
+  const untrained = meanEstimate(floor, rng.split('untrained'));
+  const risen = pairedDifference(floor, real, rng.split('risen'));
   return {
     section: {
       id: 'learning',
       title: LEARNING_TITLE,
-      summary: summaryOf(arms),
-      metrics: metricsOf(arms, untrained),
-      charts: chartsOf(arms, untrained),
-      tables: [tableOf(arms, untrained)],
+      summary: summaryOf(arms, unit),
+      metrics: metricsOf(arms, untrained, unit),
+      charts: chartsOf(arms, untrained, unit),
+      tables: [tableOf(arms, untrained, unit)],
       worst: [],
-      notes: [...notesOf(arms, untrained, plan), ...notes],
+      notes: [...notesOf(risen, plan, unit), ...notes],
     },
     samples: { 'dreamt-return': [...(arms.find(({ ratio }) => ratio === 1)?.means ?? [])] },
   };
@@ -58,7 +61,7 @@ function meansOf(rows: readonly LearningRow[], ratio: Ratio, { seeds }: Plan): (
   });
 }
 
-/** The first share from which on learners were surely worse: whose interval lies below real rows alone. */
+/** The first share from which on learners were surely worse: whose interval lies below real data alone. */
 function harmful(arms: readonly Arm[]): Arm | undefined {
   return arms.find(({ ratio, difference }) => ratio > 0 && difference.high !== null && difference.high < 0);
 }
@@ -68,104 +71,110 @@ function best(arms: readonly Arm[]): Arm | undefined {
   return known.toSorted((a, b) => b.returned.value! - a.returned.value!)[0];
 }
 
-function metricsOf(arms: readonly Arm[], untrained: Estimate): Metric[] {
+function metricsOf(arms: readonly Arm[], untrained: Estimate, unit: Unit): Metric[] {
+  const texts = metricTexts(unit);
   const at = (ratio: number) => arms.find((arm) => arm.ratio === ratio);
   const shareOf = (arm: Arm | undefined): Estimate =>
     arm === undefined ? NOTHING : { value: arm.ratio, low: null, high: null, n: arms.length, method: 'exact' };
   return [
-    { ...METRICS.gap, estimate: at(1)?.difference ?? NOTHING },
-    { ...METRICS.harmful, estimate: shareOf(harmful(arms)) },
-    { ...METRICS.best, estimate: shareOf(best(arms)) },
-    { ...METRICS.real, estimate: at(0)?.returned ?? NOTHING },
-    { ...METRICS.dreamt, estimate: at(1)?.returned ?? NOTHING },
-    { ...METRICS.untrained, estimate: untrained },
+    { ...texts.gap, estimate: at(1)?.difference ?? NOTHING },
+    { ...texts.harmful, estimate: shareOf(harmful(arms)) },
+    { ...texts.best, estimate: shareOf(best(arms)) },
+    { ...texts.real, estimate: at(0)?.returned ?? NOTHING },
+    { ...texts.dreamt, estimate: at(1)?.returned ?? NOTHING },
+    { ...texts.untrained, estimate: untrained },
   ];
 }
 
-const METRICS = {
-  gap: {
-    key: 'transfer-gap',
-    label: 'Transfer gap',
-    better: 'higher',
-    unit: 'return',
-    meaning:
-      'Real return of learners trained on dreamt rows alone minus that of the same learners trained on as many real rows.',
-  },
-  harmful: {
-    key: 'harmful-ratio',
-    label: 'Share of dreamt rows that does harm',
-    better: 'higher',
-    unit: 'share',
-    meaning:
-      'Smallest share of dreamt rows with which learners were worse than on real rows alone, beyond chance; nothing where none was.',
-  },
-  best: {
-    key: 'best-ratio',
-    label: 'Best share of dreamt rows',
-    better: 'neither',
-    unit: 'share',
-    meaning: 'Share of dreamt rows whose learners returned most, at equal numbers of rows and updates.',
-  },
-  real: {
-    key: 'real-return',
-    label: 'Return learned from real rows',
-    better: 'neither',
-    unit: 'return',
-    meaning: 'Mean real return of learners that saw real rows alone.',
-  },
-  dreamt: {
-    key: 'dreamt-return',
-    label: 'Return learned from dreamt rows',
-    better: 'higher',
-    unit: 'return',
-    meaning: 'Mean real return of learners that saw dreamt rows alone.',
-  },
-  untrained: {
-    key: 'untrained-return',
-    label: 'Return before learning',
-    better: 'neither',
-    unit: 'return',
-    meaning: 'Mean real return of the same learners before their first update: what learning has to beat.',
-  },
-} as const satisfies Record<string, Omit<Metric, 'estimate'>>;
+/** What is left of sums that are 0. */
+const NOUGHT = 1e-12;
 
-function summaryOf(arms: readonly Arm[]): string {
+/** What is equal whatever the share. */
+const AMOUNTS = { rows: 'rows and updates', episodes: 'episodes' } as const;
+
+const metricTexts = (unit: Unit) =>
+  ({
+    gap: {
+      key: 'transfer-gap',
+      label: 'Transfer gap',
+      better: 'higher',
+      unit: 'return',
+      meaning: `Real return of learners trained on dreamt ${unit} alone minus that of the same learners trained on as many real ${unit}.`,
+    },
+    harmful: {
+      key: 'harmful-ratio',
+      label: `Share of dreamt ${unit} that does harm`,
+      better: 'higher',
+      unit: 'share',
+      meaning: `Smallest share of dreamt ${unit} with which learners were worse than on real ${unit} alone, beyond chance; nothing where none was.`,
+    },
+    best: {
+      key: 'best-ratio',
+      label: `Best share of dreamt ${unit}`,
+      better: 'neither',
+      unit: 'share',
+      meaning: `Share of dreamt ${unit} whose learners returned most, at equal numbers of ${AMOUNTS[unit]}.`,
+    },
+    real: {
+      key: 'real-return',
+      label: `Return learned from real ${unit}`,
+      better: 'neither',
+      unit: 'return',
+      meaning: `Mean real return of learners that saw real ${unit} alone.`,
+    },
+    dreamt: {
+      key: 'dreamt-return',
+      label: `Return learned from dreamt ${unit}`,
+      better: 'higher',
+      unit: 'return',
+      meaning: `Mean real return of learners that saw dreamt ${unit} alone.`,
+    },
+    untrained: {
+      key: 'untrained-return',
+      label: 'Return before learning',
+      better: 'neither',
+      unit: 'return',
+      meaning: 'Mean real return of the same learners before they learned anything: what learning has to beat.',
+    },
+  }) as const satisfies Record<string, Omit<Metric, 'estimate'>>;
+
+function summaryOf(arms: readonly Arm[], unit: Unit): string {
   const difference = arms.find(({ ratio }) => ratio === 1)?.difference;
   const gap = difference?.value ?? null;
   const found = harmful(arms);
   const harm =
     found === undefined
-      ? 'no share of dreamt rows did harm beyond chance'
-      : `from ${percent(found.ratio)} dreamt rows on learners are worse than on real ones alone`;
-  if (gap === null) return `At equal numbers of rows and updates ${harm}.`;
+      ? `no share of dreamt ${unit} did harm beyond chance`
+      : `from ${percent(found.ratio)} dreamt ${unit} on learners are worse than on real ones alone`;
+  if (gap === null) return `At equal numbers of ${AMOUNTS[unit]} ${harm}.`;
   const isChance = difference?.low == null || difference.high === null || difference.low * difference.high <= 0;
   const worth = `worth ${shown(Math.abs(gap))} ${gap < 0 ? 'less' : 'more'} return than as many real ones`;
-  return `Dreamt rows alone are ${worth}${isChance ? ', which may be chance' : ''}; ${harm}.`;
+  return `Dreamt ${unit} alone are ${worth}${isChance ? ', which may be chance' : ''}; ${harm}.`;
 }
 
-function notesOf(arms: readonly Arm[], untrained: Estimate, { seeds }: Plan): string[] {
-  const real = arms.find(({ ratio }) => ratio === 0)?.returned;
-  const isIdle = real?.low != null && untrained.high !== null && real.low <= untrained.high;
+/** @param risen what real data took learners to, minus where they began */
+function notesOf(risen: Estimate, { seeds }: Plan, unit: Unit): string[] {
+  const isIdle = risen.low !== null && risen.low <= 0;
   return [
     `${seeds} learners of each share; learners of one seed begin alike and are compared with one another.`,
     ...(isIdle
       ? [
-          'Real rows alone did not take learners clearly above where they began: that dreamt rows do no harm then says nothing.',
+          `Real ${unit} alone did not take learners clearly above where they began: that dreamt ${unit} do no harm then says nothing.`,
         ]
       : []),
   ];
 }
 
-function chartsOf(arms: readonly Arm[], untrained: Estimate): FidelityChart[] {
+function chartsOf(arms: readonly Arm[], untrained: Estimate, unit: Unit): FidelityChart[] {
   const points = arms.flatMap(({ ratio, returned }) => pointOf(ratio, returned));
   if (points.length === 0) return [];
   const floor = untrained.value;
   return [
     {
       kind: 'lines',
-      title: 'Return by share of dreamt rows',
-      caption: 'The same learner with as many rows and updates each; left real rows alone, right dreamt ones alone.',
-      xTitle: 'share of dreamt rows',
+      title: `Return by share of dreamt ${unit}`,
+      caption: `The same learner with as many ${AMOUNTS[unit]} each; left real ${unit} alone, right dreamt ones alone.`,
+      xTitle: `share of dreamt ${unit}`,
       yTitle: 'real return',
       series: [
         { name: 'trained', points },
@@ -180,10 +189,10 @@ function pointOf(x: number, { value, low, high }: Estimate): Point[] {
   return [low === null || high === null ? { x, y: value } : { x, y: value, low, high }];
 }
 
-function tableOf(arms: readonly Arm[], untrained: Estimate): FidelityTable {
+function tableOf(arms: readonly Arm[], untrained: Estimate, unit: Unit): FidelityTable {
   return {
-    title: 'Learners by share of dreamt rows',
-    columns: ['dreamt rows', 'real return', 'minus real rows alone'],
+    title: `Learners by share of dreamt ${unit}`,
+    columns: [`dreamt ${unit}`, 'real return', `minus real ${unit} alone`],
     rows: [
       ['untrained', shownEstimate(untrained), '–'],
       ...arms.map(({ ratio, returned, difference }) => [
@@ -205,5 +214,6 @@ function percent(share: number): string {
 }
 
 function shown(value: number): string {
+  if (Math.abs(value) < NOUGHT) return '0';
   return String(Number(value.toPrecision(4)));
 }

@@ -1,4 +1,4 @@
-// What are dreamt rows worth to a learner? The same learner on real rows, on dreamt ones and on mixtures, judged for real.
+// What is dreamt data worth to a learner? The same learner on real data, on dreamt and on mixtures, judged for real.
 
 import type { Finding, Instrument } from '../instrument.js';
 import { LEARNING_TITLE, learningFinding } from './learning-finding.js';
@@ -19,7 +19,7 @@ export function learningInstrument(source: LearningSource, options: LearningOpti
   };
 }
 
-/** The section of a model on whose rows nothing could be learned, with the reason. */
+/** The section of a model on whose data nothing could be learned, with the reason. */
 export function unlearnable(reason: string): Instrument<LearningRow> {
   const finding: Finding = {
     section: {

@@ -1,16 +1,16 @@
-// What the worth of dreamt data is measured on: the same learner, given the same number of rows, of which a share is dreamt.
+// What the worth of dreamt data is measured on: the same learner, given as much data, of which a share is dreamt.
 
-/** One learner that was trained: its share of dreamt rows; null: one that was not trained at all, the floor. */
+/** One learner that was trained: its share of dreamt data; null: one that was not trained at all, the floor. */
 export type Ratio = number | null;
 
 export interface LearningSource {
-  /** Shares of dreamt rows, each once; with 0, which all others are compared with. */
+  /** Shares of dreamt data, each once; with 0, which all others are compared with. */
   readonly ratios: readonly number[];
   /** Learners of each share. */
   readonly seeds: number;
   /**
    * Returns of real episodes, the same ones for all learners, of the learner number `seed` trained with that share. Learners of
-   * one seed begin with the same weights. A function of its arguments alone.
+   * one seed begin alike. A function of its arguments alone.
    */
   learn(ratio: Ratio, seed: number, signal?: AbortSignal): Promise<readonly number[]>;
 }
@@ -25,6 +25,8 @@ export type LearningRow = {
 export interface LearningOptions {
   /** Of the bootstrap. */
   readonly seed: number;
+  /** What a learner is given, in the plural; default `rows`. */
+  readonly unit?: 'rows' | 'episodes';
   /** What a reader must know of the learner and its rows. */
   readonly notes?: readonly string[];
 }

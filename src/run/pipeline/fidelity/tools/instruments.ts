@@ -18,6 +18,7 @@ import type { ToolsScenario } from '../../../scenario.js';
 import { auditedElsewhere, mustFailReport, type ScenarioJudge } from '../../tools/gates.js';
 import type { ToolsParts } from '../../tools/parts.js';
 import { toolsRankInstrument } from '../ladder/tools.js';
+import { toolsLearningInstrument } from '../learning/tools.js';
 import type { FidelityServices, FidelitySetup } from '../setup.js';
 import { castOf, liveFidelityEpisode } from './episodes.js';
 import type { JudgedModel } from './models.js';
@@ -55,6 +56,7 @@ export function instrumentsOf(given: InstrumentParts, model: JudgedModel): Instr
     toolsRankInstrument(setup, parts, model.unaided),
     distributionInstrument({ asked, notes }),
     mustFailInstrument({ run: (signal) => mustFail(given, model, signal), limit: reward.mustFail.limit }),
+    toolsLearningInstrument(setup, parts, model.unaided),
   ];
   return instruments.filter(({ id }) => fidelity.sections.includes(id)).map((each) => durable(each, model));
 }

@@ -11,6 +11,7 @@ import {
   oneStepInstrument,
   rewardEndInstrument,
   saidInstrument,
+  unlearnable,
   unmeasured,
 } from '../../../../../fidelity/index.js';
 import { planRow, type RowPlan } from '../../../../../synth/index.js';
@@ -41,6 +42,7 @@ export function servedInstruments(given: InstrumentParts, served: ServedTools): 
     toolsRankInstrument(setup, parts, liveIn(served, domain, synth.maxSteps)),
     saidInstrument({ sequences, domain, carry, notes }),
     unmeasured(mustFailInstrument({ run: never, limit: reward.mustFail.limit }), ONLY_LIVED_IN),
+    unlearnable('Learners are taught by models of this process alone.'),
   ];
   return instruments.filter(({ id }) => fidelity.sections.includes(id));
 }
