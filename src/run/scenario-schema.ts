@@ -143,6 +143,12 @@ const trainKeys = z.strictObject({
     .min(0)
     .default(20)
     .describe('Seconds between checkpoints, taken between rounds; 0: after every round. Never changes results.'),
+  keepPolicyEvery: positive
+    .nullable()
+    .default(null)
+    .describe(
+      'Real steps between learners that are kept as they were, in `policies/` of the run; null: the last alone, in its checkpoint. `reverie fidelity --checkpoint RUN` ranks them all.',
+    ),
   evalEvery: positive.default(1_000).describe('Real steps between evaluations; evaluation steps are not counted.'),
   evalEpisodes: positive.default(5).describe('Real episodes an evaluation runs.'),
   threshold: z.number().nullable().default(null).describe('Mean real return that counts as solved; null: none.'),

@@ -6,6 +6,7 @@ import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
 import { loadRun, saveRun } from './checkpoint.js';
 import { withTrustedHorizon } from './fidelity/horizon/auto.js';
+import { keepPolicy } from './kept-policies.js';
 import { rewindMetrics } from './rewind-metrics.js';
 import { makeTrainingRun, type TrainingRun } from './training-run.js';
 
@@ -47,8 +48,10 @@ async function rounds(run: TrainingRun, context: JobContext, folder: string): Pr
   while (!isFinished(run, context)) {
     const before = run.counters.realSteps;
     await run.round();
-    const due = Math.floor(run.counters.realSteps / train.evalEvery) > Math.floor(before / train.evalEvery);
-    if (due || run.counters.realSteps >= train.realSteps) await run.evaluate();
+    const isDue = (every: number) => Math.floor(run.counters.realSteps / every) > Math.floor(before / every);
+    if (isDue(train.evalEvery) || run.counters.realSteps >= train.realSteps) await run.evaluate();
+    // Before the checkpoint: a run that goes on from it has all that were due until then.
+    if (train.keepPolicyEvery !== null && isDue(train.keepPolicyEvery)) await keepPolicy(context.out, run);
     phase.set(run.counters.realSteps, noteOf(run));
     if (performance.now() - savedAt >= train.checkpointSeconds * 1000) {
       await saveRun(folder, run, context);

@@ -9,6 +9,7 @@ import { ReplayBuffer } from '../../../src/replay/index.js';
 import type { JobContext, TrainResult } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
+import { keptPolicies } from '../../../src/run/pipeline/kept-policies.js';
 import { trainJob } from '../../../src/run/pipeline/train.js';
 import { fileHashes } from '../../e2e/reverie.js';
 import { recordingStream } from '../streams.js';
@@ -45,7 +46,8 @@ function brokenOffAt(n: number): typeof trainJob {
 }
 
 function smoke(mode: (typeof MODES)[number], out: string): Omit<LaunchOptions, 'stream' | 'command'> {
-  return { ...SMOKE, set: [`train.mode=${mode}`, 'train.checkpointSeconds=0'], out: join(folder, out) };
+  const set = [`train.mode=${mode}`, 'train.checkpointSeconds=0', 'train.keepPolicyEvery=500'];
+  return { ...SMOKE, set, out: join(folder, out) };
 }
 
 describe.each(MODES)('PPO with train.mode: %s', (mode) => {
@@ -67,6 +69,17 @@ describe.each(MODES)('PPO with train.mode: %s', (mode) => {
     expect(manifest).toMatchObject({ kind: 'ppo', gradientSteps: result.updates });
     expect(manifest.learnedFrom).toMatchObject({ realSteps: 1000, syntheticSteps: result.syntheticSteps });
     expect(manifest.learnedFrom.worldModelVersions).toHaveLength(mode === 'real' ? 0 : 4);
+  });
+
+  it('keeps the learner as it was on the way', async () => {
+    const policies = await keptPolicies(join(folder, `${mode}-reference`));
+    expect(policies.map(({ realSteps }) => realSteps)).toEqual([500, 1000]);
+    const [early, late] = policies.map(({ folder: from }) =>
+      JSON.parse(readFileSync(join(from, 'manifest.json'), 'utf8')),
+    );
+    expect(early.learnedFrom.realSteps).toBe(500);
+    expect(early.policyVersion).not.toBe(late.policyVersion);
+    expect(late).toEqual(JSON.parse(readFileSync(at('learner', 'manifest.json'), 'utf8')));
   });
 
   it('tells of episodes, updates and evaluations', () => {
@@ -92,14 +105,15 @@ describe.each(MODES)('PPO with train.mode: %s', (mode) => {
 
   it('goes on to the same bytes wherever it broke off', async () => {
     const events = readMetrics(join(folder, `${mode}-reference`, 'metrics.jsonl'));
-    const reference = fileHashes(join(folder, `${mode}-reference`, 'checkpoint'));
+    const kept = (run: string) => ['checkpoint', 'policies'].map((name) => fileHashes(join(folder, run, name)));
+    const reference = kept(`${mode}-reference`);
     // Before the first checkpoint, within a round, at an evaluation, and right before the end.
     const breaks = [2, events.length / 2, events.findLastIndex(({ kind }) => kind === 'eval'), events.length];
     for (const [index, n] of breaks.entries()) {
       const out = `${mode}-broken-${index}`;
       await expect(train(smoke(mode, out), brokenOffAt(Math.floor(n)))).rejects.toThrow('broken off');
       await train({ resume: join(folder, out) });
-      expect(fileHashes(join(folder, out, 'checkpoint'))).toEqual(reference);
+      expect(kept(out)).toEqual(reference);
       const timeless = (run: string) =>
         readMetrics(join(folder, run, 'metrics.jsonl')).map(({ wallSeconds: _, seconds: __, ...event }) => event);
       expect(timeless(out)).toEqual(timeless(`${mode}-reference`));

@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeEnvironment } from '../../../../src/env/index.js';
 import type { Finding, RankRow } from '../../../../src/fidelity/index.js';
 import type { Json } from '../../../../src/json.js';
+import { makePpo, saveLearner } from '../../../../src/rl/index.js';
+import { Rng } from '../../../../src/rng.js';
 import { type LadderDream, openVectorLadder } from '../../../../src/run/pipeline/fidelity/ladder/vector.js';
 import type { FidelitySetup } from '../../../../src/run/pipeline/fidelity/setup.js';
 import { loadScenario } from '../../../../src/run/scenario.js';
@@ -90,6 +92,31 @@ describe('a ladder of policies', () => {
     expect(kept.length).toBeLessThan(60);
     for (const [one, other] of kept) expect(one).toEqual(other);
     expect(broken.finding.section.notes[0]).toMatch(/episodes are left out/);
+  });
+
+  it('has a rung for each policy that a training run kept on the way', async () => {
+    const given = setup('cartpole', 'trained');
+    const env = await makeEnvironment(given.scenario.config.env);
+    const run = join(folder, 'run');
+    for (const [i, name] of ['policies/000000100', 'policies/000000200', 'checkpoint/learner'].entries()) {
+      const ppo = await makePpo({ hidden: [8] }, env, Rng.fromSeed(i));
+      const learnedFrom = { scenario: '', seed: 0, realSteps: 100, syntheticSteps: 0, gradientSteps: 0 };
+      await saveLearner(join(run, name), ppo, { ...learnedFrom, worldModelVersions: [] });
+      await ppo.close();
+    }
+    const finding = await rank(
+      { ...given, inputs: { checkpoint: run } },
+      { dream: () => makeEnvironment(given.scenario.config.env) },
+    );
+    const [{ rows }] = finding.section.tables;
+    expect(rows.map(([name]) => name)).toEqual(
+      expect.arrayContaining(['checkpoint', 'after 100 steps', 'after 200 steps', 'random']),
+    );
+    expect(rows).toHaveLength(10);
+    expect(value(finding, 'optimism')).toBe(0);
+    const returnOf = (wanted: string) => rows.find(([name]) => name === wanted)![1];
+    expect(returnOf('after 100 steps')).not.toBe(returnOf('after 200 steps'));
+    await env.close();
   });
 
   it('is made once and kept: the same policies in every thread', async () => {

@@ -7,11 +7,17 @@ import { RandomPolicy } from '../../../../rl/index.js';
 import { type Actor, headsOf, type NetworkRecipe, type Normaliser, networkOutput, type Recipe } from './recipes.js';
 import { scriptFor } from './scripts.js';
 
+/** What `--checkpoint` names. */
+export interface TrainedPolicies {
+  readonly last: Policy;
+  /** By real steps: as it was on the way. */
+  readonly earlier: ReadonlyMap<number, Policy>;
+}
+
 export interface ActorParts {
   readonly env: Pick<VectorEnvironment, 'id' | 'actionSpace'>;
   readonly normaliser: Normaliser;
-  /** The policy of `--checkpoint`. */
-  readonly checkpoint?: Policy;
+  readonly trained?: TrainedPolicies;
 }
 
 /** Throws SPACE_UNSUPPORTED for an action box without finite bounds. */
@@ -31,7 +37,7 @@ function bareActor(recipe: Recipe, parts: ActorParts): Actor {
     case 'scripted':
       return scriptFor(env.id)!;
     case 'checkpoint':
-      return checkpointActor(parts);
+      return checkpointActor(recipe.realSteps, parts);
     case 'network':
       return (obs) => networkAction(env.actionSpace, recipe, normaliser, obs);
     case 'mixed':
@@ -44,7 +50,8 @@ function randomActor(space: VectorSpace): Actor {
   return (obs, rng) => policy.act(obs, 1, rng).action;
 }
 
-function checkpointActor({ env, checkpoint }: ActorParts): Actor {
+function checkpointActor(realSteps: number | undefined, { env, trained }: ActorParts): Actor {
+  const checkpoint = realSteps === undefined ? trained?.last : trained?.earlier.get(realSteps);
   if (checkpoint === undefined)
     throw reverieError('INPUT_NEEDED', { what: `a policy for ${env.id}`, input: 'checkpoint' });
   return async (obs, rng) => (await checkpoint.act(obs, 1, rng, { deterministic: true })).action;

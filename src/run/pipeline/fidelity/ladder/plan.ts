@@ -10,9 +10,12 @@ import { scriptFor } from './scripts.js';
 import { searchLinear } from './search.js';
 
 export interface LadderOptions {
-  /** Rungs; at least 8 are needed to speak of rank. */
+  /** Rungs; at least 8 are needed to speak of rank. More where more policies were kept on the way. */
   readonly policies: number;
+  /** Whether there is a checkpoint. */
   readonly hasCheckpoint: boolean;
+  /** Real steps after which it was kept on the way, ascending: each is a rung. */
+  readonly earlier?: readonly number[];
   readonly rng: Rng;
   readonly signal?: AbortSignal;
 }
@@ -33,12 +36,23 @@ export async function planLadder(env: VectorEnvironment, options: LadderOptions)
 function trainedLadder(
   env: VectorEnvironment,
   normaliser: Normaliser,
-  { policies: wanted, rng }: LadderOptions,
+  { policies: wanted, earlier = [], rng }: LadderOptions,
 ): Ladder {
-  const all = [...fixed(), ...trained(), ...scripted(env.id), ...blindPolicies(env, rng.split('blind'), wanted)];
-  const note =
-    'The ladder: the checkpoint, mixed with random actions to several shares, and policies that know nothing.';
-  return { policies: all.slice(0, wanted), normaliser, realSteps: NORMALISER_STEPS, notes: [note] };
+  const rungs = [...fixed(), ...keptOnTheWay(earlier), CHECKPOINT];
+  const all = [
+    ...rungs,
+    ...mixtures('checkpoint', CHECKPOINT.recipe, MIXTURES),
+    ...scripted(env.id),
+    ...blindPolicies(env, rng.split('blind'), wanted),
+  ];
+  const way = earlier.length === 0 ? '' : `, as it was at ${earlier.length} times on the way`;
+  const note = `The ladder: the checkpoint${way}, mixed with random actions to several shares, and policies that know nothing.`;
+  return {
+    policies: all.slice(0, Math.max(wanted, rungs.length)),
+    normaliser,
+    realSteps: NORMALISER_STEPS,
+    notes: [note],
+  };
 }
 
 async function searchedLadder(
@@ -68,11 +82,13 @@ function fixed(): NamedRecipe[] {
   ];
 }
 
-function trained(): NamedRecipe[] {
-  return [
-    { name: 'checkpoint', recipe: { kind: 'checkpoint' } },
-    ...mixtures('checkpoint', { kind: 'checkpoint' }, MIXTURES),
-  ];
+const CHECKPOINT: NamedRecipe = { name: 'checkpoint', recipe: { kind: 'checkpoint' } };
+
+function keptOnTheWay(steps: readonly number[]): NamedRecipe[] {
+  return steps.map((realSteps) => ({
+    name: `after ${realSteps.toLocaleString('en')} steps`,
+    recipe: { kind: 'checkpoint', realSteps },
+  }));
 }
 
 function scripted(environment: string): NamedRecipe[] {

@@ -17,8 +17,8 @@ export type Recipe =
   | { readonly kind: 'random' }
   | { readonly kind: 'zero' }
   | { readonly kind: 'scripted' }
-  /** The policy of `--checkpoint`, by its mode. */
-  | { readonly kind: 'checkpoint' }
+  /** The policy of `--checkpoint`, by its mode; with `realSteps` as it was after so many. */
+  | { readonly kind: 'checkpoint'; readonly realSteps?: number }
   | NetworkRecipe
   /** A random action with this probability, each step; else what `of` does. */
   | { readonly kind: 'mixed'; readonly epsilon: number; readonly of: Recipe };

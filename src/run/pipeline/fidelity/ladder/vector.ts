@@ -2,12 +2,14 @@
 
 import { makeEnvironment, type Policy, type VectorEnvironment } from '../../../../env/index.js';
 import { type EpisodeReturn, type Instrument, type RankSource, rankInstrument } from '../../../../fidelity/index.js';
+import type { Learner } from '../../../../rl/index.js';
 import { Rng } from '../../../../rng.js';
 import type { StoredWorldModel, VectorWorldModel } from '../../../../worldmodel/index.js';
 import { learnerFor } from '../../frozen-policy.js';
 import { findInput } from '../../inputs.js';
+import { keptPolicies } from '../../kept-policies.js';
 import type { FidelitySetup } from '../setup.js';
-import { actorOf } from './actors.js';
+import { actorOf, type TrainedPolicies } from './actors.js';
 import {
   dreamtReturns,
   type EpisodeRules,
@@ -44,20 +46,20 @@ export async function openVectorLadder(setup: FidelitySetup): Promise<OpenedLadd
   const { scenario, seed } = setup;
   const { fidelity, env: spec } = scenario.config;
   const env = await makeEnvironment(spec, { folder: scenario.folder });
-  let trained: Awaited<ReturnType<typeof openCheckpoint>>;
+  let trained: OpenedTrained | undefined;
   const close = async () => {
     await trained?.close();
     await env.close();
   };
   try {
-    trained = await openCheckpoint(setup, env);
-    const checkpoint = trained?.policy;
-    const ladder = await ladderOf(setup, env, checkpoint);
+    trained = await openTrained(setup, env);
+    const policies = trained;
+    const ladder = await ladderOf(setup, env, policies);
     const { episodes } = fidelity.rank;
     const options = { seed, notes: ladder.notes, chunkEpisodes: episodes };
     return {
-      identity: JSON.stringify([identityOf(setup, checkpoint), episodes]),
-      rank: (dream) => rankInstrument(new VectorLadder(setup, env, ladder, checkpoint, dream), options),
+      identity: JSON.stringify([identityOf(setup, policies), episodes]),
+      rank: (dream) => rankInstrument(new VectorLadder(setup, env, ladder, policies, dream), options),
       close,
     };
   } catch (error) {
@@ -67,24 +69,51 @@ export async function openVectorLadder(setup: FidelitySetup): Promise<OpenedLadd
 }
 
 /** The same in all threads of a run. */
-function ladderOf(setup: FidelitySetup, env: VectorEnvironment, checkpoint?: Policy): Promise<Ladder> {
+function ladderOf(setup: FidelitySetup, env: VectorEnvironment, trained?: TrainedPolicies): Promise<Ladder> {
   const { policies } = setup.scenario.config.fidelity.rank;
   const rng = Rng.fromSeed(setup.seed).split('ladder');
-  return keptLadder(setup.out, identityOf(setup, checkpoint), () =>
-    planLadder(env, { policies, hasCheckpoint: checkpoint !== undefined, rng }),
+  const earlier = [...(trained?.earlier.keys() ?? [])];
+  return keptLadder(setup.out, identityOf(setup, trained), () =>
+    planLadder(env, { policies, hasCheckpoint: trained !== undefined, earlier, rng }),
   );
 }
 
-function identityOf({ scenario, seed }: FidelitySetup, checkpoint: Policy | undefined): string {
+function identityOf({ scenario, seed }: FidelitySetup, trained: TrainedPolicies | undefined): string {
   const { env, fidelity } = scenario.config;
-  return JSON.stringify(['ladder 1', env, seed, fidelity.rank.policies, checkpoint?.version ?? null]);
+  const earlier = [...(trained?.earlier ?? [])].map(([steps, { version }]) => [steps, version]);
+  const policies = [trained?.last.version ?? null, ...(earlier.length === 0 ? [] : [earlier])];
+  return JSON.stringify(['ladder 1', env, seed, fidelity.rank.policies, ...policies]);
 }
 
-async function openCheckpoint({ inputs }: FidelitySetup, env: VectorEnvironment) {
+interface OpenedTrained extends TrainedPolicies {
+  close(): Promise<void>;
+}
+
+/** The policy of `--checkpoint`; of a run that kept some on the way, these too. Nothing stays open where one cannot be read. */
+async function openTrained({ inputs }: FidelitySetup, env: VectorEnvironment): Promise<OpenedTrained | undefined> {
   const folder = findInput(inputs, 'checkpoint');
-  if (folder === undefined) return undefined;
-  const { learner } = await learnerFor(env, folder);
-  return { policy: learner.policy(), close: () => learner.close() };
+  if (folder === undefined || inputs.checkpoint === undefined) return undefined;
+  const learners: Learner[] = [];
+  const close = async () => {
+    for (const learner of learners) await learner.close();
+  };
+  const open = async (from: string) => {
+    const { learner } = await learnerFor(env, from);
+    learners.push(learner);
+    return learner.policy();
+  };
+  try {
+    const last = await open(folder);
+    const earlier = new Map<number, Policy>();
+    for (const kept of await keptPolicies(inputs.checkpoint)) {
+      const policy = await open(kept.folder);
+      if (policy.version !== last.version) earlier.set(kept.realSteps, policy);
+    }
+    return { last, earlier, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 class VectorLadder implements RankSource {
@@ -98,14 +127,14 @@ class VectorLadder implements RankSource {
     private readonly setup: FidelitySetup,
     env: VectorEnvironment,
     { policies, normaliser }: Ladder,
-    checkpoint: Policy | undefined,
+    trained: TrainedPolicies | undefined,
     private readonly world: LadderDream,
   ) {
     const { fidelity } = setup.scenario.config;
     this.policies = policies.map(({ name }) => name);
     this.episodes = fidelity.rank.episodes;
     this.gamma = policyGamma(setup.scenario.config);
-    this.actors = policies.map(({ recipe }) => actorOf(recipe, { env, normaliser, checkpoint }));
+    this.actors = policies.map(({ recipe }) => actorOf(recipe, { env, normaliser, trained }));
     this.maxSteps = env.maxEpisodeSteps ?? MAX_STEPS;
   }
 
