@@ -23,6 +23,16 @@ export interface Finding {
   readonly section: Section;
   /** By the metric's key alone. */
   readonly samples: Samples;
+  /** Of `k-steps`, where it was measured: in order of steps, in the units of the horizon's tolerance. */
+  readonly drift?: readonly DriftPoint[];
+}
+
+/** Drift of open-loop dreams after `step` steps, mean over starts, with its interval. */
+export interface DriftPoint {
+  readonly step: number;
+  readonly value: number;
+  readonly low: number;
+  readonly high: number;
 }
 
 /** A model under judgement, with all that is to be measured of it. */

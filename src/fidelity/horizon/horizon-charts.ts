@@ -1,10 +1,10 @@
 // What one sees of a trust horizon: where the measured error crosses what is tolerated.
 
+import type { DriftPoint } from '../instrument.js';
 import type { FidelityChart } from '../report/fidelity-report.js';
 import type { Estimate } from '../statistics/index.js';
 import type { HorizonPlan } from './horizon-evidence.js';
 import { probabilityOfLeaving } from './return-bounds.js';
-import type { DriftPoint } from './trust-horizon.js';
 
 interface Shown {
   readonly stepError: Estimate;

@@ -1,9 +1,8 @@
 // What the trust horizon is asked with, and what it is made from: figures of other sections.
 
-import type { Finding } from '../instrument.js';
-import type { Point, SectionId } from '../report/fidelity-report.js';
+import type { DriftPoint, Finding } from '../instrument.js';
+import type { SectionId } from '../report/fidelity-report.js';
 import { type Estimate, NOTHING } from '../statistics/index.js';
-import type { DriftPoint } from './trust-horizon.js';
 
 export interface HorizonPlan {
   readonly family: 'vector' | 'tools';
@@ -16,9 +15,6 @@ export interface HorizonPlan {
 }
 
 export type Findings = ReadonlyMap<SectionId, Finding>;
-
-/** The chart of k-steps that a horizon of vectors is read from: error over steps, in the units of the tolerance. */
-export const DRIFT = { chart: 'Drift of open-loop dreams', series: 'model' } as const;
 
 /** Estimate of a metric; NOTHING where the section or the metric is not there. */
 export function estimateOf(findings: Findings, section: SectionId, key: string): Estimate {
@@ -33,14 +29,6 @@ export function complement({ value, low, high, n, method }: Estimate): Estimate 
 }
 
 /** In order of steps; empty where nothing was measured. */
-export function driftOf(findings: Findings): DriftPoint[] {
-  const chart = findings.get('k-steps')?.section.charts.find(({ title }) => title === DRIFT.chart);
-  if (chart === undefined || chart.kind === 'bars') return [];
-  return (chart.series.find(({ name }) => name === DRIFT.series)?.points ?? [])
-    .map(driftPoint)
-    .sort((a, b) => a.step - b.step);
-}
-
-function driftPoint({ x, y, low = y, high = y }: Point): DriftPoint {
-  return { step: x, value: y, low, high };
+export function driftOf(findings: Findings): readonly DriftPoint[] {
+  return findings.get('k-steps')?.drift ?? [];
 }

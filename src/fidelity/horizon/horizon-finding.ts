@@ -1,21 +1,14 @@
 // The section on trust: how many dreamt steps may be trusted, what that means for training, and what theory promises of
 // returns beside what was measured.
 
-import type { Finding } from '../instrument.js';
+import type { DriftPoint, Finding } from '../instrument.js';
 import type { FidelityTable, Metric } from '../report/fidelity-report.js';
 import { type Estimate, NOTHING } from '../statistics/index.js';
 import { boundMetrics, type MeasuredBound, measuredBound } from './bound-metrics.js';
 import { horizonCharts } from './horizon-charts.js';
 import { complement, driftOf, estimateOf, type Findings, type HorizonPlan } from './horizon-evidence.js';
 import { bestBranchLength } from './return-bounds.js';
-import {
-  type DriftPoint,
-  horizonOfDrift,
-  horizonOfErrors,
-  NO_TRUST,
-  realRatioAt,
-  type TrustHorizon,
-} from './trust-horizon.js';
+import { horizonOfDrift, horizonOfErrors, NO_TRUST, realRatioAt, type TrustHorizon } from './trust-horizon.js';
 
 interface Found {
   readonly horizon: TrustHorizon;

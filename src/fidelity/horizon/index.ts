@@ -1,6 +1,6 @@
 // The trust horizon, what it implies, and bounds on returns.
 
-export { DRIFT, type HorizonPlan } from './horizon-evidence.js';
+export type { HorizonPlan } from './horizon-evidence.js';
 export { horizonFindings } from './horizon-finding.js';
 export {
   type BranchErrors,
@@ -12,5 +12,5 @@ export {
   type ReturnScale,
   returnGapBound,
 } from './return-bounds.js';
-export { type DriftPoint, horizonOfDrift, horizonOfErrors, realRatioAt, type TrustHorizon } from './trust-horizon.js';
+export { horizonOfDrift, horizonOfErrors, realRatioAt, type TrustHorizon } from './trust-horizon.js';
 export { type Trust, type TrustQuery, trustedSteps } from './trusted-steps.js';

@@ -1,5 +1,6 @@
 // How many dreamt steps may be trusted, as one number, and what follows for training on them.
 
+import type { DriftPoint } from '../instrument.js';
 import type { Estimate } from '../statistics/index.js';
 
 /** Steps that may be trusted: `cautious` by the worse end of the interval, `hopeful` by the better one; null: without end. */
@@ -40,14 +41,6 @@ function stepsWithin(error: number, tolerance: number): number | null {
   // A horizon that is whole but for rounding is that whole number.
   const steps = Math.floor(Math.log1p(-tolerance) / Math.log1p(-error) + 1e-9);
   return steps > MOST_STEPS ? null : steps;
-}
-
-/** Drift of open-loop dreams after `step` steps, mean over starts, with its interval. */
-export interface DriftPoint {
-  readonly step: number;
-  readonly value: number;
-  readonly low: number;
-  readonly high: number;
 }
 
 /**

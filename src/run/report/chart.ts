@@ -2,12 +2,10 @@
 // Colours are CSS variables of the page, so one drawing serves light and dark.
 
 import type { LayerSpec, UnitSpec } from 'vega-lite/build/src/spec/index.js';
+import { ARM_COLOURS } from './arm-colours.js';
 import { CHART_CONFIG, CHART_FIT, svgOf } from './chart-svg.js';
 import type { ReportChart, ReportCurve } from './report-input.js';
 import { seedBand } from './seed-band.js';
-
-/** Colours the page defines for arms, in order of appearance. */
-const ARM_COLOURS = 6;
 
 export interface ChartSize {
   readonly width: number;
@@ -24,7 +22,7 @@ export function armsOf(chart: ReportChart): string[] {
 
 /** The page's colour of the arm at `index`. */
 export function armColour(index: number): string {
-  return `var(--arm-${index % ARM_COLOURS})`;
+  return `var(--arm-${index % ARM_COLOURS.light.length})`;
 }
 
 /**

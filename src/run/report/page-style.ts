@@ -1,15 +1,17 @@
 // The report page's style sheet: one column of text, tabular figures, light and dark, down to a phone's width.
 
+import { armProperties } from './arm-colours.js';
+
 export const PAGE_STYLE = `
 :root {
   color-scheme: light dark;
   --paper: #fdfcfa; --panel: #ffffff; --ink: #1d1c1a; --ink-soft: #6b6862; --rule: #ebe8e2; --rule-strong: #cfcbc2;
-  --arm-0: #0f6fb8; --arm-1: #d4541b; --arm-2: #3a8a4d; --arm-3: #7a4fc0; --arm-4: #b8387a; --arm-5: #8a7415;
+  ${armProperties('light')}
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #161615; --panel: #1d1d1b; --ink: #ece9e2; --ink-soft: #a19d94; --rule: #2c2b29; --rule-strong: #4a4844;
-    --arm-0: #5eb0f0; --arm-1: #f58a55; --arm-2: #74c686; --arm-3: #b493f2; --arm-4: #ee82b4; --arm-5: #d8bf5a;
+    ${armProperties('dark')}
   }
 }
 * { box-sizing: border-box; }

@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest';
 import {
-  DRIFT,
   type Estimate,
   type Finding,
   horizonFindings,
@@ -22,11 +21,15 @@ function exactly(value: number): Estimate {
   return { value, low: value, high: value, n: 100, method: 'exact' };
 }
 
-function section(id: SectionId, figures: Record<string, Estimate>, charts: Finding['section']['charts'] = []): Finding {
+function section(id: SectionId, figures: Record<string, Estimate>, drift?: Finding['drift']): Finding {
   const metrics = Object.entries(figures).map(([key, estimate]) => {
     return { key, label: key, estimate, better: 'higher', unit: 'share', meaning: key } as const;
   });
-  return { section: { id, title: id, summary: '', metrics, charts, tables: [], worst: [], notes: [] }, samples: {} };
+  return {
+    section: { id, title: id, summary: '', metrics, charts: [], tables: [], worst: [], notes: [] },
+    samples: {},
+    drift,
+  };
 }
 
 function horizonSection(plan: Parameters<typeof horizonFindings>[1], ...findings: Finding[]) {
@@ -134,20 +137,13 @@ describe('the section', () => {
   });
 
   it('takes the horizon of vectors from drift', () => {
-    const points = [1, 2, 3, 4].map((x) => ({ x, y: 0.15 * x, low: 0.1 * x, high: 0.2 * x }));
-    const chart = {
-      ...{ kind: 'lines' as const, title: DRIFT.chart, caption: '', xTitle: '', yTitle: '' },
-      series: [
-        { name: 'persistence', points: [] },
-        { name: DRIFT.series, points },
-      ],
-    } as const;
+    const drift = [1, 2, 3, 4].map((step) => ({ step, value: 0.15 * step, low: 0.1 * step, high: 0.2 * step }));
     const oneStep = section('one-step', {
       'state-within': shareEstimate(900, 1000),
       'state-exact': exactly(0),
       'reward-error': exactly(0.01),
     });
-    const { found, figure } = horizonSection(VECTOR, oneStep, section('k-steps', {}, [chart]), rank);
+    const { found, figure } = horizonSection(VECTOR, oneStep, section('k-steps', {}, drift), rank);
     expect(figure('trusted-steps')).toMatchObject({ value: 2, low: 2, high: 4 });
     expect(figure('step-error')?.value).toBeCloseTo(0.1, 12);
     expect(found.tables.map(({ rows }) => rows.length)).toEqual([4, 5]);

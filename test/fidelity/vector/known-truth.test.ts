@@ -46,6 +46,8 @@ describe('a model without fault', () => {
   it('never drifts, promises nothing and ends nothing falsely', async () => {
     const steps = await find('k-steps');
     expect(value(steps, 'drift')).toBeLessThan(1e-5);
+    expect(steps.drift?.map(({ step }) => step)).toEqual(steps.drift?.map((_, i) => i + 1));
+    expect(steps.drift?.at(-1)?.high).toBeLessThan(1e-5);
     expect(value(steps, 'divergence-steps')).toBe(12);
     const outcome = await find('reward-end');
     expect(value(outcome, 'optimism')).toBeCloseTo(0, 5);

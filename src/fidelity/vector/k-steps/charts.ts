@@ -1,7 +1,7 @@
 // Drift as pictures: the error over the horizon beside what costs nothing, and the share of dreams still within tolerance.
 
 import type { FidelityChart, Point } from '../../report/fidelity-report.js';
-import { bootstrapEstimate } from '../../statistics/index.js';
+import { bootstrapEstimate, type Estimate } from '../../statistics/index.js';
 import { byUnit, clusteredMean } from '../clustered.js';
 import { intervalRng, type Judged } from '../plan.js';
 import { pointOf } from '../section-parts.js';
@@ -18,11 +18,19 @@ export interface Drifts {
 /** Resamples of each point's band. */
 const DRAWS = 300;
 
-export function kStepsCharts(judged: Judged, drifts: Drifts, units: Units): readonly FidelityChart[] {
-  const series = (['model', 'persistence', 'linear'] as const).map((name) => ({
+/** @param drift of the model, as `driftByStep` says it */
+export function kStepsCharts(
+  judged: Judged,
+  drifts: Drifts,
+  drift: readonly Estimate[],
+  units: Units,
+): readonly FidelityChart[] {
+  const points = (byStep: readonly Estimate[]) => byStep.flatMap((estimate, t) => pointOf(t + 1, estimate));
+  const baselines = (['persistence', 'linear'] as const).map((name) => ({
     name,
-    points: driftPoints(judged, drifts[name], name, units),
+    points: points(driftByStep(judged, drifts, name, units)),
   }));
+  const series = [{ name: 'model', points: points(drift) }, ...baselines];
   return [
     {
       kind: 'lines',
@@ -44,12 +52,12 @@ export function kStepsCharts(judged: Judged, drifts: Drifts, units: Units): read
   ];
 }
 
-function driftPoints({ ground }: Judged, drifts: Drifts['model'], name: string, units: Units): Point[] {
-  const { horizon } = ground.plan;
-  return Array.from({ length: horizon }, (_, t) => t).flatMap((t) => {
-    const values = drifts.map((errors) => errors[t] ?? null);
-    const rng = intervalRng(ground.plan, 'k-steps', `${name}-${t}`);
-    return pointOf(t + 1, clusteredMean(values, units, rng).estimate);
+/** Mean error after 1, 2, ... steps, up to the horizon. */
+export function driftByStep({ ground }: Judged, drifts: Drifts, of: keyof Drifts, units: Units): Estimate[] {
+  return Array.from({ length: ground.plan.horizon }, (_, t) => {
+    const values = drifts[of].map((errors) => errors[t] ?? null);
+    const rng = intervalRng(ground.plan, 'k-steps', `${of}-${t}`);
+    return clusteredMean(values, units, rng).estimate;
   });
 }
 

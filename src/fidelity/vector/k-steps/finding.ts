@@ -1,6 +1,6 @@
 // What many steps show: how far the dream drifts, when it is lost, what it is better than, and whether it keeps its word.
 
-import type { Finding } from '../../instrument.js';
+import type { DriftPoint, Finding } from '../../instrument.js';
 import { bootstrapEstimate, type Estimate, NOTHING } from '../../statistics/index.js';
 import { byUnit, type Clustered, clusteredMean, clusteredRatio, clusteredShare } from '../clustered.js';
 import { type Beginning, unitsOfBeginnings } from '../open-loop.js';
@@ -8,7 +8,7 @@ import { intervalRng, type Judged } from '../plan.js';
 import { findingOf, type MetricInfo, shown } from '../section-parts.js';
 import type { Units } from '../truth.js';
 import { linearErrors, persistenceErrors } from './baselines.js';
-import { type Drifts, kStepsCharts } from './charts.js';
+import { type Drifts, driftByStep, kStepsCharts } from './charts.js';
 import { type KStepRow, WORST } from './state-error.js';
 import { meanSteps, type Watched, watched } from './survival.js';
 
@@ -78,12 +78,13 @@ export function concludeKSteps(judged: Judged, beginnings: readonly Beginning[],
   const units = unitsOfBeginnings(judged, beginnings);
   const found = { ...driftEstimates(judged, drifts, units), ...replayEstimates(judged, rows, units) };
   const { drift, 'divergence-steps': divergence } = found;
-  return findingOf(
+  const byStep = driftByStep(judged, drifts, 'model', units);
+  const finding = findingOf(
     {
       id: 'k-steps',
       title: 'Many steps',
       summary: `Over ${plan.horizon} steps without looking the dream is off by ${shown(drift.estimate.value)} standard deviations in the mean, and within tolerance for ${shown(divergence.estimate.value)} steps.`,
-      charts: kStepsCharts(judged, drifts, units),
+      charts: kStepsCharts(judged, drifts, byStep, units),
       tables: [],
       worst: [],
       notes: notesOf(judged, rows, subject.model === undefined),
@@ -91,6 +92,12 @@ export function concludeKSteps(judged: Judged, beginnings: readonly Beginning[],
     METRICS,
     found,
   );
+  return { ...finding, drift: byStep.flatMap(driftPoint) };
+}
+
+/** What was watched of a single unit has no interval but its value. */
+function driftPoint({ value, low, high }: Estimate, t: number): DriftPoint[] {
+  return value === null ? [] : [{ step: t + 1, value, low: low ?? value, high: high ?? value }];
 }
 
 function driftEstimates({ ground }: Judged, drifts: Drifts, units: Units) {
