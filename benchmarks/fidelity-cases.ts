@@ -10,12 +10,14 @@ export interface Body {
   readonly scenario: string;
   /** Settings of the run that gives policy and data; in dream mode, the model too. */
   readonly train: readonly string[];
+  /** Made and judged once a seed, where several are asked for. */
+  readonly isRepeated?: boolean;
 }
 
 const REAL = ['train.mode=real', 'train.realSteps=8000', 'train.initialRandomSteps=2000', 'train.evalEvery=4000'];
 
 export const BODIES: readonly Body[] = [
-  { scenario: 'cartpole-swingup', train: [] },
+  { scenario: 'cartpole-swingup', train: [], isRepeated: true },
   { scenario: 'pendulum', train: ['train.mode=real', 'train.realSteps=4000', 'train.evalEvery=2000'] },
   { scenario: 'hopper', train: [...REAL, 'train.updatesPerStep=0.75'] },
   { scenario: 'half-cheetah', train: [...REAL, 'train.updatesPerStep=0.75'] },
