@@ -40,10 +40,14 @@ export function gateText({ metric, limit, bound, end, value }: GateResult, unit:
   return `${metric} ${bound === 'at-least' ? 'at least' : 'at most'} ${valueText(limit, unit)}: ${found}`;
 }
 
+/** What is left of differences of returns that are alike. */
+const NO_RETURN = 1e-12;
+
 /** Three digits that matter; shares in per cent, with a tenth where it matters. */
 function bareText(value: number, unit: Unit): string {
   if (unit === 'share') return percent(100 * value);
   const size = Math.abs(value);
+  if (unit === 'return' && size < NO_RETURN) return '0';
   if (size !== 0 && (size < 0.001 || size >= 1e6)) return signed(value.toExponential(1));
   return signed(String(Number(value.toPrecision(size >= 1000 ? 4 : 3))));
 }
