@@ -10,7 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { loadAnyScenario } from '../../src/run/index.js';
 import type { RunningServer } from '../../src/serve/index.js';
-import { INSTALL_TIME, type PythonClient, pythonClient } from '../serve/python-client.js';
+import { INSTALL_TIME } from '../python-packages.js';
+import { type PythonClient, pythonClient } from '../serve/python-client.js';
 import { serveScenarios } from '../serve/running-server.js';
 
 const CLIENT = fileURLToPath(new URL('../../clients/python', import.meta.url));

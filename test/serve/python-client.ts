@@ -1,15 +1,9 @@
-// Clients of other projects, unmodified, in a virtual environment of their own that is made once and kept in test/.cache.
+// Clients of other projects, unmodified, in a virtual environment of their own.
 
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { spawn } from 'node:child_process';
+import { pythonPackages } from '../python-packages.js';
 
-const cache = fileURLToPath(new URL('../.cache', import.meta.url));
 const RESULT = '\nRESULT ';
-
-/** Milliseconds that pip may take, for `beforeAll`. */
-export const INSTALL_TIME = 10 * 60_000;
 
 export interface PythonClient {
   /**
@@ -20,22 +14,10 @@ export interface PythonClient {
   run(script: string, input: object): Promise<unknown>;
 }
 
-/** A Python with these packages; the reason where there can be none: no python3, or pip could not install. */
+/** A Python with these packages; the reason where there can be none. */
 export function pythonClient(name: string, packages: readonly string[]): PythonClient | string {
-  const folder = join(cache, `venv-${name}`);
-  const python = join(folder, 'bin', 'python');
-  const ready = join(folder, 'ready.json');
-  const wanted = JSON.stringify(packages);
-  if (existsSync(ready) && readFileSync(ready, 'utf8') === wanted) return clientOf(python);
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(cache, { recursive: true });
-  const venv = spawnSync('python3', ['-m', 'venv', folder], { encoding: 'utf8' });
-  if (venv.status !== 0) return `python3 with venv is needed: ${venv.error?.message ?? lastLine(venv.stderr)}`;
-  const options = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
-  const pip = spawnSync(python, [...options, ...packages], { encoding: 'utf8' });
-  if (pip.status !== 0) return `pip could not install ${packages.join(' ')}: ${lastLine(pip.stderr)}`;
-  writeFileSync(ready, wanted);
-  return clientOf(python);
+  const made = pythonPackages(name, [{ packages }]);
+  return typeof made === 'string' ? made : clientOf(made.python);
 }
 
 function clientOf(python: string): PythonClient {
@@ -59,8 +41,4 @@ function clientOf(python: string): PythonClient {
         child.stdin.end(JSON.stringify(rest));
       }),
   };
-}
-
-function lastLine(text: string | null): string {
-  return (text ?? '').trim().split('\n').at(-1) ?? '';
 }

@@ -117,6 +117,13 @@ class Buffer {
     return reinterpret_cast<T*>(address_);
   }
 
+  /** Room for `bytes` at least; what was there is lost. Gives back first, so that growing never needs both. */
+  void grow(Device& device, std::size_t bytes) {
+    if (bytes_ >= bytes && device_ == &device) return;
+    *this = Buffer();
+    *this = Buffer(device, bytes);
+  }
+
  private:
   void swap(Buffer& other) noexcept {
     std::swap(device_, other.device_);

@@ -30,6 +30,12 @@ struct StepPlan {
   Buffer stages;
 };
 
+/** Memory of a rollout, kept for the next one as far as it is little: what is allocated anew takes longer than it is used. */
+struct RolloutMemory {
+  Buffer state, lengths, records;
+  std::size_t bytes() const { return state.bytes() + lengths.bytes() + records.bytes(); }
+};
+
 class DeviceEnsemble final : public Ensemble {
  public:
   DeviceEnsemble(Device& device, const EnsembleSpec& spec, Precision precision, std::optional<TileHeight> height);
@@ -61,6 +67,7 @@ class DeviceEnsemble final : public Ensemble {
   DynamicsArgs dynamics_{};
   std::vector<std::unique_ptr<Lane>> lanes_;
   StepPlan stepPlan_;
+  RolloutMemory rolloutMemory_;
   int multiprocessors_;
 };
 

@@ -12,6 +12,9 @@ namespace {
 /** Bytes of a piece of packed records: long enough to be copied at full speed. */
 constexpr std::size_t PIECE_BYTES = std::size_t{16} << 20;
 
+/** Of a device's memory, what one model may keep between rollouts: others may want to live there. */
+constexpr std::size_t KEPT_SHARE = 8;
+
 void check(const RolloutRequest& request, const EnsembleSpec& spec) {
   const auto refuse = [](const std::string& why) {
     throw std::invalid_argument("this rollout cannot run on a device: " + why);
@@ -37,6 +40,7 @@ class RolloutRun {
         device_(ensemble.device_),
         request_(request),
         answer_(answer),
+        memory_(ensemble.rolloutMemory_),
         policy_(device_, *request.policy, policyForm, ensemble.spec_.obsDim, request.isPolicyDeterministic) {
     args_.dynamics = ensemble.dynamicsOf(request.step);
     args_.hasLimit = std::isfinite(request.disagreementLimit);
@@ -61,6 +65,8 @@ class RolloutRun {
     }
     if (collector_) layRows(std::move(windows), sizes_, args_.record.deliverEvery, answer_);
     readSums();
+    collector_.reset();
+    if (memory_.bytes() > device_.limits().memoryBytes / KEPT_SHARE) memory_ = RolloutMemory();
   }
 
  private:
@@ -92,7 +98,8 @@ class RolloutRun {
     sizes_.hasLogProb = !request_.isPolicyDeterministic;
     sizes_.hasDisagreement = dynamics.withDisagreement;
     places_ = placeState(sizes_, plan_.scratch.bytesPerBlock * plan_.blocks, stages_.size() * sizeof(StageArgs));
-    state_ = Buffer(device_, places_.end);
+    if (memory_.state.bytes() < places_.end) memory_ = RolloutMemory();
+    memory_.state.grow(device_, places_.end);
     ensemble_.makeLanes();
     planRecords(every);
   }
@@ -101,9 +108,10 @@ class RolloutRun {
   void planRecords(std::uint32_t every) {
     args_.record.window = static_cast<std::uint32_t>(request_.horizon);
     if (sizes_.delivered == 0) return;
-    lengths_ = Buffer(device_, sizes_.delivered * 4);
+    memory_.lengths.grow(device_, sizes_.delivered * 4);
     const std::size_t rowBytes = placeRecords(sizes_, 1024).end / 1024 + 1;
-    const std::size_t held = ensemble_.lanes_[0]->device_side.bytes() + ensemble_.lanes_[1]->device_side.bytes();
+    const std::size_t held = ensemble_.lanes_[0]->device_side.bytes() + ensemble_.lanes_[1]->device_side.bytes() +
+                             memory_.records.bytes();
     const std::size_t free = device_.limits().freeBytes + held;
     const std::size_t pieceRows = std::max<std::size_t>(std::min(PIECE_BYTES, free / 8) / (rowBytes + 4), 1);
     const std::size_t lanes = 2 * (pieceRows * (rowBytes + 4) + 8192);
@@ -112,30 +120,30 @@ class RolloutRun {
     window = std::min(window, (std::size_t{0xfffffffe}) / sizes_.delivered);
     if (window == 0) throw OutOfMemory(sizes_.delivered * rowBytes);
     const RecordPlaces places = placeRecords(sizes_, sizes_.delivered * window);
-    records_ = Buffer(device_, places.end);
-    args_.record = recordsAt(records_.as<char>(), places, sizes_);
+    memory_.records.grow(device_, places.end);
+    args_.record = recordsAt(memory_.records.as<char>(), places, sizes_);
     args_.record.deliverEvery = every;
     args_.record.window = static_cast<std::uint32_t>(window);
-    args_.record.lengths = lengths_.as<std::uint32_t>();
+    args_.record.lengths = memory_.lengths.as<std::uint32_t>();
     collector_ = std::make_unique<RecordCollector>(device_, ensemble_.lanes_, sizes_, args_.record,
                                                    std::min(pieceRows, sizes_.delivered * window));
   }
 
   template <class T>
   T* at(std::size_t offset) const {
-    return reinterpret_cast<T*>(state_.address() + offset);
+    return reinterpret_cast<T*>(memory_.state.address() + offset);
   }
 
   void sendState() {
     const auto send = [&](std::size_t to, const void* from, std::size_t bytes) {
-      if (bytes > 0) device_.upload(state_.address() + to, from, bytes, stream());
+      if (bytes > 0) device_.upload(memory_.state.address() + to, from, bytes, stream());
     };
     send(places_.obs[0], request_.starts, sizes_.branches * sizes_.obsDim * 4);
     send(places_.actStreams, request_.actStreams, sizes_.horizon * sizeof(RandomStream));
     send(places_.modelStreams, request_.modelStreams, sizes_.horizon * sizeof(RandomStream));
     send(places_.stages, stages_.data(), stages_.size() * sizeof(StageArgs));
-    device_.fillZero(state_.address() + places_.alive, (sizes_.horizon + 1) * sizes_.blocks * 4, stream());
-    device_.fillZero(state_.address() + places_.sums, sizes_.blocks * sizeof(RolloutSums), stream());
+    device_.fillZero(memory_.state.address() + places_.alive, (sizes_.horizon + 1) * sizes_.blocks * 4, stream());
+    device_.fillZero(memory_.state.address() + places_.sums, sizes_.blocks * sizeof(RolloutSums), stream());
     for (int i = 0; i < 2; i++) {
       args_.obs[i] = at<float>(places_.obs[i]);
       args_.living[i] = at<std::uint32_t>(places_.living[i]);
@@ -156,16 +164,16 @@ class RolloutRun {
   }
 
   void runWindow() {
-    device_.fillZero(state_.address() + places_.barrier, 4, stream());
-    if (sizes_.delivered > 0) device_.fillZero(lengths_.address(), sizes_.delivered * 4, stream());
+    device_.fillZero(memory_.state.address() + places_.barrier, 4, stream());
+    if (sizes_.delivered > 0) device_.fillZero(memory_.lengths.address(), sizes_.delivered * 4, stream());
     device_.launch(launchOf(plan_.kernel.c_str(), plan_.blocks, plan_.threads, plan_.sharedBytes, args_, true), stream());
   }
 
   void readSums() {
     std::vector<RolloutSums> sums(sizes_.blocks);
     std::vector<std::uint32_t> alive((sizes_.horizon + 1) * sizes_.blocks);
-    device_.download(sums.data(), state_.address() + places_.sums, sums.size() * sizeof(RolloutSums), stream());
-    device_.download(alive.data(), state_.address() + places_.alive, alive.size() * 4, stream());
+    device_.download(sums.data(), memory_.state.address() + places_.sums, sums.size() * sizeof(RolloutSums), stream());
+    device_.download(alive.data(), memory_.state.address() + places_.alive, alive.size() * 4, stream());
     device_.synchronize(stream());
     for (const RolloutSums& of : sums) {
       answer_.rewardSum += of.reward;
@@ -187,12 +195,12 @@ class RolloutRun {
   Device& device_;
   const RolloutRequest& request_;
   RolloutAnswer& answer_;
+  RolloutMemory& memory_;
   DevicePolicy policy_;
   RolloutArgs args_{};
   RolloutSizes sizes_{};
   LaunchPlan plan_;
   StatePlaces places_{};
-  Buffer state_, lengths_, records_;
   std::vector<StageArgs> stages_;
   std::size_t modelStages_ = 0;
   std::unique_ptr<RecordCollector> collector_;

@@ -32,6 +32,7 @@ class StepRun {
       } catch (const OutOfMemory&) {
         ensemble_.releaseLanes();
         ensemble_.stepPlan_ = StepPlan();
+        ensemble_.rolloutMemory_ = RolloutMemory();
         if (rows == 1) throw;
       }
     }

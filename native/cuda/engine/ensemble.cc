@@ -1,6 +1,5 @@
 // Ensembles on a device: what can run there, and bringing weights and constants over.
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <stdexcept>
 
@@ -84,9 +83,7 @@ std::unique_ptr<Ensemble> makeEnsemble(Device& device, const EnsembleSpec& spec,
 Buffer placeBytes(Device& device, const void* bytes, std::size_t size) {
   Buffer buffer(device, size > 0 ? size : 1);
   if (size == 0) return buffer;
-  PinnedBuffer pinned(device, size);
-  std::memcpy(pinned.at(0), bytes, size);
-  device.upload(buffer.address(), pinned.at(0), size);
+  device.upload(buffer.address(), bytes, size);
   device.synchronize(0);
   return buffer;
 }
@@ -169,6 +166,7 @@ void DeviceEnsemble::releaseLanes() { lanes_.clear(); }
 std::size_t DeviceEnsemble::bytes() const {
   std::size_t total = networks_.weights.bytes() + constants_.bytes();
   for (const auto& lane : lanes_) total += lane->device_side.bytes();
+  total += rolloutMemory_.bytes();
   return plain_ ? total + plain_->bytes() : total;
 }
 

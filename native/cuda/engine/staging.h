@@ -49,10 +49,7 @@ class Lane {
 
   /** Gives back first, so that growing never needs both. Throws OutOfMemory. */
   void grow(std::size_t deviceBytes, std::size_t pinnedBytes) {
-    if (device_side.bytes() < deviceBytes) {
-      device_side = Buffer();
-      device_side = Buffer(device_, deviceBytes);
-    }
+    device_side.grow(device_, deviceBytes);
     if (pinned.bytes() < pinnedBytes) {
       pinned = PinnedBuffer();
       pinned = PinnedBuffer(device_, pinnedBytes);

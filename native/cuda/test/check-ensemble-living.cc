@@ -77,6 +77,27 @@ void checkMemory(Checks& checks, const RolloutCase& c, const RolloutInputs& inpu
   checks.that(smaller > 3 && smaller < 39, c.name + ": runs in little memory, but not in any");
 }
 
+/** One model lives through rollouts of several sizes in turn, in memory that it keeps or, where that is little, gives back. */
+void checkAgain(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& whole) {
+  RolloutRequest shorter = inputs.request;
+  shorter.branches = c.branches / 2 + 1;
+  shorter.horizon = c.horizon - 1;
+  const RolloutAnswer part = rolloutOn({}, c, inputs, shorter);
+  for (const std::size_t megabytes : {std::size_t{1}, std::size_t{1024}}) {
+    emulator::Options options;
+    options.memoryBytes = megabytes << 20;
+    const auto device = emulator::makeEmulatedDevice(options);
+    DeviceEnsemble ensemble(*device, inputs.spec, c.precision, std::nullopt);
+    const std::size_t empty = ensemble.bytes();
+    for (const bool isWhole : {false, true, false, true}) {
+      RolloutAnswer answer;
+      ensemble.rollout(isWhole ? inputs.request : shorter, answer);
+      checks.that(isSame(answer, isWhole ? whole : part), c.name + ": once more with the same model");
+    }
+    checks.that(ensemble.bytes() > empty && ensemble.bytes() < empty + options.memoryBytes, c.name + ": keeps memory, not all");
+  }
+}
+
 /** A broken start harms its branch alone, and its rows are counted. */
 void checkBroken(Checks& checks, const RolloutCase& c, RolloutInputs& inputs, const RolloutAnswer& whole) {
   const auto obsDim = static_cast<std::size_t>(c.shape.obsDim);
@@ -105,6 +126,7 @@ int checkEnsembleLiving() {
     checkOrders(checks, c, inputs, whole);
     checkThinning(checks, c, inputs, whole);
     if (i == 3) checkMemory(checks, c, inputs, whole);
+    checkAgain(checks, c, inputs, whole);
     checkBroken(checks, c, inputs, whole);
   }
   return checks.finish();

@@ -1,25 +1,15 @@
-// Virtual environments with the packages that read our datasets, made once and kept in test/.cache.
+// Virtual environments with the packages that read our datasets.
 
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type Install, installPackages, type PythonEnvironment, pythonPackages } from '../../python-packages.js';
 
-const cache = fileURLToPath(new URL('../../.cache', import.meta.url));
 const script = fileURLToPath(new URL('./read-episodes.py', import.meta.url));
 const benchmarkTorch = fileURLToPath(new URL('../../../benchmarks/.cache/venv-torch/lib', import.meta.url));
 
-/** One call of pip; those that are `optional` may fail, and then only their own readers are skipped. */
-interface Install {
-  readonly packages: readonly string[];
-  /** Without what the packages depend on: their readers need little of it, and torch is large. */
-  readonly alone?: boolean;
-  readonly optional?: string;
-}
-
-export interface PythonReaders {
-  /** Reader to the reason why it is not there. */
-  readonly missing: Readonly<Record<string, string>>;
+export interface PythonReaders extends Pick<PythonEnvironment, 'missing'> {
   /** Runs one reader of read-episodes.py. */
   read(reader: string, input: object): unknown;
 }
@@ -41,32 +31,12 @@ export const TRAINERS: readonly Install[] = [
 ];
 
 /**
- * A Python with these packages. Answers the reason where there can be none: no python3, or pip could not install.
+ * A Python with these packages; the reason where there can be none.
  * `needsTorch`: takes that of the benchmarks where it is there, and installs it otherwise.
  */
 export function pythonReaders(name: string, installs: readonly Install[], needsTorch = false): PythonReaders | string {
-  const folder = join(cache, `venv-${name}`);
-  const python = join(folder, 'bin', 'python');
-  const ready = join(folder, 'ready.json');
-  const wanted = JSON.stringify(installs);
-  const made = existsSync(ready) ? JSON.parse(readFileSync(ready, 'utf8')) : undefined;
-  if (made?.wanted === wanted) return readersOf(python, made.missing);
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(cache, { recursive: true });
-  const venv = spawnSync('python3', ['-m', 'venv', folder], { encoding: 'utf8' });
-  if (venv.status !== 0) return `python3 with venv is needed: ${venv.error?.message ?? lastLine(venv.stderr)}`;
-  if (needsTorch) {
-    const problem = provideTorch(folder, python);
-    if (problem) return problem;
-  }
-  const missing: Record<string, string> = {};
-  for (const { packages, alone, optional } of installs) {
-    const problem = install(python, packages, alone);
-    if (problem && optional === undefined) return problem;
-    if (problem && optional) missing[optional] = problem;
-  }
-  writeFileSync(ready, JSON.stringify({ wanted, missing }));
-  return readersOf(python, missing);
+  const made = pythonPackages(name, installs, needsTorch ? provideTorch : undefined);
+  return typeof made === 'string' ? made : readersOf(made.python, made.missing);
 }
 
 function readersOf(python: string, missing: Readonly<Record<string, string>>): PythonReaders {
@@ -87,22 +57,12 @@ function readersOf(python: string, missing: Readonly<Record<string, string>>): P
   return { missing, read };
 }
 
-function install(python: string, packages: readonly string[], alone = false): string | undefined {
-  const options = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...(alone ? ['--no-deps'] : [])];
-  const pip = spawnSync(python, [...options, ...packages], { encoding: 'utf8' });
-  return pip.status === 0 ? undefined : `pip could not install ${packages.join(' ')}: ${lastLine(pip.stderr)}`;
-}
-
 function provideTorch(folder: string, python: string): string | undefined {
   const version = execFileSync(python, ['-c', 'import sys; print("python%d.%d" % sys.version_info[:2])'])
     .toString()
     .trim();
   const packages = join(benchmarkTorch, version, 'site-packages');
-  if (!existsSync(join(packages, 'torch'))) return install(python, ['torch', 'numpy']);
+  if (!existsSync(join(packages, 'torch'))) return installPackages(python, ['torch', 'numpy']);
   writeFileSync(join(folder, 'lib', version, 'site-packages', 'torch-of-benchmarks.pth'), `${packages}\n`);
   return undefined;
-}
-
-function lastLine(text: string | null): string {
-  return (text ?? '').trim().split('\n').at(-1) ?? '';
 }

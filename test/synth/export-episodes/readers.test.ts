@@ -8,11 +8,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import type { EpisodeRecord } from '../../../src/replay/index.js';
 import { EPISODE_FORMATS, type EpisodeFormatName } from '../../../src/synth/index.js';
+import { INSTALL_TIME } from '../../python-packages.js';
 import { call, parcelDomain, parcelTask, record, USUAL } from '../episode-records.js';
 import { exported, type Row } from './exported.js';
 import { LIGHT, type PythonReaders, pythonReaders, TRAINERS } from './python-readers.js';
-
-const INSTALL_TIME = 10 * 60_000;
 
 let root: string;
 const folderOf = (format: EpisodeFormatName) => join(root, format);

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { parse } from 'yaml';
 import type { RunningServer } from '../../../../src/serve/index.js';
-import { INSTALL_TIME, type PythonClient, pythonClient } from '../../python-client.js';
+import { INSTALL_TIME } from '../../../python-packages.js';
+import { type PythonClient, pythonClient } from '../../python-client.js';
 import { serveScenarios } from '../../running-server.js';
 import { helpdeskReference } from '../reference-calls.js';
 
