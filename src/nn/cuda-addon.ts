@@ -3,6 +3,14 @@
 /** Arithmetic of the products: float32; tf32 (10 bits of mantissa) or bfloat16 (7 bits), both summed up in float32. */
 export type Precision = 'fp32' | 'tf32' | 'bf16';
 
+/** How a device would run an ensemble. */
+export interface DeviceFit {
+  /** Why it cannot. */
+  readonly problem?: string;
+  /** What products would be computed in: float32 for layers wider than tensor cores are used for, whatever was asked. */
+  readonly precision: Precision;
+}
+
 /** One fully connected layer: w [in, out] row-major, b [out]. */
 export interface LayerWeights {
   readonly in: number;
@@ -134,7 +142,7 @@ export interface AddonProbe {
 
 export interface Addon {
   probe(): Promise<AddonProbe>;
-  unsupported(weights: EnsembleWeights): string | undefined;
+  fit(weights: EnsembleWeights, precision: Precision): DeviceFit;
   knows(environment: string, isReward: boolean, obsDim: number, actionDim: number): boolean;
   makeEnsemble(
     where: { readonly kind: string; readonly ordinal: number; readonly fatbin: string },

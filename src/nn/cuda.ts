@@ -12,6 +12,7 @@ import type {
   AddonRollout,
   AddonStepAnswer,
   AddonStepOptions,
+  DeviceFit,
   EnsembleWeights,
   GpuDescription,
   PolicyWeights,
@@ -106,9 +107,9 @@ export async function requireDevice({ kind, ordinal = 0 }: DeviceTarget): Promis
   throw reverieError('CUDA_UNAVAILABLE', { problem: `there is no GPU ${ordinal}, only ${gpus.length}`, hint });
 }
 
-/** Why this ensemble cannot run on a device; undefined where it can. Throws CUDA_UNAVAILABLE without the addon. */
-export function unsupportedByDevice(weights: EnsembleWeights): string | undefined {
-  return loadAddon().unsupported(weights);
+/** Whether and how devices run this ensemble. Throws CUDA_UNAVAILABLE without the addon. */
+export function deviceFit(weights: EnsembleWeights, precision: Precision): DeviceFit {
+  return loadAddon().fit(weights, precision);
 }
 
 /** Whether devices know this function of a built-in environment. Throws CUDA_UNAVAILABLE without the addon. */

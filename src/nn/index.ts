@@ -8,12 +8,13 @@ export {
   type DeviceRollout,
   type DeviceStep,
   type DeviceTarget,
+  deviceFit,
   isKnownToDevices,
   requireDevice,
-  unsupportedByDevice,
 } from './cuda.js';
 export type {
   AddonRollout,
+  DeviceFit,
   EnsembleWeights,
   GpuDescription,
   LayerWeights,

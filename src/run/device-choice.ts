@@ -2,8 +2,8 @@
 
 import { makeEnvironment } from '../env/index.js';
 import { reverieError } from '../errors.js';
-import { type CudaStatus, cudaStatus, type Precision, requireDevice } from '../nn/index.js';
-import { ensembleDeviceProblem, folderDeviceProblem } from '../worldmodel/index.js';
+import { type CudaStatus, cudaStatus, type DeviceFit, type Precision, requireDevice } from '../nn/index.js';
+import { ensembleDeviceFit, folderDeviceFit } from '../worldmodel/index.js';
 import { type DeviceFlags, deviceText, type RunDevice } from './device.js';
 import type { JobInputs } from './job.js';
 import { resolvedSpec } from './pipeline/env-spec.js';
@@ -34,8 +34,8 @@ export async function settleDevice(
   inputs: JobInputs,
 ): Promise<SettledDevice> {
   if (asked === 'cpu' || !dreams(job, scenario)) return onProcessor(asked, precision, job);
-  const problem = () => modelProblem(job, scenario as Scenario, inputs);
-  return settle(asked, precision, scenario.config.name, problem);
+  const fit = (wanted: Precision) => modelFit(job, scenario as Scenario, inputs, wanted);
+  return settle(asked, precision, scenario.config.name, fit);
 }
 
 /** Where the world model in `folder` is to run. @throws as `settleDevice` */
@@ -44,21 +44,29 @@ export async function settleModelDevice(
   folder: string,
 ): Promise<SettledDevice> {
   if (asked === 'cpu') return onProcessor(asked, precision, 'server');
-  return settle(asked, precision, folder, () => folderDeviceProblem(folder));
+  return settle(asked, precision, folder, (wanted) => folderDeviceFit(folder, wanted));
 }
 
 async function settle(
   asked: 'auto' | 'cuda' | 'emulated',
   precision: Precision | undefined,
   backend: string,
-  modelProblem: () => Promise<string | undefined>,
+  modelFit: (wanted: Precision) => Promise<DeviceFit>,
 ): Promise<SettledDevice> {
+  const wanted = precision ?? DEFAULT_PRECISION;
   const status = asked === 'emulated' ? undefined : await cudaStatus();
   if (asked === 'auto' && status?.missing)
     return { remark: `Dreaming on the processor: ${status.missing.problem} (reverie doctor says more).` };
-  if (asked !== 'auto') await requireDevice({ kind: asked, precision: precision ?? DEFAULT_PRECISION });
-  const problem = await modelProblem();
-  if (problem === undefined) return { device: deviceOf(asked, precision, status) };
+  if (asked !== 'auto') await requireDevice({ kind: asked, precision: wanted });
+  const { problem, precision: used } = await modelFit(wanted);
+  if (problem === undefined && used === wanted) return { device: deviceOf(asked, used, status) };
+  if (problem === undefined) {
+    const widths = `${wanted} takes layers of up to 256 units, and ${backend} has wider ones`;
+    if (precision !== undefined) {
+      throw reverieError('FLAG_INVALID', { flag: '--precision', value: precision, expected: `${used}: ${widths}` });
+    }
+    return { device: deviceOf(asked, used, status), remark: `Computing in ${used}: ${widths}.` };
+  }
   if (asked === 'auto') return { remark: `Dreaming on the processor: ${problem}.` };
   throw reverieError('DEVICE_UNSUPPORTED', { backend, device: asked, problem });
 }
@@ -91,21 +99,21 @@ function onProcessor(asked: string, precision: Precision | undefined, job: strin
   return {};
 }
 
-function deviceOf(asked: 'auto' | 'cuda' | 'emulated', precision = DEFAULT_PRECISION, status?: CudaStatus): RunDevice {
+function deviceOf(asked: 'auto' | 'cuda' | 'emulated', precision: Precision, status?: CudaStatus): RunDevice {
   if (asked === 'emulated') return { kind: 'emulated', precision, name: 'host emulation' };
   return { kind: 'cuda', precision, name: status!.gpus[0].name };
 }
 
-async function modelProblem(job: string, scenario: Scenario, inputs: JobInputs): Promise<string | undefined> {
+async function modelFit(job: string, scenario: Scenario, inputs: JobInputs, precision: Precision): Promise<DeviceFit> {
   const { model } = scenario.config;
   if (job === 'synth') {
     const folder = findInput(inputs, 'model');
-    return folder === undefined ? undefined : folderDeviceProblem(folder);
+    return folder === undefined ? { precision } : folderDeviceFit(folder, precision);
   }
-  if (model.kind === 'onnx') return 'devices run ensembles alone';
+  if (model.kind === 'onnx') return { problem: 'devices run ensembles alone', precision };
   const env = await makeEnvironment(resolvedSpec(scenario));
   try {
-    return ensembleDeviceProblem(env, model);
+    return ensembleDeviceFit(env, model, precision);
   } finally {
     await env.close();
   }

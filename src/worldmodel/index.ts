@@ -14,7 +14,7 @@ export {
   parseEnsembleConfig,
 } from './ensemble/config.js';
 export type { EnsembleDescription, FitReport } from './ensemble/contents.js';
-export { ensembleDeviceProblem, folderDeviceProblem } from './ensemble/device-problem.js';
+export { ensembleDeviceFit, folderDeviceFit } from './ensemble/device-fit.js';
 export { EnsembleModel } from './ensemble/ensemble-model.js';
 export { type FitOptions, fitEnsemble } from './ensemble/fit.js';
 export type { MemberAnswer } from './ensemble/member-sessions.js';

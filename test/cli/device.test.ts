@@ -77,6 +77,22 @@ describe('a device', () => {
     expect(record('emulated').device).toEqual({ kind: 'emulated', precision: 'tf32', name: 'host emulation' });
   });
 
+  it.skipIf(!hasAddon)('computes wide layers in float32, and says so', async () => {
+    const wide = ['--set', 'model.hidden=[257,16]', '--set', 'model.maxEpochs=1'];
+    await reverie('fit', '--data', at('seen'), '--out', at('wide'), ...wide, '--quiet');
+    const of = (...flags: string[]) =>
+      reverie(
+        ...['synth', '--model', at('wide'), '--data', at('seen'), '--out', at('wide-rows'), '--device', 'emulated'],
+        ...['--set', 'synth.starts=8', '--set', 'rollout.horizon=1', ...flags],
+      );
+    const refused = await of('--precision', 'bf16');
+    expect([refused.exitCode, existsSync(at('wide-rows'))]).toEqual([1, false]);
+    expect(refused.stderr).toMatch(/FLAG_INVALID.*--precision/);
+    const { exitCode, stderr } = await of();
+    expect([exitCode, record('wide-rows').device.precision]).toEqual([0, 'fp32']);
+    expect(stderr).toContain('Computing in fp32: tf32 takes layers of up to 256 units');
+  });
+
   it.skipIf(!hasAddon)('stays that of the run when it goes on', async () => {
     const { exitCode } = await synth('resumed', '--device', 'emulated', '--precision', 'bf16');
     expect(exitCode).toBe(0);

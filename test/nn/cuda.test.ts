@@ -4,11 +4,11 @@ import { describe, expect, it } from 'vitest';
 import {
   cudaStatus,
   DeviceEnsemble,
+  deviceFit,
   deviceTrial,
   type EnsembleWeights,
   isKnownToDevices,
   requireDevice,
-  unsupportedByDevice,
 } from '../../src/nn/index.js';
 import { Rng } from '../../src/rng.js';
 import { lacksCompiler, make } from '../native/native-build.js';
@@ -71,7 +71,8 @@ describe.skipIf(isSkipped)('a device', () => {
   });
 
   it('says what it does not know, and refuses what does not fit', async () => {
-    expect(unsupportedByDevice(weights)).toBeUndefined();
+    expect(deviceFit(weights, 'bf16')).toEqual({ precision: 'bf16' });
+    expect(deviceFit({ ...weights, elites: [] }, 'bf16').problem).toMatch(/elites/);
     expect(isKnownToDevices('cartpole', 'ends', { obsDim: 4, actionDim: 1 })).toBe(true);
     expect(isKnownToDevices('cartpole', 'ends', { obsDim: 5, actionDim: 1 })).toBe(false);
     expect(isKnownToDevices('chess', 'reward', { obsDim: 4, actionDim: 1 })).toBe(false);

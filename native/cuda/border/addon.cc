@@ -161,7 +161,7 @@ std::shared_ptr<OwnedRollout> rolloutOf(const Napi::Object& from, const Ensemble
 class Addon : public Napi::Addon<Addon> {
  public:
   Addon(Napi::Env, Napi::Object exports) {
-    DefineAddon(exports, {InstanceMethod("probe", &Addon::probe), InstanceMethod("unsupported", &Addon::unsupportedReason),
+    DefineAddon(exports, {InstanceMethod("probe", &Addon::probe), InstanceMethod("fit", &Addon::fit),
                           InstanceMethod("knows", &Addon::knows), InstanceMethod("makeEnsemble", &Addon::make), InstanceMethod("step", &Addon::step),
                           InstanceMethod("rollout", &Addon::rollout), InstanceMethod("close", &Addon::close)});
   }
@@ -183,9 +183,15 @@ class Addon : public Napi::Addon<Addon> {
         });
   }
 
-  Napi::Value unsupportedReason(const Napi::CallbackInfo& info) {
-    const std::optional<std::string> reason = unsupported(ensembleOf(info[0]));
-    return reason ? Napi::String::New(info.Env(), *reason) : info.Env().Undefined();
+  /** (spec, precision) to { problem?, precision }: why devices cannot run it, or what they compute its products in. */
+  Napi::Value fit(const Napi::CallbackInfo& info) {
+    const EnsembleSpec spec = ensembleOf(info[0]);
+    const Precision asked = precisionOf(info[1]);
+    const std::optional<std::string> problem = unsupported(spec);
+    Napi::Object object = Napi::Object::New(info.Env());
+    if (problem) object.Set("problem", *problem);
+    object.Set("precision", nameOf(problem ? asked : precisionFor(spec, asked)));
+    return object;
   }
 
   /** (environment, isReward, obsDim, actionDim): whether devices know this function of a built-in environment. */

@@ -159,6 +159,17 @@ Precision precisionOf(const Napi::Value& value) {
   refuse(value.Env(), "a precision that is none of fp32, tf32, bf16");
 }
 
+const char* nameOf(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return "fp32";
+    case Precision::tf32:
+      return "tf32";
+    default:
+      return "bf16";
+  }
+}
+
 EnsembleSpec ensembleOf(const Napi::Value& value) {
   if (!value.IsObject()) refuse(value.Env(), "the ensemble is no object");
   const auto from = value.As<Napi::Object>();

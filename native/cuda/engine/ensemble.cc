@@ -74,6 +74,10 @@ std::optional<std::string> unsupported(const EnsembleSpec& spec) {
   return std::nullopt;
 }
 
+Precision precisionFor(const EnsembleSpec& spec, Precision asked) {
+  return packFormOf(spec, asked).isFused ? asked : Precision::fp32;
+}
+
 std::unique_ptr<Ensemble> makeEnsemble(Device& device, const EnsembleSpec& spec, Precision precision,
                                        std::optional<TileHeight> height) {
   if (const auto problem = unsupported(spec)) throw std::invalid_argument("this ensemble cannot run on a device: " + *problem);

@@ -155,6 +155,9 @@ class Ensemble {
 /** Why this ensemble cannot run on a device; nothing where it can. */
 std::optional<std::string> unsupported(const EnsembleSpec& spec);
 
+/** What products are computed in where `asked` is: fp32 for layers wider than tensor cores are used for. */
+Precision precisionFor(const EnsembleSpec& spec, Precision asked);
+
 /** Uploads the weights. The device must outlive it. Throws DeviceError, std::invalid_argument for what `unsupported` names. */
 std::unique_ptr<Ensemble> makeEnsemble(Device& device, const EnsembleSpec& spec, Precision precision,
                                        std::optional<TileHeight> height = std::nullopt);

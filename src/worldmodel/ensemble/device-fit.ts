@@ -1,14 +1,14 @@
-// Whether an ensemble could run on a device, asked before there are weights, or before they are read.
+// Whether and how an ensemble would run on a device, asked before there are weights, or before they are read.
 
-import { type EnsembleWeights, type LayerWeights, unsupportedByDevice } from '../../nn/index.js';
+import { type DeviceFit, deviceFit, type EnsembleWeights, type LayerWeights, type Precision } from '../../nn/index.js';
 import { readManifest } from '../model-folder.js';
 import { rowShape, type Spaces } from '../model-spaces.js';
 import type { EnsembleConfig } from './config.js';
 import { ensembleDescriptionSchema, memberShapeOf } from './contents.js';
 import { ENSEMBLE_FORMAT } from './ensemble-folder.js';
 
-/** Why devices cannot run an ensemble of this form; undefined where they can. Throws CUDA_UNAVAILABLE without the addon. */
-export function ensembleDeviceProblem(spaces: Spaces, config: EnsembleConfig): string | undefined {
+/** Of an ensemble of this form. Throws CUDA_UNAVAILABLE without the addon. */
+export function ensembleDeviceFit(spaces: Spaces, config: EnsembleConfig, precision: Precision): DeviceFit {
   const shape = memberShapeOf(spaces, config);
   const { inputDim, outputDim, hidden, termination } = shape;
   const { obsDim, actionDim } = rowShape(spaces);
@@ -34,14 +34,14 @@ export function ensembleDeviceProblem(spaces: Spaces, config: EnsembleConfig): s
     ...{ targetMean: of(outputDim), targetScale: of(outputDim).fill(1) },
     ...{ low: of(obsDim).fill(-Infinity), high: of(obsDim).fill(Infinity) },
   };
-  return unsupportedByDevice(weights);
+  return deviceFit(weights, precision);
 }
 
 /** The same of a saved world model. Throws MODEL_FOLDER_INVALID for a folder without a readable manifest. */
-export async function folderDeviceProblem(folder: string): Promise<string | undefined> {
+export async function folderDeviceFit(folder: string, precision: Precision): Promise<DeviceFit> {
   const { format, description } = await readManifest(folder);
-  if (format !== ENSEMBLE_FORMAT) return 'devices run ensembles alone';
+  if (format !== ENSEMBLE_FORMAT) return { problem: 'devices run ensembles alone', precision };
   const parsed = ensembleDescriptionSchema.safeParse(description);
   // What is wrong with it, its reader says.
-  return parsed.success ? ensembleDeviceProblem(parsed.data, parsed.data.config) : undefined;
+  return parsed.success ? ensembleDeviceFit(parsed.data, parsed.data.config, precision) : { precision };
 }
