@@ -49,8 +49,8 @@ PY
 # Only the card's own architecture is compiled here: a third of the time of all.
 architecture() {
   case $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1) in
-    9.0) echo '-gencode arch=compute_90a,code=sm_90a' ;;
-    10.0) echo '-gencode arch=compute_100,code=sm_100' ;;
+    9.0) echo '-gencode arch=compute_80,code=sm_90a' ;;
+    10.0) echo '-gencode arch=compute_80,code=sm_100' ;;
     *) echo '-gencode arch=compute_80,code=[sm_80,compute_80]' ;;
   esac
 }

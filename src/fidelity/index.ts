@@ -2,6 +2,7 @@
 
 export * from './horizon/index.js';
 export type * from './instrument.js';
+export { readKept } from './kept-file.js';
 export * from './learning/index.js';
 export {
   type ChunkAddress,

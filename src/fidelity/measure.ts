@@ -1,14 +1,14 @@
 // Takes subjects through their instruments, chunk by chunk. A chunk that was measured is kept on disk before it counts, so a
 // killed run goes on where it was, and no chunk is measured twice.
 
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureFolder, writeFileAtomic } from '../atomic-file.js';
 import { concurrently } from '../concurrently.js';
-import { ReverieError, reverieError } from '../errors.js';
+import { ReverieError } from '../errors.js';
 import type { Json } from '../json.js';
-import { openSealed, sealedText } from '../sealed-json.js';
+import { sealedText } from '../sealed-json.js';
 import type { Finding, Instrument, Subject } from './instrument.js';
+import { readKept } from './kept-file.js';
 import { SECTIONS, type SectionId, type SubjectReport } from './report/fidelity-report.js';
 
 export interface ChunkAddress {
@@ -133,18 +133,8 @@ async function chunkRows(
 
 /** What is kept of a chunk; undefined where nothing is, or something else was measured. */
 async function readChunk(path: string, key: string): Promise<readonly Json[] | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch {
-    return undefined;
-  }
-  try {
-    const kept = openSealed(text) as { key: string; rows: readonly Json[] };
-    return kept.key === key ? kept.rows : undefined;
-  } catch (error) {
-    throw reverieError('CHECKPOINT_CORRUPT', { path, problem: (error as Error).message }, error);
-  }
+  const kept = (await readKept(path)) as { key: string; rows: readonly Json[] } | undefined;
+  return kept?.key === key ? kept.rows : undefined;
 }
 
 function instrumentOf(subject: Subject, { instrument }: ChunkAddress): Instrument {

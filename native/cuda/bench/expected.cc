@@ -4,45 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../reference/random-reference.h"
+
 namespace reverie::bench {
 namespace {
 
 using Row = std::vector<double>;
 
-/** Word `position` of a stream of src/rng.ts. */
-std::uint32_t wordOf(const RandomStream& stream, std::uint64_t offset) {
-  const std::uint64_t position = stream.position + offset, index = position / 4;
-  std::uint32_t c[4] = {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0, 0};
-  std::uint32_t k0 = stream.key0, k1 = stream.key1;
-  for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
-    const std::uint64_t a = std::uint64_t{0xd2511f53u} * c[0], b = std::uint64_t{0xcd9e8d57u} * c[2];
-    const std::uint32_t next[4] = {static_cast<std::uint32_t>(b >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(b),
-                                   static_cast<std::uint32_t>(a >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(a)};
-    std::copy(next, next + 4, c);
-  }
-  return c[position % 4];
-}
-
-/** PPND7 (Wichura 1988, AS 241) of the uniform of a word. */
-double normalOf(std::uint32_t word) {
-  const double p = (word + 0.5) / 4294967296.0, q = p - 0.5;
-  if (std::abs(q) <= 0.425) {
-    const double r = 0.180625 - q * q;
-    return q * (((59.10937472 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179) /
-           (((67.1875636 * r + 78.757757664) * r + 17.895169469) * r + 1);
-  }
-  double r = std::sqrt(-std::log(q < 0 ? p : 1 - p)), x;
-  if (r <= 5) {
-    r -= 1.6;
-    x = (((0.17023821103 * r + 1.3067284816) * r + 2.75681539) * r + 1.4234372777) /
-        ((0.12021132975 * r + 0.7370016425) * r + 1);
-  } else {
-    r -= 5;
-    x = (((0.017337203997 * r + 0.42868294337) * r + 3.081226386) * r + 6.657905115) /
-        ((0.012258202635 * r + 0.24197894225) * r + 1);
-  }
-  return q < 0 ? -x : x;
-}
+double normalOf(std::uint32_t word) { return reference::normalQuantile(reference::uniformOf(word)); }
 
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
@@ -120,12 +89,12 @@ ExpectedStep expectedStep(const EnsembleSpec& spec, const StepOptions& options, 
   std::vector<Gaussian> answers;
   for (const Member& member : spec.elites) answers.push_back(memberAnswer(spec, member, input));
   const Gaussian middle = middleOf(answers);
-  const auto elite = static_cast<std::size_t>(wordOf(stream, place.rank) / 4294967296.0 * answers.size());
+  const auto elite = static_cast<std::size_t>(reference::wordOf(stream, place.rank) / 4294967296.0 * answers.size());
   const Gaussian& chosen = options.isTs1 ? answers[elite] : middle;
   const std::uint64_t first = (options.isTs1 ? place.batchRows : 0) + place.rank * spec.outputDim();
   ExpectedStep step;
   for (int j = 0; j < spec.outputDim(); j++) {
-    const double noise = options.isDeterministic ? 0 : normalOf(wordOf(stream, first + j));
+    const double noise = options.isDeterministic ? 0 : normalOf(reference::wordOf(stream, first + j));
     const double change = chosen.mean[j] + std::sqrt(chosen.variance[j]) * noise;
     if (j < spec.obsDim) {
       step.nextObs.push_back(std::clamp(obs[j] + change, double{spec.low[j]}, double{spec.high[j]}));
@@ -142,7 +111,7 @@ ExpectedAction expectedAction(const PolicySpec& policy, const RandomStream& stre
   const Row out = network(policy.layers, policy.activation, Row(obs, obs + policy.layers[0].in));
   ExpectedAction expected;
   for (int j = 0; j < dim; j++) {
-    const double logStd = std::clamp(out[dim + j], -10.0, 2.0), noise = normalOf(wordOf(stream, rank * dim + j));
+    const double logStd = std::clamp(out[dim + j], -10.0, 2.0), noise = normalOf(reference::wordOf(stream, rank * dim + j));
     const double before = out[j] + std::exp(logStd) * noise, scaled = std::tanh(before) * policy.scale[j];
     expected.action.push_back(std::clamp(scaled + policy.bias[j], double{policy.low[j]}, double{policy.high[j]}));
     expected.logProb += -0.5 * noise * noise - logStd - 0.5 * std::log(2 * M_PI) - std::log(policy.scale[j]);

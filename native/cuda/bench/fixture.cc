@@ -117,22 +117,8 @@ std::vector<RandomStream> randomStreams(std::size_t count, std::uint64_t seed) {
 }
 
 Precision precisionOf(const std::string& name) {
-  if (name == "fp32") return Precision::fp32;
-  if (name == "tf32") return Precision::tf32;
-  if (name == "bf16") return Precision::bf16;
+  if (const auto precision = precisionNamed(name)) return *precision;
   throw std::invalid_argument("no such precision: " + name);
-}
-
-const char* nameOf(Precision precision) {
-  switch (precision) {
-    case Precision::fp32:
-      return "fp32";
-    case Precision::tf32:
-      return "tf32";
-    case Precision::bf16:
-      return "bf16";
-  }
-  return "unknown";
 }
 
 }  // namespace reverie::bench

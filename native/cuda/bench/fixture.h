@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../engine/ensemble.h"
+#include "../engine/precision-name.h"
 
 namespace reverie::bench {
 
@@ -35,6 +35,5 @@ std::vector<RandomStream> randomStreams(std::size_t count, std::uint64_t seed);
 
 /** Throws std::invalid_argument for another word than fp32, tf32, bf16. */
 Precision precisionOf(const std::string& name);
-const char* nameOf(Precision precision);
 
 }  // namespace reverie::bench

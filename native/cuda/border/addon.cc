@@ -9,6 +9,7 @@
 #include "../engine/driver.h"
 #include "../engine/emulator.h"
 #include "../engine/ensemble.h"
+#include "../engine/precision-name.h"
 #include "read.h"
 #include "work.h"
 

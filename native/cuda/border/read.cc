@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "../engine/precision-name.h"
+
 namespace reverie::border {
 
 void refuse(Napi::Env env, const std::string& problem) { throw Napi::TypeError::New(env, problem); }
@@ -153,21 +155,8 @@ std::vector<RandomStream> streamsAt(const Napi::Object& from, const char* name, 
 
 Precision precisionOf(const Napi::Value& value) {
   const std::string name = value.IsString() ? value.As<Napi::String>().Utf8Value() : "";
-  if (name == "fp32") return Precision::fp32;
-  if (name == "tf32") return Precision::tf32;
-  if (name == "bf16") return Precision::bf16;
+  if (const auto precision = precisionNamed(name)) return *precision;
   refuse(value.Env(), "a precision that is none of fp32, tf32, bf16");
-}
-
-const char* nameOf(Precision precision) {
-  switch (precision) {
-    case Precision::fp32:
-      return "fp32";
-    case Precision::tf32:
-      return "tf32";
-    default:
-      return "bf16";
-  }
 }
 
 EnsembleSpec ensembleOf(const Napi::Value& value) {

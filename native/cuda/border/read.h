@@ -28,7 +28,6 @@ std::vector<float> copyAt(const Napi::Object& from, const char* name);
 std::vector<RandomStream> streamsAt(const Napi::Object& from, const char* name, std::size_t count);
 
 Precision precisionOf(const Napi::Value& value);
-const char* nameOf(Precision precision);
 EnsembleSpec ensembleOf(const Napi::Value& value);
 PolicySpec policyOf(const Napi::Object& from);
 StepOptions stepOptionsOf(const Napi::Object& from);

@@ -1,15 +1,13 @@
 // Records the truth in the real environment: whole episodes of a mixture of policies, from seeds that no other job uses,
 // with the environment's own snapshots where open-loop dreams begin. Recorded once: who opens the run again finds it.
 
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureFolder, writeFileAtomic } from '../../../../atomic-file.js';
 import { type EnvSnapshot, rowSize, type VectorEnvironment } from '../../../../env/index.js';
-import { reverieError } from '../../../../errors.js';
-import type { DriftStart, TruthEpisode } from '../../../../fidelity/index.js';
+import { type DriftStart, readKept, type TruthEpisode } from '../../../../fidelity/index.js';
 import { ReplayBuffer, type TransitionBatch } from '../../../../replay/index.js';
 import { Rng } from '../../../../rng.js';
-import { openSealed, sealedText } from '../../../../sealed-json.js';
+import { sealedText } from '../../../../sealed-json.js';
 import { interrupted } from '../../../job.js';
 import { resolvedSpec } from '../../env-spec.js';
 import type { FidelityServices, FidelitySetup } from '../setup.js';
@@ -66,19 +64,8 @@ function keyOf(setup: FidelitySetup, { policies }: PolicyMixture): string {
 }
 
 async function readTruth(folder: string, key: string): Promise<TruthFile | undefined> {
-  const path = join(folder, FILE);
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch {
-    return undefined;
-  }
-  try {
-    const file = openSealed(text) as unknown as TruthFile;
-    return file.key === key ? file : undefined;
-  } catch (error) {
-    throw reverieError('CHECKPOINT_CORRUPT', { path, problem: (error as Error).message }, error);
-  }
+  const file = (await readKept(join(folder, FILE))) as TruthFile | undefined;
+  return file?.key === key ? file : undefined;
 }
 
 async function record(

@@ -1,8 +1,9 @@
 // A served environment under judgement: one can only live in it, from its own reset on.
 
 import { type RemoteVectorEnvironment, remoteEnvironment } from '../../../../env/index.js';
-import { ReverieError, reverieError } from '../../../../errors.js';
+import { reverieError } from '../../../../errors.js';
 import type { VectorSubjectModel } from '../../../../fidelity/index.js';
+import { judgedEnvironment } from '../remote.js';
 
 export function isUrl(given: string): boolean {
   return /^https?:\/\//.test(given);
@@ -16,7 +17,7 @@ export interface Served {
 
 /** The environment called as the scenario is, else the server's default one. @throws FIDELITY_NO_MODEL, and as `remoteEnvironment` */
 export async function openServed(url: string, scenario: string): Promise<Served> {
-  const first = await opened(url, scenario);
+  const first = await judgedEnvironment(url, scenario);
   try {
     const { family, card, observationSpace, actionSpace } = first;
     if (family !== 'vector') throw reverieError('FIDELITY_NO_MODEL', { name: url });
@@ -32,14 +33,5 @@ export async function openServed(url: string, scenario: string): Promise<Served>
     return { subject, spaces: { observationSpace, actionSpace } as Served['spaces'] };
   } finally {
     await first.close();
-  }
-}
-
-async function opened(url: string, scenario: string) {
-  try {
-    return await remoteEnvironment(url, { environment: scenario });
-  } catch (error) {
-    if (!(error instanceof ReverieError && error.code === 'ENV_NOT_SERVED')) throw error;
-    return remoteEnvironment(url);
   }
 }

@@ -3,8 +3,9 @@
 
 import { canonicalJson } from '../../../../../canonical-json.js';
 import { type RemoteToolsEnvironment, remoteEnvironment, type ToolsDomain } from '../../../../../env/index.js';
-import { ReverieError, reverieError } from '../../../../../errors.js';
+import { type ReverieError, reverieError } from '../../../../../errors.js';
 import type { CarrySequence } from '../../../../../fidelity/index.js';
+import { judgedEnvironment } from '../../remote.js';
 import { type Act, liveServed, type ServedEpisode, type ServedPlay } from './life.js';
 import { ServedSessions } from './sessions.js';
 
@@ -30,7 +31,7 @@ export async function openServedTools(
   domain: ToolsDomain,
   seed: number,
 ): Promise<ServedTools> {
-  const first = await opened(url, scenario);
+  const first = await judgedEnvironment(url, scenario);
   try {
     if (first.family !== 'tools') throw unfit(url, `it is of family ${first.family}, and not of tools`);
     const known = await knownTasks(first);
@@ -42,20 +43,11 @@ export async function openServedTools(
   }
 }
 
-async function opened(url: string, scenario: string) {
-  try {
-    return await remoteEnvironment(url, { environment: scenario });
-  } catch (error) {
-    if (!(error instanceof ReverieError && error.code === 'ENV_NOT_SERVED')) throw error;
-    return remoteEnvironment(url);
-  }
-}
-
 function unfit(given: string, problem: string): ReverieError {
   return reverieError('FIDELITY_SUBJECT_UNFIT', { given, problem });
 }
 
-async function knownTasks(remote: Awaited<ReturnType<typeof opened>>): Promise<ReadonlySet<string>> {
+async function knownTasks(remote: Awaited<ReturnType<typeof judgedEnvironment>>): Promise<ReadonlySet<string>> {
   const splits = await Promise.all(remote.card.splits.map(({ name }) => remote.tasks(name)));
   return new Set(splits.flat().map(({ id }) => id));
 }
