@@ -83,7 +83,7 @@ function addonFinding({ addon, missing }: CudaStatus): Finding {
 function kernelsFinding({ kernels }: CudaStatus): Finding {
   const name = 'kernels for GPUs';
   if (kernels.isThere) return { name, state: 'ok', text: 'compiled' };
-  const hint = 'With nvcc 12 or newer (NVCC, CUDA_HOME or PATH): node scripts/build-native.mjs; see docs/cuda.md.';
+  const hint = 'With nvcc 12.8 or newer (NVCC, CUDA_HOME or PATH): node scripts/build-native.mjs; see docs/cuda.md.';
   return { name, state: 'absent', text: 'not compiled', hint };
 }
 
