@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeFidelityReport } from '../../../src/fidelity/index.js';
+import { ARM_COLOURS, armProperties } from '../../../src/run/report/arm-colours.js';
 import { fidelityPage } from '../../../src/run/report/fidelity/fidelity-page.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { inventedReport, inventedSingle } from '../../fidelity/report/invented-report.js';
@@ -28,7 +29,17 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => server.stop(0));
 
+const ARM_COUNT = /export const COLOURS = (?<COLOURS>\d+);/;
 const get = (path: string) => ask(`${server.url}/web/api/${path}`);
+
+it('draws what it compares in the colours of reports', () => {
+  const css = readFileSync(new URL('../../../web/src/style/base.css', import.meta.url), 'utf8');
+  for (const scheme of ['light', 'dark'] as const) expect(css).toContain(armProperties(scheme));
+  const { COLOURS } = ARM_COUNT.exec(
+    readFileSync(new URL('../../../web/src/parts/line-chart.tsx', import.meta.url), 'utf8'),
+  )!.groups!;
+  expect(Number(COLOURS)).toBe(ARM_COLOURS.light.length);
+});
 
 describe('reports of fidelity', () => {
   it('are listed once, by their scenario', async () => {

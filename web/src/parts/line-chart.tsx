@@ -33,7 +33,8 @@ export interface LineChartProps {
   readonly area?: boolean;
 }
 
-export const COLOURS = 6;
+/** Of arms in base.css. */
+export const COLOURS = 10;
 
 const MARGIN = { left: 44, right: 10, top: 8, bottom: 22 };
 const SMALL_MARGIN = { left: 2, right: 2, top: 3, bottom: 3 };
