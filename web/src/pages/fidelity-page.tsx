@@ -66,16 +66,13 @@ function Trust({ report }: { report: ShownReport }) {
     <ul class="trust">
       {report.subjects.map(({ name, kind, version, sections }, i) => {
         const estimate = row?.estimates[i];
+        const interval = row && estimate && intervalText(estimate, row.metric.unit);
         const said = sections.find(({ id }) => id === 'horizon')?.summary;
         return (
           <li key={name} style={{ borderColor: `var(--arm-${i % COLOURS})` }}>
             {name}
             <b>{row === undefined || estimate === undefined ? '–' : valueText(estimate.value, row.metric.unit)}</b>
-            <small>
-              {row === undefined || estimate === undefined
-                ? 'Trust horizon'
-                : `${row.metric.label}, ${intervalText(estimate, row.metric.unit)}`}
-            </small>
+            <small>{[row?.metric.label ?? 'Trust horizon', interval].filter(Boolean).join(', ')}</small>
             <p>{said ?? 'How far it can be trusted was not measured.'}</p>
             <small>
               {kind} <code>{version}</code>
