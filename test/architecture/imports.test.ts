@@ -23,6 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const COMMON = [
   'errors',
   'rng',
+  'stop-flag',
   'worker-url',
   'atomic-file',
   'canonical-json',

@@ -8,6 +8,7 @@ import { makeEnvironment } from '../../env/index.js';
 import { packError } from '../../errors.js';
 import { evaluatePolicy, loadLearner } from '../../rl/index.js';
 import { Rng } from '../../rng.js';
+import { type StopFlag, signalOf } from '../../stop-flag.js';
 import type { JobContext } from '../job.js';
 import { MetricsWriter } from '../metrics.js';
 import type { Phase, Progress } from '../progress.js';
@@ -18,23 +19,22 @@ import { trainJob } from './train.js';
 interface ArmInput {
   readonly task: ArmTask;
   readonly port: MessagePort;
-  readonly stop: Int32Array;
+  readonly stop: StopFlag;
 }
 
 export default async function runArm({ task, port, stop }: ArmInput): Promise<ArmOutcome> {
   mkdirSync(task.out, { recursive: true });
   const metrics = new MetricsWriter(join(task.out, METRICS_FILE));
-  const abort = new AbortController();
-  const watch = setInterval(() => Atomics.load(stop, 0) === 1 && abort.abort(), 100);
+  const { signal, done } = signalOf(stop);
   try {
-    const result = await trainJob(contextOf(task, metrics, forwarded(port), abort.signal));
+    const result = await trainJob(contextOf(task, metrics, forwarded(port), signal));
     const reply = { result, finalReturns: await judge(task, result.checkpoint) };
     await writeFileAtomic(join(task.out, RESULT_FILE), `${JSON.stringify(reply, null, 2)}\n`);
     return { kind: 'done', reply };
   } catch (error) {
     return { kind: 'failed', error: packError(error) };
   } finally {
-    clearInterval(watch);
+    done();
     metrics.close();
   }
 }

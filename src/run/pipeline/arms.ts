@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { unpackError } from '../../errors.js';
+import { makeStopFlag, raise, type StopFlag } from '../../stop-flag.js';
 import { compiledUrl } from '../../worker-url.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
 import { type MetricsEvent, readMetrics } from '../metrics.js';
@@ -46,9 +47,24 @@ export async function trainArms(arms: readonly Arm[], options: ArmOptions, conte
   });
   // Seeds outside, arms inside: after any part of the time, the arms have been given about the same.
   const tasks = options.seeds.flatMap((seed) => arms.map((arm) => taskOf(arm, seed, options, context)));
+  const stop = makeStopFlag();
+  const giveUp = () => raise(stop);
+  if (context.signal.aborted) giveUp();
+  context.signal.addEventListener('abort', giveUp);
+  let failure: unknown;
   try {
-    return await Promise.all(tasks.map((task) => runTask(pool, task, context)));
+    const runs = tasks.map((task) =>
+      runTask(pool, task, context, stop).catch((error) => {
+        failure ??= error;
+        giveUp();
+        throw error;
+      }),
+    );
+    await Promise.allSettled(runs);
+    if (failure !== undefined) throw failure;
+    return await Promise.all(runs);
   } finally {
+    context.signal.removeEventListener('abort', giveUp);
     await pool.destroy();
   }
 }
@@ -65,8 +81,8 @@ function taskOf(arm: Arm, seed: number, options: ArmOptions, context: JobContext
   };
 }
 
-async function runTask(pool: Piscina, task: ArmTask, context: JobContext): Promise<ArmRun> {
-  const reply = finishedReply(task) ?? (await runInThread(pool, task, context));
+async function runTask(pool: Piscina, task: ArmTask, context: JobContext, stop: StopFlag): Promise<ArmRun> {
+  const reply = finishedReply(task) ?? (await runInThread(pool, task, context, stop));
   const { result, finalReturns } = reply;
   return { arm: task.arm, seed: task.seed, result, finalReturns, events: readMetrics(join(task.out, METRICS_FILE)) };
 }
@@ -76,12 +92,8 @@ function finishedReply(task: ArmTask): ArmReply | undefined {
   return task.resume && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ArmReply) : undefined;
 }
 
-async function runInThread(pool: Piscina, task: ArmTask, context: JobContext): Promise<ArmReply> {
+async function runInThread(pool: Piscina, task: ArmTask, context: JobContext, stop: StopFlag): Promise<ArmReply> {
   const { port1: near, port2: far } = new MessageChannel();
-  const stop = new Int32Array(new SharedArrayBuffer(4));
-  const giveUp = () => Atomics.store(stop, 0, 1);
-  if (context.signal.aborted) giveUp();
-  context.signal.addEventListener('abort', giveUp);
   const board = new ArmBoard(task, context);
   near.on('message', (message: ArmMessage) => board.show(message));
   try {
@@ -91,7 +103,6 @@ async function runInThread(pool: Piscina, task: ArmTask, context: JobContext): P
     board.end();
     return outcome.reply;
   } finally {
-    context.signal.removeEventListener('abort', giveUp);
     near.close();
   }
 }

@@ -70,5 +70,8 @@ export interface HostAnswer {
   readonly lives: boolean;
 }
 
+/** To a thread: it is to end. */
+export type Leave = 'leave';
+
 /** From a thread: it is ready, or answers and the rows of each model call since the last ones. */
 export type ThreadMessage = 'ready' | { readonly answers: readonly HostAnswer[]; readonly batches: readonly number[] };

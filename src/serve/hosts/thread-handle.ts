@@ -3,7 +3,10 @@
 
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { compiledUrl } from '../../worker-url.js';
-import type { HostRequest, ThreadData, ThreadMessage } from './messages.js';
+import type { HostRequest, Leave, ThreadData, ThreadMessage } from './messages.js';
+
+/** Milliseconds in which a thread that is told to leave has to come back to its event loop. */
+const PATIENCE = 2000;
 
 export interface ThreadOptions extends ThreadData {
   /** Limits of the thread's JavaScript heap; weights and physics lie outside of it. */
@@ -21,11 +24,13 @@ const THREAD_URL = new URL(compiledUrl(import.meta.url, './thread.js'));
 
 export class ThreadHandle {
   private readonly worker: Worker;
+  private readonly exited: Promise<unknown>;
   private outgoing: HostRequest[] = [];
   private isOver = false;
 
   constructor({ resourceLimits, ...workerData }: ThreadOptions, events: ThreadEvents) {
     this.worker = new Worker(THREAD_URL, { workerData: workerData satisfies ThreadData, resourceLimits });
+    this.exited = new Promise((resolve) => this.worker.once('exit', resolve));
     let problem = 'it ended';
     this.worker.on('message', (message: ThreadMessage) => {
       if (this.isOver) return;
@@ -48,14 +53,22 @@ export class ThreadHandle {
   }
 
   /** Kills it; its death is told. */
-  async kill(): Promise<void> {
-    await this.worker.terminate();
+  kill(): Promise<void> {
+    return this.leave();
   }
 
   /** Kills it without a word. */
   async end(): Promise<void> {
     this.isOver = true;
-    await this.worker.terminate();
+    await this.leave();
+  }
+
+  /** Asked first: one that is terminated inside native code can take the process with it (src/stop-flag.ts). */
+  private async leave(): Promise<void> {
+    this.worker.postMessage('leave' satisfies Leave);
+    const timer = setTimeout(() => void this.worker.terminate(), PATIENCE);
+    await this.exited;
+    clearTimeout(timer);
   }
 
   private flush(): void {

@@ -2,6 +2,7 @@
 // dreams of one blueprint share a model here, and are asked as batches. Knows nothing of deaths: a thread that is started
 // anew is told everything again.
 
+import { exit } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { EnvSnapshot, VectorEnvironment } from '../../env/index.js';
 import { packError } from '../../errors.js';
@@ -11,6 +12,7 @@ import type {
   EnvironmentRequest,
   HostAnswer,
   HostRequest,
+  Leave,
   Past,
   Question,
   ThreadData,
@@ -26,7 +28,8 @@ const environments = new Map<number, VectorEnvironment>();
 let answers: HostAnswer[] = [];
 let batches: number[] = [];
 
-port.on('message', (requests: readonly HostRequest[]) => {
+port.on('message', (requests: readonly HostRequest[] | Leave) => {
+  if (requests === 'leave') exit();
   for (const request of requests) {
     if (request.kind === 'load') makers.set(request.model, observed(load(request.blueprint)));
     else if (request.kind === 'close') void close(request.env);

@@ -1,9 +1,10 @@
 // The pool's side: sends chunks to worker threads, brings them back in order, does a chunk again whose worker died.
 // What a chunk contains is decided by the plan and its number alone, so workers, deaths and retries leave no trace in the bytes.
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises';
 import { Piscina } from 'piscina';
 import { reverieError, unpackError } from '../../errors.js';
+import { makeStopFlag, raise, type StopFlag } from '../../stop-flag.js';
 import { compiledUrl } from '../../worker-url.js';
 import type { ModelPlace } from '../../worldmodel/index.js';
 import { rolloutChunk } from './chunk.js';
@@ -35,12 +36,15 @@ export interface ChunkRange {
   readonly signal?: AbortSignal;
 }
 
-type LiveChunk = (index: number, stop: Int32Array) => Promise<RolloutChunk | undefined>;
+type LiveChunk = (index: number, stop: StopFlag) => Promise<RolloutChunk | undefined>;
 
 const WORKER_URL = compiledUrl(import.meta.url, './worker.js');
 
 /** A chunk on the device, and one whose rows are laid out and consumed meanwhile. */
 const CHUNKS_ON_DEVICE = 2;
+
+/** Milliseconds that a pool which is closed waits for its threads. */
+const PATIENCE = 10_000;
 
 export class RolloutPool {
   readonly workers: number;
@@ -50,6 +54,8 @@ export class RolloutPool {
   private readonly threads?: Piscina;
   private readonly revival = new Revival();
   private readonly shared = new WeakMap<object, unknown>();
+  private readonly stops = new Set<StopFlag>();
+  private readonly asked = new Set<Promise<WorkerReply>>();
   private isClosed = false;
 
   /** Throws ROLLOUT_INVALID. */
@@ -99,8 +105,9 @@ export class RolloutPool {
   async *chunks(request: FrozenRolloutRequest, { from = 0, signal }: ChunkRange = {}): AsyncGenerator<RolloutChunk> {
     const plan = new RolloutPlan(request);
     const live = this.threads ? this.onWorkers(request, plan, this.threads) : this.inThisThread(request, plan);
-    const stop = new Int32Array(new SharedArrayBuffer(4));
-    const giveUp = () => Atomics.store(stop, 0, 1);
+    const stop = makeStopFlag();
+    const giveUp = () => raise(stop);
+    this.stops.add(stop);
     signal?.addEventListener('abort', giveUp);
     // Two chunks a worker: the next one waits at the thread while the pool is busy with the last.
     const ahead = this.device ? CHUNKS_ON_DEVICE : Math.max(1, this.workers * 2);
@@ -118,12 +125,15 @@ export class RolloutPool {
       giveUp();
       signal?.removeEventListener('abort', giveUp);
       await Promise.allSettled(underWay);
+      this.stops.delete(stop);
     }
   }
 
-  /** Ends the threads; jobs under way reject with POOL_CLOSED. */
+  /** Ends the threads, each after the steps it is at; jobs under way reject with POOL_CLOSED. */
   async close(): Promise<void> {
     this.isClosed = true;
+    for (const stop of this.stops) raise(stop);
+    await Promise.race([Promise.allSettled(this.asked), setTimeout(PATIENCE, undefined, { ref: false })]);
     await this.threads?.destroy();
     await this.revival.close();
   }
@@ -182,7 +192,9 @@ export class RolloutPool {
       });
       const reply = await this.ask(threads, make, index);
       if (reply.kind === 'failed') throw unpackError(reply.error);
-      return reply.kind === 'done' ? reply.chunk : undefined;
+      if (reply.kind === 'done') return reply.chunk;
+      if (this.isClosed) throw reverieError('POOL_CLOSED');
+      return undefined;
     };
   }
 
@@ -195,7 +207,9 @@ export class RolloutPool {
       const transferList = [starts, parent, group].map((column) => column.buffer as ArrayBuffer);
       try {
         // The file is named with each task, not to the pool: a file that fails to load then fails a task, not the thread.
-        return await threads.run(message, { filename: WORKER_URL, transferList });
+        const reply: Promise<WorkerReply> = threads.run(message, { filename: WORKER_URL, transferList });
+        this.asked.add(reply);
+        return await reply.finally(() => this.asked.delete(reply));
       } catch (cause) {
         if (this.isClosed) throw reverieError('POOL_CLOSED', {}, cause);
         refuseUncloneable(cause);

@@ -2,6 +2,7 @@
 
 import type { PackedError } from '../../errors.js';
 import type { RngState } from '../../rng.js';
+import type { StopFlag } from '../../stop-flag.js';
 import type { EnsembleConfig } from './config.js';
 import type { MemberData } from './dataset.js';
 import type { MemberShape } from './member-network.js';
@@ -17,6 +18,12 @@ export interface TrainingTask {
   readonly config: EnsembleConfig;
   readonly rng: RngState;
   readonly initial?: Float32Array;
+}
+
+/** To a worker, which stops at the next hundred gradient steps once `stop` is raised. */
+export interface TrainingRequest {
+  readonly task: TrainingTask;
+  readonly stop: StopFlag;
 }
 
 export type TrainingReply = { readonly trained: TrainedMember } | { readonly failed: PackedError };

@@ -2,12 +2,14 @@
 // same bytes for any number of workers.
 
 import { Piscina } from 'piscina';
+import { concurrently } from '../../concurrently.js';
 import { reverieError, unpackError } from '../../errors.js';
 import { Rng } from '../../rng.js';
+import { makeStopFlag, raise } from '../../stop-flag.js';
 import { compiledUrl } from '../../worker-url.js';
 import { localCopy } from './dataset.js';
 import { type TrainedMember, trainMember } from './member-training.js';
-import type { EpochMessage, TrainingReply, TrainingTask } from './training-messages.js';
+import type { EpochMessage, TrainingReply, TrainingRequest, TrainingTask } from './training-messages.js';
 
 /** After every epoch of every member; with several workers, members are interleaved. */
 export interface FitProgress {
@@ -27,7 +29,7 @@ export interface TrainingOptions {
   /** Worker threads; 0 trains in the calling thread. */
   readonly workers: number;
   readonly onProgress?: (progress: FitProgress) => void;
-  /** Ends training at the next hundred gradient steps (workers: at once) with the signal's reason. */
+  /** Ends training at the next hundred gradient steps with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -67,7 +69,7 @@ async function trainInWorkers(tasks: readonly TrainingTask[], options: TrainingO
   const { onProgress, signal } = options;
   const threads = Math.min(options.workers, tasks.length);
   const filename = compiledUrl(import.meta.url, './training-worker.js');
-  const pool = new Piscina<TrainingTask, TrainingReply>({ filename, minThreads: threads, maxThreads: threads });
+  const pool = new Piscina<TrainingRequest, TrainingReply>({ filename, minThreads: threads, maxThreads: threads });
   let [finished, epochs] = [0, 0];
   pool.on('message', ({ member, epoch, holdoutLoss }: EpochMessage) =>
     onProgress?.({
@@ -79,18 +81,28 @@ async function trainInWorkers(tasks: readonly TrainingTask[], options: TrainingO
       finished,
     }),
   );
+  const stop = makeStopFlag();
+  const giveUp = () => raise(stop);
+  signal?.addEventListener('abort', giveUp);
+  let failure: unknown;
   try {
     signal?.throwIfAborted();
-    const runs = tasks.map(async (task) => {
-      const reply = await pool.run(task, { signal });
-      finished++;
-      if ('failed' in reply) throw unpackError(reply.failed);
-      return reply.trained;
+    return await concurrently(tasks, threads, async (task) => {
+      try {
+        const reply = await pool.run({ task, stop });
+        finished++;
+        if ('failed' in reply) throw unpackError(reply.failed);
+        return reply.trained;
+      } catch (error) {
+        failure ??= error;
+        giveUp();
+        throw error;
+      }
     });
-    return await Promise.all(runs);
   } catch (error) {
-    throw signal?.aborted ? signal.reason : error;
+    throw signal?.aborted ? signal.reason : (failure ?? error);
   } finally {
+    signal?.removeEventListener('abort', giveUp);
     await pool.destroy();
   }
 }

@@ -3,6 +3,7 @@
 import { Piscina } from 'piscina';
 import { unpackError } from '../../../../errors.js';
 import type { MeasureOptions } from '../../../../fidelity/index.js';
+import { makeStopFlag, raise } from '../../../../stop-flag.js';
 import { compiledUrl } from '../../../../worker-url.js';
 import type { FidelitySetup } from '../setup.js';
 import type { ChunkOutcome } from './messages.js';
@@ -26,8 +27,8 @@ export class VectorFidelityPool {
 
   /** For `measureSubjects`. Throws what opening or measuring threw, and the reason of `signal`. */
   readonly measureChunk: NonNullable<MeasureOptions['measureChunk']> = async (address, signal) => {
-    const stop = new Int32Array(new SharedArrayBuffer(4));
-    const giveUp = () => Atomics.store(stop, 0, 1);
+    const stop = makeStopFlag();
+    const giveUp = () => raise(stop);
     signal?.addEventListener('abort', giveUp);
     try {
       const outcome: ChunkOutcome = await this.threads.run({ setup: this.setup, address, stop });
