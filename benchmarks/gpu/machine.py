@@ -93,7 +93,7 @@ def versions(root, nvcc):
     """Of the product, the compilers and what the peers say of themselves (added by the caller)."""
     first = lambda command: _last_line(command, root)
     return {
-        "commit": first(["git", "rev-parse", "--short", "HEAD"]),
+        "commit": os.environ.get("REVERIE_COMMIT") or first(["git", "rev-parse", "--short", "HEAD"]),
         "nvcc": first([nvcc, "--version"]) if nvcc else "none",
         "cxx": first([os.environ.get("CXX", "g++"), "-dumpfullversion"]),
     }

@@ -3,6 +3,7 @@
 import json
 import select
 import subprocess
+import time
 
 
 class SideFailed(Exception):
@@ -27,7 +28,11 @@ class Side:
             line = b""
         if not line:
             raise SideFailed(f"{self.name} ended during `{method}`: see its lines in the log")
-        answer = json.loads(line)
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            self._process.kill()  # its answers are no longer in step with our questions
+            raise SideFailed(f"{self.name} answered `{method}` with {line[:80]!r}") from None
         if "error" in answer:
             raise SideFailed(answer["error"])
         return answer["result"]
@@ -40,7 +45,10 @@ class Side:
         return self._process.stdout.readline()
 
     def close(self):
-        self._process.stdin.close()
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:
+            pass
         try:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
@@ -48,12 +56,25 @@ class Side:
         self._log.close()
 
 
-def measure_in_turns(works, rounds, calls, log):
+def warm_up(works, seconds, failures, log):
+    """Brings clocks to where work keeps them: preparing on the host leaves the GPU idle."""
+    for key, side, id in works:
+        until = time.monotonic() + seconds
+        try:
+            while time.monotonic() < until:
+                side.call("measure", id=id, calls=1, warmup=3)
+        except SideFailed as error:
+            failures[key] = str(error)
+            log(f"{key}: {error}")
+
+
+def measure_in_turns(works, rounds, calls, log, warm=0.3):
     """One sample a round of each of `works` ([(key, side, id)]), the order turned round every second time.
 
     Returns {key: {quantity: [value of each round]}} in milliseconds; a side that fails is left out from there on, in `failures`.
     """
     samples, failures = {key: {} for key, _, _ in works}, {}
+    warm_up(works, warm, failures, log)
     for r in range(rounds):
         for key, side, id in works if r % 2 == 0 else works[::-1]:
             if key in failures:

@@ -162,6 +162,8 @@ def verify(precision, members):
 
 
 def versions():
+    if "--cpu" not in sys.argv and jax.devices()[0].platform != "gpu":
+        raise RuntimeError("JAX finds no GPU")
     return {"jax": jax.__version__, "jaxDevice": str(jax.devices()[0])}
 
 

@@ -1,6 +1,7 @@
 """The worker's side of the conversation that benchmarks/gpu/sides.py begins: a line in, a line of JSON out."""
 
 import json
+import os
 import sys
 
 
@@ -15,8 +16,10 @@ def _value(text):
 
 def serve(methods):
     """Answers each line `method key=value ...` with methods[method](**values) until stdin ends."""
-    # Libraries that print would break the protocol.
-    out, sys.stdout = sys.stdout, sys.stderr
+    # Libraries that print would break the protocol, those in C and processes they start too.
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
     for line in sys.stdin:
         method, *words = line.split()
         try:

@@ -94,8 +94,8 @@ def fastest(candidates):
             work = make()
             work.run()
             median = sorted(time_calls(work.run, 5))[2]
-        except RuntimeError as error:
-            failures.append(str(error).splitlines()[0][:160])
+        except Exception as error:  # libraries refuse a form with errors of many kinds
+            failures.append(f"{type(error).__name__}: {error}".splitlines()[0][:160])
             continue
         if best is None or median < best[0]:
             best = (median, work)
@@ -162,6 +162,8 @@ def ceilings(size, megabytes):
 
 
 def versions():
+    if IS_GPU and not torch.cuda.is_available():
+        raise RuntimeError("PyTorch finds no GPU")
     return {"torch": torch.__version__, "cuda": str(torch.version.cuda)}
 
 

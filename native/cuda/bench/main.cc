@@ -6,6 +6,7 @@
 #include "../engine/driver.h"
 #include "../engine/emulator.h"
 #include "check.h"
+#include "poisoned-device.h"
 #include "serve.h"
 
 namespace reverie::bench {
@@ -14,6 +15,8 @@ namespace {
 struct Options {
   std::string mode, kernels, ceilings, json;
   bool isEmulated = false, isSmall = false, hasFewRows = false;
+  /** Memory is left as it is, for tools that look for reads of memory nobody wrote. */
+  bool isUnpoisoned = false;
 };
 
 Options readOptions(int count, char** words) {
@@ -32,6 +35,8 @@ Options readOptions(int count, char** words) {
       options.isSmall = options.hasFewRows = true;
     } else if (word == "--few-rows") {
       options.hasFewRows = true;
+    } else if (word == "--unpoisoned") {
+      options.isUnpoisoned = true;
     } else if (word == "--kernels") {
       options.kernels = next();
     } else if (word == "--ceilings") {
@@ -70,7 +75,8 @@ int run(const Options& options) {
     device = openDriverDevice(0, options.kernels);
     if (!options.ceilings.empty()) ceilings = openDriverDevice(0, options.ceilings);
   }
-  if (options.mode == "check") return check(*device, shape, options);
+  PoisonedDevice poisoned(*device);
+  if (options.mode == "check") return check(options.isUnpoisoned ? *device : poisoned, shape, options);
   if (options.mode == "serve") return serve(*device, ceilings ? *ceilings : *device, shape);
   throw std::invalid_argument("check or serve, not " + options.mode);
 }

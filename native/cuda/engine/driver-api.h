@@ -22,6 +22,15 @@ constexpr Result outOfMemory = 2;
 constexpr Result noDevice = 100;
 constexpr Result noBinaryForDevice = 209;
 constexpr Result unsupportedPtx = 222;
+constexpr Result invalidImage = 200;
+constexpr Result invalidPtx = 218;
+constexpr Result noJitCompiler = 221;
+
+/** Compiled kernels that this driver or this GPU cannot read: any of these, depending on what is newer than what. */
+constexpr bool isOfAnotherVersion(Result result) {
+  return result == noBinaryForDevice || result == unsupportedPtx || result == invalidImage || result == invalidPtx ||
+         result == noJitCompiler;
+}
 constexpr Result notFound = 500;
 
 enum Attribute {

@@ -199,12 +199,13 @@ class DriverDevice : public Device {
   std::uint64_t mark(Stream stream) override {
     bind();
     const std::lock_guard<std::mutex> lock(mutex_);
-    const std::uint64_t number = nextMark_++;
+    const std::uint64_t number = nextMark_;
     if (number < keptMarks) {
       cuda::Event event = nullptr;
       check(api_, "cuEventCreate", api_.eventCreate(&event, 0));
       marks_.push_back(event);
     }
+    nextMark_++;
     check(api_, "cuEventRecord", api_.eventRecord(marks_[number % keptMarks], handleOf(stream)));
     return number;
   }
@@ -244,7 +245,7 @@ class DriverDevice : public Device {
     bind();
     cuda::Module module = nullptr;
     const cuda::Result result = api_.moduleLoadData(&module, image.data());
-    if (result == cuda::noBinaryForDevice || result == cuda::unsupportedPtx) {
+    if (cuda::isOfAnotherVersion(result)) {
       throw DeviceError(cuda::errorText(api_, "cuModuleLoadData", result) + ": " + path + " cannot run on " +
                             limits_.name + " with a driver of CUDA " + versionText(limits_.driverVersion) +
                             "; update the driver, or compile the kernels with an nvcc that is no newer",

@@ -118,8 +118,8 @@ double tilesOf(const PlanNeeds& needs, int tileRows) {
   return needs.passes == 1 && needs.elites > 1 ? tiles + 0.5 * needs.elites : tiles;
 }
 
-std::optional<LaunchPlan> layOut(Device& device, const PackForm& form, const PlanNeeds& needs, TileHeight height) {
-  const DeviceLimits limits = device.limits();
+std::optional<LaunchPlan> layOut(Device& device, const DeviceLimits& limits, const PackForm& form, const PlanNeeds& needs,
+                                 TileHeight height) {
   LaunchPlan plan;
   plan.threads = form.isFused ? static_cast<unsigned>(height.warps) * 32 : PLAIN_THREADS;
   plan.tileRows = form.isFused ? 16 * height.tiles * height.warps : PLAIN_ROWS;
@@ -162,13 +162,14 @@ std::optional<PackForm> policyFormOf(const PolicySpec& policy, const PackForm& m
 }
 
 LaunchPlan planLaunch(Device& device, const PackForm& form, const PlanNeeds& needs, std::optional<TileHeight> height) {
-  const auto multiprocessors = static_cast<unsigned>(device.limits().multiprocessors);
+  const DeviceLimits limits = device.limits();
+  const auto multiprocessors = static_cast<unsigned>(limits.multiprocessors);
   std::optional<LaunchPlan> best;
   double soonest = 0;
   for (const Candidate& candidate : CANDIDATES) {
     if (form.isFused && form.precision == Precision::tf32 && candidate.height.tiles > 1) continue;
     if (height && (height->tiles != candidate.height.tiles || height->warps != candidate.height.warps)) continue;
-    const auto plan = layOut(device, form, needs, candidate.height);
+    const auto plan = layOut(device, limits, form, needs, candidate.height);
     if (!plan) continue;
     const double rounds = static_cast<double>(static_cast<std::int64_t>(tilesOf(needs, plan->tileRows) / plan->blocks) + 1);
     const double time = rounds * (plan->blocks > multiprocessors ? candidate.shared : candidate.alone);

@@ -114,19 +114,33 @@ class RolloutRun {
                              memory_.records.bytes();
     const std::size_t free = device_.limits().freeBytes + held;
     const std::size_t pieceRows = std::max<std::size_t>(std::min(PIECE_BYTES, free / 8) / (rowBytes + 4), 1);
-    const std::size_t lanes = 2 * (pieceRows * (rowBytes + 4) + 8192);
+    // A lane that is larger than it need be is not made smaller.
+    std::size_t lanes = 0;
+    for (const auto& lane : ensemble_.lanes_) lanes += std::max(pieceRows * (rowBytes + 4) + 8192, lane->device_side.bytes());
     const std::size_t room = free > lanes ? (free - lanes) / 16 * 15 : 0;
     std::size_t window = std::min<std::size_t>(sizes_.horizon, room / (sizes_.delivered * rowBytes));
     window = std::min(window, (std::size_t{0xfffffffe}) / sizes_.delivered);
     if (window == 0) throw OutOfMemory(sizes_.delivered * rowBytes);
+    window = growRecords(window);
     const RecordPlaces places = placeRecords(sizes_, sizes_.delivered * window);
-    memory_.records.grow(device_, places.end);
     args_.record = recordsAt(memory_.records.as<char>(), places, sizes_);
     args_.record.deliverEvery = every;
     args_.record.window = static_cast<std::uint32_t>(window);
     args_.record.lengths = memory_.lengths.as<std::uint32_t>();
     collector_ = std::make_unique<RecordCollector>(device_, ensemble_.lanes_, sizes_, args_.record,
                                                    std::min(pieceRows, sizes_.delivered * window));
+  }
+
+  /** What is said to be free need not be had: others live on the device too. Answers the window there is room for. */
+  std::size_t growRecords(std::size_t window) {
+    for (;; window = (window + 1) / 2) {
+      try {
+        memory_.records.grow(device_, placeRecords(sizes_, sizes_.delivered * window).end);
+        return window;
+      } catch (const OutOfMemory&) {
+        if (window == 1) throw;
+      }
+    }
   }
 
   template <class T>

@@ -18,7 +18,8 @@ RecordCollector::RecordCollector(Device& device, std::vector<std::unique_ptr<Lan
       lanes_(lanes),
       sizes_(sizes),
       records_(records),
-      pieceRows_(std::max<std::size_t>(pieceRows, records.window)) {
+      pieceRows_(std::max<std::size_t>(pieceRows, records.window)),
+      mostBlocks_(static_cast<std::size_t>(device.limits().multiprocessors) * 8) {
   offsetsAt_ = placeRecords(sizes, pieceRows_).end;
   for (const auto& lane : lanes_) lane->grow(offsetsAt_ + pieceRows_ * 4, offsetsAt_ + pieceRows_ * 4);
 }
@@ -76,8 +77,7 @@ void RecordCollector::start(Lane& lane, const Piece& piece, const std::vector<st
   args.first = static_cast<std::uint32_t>(piece.firstBranch);
   args.count = static_cast<std::uint32_t>(piece.branches);
   args.offsets = reinterpret_cast<const std::uint32_t*>(base + offsetsAt_);
-  const auto most = static_cast<std::size_t>(device_.limits().multiprocessors) * 8;
-  const auto blocks = static_cast<unsigned>(std::min(most, (piece.branches * 32 + THREADS - 1) / THREADS));
+  const auto blocks = static_cast<unsigned>(std::min(mostBlocks_, (piece.branches * 32 + THREADS - 1) / THREADS));
   device_.launch(launchOf("ensemblePackRecords", blocks, THREADS, 0, args), lane.stream());
   device_.download(lane.pinned.at(0), base, places.end, lane.stream());
 }

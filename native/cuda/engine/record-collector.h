@@ -27,7 +27,7 @@ class RecordCollector {
   std::vector<std::unique_ptr<Lane>>& lanes_;
   RolloutSizes sizes_;
   RecordArgs records_;
-  std::size_t pieceRows_, offsetsAt_;
+  std::size_t pieceRows_, mostBlocks_, offsetsAt_;
 };
 
 }  // namespace reverie

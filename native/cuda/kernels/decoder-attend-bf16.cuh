@@ -133,6 +133,8 @@ REVERIE_DEVICE void finish(const Args& args, const Tile<Half>& tile, const Task&
     for (int mask = 4; mask < 32; mask *= 2) softmax.weight[head] += shuffleXor(softmax.weight[head], mask);
   }
   const int own = 2 * (laneOf() % 4);
+  // All lanes have read the queries that results replace now.
+  syncWarp();
   if (!isSplit(tile, task.row)) {
     Half* to = tile.wide + task.row * tile.wideStride + (task.firstHead + own) * args.headDim;
     const float factor[2] = {1.0f / softmax.weight[0], 1.0f / softmax.weight[1]};

@@ -45,9 +45,11 @@ REVERIE_DEVICE void decode(const Args& args) {
 template <class T, int dimBlocks>
 REVERIE_DEVICE void prefill(const Args& args) {
   const Tile<T> tile = makeTile<T>(args);
-  clearTile(args);
   for (int i = block(); i < args.orderCount; i += blocks()) {
     const int slot = args.order[i], end = args.slots[slot].position;
+    // Padding is multiplied by zeros, but what a broken prompt left there may be no number.
+    syncBlock();
+    clearTile(args);
     for (int begin = 0; begin < end; begin += TILE_ROWS) {
       syncBlock();
       takePositions(tile, slot, begin, end);

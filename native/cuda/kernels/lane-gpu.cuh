@@ -26,7 +26,8 @@ REVERIE_DEVICE void syncGrid(unsigned* barrier) {
     const unsigned goal = (arrived / gridDim.x + 1u) * gridDim.x;
     unsigned seen;
     do {
-      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(barrier) : "memory");
+      // The fence below makes it an acquire; an acquire in the loop would empty L1 at every turn.
+      asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(barrier) : "memory");
     } while (static_cast<int>(seen - goal) < 0);
     __threadfence();
   }

@@ -17,7 +17,7 @@ using namespace reverie::cuda;
 
 namespace {
 
-constexpr Result invalidValue = 1, notInitialised = 3, invalidContext = 201, invalidImage = 200, launchFailed = 719;
+constexpr Result invalidValue = 1, notInitialised = 3, invalidContext = 201, launchFailed = 719;
 constexpr std::size_t plainSharedBytes = 48 * 1024;
 constexpr std::uint32_t fatbinMagic = 0xba55ed50;
 
