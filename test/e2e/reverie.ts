@@ -48,7 +48,14 @@ export function reverie(args: readonly string[], cwd: string, options?: StartOpt
 
 /** Runs a command that has to fail as every failure does: one line with the code, one with the way out, exit code 1. */
 export async function refusal(args: readonly string[], cwd: string, options?: StartOptions): Promise<Refusal> {
-  const { code, stdout, stderr } = await reverie([...args, '--quiet'], cwd, options);
+  return cleanFailure(args, await reverie([...args, '--quiet'], cwd, options));
+}
+
+/** @throws where it is not one line with the code, one with the way out, and exit code 1 */
+export function cleanFailure(
+  args: readonly string[],
+  { code, stdout, stderr }: Pick<Outcome, 'code' | 'stdout' | 'stderr'>,
+): Refusal {
   const lines = stderr.trimEnd().split('\n');
   const [, errorCode, message] = /^error\[([A-Z_]+)\]: (.+)$/.exec(lines[0]) ?? [];
   const hint = /^hint: (.+)$/.exec(lines[1] ?? '')?.[1];
