@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
+import { concurrently } from '../../concurrently.js';
 import { unpackError } from '../../errors.js';
 import { makeStopFlag, raise, type StopFlag } from '../../stop-flag.js';
 import { compiledUrl } from '../../worker-url.js';
@@ -51,18 +52,8 @@ export async function trainArms(arms: readonly Arm[], options: ArmOptions, conte
   const giveUp = () => raise(stop);
   if (context.signal.aborted) giveUp();
   context.signal.addEventListener('abort', giveUp);
-  let failure: unknown;
   try {
-    const runs = tasks.map((task) =>
-      runTask(pool, task, context, stop).catch((error) => {
-        failure ??= error;
-        giveUp();
-        throw error;
-      }),
-    );
-    await Promise.allSettled(runs);
-    if (failure !== undefined) throw failure;
-    return await Promise.all(runs);
+    return await concurrently(tasks, options.threads, (task) => runTask(pool, task, context, stop), giveUp);
   } finally {
     context.signal.removeEventListener('abort', giveUp);
     await pool.destroy();

@@ -84,23 +84,17 @@ async function trainInWorkers(tasks: readonly TrainingTask[], options: TrainingO
   const stop = makeStopFlag();
   const giveUp = () => raise(stop);
   signal?.addEventListener('abort', giveUp);
-  let failure: unknown;
   try {
     signal?.throwIfAborted();
-    return await concurrently(tasks, threads, async (task) => {
-      try {
-        const reply = await pool.run({ task, stop });
-        finished++;
-        if ('failed' in reply) throw unpackError(reply.failed);
-        return reply.trained;
-      } catch (error) {
-        failure ??= error;
-        giveUp();
-        throw error;
-      }
-    });
+    const train = async (task: TrainingTask) => {
+      const reply = await pool.run({ task, stop });
+      finished++;
+      if ('failed' in reply) throw unpackError(reply.failed);
+      return reply.trained;
+    };
+    return await concurrently(tasks, threads, train, giveUp);
   } catch (error) {
-    throw signal?.aborted ? signal.reason : (failure ?? error);
+    throw signal?.aborted ? signal.reason : error;
   } finally {
     signal?.removeEventListener('abort', giveUp);
     await pool.destroy();
