@@ -3,7 +3,7 @@
 // no B = 1.
 
 import { availableParallelism } from 'node:os';
-import { Rng } from '../src/rng.js';
+import { Rng } from '../src/core/rng.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import {
   ACTION_DIM,

@@ -8,8 +8,8 @@
 
 import { availableParallelism } from 'node:os';
 import * as ort from 'onnxruntime-node';
+import { Rng } from '../src/core/rng.js';
 import { add, Graph, linear, matMul, mul, sigmoid, slice, sqrt, swish, type Value } from '../src/nn/index.js';
-import { Rng } from '../src/rng.js';
 import { memberShapeOf } from '../src/worldmodel/ensemble/contents.js';
 import { type FoldedMember, foldNormaliser, memberLayout } from '../src/worldmodel/ensemble/member-network.js';
 import type { EnsembleModel } from '../src/worldmodel/index.js';

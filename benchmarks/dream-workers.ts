@@ -1,10 +1,10 @@
 // How dreaming scales with workers: branched rollouts of a sampled SAC policy in the ensemble of MBPO (7 members, 5 elites,
 // 4 x 200, HalfCheetah's shape: 17 observed values, 6 actions), one elite a row. Two pools of the same kind take turns.
 
+import { Rng } from '../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../src/env/index.js';
 import { allocateBatch, type TransitionBatch } from '../src/replay/index.js';
 import { makeSac } from '../src/rl/index.js';
-import { Rng } from '../src/rng.js';
 import { type FrozenRolloutRequest, RolloutPool } from '../src/synth/index.js';
 import { fitEnsemble } from '../src/worldmodel/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';

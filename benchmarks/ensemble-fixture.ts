@@ -1,8 +1,8 @@
 // The ensemble that the dream and training benchmarks share: MBPO's, with HalfCheetah's shape, fitted to made-up data.
 
+import { Rng } from '../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../src/env/index.js';
 import { allocateBatch, type TransitionBatch } from '../src/replay/index.js';
-import { Rng } from '../src/rng.js';
 import { type EnsembleModel, fitEnsemble } from '../src/worldmodel/index.js';
 import { PythonPeer } from './python-peer.js';
 

@@ -2,8 +2,8 @@
 // mbrl-lib's GaussianMLP, whose members are one batched network, with torch.optim.Adam. One thread each. Ours trains member
 // after member, as it does in one worker; data, gather, loss, gradients, decay and Adam included on both sides.
 
+import { Rng } from '../src/core/rng.js';
 import { adamScalars } from '../src/nn/index.js';
-import { Rng } from '../src/rng.js';
 import { parseEnsembleConfig } from '../src/worldmodel/ensemble/config.js';
 import { memberShapeOf } from '../src/worldmodel/ensemble/contents.js';
 import { decayVector, memberLayout } from '../src/worldmodel/ensemble/member-network.js';

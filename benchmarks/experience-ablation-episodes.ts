@@ -1,7 +1,7 @@
 // Whole episodes: an agent that errs lives in an arm's dream; what the dream says of each, and what is true of it, found by
 // carrying its calls out in the real environment.
 
-import { concurrently } from '../src/concurrently.js';
+import { concurrently } from '../src/core/concurrently.js';
 import {
   type Responder,
   ScriptedUser,

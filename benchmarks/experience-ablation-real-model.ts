@@ -2,8 +2,8 @@
 // it lists). Prompts are cut to what a small model on one core can read in seconds.
 
 import { basename } from 'node:path';
+import type { Json, JsonObject } from '../src/core/json.js';
 import type { Responder, ToolsDomain } from '../src/env/index.js';
-import type { Json, JsonObject } from '../src/json.js';
 import { makeLanguageModel } from '../src/llm/index.js';
 import type { BenchmarkContext } from './benchmark.js';
 import type { AblationParts } from './experience-ablation.js';

@@ -1,6 +1,6 @@
 // One step, teacher-forced, as `reverie fidelity` asks it: what an arm's answers come to, unanswered ones counted as wrong.
 
-import { concurrently } from '../src/concurrently.js';
+import { concurrently } from '../src/core/concurrently.js';
 import type { Responder } from '../src/env/index.js';
 import {
   askQuestion,

@@ -7,9 +7,9 @@
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { reverieError } from '../src/errors.js';
+import { reverieError } from '../src/core/errors.js';
+import type { Json } from '../src/core/json.js';
 import { type Estimate, type FidelityReport, readFidelityReport, type SectionId } from '../src/fidelity/index.js';
-import type { Json } from '../src/json.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { startControlledServer } from './controlled-server.js';
 import { BODIES, type Body, TOOLS, type ToolsWorld, TRANSITION_ERROR, toolsSettings } from './fidelity-cases.js';

@@ -8,7 +8,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { reverieError } from '../src/errors.js';
+import { reverieError } from '../src/core/errors.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 
 /** What benchmarks/gpu/report.py writes. */

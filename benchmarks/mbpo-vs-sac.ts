@@ -4,7 +4,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { Rng } from '../src/rng.js';
+import { Rng } from '../src/core/rng.js';
 import {
   adjustScenario,
   loadScenario,

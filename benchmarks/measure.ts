@@ -1,7 +1,7 @@
 // Fair figures on a machine that others use too: the two sides take turns within one run, order alternating, and the
 // result is the median of the rounds' ratios with a bootstrap interval (percentile method, Efron 1979).
 
-import { Rng } from '../src/rng.js';
+import { Rng } from '../src/core/rng.js';
 
 export interface Interval {
   readonly value: number;

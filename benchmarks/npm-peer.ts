@@ -6,7 +6,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { reverieError } from '../src/errors.js';
+import { reverieError } from '../src/core/errors.js';
 
 const execute = promisify(execFile);
 

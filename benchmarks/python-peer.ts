@@ -8,7 +8,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { type ReverieError, reverieError } from '../src/errors.js';
+import { type ReverieError, reverieError } from '../src/core/errors.js';
 
 const execute = promisify(execFile);
 

@@ -1,8 +1,8 @@
 // Prioritised replay as a learner uses it: draw a batch with all its columns and importance weights, then set the
 // priorities of its rows. Ours against cpprb (C++ core, Python surface), same rows, same options, taking turns.
 
+import { Rng } from '../src/core/rng.js';
 import { allocateBatch, PrioritizedSelector, type Provenance, ReplayBuffer } from '../src/replay/index.js';
-import { Rng } from '../src/rng.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { measurePaired, ratioInterval } from './measure.js';
 import { PythonPeer } from './python-peer.js';

@@ -1,9 +1,9 @@
 // Retrieval of like steps among templated logs of tools, as a world model asks for them: top 20 for a call and the calls
 // before it. Ours against a general search package over the same words, same queries, taking turns.
 
-import type { JsonObject } from '../src/json.js';
+import type { JsonObject } from '../src/core/json.js';
+import { Rng } from '../src/core/rng.js';
 import { callText, type ExperienceStep, ExperienceStore, MAX_HISTORY } from '../src/replay/index.js';
-import { Rng } from '../src/rng.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { measurePaired, median, ratioInterval } from './measure.js';
 import { npmPeer } from './npm-peer.js';

@@ -3,10 +3,10 @@
 // row. Two hosts of the same kind take turns, one of them without batches; what sessions are answered is the same.
 // HTTP is left out: it costs both the same.
 
-import { Rng } from '../src/rng.js';
+import { Rng } from '../src/core/rng.js';
 import type { VectorBlueprint } from '../src/run/index.js';
-import type { RemoteEnvironment } from '../src/serve/hosts/remote-environment.js';
-import { WorkerHost } from '../src/serve/hosts/worker-host.js';
+import { type RemoteEnvironment, WorkerHost } from '../src/serve/hosts/worker-host.js';
+
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { ACTION_DIM, makeEnsemble, OBS_DIM } from './ensemble-fixture.js';
 import { measurePaired, median, type PairedRates, ratioInterval } from './measure.js';

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
+import { Rng } from '../src/core/rng.js';
 import type { ToolsAction, ToolsEnvironment, ToolsTask, VectorEnvironment } from '../src/env/index.js';
 import { makeDomain, makeEnvironment } from '../src/env/index.js';
-import { Rng } from '../src/rng.js';
 import { loadToolsScenario, openServable } from '../src/run/index.js';
 import { askSocket, openSockets, type Reply } from './serve-sockets.js';
 

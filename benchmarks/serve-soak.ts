@@ -4,7 +4,7 @@
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { Rng } from '../src/rng.js';
+import { Rng } from '../src/core/rng.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { mean } from './measure.js';
 import type { ServerMemory, ServerRequest, ServerWish } from './serve-process.js';

@@ -1,7 +1,7 @@
 // A worker of step-workers.ts: revives the model, keeps its rows and steps them whenever it is told to.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { Rng, type RngState } from '../src/rng.js';
+import { Rng, type RngState } from '../src/core/rng.js';
 import { loadWorldModel, type WorldModelSnapshot } from '../src/worldmodel/index.js';
 
 export interface StepShare {

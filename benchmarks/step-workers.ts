@@ -3,8 +3,8 @@
 
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { Rng } from '../src/core/rng.js';
 import type { TransitionBatch } from '../src/replay/index.js';
-import { Rng } from '../src/rng.js';
 import type { EnsembleModel } from '../src/worldmodel/index.js';
 import type { StepShare } from './step-worker.js';
 

@@ -4,7 +4,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { Rng } from '../src/rng.js';
+import { Rng } from '../src/core/rng.js';
 import { loadScenario, writeReport } from '../src/run/index.js';
 import type { ArmRun } from '../src/run/pipeline/arms.js';
 import { compare, DREAM_ARM, SCRATCH_ARM } from '../src/run/pipeline/comparison.js';

@@ -1,5 +1,7 @@
 // The public API: what a program needs to dream an environment of its own. The command line is made of the same parts.
 
+export { ReverieError } from './core/errors.js';
+export { Rng } from './core/rng.js';
 export {
   checkEnvironment,
   type Environment,
@@ -12,7 +14,6 @@ export {
   type StepResult,
   type VectorEnvironment,
 } from './env/index.js';
-export { ReverieError } from './errors.js';
 export {
   MixtureSampler,
   type Provenance,
@@ -21,7 +22,6 @@ export {
   UniformSelector,
 } from './replay/index.js';
 export { evaluatePolicy, loadLearner, makeBc, makePpo, makeSac, RandomPolicy, saveLearner } from './rl/index.js';
-export { Rng } from './rng.js';
 export { loadScenario } from './run/index.js';
 export { type HorizonSchedule, horizonSchedule, RolloutPool, type RolloutResult, synthesize } from './synth/index.js';
 export {

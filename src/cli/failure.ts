@@ -1,7 +1,7 @@
 // How a failure is told and which exit code it gives: 1 failed, 2 wrong usage, 130 interrupted.
 
 import { CommanderError } from 'commander';
-import { ReverieError } from '../errors.js';
+import { ReverieError } from '../core/errors.js';
 import { coloursFor, RunInterrupted } from '../run/index.js';
 import type { Terminal } from './terminal.js';
 

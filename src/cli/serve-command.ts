@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import { listenForInterrupt, loadAnyScenario, terminalTable } from '../run/index.js';
 import type { RunningServer, ServeOptions } from '../serve/index.js';
 import { examplesText } from './job-commands.js';

@@ -1,7 +1,7 @@
 // What `reverie serve` is told on the command line, checked and turned into what a server is started with.
 
 import type { Command } from 'commander';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import type { DeviceFlags } from '../run/index.js';
 import { withDeviceOptions, withScenarioOptions } from './options.js';
 

@@ -1,8 +1,8 @@
 // Actions the environment checker tries: some inside a space, some outside.
 
-import type { Rng } from '../rng.js';
+import type { Rng } from '../core/rng.js';
+import type { Space } from '../core/spaces.js';
 import { rowSize } from './space-values.js';
-import type { Space } from './spaces.js';
 import { sampleToolsAction } from './tools/sample-action.js';
 
 const WORDS = ['look', 'go', 'north', 'take', 'open', 'the', 'door', 'lamp', 'wait', 'inventory'];

@@ -1,11 +1,11 @@
 // Is this environment sound? Checks any implementation, synchronous or not, against the contract in environment.ts and
 // answers a report; like gymnasium/utils/env_checker.py, with snapshots.
 
-import { ReverieError } from '../errors.js';
-import { Rng } from '../rng.js';
+import type { Environment, EnvSnapshot } from '../core/environment.js';
+import { ReverieError } from '../core/errors.js';
+import { Rng } from '../core/rng.js';
 import { sampleAction, strayAction } from './check-actions.js';
 import { problemsOfStep, type StepRecord, sameStep, shown } from './check-step.js';
-import type { Environment, EnvSnapshot } from './environment.js';
 
 export interface EnvironmentCheck {
   readonly name: CheckName;

@@ -1,6 +1,6 @@
 // What the environment checker looks at in one step: types, shapes, finite numbers; and when two steps are the same.
 
-import type { Environment, StepResult } from './environment.js';
+import type { Environment, StepResult } from '../core/environment.js';
 import { contains, describeSpace, rowSize } from './space-values.js';
 
 export type StepRecord = StepResult<unknown>;

@@ -1,8 +1,6 @@
 // What every vector environment of ours shares: the clock, the random stream, checks at the border, snapshots.
 // A subclass says only how its world starts, moves and is saved.
 
-import { reverieError } from '../errors.js';
-import { Rng, type RngState } from '../rng.js';
 import type {
   EnvSnapshot,
   Info,
@@ -12,9 +10,11 @@ import type {
   RestoreOptions,
   StepResult,
   SyncVectorEnvironment,
-} from './environment.js';
+} from '../core/environment.js';
+import { reverieError } from '../core/errors.js';
+import { Rng, type RngState } from '../core/rng.js';
+import type { VectorSpace } from '../core/spaces.js';
 import { requireAction, rowSize } from './space-values.js';
-import type { VectorSpace } from './spaces.js';
 
 /** What a world answers to one action. */
 export interface Advance {

@@ -1,7 +1,7 @@
 // An environment as data: which one, and what of it differs from its definition. Checked once, here.
 
 import { z } from 'zod';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import { builtInBodies } from './mujoco/bodies/index.js';
 import { bodyShape } from './mujoco/body-spec.js';
 import { parseStrictly } from './strict-parse.js';

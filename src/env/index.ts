@@ -1,5 +1,8 @@
 // What other rooms and users may know of environments.
 
+export type * from '../core/environment.js';
+export type * from '../core/policy.js';
+export type * from '../core/spaces.js';
 export {
   type CheckName,
   type CheckOptions,
@@ -9,13 +12,11 @@ export {
   type EnvironmentReport,
 } from './check-environment.js';
 export { checkEnvSpec, type EnvSpec, environmentIds, envSpecSchema } from './env-spec.js';
-export type * from './environment.js';
 export { type MakeOptions, makeEnvironment } from './make-environment.js';
 export type { BodySpec, BodySpecInput } from './mujoco/body-spec.js';
 export type { Expression } from './mujoco/expression-schema.js';
 export type { Geom } from './mujoco/geoms.js';
 export { MujocoEnvironment } from './mujoco/mujoco-environment.js';
-export type * from './policy.js';
 export type {
   AnyRemoteEnvironment,
   RemoteOptions,
@@ -34,11 +35,9 @@ export {
   rowSize,
   unboundedSpace,
 } from './space-values.js';
-export type * from './spaces.js';
 export { applyOperations, diffStates, recordOperations } from './state/operations.js';
 export { pointerKeys, valueAt } from './state/pointer.js';
 export { compileSchema, type SchemaCheck } from './state/schema.js';
-export { type StateChange, stateChanges } from './state/state-changes.js';
 export { stateHash } from './state/state-hash.js';
 export { type GridOptions, gridDynamics } from './tabular/grid-dynamics.js';
 export { Gridworld } from './tabular/gridworld.js';
@@ -67,4 +66,4 @@ export {
   type ToolsResetOptions,
 } from './tools/tools-environment.js';
 export type * from './tools/tools-family.js';
-export { rewardOf, verifyEpisode } from './tools/verify-episode.js';
+export { rewardOf, type StateChange, stateChanges, verifyEpisode } from './tools/verify-episode.js';

@@ -1,10 +1,10 @@
 // From an environment as data to a running one.
 
 import path from 'node:path';
+import type { SyncVectorEnvironment } from '../core/environment.js';
 import { CartPole } from './classic/cartpole.js';
 import { Pendulum } from './classic/pendulum.js';
 import { type CheckedEnvSpec, checkEnvSpec, type EnvSpec } from './env-spec.js';
-import type { SyncVectorEnvironment } from './environment.js';
 import { builtInBodies } from './mujoco/bodies/index.js';
 import { bodyShape, bodySpecSchema } from './mujoco/body-spec.js';
 import { inlineModel, readModelFiles } from './mujoco/model-files.js';

@@ -1,7 +1,7 @@
 // What one can do with a space and a row: size, membership, description, clipping. Spaces themselves are plain JSON.
 
-import { reverieError } from '../errors.js';
-import type { BoxSpace, DiscreteSpace, Space, VectorSpace } from './spaces.js';
+import { reverieError } from '../core/errors.js';
+import type { BoxSpace, DiscreteSpace, Space, VectorSpace } from '../core/spaces.js';
 
 /** A one-dimensional box; bounds are rounded to float32, as the rows they bound are. */
 export function boxSpace(low: readonly (number | null)[], high: readonly (number | null)[]): BoxSpace {

@@ -1,7 +1,7 @@
 // Data checked against a schema, with this project's errors: an unknown key names the nearest known one.
 
 import type { z } from 'zod';
-import { nearest, reverieError } from '../errors.js';
+import { nearest, reverieError } from '../core/errors.js';
 
 /** What we read of a zod schema's definition to list the keys at a path. */
 interface SchemaNode {

@@ -2,7 +2,6 @@
 
 export * from './horizon/index.js';
 export type * from './instrument.js';
-export { readKept } from './kept-file.js';
 export * from './learning/index.js';
 export {
   type ChunkAddress,
@@ -10,7 +9,9 @@ export {
   type MeasureOptions,
   measureSubjects,
   measureWithinBudget,
+  readKept,
 } from './measure.js';
+
 export * from './rank/index.js';
 export { compareSubjects } from './report/compare.js';
 export * from './report/fidelity-report.js';

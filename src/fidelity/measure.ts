@@ -1,14 +1,14 @@
 // Takes subjects through their instruments, chunk by chunk. A chunk that was measured is kept on disk before it counts, so a
 // killed run goes on where it was, and no chunk is measured twice.
 
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ensureFolder, writeFileAtomic } from '../atomic-file.js';
-import { concurrently } from '../concurrently.js';
-import { ReverieError } from '../errors.js';
-import type { Json } from '../json.js';
-import { sealedText } from '../sealed-json.js';
+import { concurrently } from '../core/concurrently.js';
+import { ReverieError, reverieError } from '../core/errors.js';
+import type { Json } from '../core/json.js';
+import { ensureFolder, writeFileAtomic } from '../store/atomic-file.js';
+import { openSealed, sealedText } from '../store/sealed-json.js';
 import type { Finding, Instrument, Subject } from './instrument.js';
-import { readKept } from './kept-file.js';
 import { SECTIONS, type SectionId, type SubjectReport } from './report/fidelity-report.js';
 
 export interface ChunkAddress {
@@ -148,4 +148,17 @@ function reportOf({ name, kind, version }: Subject, findings: ReadonlyMap<Sectio
   );
   const sections = found.map(({ section }) => section);
   return { name, kind, version, sections, samples: Object.fromEntries(samples) };
+}
+
+// What was measured or prepared once and lies on disk, sealed.
+
+/** The content of a sealed file; undefined where there is none. @throws CHECKPOINT_CORRUPT for a damaged one */
+export async function readKept(path: string): Promise<object | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    return openSealed(text);
+  } catch (error) {
+    throw reverieError('CHECKPOINT_CORRUPT', { path, problem: (error as Error).message }, error);
+  }
 }

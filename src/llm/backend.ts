@@ -1,9 +1,9 @@
 // What answers behind caches and budgets: servers, or a model in this process. And the last step that all share: from a
 // completion to a reply that is checked and paid for.
 
-import type { Cost } from '../cost.js';
-import { reverieError } from '../errors.js';
-import type { Json } from '../json.js';
+import type { Cost } from '../core/cost.js';
+import { reverieError } from '../core/errors.js';
+import type { Json } from '../core/json.js';
 import type { CallSignal } from './abort.js';
 import type { Completion } from './completion.js';
 import { type LlmConfig, modelName } from './config.js';

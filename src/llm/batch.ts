@@ -3,8 +3,8 @@
 
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { storageError, writeFileAtomic } from '../atomic-file.js';
-import { ReverieError, reverieError } from '../errors.js';
+import { ReverieError, reverieError } from '../core/errors.js';
+import { storageError, writeFileAtomic } from '../store/atomic-file.js';
 import type { ServerConfig } from './config.js';
 import { Capabilities } from './dialect.js';
 import type { PreparedRequest } from './prepared-request.js';

@@ -1,8 +1,8 @@
 // What may be spent on language models. A call reserves what it will probably cost before it is made, so that many at
 // once cannot overshoot: near a limit they wait for each other, and at the limit they fail before anything is asked.
 
-import { addCosts, type Cost, NO_COST, subtractCosts } from '../cost.js';
-import { reverieError } from '../errors.js';
+import { addCosts, type Cost, NO_COST, subtractCosts } from '../core/cost.js';
+import { reverieError } from '../core/errors.js';
 import { abortError, type CallSignal } from './abort.js';
 
 export interface BudgetLimits {

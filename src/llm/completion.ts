@@ -1,6 +1,6 @@
 // Reads a chat completion of any server into one form. Whatever is missing or of the wrong type is said, not guessed.
 
-import type { JsonObject } from '../json.js';
+import type { JsonObject } from '../core/json.js';
 import type { ChatReply, ChatToolCall } from './language-model.js';
 import type { ReportedUsage } from './usage.js';
 

@@ -1,8 +1,8 @@
 // What a scenario says about a language model: where it is, how it is asked, what it may cost, and what is kept.
 
 import { z } from 'zod';
-import { describeIssues, reverieError } from '../errors.js';
-import type { JsonObject } from '../json.js';
+import { describeIssues, reverieError } from '../core/errors.js';
+import type { JsonObject } from '../core/json.js';
 
 const positive = z.int().min(1);
 const seconds = z.number().positive().max(86_400);

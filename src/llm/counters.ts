@@ -1,6 +1,6 @@
 // What a model counts while it works, and the picture of it that progress and reports show.
 
-import { addCosts, type Cost, NO_COST } from '../cost.js';
+import { addCosts, type Cost, NO_COST } from '../core/cost.js';
 import type { BreakerState } from './breaker.js';
 
 export interface EndpointStats {

@@ -1,7 +1,7 @@
 // JSON from a stranger: refused if it is nested too deep, mended if it is nearly JSON, never trusted to be small.
 
 import { jsonrepair } from 'jsonrepair';
-import type { Json } from '../json.js';
+import type { Json } from '../core/json.js';
 
 export type JsonReading =
   | { readonly ok: true; readonly value: Json; readonly repaired: boolean }

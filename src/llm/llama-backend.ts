@@ -2,8 +2,8 @@
 // answers nor token counts depend on what was asked before.
 
 import { existsSync } from 'node:fs';
-import { reverieError } from '../errors.js';
-import type { Json, JsonObject } from '../json.js';
+import { reverieError } from '../core/errors.js';
+import type { Json, JsonObject } from '../core/json.js';
 import { abortError, type CallSignal, onAbort } from './abort.js';
 import { type Answer, type Backend, finishReply } from './backend.js';
 import type { Completion } from './completion.js';
@@ -11,14 +11,6 @@ import { type LlamaConfig, modelName } from './config.js';
 import type { Counters, EndpointStats } from './counters.js';
 import type { ChatMessage } from './language-model.js';
 import { Limiter } from './limiter.js';
-import {
-  importLlamaPackage,
-  type Llama,
-  type LlamaChat,
-  type LlamaHistoryItem,
-  type LlamaResponseOptions,
-  type LlamaSequence,
-} from './llama-package.js';
 import type { PreparedRequest } from './prepared-request.js';
 
 interface Loaded {
@@ -180,4 +172,63 @@ function grammarSchema(node: Json): Json {
   return Object.fromEntries(
     Object.entries(node).map(([key, value]) => [key === 'anyOf' ? 'oneOf' : key, grammarSchema(value)]),
   );
+}
+
+// The part of node-llama-cpp that is used here. It is an optional peer, so neither its types nor its code may be needed
+// to build or start Reverie.
+
+export interface LlamaPackage {
+  getLlama(options: { gpu: false; build: 'never'; logLevel: string; maxThreads: number }): Promise<Llama>;
+  LlamaChat: new (options: { contextSequence: LlamaSequence }) => LlamaChat;
+}
+
+interface Llama {
+  loadModel(options: { modelPath: string; gpuLayers: number }): Promise<LlamaModel>;
+  createGrammarForJsonSchema(schema: object): Promise<object>;
+  dispose(): Promise<void>;
+}
+
+interface LlamaModel {
+  createContext(options: { sequences: number; contextSize: number; threads: number }): Promise<LlamaContext>;
+}
+
+interface LlamaContext {
+  getSequence(): LlamaSequence;
+}
+
+interface LlamaSequence {
+  readonly tokenMeter: { readonly usedInputTokens: number; readonly usedOutputTokens: number };
+  clearHistory(): Promise<void>;
+}
+
+export type LlamaHistoryItem =
+  | { readonly type: 'system' | 'user'; readonly text: string }
+  | { readonly type: 'model'; readonly response: readonly string[] };
+
+export interface LlamaResponseOptions {
+  readonly maxTokens: number;
+  readonly temperature: number;
+  readonly topP?: number;
+  readonly seed?: number;
+  readonly grammar?: object;
+  readonly customStopTriggers?: readonly string[];
+  readonly signal?: AbortSignal;
+}
+
+interface LlamaChat {
+  generateResponse(
+    history: readonly LlamaHistoryItem[],
+    options: LlamaResponseOptions,
+  ): Promise<{ readonly response: string; readonly metadata: { readonly stopReason: string } }>;
+}
+
+/** Throws LLM_CONFIG_INVALID with how to install it. */
+export async function importLlamaPackage(name = 'node-llama-cpp'): Promise<LlamaPackage> {
+  try {
+    return (await import(name)) as LlamaPackage;
+  } catch (error) {
+    const command = 'npm i --omit=optional node-llama-cpp @node-llama-cpp/linux-x64';
+    const problem = `provider "node-llama-cpp" needs a package that is not installed (${(error as Error).message}); on Linux: ${command}`;
+    throw reverieError('LLM_CONFIG_INVALID', { problem }, error);
+  }
 }

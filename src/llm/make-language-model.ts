@@ -1,6 +1,6 @@
 // From a configuration to a language model.
 
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import type { Backend } from './backend.js';
 import type { BatchLine } from './batch.js';
 import type { Budget } from './budget.js';

@@ -5,9 +5,9 @@ import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { LRUCache } from 'lru-cache';
-import { ensureFolder, storageError } from '../atomic-file.js';
-import { ReverieError, reverieError } from '../errors.js';
-import { databaseProblem } from '../lmdb-file.js';
+import { ReverieError, reverieError } from '../core/errors.js';
+import { ensureFolder, storageError } from '../store/atomic-file.js';
+import { databaseProblem } from '../store/lmdb-file.js';
 import type { ChatReply } from './language-model.js';
 
 /** What the cache holds for a request. */

@@ -1,7 +1,7 @@
 // When to try again after a failure: exponential backoff with full jitter (Brooker, AWS 2015), Retry-After where the
 // server gives one, and a budget so that retries cannot multiply the load of a server in trouble (Google SRE book, 22).
 
-import { Rng } from '../rng.js';
+import { Rng } from '../core/rng.js';
 
 const LONGEST_DELAY = 8;
 /** A server that asks for more is asked again after this. */

@@ -2,10 +2,10 @@
 // once is asked once, and what is asked at all is paid for from a budget.
 
 import { hash } from 'node:crypto';
-import { canonicalJson } from '../canonical-json.js';
-import { type Cost, NO_COST } from '../cost.js';
-import { type ErrorCode, ReverieError, reverieError } from '../errors.js';
-import type { Json } from '../json.js';
+import { canonicalJson } from '../core/canonical-json.js';
+import { type Cost, NO_COST } from '../core/cost.js';
+import { type ErrorCode, ReverieError, reverieError } from '../core/errors.js';
+import type { Json } from '../core/json.js';
 import { abortError, type CallSignal, Cancellation, onAbort } from './abort.js';
 import { type Answer, type Backend, finishReply } from './backend.js';
 import { type BatchLine, batchLine } from './batch.js';

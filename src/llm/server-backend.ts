@@ -1,14 +1,15 @@
 // Asks OpenAI-compatible servers, with everything that makes a call come back with an answer: a limit on what is in
 // flight, other URLs, retries, and what a refusal teaches about the server.
 
-import { ReverieError, reverieError } from '../errors.js';
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { ReverieError, reverieError } from '../core/errors.js';
 import { type CallSignal, wait } from './abort.js';
 import { type Answer, type Backend, finishReply } from './backend.js';
 import { type Completion, readCompletion } from './completion.js';
 import type { ServerConfig } from './config.js';
 import type { Counters, EndpointStats } from './counters.js';
 import { Endpoint } from './endpoint.js';
-import { EndpointChoice } from './endpoint-choice.js';
 import { completionOfStream } from './event-stream.js';
 import { depthExceeds } from './json-text.js';
 import type { Outcome } from './limiter.js';
@@ -187,4 +188,45 @@ export class ServerBackend implements Backend {
     const elapsed = firstSent === undefined ? 0 : performance.now() / 1000 - firstSent;
     return this.config.deadlineSeconds - elapsed;
   }
+}
+
+// Which of several URLs a request goes to: the one that its first message always goes to, as that server has it in its
+// prefix cache (rendezvous hashing, Thaler and Ravishankar 1998), unless it is unwell or has much more to do than the
+// others (bounded loads, Mirrokni et al. 2018).
+
+const MOST_LOAD = 1.25;
+
+class EndpointChoice {
+  private readonly orders = new LRUCache<string, readonly Endpoint[]>({ max: 1024 });
+
+  constructor(private readonly endpoints: readonly Endpoint[]) {}
+
+  /** `tried`: not again, if there is another. */
+  choose(firstMessage: string, tried?: Endpoint): Endpoint {
+    if (this.endpoints.length === 1) return this.endpoints[0];
+    const order = this.order(firstMessage).filter((endpoint) => endpoint !== tried);
+    const well = order.filter(({ breaker }) => breaker.state !== 'open');
+    const candidates = well.length > 0 ? well : order;
+    const inFlight = candidates.reduce((sum, { limiter }) => sum + limiter.inFlight, 0);
+    const most = Math.ceil((MOST_LOAD * (inFlight + 1)) / candidates.length);
+    const free = candidates.find(({ limiter: { inFlight, limit } }) => inFlight < limit && inFlight < most);
+    return free ?? candidates.reduce((a, b) => (load(b) < load(a) ? b : a));
+  }
+
+  private order(firstMessage: string): readonly Endpoint[] {
+    let order = this.orders.get(firstMessage);
+    if (order === undefined) {
+      const ranked = this.endpoints.map((endpoint) => ({
+        endpoint,
+        rank: hash('sha256', `${endpoint.url}\n${firstMessage}`),
+      }));
+      order = ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1)).map(({ endpoint }) => endpoint);
+      this.orders.set(firstMessage, order);
+    }
+    return order;
+  }
+}
+
+function load({ limiter: { inFlight, limit } }: Endpoint): number {
+  return inFlight / limit;
 }

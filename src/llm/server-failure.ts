@@ -1,6 +1,6 @@
 // A request that a server or the network failed, before it is known whether another try will do.
 
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import type { HttpReply, TransportError } from './transport.js';
 
 interface FailureFacts {

@@ -1,6 +1,6 @@
 // What a call cost, from what the server says it used: believed where it can be true, else estimated from the text.
 
-import type { Cost } from '../cost.js';
+import type { Cost } from '../core/cost.js';
 import type { Prices } from './config.js';
 
 /** Tokens of a text, roughly: a token for four bytes of UTF-8, as for English prose. */

@@ -4,8 +4,8 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { type ReverieError, reverieError } from '../errors.js';
-import type { Rng } from '../rng.js';
+import { type ReverieError, reverieError } from '../core/errors.js';
+import type { Rng } from '../core/rng.js';
 import type {
   Addon,
   AddonProbe,

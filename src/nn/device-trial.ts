@@ -1,7 +1,7 @@
 // Whether a device computes what the host does: a small ensemble of random weights, stepped there and in the emulation of the
 // same kernels.
 
-import { Rng } from '../rng.js';
+import { Rng } from '../core/rng.js';
 import { DeviceEnsemble, type DeviceTarget } from './cuda.js';
 import type { EnsembleWeights, LayerWeights } from './cuda-addon.js';
 

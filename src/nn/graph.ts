@@ -1,7 +1,7 @@
 // A computation graph under construction: values with inferred shapes and types, and its export as an ONNX model.
 // Identical nodes are built once, so that repeated subexpressions cost nothing; operators live in the ops-* files.
 
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import { ATTRIBUTE_TYPE, ELEMENT_TYPE, encodeModel, IR_VERSION, type Message, OPSET } from './onnx-format.js';
 import { type Dim, type DType, describe, elementCount, type Tensor, typedData } from './tensor.js';
 

@@ -2,7 +2,7 @@
 // The wire format is walked rather than the decoded object, because repeated fields of one message merge in some readers.
 
 import protobuf from 'protobufjs/light.js';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import { decodeModel, dtypeOf, type Message, messageType } from './onnx-format.js';
 import { worksRowByRow } from './row-operators.js';
 import type { Dim, DType } from './tensor.js';

@@ -1,7 +1,7 @@
 // A network's parameters packed in one flat vector, which a training loop carries as a single tensor; and their initial values.
 
-import { reverieError } from '../errors.js';
-import { normalQuantile, type Rng } from '../rng.js';
+import { reverieError } from '../core/errors.js';
+import { normalQuantile, type Rng } from '../core/rng.js';
 import type { Value } from './graph.js';
 import { reshape, split } from './ops-shape.js';
 import { elementCount } from './tensor.js';

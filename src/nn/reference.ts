@@ -1,6 +1,6 @@
 // The reference interpreter: evaluates a graph node by node in float64. Slow on purpose; it defines what a graph means.
 
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import type { Graph, Node, Value } from './graph.js';
 import { KERNELS, type RefArray, stack } from './reference-kernels.js';
 import type { Tensor } from './tensor.js';

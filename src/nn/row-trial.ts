@@ -1,7 +1,7 @@
 // Whether this machine's kernels give a row the same bytes alone and in a batch: it is tried, as they differ from processor to
 // processor. The operators must be of the kind that can (row-operators.ts); a trial alone would miss a rare last bit.
 
-import { Rng } from '../rng.js';
+import { Rng } from '../core/rng.js';
 import type { InferenceSession } from './runtime.js';
 import { float32, type Tensor } from './tensor.js';
 

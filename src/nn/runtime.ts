@@ -2,10 +2,11 @@
 // `run` computes on the calling thread, in a later turn of its loop: feeds must stay as they are until the promise settles,
 // and long work belongs in a worker thread.
 
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import * as ort from 'onnxruntime-node';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import { checkModel, type ModelSignature, type TensorSignature } from './model-check.js';
-import { readModelFile } from './model-file.js';
 import { describe, elementCount, holds, type Tensor } from './tensor.js';
 
 export interface SessionOptions {
@@ -137,4 +138,36 @@ function sessionOptions({ threads = 1 }: SessionOptions): ort.InferenceSession.S
     // Spinning threads burn the cores that other workers need.
     ...(threads > 1 ? { extra: { session: { intra_op: { allow_spinning: '0' } } } } : {}),
   };
+}
+
+// Reads a model file given by a user, without trusting what lies at the path.
+
+/** Protobuf's own limit is 2 GiB; policies and dynamics models are a thousandth of this. */
+const MAX_MODEL_BYTES = 1 << 30;
+
+/**
+ * The bytes of a model file.
+ * @throws MODEL_NOT_FOUND, MODEL_NOT_A_FILE (folders, pipes, devices), MODEL_TOO_LARGE
+ */
+async function readModelFile(path: string, maxBytes = MAX_MODEL_BYTES): Promise<Uint8Array> {
+  const file = await openModel(path);
+  try {
+    const stat = await file.stat();
+    if (!stat.isFile()) throw reverieError('MODEL_NOT_A_FILE', { path });
+    if (stat.size > maxBytes) throw reverieError('MODEL_TOO_LARGE', { path, bytes: stat.size, maxBytes });
+    const bytes = Buffer.allocUnsafeSlow(stat.size);
+    const { bytesRead } = await file.read(bytes, 0, stat.size, 0);
+    return bytes.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+async function openModel(path: string): Promise<FileHandle> {
+  try {
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+    return await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    throw reverieError('MODEL_NOT_FOUND', { path, problem: (error as Error).message }, error);
+  }
 }

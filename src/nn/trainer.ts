@@ -1,7 +1,7 @@
 // Training on ONNX Runtime: K gradient steps as one run of a Loop whose body is the caller's step.
 // Carried state never leaves the runtime between steps; the batch of step i is row i of the stacked inputs.
 
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import { Graph, type Value } from './graph.js';
 import { gather } from './ops-index.js';
 import { reshape } from './ops-shape.js';

@@ -1,6 +1,6 @@
 // Working with transition batches: allocate, check, slice and join them. No storage and no provenance here.
 
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import type { TransitionBatch } from './transition.js';
 
 /** A zeroed batch: obs and nextObs [rows, obsDim], action [rows, actionDim]. */

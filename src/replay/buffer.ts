@@ -2,8 +2,8 @@
 // from it is a selector's business; how it reaches the disk is `snapshot-file.ts`'s.
 
 import { join } from 'node:path';
-import { ensureFolder, type FileSystem, writeFileAtomic } from '../atomic-file.js';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
+import { ensureFolder, type FileSystem, writeFileAtomic } from '../store/atomic-file.js';
 import { allocateBatch, checkBatchFinite, checkBatchShape } from './batch.js';
 import { allocateColumns, type Columns, copyColumns, viewColumns } from './columns.js';
 import { gatherFlags, gatherRows } from './gather.js';

@@ -2,27 +2,31 @@ export { allocateBatch, concatBatches, sliceBatch } from './batch.js';
 export { ReplayBuffer, type ReplayBufferOptions } from './buffer.js';
 export type { ColumnName, Columns } from './columns.js';
 export { type BufferDescription, describeBuffer } from './describe.js';
-export type { ExperienceDescription } from './experience/describe-experience.js';
 export { type Embedder, HashedTrigramEmbedder } from './experience/embedder.js';
 export type * from './experience/experience.js';
 export { type ExperienceConfig, experienceSchema } from './experience/experience-schema.js';
 export { livedSteps } from './experience/lived-steps.js';
-export { episodeLogFiles, filesAt, type LogRecord, recordsOf } from './experience/logs/log-files.js';
 export { RecordProblem } from './experience/logs/logged-call.js';
 export { type LoggedConversation, readConversation } from './experience/logs/logged-conversation.js';
+export { ReplayedCalls, stateAfter } from './experience/logs/logged-episode.js';
 export {
   type EpisodeLogs,
+  episodeLogFiles,
+  filesAt,
   type LogOptions,
+  type LogRecord,
   readEpisodeLogs,
+  recordsOf,
   type SkippedRecord,
 } from './experience/logs/read-episode-logs.js';
-export { ReplayedCalls, stateAfter } from './experience/logs/replayed-calls.js';
 export {
   type AddedSteps,
+  type ExperienceDescription,
   type ExperienceOptions,
   ExperienceStore,
   type QuarantinedVersion,
 } from './experience/store.js';
+
 export { callText, MAX_HISTORY } from './experience/tokens.js';
 export { type MixtureDraw, type MixtureOptions, MixtureSampler, type MixtureSide } from './mixture.js';
 export type { Origin } from './origins.js';

@@ -1,8 +1,8 @@
 // Batches of real and synthetic rows in a fixed ratio (MBPO, Janner et al. 2019, section 5: `real_ratio`). The ratio
 // holds exactly in every batch, not on average.
 
-import { reverieError } from '../errors.js';
-import type { Rng } from '../rng.js';
+import { reverieError } from '../core/errors.js';
+import type { Rng } from '../core/rng.js';
 import { allocateBatch } from './batch.js';
 import type { ReplayBuffer } from './buffer.js';
 import type { Selector } from './selector.js';

@@ -2,8 +2,8 @@
 // stratified draws, importance weights (n P(i))^-beta relative to the largest in the buffer, new rows at the highest
 // priority seen.
 
-import { reverieError } from '../errors.js';
-import type { Rng } from '../rng.js';
+import { reverieError } from '../core/errors.js';
+import type { Rng } from '../core/rng.js';
 import type { RowStore, Selector, SelectorState } from './selector.js';
 import { SumTree } from './sum-tree.js';
 

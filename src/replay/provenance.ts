@@ -1,7 +1,7 @@
 // Checks the provenance of a batch and writes its per-row part into the columns. Nothing is stored that does not say
 // where it was lived and, if it was dreamt, by which version of which model.
 
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import type { Columns } from './columns.js';
 import type { Origin } from './origins.js';
 import type { Provenance, Source } from './transition.js';

@@ -1,7 +1,7 @@
 // Newer rows first: either uniformly among the newest n, or with a probability that halves every `halfLife` rows of age.
 
-import { reverieError } from '../errors.js';
-import type { Rng } from '../rng.js';
+import { reverieError } from '../core/errors.js';
+import type { Rng } from '../core/rng.js';
 import type { RowStore, Selector, SelectorState } from './selector.js';
 
 /** Exactly one of the two, in rows. */

@@ -1,6 +1,6 @@
 // What chooses rows: declared apart from what stores them, so that any selector works over any buffer.
 
-import type { Rng } from '../rng.js';
+import type { Rng } from '../core/rng.js';
 
 /** What a selector needs to know of a buffer: a ring in which row id r lies at index r % capacity. */
 export interface RowStore {

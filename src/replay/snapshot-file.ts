@@ -10,7 +10,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { z } from 'zod';
-import { describeIssues, ReverieError, reverieError } from '../errors.js';
+import { describeIssues, ReverieError, reverieError } from '../core/errors.js';
 import { allocateColumns, COLUMN_NAMES, type ColumnArray, type Columns, rowBytes } from './columns.js';
 
 const MAGIC = 'RVRPLAY1';

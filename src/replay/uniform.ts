@@ -1,7 +1,7 @@
 // Every row alike.
 
-import { reverieError } from '../errors.js';
-import type { Rng } from '../rng.js';
+import { reverieError } from '../core/errors.js';
+import type { Rng } from '../core/rng.js';
 import type { RowStore, Selector, SelectorState } from './selector.js';
 
 export class UniformSelector implements Selector {

@@ -1,7 +1,7 @@
 // How good a policy is, for real or in a dream: whole episodes with seeds of their own.
 
+import { Rng } from '../core/rng.js';
 import type { Policy, VectorEnvironment } from '../env/index.js';
-import { Rng } from '../rng.js';
 
 export interface EvaluateOptions {
   readonly episodes: number;

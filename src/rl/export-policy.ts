@@ -1,7 +1,7 @@
 // A policy as a file: policy.onnx, which any ONNX consumer opens.
 
 import { join } from 'node:path';
-import { ensureFolder, writeFileAtomic } from '../atomic-file.js';
+import { ensureFolder, writeFileAtomic } from '../store/atomic-file.js';
 import type { Learner } from './learner.js';
 
 /**

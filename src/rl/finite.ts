@@ -1,6 +1,6 @@
 // Guards at the learners' border: data of the right size, and finite.
 
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import type { TransitionBatch } from '../replay/index.js';
 
 /**

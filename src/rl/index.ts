@@ -21,11 +21,11 @@ export {
 } from './config.js';
 export { type EvaluateOptions, type Evaluation, evaluatePolicy } from './evaluate.js';
 export { exportPolicy } from './export-policy.js';
-export { type GaeInput, type GaeOutput, generalisedAdvantage } from './gae.js';
 export type { Learner, LearnerKind, LearnerState } from './learner.js';
 export { loadPolicy } from './load-policy.js';
 export { makeLearner } from './make-learner.js';
-export { makePpo, Ppo, type PpoMetrics } from './ppo.js';
+export { type GaeInput, type GaeOutput, generalisedAdvantage, makePpo, Ppo, type PpoMetrics } from './ppo.js';
+
 export { RandomPolicy } from './random-policy.js';
 export { type Rollout, RolloutCollector } from './rollout.js';
 export { makeSac, Sac, type SacMetrics } from './sac.js';

@@ -1,7 +1,7 @@
 // Checks at a learner's border: its settings, and a state it is asked to go on from.
 
 import type { z } from 'zod';
-import { describeIssues, nearest, reverieError } from '../errors.js';
+import { describeIssues, nearest, reverieError } from '../core/errors.js';
 import type { LearnerState } from './learner.js';
 import type { Spaces } from './spaces.js';
 

@@ -1,8 +1,8 @@
 // Revives any policy of this room from its snapshot's payload; the module every snapshot names as its loader.
 
 import { z } from 'zod';
+import { describeIssues, reverieError } from '../core/errors.js';
 import type { Policy, VectorSpace } from '../env/index.js';
-import { describeIssues, reverieError } from '../errors.js';
 import { NetworkPolicy } from './network-policy.js';
 import type { PolicyNet } from './policy-net.js';
 import { RandomPolicy } from './random-policy.js';

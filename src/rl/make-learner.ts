@@ -1,7 +1,7 @@
 // A learner by its name, as scenarios and checkpoints say it.
 
-import { reverieError } from '../errors.js';
-import type { Rng } from '../rng.js';
+import { reverieError } from '../core/errors.js';
+import type { Rng } from '../core/rng.js';
 import { makeBc } from './bc.js';
 import type { Learner, LearnerKind } from './learner.js';
 import { makePpo } from './ppo.js';

@@ -1,12 +1,12 @@
 // What SAC, PPO and cloning share: named arrays carried through a trainer, of which one slice is the policy.
 
+import { compiledUrl } from '../core/worker-url.js';
 import type { Policy, PolicySnapshot } from '../env/index.js';
 import { adamScalars, type InferenceSession, type Trainer } from '../nn/index.js';
 import type { Learner, LearnerKind, LearnerState } from './learner.js';
 import { checkedArrays, plainSpaces } from './learner-state.js';
 import { NetworkPolicy, weightsVersion } from './network-policy.js';
 import { type PolicyNet, policyModel } from './policy-net.js';
-import { networkSnapshot } from './policy-snapshot.js';
 import type { Spaces } from './spaces.js';
 
 type Arrays = Readonly<Record<string, Float32Array>>;
@@ -132,4 +132,22 @@ function adamSchedule(done: number, steps: number, lr: number): { adamAlpha: Flo
     adamEpsilon[i] = scalars.epsilon;
   }
   return { adamAlpha, adamEpsilon };
+}
+
+// A network policy frozen for other threads.
+
+interface NetworkPayload {
+  readonly kind: 'network';
+  readonly net: PolicyNet;
+  readonly theta: Float32Array;
+}
+
+/** Copies `theta`; structured-clonable. */
+function networkSnapshot(net: PolicyNet, theta: Float32Array): PolicySnapshot {
+  const payload: NetworkPayload = { kind: 'network', net, theta: theta.slice() };
+  return {
+    version: weightsVersion(net, theta),
+    loader: compiledUrl(import.meta.url, './load-policy.js'),
+    payload,
+  };
 }

@@ -2,10 +2,10 @@
 // and the two policies over it, one whose weights go on changing and one frozen.
 
 import { createHash } from 'node:crypto';
+import { reverieError } from '../core/errors.js';
+import type { Rng } from '../core/rng.js';
 import type { ActOptions, Policy, PolicyAction, PolicyNetwork } from '../env/index.js';
-import { reverieError } from '../errors.js';
 import { float32, InferenceSession, ParamLayout } from '../nn/index.js';
-import type { Rng } from '../rng.js';
 import { actingModel, noiseDim, type PolicyNet, policyNetwork, policyParams } from './policy-net.js';
 
 export interface ActingOutputs {

@@ -1,9 +1,9 @@
 // The policy that knows nothing: uniform over the action space. The baseline, and the explorer of the first steps.
 
 import { createHash } from 'node:crypto';
+import type { Rng } from '../core/rng.js';
+import { compiledUrl } from '../core/worker-url.js';
 import type { ActOptions, Policy, PolicyAction, PolicySnapshot, VectorSpace } from '../env/index.js';
-import type { Rng } from '../rng.js';
-import { compiledUrl } from '../worker-url.js';
 import { type Actions, actionsOf } from './spaces.js';
 
 export interface RandomPayload {

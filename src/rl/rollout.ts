@@ -1,8 +1,8 @@
 // On-policy experience: fixed-length stretches of several environments side by side, as PPO learns from.
 
+import type { Rng } from '../core/rng.js';
 import type { VectorEnvironment } from '../env/index.js';
 import { allocateBatch, type TransitionBatch } from '../replay/index.js';
-import type { Rng } from '../rng.js';
 import type { ActingOutputs } from './network-policy.js';
 import { spaceDim } from './spaces.js';
 

@@ -1,9 +1,9 @@
 // Soft actor-critic (Haarnoja et al., 1812.05905) as a learner: batches in, K gradient steps a run.
 
 import type { z } from 'zod';
+import type { Rng } from '../core/rng.js';
 import { buildTrainer, float32, InferenceSession } from '../nn/index.js';
 import type { TransitionBatch } from '../replay/index.js';
-import type { Rng } from '../rng.js';
 import { type SacConfig, sacConfigSchema } from './config.js';
 import { assertBatch, assertFinite, assertLength } from './finite.js';
 import { parseConfig } from './learner-state.js';

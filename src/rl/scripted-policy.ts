@@ -1,10 +1,10 @@
 // Policies written by hand: a controller, an expert to clone, a probe. They travel to workers as the module that holds them.
 
 import { createHash } from 'node:crypto';
+import { reverieError } from '../core/errors.js';
+import type { Rng } from '../core/rng.js';
+import { compiledUrl } from '../core/worker-url.js';
 import type { ActOptions, Policy, PolicyAction, PolicySnapshot } from '../env/index.js';
-import { reverieError } from '../errors.js';
-import type { Rng } from '../rng.js';
-import { compiledUrl } from '../worker-url.js';
 
 /** One row's decision: reads obs[offset ...], answers actionDim numbers. All its randomness comes from `rng`. */
 export type Script = (obs: Float32Array, offset: number, rng: Rng, options: ActOptions) => ArrayLike<number>;

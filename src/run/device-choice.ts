@@ -1,7 +1,7 @@
 // Which device a run gets: settled before anything is written, and the same when it goes on.
 
+import { reverieError } from '../core/errors.js';
 import { makeEnvironment } from '../env/index.js';
-import { reverieError } from '../errors.js';
 import { type CudaStatus, cudaStatus, type DeviceFit, type Precision, requireDevice } from '../nn/index.js';
 import { ensembleDeviceFit, folderDeviceFit } from '../worldmodel/index.js';
 import { type DeviceFlags, deviceText, type RunDevice } from './device.js';

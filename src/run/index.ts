@@ -3,7 +3,6 @@
 export { describeReport as environmentReportText } from '../env/index.js';
 export { FIDELITY_FILE, openFidelityReport, type ShownReport, withoutSamples } from '../fidelity/index.js';
 export { checkScenarioEnvironment } from './check-environment.js';
-export { type Colours, coloursFor } from './colours.js';
 export { DEVICES, type DeviceFlags, PRECISIONS } from './device.js';
 export { type Diagnosis, diagnose, diagnosisText, type Finding } from './doctor.js';
 export { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from './format.js';
@@ -14,12 +13,13 @@ export { interrupted, JobInterrupted } from './job.js';
 export { type AnyJobResult, type JobName, loadJob, loadWorker } from './jobs.js';
 export { type LaunchOptions, launch, RunInterrupted } from './launch.js';
 export { type MetricsEvent, type MetricsMark, MetricsWriter, readMetrics } from './metrics.js';
-export { makeProgress, type Phase, type Progress } from './progress.js';
+export { type Colours, coloursFor, makeProgress, type Phase, type Progress } from './progress.js';
+
 export type { WorkOptions, WorkResult } from './queue/work.js';
 export { reportPage, writeReport } from './report/report.js';
 export type * from './report/report-input.js';
-export { terminalTable } from './report/terminal-table.js';
-export { resultText } from './result-text.js';
+export { resultText, terminalTable } from './result-text.js';
+
 export { METRICS_FILE, type RunRecord, readRunRecord, SCENARIO_FILE, savedScenario } from './run-folder.js';
 export { lockRun } from './run-lock.js';
 export {

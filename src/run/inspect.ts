@@ -2,11 +2,11 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import { FIDELITY_FILE, headlines, openFidelityReport } from '../fidelity/index.js';
 import { describeBuffer } from '../replay/index.js';
 import { readManifest } from '../rl/index.js';
-import { openSealed, parseObject } from '../sealed-json.js';
+import { openSealed, parseObject } from '../store/sealed-json.js';
 import { readManifest as readModelManifest } from '../worldmodel/index.js';
 import { formatCount, formatNumber } from './format.js';
 import { readMetrics } from './metrics.js';

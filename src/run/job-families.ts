@@ -1,6 +1,6 @@
 // A job is done in another way for each family of scenarios: which way, and what is said where there is none.
 
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import type { Job, JobContext, JobResult } from './job.js';
 import type { AnyScenario, Scenario, ToolsScenario } from './scenario.js';
 

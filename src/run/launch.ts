@@ -2,7 +2,8 @@
 
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
+import { parseQueueUrl } from '../synth/index.js';
 import type { DeviceFlags } from './device.js';
 import { type SettledDevice, sameDevice, settleDevice } from './device-choice.js';
 import { listenForInterrupt } from './interrupt.js';
@@ -10,7 +11,6 @@ import { type JobContext, type JobInputs, JobInterrupted, type JobResult } from 
 import { type Jobs, jobFor } from './job-families.js';
 import { MetricsWriter } from './metrics.js';
 import { makeProgress, type Progress } from './progress.js';
-import { requireQueueable } from './queue/queueable.js';
 import {
   createRun,
   METRICS_FILE,
@@ -21,7 +21,8 @@ import {
   writeRunRecord,
 } from './run-folder.js';
 import { lockRun } from './run-lock.js';
-import { type AnyScenario, adjustScenario, loadAnyScenario, type ScenarioOptions } from './scenario.js';
+import { type AnyScenario, adjustScenario, loadAnyScenario, ofFamily, type ScenarioOptions } from './scenario.js';
+import type { ToolsScenarioConfig } from './tools-scenario-schema.js';
 import { versions } from './versions.js';
 
 export interface LaunchOptions extends ScenarioOptions, DeviceFlags {
@@ -189,4 +190,22 @@ async function ended({ out, record }: Prepared, status: RunRecord['status']): Pr
 /** `20261121-120435`, so that folders sort by age. */
 function stamp(date: Date): string {
   return date.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
+}
+
+// Whether a run can be spread over a queue at all; asked before anything is made.
+
+/** @throws QUEUE_URL_INVALID, SCENARIO_FAMILY, QUEUE_UNSUITED naming the setting that stands against it */
+function requireQueueable(url: string, scenario: AnyScenario): void {
+  parseQueueUrl(url);
+  const { config } = ofFamily('tools', scenario);
+  if (!seesDreamtSteps(config)) return;
+  throw reverieError('QUEUE_UNSUITED', {
+    setting: `model.llm.retrieval.sources=both with experience.enrich=${config.experience.enrich}`,
+    problem: 'what earlier rows dreamt would have to be with every worker before a later row begins',
+  });
+}
+
+/** Whether rows are shown what earlier rows dreamt. */
+function seesDreamtSteps({ experience, model }: ToolsScenarioConfig): boolean {
+  return experience.enrich !== 'never' && model.llm.retrieval.sources === 'both';
 }

@@ -1,8 +1,8 @@
 // The metrics journal of a run: one JSON object a line, appended as things happen, readable while it grows.
 
 import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, writeFileSync } from 'node:fs';
-import { storageError } from '../atomic-file.js';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
+import { storageError } from '../store/atomic-file.js';
 
 /** One event. Counters that mean nothing for a kind of event are absent. */
 export interface MetricsEvent {

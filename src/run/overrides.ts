@@ -1,7 +1,7 @@
 // Laying one configuration over another: profiles of a scenario file, and `--set path=value` flags.
 
 import { parseDocument } from 'yaml';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 
 export type ConfigObject = { [key: string]: unknown };
 

@@ -11,7 +11,7 @@ import type {
   TrainResult,
 } from './job.js';
 import type { AnyJobResult } from './jobs.js';
-import { terminalTable } from './report/terminal-table.js';
+import type { ReportTable } from './report/report-input.js';
 import { auditLines, episodeLines, realLines } from './tools-result-text.js';
 
 type Line = readonly [label: string, value: string];
@@ -127,4 +127,35 @@ function wall(result: { wallSeconds: number }): Line {
 function aligned(lines: readonly Line[]): string {
   const width = Math.max(...lines.map(([label]) => label.length));
   return lines.map(([label, value]) => `${label.padEnd(width)}   ${value}`).join('\n');
+}
+
+// A table for the terminal: columns aligned, nothing drawn that would not survive a copy into a mail.
+
+const GAP = '   ';
+
+/**
+ * The table as lines joined by newlines: first column to the left, the others to the right, a rule under the head.
+ * @param alignment `text` puts every column to the left
+ */
+export function terminalTable({ columns, rows, note }: ReportTable, alignment: 'figures' | 'text' = 'figures'): string {
+  const widths = columns.map((column, index) =>
+    Math.max(...[column, ...rows.map((row) => row[index] ?? '')].map(width)),
+  );
+  const line = (cells: readonly string[]) =>
+    widths
+      .map((size, index) => padded(cells[index] ?? '', size, index === 0 || alignment === 'text'))
+      .join(GAP)
+      .trimEnd();
+  const rule = widths.map((size) => '─'.repeat(size)).join(GAP);
+  return [line(columns), rule, ...rows.map(line), ...(note === undefined ? [] : ['', note])].join('\n');
+}
+
+function padded(cell: string, size: number, left: boolean): string {
+  const space = ' '.repeat(size - width(cell));
+  return left ? cell + space : space + cell;
+}
+
+/** Characters, not code units: figures may hold signs outside the basic plane. */
+function width(cell: string): number {
+  return [...cell].length;
 }

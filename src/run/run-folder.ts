@@ -3,8 +3,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { ensureFolder, writeFileAtomic } from '../atomic-file.js';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
+import { ensureFolder, writeFileAtomic } from '../store/atomic-file.js';
 import { runDeviceSchema } from './device.js';
 import type { JobInputs, JobResult } from './job.js';
 import { LOCK_FILE } from './run-lock.js';

@@ -5,8 +5,8 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { storageError } from '../atomic-file.js';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
+import { storageError } from '../store/atomic-file.js';
 
 export const LOCK_FILE = 'run.lock';
 

@@ -2,8 +2,8 @@
 
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { reverieError } from '../core/errors.js';
 import { checkEnvSpec, domainFiles } from '../env/index.js';
-import { reverieError } from '../errors.js';
 import { episodeLogFiles } from '../replay/index.js';
 import type { ConfigObject } from './overrides.js';
 import { type ScenarioConfig, scenarioFileSchema, scenarioSchema } from './scenario-schema.js';

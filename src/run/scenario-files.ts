@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 
 const FILE_NAME = 'scenario.yaml';
 

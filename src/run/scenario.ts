@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
-import { canonicalJson } from '../canonical-json.js';
-import { ReverieError, reverieError } from '../errors.js';
+import { canonicalJson } from '../core/canonical-json.js';
+import { ReverieError, reverieError } from '../core/errors.js';
 import { type ConfigObject, isConfigObject, layered, parseOverride } from './overrides.js';
 import {
   type AnyConfig,

@@ -2,7 +2,7 @@
 // the value seen and what was expected. Knows schemas only through their JSON Schema form.
 
 import { z } from 'zod';
-import { nearest, type ReverieError, reverieError } from '../errors.js';
+import { nearest, type ReverieError, reverieError } from '../core/errors.js';
 
 export interface JsonSchema {
   readonly $ref?: string;

@@ -1,6 +1,6 @@
 // What jobs on scenarios of family `tools` answer. They become `result.json`, as all results do.
 
-import type { Cost } from '../cost.js';
+import type { Cost } from '../core/cost.js';
 import type { JobResult } from './job.js';
 
 /** Rates with their 95 % intervals (Wilson). */

@@ -15,10 +15,16 @@ export {
 } from './episodes/episode-record.js';
 export { type Asker, assumedEstimate, type Estimate, measuredEstimate, type Range } from './episodes/estimate.js';
 export { liveEpisode } from './episodes/live-episode.js';
-export { type FailedRow, isFailed, produceRows, type RowsOutcome, type RowsRequest } from './episodes/produce-rows.js';
-export { RowJournal } from './episodes/row-journal.js';
+export {
+  type FailedRow,
+  isFailed,
+  produceRows,
+  RowJournal,
+  type RowsOutcome,
+  type RowsRequest,
+} from './episodes/produce-rows.js';
+
 export { episodeId, type PlanSettings, planRow, type RowPlan } from './episodes/row-plan.js';
-export { TRANSITION_COLUMNS } from './export/columns.js';
 export type { CardOptions } from './export/episodes/card.js';
 export {
   EPISODE_FORMATS,
@@ -30,7 +36,8 @@ export {
 export { openAiMessage } from './export/episodes/messages.js';
 export { exportMinari, type MinariExport, type MinariOptions } from './export/minari.js';
 export type { TransitionSource } from './export/table.js';
-export { exportJsonl, exportParquet } from './export/transitions.js';
+export { exportJsonl, exportParquet, TRANSITION_COLUMNS } from './export/transitions.js';
+
 export type { DiversityReport } from './quality/diversity.js';
 export type { Filter, Judgement, QualityContext } from './quality/filter.js';
 export { type PolicyRule, policyFilter } from './quality/policy.js';

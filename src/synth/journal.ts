@@ -9,8 +9,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { ensureFolder, storageError, syncPath } from '../atomic-file.js';
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
+import { ensureFolder, storageError, syncPath } from '../store/atomic-file.js';
 
 const FILE_NAME = 'rollouts.journal';
 const MAGIC = Buffer.from('RVJ1');

@@ -1,8 +1,8 @@
 // Many dreamt episodes side by side, as structures of arrays: for learners that act on whole batches.
 
+import { reverieError } from '../core/errors.js';
+import { Rng, type RngState } from '../core/rng.js';
 import { rowSize } from '../env/index.js';
-import { reverieError } from '../errors.js';
-import { Rng, type RngState } from '../rng.js';
 import { checkRows, type DrawStart, type StartStates, startSampler } from './start-states.js';
 import type { StepOptions, VectorWorldModel } from './world-model.js';
 

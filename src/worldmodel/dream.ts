@@ -1,5 +1,7 @@
 // A world model as an Environment: one episode at a time, indistinguishable in type from the real one.
 
+import { reverieError } from '../core/errors.js';
+import { Rng, type RngState } from '../core/rng.js';
 import {
   contains,
   describeSpace,
@@ -12,8 +14,6 @@ import {
   type VectorEnvironment,
   type VectorSpace,
 } from '../env/index.js';
-import { reverieError } from '../errors.js';
-import { Rng, type RngState } from '../rng.js';
 import { type DrawStart, type StartStates, startSampler } from './start-states.js';
 import type { StepOptions, VectorWorldModel } from './world-model.js';
 

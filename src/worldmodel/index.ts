@@ -43,17 +43,24 @@ export {
 export { OnnxDynamics } from './onnx/onnx-dynamics.js';
 export { type OnnxManifest, onnxManifestSchema } from './onnx/onnx-manifest.js';
 export { readAudit, requireAudited, writeAudit } from './reward/audit-file.js';
-export { Judge, type Judgement } from './reward/judge.js';
-export { type AuditOptions, type AuditReport, auditJudge, type Rate } from './reward/judge-audit.js';
+export { Judge, type Judgement, type JudgeQuestion } from './reward/judge.js';
+export {
+  type AuditOptions,
+  type AuditReport,
+  auditJudge,
+  type LabelledEpisode,
+  type Rate,
+  readLabelledEpisodes,
+} from './reward/judge-audit.js';
 export { type JudgedVerdict, type JudgeEpisodeOptions, judgeEpisode } from './reward/judge-episode.js';
-export type { JudgeQuestion } from './reward/judge-prompt.js';
+
 export {
   type AuditLimits,
   type JudgeConfig,
   type JudgeConfigInput,
   judgeSchema,
 } from './reward/judge-schema.js';
-export { type LabelledEpisode, readLabelledEpisodes } from './reward/labelled-episodes.js';
+
 export type { StartStates } from './start-states.js';
 export { type CheckedProposal, checkProposal, type ProposalLimits, type ProposalQuery } from './state.js';
 export type * from './tools/backend-model.js';

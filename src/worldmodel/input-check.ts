@@ -1,7 +1,7 @@
 // Guards at the border of world models: arrays of the right size, finite, and actions that exist.
 
+import { reverieError } from '../core/errors.js';
 import type { VectorSpace } from '../env/index.js';
-import { reverieError } from '../errors.js';
 import type { TransitionBatch } from '../replay/index.js';
 import { type RowShape, rowShape, type Spaces } from './model-spaces.js';
 

@@ -1,7 +1,7 @@
 // Known reward and end of a stored world model: functions cannot be stored, so the environment that has them is named.
 
+import { reverieError } from '../core/errors.js';
 import { type EnvSpec, type KnownFunctions, makeEnvironment } from '../env/index.js';
-import { reverieError } from '../errors.js';
 import type { Outcome } from './answer.js';
 
 /**

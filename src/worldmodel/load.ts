@@ -1,6 +1,6 @@
 // From a folder or a snapshot to a world model, whatever its kind.
 
-import { reverieError } from '../errors.js';
+import { reverieError } from '../core/errors.js';
 import { ENSEMBLE_FORMAT } from './ensemble/ensemble-folder.js';
 import { EnsembleModel, type EnsemblePayload } from './ensemble/ensemble-model.js';
 import { TABULAR_FORMAT } from './exact/tabular-folder.js';

@@ -5,9 +5,9 @@ import { constants } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { recoverFolder, replaceFolderAtomic } from '../atomic-file.js';
-import { reverieError } from '../errors.js';
-import { openSealed, parseObject, SEAL, sealedText } from '../sealed-json.js';
+import { reverieError } from '../core/errors.js';
+import { recoverFolder, replaceFolderAtomic } from '../store/atomic-file.js';
+import { openSealed, parseObject, SEAL, sealedText } from '../store/sealed-json.js';
 
 export const MANIFEST = 'manifest.json';
 

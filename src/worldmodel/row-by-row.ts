@@ -1,7 +1,7 @@
 // Rows of different episodes asked one after the other: for models whose answer to a row depends on the batch it is in, be it
 // by a last bit.
 
-import type { Rng } from '../rng.js';
+import type { Rng } from '../core/rng.js';
 import { checkStepInput } from './input-check.js';
 import { rowShape } from './model-spaces.js';
 import type { StepOptions, VectorPrediction, VectorWorldModel } from './world-model.js';

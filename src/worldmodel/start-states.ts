@@ -1,7 +1,7 @@
 // Where dreams begin: real first observations, drawn with replacement, or a sampler of one's own.
 
-import { reverieError } from '../errors.js';
-import type { Rng } from '../rng.js';
+import { reverieError } from '../core/errors.js';
+import type { Rng } from '../core/rng.js';
 import { requireFinite } from './input-check.js';
 
 /** Rows [n, obsDim] of observations to start from, or a function that draws one row. */

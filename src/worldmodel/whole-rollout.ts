@@ -1,7 +1,7 @@
 // Branched rollouts that a world model runs as one piece of work, policy and all: what is asked and what comes back.
 
+import type { Rng } from '../core/rng.js';
 import type { PolicyNetwork } from '../env/index.js';
-import type { Rng } from '../rng.js';
 
 export interface WholeRollout {
   /** [branches, obsDim] */

@@ -1,8 +1,8 @@
 // What would happen next: the interface every kind of vector dynamics implements. Batched and stateless.
 
+import type { Rng } from '../core/rng.js';
 import type { VectorSpace } from '../env/index.js';
 import type { DeviceTarget } from '../nn/index.js';
-import type { Rng } from '../rng.js';
 import type { WholeRollout, WholeRolloutAnswer } from './whole-rollout.js';
 
 /** How an ensemble answers: one random elite per row and step (TS1), or the elites' mean. PETS, 1805.12114, section 5. */

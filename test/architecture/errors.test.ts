@@ -2,11 +2,11 @@
 
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { ERROR_CATALOGUE, type ErrorCode, reverieError } from '../../src/errors.js';
+import { ERROR_CATALOGUE, type ErrorCode, reverieError } from '../../src/core/errors.js';
 import { filesUnder, syntaxOf, textOf, walk } from './source-files.js';
 
 const sources = [...filesUnder('src', '.ts'), ...filesUnder('benchmarks', '.ts')].filter(
-  (file) => file !== 'src/errors.ts',
+  (file) => file !== 'src/core/errors.ts',
 );
 const codes = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
 

@@ -49,7 +49,7 @@ describe('functions', () => {
 const SECRETS = 'src/serve/core/unguessable.ts';
 
 describe('randomness', () => {
-  it('comes from src/rng.ts alone', () => {
+  it('comes from src/core/rng.ts alone', () => {
     const users = sources.filter((file) => {
       if (file === SECRETS) return false;
       let found = false;

@@ -1,9 +1,9 @@
 // As agent: goes on with the task's reference solution from where the conversation stands; sometimes does something else.
 
-import { canonicalJson } from '../../src/canonical-json.js';
+import { canonicalJson } from '../../src/core/canonical-json.js';
+import type { Json } from '../../src/core/json.js';
+import type { Rng } from '../../src/core/rng.js';
 import type { CallSpec, ToolsTask } from '../../src/env/index.js';
-import type { Json } from '../../src/json.js';
-import type { Rng } from '../../src/rng.js';
 import type { LlmAnswer } from '../llm-server/completion.js';
 import { type Asked, asObject, parseJson } from './asked.js';
 import { drawChance } from './chance.js';

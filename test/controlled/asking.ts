@@ -1,5 +1,6 @@
 // Requests to a controlled model as the product's own prompts make them, and what is true of each: shared by its tests.
 
+import type { JsonObject } from '../../src/core/json.js';
 import {
   applyOperations,
   type CallQuery,
@@ -11,8 +12,7 @@ import {
   type ToolsDomain,
   type ToolsTask,
 } from '../../src/env/index.js';
-import type { JsonObject } from '../../src/json.js';
-import { stepMessages } from '../../src/worldmodel/llm/step-prompt.js';
+import { stepMessages } from '../../src/worldmodel/llm/step-model.js';
 import type { LlmServerRequestBody } from '../llm-server/llm-server.js';
 import { asList, asText } from './asked.js';
 import { openingOf } from './truth.js';

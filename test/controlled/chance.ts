@@ -1,7 +1,7 @@
 // Whether an answer goes wrong, and how sure it claims to be. The chance of an error is drawn first and the error from it,
 // so that confidence can be calibrated exactly: few hard questions have most of the errors.
 
-import type { Rng } from '../../src/rng.js';
+import type { Rng } from '../../src/core/rng.js';
 import type { Asked } from './asked.js';
 import type { ConfidenceStyle, ControlledOptions } from './controlled-options.js';
 

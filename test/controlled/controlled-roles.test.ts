@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import {
   loadTauDomain,
   type Responder,
@@ -14,9 +15,7 @@ import {
   ToolsEpisodeEnvironment,
   type ToolsTask,
 } from '../../src/env/index.js';
-
 import { type LanguageModel, makeLanguageModel } from '../../src/llm/index.js';
-import { Rng } from '../../src/rng.js';
 import { LlmAgent } from '../../src/synth/episodes/agents/llm-agent.js';
 import { writeVariant } from '../../src/synth/tasks/written-variant.js';
 import { amplifyTrajectory, LlmUser, makeRouter, parseToolsModelConfig } from '../../src/worldmodel/index.js';

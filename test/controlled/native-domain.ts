@@ -4,9 +4,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parse } from 'yaml';
+import type { Json, JsonObject } from '../../src/core/json.js';
 import { recordOperations, type ToolRules, type ToolsDomain, type ToolsTask } from '../../src/env/index.js';
 import type { CheckResult, EpisodeEnd, ToolOutcome, ToolSpec } from '../../src/env/tools/domain.js';
-import type { Json, JsonObject } from '../../src/json.js';
 
 class ToolError extends Error {}
 

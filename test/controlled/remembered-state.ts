@@ -2,9 +2,9 @@
 // fixed chance. What is forgotten stays forgotten for the rest of the episode.
 
 import { createHash } from 'node:crypto';
+import type { JsonObject } from '../../src/core/json.js';
+import { Rng } from '../../src/core/rng.js';
 import { applyOperations, type ToolsTask } from '../../src/env/index.js';
-import type { JsonObject } from '../../src/json.js';
-import { Rng } from '../../src/rng.js';
 import { asList, asObject, asText } from './asked.js';
 import type { Truth } from './truth.js';
 

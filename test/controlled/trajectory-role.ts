@@ -1,9 +1,8 @@
 // As author of a whole trajectory: the task's reference solution as a conversation, with results by the rules; of these a
 // share is wrong.
 
+import type { Json, JsonObject } from '../../src/core/json.js';
 import { type CallSpec, type Message, ScriptedUser, type ToolsTask } from '../../src/env/index.js';
-
-import type { Json, JsonObject } from '../../src/json.js';
 import { type Asked, asObject, asText } from './asked.js';
 import { drawChance } from './chance.js';
 import type { ControlledOptions } from './controlled-options.js';

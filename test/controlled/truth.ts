@@ -1,5 +1,6 @@
 // The truth a controlled model answers from: the domain's rules, and which task it is about.
 
+import type { Json, JsonObject } from '../../src/core/json.js';
 import {
   applyOperations,
   type CallQuery,
@@ -12,7 +13,6 @@ import {
   type ToolsDomain,
   type ToolsTask,
 } from '../../src/env/index.js';
-import type { Json, JsonObject } from '../../src/json.js';
 import { asObject } from './asked.js';
 
 export interface Outcome {

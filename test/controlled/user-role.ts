@@ -1,8 +1,7 @@
 // As user: says the lines of the task's script; of a task without one, the beginning of what it wants, and then goodbye.
 
+import type { JsonObject } from '../../src/core/json.js';
 import { type Message, ScriptedUser, type ToolsTask, type UserQuery } from '../../src/env/index.js';
-
-import type { JsonObject } from '../../src/json.js';
 import { type Asked, asList, asText } from './asked.js';
 import { openingOf, type Truth } from './truth.js';
 

@@ -1,7 +1,7 @@
 // As author of task variants: the seed task said in other words, with more or with fewer calls. With the chance
 // `transitionError` its reference leaves out a call, for admission to find.
 
-import type { Json, JsonObject } from '../../src/json.js';
+import type { Json, JsonObject } from '../../src/core/json.js';
 import { type Asked, asList, asObject, asText, parseJson } from './asked.js';
 import { drawChance } from './chance.js';
 import type { ControlledOptions } from './controlled-options.js';

@@ -1,8 +1,8 @@
 // As judge: whether each sentence of the rubric holds. The truth is found by carrying the conversation's calls out by the
 // rules and asking the task's exact checks; with the chance `rewardError` the verdict is the opposite.
 
+import type { Json, JsonObject } from '../../src/core/json.js';
 import { applyOperations, type Message, type ToolsTask, verifyEpisode } from '../../src/env/index.js';
-import type { Json, JsonObject } from '../../src/json.js';
 import { type Asked, asList, asObject, asText } from './asked.js';
 import { drawChance } from './chance.js';
 import type { ControlledOptions } from './controlled-options.js';

@@ -1,8 +1,8 @@
 // Changes of the state that are not the true ones: one dropped, one altered, or one invented.
 
+import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Rng } from '../../src/core/rng.js';
 import { applyOperations, type Operation, stateHash } from '../../src/env/index.js';
-import type { Json, JsonObject } from '../../src/json.js';
-import type { Rng } from '../../src/rng.js';
 import { asObject } from './asked.js';
 import { pick, wrongValue } from './wrong-values.js';
 

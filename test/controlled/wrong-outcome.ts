@@ -1,8 +1,8 @@
 // A wrong answer to a call: silent (the observation is right, the state is not) or visible.
 
+import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Rng } from '../../src/core/rng.js';
 import type { CallSpec } from '../../src/env/index.js';
-import type { Json, JsonObject } from '../../src/json.js';
-import type { Rng } from '../../src/rng.js';
 import { asObject, parseJson } from './asked.js';
 import type { Outcome, Truth } from './truth.js';
 import { wrongOperations } from './wrong-operations.js';

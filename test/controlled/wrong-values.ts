@@ -1,7 +1,7 @@
 // Values that are not the right ones, and look as if they were.
 
-import type { Json, JsonObject } from '../../src/json.js';
-import type { Rng } from '../../src/rng.js';
+import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Rng } from '../../src/core/rng.js';
 
 export function pick<T>(items: readonly T[], rng: Rng): T {
   return items[rng.int(items.length)];

@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Rng } from '../../src/rng.js';
+import { Rng } from '../../src/core/rng.js';
 import { type ControlledModel, startControlledModel } from '../controlled/controlled-model.js';
 import { nativeDomain } from '../controlled/native-domain.js';
 import { type Broker, missingBroker, startBroker } from '../synth/queue/brokers.js';

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Rng } from '../../src/rng.js';
+import { Rng } from '../../src/core/rng.js';
 import { type ControlledModel, startControlledModel } from '../controlled/controlled-model.js';
 import { nativeDomain } from '../controlled/native-domain.js';
 import { fileHashes, halfWritten, reverie, startReverie } from './reverie.js';

@@ -1,6 +1,7 @@
 // What every vector environment must do, whatever it simulates; run by every implementation.
 
 import { describe, expect, test } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import {
   type CheckName,
   checkEnvironment,
@@ -9,7 +10,6 @@ import {
   rowSize,
   type VectorEnvironment,
 } from '../../src/env/index.js';
-import { Rng } from '../../src/rng.js';
 
 type Make = () => Promise<VectorEnvironment>;
 

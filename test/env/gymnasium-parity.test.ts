@@ -4,9 +4,9 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { unpackNumbers } from '../../src/env/exact-numbers.js';
 import { type MujocoEnvironment, makeEnvironment, rowSize } from '../../src/env/index.js';
-import { Rng } from '../../src/rng.js';
 import { randomAction } from './environment.contract.js';
 
 const python = process.env.REVERIE_PYTHON;

@@ -1,8 +1,8 @@
 // Known functions follow from the data: which there are, and that they are right where random play seldom goes.
 
 import { expect, test } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { type MujocoEnvironment, makeEnvironment, rowSize } from '../../src/env/index.js';
-import { Rng } from '../../src/rng.js';
 
 test.each([
   ['inverted-pendulum', true, true],

@@ -5,11 +5,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/index.js';
 import { builtInBodies } from '../../src/env/mujoco/bodies/index.js';
 import { inlineModel } from '../../src/env/mujoco/model-files.js';
 import { Simulation } from '../../src/env/mujoco/simulation.js';
-import { Rng } from '../../src/rng.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../shared/data', import.meta.url));
 const folder = path.join(data, 'gymnasium-mujoco');

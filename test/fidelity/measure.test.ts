@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { reverieError } from '../../src/errors.js';
+import { reverieError } from '../../src/core/errors.js';
 import {
   type Instrument,
   measureSubjects,

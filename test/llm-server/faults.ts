@@ -2,7 +2,7 @@
 // seen before, so that the same run meets the same faults whatever its timing.
 
 import { createHash } from 'node:crypto';
-import { Rng } from '../../src/rng.js';
+import { Rng } from '../../src/core/rng.js';
 
 /** Shares of requests (0 to 1) that meet a fault; at most one of them each, so they must not add up to more than 1. */
 export interface FaultShares {

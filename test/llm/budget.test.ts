@@ -1,7 +1,7 @@
 // What may be spent is not overspent, however many calls are made at once, and what failed is given back.
 
 import { describe, expect, it } from 'vitest';
-import { NO_COST } from '../../src/cost.js';
+import { NO_COST } from '../../src/core/cost.js';
 import { Budget, estimateTokens } from '../../src/llm/index.js';
 import { modelOf, POINT_SCHEMA, question, serve, temporaryFolder } from './helpers.js';
 

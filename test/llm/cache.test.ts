@@ -5,7 +5,7 @@ import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from '../../src/canonical-json.js';
+import { canonicalJson } from '../../src/core/canonical-json.js';
 import type { ChatRequest } from '../../src/llm/index.js';
 import type { Answer } from '../llm-server/llm-server.js';
 import { modelOf, POINT_SCHEMA, question, serve, temporaryFolder } from './helpers.js';

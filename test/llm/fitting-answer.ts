@@ -1,7 +1,7 @@
 // A stand-in for a language model: answers what fits the schema it is given, chosen by the request's seed, in the number
 // of tokens it is allowed.
 
-import { Rng } from '../../src/rng.js';
+import { Rng } from '../../src/core/rng.js';
 import type { AnswerContext, LlmAnswer, LlmServerRequestBody } from '../llm-server/llm-server.js';
 
 interface EnumSchema {

@@ -6,13 +6,14 @@ import { describe, expect, it } from 'vitest';
 import { llamaConfigSchema } from '../../src/llm/config.js';
 import { Counters } from '../../src/llm/counters.js';
 import { type ChatRequest, makeLanguageModel } from '../../src/llm/index.js';
-import { LlamaBackend } from '../../src/llm/llama-backend.js';
 import {
   importLlamaPackage,
+  LlamaBackend,
   type LlamaHistoryItem,
   type LlamaPackage,
   type LlamaResponseOptions,
-} from '../../src/llm/llama-package.js';
+} from '../../src/llm/llama-backend.js';
+
 import { RequestPreparer } from '../../src/llm/prepared-request.js';
 import { POINT_SCHEMA, question, temporaryFolder } from './helpers.js';
 

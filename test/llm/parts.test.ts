@@ -1,15 +1,15 @@
 // The small parts on their own, where a whole model would hide what they do.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { Breaker } from '../../src/llm/breaker.js';
 import { readCompletion } from '../../src/llm/completion.js';
 import { completionOfStream } from '../../src/llm/event-stream.js';
 import { depthExceeds, readJson } from '../../src/llm/json-text.js';
 import { Limiter } from '../../src/llm/limiter.js';
+import { dropNulls, strictSchema } from '../../src/llm/reply-schema.js';
 import { RetryPolicy, retryAfterSeconds } from '../../src/llm/retry.js';
-import { dropNulls, strictSchema } from '../../src/llm/strict-schema.js';
 import { countUsage } from '../../src/llm/usage.js';
-import { Rng } from '../../src/rng.js';
 import { completion, completionChunks } from '../llm-server/completion.js';
 
 describe('the limiter', () => {

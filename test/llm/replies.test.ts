@@ -1,7 +1,7 @@
 // What a model says is a stranger's text: too large, too deep, cut off, nearly JSON, or with token counts that cannot be.
 
 import { describe, expect, it } from 'vitest';
-import { addCosts, NO_COST } from '../../src/cost.js';
+import { addCosts, NO_COST } from '../../src/core/cost.js';
 import type { LlmAnswer } from '../llm-server/llm-server.js';
 import { modelOf, POINT_SCHEMA, question, serve } from './helpers.js';
 

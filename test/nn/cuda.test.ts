@@ -1,6 +1,7 @@
 // The door to devices: what is missing is said, a device computes what the host does, and closed models are errors.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import {
   cudaStatus,
   DeviceEnsemble,
@@ -10,7 +11,6 @@ import {
   isKnownToDevices,
   requireDevice,
 } from '../../src/nn/index.js';
-import { Rng } from '../../src/rng.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 
 const isSkipped = lacksCompiler('cuda.test.ts');

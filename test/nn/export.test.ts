@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import * as nn from '../../src/nn/index.js';
-import { Rng } from '../../src/rng.js';
 import { OP_CASES } from './op-cases.js';
 import { leastSquares, trainerSpec } from './regression.js';
 

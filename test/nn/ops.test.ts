@@ -1,8 +1,8 @@
 // Every operator: ONNX Runtime against the float64 reference, and gradients against finite differences of the reference.
 
 import { afterAll, describe, expect, test } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import * as nn from '../../src/nn/index.js';
-import { Rng } from '../../src/rng.js';
 import { OP_CASES, type OpCase } from './op-cases.js';
 
 const built = new Set<string>();

@@ -1,8 +1,8 @@
 // Packed parameters: layout, initial values, and Adam's host-side scalars.
 
 import { describe, expect, test } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { adamScalars, mlpSpecs, ParamLayout } from '../../src/nn/index.js';
-import { Rng } from '../../src/rng.js';
 
 const deviation = (values: Float32Array) => Math.sqrt(values.reduce((sum, x) => sum + x * x, 0) / values.length);
 

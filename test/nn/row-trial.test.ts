@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import {
   Graph,
   hasExactRows,
@@ -12,7 +13,6 @@ import {
   tanh,
   type Value,
 } from '../../src/nn/index.js';
-import { Rng } from '../../src/rng.js';
 
 const WIDTH = 5;
 

@@ -1,8 +1,8 @@
 // Training: against plain Adam in float64, in one Loop or step by step, on one thread or two; and what it refuses.
 
 import { describe, expect, test } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import * as nn from '../../src/nn/index.js';
-import { Rng } from '../../src/rng.js';
 import {
   decayOf,
   descendPlainly,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import {
   allocateBatch,
   MixtureSampler,
@@ -6,7 +7,6 @@ import {
   ReplayBuffer,
   UniformSelector,
 } from '../../src/replay/index.js';
-import { Rng } from '../../src/rng.js';
 import { ACTION_DIM, makeBuffer, makeProvenance, makeRows, OBS_DIM } from './rows.js';
 
 /** Real rows have ids from 0, synthetic ones from 1000, so the reward tells the source. */

@@ -2,8 +2,8 @@
 // that overwrite, determinism, and a state from which it goes on exactly.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import type { ReplayBuffer, Selector } from '../../src/replay/index.js';
-import { Rng } from '../../src/rng.js';
 import { fill, makeBuffer } from './rows.js';
 
 export interface SelectorCase {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import {
   PrioritizedSelector,
   type RecencyOptions,
@@ -7,7 +8,6 @@ import {
   type SelectorState,
   UniformSelector,
 } from '../../src/replay/index.js';
-import { Rng } from '../../src/rng.js';
 import { fill, makeBuffer } from './rows.js';
 import { disturb, draw, drawCounts, expectDistribution, selectorContract } from './selector-contract.js';
 

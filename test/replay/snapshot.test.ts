@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
+import { compiledUrl } from '../../src/core/worker-url.js';
 import { describeBuffer, ReplayBuffer } from '../../src/replay/index.js';
-import { Rng } from '../../src/rng.js';
-import { compiledUrl } from '../../src/worker-url.js';
 import { faultyFiles } from '../faulty-files.js';
 import { fill, makeBuffer, makeProvenance, makeRows } from './rows.js';
 

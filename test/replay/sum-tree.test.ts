@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { SumTree } from '../../src/replay/sum-tree.js';
-import { Rng } from '../../src/rng.js';
 
 /** The slow truth: walk the leaves. */
 function findSlowly(leaves: Float64Array, target: number): number {

@@ -1,8 +1,8 @@
 // Every learner, continuous and discrete, through the learner's contract.
 
+import type { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/index.js';
 import { type Bc, makeBc, makePpo, makeSac, type Ppo, RolloutCollector, type Sac } from '../../src/rl/index.js';
-import type { Rng } from '../../src/rng.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 import { learnerContract } from './learner-contract.js';
 

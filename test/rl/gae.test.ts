@@ -1,8 +1,8 @@
 // Generalised advantages against sums written out by hand.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { type GaeInput, generalisedAdvantage } from '../../src/rl/index.js';
-import { Rng } from '../../src/rng.js';
 
 function input(overrides: Partial<GaeInput>): GaeInput {
   const none = new Uint8Array(3);

@@ -4,10 +4,10 @@ import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { InferenceSession } from '../../src/nn/index.js';
 import { exportPolicy, type Learner, loadLearner, loadPolicy, readManifest, saveLearner } from '../../src/rl/index.js';
-import { Rng } from '../../src/rng.js';
-import { openSealed, sealedText } from '../../src/sealed-json.js';
+import { openSealed, sealedText } from '../../src/store/sealed-json.js';
 
 export interface LearnerCase {
   readonly obsDim: number;

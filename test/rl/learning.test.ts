@@ -1,10 +1,10 @@
 // Off-policy and imitation learning do what they are for: small, real tasks.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment, type SyncVectorEnvironment } from '../../src/env/index.js';
 import { allocateBatch, type TransitionBatch } from '../../src/replay/index.js';
 import { evaluatePolicy, makeBc, makeSac, RandomPolicy, type Sac, ScriptedPolicy } from '../../src/rl/index.js';
-import { Rng } from '../../src/rng.js';
 
 const scripts = new URL('./scripts.mjs', import.meta.url).href;
 

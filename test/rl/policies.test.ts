@@ -1,9 +1,9 @@
 // Policies that do not learn, snapshots that are not policies, and evaluation.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment, type VectorEnvironment } from '../../src/env/index.js';
 import { evaluatePolicy, loadPolicy, makeSac, RandomPolicy, ScriptedPolicy } from '../../src/rl/index.js';
-import { Rng } from '../../src/rng.js';
 import { box, spacesOf } from './batches.js';
 
 const scripts = new URL('./scripts.mjs', import.meta.url).href;

@@ -1,12 +1,12 @@
 // PPO's loss against numbers worked out by hand, its border, and that it learns.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/index.js';
 import { evaluateReference, Graph, type ParamLayout } from '../../src/nn/index.js';
 import { evaluatePolicy, makePpo, ppoConfigSchema, RolloutCollector } from '../../src/rl/index.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
 import { ppoLayout, ppoLoss } from '../../src/rl/ppo-graph.js';
-import { Rng } from '../../src/rng.js';
 
 const NET: PolicyNet = {
   head: 'gaussian',

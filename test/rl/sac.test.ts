@@ -1,11 +1,11 @@
 // SAC against a reference written without graphs, and its border.
 
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import type { ParamLayout } from '../../src/nn/index.js';
 import { makeSac, type Sac } from '../../src/rl/index.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
 import { sacLayout } from '../../src/rl/sac-graph.js';
-import { Rng } from '../../src/rng.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 import {
   absoluteErrors,

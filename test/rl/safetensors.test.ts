@@ -1,7 +1,7 @@
 // The array file, byte by byte as its format says, and everything that is not one.
 
 import { describe, expect, it } from 'vitest';
-import { decodeArrays, encodeArrays } from '../../src/rl/safetensors.js';
+import { decodeArrays, encodeArrays } from '../../src/rl/checkpoint.js';
 
 const arrays = { theta: Float32Array.of(1.5, -2, 3), m: Float32Array.of(0.25) };
 

@@ -1,9 +1,9 @@
 // A saturated policy stays within the action space: float32 tanh and scaling round, and must not round outwards.
 
 import { expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { boxSpace, contains } from '../../src/env/index.js';
 import { makeSac } from '../../src/rl/index.js';
-import { Rng } from '../../src/rng.js';
 
 it.each([
   [-1, 1],

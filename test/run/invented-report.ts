@@ -1,6 +1,6 @@
 // Invented results, for tests and for looking at the report's design; nothing here was measured.
 
-import { Rng } from '../../src/rng.js';
+import { Rng } from '../../src/core/rng.js';
 import type { ReportCurve, ReportInput } from '../../src/run/report/report-input.js';
 
 function learningCurve(arm: string, seed: number, half: number, last: number, every: number): ReportCurve {

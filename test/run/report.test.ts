@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { seedBand } from '../../src/run/report/chart.js';
 import { reportPage } from '../../src/run/report/report.js';
-import { seedBand } from '../../src/run/report/seed-band.js';
-import { terminalTable } from '../../src/run/report/terminal-table.js';
+import { terminalTable } from '../../src/run/result-text.js';
 import { inventedReport } from './invented-report.js';
 
 describe('the report page', () => {

@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ReverieError } from '../../src/core/errors.js';
 import { makeEnvironment } from '../../src/env/index.js';
-import { ReverieError } from '../../src/errors.js';
 import {
   listScenarios,
   loadAnyScenario,

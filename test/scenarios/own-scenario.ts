@@ -2,6 +2,7 @@
 // to fail that it lists, its state keeps to its schema, and its recorded episodes are what its rules do.
 
 import { readFileSync } from 'node:fs';
+import type { JsonObject } from '../../src/core/json.js';
 import {
   applyOperations,
   type CallSpec,
@@ -16,7 +17,6 @@ import {
   type ToolsTask,
   verifyEpisode,
 } from '../../src/env/index.js';
-import type { JsonObject } from '../../src/json.js';
 import { scenarioFolder } from '../controlled/native-domain.js';
 
 /** An episode as files hold it: messages in OpenAI's form. */

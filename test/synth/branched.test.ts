@@ -1,7 +1,7 @@
 // Branched rollouts in one thread, held against the slow reference and against what can be computed by hand.
 
 import { describe, expect, it } from 'vitest';
-import { Rng } from '../../src/rng.js';
+import { Rng } from '../../src/core/rng.js';
 import { branchedRollouts, dreamEpisodes, type RolloutRequest } from '../../src/synth/index.js';
 import { digest, frozenModel, frozenPolicy, OBS_DIM, requestOf, revive, rowsOf, startsOf } from './fixtures.js';
 import { referenceRollouts } from './reference.js';

@@ -2,11 +2,11 @@
 // Here the device is the emulation, which runs the kernels as they are.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment, type PolicySnapshot, type VectorEnvironment } from '../../src/env/index.js';
 import { DeviceEnsemble } from '../../src/nn/index.js';
 import { allocateBatch } from '../../src/replay/index.js';
 import { makePpo, makeSac, RandomPolicy } from '../../src/rl/index.js';
-import { Rng } from '../../src/rng.js';
 import { type FrozenRolloutRequest, RolloutPool, type RolloutResult } from '../../src/synth/index.js';
 import { type EnsembleModel, fitEnsemble, type Spaces, type WorldModelSnapshot } from '../../src/worldmodel/index.js';
 import { lacksCompiler, make } from '../native/native-build.js';

@@ -1,10 +1,10 @@
 // The real thing: a fitted ensemble and a SAC policy, revived in workers by their own rooms.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../../src/env/index.js';
 import { allocateBatch } from '../../src/replay/index.js';
 import { makeSac } from '../../src/rl/index.js';
-import { Rng } from '../../src/rng.js';
 import { branchedRollouts, type FrozenRolloutRequest, RolloutPool } from '../../src/synth/index.js';
 import { type EnsembleModel, fitEnsemble } from '../../src/worldmodel/index.js';
 import { digest } from './fixtures.js';

@@ -1,7 +1,7 @@
 // Invented episodes of an invented parcel office, for tests of filters and exporters.
 
+import type { Json, JsonObject } from '../../src/core/json.js';
 import type { CallSpec, Message, Prediction, ToolsDomain, ToolsTask, Verdict } from '../../src/env/index.js';
-import type { Json, JsonObject } from '../../src/json.js';
 import type { EpisodeRecord, EpisodeStep } from '../../src/replay/index.js';
 
 export const NO_COST = { calls: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, money: 0 };

@@ -1,8 +1,8 @@
 // Makers shared by the tests of this room: the doubles frozen and alive, start states, and rows as plain objects.
 
 import { createHash } from 'node:crypto';
+import { Rng } from '../../src/core/rng.js';
 import type { Policy, PolicySnapshot } from '../../src/env/index.js';
-import { Rng } from '../../src/rng.js';
 import type { FrozenRolloutRequest, LiveRolloutRequest, RolloutResult } from '../../src/synth/index.js';
 import type { VectorWorldModel, WorldModelSnapshot } from '../../src/worldmodel/index.js';
 import type { ReferenceRow } from './reference.js';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Rng } from '../../src/rng.js';
+import { Rng } from '../../src/core/rng.js';
 import { RolloutPool, type SynthesisControls, type SynthesisRequest, synthesize } from '../../src/synth/index.js';
 import { digest, frozenModel, frozenPolicy, MODEL_LOADER, OBS_DIM, requestOf } from './fixtures.js';
 

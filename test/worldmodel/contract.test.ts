@@ -1,8 +1,8 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Rng } from '../../src/core/rng.js';
 import { gridDynamics } from '../../src/env/index.js';
-import { Rng } from '../../src/rng.js';
 import { fitEnsemble, OnnxDynamics, TabularModel } from '../../src/worldmodel/index.js';
 import { worldModelContract } from './contract.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';

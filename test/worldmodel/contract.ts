@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { contains, rowSize } from '../../src/env/index.js';
-import { Rng } from '../../src/rng.js';
 import {
   loadWorldModel,
   type ModelPlace,

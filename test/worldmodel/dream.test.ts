@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { checkEnvironment, describeReport, Gridworld, gridDynamics } from '../../src/env/index.js';
-import { Rng } from '../../src/rng.js';
 import {
   BatchedDream,
   Dream,

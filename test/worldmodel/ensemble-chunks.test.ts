@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { Rng } from '../../src/rng.js';
+import { Rng } from '../../src/core/rng.js';
 import { drawElites } from '../../src/worldmodel/ensemble/grouping.js';
 import { type EnsembleModel, fitEnsemble } from '../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { Rng } from '../../src/rng.js';
+import { Rng } from '../../src/core/rng.js';
 import { type EnsembleModel, type FitReport, fitEnsemble } from '../../src/worldmodel/index.js';
 import {
   linearSpaces,

@@ -2,9 +2,9 @@ import { cp, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { InferenceSession } from '../../src/nn/index.js';
-import { Rng } from '../../src/rng.js';
-import { openSealed, sealedText } from '../../src/sealed-json.js';
+import { openSealed, sealedText } from '../../src/store/sealed-json.js';
 import { EnsembleModel, fitEnsemble, loadWorldModel } from '../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 

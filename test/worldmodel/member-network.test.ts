@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { float32, Graph, InferenceSession } from '../../src/nn/index.js';
-import { Rng } from '../../src/rng.js';
 import { parseEnsembleConfig } from '../../src/worldmodel/ensemble/config.js';
 import { drawElites, groupByElite } from '../../src/worldmodel/ensemble/grouping.js';
 import {

@@ -2,9 +2,9 @@ import { link, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { unboundedSpace } from '../../src/env/index.js';
 import { add, Graph, log } from '../../src/nn/index.js';
-import { Rng } from '../../src/rng.js';
 import { loadWorldModel, OnnxDynamics } from '../../src/worldmodel/index.js';
 import { ownManifest, ownModel, writeOwn } from './own-dynamics.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Rng } from '../../src/rng.js';
+import { Rng } from '../../src/core/rng.js';
 import { type FitProgress, fitEnsemble } from '../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 

@@ -1,9 +1,9 @@
 // Cart-pole balancing by the equations of Gymnasium's CartPole-v1 (gymnasium/envs/classic_control/cartpole.py; Barto,
 // Sutton & Anderson 1983), explicit Euler.
 
-import type { Rng } from '../../rng.js';
+import type { KnownFunctions } from '../../core/environment.js';
+import type { Rng } from '../../core/rng.js';
 import { type Advance, ClockedEnvironment } from '../clocked-environment.js';
-import type { KnownFunctions } from '../environment.js';
 import { packNumbers, unpackNumbers } from '../exact-numbers.js';
 import { boxSpace, discreteSpace } from '../space-values.js';
 

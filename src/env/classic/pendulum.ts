@@ -1,8 +1,8 @@
 // Pendulum swing-up by the equations of Gymnasium's Pendulum-v1 (gymnasium/envs/classic_control/pendulum.py).
 
-import type { Rng } from '../../rng.js';
+import type { KnownFunctions } from '../../core/environment.js';
+import type { Rng } from '../../core/rng.js';
 import { type Advance, ClockedEnvironment } from '../clocked-environment.js';
-import type { KnownFunctions } from '../environment.js';
 import { packNumbers, unpackNumbers } from '../exact-numbers.js';
 import { boxSpace } from '../space-values.js';
 

@@ -1,6 +1,6 @@
 // What a body shows, is paid for and ends by: its expressions resolved against one model.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { BodySpec, Termination } from './body-spec.js';
 import { type ExpressionScope, scalarOf, scalarsOf } from './expression.js';
 import type { Scalar } from './scalar.js';

@@ -2,7 +2,7 @@
 // in the observation, the term itself is a known function. A clipped observation stands in for its quantity in a
 // termination (MBPO's termination functions do the same), so an excess beyond the clip is not seen.
 
-import type { KnownFunctions } from '../environment.js';
+import type { KnownFunctions } from '../../core/environment.js';
 import type { BodyQuantities } from './body-quantities.js';
 import type { Termination } from './body-spec.js';
 import { type Read, readerOf, readersOf, type Scalar, type ScalarSource } from './scalar.js';

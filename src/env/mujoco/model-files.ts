@@ -2,7 +2,7 @@
 
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 
 export interface ModelFiles {
   /** Shown in errors. */

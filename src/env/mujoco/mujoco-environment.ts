@@ -1,10 +1,10 @@
 // A MuJoCo body as an environment: a compiled model and a body written as data.
 
 import { createHash } from 'node:crypto';
-import { reverieError } from '../../errors.js';
-import type { Rng } from '../../rng.js';
+import type { KnownFunctions } from '../../core/environment.js';
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
 import { type Advance, ClockedEnvironment } from '../clocked-environment.js';
-import type { KnownFunctions } from '../environment.js';
 import { packNumbers, unpackNumbers } from '../exact-numbers.js';
 import { boxSpace, unboundedSpace } from '../space-values.js';
 import { type BodyQuantities, quantitiesOf } from './body-quantities.js';

@@ -1,6 +1,6 @@
 // The random part of a start. Distributions are Gymnasium's; the draws come from our generator, not numpy's.
 
-import type { Rng } from '../../rng.js';
+import type { Rng } from '../../core/rng.js';
 import type { ResetNoise } from './body-spec.js';
 import { addressesOf } from './expression.js';
 import type { Simulation } from './simulation.js';

@@ -1,7 +1,7 @@
 // Opens an environment of a server, whatever its family.
 
-import { reverieError } from '../../errors.js';
-import type { TextSpace, ToolsSpace, VectorSpace } from '../spaces.js';
+import { reverieError } from '../../core/errors.js';
+import type { TextSpace, ToolsSpace, VectorSpace } from '../../core/spaces.js';
 import type { Message } from '../tools/message.js';
 import type { ToolsAction, ToolsObservation } from '../tools/tools-family.js';
 import { ConversationCodec, rowCodec, textCodec } from './codecs.js';

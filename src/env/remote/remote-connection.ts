@@ -3,7 +3,7 @@
 
 import { Agent, request } from 'undici';
 import type { z } from 'zod';
-import { describeIssues, ReverieError, reverieError } from '../../errors.js';
+import { describeIssues, ReverieError, reverieError } from '../../core/errors.js';
 
 export interface ConnectionOptions {
   /** Sent where the server asks for one; by default the password in the URL, or the variable REVERIE_TOKEN. */

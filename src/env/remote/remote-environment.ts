@@ -2,7 +2,6 @@
 // under the same id, so a lost answer is not a second step.
 
 import { z } from 'zod';
-import { describeIssues, reverieError } from '../../errors.js';
 import type {
   Environment,
   EnvSnapshot,
@@ -10,8 +9,9 @@ import type {
   ResetResult,
   RestoreOptions,
   StepResult,
-} from '../environment.js';
-import type { Space } from '../spaces.js';
+} from '../../core/environment.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
+import type { Space } from '../../core/spaces.js';
 import type { Codec } from './codecs.js';
 import { isSessionGone, type RemoteConnection } from './remote-connection.js';
 import {

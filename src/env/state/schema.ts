@@ -2,8 +2,8 @@
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { nearest, reverieError } from '../../errors.js';
-import type { Json, JsonObject } from '../../json.js';
+import { nearest, reverieError } from '../../core/errors.js';
+import type { Json, JsonObject } from '../../core/json.js';
 
 export type SchemaCheck = (value: Json) => readonly string[];
 

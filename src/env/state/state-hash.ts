@@ -2,8 +2,8 @@
 // are remembered by object and only what changed is hashed again.
 
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../canonical-json.js';
-import type { Json, JsonObject } from '../../json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 
 const known = new WeakMap<object, string>();
 

@@ -1,6 +1,6 @@
 // The tables of a gridworld drawn as text: where each move leads, with what probability, and what it earns.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { TabularDynamics } from './tabular-dynamics.js';
 
 export interface GridOptions {

@@ -1,6 +1,6 @@
 // A small world of cells with exactly known dynamics, on which algorithms can be checked against value iteration.
 
-import type { Rng } from '../../rng.js';
+import type { Rng } from '../../core/rng.js';
 import { type Advance, ClockedEnvironment } from '../clocked-environment.js';
 import { discreteSpace } from '../space-values.js';
 import { type GridOptions, gridDynamics } from './grid-dynamics.js';

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { z } from 'zod';
-import { describeIssues, reverieError } from '../../errors.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
 
 /** @throws TAU_DATA_MISSING if there is no such file, TAU_DATA_INVALID if it cannot be read */
 export async function readDataText(folder: string, name: string): Promise<string> {

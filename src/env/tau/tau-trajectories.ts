@@ -2,7 +2,7 @@
 
 import path from 'node:path';
 import { z } from 'zod';
-import type { JsonObject } from '../../json.js';
+import type { JsonObject } from '../../core/json.js';
 import type { CallSpec } from '../tools/domain.js';
 import type { Message, ToolCall } from '../tools/message.js';
 import { checkData, dataInvalid, parseJson, readDataText } from './tau-files.js';

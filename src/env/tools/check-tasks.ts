@@ -1,6 +1,6 @@
 // Do the tasks of a domain fit its tools, its state and its rules? The first fault is an error that names the task.
 
-import { nearest, type ReverieError, reverieError } from '../../errors.js';
+import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
 import { pointerKeys } from '../state/pointer.js';
 import { compileSchema, type SchemaCheck } from '../state/schema.js';
 import { callChecks } from './call-checks.js';

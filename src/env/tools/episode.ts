@@ -2,8 +2,8 @@
 // was. And its snapshot: what cannot be had from domain and task.
 
 import { z } from 'zod';
-import type { Json, JsonObject } from '../../json.js';
-import type { RngState } from '../../rng.js';
+import type { Json, JsonObject } from '../../core/json.js';
+import type { RngState } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state-hash.js';
 import type { ToolsDomain, ToolsTask } from './domain.js';

@@ -1,7 +1,7 @@
 // The real environment: calls answered by the domain's own rules.
 
-import { NO_COST } from '../../cost.js';
-import { reverieError } from '../../errors.js';
+import { NO_COST } from '../../core/cost.js';
+import { reverieError } from '../../core/errors.js';
 import type { ToolOutcome, ToolsDomain } from './domain.js';
 import type { Prediction } from './prediction.js';
 import type { CallQuery, Responder } from './tools-family.js';

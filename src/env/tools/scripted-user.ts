@@ -1,8 +1,8 @@
 // A user without a language model: says the lines of the task's script, in an order that depends only on what it is told.
 
 import { createContext, Script } from 'node:vm';
-import { NO_COST } from '../../cost.js';
-import { reverieError } from '../../errors.js';
+import { NO_COST } from '../../core/cost.js';
+import { reverieError } from '../../core/errors.js';
 import { spokenMessages } from './conversation.js';
 import type { ToolsTask, UserSpec } from './domain.js';
 import type { UserQuery, UserSimulator, UserTurn } from './tools-family.js';

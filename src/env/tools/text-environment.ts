@@ -1,11 +1,11 @@
 // Family `text` over the same core: a domain with the one tool `act` {text} and nobody to talk to. The action is a line
 // of text, the observation what the tool answers.
 
-import { reverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
-import type { Environment, EnvSnapshot, Info, ResetResult, StepResult } from '../environment.js';
+import type { Environment, EnvSnapshot, Info, ResetResult, StepResult } from '../../core/environment.js';
+import { reverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import type { TextSpace } from '../../core/spaces.js';
 import { describeSpace } from '../space-values.js';
-import type { TextSpace } from '../spaces.js';
 import type { Verdict } from './domain.js';
 import { initialStateOf } from './task-states.js';
 import type { ForkOptions, ToolsEpisodeEnvironment, ToolsResetOptions } from './tools-environment.js';

@@ -1,12 +1,12 @@
 // Episodes of tools: an agent talks to a user and calls tools, calls change a typed state. Real and dreamt ones are this
 // class; they differ in the responder. A step that throws leaves everything as it was.
 
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
-import { nearest, reverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
-import { Rng } from '../../rng.js';
-import type { EnvSnapshot, ResetOptions, ResetResult, RestoreOptions, StepResult } from '../environment.js';
-import type { ToolsSpace } from '../spaces.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import type { EnvSnapshot, ResetOptions, ResetResult, RestoreOptions, StepResult } from '../../core/environment.js';
+import { nearest, reverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import { Rng } from '../../core/rng.js';
+import type { ToolsSpace } from '../../core/spaces.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state-hash.js';
 import { type CallChecks, callChecks } from './call-checks.js';

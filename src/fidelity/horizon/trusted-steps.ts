@@ -1,6 +1,6 @@
 // What a report says may be trusted of one model, for jobs that dream in it.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { FidelityReport, SubjectReport } from '../report/fidelity-report.js';
 import { realRatioAt } from './trust-horizon.js';
 

@@ -1,6 +1,6 @@
 // From what learners came to, by their share of dreamt data, to the section of the report.
 
-import { Rng } from '../../rng.js';
+import { Rng } from '../../core/rng.js';
 import type { Finding } from '../instrument.js';
 import type { FidelityChart, FidelityTable, Metric, Point } from '../report/fidelity-report.js';
 import { type Estimate, meanEstimate, NOTHING, pairedDifference } from '../statistics/index.js';

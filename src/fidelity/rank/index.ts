@@ -1,5 +1,5 @@
 // Ranking policies: what is measured on them and what it says.
 
-export { crossedBootstrap, type LadderReturns, type LadderStatistic } from './crossed-bootstrap.js';
 export { rankInstrument, unrankable } from './rank-instrument.js';
+export { crossedBootstrap, type LadderReturns, type LadderStatistic } from './rank-metrics.js';
 export type * from './rank-source.js';

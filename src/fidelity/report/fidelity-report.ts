@@ -1,6 +1,6 @@
 // What is found of world models: plain JSON, from which the page, the Markdown, the model card and the gate are made.
 
-import type { Json, JsonObject } from '../../json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import type { Estimate } from '../statistics/estimate.js';
 
 /** Aspects of fidelity, in the order they are read. */

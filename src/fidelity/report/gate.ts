@@ -1,6 +1,6 @@
 // Limits on what was measured, for builds that must not get worse: `one-step.state-exact=0.95`.
 
-import { nearest, reverieError } from '../../errors.js';
+import { nearest, reverieError } from '../../core/errors.js';
 import { type GateResult, type Metric, SECTIONS } from './fidelity-report.js';
 import { metricsOf, type ShownSubject } from './metric-lookup.js';
 

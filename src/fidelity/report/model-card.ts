@@ -2,7 +2,7 @@
 // Front matter as Hugging Face reads it, with results as a `model-index`.
 
 import { stringify } from 'yaml';
-import type { JsonObject } from '../../json.js';
+import type { JsonObject } from '../../core/json.js';
 import { headlineMetrics } from './headlines.js';
 import { bullets, fencedJson, markdownTable, paragraphs, plain } from './markdown-text.js';
 import type { ShownSubject } from './metric-lookup.js';

@@ -3,8 +3,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describeIssues, reverieError } from '../../errors.js';
-import { openSealed } from '../../sealed-json.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
+import { openSealed } from '../../store/sealed-json.js';
 import type { FidelityReport } from './fidelity-report.js';
 import { fidelityReportSchema } from './report-schema.js';
 

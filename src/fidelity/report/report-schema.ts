@@ -1,7 +1,7 @@
 // The form of a report of fidelity, checked whenever one is read: it may come from another version, or another hand.
 
 import { z } from 'zod';
-import type { Json } from '../../json.js';
+import type { Json } from '../../core/json.js';
 import { type FidelityReport, SECTIONS } from './fidelity-report.js';
 
 const number = z.number();

@@ -1,8 +1,8 @@
 // Writes a report of fidelity so that it vouches for itself: whoever gates on it reads what was measured.
 
-import { writeFileAtomic } from '../../atomic-file.js';
-import { describeIssues, reverieError } from '../../errors.js';
-import { sealedText } from '../../sealed-json.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
+import { writeFileAtomic } from '../../store/atomic-file.js';
+import { sealedText } from '../../store/sealed-json.js';
 import type { FidelityReport } from './fidelity-report.js';
 import { fidelityReportSchema } from './report-schema.js';
 

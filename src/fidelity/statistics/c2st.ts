@@ -1,6 +1,6 @@
 // Whether a classifier can tell real vectors from dreamt ones.
 
-import type { Rng } from '../../rng.js';
+import type { Rng } from '../../core/rng.js';
 import { drawnRows, squaredDistance } from './drawn-rows.js';
 import { type Estimate, NOTHING } from './estimate.js';
 import { shareEstimate } from './share.js';

@@ -1,7 +1,6 @@
 // How two lists of numbers go together. null where one of them does not vary, or there are fewer than two.
 
 import { meanOf } from './mean.js';
-import { discordantSwaps } from './merge-swaps.js';
 import { allFinite, sameLength } from './numbers.js';
 
 /**
@@ -103,4 +102,37 @@ function isConstant(values: ArrayLike<number>): boolean {
 /** A correlation that rounding took past an end. */
 function withinOne(value: number): number {
   return Math.min(1, Math.max(-1, value));
+}
+
+// Sorting that counts how far a list was from sorted.
+
+/** Sorts `values` and answers how many pairs stood the wrong way round; equals never do. */
+function discordantSwaps(values: Float64Array): number {
+  let from = values;
+  let to: Float64Array = new Float64Array(values.length);
+  let swaps = 0;
+  for (let width = 1; width < values.length; width *= 2) {
+    for (let start = 0; start < values.length; start += 2 * width) swaps += merge(from, to, start, width);
+    [from, to] = [to, from];
+  }
+  if (from !== values) values.set(from);
+  return swaps;
+}
+
+/** Merges the two sorted runs of `width` from `start` on. */
+function merge(from: Float64Array, to: Float64Array, start: number, width: number): number {
+  const middle = Math.min(start + width, from.length);
+  const end = Math.min(start + 2 * width, from.length);
+  let left = start;
+  let right = middle;
+  let swaps = 0;
+  for (let at = start; at < end; at++) {
+    if (left < middle && (right >= end || from[left] <= from[right])) {
+      to[at] = from[left++];
+    } else {
+      swaps += middle - left;
+      to[at] = from[right++];
+    }
+  }
+  return swaps;
 }

@@ -1,6 +1,6 @@
 // Rows for tests of two samples: few enough that all pairs can be looked at, every element on the same footing.
 
-import type { Rng } from '../../rng.js';
+import type { Rng } from '../../core/rng.js';
 import { allFinite, unfit } from './numbers.js';
 
 /**

@@ -1,6 +1,6 @@
 // Recalibration: the non-decreasing curve from confidence to the share that was right.
 
-import type { Rng } from '../../rng.js';
+import type { Rng } from '../../core/rng.js';
 import { allShares, sameLength, unfit } from './numbers.js';
 
 interface Block {

@@ -1,6 +1,6 @@
 // Whether two samples of vectors come from the same distribution: maximum mean discrepancy.
 
-import type { Rng } from '../../rng.js';
+import type { Rng } from '../../core/rng.js';
 import { quantile } from './bootstrap.js';
 import { drawnRows, squaredDistance } from './drawn-rows.js';
 

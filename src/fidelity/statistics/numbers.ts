@@ -1,6 +1,6 @@
 // What every statistic asks of its numbers: finite, and as many of one kind as of the other.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 
 /** @throws FIDELITY_NUMBERS_INVALID if lengths differ */
 export function sameLength(statistic: string, first: ArrayLike<unknown>, second: ArrayLike<unknown>): void {

@@ -1,6 +1,7 @@
 // Calls of a conversation that took place somewhere, carried out somewhere else: those of a real episode in a dream, on the
 // dream's own state; those of a dreamt one for real.
 
+import type { JsonObject } from '../../core/json.js';
 import {
   applyOperations,
   type CallQuery,
@@ -14,7 +15,6 @@ import {
   type ToolsDomain,
   type ToolsTask,
 } from '../../env/index.js';
-import type { JsonObject } from '../../json.js';
 import { patientAnswer } from './patience.js';
 
 export interface CarriedStep {

@@ -1,6 +1,6 @@
 // A metric with the values it is made from, one a unit.
 
-import { Rng } from '../../rng.js';
+import { Rng } from '../../core/rng.js';
 import type { Finding } from '../instrument.js';
 import type { Metric, Section } from '../report/fidelity-report.js';
 import type { Estimate } from '../statistics/estimate.js';

@@ -1,5 +1,6 @@
 // Episodes whose calls were chosen in the dream, and what is true of them: their calls, carried out for real.
 
+import type { Json } from '../../core/json.js';
 import {
   applyOperations,
   type EpisodeEnd,
@@ -11,7 +12,6 @@ import {
   type Verdict,
   verifyEpisode,
 } from '../../env/index.js';
-import type { Json } from '../../json.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
 import { type CarriedOut, carryOutForReal } from './carried-out.js';
 import { patiently } from './patience.js';

@@ -1,6 +1,6 @@
 // The must-fail suite as a section: its verdict is the one that other jobs read, from the same report.
 
-import type { Json } from '../../json.js';
+import type { Json } from '../../core/json.js';
 import type { MustFailReport, ProbeFailure, ProbeKind } from '../../worldmodel/index.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { WorstTransition } from '../report/fidelity-report.js';

@@ -1,5 +1,6 @@
 // A real episode's calls carried out in the dream, on its own state and its own answers: how far it keeps to what happened.
 
+import type { Json, JsonObject } from '../../core/json.js';
 import {
   type Message,
   type Prediction,
@@ -9,7 +10,6 @@ import {
   type ToolsDomain,
   type ToolsTask,
 } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
 import { answersOf, carryOut } from './carried-out.js';
 import { isSameObservation } from './read-backs.js';
 import { leafDifferences } from './state-distance.js';

@@ -1,8 +1,8 @@
 // Asking a model one thing, and bearing with a server that is slow or garbles one reply: that one goes unanswered, and says
 // nothing of the model. A server that is away and a spent budget end the work, which can be gone on with.
 
+import { ReverieError } from '../../core/errors.js';
 import type { CallQuery, Prediction, Responder } from '../../env/index.js';
-import { ReverieError } from '../../errors.js';
 
 const SERVER_TRIES = 3;
 /** Faults of one request alone, beside those that say themselves that they are the model's. */

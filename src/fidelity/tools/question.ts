@@ -2,7 +2,9 @@
 // true of it.
 
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../canonical-json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../core/json.js';
+import { Rng } from '../../core/rng.js';
 import {
   applyOperations,
   type CallQuery,
@@ -12,8 +14,6 @@ import {
   stateHash,
   type ToolsDomain,
 } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
-import { Rng } from '../../rng.js';
 import { type ReadBack, readBacksOf } from './read-backs.js';
 
 export interface TrueAnswer {

@@ -1,6 +1,7 @@
 // What is left of a change when it is read: reads that answer otherwise after a call than before it, and whether a model
 // answers them as is true. The only test of memory for models that keep no state.
 
+import type { JsonObject } from '../../core/json.js';
 import {
   applyOperations,
   type CallQuery,
@@ -11,7 +12,6 @@ import {
   rulesResponder,
   type ToolsDomain,
 } from '../../env/index.js';
-import type { JsonObject } from '../../json.js';
 import { comparableObservation } from '../../worldmodel/index.js';
 
 /** A read that answers otherwise after a call than before. */

@@ -1,6 +1,8 @@
 // One question asked of one model: what was right, how far it was off, and what an episode would have become of it.
 
 import { createHash } from 'node:crypto';
+import type { Json, JsonObject } from '../../core/json.js';
+import { Rng } from '../../core/rng.js';
 import {
   applyOperations,
   type CallQuery,
@@ -9,8 +11,6 @@ import {
   type Responder,
   stateHash,
 } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
-import { Rng } from '../../rng.js';
 import { idPatternOf, unknownIds } from '../../worldmodel/index.js';
 import { observationDistance, tokensOf } from './observation-distance.js';
 import { patientAnswer } from './patience.js';

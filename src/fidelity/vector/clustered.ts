@@ -1,6 +1,6 @@
 // Means over rows that resemble their neighbours: intervals come from drawing whole units, never single rows.
 
-import type { Rng } from '../../rng.js';
+import type { Rng } from '../../core/rng.js';
 import { bootstrapEstimate, type Estimate, NOTHING, shareEstimate } from '../statistics/index.js';
 import type { Units } from './truth.js';
 

@@ -1,7 +1,7 @@
 // How sure a model is: what each elite of an ensemble foresees, or the spread of a model that can only be sampled.
 
+import { Rng } from '../../core/rng.js';
 import { rowSize } from '../../env/index.js';
-import { Rng } from '../../rng.js';
 import { EnsembleModel, OnnxDynamics, type VectorWorldModel } from '../../worldmodel/index.js';
 import type { Forecast, Forecaster } from './subject-model.js';
 

@@ -1,7 +1,7 @@
 // Dreams under the actions that were really taken: from recorded states, or, where one can only live in a model, from the
 // starts of episodes that it can start itself.
 
-import type { Rng } from '../../rng.js';
+import type { Rng } from '../../core/rng.js';
 import type { StepOptions, VectorWorldModel } from '../../worldmodel/index.js';
 import type { Ground, Judged } from './plan.js';
 import { stepsFrom, type Units, type VectorTruth, widths } from './truth.js';

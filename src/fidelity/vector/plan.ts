@@ -1,7 +1,7 @@
 // What is measured of every model, and with what: plain numbers, the truth, and what instruments share.
 
+import { Rng } from '../../core/rng.js';
 import type { Policy, VectorEnvironment } from '../../env/index.js';
-import { Rng } from '../../rng.js';
 import type { Propagation } from '../../worldmodel/index.js';
 import type { SectionId } from '../report/fidelity-report.js';
 import { crossFitted, type LinearBaseline } from './linear-baseline.js';

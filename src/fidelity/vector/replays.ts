@@ -1,8 +1,8 @@
 // The consistency of a dream: a policy acts in the dream, and what it did there is done once more for real. What it earns
 // is worth as much as it promised only if the dream did not mislead it.
 
+import type { Rng } from '../../core/rng.js';
 import type { VectorEnvironment } from '../../env/index.js';
-import type { Rng } from '../../rng.js';
 import type { Beginning } from './open-loop.js';
 import type { Ground, Judged, Replay } from './plan.js';
 import { type DriftStart, episodeAt, widths } from './truth.js';

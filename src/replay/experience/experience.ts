@@ -1,9 +1,9 @@
 // One lived tool call as it is remembered, and an episode of them: what retrieval searches and what datasets are made of.
 // Nothing synthetic is remembered without saying who dreamt it.
 
-import type { Cost } from '../../cost.js';
+import type { Cost } from '../../core/cost.js';
+import type { JsonObject } from '../../core/json.js';
 import type { AssistantMessage, Message, Operation, Prediction, Verdict } from '../../env/index.js';
-import type { JsonObject } from '../../json.js';
 import type { Source } from '../transition.js';
 
 export interface ExperienceStep {

@@ -1,7 +1,7 @@
 // Retrieval by words over both sides of a store, with statistics of what the query may see.
 
-import type { Filter } from './bm25.js';
-import { inverseDocumentFrequency, type QueryTerm, shownScore, strongestTerms } from './bm25.js';
+import { type Filter, inverseDocumentFrequency, type QueryTerm, shownScore, strongestTerms } from './bm25.js';
+
 import type { RetrievalQuery } from './experience.js';
 import type { LexicalTerms } from './lexical-terms.js';
 import type { Side } from './side.js';

@@ -1,6 +1,6 @@
 // Checks of steps before they are kept: nothing synthetic without who dreamt it, nothing that cannot be found again.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { ExperienceStep } from './experience.js';
 import { MAX_HISTORY } from './tokens.js';
 

@@ -10,8 +10,8 @@ import { readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { unpack } from 'msgpackr';
-import { storageError } from '../../atomic-file.js';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
+import { storageError } from '../../store/atomic-file.js';
 import type { ExperienceStep } from './experience.js';
 import type { StepLog } from './step-log.js';
 

@@ -4,9 +4,8 @@
 // What a query answers depends on what it may see, not on when it came: statistics are those of all real steps and of
 // the dreamt ones of earlier rows, ties go to records, then to earlier rows, then to older steps.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { Filter } from './bm25.js';
-import { describeSteps, type ExperienceDescription } from './describe-experience.js';
 import type { Embedder } from './embedder.js';
 import type { ExperienceIndex, ExperienceStep, RetrievalQuery, RetrievedStep } from './experience.js';
 import { type ExperienceFiles, memoryFiles, openFiles, type QuarantineRecord } from './experience-files.js';
@@ -215,4 +214,51 @@ export class ExperienceStore implements ExperienceIndex {
     this.turn = result.catch(() => undefined);
     return result;
   }
+}
+
+// What a store holds, in numbers.
+
+/** Counts of kept steps; quarantined ones are in `quarantined` alone. */
+export interface ExperienceDescription {
+  readonly steps: number;
+  readonly bytes: number;
+  readonly quarantined: number;
+  readonly source: Readonly<Record<'real' | 'synthetic', number>>;
+  readonly backend: Readonly<Record<string, number>>;
+  /** Dreamt steps by who dreamt them. */
+  readonly modelVersion: Readonly<Record<string, number>>;
+  readonly tool: Readonly<Record<string, number>>;
+}
+
+function describeSteps(
+  steps: Iterable<ExperienceStep>,
+  isQuarantined: (step: ExperienceStep) => boolean,
+  bytes: number,
+): ExperienceDescription {
+  const source = { real: 0, synthetic: 0 };
+  const [backend, modelVersion, tool] = [new Map(), new Map(), new Map()] as Map<string, number>[];
+  let quarantined = 0;
+  for (const step of steps) {
+    if (isQuarantined(step)) {
+      quarantined++;
+      continue;
+    }
+    source[step.source]++;
+    count(backend, step.backend);
+    count(tool, step.call.name);
+    if (step.source === 'synthetic') count(modelVersion, step.modelVersion);
+  }
+  return {
+    steps: source.real + source.synthetic,
+    bytes,
+    quarantined,
+    source,
+    backend: Object.fromEntries(backend),
+    modelVersion: Object.fromEntries(modelVersion),
+    tool: Object.fromEntries(tool),
+  };
+}
+
+function count(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
 }

@@ -1,6 +1,6 @@
 // What a comparison and its threads tell each other.
 
-import type { PackedError } from '../../errors.js';
+import type { PackedError } from '../../core/errors.js';
 import type { TrainResult } from '../job.js';
 import type { Scenario } from '../scenario.js';
 

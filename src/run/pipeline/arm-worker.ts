@@ -3,12 +3,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
-import { writeFileAtomic } from '../../atomic-file.js';
+import { packError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
+import { type StopFlag, signalOf } from '../../core/stop-flag.js';
 import { makeEnvironment } from '../../env/index.js';
-import { packError } from '../../errors.js';
 import { evaluatePolicy, loadLearner } from '../../rl/index.js';
-import { Rng } from '../../rng.js';
-import { type StopFlag, signalOf } from '../../stop-flag.js';
+import { writeFileAtomic } from '../../store/atomic-file.js';
 import type { JobContext } from '../job.js';
 import { MetricsWriter } from '../metrics.js';
 import type { Phase, Progress } from '../progress.js';

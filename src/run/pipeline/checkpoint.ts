@@ -9,11 +9,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { recoverFolder, replaceFolderAtomic } from '../../atomic-file.js';
-import { describeIssues, reverieError } from '../../errors.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
 import { ReplayBuffer, type Selector, type SelectorState, type Source } from '../../replay/index.js';
 import { saveLearner } from '../../rl/index.js';
-import { openSealed, sealedText } from '../../sealed-json.js';
+import { recoverFolder, replaceFolderAtomic } from '../../store/atomic-file.js';
+import { openSealed, sealedText } from '../../store/sealed-json.js';
 import type { JobContext } from '../job.js';
 import { savedLearner } from './learners.js';
 import { makeTrainingRun, TrainingRun } from './training-run.js';

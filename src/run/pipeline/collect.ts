@@ -1,10 +1,10 @@
 // `reverie collect`: real episodes with a random or a trained policy, kept as a replay snapshot.
 
 import { join } from 'node:path';
+import { Rng } from '../../core/rng.js';
 import { makeEnvironment, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
 import { ReplayBuffer } from '../../replay/index.js';
 import { RandomPolicy } from '../../rl/index.js';
-import { Rng } from '../../rng.js';
 import { type CollectResult, interrupted, type JobContext } from '../job.js';
 import { Collector, type EpisodeSummary } from './collector.js';
 import { learnerFor } from './frozen-policy.js';

@@ -2,11 +2,11 @@
 // synthetic buffer with rollouts branched from them (MBPO, Janner et al. 2019, 1906.08253, algorithm 2).
 
 import { resolve } from 'node:path';
+import type { Rng } from '../../core/rng.js';
 import type { PolicySnapshot, VectorEnvironment } from '../../env/index.js';
 import { rowSize } from '../../env/index.js';
 import type { ReplayBuffer } from '../../replay/index.js';
 import type { Ppo, Rollout } from '../../rl/index.js';
-import type { Rng } from '../../rng.js';
 import { horizonSchedule, type RolloutCounts, RolloutPool } from '../../synth/index.js';
 import { EnsembleModel, fitEnsemble, loadWorldModel, type StoredWorldModel } from '../../worldmodel/index.js';
 import type { JobContext } from '../job.js';

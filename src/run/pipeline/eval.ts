@@ -1,8 +1,8 @@
 // `reverie eval`: whole real episodes with the policy of a checkpoint.
 
+import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
 import { evaluatePolicy } from '../../rl/index.js';
-import { Rng } from '../../rng.js';
 import { type EvalResult, interrupted, type JobContext } from '../job.js';
 import { learnerFor } from './frozen-policy.js';
 import { requireInput } from './inputs.js';

@@ -1,9 +1,9 @@
 // `reverie fit`: a world model from recorded transitions.
 
 import { join } from 'node:path';
+import { reverieError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
-import { Rng } from '../../rng.js';
 import { EnsembleModel, fitEnsemble } from '../../worldmodel/index.js';
 import { type FitResult, interrupted, type JobContext } from '../job.js';
 import { resolvedSpec } from './env-spec.js';

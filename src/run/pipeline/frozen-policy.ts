@@ -1,7 +1,7 @@
 // The learner of a checkpoint the user named, checked against the environment it is to act in.
 
+import { reverieError } from '../../core/errors.js';
 import { describeSpace, type VectorEnvironment } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import { type LoadedLearner, loadLearner } from '../../rl/index.js';
 
 /** The learner in `folder`. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if it learned to act in other spaces than `env`'s. */

@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { FolderInput, JobInputs } from '../job.js';
 
 type FoundInput = keyof typeof KINDS;

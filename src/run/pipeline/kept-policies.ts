@@ -3,8 +3,8 @@
 
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { ensureFolder } from '../../atomic-file.js';
 import { saveLearner } from '../../rl/index.js';
+import { ensureFolder } from '../../store/atomic-file.js';
 import type { TrainingRun } from './training-run.js';
 
 export const POLICIES_FOLDER = 'policies';

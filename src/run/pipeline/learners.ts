@@ -1,9 +1,9 @@
 // The learner a training run has: a fresh one by the scenario's settings, or one read from a checkpoint.
 
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
 import type { VectorEnvironment } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import { type LearnedFrom, loadLearner, makePpo, makeSac, type Ppo, type Sac, type Spaces } from '../../rl/index.js';
-import type { Rng } from '../../rng.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
 import { learnerFor } from './frozen-policy.js';
 

@@ -1,14 +1,22 @@
 // Learning from the replay buffers (SAC): gradient steps on batches drawn from all that was lived and dreamt so far.
 
+import type { Rng } from '../../core/rng.js';
 import type { Policy } from '../../env/index.js';
-import { allocateBatch, MixtureSampler, type Selector, type TransitionBatch } from '../../replay/index.js';
+import {
+  allocateBatch,
+  MixtureSampler,
+  PrioritizedSelector,
+  RecencySelector,
+  type ReplayBuffer,
+  type Selector,
+  type TransitionBatch,
+  UniformSelector,
+} from '../../replay/index.js';
 import type { Sac } from '../../rl/index.js';
-import type { Rng } from '../../rng.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
 import type { Collected } from './collector.js';
 import type { Dreamer } from './dreamer.js';
 import { type Learning, type RunView, share } from './learning.js';
-import { makeSelector } from './selectors.js';
 
 /** Gradient steps per ONNX Runtime call: short enough for the progress bar and Ctrl-C, long enough to hide the call. */
 const UPDATES_PER_CALL = 50;
@@ -99,4 +107,17 @@ export class OffPolicy implements Learning {
 function settledRatio(realRatio: ScenarioConfig['replay']['realRatio']): number {
   if (realRatio === 'auto') throw new Error('A share of real rows that nobody settled: a defect of the job.');
   return realRatio;
+}
+
+// The selector a scenario names, over a buffer.
+
+function makeSelector(config: ScenarioConfig['replay']['selector'], buffer: ReplayBuffer): Selector {
+  switch (config.kind) {
+    case 'uniform':
+      return new UniformSelector(buffer);
+    case 'prioritized':
+      return new PrioritizedSelector(buffer, { alpha: config.alpha, beta: config.beta });
+    case 'recency':
+      return new RecencySelector(buffer, { halfLife: config.halfLife });
+  }
 }

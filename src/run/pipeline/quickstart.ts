@@ -1,7 +1,7 @@
 // `reverie quickstart`: the same learner from scratch and warm-started in the dream, to the same real return.
 
 import { join } from 'node:path';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { JobContext, QuickstartResult } from '../job.js';
 import { writeReport } from '../report/report.js';
 import { adjustScenario, type Scenario } from '../scenario.js';

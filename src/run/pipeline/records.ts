@@ -1,7 +1,7 @@
 // The recorded transitions the user named.
 
+import { reverieError } from '../../core/errors.js';
 import { rowSize, type VectorEnvironment } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import { ReplayBuffer } from '../../replay/index.js';
 
 /** The buffer in `folder`, in a ring of `capacity` where given. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if its rows are not such as `env` gives. */

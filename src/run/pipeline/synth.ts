@@ -1,17 +1,25 @@
 // `reverie synth`: transitions dreamt in a world model from recorded states, as a replay snapshot and as datasets.
 
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { reverieError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
 import { makeEnvironment, type PolicySnapshot, rowSize, type VectorEnvironment } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import { ReplayBuffer } from '../../replay/index.js';
 import { RandomPolicy } from '../../rl/index.js';
-import { Rng } from '../../rng.js';
-import { type FrozenRolloutRequest, RolloutPool, type RolloutResult, synthesize } from '../../synth/index.js';
+import {
+  exportJsonl,
+  exportMinari,
+  exportParquet,
+  type FrozenRolloutRequest,
+  RolloutPool,
+  type RolloutResult,
+  synthesize,
+} from '../../synth/index.js';
 import { loadWorldModel } from '../../worldmodel/index.js';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type SynthResult } from '../job.js';
 import { drawStarts, horizonAt } from './dreamer.js';
-import { exportTransitions } from './export.js';
 import { withTrustedHorizon } from './fidelity/horizon/auto.js';
 import { learnerFor } from './frozen-policy.js';
 import { findInput, requireInput } from './inputs.js';
@@ -127,4 +135,30 @@ async function actor(context: JobContext, env: VectorEnvironment): Promise<Polic
   const snapshot = learner.policySnapshot();
   await learner.close();
   return snapshot;
+}
+
+// Dreamt transitions as datasets that other tools read, in the formats the scenario asks for.
+
+/** Writes the datasets below the run's folder; answers their paths. */
+async function exportTransitions(buffer: ReplayBuffer, env: VectorEnvironment, context: JobContext): Promise<string[]> {
+  const { config, hash } = context.scenario;
+  const written: string[] = [];
+  for (const format of config.synth.export) {
+    const path = join(context.out, 'datasets', format === 'minari' ? 'minari' : `transitions.${format}`);
+    // What an interrupted run left there is not whole.
+    rmSync(path, { recursive: true, force: true });
+    if (format === 'parquet') await exportParquet(buffer, path);
+    else if (format === 'jsonl') await exportJsonl(buffer, path);
+    else {
+      await exportMinari(buffer, {
+        root: path,
+        datasetId: `${config.name}/dreamt-v0`,
+        observationSpace: env.observationSpace,
+        actionSpace: env.actionSpace,
+        metadata: { scenario_hash: hash, seed: context.seed },
+      });
+    }
+    written.push(path);
+  }
+  return written;
 }

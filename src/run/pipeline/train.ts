@@ -1,13 +1,13 @@
 // `reverie train`: rounds until the budget or the threshold is reached, with evaluations and checkpoints between them.
 
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
+import type { MetricsEvent, MetricsWriter } from '../metrics.js';
 import { loadRun, saveRun } from './checkpoint.js';
 import { withTrustedHorizon } from './fidelity/horizon/auto.js';
 import { keepPolicy } from './kept-policies.js';
-import { rewindMetrics } from './rewind-metrics.js';
 import { makeTrainingRun, type TrainingRun } from './training-run.js';
 
 /** Everything `train` keeps lies in this folder of the run. */
@@ -97,4 +97,20 @@ function resultOf(run: TrainingRun, context: JobContext, folder: string): TrainR
     threshold: train.threshold,
     realStepsToThreshold: stepsToThreshold(run, train.threshold),
   };
+}
+
+// Brings a run's metrics journal back to the round its checkpoint was made at, so that a resumed run tells nothing twice.
+
+/** Drops every event from the first one of round `round` or later. */
+function rewindMetrics(metrics: MetricsWriter, round: number): void {
+  let bytes = 0;
+  let wallSeconds = 0;
+  for (const line of readFileSync(metrics.file, 'utf8').split('\n').slice(0, -1)) {
+    const event = JSON.parse(line) as MetricsEvent;
+    // An evaluation after round n carries n + 1: the counter of rounds that are over.
+    if ((event.round ?? 0) > round || (event.round === round && event.kind !== 'eval')) break;
+    bytes += Buffer.byteLength(line) + 1;
+    wallSeconds = event.wallSeconds;
+  }
+  metrics.rewind({ bytes, wallSeconds });
 }

@@ -2,11 +2,11 @@
 // Every random stream is named by (seed, purpose, round), so a run that goes on from a checkpoint repeats nothing and
 // skips nothing. With `mode: real` the same loop is plain learning: the baseline, trained the same way.
 
+import { reverieError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
 import { makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import { ReplayBuffer } from '../../replay/index.js';
 import { evaluatePolicy, type LearnedFrom, Ppo, RandomPolicy } from '../../rl/index.js';
-import { Rng } from '../../rng.js';
 import type { JobContext, TrainEvaluation } from '../job.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
 import { type Collected, Collector } from './collector.js';

@@ -1,8 +1,8 @@
 // The side of a queue that has rows lived: a row of the job becomes an item of the queue, and what comes back its record.
 // Order, lag and what is durable stay with the job, for which a row on a queue is a row under way.
 
-import { NO_COST } from '../../cost.js';
-import { type PackedError, ReverieError, reverieError, unpackError } from '../../errors.js';
+import { NO_COST } from '../../core/cost.js';
+import { type PackedError, ReverieError, reverieError, unpackError } from '../../core/errors.js';
 import type { Budget } from '../../llm/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import {

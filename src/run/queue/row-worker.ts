@@ -1,8 +1,8 @@
 // The side of a queue that lives rows: takes as many as it has slots, keeps its leases, and gives back what it cannot end.
 
 import { hostname } from 'node:os';
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
-import { packError, ReverieError } from '../../errors.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { packError, ReverieError } from '../../core/errors.js';
 import { type Lease, packParcel, type RolloutQueue } from '../../synth/index.js';
 import type { Note } from './messages.js';
 import { within } from './within.js';

@@ -2,9 +2,9 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Cost, NO_COST, subtractCosts } from '../../cost.js';
+import { type Cost, NO_COST, subtractCosts } from '../../core/cost.js';
+import { ReverieError, reverieError } from '../../core/errors.js';
 import type { ToolsTask } from '../../env/index.js';
-import { ReverieError, reverieError } from '../../errors.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { openParcel, planRow, type RolloutItem, type RolloutQueue } from '../../synth/index.js';
 import { amplifiedRows } from '../pipeline/tools/amplified-rows.js';

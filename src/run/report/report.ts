@@ -1,12 +1,17 @@
 // The report page: one HTML file that needs nothing else, made from a ReportInput. All text is escaped.
 
-import { writeFileAtomic } from '../../atomic-file.js';
-import { barsFigure } from './bars.js';
+import { writeFileAtomic } from '../../store/atomic-file.js';
 import { armColour, armsOf, drawChart } from './chart.js';
 import { escapeHtml } from './escape.js';
 import { PAGE_STYLE } from './page-style.js';
-import type { ReportChart, ReportInput, ReportProvenance, ReportTable } from './report-input.js';
-import { transcriptDetails } from './transcript.js';
+import type {
+  ReportBars,
+  ReportChart,
+  ReportInput,
+  ReportProvenance,
+  ReportTable,
+  ReportTranscript,
+} from './report-input.js';
 
 const WIDE = { width: 784, height: 330 };
 const NARROW = { width: 358, height: 250 };
@@ -106,4 +111,32 @@ function provenance(from: ReportProvenance): string {
     ['Made', escapeHtml(from.date)],
   ];
   return `<dl class="provenance">${rows.map(([name, value]) => `<dt>${name}</dt><dd>${value}</dd>`).join('')}</dl>`;
+}
+
+// An episode as it was lived, to be read: who said what, which calls were made, who answered them and how surely.
+
+/** Closed until it is opened; works without a script. */
+function transcriptDetails({ title, lines }: ReportTranscript): string {
+  const items = lines.map(({ role, text, note }) => {
+    const aside = note === undefined ? '' : `<small>${escapeHtml(note)}</small>`;
+    return `<li class="${escapeHtml(role)}"><span>${escapeHtml(role)}${aside}</span><pre>${escapeHtml(text)}</pre></li>`;
+  });
+  return `<details class="transcript"><summary>${escapeHtml(title)}</summary><ol>${items.join('')}</ol></details>`;
+}
+
+// Amounts side by side: one horizontal bar each, drawn by the page's own boxes, so that words stay words.
+
+/** The figure as HTML; bars are scaled to the largest. */
+function barsFigure({ title, caption, bars }: ReportBars): string {
+  const largest = Math.max(...bars.map(({ value, high }) => high ?? value), Number.MIN_VALUE);
+  const rows = bars.map(({ label, value, text, low, high }) => {
+    const width = (part: number) => `${((100 * part) / largest).toFixed(2)}%`;
+    const whisker =
+      low === undefined || high === undefined
+        ? ''
+        : `<s style="left:${width(low)};width:${width(Math.max(0, high - low))}"></s>`;
+    return `<dt>${escapeHtml(label)}</dt><dd><span><i style="width:${width(value)}"></i>${whisker}</span><b>${escapeHtml(text)}</b></dd>`;
+  });
+  const below = caption === undefined ? '' : `<p>${escapeHtml(caption)}</p>`;
+  return `<figure><figcaption><h2>${escapeHtml(title)}</h2>${below}</figcaption><dl class="bars">${rows.join('')}</dl></figure>`;
 }

@@ -1,6 +1,7 @@
 // From a scenario to what can be served of it.
 
 import { join } from 'node:path';
+import { reverieError } from '../../core/errors.js';
 import {
   makeEnvironment,
   rowSize,
@@ -9,7 +10,6 @@ import {
   type ToolsTask,
   textEnvironment,
 } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import { loadWorldModel } from '../../worldmodel/index.js';
 import type { DeviceFlags } from '../device.js';
 import { settleModelDevice } from '../device-choice.js';
@@ -18,7 +18,6 @@ import { resolvedSpec } from '../pipeline/env-spec.js';
 import { findInput } from '../pipeline/inputs.js';
 import { makeEpisodeEnvironment, makeParts } from '../pipeline/tools/parts.js';
 import type { AnyScenario, Scenario, ToolsScenario } from '../scenario.js';
-import { seedTasks } from './seed-tasks.js';
 import type { Servable, TaskCard } from './servable.js';
 import { type VectorBlueprint, vectorMaker } from './vector-blueprint.js';
 
@@ -148,4 +147,19 @@ function isExact([first]: readonly string[], { rules, tools }: ToolsDomain): boo
 
 function cardOf({ id, split = 'train', family, tags }: ToolsTask): TaskCard {
   return { id, split, family, ...(tags === undefined ? {} : { tags }) };
+}
+
+// Environments of numbers have no tasks, protocols of tasks have nothing else: there seeds are the tasks.
+
+/** Seeds that are offered: [split, first, how many]. Any other may still be asked for by itself. */
+const OFFERED = [
+  ['train', 0, 1000],
+  ['test', 1_000_000, 100],
+] as const;
+
+/** `seed-0` to `seed-999` in split train, `seed-1000000` to `seed-1000099` in split test. */
+function seedTasks(): readonly TaskCard[] {
+  return OFFERED.flatMap(([split, first, count]) =>
+    Array.from({ length: count }, (_, i) => ({ id: `seed-${first + i}`, split, seed: first + i })),
+  );
 }

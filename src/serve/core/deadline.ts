@@ -1,7 +1,7 @@
 // When an answer is due, and what else calls it off: whoever asked has left, the session was closed. OpenEnv's client takes
 // a late answer for that of its next step, so something is answered in time, whatever the work does.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 
 /** Longer timers fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1;

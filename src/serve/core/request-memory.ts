@@ -2,8 +2,8 @@
 // waits for it while the first is under way. What failed changed nothing, so it may be tried again.
 
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../canonical-json.js';
-import { reverieError } from '../../errors.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { reverieError } from '../../core/errors.js';
 import type { Deadline } from './deadline.js';
 
 /** Answers kept for requests that are sent again: the latest. */

@@ -1,8 +1,8 @@
 // What every facade may ask of a session, whatever protocol it speaks. A facade translates; it keeps no state of its own
 // but a table of ids.
 
+import type { Json } from '../../core/json.js';
 import type { Info, ToolsAction } from '../../env/index.js';
-import type { Json } from '../../json.js';
 import type { Servable } from '../../run/index.js';
 
 /** Who asks: quotas and visibility of sessions go by it. One token, one owner; `local` where no token is asked for. */

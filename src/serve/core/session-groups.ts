@@ -1,7 +1,7 @@
 // Several sessions from one state: forks of a session, and groups that begin alike.
 
+import { reverieError } from '../../core/errors.js';
 import type { Info } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import { Deadline } from './deadline.js';
 import type { Session } from './session.js';
 import type { ForkRequest, GroupMember, GroupRequest, SessionState, Turn } from './session-contract.js';

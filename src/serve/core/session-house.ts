@@ -1,13 +1,12 @@
 // Opens and closes sessions, and sees to it that no more episodes are under way than there are slots.
 
 import { EventEmitter } from 'node:events';
-import type { EnvSnapshot } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
+import type { EnvSnapshot, Info, ToolsStepInfo } from '../../env/index.js';
 import type { Servable } from '../../run/index.js';
 import { Deadline } from './deadline.js';
-import { Quotas } from './quotas.js';
 import { Session } from './session.js';
-import type { CloseReason, Owner, QuotaLimits, SessionEvent, SlotLease } from './session-contract.js';
+import type { CloseReason, Owner, QuotaLimits, SessionEvent, SlotLease, Spend } from './session-contract.js';
 import { recordOf, type SessionKeeper } from './session-keeper.js';
 import type { SessionLimits } from './session-limits.js';
 import { SessionRegistry } from './session-registry.js';
@@ -205,4 +204,79 @@ export class SessionHouse {
       if (!session.busy && session.lastUsedAt < before) void this.remove(session, 'idle');
     }
   }
+}
+
+// What each owner may take of the server, and has taken.
+
+const NOTHING_SPENT: Spend = { money: 0, tokens: 0 };
+
+/** Steps that may still be taken at once; it fills up again evenly. */
+interface Allowance {
+  left: number;
+  at: number;
+}
+
+class Quotas {
+  private readonly spent = new Map<Owner, Spend>();
+  private readonly allowances = new Map<Owner, Allowance>();
+
+  constructor(private readonly quotaOf: (owner: Owner) => QuotaLimits = () => ({})) {}
+
+  limitsOf(owner: Owner): QuotaLimits {
+    return this.quotaOf(owner);
+  }
+
+  spentBy(owner: Owner): Spend {
+    return this.spent.get(owner) ?? NOTHING_SPENT;
+  }
+
+  /** What was spent before, e.g. until the server ended. */
+  recall(owner: Owner, spend: Spend): void {
+    this.spent.set(owner, spend);
+  }
+
+  /** @throws QUOTA_EXCEEDED where `more` sessions beside `open` are too many */
+  requireSessions(owner: Owner, open: number, more: number): void {
+    const { sessions: limit } = this.quotaOf(owner);
+    if (limit !== undefined && open + more > limit) throw exceeded('open sessions', open, limit);
+  }
+
+  /** Before work that may ask a language model. @throws QUOTA_EXCEEDED */
+  requireSpend(owner: Owner): void {
+    const { money, tokens } = this.quotaOf(owner);
+    if (money === undefined && tokens === undefined) return;
+    const spent = this.spentBy(owner);
+    if (money !== undefined && spent.money >= money) throw exceeded('money for language models', spent.money, money);
+    if (tokens !== undefined && spent.tokens >= tokens) throw exceeded('tokens', spent.tokens, tokens);
+  }
+
+  /** Counts as many steps. @throws QUOTA_EXCEEDED */
+  takeStep(owner: Owner, steps = 1): void {
+    const { stepsPerMinute: limit } = this.quotaOf(owner);
+    if (limit === undefined) return;
+    const now = performance.now();
+    const { left, at } = this.allowances.get(owner) ?? { left: limit, at: now };
+    const filled = Math.min(limit, left + ((now - at) / 60_000) * limit);
+    if (filled < steps) throw exceeded('steps a minute', limit, limit);
+    this.allowances.set(owner, { left: filled - steps, at: now });
+  }
+
+  /** Whether anything was charged. @param info  of a turn: what its user and its answers cost */
+  charge(owner: Owner, info: Info): boolean {
+    const { userCost, predictions = [] } = info as Partial<ToolsStepInfo>;
+    if (userCost === undefined && predictions.length === 0) return false;
+    let { money, tokens } = NOTHING_SPENT;
+    for (const cost of [userCost, ...predictions.map((one) => one.cost)]) {
+      money += cost?.money ?? 0;
+      tokens += (cost?.promptTokens ?? 0) + (cost?.completionTokens ?? 0);
+    }
+    if (money === 0 && tokens === 0) return false;
+    const before = this.spentBy(owner);
+    this.spent.set(owner, { money: before.money + money, tokens: before.tokens + tokens });
+    return true;
+  }
+}
+
+function exceeded(what: string, used: number, limit: number) {
+  return reverieError('QUOTA_EXCEEDED', { what, used, limit });
 }

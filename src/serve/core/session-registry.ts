@@ -1,7 +1,7 @@
 // Which sessions there are, whose they are, and which there were.
 
 import { LRUCache } from 'lru-cache';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { Session } from './session.js';
 import type { CloseReason, Owner } from './session-contract.js';
 

@@ -1,7 +1,7 @@
 // The sessions of a server: what facades ask, done under its limits. See session-contract.ts for what is promised.
 
 import type { EventEmitter } from 'node:events';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/index.js';
 import { Deadline } from './deadline.js';
 import { Histories } from './history.js';

@@ -2,8 +2,8 @@
 // answered by its deadline; work that comes later is taken back before the next request is let in, and a session whose
 // work never ends is lost.
 
+import { reverieError } from '../../core/errors.js';
 import type { EnvSnapshot, StepResult } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import type { Servable } from '../../run/index.js';
 import { Deadline } from './deadline.js';
 import { Gate } from './gate.js';

@@ -1,6 +1,6 @@
 // A bounded number of episodes at a time: whoever comes when all slots are taken waits its turn.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { Deadline } from './deadline.js';
 
 interface Waiting {

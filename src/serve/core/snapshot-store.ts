@@ -2,10 +2,10 @@
 
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { canonicalJson } from '../../canonical-json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { reverieError } from '../../core/errors.js';
+import type { Json } from '../../core/json.js';
 import type { EnvSnapshot } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
-import type { Json } from '../../json.js';
 import type { Owner, SnapshotRef } from './session-contract.js';
 
 /** A session's state: its environment's, and what the session counts. */

@@ -1,6 +1,6 @@
 // Which task a reset means: one by id, or one by its place in a split. In family `vector` a task is a seed.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { Servable, TaskCard } from '../../run/index.js';
 import type { ResetRequest } from './session-contract.js';
 

@@ -1,7 +1,7 @@
 // Plays one turn of a session: the environment's part within the deadline, written down where sessions are kept, counted,
 // told of, and only then answered. A turn that is not answered has not been.
 
-import { ReverieError } from '../../errors.js';
+import { ReverieError } from '../../core/errors.js';
 import type { Deadline } from './deadline.js';
 import { printOf } from './request-memory.js';
 import type { Episode, Session } from './session.js';

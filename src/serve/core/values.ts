@@ -2,8 +2,8 @@
 // its one element. Keys are in snake_case, as everything on the wire.
 
 import { z } from 'zod';
+import { reverieError } from '../../core/errors.js';
 import type { Info, Message, ToolsAction, ToolsObservation } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import type { Servable } from '../../run/index.js';
 import type { Action } from './session-contract.js';
 

@@ -1,6 +1,6 @@
 // Which environment a client means by a name, where its protocol lets names be loose.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/index.js';
 import type { Sessions } from '../core/session-contract.js';
 

@@ -1,7 +1,7 @@
 // Tools under names that Python can bind. TRL makes a method of each tool: it skips those whose names are no identifiers,
 // breaks on keywords, and sends null for arguments that were left out.
 
-import type { Json, JsonObject } from '../../json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import type { OfferedTool } from './say-tool.js';
 
 /** A tool as it is offered, and the way back to the domain's names. */

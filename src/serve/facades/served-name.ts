@@ -1,6 +1,6 @@
 // An environment by the name in a path.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/index.js';
 import type { Sessions } from '../core/session-contract.js';
 

@@ -2,8 +2,8 @@
 // or a JSON object of a name and arguments; anything else is said to the user. Text: what stands after "Action:", or all.
 // Numbers: the list, or the one number, that stands there.
 
-import { reverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
+import { reverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
 import type { Servable } from '../../run/index.js';
 import type { Action } from '../core/session-contract.js';
 import { decodeAction } from '../core/values.js';

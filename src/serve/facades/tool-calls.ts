@@ -2,9 +2,9 @@
 // {text} in family `text`; `step` {action} in family `vector`.
 
 import { z } from 'zod';
+import { reverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
 import { describeSpace, type Space, type ToolsObservation, type VectorSpace } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
 import type { Servable } from '../../run/index.js';
 import type { Action, Turn } from '../core/session-contract.js';
 import { decodeAction } from '../core/values.js';

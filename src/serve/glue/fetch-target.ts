@@ -1,8 +1,8 @@
 // What a running server tells of one of its environments.
 
 import { z } from 'zod';
-import { reverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
+import { reverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
 import type { GlueTarget } from './glue.js';
 
 const card = z.object({

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import { packageRoot, type Servable } from '../../run/index.js';
 import { type OfferedTool, sayToolOf } from '../facades/say-tool.js';
 import { pythonMethods } from './python-methods.js';

@@ -1,6 +1,6 @@
 // Tools as typed methods of a Python class with docstrings: what TRL makes a model's tools of.
 
-import type { Json, JsonObject } from '../../json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { pythonTools } from '../facades/python-names.js';
 import type { OfferedTool } from '../facades/say-tool.js';
 

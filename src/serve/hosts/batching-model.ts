@@ -4,8 +4,8 @@
 // to 1 or 2 ms for more rows was measured too (4 to 256 sessions, MBPO's ensemble) and was never faster, and at 4 sessions
 // four to five times slower: while the model is at work the next rows gather anyhow.
 
+import { Rng } from '../../core/rng.js';
 import { rowSize, type VectorSpace } from '../../env/index.js';
-import { Rng } from '../../rng.js';
 import type { StepOptions, StoredWorldModel, VectorPrediction, VectorWorldModel } from '../../worldmodel/index.js';
 
 interface Waiting {

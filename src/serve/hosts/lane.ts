@@ -3,7 +3,7 @@
 // many requests killed a thread, those are then tried one at a time: who kills it alone, again and again, is given up, and
 // the others live on.
 
-import { reverieError, unpackError } from '../../errors.js';
+import { reverieError, unpackError } from '../../core/errors.js';
 import type { VectorBlueprint } from '../../run/index.js';
 import type { BatchHistogram } from './batch-histogram.js';
 import type { Journal } from './journal.js';

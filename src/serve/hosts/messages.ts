@@ -1,6 +1,7 @@
 // What passes between a host and its worker threads. Requests and answers of one turn of the event loop travel as one list,
 // and rows as copies: an action is a few numbers, and whoever sent it keeps it to do it again.
 
+import type { PackedError } from '../../core/errors.js';
 import type {
   EnvSnapshot,
   ResetOptions,
@@ -9,7 +10,6 @@ import type {
   StepResult,
   VectorEnvironment,
 } from '../../env/index.js';
-import type { PackedError } from '../../errors.js';
 import type { VectorBlueprint } from '../../run/index.js';
 
 /** What changes the state of an environment. Done again from the same state they give the same bytes. */

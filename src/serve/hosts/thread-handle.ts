@@ -2,7 +2,7 @@
 // its death is told once, whatever killed it.
 
 import { type ResourceLimits, Worker } from 'node:worker_threads';
-import { compiledUrl } from '../../worker-url.js';
+import { compiledUrl } from '../../core/worker-url.js';
 import type { HostRequest, Leave, ThreadData, ThreadMessage } from './messages.js';
 
 /** Milliseconds in which a thread that is told to leave has to come back to its event loop. */
@@ -63,7 +63,7 @@ export class ThreadHandle {
     await this.leave();
   }
 
-  /** Asked first: one that is terminated inside native code can take the process with it (src/stop-flag.ts). */
+  /** Asked first: one that is terminated inside native code can take the process with it (src/core/stop-flag.ts). */
   private async leave(): Promise<void> {
     this.worker.postMessage('leave' satisfies Leave);
     const timer = setTimeout(() => void this.worker.terminate(), PATIENCE);

@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import { cookieIn, tokenIn } from './credentials.js';
 import { type BrowserLogins, LOGIN_PATH } from './login.js';
 import { type HostRules, originCheck, type Visit } from './origin-check.js';

@@ -1,24 +1,56 @@
 // One fastify application: every facade's routes over the same sessions, behind the same doors, with one way to say what
 // went wrong.
 
+import { createServer, type RequestListener, type Server } from 'node:http';
 import websocket from '@fastify/websocket';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type RouteOptions } from 'fastify';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { Sessions } from '../core/session-contract.js';
-import { addMetrics, METRICS_PATH } from '../observe/metrics-route.js';
+import { LEFT, logRequests } from '../observe/request-log.js';
 import type { ServerMetrics } from '../observe/server-metrics.js';
-import type { AccessRules } from './access.js';
-import { DESCRIPTION_PATHS, describeRoutes } from './describe-routes.js';
+import { type AccessRules, accessBy, accessGuard } from './access.js';
+import { ByteMeter, meterBytes, NetworkBytes } from './byte-meter.js';
+import { docsPage } from './docs-page.js';
 import { answerFrameworkError, errorAnswer } from './error-answer.js';
-import { watchRequests } from './every-request.js';
 import type { Facade, FacadeContext } from './facade.js';
+import { answerHeaders, guardRequest, readJson } from './guard-requests.js';
 import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
 import { addLogin, BrowserLogins } from './login.js';
-import { nodeServer } from './node-server.js';
+import { openApiDocument } from './openapi.js';
 import { addProbes, type Phase, PROBE_PATHS } from './probes.js';
-import { Shortcuts } from './shortcuts.js';
+import { type RequestWatch, Shortcuts } from './shortcuts.js';
 import { dropDeafSockets } from './sockets.js';
 import { traceIdOf } from './trace-id.js';
+
+// GET /openapi.json and GET /docs: what this server offers, told by its facades.
+
+/** First segments of these routes' paths. */
+const DESCRIPTION_PATHS = ['openapi.json', 'docs'] as const;
+
+function describeRoutes(app: FastifyInstance, facades: readonly Facade[], version: string): void {
+  const document = openApiDocument(
+    facades.flatMap(({ routes }) => routes ?? []),
+    version,
+  );
+  app.get('/openapi.json', () => document);
+  app.get('/docs', (request, reply) =>
+    reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+      .send(docsPage(document, `${request.protocol}://${request.host}`)),
+  );
+}
+
+// GET /metrics, for operators.
+
+const METRICS_PATH = 'metrics';
+
+function addMetrics(app: FastifyInstance, metrics: ServerMetrics): void {
+  const config = { access: 'operator' as const };
+  app.get(`/${METRICS_PATH}`, { config, logLevel: 'silent' }, async (_request, reply) =>
+    reply.type(metrics.registry.contentType).send(await metrics.text()),
+  );
+}
 
 export interface AppOptions {
   readonly sessions: Sessions;
@@ -94,4 +126,71 @@ function bareApp(limits: HttpLimits, shortcuts: Shortcuts, logger: FastifyBaseLo
     throw reverieError('ROUTE_UNKNOWN', { method, path: url.split('?', 1)[0] });
   });
   return app;
+}
+
+// The server that fastify's application listens on: node's own, held to our limits.
+
+/** Milliseconds until a connection is closed that nobody asks anything on; clients are told. */
+const KEPT_ALIVE = 72_000;
+
+function nodeServer(listener: RequestListener, limits: HttpLimits): Server {
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headerSeconds * 1000,
+      requestTimeout: limits.headerSeconds * 2000,
+      connectionsCheckingInterval: Math.min(limits.headerSeconds * 250, 5000),
+      keepAliveTimeout: KEPT_ALIVE,
+      keepAlive: true,
+    },
+    listener,
+  );
+  server.setTimeout(limits.silentSeconds * 1000);
+  server.maxConnections = limits.connections;
+  return server;
+}
+
+// What is done with every request, in the order of its doing. All in one hook before a request and one after it, which
+// answer by callback: each hook, and each promise, costs every request.
+
+interface Watch {
+  readonly limits: HttpLimits;
+  readonly access: AccessRules;
+  /** None: nothing is logged. */
+  readonly logger?: FastifyBaseLogger;
+  readonly metrics?: ServerMetrics;
+}
+
+/** Registered after WebSockets: their handshakes are requests. Answers what others are held to by who answers them past fastify. */
+function watchRequests(app: FastifyInstance, { limits, access: rules, logger, metrics }: Watch): RequestWatch {
+  readJson(app, limits);
+  const log = logRequests(app, logger !== undefined, (facts) => metrics?.onRequest(facts));
+  const access = accessBy(rules);
+  const letsIn = accessGuard(app, access);
+  const isMetered = rules.tokens?.callers.some(({ quota }) => quota.bytesPerMinute !== undefined);
+  const meter = isMetered ? meterBytes(app, new ByteMeter()) : undefined;
+  app.addHook('onRequest', (request, reply, done) => {
+    const said = answerHeaders(request.id, request.headers);
+    for (let i = 0; i < said.length; i += 2) reply.header(said[i], said[i + 1]);
+    guardRequest(request, limits);
+    log.begin(request);
+    if (!letsIn(request, reply)) return;
+    meter?.check(request);
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    log.end(request, reply.statusCode);
+    meter?.count(request);
+    done();
+  });
+  app.addHook('onRequestAbort', (request, done) => {
+    log.end(request, LEFT);
+    meter?.count(request);
+    done();
+  });
+  if (metrics !== undefined) {
+    const bytes = new NetworkBytes(app.server, (more) => metrics.onBytes(more));
+    metrics.beforeReading(() => bytes.tell());
+  }
+  return { limits, access, log, meter, logger };
 }

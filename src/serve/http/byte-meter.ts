@@ -3,7 +3,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { Owner } from '../core/session-contract.js';
 import type { Caller } from './tokens.js';
 

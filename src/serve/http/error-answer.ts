@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { ReverieError, reverieError } from '../../errors.js';
+import { ReverieError, reverieError } from '../../core/errors.js';
 import type { HttpLimits } from './http-limits.js';
 
 export interface FailedRequest {

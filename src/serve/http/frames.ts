@@ -3,7 +3,7 @@
 
 import type { FastifyRequest } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
-import { type ReverieError, reverieError } from '../../errors.js';
+import { type ReverieError, reverieError } from '../../core/errors.js';
 import { asCatalogued } from './error-answer.js';
 import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
 

@@ -3,7 +3,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { HttpLimits } from './http-limits.js';
 import { parseJson } from './json-guard.js';
 import { traceparentIn } from './trace-id.js';

@@ -1,7 +1,7 @@
 // JSON from strangers: measured before it is parsed, so that no depth, number of keys or prototype key gets any further.
 
 import secureJson from 'secure-json-parse';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
 
 export type JsonLimits = Pick<HttpLimits, 'jsonDepth' | 'jsonValues'>;

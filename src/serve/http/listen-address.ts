@@ -2,7 +2,7 @@
 
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIPv6 } from 'node:net';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 
 export interface ListenAddress {
   /** What is listened on: names were resolved. */

@@ -4,7 +4,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import { unguessable } from '../core/unguessable.js';
 import { COOKIE, cookieIn } from './credentials.js';
 import type { Caller, Tokens } from './tokens.js';

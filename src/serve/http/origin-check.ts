@@ -2,7 +2,7 @@
 // rebound to this machine is known by its Host header, any other by what browsers say of where a request comes from.
 
 import type { IncomingHttpHeaders } from 'node:http';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 
 export interface HostRules {
   /** Names and addresses the server may be asked by, without ports; `any`: tokens keep strangers out. */

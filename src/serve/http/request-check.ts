@@ -1,7 +1,7 @@
 // What a request carries is checked once, at the border.
 
 import type { z } from 'zod';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 
 /** @throws REQUEST_INVALID, naming every field that is wrong */
 export function checkedBody<T>(schema: z.ZodType<T>, body: unknown): T {

@@ -12,7 +12,6 @@ import { failedAnswer } from './error-answer.js';
 import { answerHeaders, guardRequest } from './guard-requests.js';
 import type { HttpLimits } from './http-limits.js';
 import { parseJson } from './json-guard.js';
-import { arrivedBody, isPlain, urlPattern } from './plain-request.js';
 import type { Caller } from './tokens.js';
 import { traceIdOf } from './trace-id.js';
 
@@ -177,4 +176,38 @@ function parsed(bytes: Buffer, limits: HttpLimits): unknown {
 function writeHead(response: ServerResponse, status: number, headers: OutgoingHttpHeader[], text: string): void {
   headers.push('content-type', ANSWER_TYPE, 'content-length', Buffer.byteLength(text));
   response.writeHead(status, headers);
+}
+
+// Which requests are plain: nothing about them is unusual, and all of their body came with their head.
+
+/** As clients write it; fastify knows other ways. */
+const JSON_TYPES = new Set(['application/json', 'application/json; charset=utf-8']);
+
+/** A POST of JSON whose length is told, with nobody before it on its connection who was not answered yet. */
+function isPlain({ method, httpVersion, headers }: IncomingMessage, response: ServerResponse): boolean {
+  return (
+    method === 'POST' &&
+    // One that comes while another waits for its answer has no connection yet, and keeps its turn.
+    response.socket !== null &&
+    httpVersion === '1.1' &&
+    headers['content-length'] !== undefined &&
+    JSON_TYPES.has(headers['content-type'] ?? '') &&
+    headers.expect === undefined
+  );
+}
+
+/**
+ * The body of a plain request, if all of it is there; undefined: it was not touched. To be asked a tick after the request
+ * came: what arrived with its head is parsed by then.
+ * @param limit  bytes
+ */
+function arrivedBody(request: IncomingMessage, limit: number): Buffer | undefined {
+  const length = Number(request.headers['content-length']);
+  if (length > limit || request.readableLength !== length) return undefined;
+  return (request.read() as Buffer | null) ?? undefined;
+}
+
+/** Urls of a route with one `:id`; its first group is the id. Those with an id that would have to be decoded do not match. */
+function urlPattern(path: string): RegExp {
+  return new RegExp(`^${path.replace(':id', '([\\w-]{1,255})')}$`);
 }

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { describeIssues, reverieError } from '../../errors.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
 import { hashOfToken, type TokenEntry } from './tokens.js';
 
 /** Shorter ones can be guessed. */

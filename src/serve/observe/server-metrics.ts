@@ -1,12 +1,11 @@
 // What a server did, for Prometheus. Labels are names of environments, routes, codes: few, whatever clients send; never
 // sessions, owners or tasks.
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from 'prom-client';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { ToolsStepInfo } from '../../env/index.js';
 import type { SessionEvent, Sessions, Turn } from '../core/session-contract.js';
 import type { RequestFacts } from './request-log.js';
-import { type Spread, SpreadFamily, type Tally, TallyFamily } from './tallies.js';
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
 const RETURNS = [-10_000, -1000, -100, -10, -1, 0, 0.25, 0.5, 0.75, 1, 10, 100, 1000, 10_000];
@@ -163,4 +162,104 @@ export function costOf({ info }: Pick<Turn, 'info'>): Cost {
   const { predictions, userCost = NO_COST } = info as Partial<ToolsStepInfo>;
   if (predictions === undefined) return userCost;
   return predictions.reduce((sum, { cost }) => addCosts(sum, cost), userCost);
+}
+
+// Metrics of what happens thousands of times a second: plain numbers where it happens, Prometheus' words when somebody
+// reads them. prom-client's own look their labels up by text at every count.
+
+type Labels = Readonly<Record<string, string>>;
+
+interface Sample {
+  readonly metricName?: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+/** One number that only grows. */
+interface Tally {
+  count: number;
+}
+
+/** Values counted by the bounds they lie within. */
+class Spread {
+  count = 0;
+  private sum = 0;
+  /** Values above the bound before and not above this one; the last: above all. */
+  private readonly within: number[];
+
+  constructor(private readonly bounds: readonly number[]) {
+    this.within = Array.from({ length: bounds.length + 1 }, () => 0);
+  }
+
+  observe(value: number): void {
+    let at = 0;
+    while (at < this.bounds.length && value > this.bounds[at]) at++;
+    this.within[at]++;
+    this.sum += value;
+    this.count++;
+  }
+
+  samples(name: string, labels: Labels): readonly Sample[] {
+    let below = 0;
+    const buckets = this.bounds.map((bound, i) => {
+      below += this.within[i];
+      return { metricName: `${name}_bucket`, labels: { le: bound, ...labels }, value: below };
+    });
+    return [
+      ...buckets,
+      { metricName: `${name}_bucket`, labels: { le: '+Inf', ...labels }, value: this.count },
+      { metricName: `${name}_sum`, labels, value: this.sum },
+      { metricName: `${name}_count`, labels, value: this.count },
+    ];
+  }
+}
+
+/** Kept for each set of labels; `of` is to be remembered by whoever counts often. */
+class TallyFamily {
+  private readonly known: { readonly labels: Labels; readonly tally: Tally }[] = [];
+
+  constructor(registry: Registry, name: string, help: string) {
+    const samples = () => this.known.map(({ labels, tally }) => ({ labels, value: tally.count }));
+    register(registry, { name, help, type: 'counter', samples });
+  }
+
+  add(labels: Labels): Tally {
+    const tally = { count: 0 };
+    this.known.push({ labels, tally });
+    return tally;
+  }
+}
+
+/** The same of spreads, with one set of bounds. */
+class SpreadFamily {
+  private readonly known: { readonly labels: Labels; readonly spread: Spread }[] = [];
+
+  constructor(
+    registry: Registry,
+    name: string,
+    help: string,
+    private readonly bounds: readonly number[],
+  ) {
+    const samples = () => this.known.flatMap(({ labels, spread }) => spread.samples(name, labels));
+    register(registry, { name, help, type: 'histogram', samples });
+  }
+
+  add(labels: Labels): Spread {
+    const spread = new Spread(this.bounds);
+    this.known.push({ labels, spread });
+    return spread;
+  }
+}
+
+interface Read {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'histogram';
+  readonly samples: () => readonly Sample[];
+}
+
+/** A registry asks its metrics for no more than this. */
+function register(registry: Registry, { name, help, type, samples }: Read): void {
+  const get = async () => ({ name, help, type, aggregator: 'sum', values: samples() });
+  registry.registerMetric({ name, help, type, get } as unknown as Metric);
 }

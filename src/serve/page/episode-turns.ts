@@ -1,7 +1,7 @@
 // Turns of an episode as the viewer shows them: what was said, who answered, what changed.
 
+import type { Json } from '../../core/json.js';
 import type { Message, Prediction, ToolCall, ToolsStepInfo, Verdict } from '../../env/index.js';
-import type { Json } from '../../json.js';
 import type { AnswerView, ChangeView, MessageView, VerdictView, WireJson } from './wire.js';
 
 export function messageView(message: Message): MessageView {

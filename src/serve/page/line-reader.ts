@@ -1,7 +1,7 @@
 // Lines of a large file with the bytes at which they begin, without ever holding the file.
 
 import { open } from 'node:fs/promises';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 
 /** Bytes of the longest line that is read. */
 const LONGEST_LINE = 32 << 20;

@@ -1,19 +1,21 @@
 // The page's routes: its files, and what it asks of the server. For operators alone: it shows what is hidden from agents.
 
 import { existsSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import files from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
+import type { Space } from '../../env/index.js';
+import type { Servable } from '../../run/index.js';
 import type { SessionTable } from '../core/session-table.js';
 import type { Facade } from '../http/facade.js';
 import { checkedBody } from '../http/request-check.js';
 import { ActivityLog } from './activity.js';
 import { curvesView } from './curves.js';
 import { searchEpisodes } from './episode-search.js';
-import { streamEvents } from './event-stream.js';
 import { liveView } from './live-view.js';
-import { BUILT_PAGE, servePageFiles } from './page-files.js';
-import { playableView } from './playable.js';
 import { recordedEpisode } from './recorded-episode.js';
 import { listReports, REPORT_POLICY, readFidelity, readReport } from './reports.js';
 import { RunList } from './run-list.js';
@@ -21,6 +23,7 @@ import { runView } from './run-parts.js';
 import { hasScene, sceneView } from './scene.js';
 import { sessionEpisode } from './session-episode.js';
 import { StartStates } from './start-states.js';
+import type { PlayableView, RowSpace, WireJson } from './wire.js';
 
 export interface PageOptions {
   readonly sessions: SessionTable;
@@ -149,4 +152,126 @@ async function sendReport(root: string, { query }: FastifyRequest, reply: Fastif
     .header('x-frame-options', 'SAMEORIGIN')
     .header('cache-control', 'no-store')
     .send(page);
+}
+
+// What one must know to play an environment by hand.
+
+/** Tasks that are offered to choose from. */
+const MOST_TASKS = 2_000;
+
+function playableView(served: Servable): PlayableView {
+  const { name, family, source, description, tasks, tools, observationSpace, actionSpace, maxEpisodeSteps } = served;
+  return {
+    name,
+    family,
+    source,
+    description,
+    tasks: tasks.slice(0, MOST_TASKS).map(({ id, split }) => ({ id, split })),
+    tools: tools.map((tool) => ({
+      name: tool.name,
+      description: tool.description,
+      parameters: tool.parameters as WireJson,
+    })),
+    ...(family === 'vector' ? { actions: rowSpace(actionSpace), observations: rowSpace(observationSpace) } : {}),
+    ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),
+  };
+}
+
+function rowSpace(space: Space): RowSpace | undefined {
+  if (space.type === 'box') return { low: space.low, high: space.high };
+  if (space.type !== 'discrete') return undefined;
+  const { n, start } = space;
+  return { discrete: { n, start }, low: [start], high: [start + n - 1] };
+}
+
+// Server-sent events: what is live, as it changes, but never faster than an eye or a slow line can take.
+
+/** Milliseconds between two looks. */
+const PERIOD = 500;
+/** Looks after which something is said even where nothing changed, so that charts move and lines stay open. */
+const QUIET_LOOKS = 4;
+/** Bytes that may wait on a slow line before it is spared. */
+const BACKLOG = 1 << 20;
+
+interface EventSource {
+  readonly name: string;
+  /** Differs from the last one where there is something new to say. */
+  readonly revision: () => unknown;
+  readonly read: () => unknown;
+}
+
+/** Streams until the client leaves or `stop` is aborted. */
+function streamEvents(request: FastifyRequest, reply: FastifyReply, source: EventSource, stop: AbortSignal): void {
+  reply.hijack();
+  const { raw } = reply;
+  raw.writeHead(200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+  });
+  let told: unknown;
+  let quiet = 0;
+  const look = () => {
+    const revision = source.revision();
+    quiet = revision === told ? quiet + 1 : 0;
+    if ((quiet > 0 && quiet < QUIET_LOOKS) || raw.writableLength > BACKLOG) return;
+    quiet = 0;
+    told = revision;
+    raw.write(`event: ${source.name}\ndata: ${JSON.stringify(source.read())}\n\n`);
+  };
+  const timer = setInterval(look, PERIOD);
+  const end = () => {
+    clearInterval(timer);
+    stop.removeEventListener('abort', end);
+    raw.end();
+  };
+  request.raw.socket.once('close', end);
+  stop.addEventListener('abort', end, { once: true });
+  look();
+}
+
+// The page itself: what vite has built, under a policy that lets nothing from elsewhere in.
+
+/** Where a build of the package has the page. */
+const BUILT_PAGE = fileURLToPath(new URL('../../web/', import.meta.url));
+
+/** Scripts, styles, requests and frames of this server alone; none of them inline. */
+const POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'";
+
+const PAGE_HEADERS = {
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+} as const;
+
+/** @param folder  what vite has built */
+async function servePageFiles(app: FastifyInstance, folder: string): Promise<void> {
+  const config = { access: 'operator' } as const;
+  app.get('/web', { config }, (_, reply) => reply.redirect('/web/', 308));
+  if (!existsSync(join(folder, 'index.html'))) {
+    app.get('/web/', { config }, () => {
+      throw reverieError('PAGE_NOT_BUILT', { file: join(folder, 'index.html') });
+    });
+    return;
+  }
+  await app.register(async (scope) => {
+    scope.addHook('onRoute', (route) => {
+      route.config = { ...route.config, ...config };
+    });
+    await scope.register(files, {
+      root: folder,
+      prefix: '/web/',
+      index: 'index.html',
+      cacheControl: false,
+      // Names of assets hold their hash; the page names them.
+      setHeaders: (reply, path) => {
+        reply.header(
+          'cache-control',
+          /[/\\]assets[/\\]/.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
+        );
+        for (const [name, value] of Object.entries(PAGE_HEADERS)) reply.header(name, value);
+      },
+    });
+  });
 }

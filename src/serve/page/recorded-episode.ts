@@ -1,8 +1,8 @@
 // One episode of a run, for the viewer.
 
 import { join } from 'node:path';
+import { reverieError } from '../../core/errors.js';
 import type { Message } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { parsed } from './episode-search.js';
 import { answerView, messageView, verdictView } from './episode-turns.js';

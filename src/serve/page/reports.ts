@@ -3,7 +3,7 @@
 import { type Dirent, readdirSync, statSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import { FIDELITY_FILE, openFidelityReport, type ShownReport, withoutSamples } from '../../run/index.js';
 import { pathBelow } from './run-paths.js';
 import type { ReportRow } from './wire.js';

@@ -2,7 +2,7 @@
 
 import { type Dirent, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { ReverieError } from '../../errors.js';
+import { ReverieError } from '../../core/errors.js';
 import { METRICS_FILE, readRunRecord, SCENARIO_FILE } from '../../run/index.js';
 import { fileIn } from './run-paths.js';
 import type { RunRow, RunsView } from './wire.js';

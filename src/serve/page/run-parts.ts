@@ -2,7 +2,7 @@
 
 import { readdirSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { ReverieError, reverieError } from '../../errors.js';
+import { ReverieError, reverieError } from '../../core/errors.js';
 import { type Inspection, inspectFolder, readRunRecord } from '../../run/index.js';
 import { runRow } from './run-list.js';
 import { fileIn, pathBelow } from './run-paths.js';

@@ -2,7 +2,7 @@
 
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, join, normalize, relative, sep } from 'node:path';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 
 /**
  * The real path of `name` below `root`.

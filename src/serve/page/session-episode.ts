@@ -1,7 +1,7 @@
 // The episode a session is in, for the viewer: from what the server remembers of it.
 
+import type { JsonObject } from '../../core/json.js';
 import { initialStateOf, type Message, type ToolsAction, type ToolsObservation } from '../../env/index.js';
-import type { JsonObject } from '../../json.js';
 import type { Servable } from '../../run/index.js';
 import type { HistoryStep, SessionHistory, SessionState } from '../core/session-contract.js';
 import { answerView, messageView, otherInfo, toolsInfo, verdictView } from './episode-turns.js';

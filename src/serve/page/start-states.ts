@@ -4,9 +4,9 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
+import { ReverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
 import { initialStateOf, makeDomain, type ToolsDomain } from '../../env/index.js';
-import { ReverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
 import { SCENARIO_FILE, savedScenario } from '../../run/index.js';
 
 const KEPT = 4;

@@ -1,9 +1,9 @@
 // Changes of a typed state, step by step, with what was there before: from the state an episode began in and the
 // operations of its answers.
 
+import { ReverieError } from '../../core/errors.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { applyOperations, type Prediction, stateChanges, stateHash } from '../../env/index.js';
-import { ReverieError } from '../../errors.js';
-import type { Json, JsonObject } from '../../json.js';
 import type { ChangeView } from './wire.js';
 
 /** Longest text of a value that is sent; longer ones are cut. */

@@ -1,8 +1,8 @@
 // Is it an environment that learning can stand on? Schemas, state, rewards; and the same again for the same seed, whoever
 // else is there.
 
+import type { Json, JsonObject } from '../../core/json.js';
 import { compileSchema } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
 import { randomActions } from './policies.js';
 import { connected, difference, play, playAlone, returnOf } from './trajectory.js';
 import { type Check, CheckFailed, NotChecked, type Subject } from './validate-contract.js';

@@ -1,7 +1,7 @@
 // Is the reward worth learning for? Nobody gets it for nothing, the solution does, and it cannot be read anywhere.
 
-import { canonicalJson } from '../../canonical-json.js';
-import type { Json, JsonObject } from '../../json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { resetOf, startOf, starts } from './episode-checks.js';
 import { idleActions, randomActions } from './policies.js';
 import { isObject } from './server-client.js';

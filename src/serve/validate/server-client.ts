@@ -1,8 +1,8 @@
 // A client of a server that speaks OpenEnv, ours or another's.
 
 import { fetch, WebSocket } from 'undici';
-import { reverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
+import { reverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
 import { type Answer, CheckFailed, type Player, type Reply, type Server } from './validate-contract.js';
 
 /** Milliseconds; as OpenEnv's own client waits. */

@@ -1,7 +1,7 @@
 // Episodes played for a check, and how two are compared.
 
-import { canonicalJson } from '../../canonical-json.js';
-import type { Json, JsonObject } from '../../json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { CheckFailed, type Player, type Reply, type Server } from './validate-contract.js';
 
 /** The first reply is that of the reset. Ends where the actions or the episode do. */

@@ -1,7 +1,7 @@
 // What is checked of a served environment, and what a check is given. The list follows OpenEnv's runtime checks and its
 // RFC 008 (auto-validation).
 
-import type { JsonObject } from '../../json.js';
+import type { JsonObject } from '../../core/json.js';
 
 export type CheckStatus = 'passed' | 'failed' | 'not-checked';
 

@@ -1,13 +1,14 @@
 // `reverie validate`: is this served environment sound? Runs every check and reports; a scenario is served for it.
 
-import { ReverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
-import { type AnyScenario, checkScenarioEnvironment } from '../../run/index.js';
+import { ReverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import type { ToolsTask } from '../../env/index.js';
+import { type AnyScenario, checkScenarioEnvironment, type Servable } from '../../run/index.js';
+import { sayToolOf } from '../facades/say-tool.js';
 import { startServer } from '../server.js';
 import { EPISODE_CHECKS } from './episode-checks.js';
 import { FAIRNESS_CHECKS } from './fairness-checks.js';
-import { hiddenOf } from './hidden.js';
-import { RUNTIME_CHECKS } from './runtime-checks.js';
+import { callOf } from './policies.js';
 import { isObject, serverAt } from './server-client.js';
 import { connected } from './trajectory.js';
 import {
@@ -148,4 +149,95 @@ async function tasksOf(server: Server, count: number): Promise<readonly JsonObje
     tasks.push(...cards.map((card, index) => ({ split: named, index, ...card })));
   }
   return tasks;
+}
+
+// The six checks of `openenv validate --url`: the routes are there and answer in their form.
+
+type Fault = (body: Record<string, unknown>) => string | undefined;
+
+const RUNTIME_CHECKS: readonly Check[] = [
+  route('openapi', '/openapi.json', ({ info }) =>
+    isObject(info) && typeof info['version'] === 'string' ? undefined : 'info.version is no text',
+  ),
+  route('health', '/health', ({ status }) => (status === 'healthy' ? undefined : 'status is not "healthy"')),
+  route('metadata', '/metadata', ({ name, description }) =>
+    typeof name === 'string' && typeof description === 'string' ? undefined : 'name and description are not both texts',
+  ),
+  route('schema', '/schema', (body) => {
+    const missing = ['action', 'observation', 'state'].filter((key) => !isObject(body[key]));
+    return missing.length === 0 ? undefined : `no schema of ${missing.join(', ')}`;
+  }),
+  {
+    name: 'mcp',
+    run: async ({ server }) =>
+      answers(server, '/mcp', {}, ({ jsonrpc }) => (jsonrpc === '2.0' ? undefined : 'jsonrpc is not "2.0"')),
+  },
+  route('modes', '/openapi.json', ({ paths }) => {
+    const there = ['/reset', '/step', '/state'].filter((path) => isObject(paths) && path in paths);
+    return there.length === 3 || (there.length === 0 && isObject(paths) && Object.keys(paths).length > 0)
+      ? undefined
+      : `of /reset, /step and /state, paths has ${there.join(', ') || 'none'}`;
+  }),
+];
+
+function route(name: string, path: string, fault: Fault): Check {
+  return { name, run: ({ server }) => answers(server, path, undefined, fault) };
+}
+
+async function answers(server: Server, path: string, sent: unknown, fault: Fault): Promise<string> {
+  const { status, body } = await server.ask(path, sent);
+  const method = sent === undefined ? 'GET' : 'POST';
+  if (status !== 200) throw new CheckFailed(`${method} ${path} answers status ${status}`);
+  if (!isObject(body)) throw new CheckFailed(`${method} ${path} answers no JSON object`);
+  const problem = fault(body);
+  if (problem !== undefined) throw new CheckFailed(`${method} ${path}: ${problem}`);
+  return `${method} ${path}`;
+}
+
+// What only the owner of a scenario knows of its tasks, for the checks that compare it with what clients see.
+
+/** A text this short stands in an observation by chance. */
+const TELLING = 20;
+
+function hiddenOf(scenario: AnyScenario, served: Servable, environment: Hidden['environment']): Hidden {
+  const tasks = served.domain?.tasks ?? [];
+  return {
+    solutions: new Map(tasks.flatMap((task) => solutionOf(task, served))),
+    secrets: tasks.flatMap(secretsOf).filter(({ text }) => text.length >= TELLING),
+    calls: tasks
+      .flatMap(({ reference }) => reference?.calls ?? [])
+      .flatMap(({ arguments: given }) => {
+        return Object.keys(given).length > 1 ? [given] : [];
+      }),
+    judge: judgeOf(scenario),
+    environment,
+  };
+}
+
+function solutionOf(task: ToolsTask, served: Servable): [string, readonly JsonObject[]][] {
+  const { id, reference } = task;
+  if (reference === undefined) return [];
+  const { calls, say } = reference;
+  if (served.family === 'text') return [[id, calls.map(({ arguments: given }) => ({ message: given['text'] }))]];
+  const said = say === undefined ? [] : [callOf(sayToolOf(served).name, { content: say })];
+  return [[id, [...calls.map(({ name, arguments: given }) => callOf(name, given)), ...said]]];
+}
+
+function secretsOf({ id, user, verifier, reference }: ToolsTask): { what: string; text: string }[] {
+  const of = (what: string, texts: readonly (string | undefined)[]) =>
+    texts.flatMap((text) =>
+      text === undefined || text === user.opening ? [] : [{ what: `${what} of task "${id}"`, text }],
+    );
+  return [
+    ...of('the hidden goal', [user.goal]),
+    ...of('what the reference says', [reference?.say]),
+    ...of('the rubric', verifier.rubric ?? []),
+  ];
+}
+
+function judgeOf({ family, config }: AnyScenario): Hidden['judge'] {
+  if (family !== 'tools' || config.reward.judge === null || config.llm === null) return null;
+  const { votes, temperature } = config.reward.judge;
+  const llm = { ...config.llm, ...config.roles.judge } as { provider: string; model?: unknown };
+  return { model: String(llm.model ?? llm.provider), parameters: `${votes} votes at temperature ${temperature}` };
 }

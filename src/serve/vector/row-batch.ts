@@ -3,6 +3,7 @@
 // can run in any thread.
 
 import { setImmediate as immediate } from 'node:timers/promises';
+import { reverieError } from '../../core/errors.js';
 import {
   contains,
   describeSpace,
@@ -11,7 +12,6 @@ import {
   type StepResult,
   type VectorEnvironment,
 } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 
 /**
  * What follows the end of a row's episode. `next_step`: the next step is its reset, whatever the action. `same_step`: it

@@ -1,7 +1,7 @@
 // The vector sessions of a server. Each counts as its rows in the server's slots, and is closed when nothing is asked of it.
 
+import { reverieError } from '../../core/errors.js';
 import type { VectorEnvironment } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import { type Servable, type VectorMaker, vectorMaker } from '../../run/index.js';
 import type { Sessions } from '../core/session-contract.js';
 import { unguessable } from '../core/unguessable.js';

@@ -1,10 +1,10 @@
 // What else could be done in an expert's state: the expert's call with one thing changed, or another call that fits its
 // tool's schema, with ids that were seen or that the state holds.
 
-import { canonicalJson } from '../../canonical-json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../core/json.js';
+import type { Rng } from '../../core/rng.js';
 import type { Message, ToolCall, ToolSpec, ToolsAction } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
-import type { Rng } from '../../rng.js';
 import { sampleArguments, seenWords } from '../episodes/agents/random-agent.js';
 import { Entities } from '../tasks/entities.js';
 import { argumentCheck } from '../tasks/task-play.js';

@@ -1,7 +1,8 @@
 // Early experience (2510.08558) without a real environment: at each state of an expert's episode a few other actions are
 // tried in forks of the environment, and what follows becomes data. A row depends on seed, episode, step and k alone.
 
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { Rng } from '../../core/rng.js';
 import {
   type Awaitable,
   type EnvSnapshot,
@@ -16,7 +17,6 @@ import {
 } from '../../env/index.js';
 import type { LanguageModel } from '../../llm/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
-import { Rng } from '../../rng.js';
 import { contradicts } from '../tasks/seed-rules.js';
 import { actionKey, sampledAlternative } from './alternatives.js';
 import { RecordedUser } from './recorded-user.js';

@@ -1,7 +1,7 @@
 // The user of a recorded conversation: says again what was said, as long as the agent says what it said then, and hands
 // over to a simulator where a fork leaves the record.
 
-import { NO_COST } from '../../cost.js';
+import { NO_COST } from '../../core/cost.js';
 import { type Message, spokenMessages, type UserQuery, type UserSimulator, type UserTurn } from '../../env/index.js';
 
 export class RecordedUser implements UserSimulator {

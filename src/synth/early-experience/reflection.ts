@@ -1,10 +1,10 @@
 // Why the expert's action beats the alternatives, written by a language model that saw what each led to, for an agent
 // that will not have seen it: the text may name no id or number that the agent could not know.
 
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { ReverieError } from '../../core/errors.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import type { Message, ToolsAction } from '../../env/index.js';
-import { ReverieError } from '../../errors.js';
-import type { Json, JsonObject } from '../../json.js';
 import type { ChatMessage, LanguageModel } from '../../llm/index.js';
 
 export interface Outcome {

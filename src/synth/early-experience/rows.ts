@@ -1,6 +1,6 @@
 // What early experience gives to learn from (2510.08558): what follows each action, and why the expert's is better.
 
-import type { Cost } from '../../cost.js';
+import type { Cost } from '../../core/cost.js';
 import type { Message, ToolsAction } from '../../env/index.js';
 import type { EpisodeRecord, Source } from '../../replay/index.js';
 

@@ -1,6 +1,6 @@
 // From an episode that has ended to its record: who decides what it was worth, and everything there is to say of it.
 
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import {
   type EpisodeEnd,
   type Message,

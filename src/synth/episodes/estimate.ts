@@ -1,7 +1,7 @@
 // What a job will probably cost, before its first call: a middle, and how far it may lie off. Once rows are there, what
 // they cost is a better guess than any assumption.
 
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 
 export interface Estimate {
   readonly calls: Range;

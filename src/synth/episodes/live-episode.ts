@@ -1,6 +1,6 @@
 // Lives one episode: an agent in a tools environment, real or dreamt, until it ends.
 
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import {
   initialStateOf,
   type StepResult,

@@ -1,7 +1,7 @@
 // What a row of a job is before it is lived: its task, its group, and seeds that depend on nothing but job and row.
 
 import { createHash } from 'node:crypto';
-import { Rng } from '../../rng.js';
+import { Rng } from '../../core/rng.js';
 
 export interface RowPlan {
   readonly row: number;

@@ -1,7 +1,7 @@
 // Filter: an agent that goes round in circles, the same actions with the same outcome in the same states over and over. All
 // from the second round on is cut off.
 
-import { canonicalJson } from '../../canonical-json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { type Filter, type Judgement, KEEP } from './filter.js';
 import { agentTurns, answerOf, cutOrDrop } from './repairs.js';

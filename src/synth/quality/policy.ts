@@ -1,9 +1,9 @@
 // Filter: what the policy forbids. Rules of conversation are judged turn by turn; the domain's exact rules, where there are
 // any, judge each change of the state (preconditions, invariants) and the episode as a whole (checks by name).
 
+import { ReverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
 import { applyOperations, type EpisodeEnd, type Operation, type ToolRules, type ToolsTask } from '../../env/index.js';
-import { ReverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
 import { drop, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
 import { agentTurns, cutOrDrop, isMasked } from './repairs.js';

@@ -1,8 +1,8 @@
 // Filter: an id in a call must have been seen before: said by the user, answered by a tool, or written in the policy. An
 // agent that makes one up and is told so made a mistake (masked); one that gets away with it learnt nonsense (cut).
 
+import type { Json } from '../../core/json.js';
 import type { ToolCall } from '../../env/index.js';
-import type { Json } from '../../json.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { type Filter, type Judgement, KEEP } from './filter.js';
 import { agentTurns, answerOf, cutOrDrop, isMasked, withMasked } from './repairs.js';

@@ -1,25 +1,23 @@
 // All filters one after another over the rows of a job, one row at a time, with counts of what each did.
 
 import { readFileSync } from 'node:fs';
-import type { ToolsDomain, ToolsTask } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { reverieError } from '../../core/errors.js';
+import type { Message, ToolsDomain, ToolsTask } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
-import { confidenceFilter } from './confidence.js';
 import { decontaminationFilter } from './decontamination.js';
 import { DiversityMeter } from './diversity.js';
-import type { Filter, QualityContext } from './filter.js';
-import { lengthFilter } from './lengths.js';
+import { drop, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
 import { loopFilter } from './loops.js';
 import { nearDuplicateFilter } from './near-duplicates.js';
 import { type PolicyRule, policyFilter } from './policy.js';
 import { provenanceFilter } from './provenance.js';
 import type { QualityConfig } from './quality-config.js';
-import { redundancyFilter } from './redundancy.js';
+import { agentTurns, answerOf, cutBefore, cutOrDrop, withoutMessages } from './repairs.js';
 import type { DatasetReport, FilterReport } from './report.js';
 import { schemaFilter } from './schema.js';
 import { splitOf } from './splits.js';
 import { structureFilter } from './structure.js';
-import { verdictFilter } from './verdict.js';
 
 export interface QualityInput {
   readonly config: QualityConfig;
@@ -159,4 +157,124 @@ function count(counts: Map<string, number>, key: string): void {
 
 function sorted(counts: ReadonlyMap<string, number>): Record<string, number> {
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+// Filter: which verdicts a dataset may have. Where rewards are learnt from, an episode that nobody could judge has no place;
+// it has no reward, and must not get one by being called 0.
+
+/** `any`: judged or not. `judged`: with a reward. A number: with at least that reward. */
+type WantedVerdict = 'any' | 'judged' | number;
+
+export function verdictFilter(wanted: WantedVerdict): Filter {
+  return {
+    name: 'verdict',
+    judge({ verdict: { reward } }) {
+      if (wanted === 'any') return KEEP;
+      if (reward === null) return drop('not judged');
+      return wanted === 'judged' || reward >= wanted ? KEEP : drop('reward too low');
+    },
+  };
+}
+
+// Filter: where the simulation was not sure of itself. The conversation ends before the first answer below the bar; one
+// that is doubtful on the whole is dropped.
+
+interface ConfidenceBars {
+  /** Least confidence of a single answer. */
+  readonly step: number;
+  /** Least mean confidence of all answers. */
+  readonly mean: number;
+}
+
+export function confidenceFilter({ step: leastOfStep, mean: leastMean }: ConfidenceBars): Filter {
+  const judge = (record: EpisodeRecord): Judgement => {
+    const all = record.steps.flatMap((step) => step.predictions.map(({ confidence }) => confidence));
+    const mean = all.reduce((sum, value) => sum + value, 0) / all.length;
+    if (all.length > 0 && mean < leastMean) return drop('doubtful on the whole');
+    const doubtful = record.steps.find(({ predictions }) =>
+      predictions.some(({ confidence }) => confidence < leastOfStep),
+    );
+    return doubtful ? cutOrDrop(record, doubtful.message, 'a doubtful answer') : KEEP;
+  };
+  return { name: 'confidence', judge };
+}
+
+// Filter: a call made again, with the same arguments and the same answer while nothing changed in between, teaches to
+// dither. The repetition is taken out; the first call stays.
+
+export function redundancyFilter(): Filter {
+  return { name: 'redundancy', judge };
+}
+
+function judge(record: EpisodeRecord): Judgement {
+  const gone = repetitions(record);
+  if (gone.size === 0) return KEEP;
+  return { repaired: withoutMessages(record, gone), note: 'repeated calls taken out' };
+}
+
+/** Indices of messages that only repeat calls, and of the answers to them. */
+function repetitions(record: EpisodeRecord): Set<number> {
+  const steps = new Map(record.steps.map((step) => [step.message, step]));
+  const gone = new Set<number>();
+  let known = new Set<string>();
+  for (const { index, message } of agentTurns(record)) {
+    const step = steps.get(index);
+    const calls = message.toolCalls ?? [];
+    if (step?.predictions.some(({ operations }) => operations.length > 0)) known = new Set();
+    const keys = calls.map((call) =>
+      canonicalJson([call.name, call.arguments, answerOf(record, call)?.content ?? null]),
+    );
+    const isSilent = !message.content && calls.length > 0 && calls.every((call) => answerOf(record, call));
+    const isWorthless = step === undefined || step.reward === 0;
+    if (isSilent && isWorthless && keys.every((key) => known.has(key))) {
+      for (let at = index; at <= index + calls.length; at++) gone.add(at);
+    }
+    for (const key of keys) known.add(key);
+  }
+  return gone;
+}
+
+// Filter: conversations that are too long are cut where they become so, those too short are dropped.
+
+interface LengthCaps {
+  /** Turns of the agent. */
+  readonly minTurns: number;
+  readonly maxTurns: number;
+  /** All text of the conversation, arguments of calls as JSON. */
+  readonly maxCharacters: number;
+}
+
+export function lengthFilter(caps: LengthCaps): Filter {
+  const judge = (record: EpisodeRecord): Judgement => {
+    if (agentTurns(record).length < caps.minTurns) return drop('too short');
+    const end = endWithin(record, caps);
+    if (end === record.messages.length) return KEEP;
+    const cut = cutBefore(record, end);
+    return agentTurns(cut).length < Math.max(1, caps.minTurns)
+      ? drop('too long')
+      : { repaired: cut, note: 'cut for length' };
+  };
+  return { name: 'lengths', judge };
+}
+
+/** How many messages fit; never a turn of the agent without the answers to its calls. */
+function endWithin({ messages }: EpisodeRecord, { maxTurns, maxCharacters }: LengthCaps): number {
+  let characters = 0;
+  let turns = 0;
+  let whole = 0;
+  for (const [index, message] of messages.entries()) {
+    characters += lengthOf(message);
+    if (message.role === 'assistant') turns++;
+    if (characters > maxCharacters || turns > maxTurns) return whole;
+    if (messages[index + 1]?.role !== 'tool') whole = index + 1;
+  }
+  return messages.length;
+}
+
+function lengthOf(message: Message): number {
+  const said = (message.content ?? '').length;
+  if (message.role !== 'assistant') return said;
+  const calls = message.toolCalls ?? [];
+  const written = calls.reduce((sum, call) => sum + call.name.length + JSON.stringify(call.arguments).length, 0);
+  return said + written + (message.reasoning?.length ?? 0);
 }

@@ -1,7 +1,7 @@
 // What of an episode is its own: what the user said and what the agent said and called. The policy and the tools' answers
 // are the domain's, alike in all episodes.
 
-import { canonicalJson } from '../../canonical-json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
 import type { Message } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 

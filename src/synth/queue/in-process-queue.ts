@@ -1,7 +1,7 @@
 // The queue in this process: what the other engines must agree with, and a way to run coordinator and worker in one.
 // Every end of it shares one `InProcessBroker`.
 
-import type { PackedError } from '../../errors.js';
+import type { PackedError } from '../../core/errors.js';
 import {
   type Lease,
   type LeaseOptions,

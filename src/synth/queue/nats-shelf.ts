@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { headers, type MsgHdrs } from '@nats-io/transport-node';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import { type NatsParts, publishedAfter } from './nats-streams.js';
 
 const PIECES = 'Reverie-Pieces';

@@ -13,7 +13,7 @@ import {
   StorageType,
 } from '@nats-io/jetstream';
 import { connect, type MsgHdrs, type NatsConnection, nanos } from '@nats-io/transport-node';
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import type { BrokerTrouble } from './broker-trouble.js';
 import { addressText, type QueueAddress } from './queue-url.js';
 import { KEPT_SECONDS, PRESENCE_MS, type QueueOptions } from './rollout-queue.js';

@@ -1,8 +1,8 @@
 // How engines write down why a rollout failed, and read it again.
 
 import { z } from 'zod';
-import type { ErrorCode, PackedError } from '../../errors.js';
-import { describeIssues, ERROR_CATALOGUE, reverieError } from '../../errors.js';
+import type { ErrorCode, PackedError } from '../../core/errors.js';
+import { describeIssues, ERROR_CATALOGUE, reverieError } from '../../core/errors.js';
 import type { Outcome, Refusal } from './rollout-queue.js';
 
 const packedErrorSchema = z.strictObject({

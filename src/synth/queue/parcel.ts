@@ -3,7 +3,7 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip, gzipSync } from 'node:zlib';
 import type { z } from 'zod';
-import { describeIssues, reverieError } from '../../errors.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
 
 /** Nothing that is larger than this when it is unpacked is read. */
 const MAX_BYTES = 256 << 20;

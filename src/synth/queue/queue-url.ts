@@ -1,6 +1,6 @@
 // Which queue a URL means. Who may use it is said in the environment alone, as command lines are recorded with runs.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 
 export interface QueueAddress {
   readonly engine: 'in-process' | 'redis' | 'nats';

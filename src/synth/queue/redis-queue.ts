@@ -4,7 +4,7 @@
 import { type Job, Queue, QueueEvents, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
-import { describeIssues, packError, reverieError } from '../../errors.js';
+import { describeIssues, packError, reverieError } from '../../core/errors.js';
 import { BrokerTrouble } from './broker-trouble.js';
 import { failureOf, failureText } from './outcome-note.js';
 import { addressText, type QueueAddress } from './queue-url.js';

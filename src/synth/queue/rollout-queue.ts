@@ -1,7 +1,7 @@
 // A queue whose unit is one rollout: a row of a job, to be lived by whichever process takes it. This is what engines
 // have in common; what they carry is opaque to them. See docs/distributed.md.
 
-import type { PackedError } from '../../errors.js';
+import type { PackedError } from '../../core/errors.js';
 
 /** An item that ended stays known, with its result, until it is forgotten. */
 export type RolloutState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';

@@ -1,7 +1,7 @@
 // What a rollout demands of a model's and a policy's answers: the right sizes, and nothing that is not finite.
 
+import { reverieError } from '../../core/errors.js';
 import { type PolicyAction, rowSize } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import type { VectorPrediction, VectorWorldModel } from '../../worldmodel/index.js';
 import { firstNonFinite } from './finite.js';
 import type { ChunkTask } from './plan.js';

@@ -1,6 +1,6 @@
 // Whole dreamt episodes, for datasets: long branches from states in which an episode begins.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 import { branchedRollouts } from './branched.js';
 import type { LiveRolloutRequest, RolloutControls, RolloutRequest, RolloutResult } from './request.js';
 

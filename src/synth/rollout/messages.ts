@@ -1,8 +1,8 @@
 // What passes between the pool and its workers: one message a chunk, one reply a chunk, nothing per step.
 
+import type { PackedError } from '../../core/errors.js';
+import type { RngState } from '../../core/rng.js';
 import type { PolicySnapshot } from '../../env/index.js';
-import type { PackedError } from '../../errors.js';
-import type { RngState } from '../../rng.js';
 import type { WorldModelSnapshot } from '../../worldmodel/index.js';
 import type { ChunkTask } from './plan.js';
 import type { RolloutChunk } from './request.js';

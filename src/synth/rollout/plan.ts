@@ -1,7 +1,7 @@
 // Checks a rollout request once and cuts it into chunks of fixed size, so that the cut never depends on who does the work.
 
-import { reverieError } from '../../errors.js';
-import type { Rng } from '../../rng.js';
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
 import { firstNonFinite } from './finite.js';
 import type { RolloutRequest, RolloutSettings } from './request.js';
 

@@ -3,9 +3,9 @@
 
 import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises';
 import { Piscina } from 'piscina';
-import { reverieError, unpackError } from '../../errors.js';
-import { makeStopFlag, raise, type StopFlag } from '../../stop-flag.js';
-import { compiledUrl } from '../../worker-url.js';
+import { reverieError, unpackError } from '../../core/errors.js';
+import { makeStopFlag, raise, type StopFlag } from '../../core/stop-flag.js';
+import { compiledUrl } from '../../core/worker-url.js';
 import type { ModelPlace } from '../../worldmodel/index.js';
 import { rolloutChunk } from './chunk.js';
 import { type EpisodeRequest, episodeRollouts } from './episodes.js';

@@ -1,8 +1,8 @@
 // What a rollout job asks for and what comes back: the words that engine, pool, worker and journal share.
 
+import type { Rng } from '../../core/rng.js';
 import type { Policy, PolicySnapshot } from '../../env/index.js';
 import type { Provenance, TransitionBatch } from '../../replay/index.js';
-import type { Rng } from '../../rng.js';
 import type { Propagation, VectorWorldModel, WorldModelSnapshot } from '../../worldmodel/index.js';
 
 /**

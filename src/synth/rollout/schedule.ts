@@ -1,6 +1,6 @@
 // How long branches may be as training goes on.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 
 /** `[fromStep, toStep, fromHorizon, toHorizon]`; steps in whatever unit the caller counts, MBPO: epochs of 1000 real steps. */
 export type HorizonSchedule = readonly [fromStep: number, toStep: number, fromHorizon: number, toHorizon: number];

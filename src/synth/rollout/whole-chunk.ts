@@ -1,8 +1,8 @@
 // A chunk lived as one piece of work, where model and policy can: on a device, whose memory the steps between start and end
 // then never leave. Same rows, streams and ends as chunk.ts, which stays the definition.
 
+import type { Rng } from '../../core/rng.js';
 import type { Policy } from '../../env/index.js';
-import type { Rng } from '../../rng.js';
 import type { VectorWorldModel, WholeRolloutAnswer } from '../../worldmodel/index.js';
 import { checkDims } from './checks.js';
 import type { ChunkTask } from './plan.js';

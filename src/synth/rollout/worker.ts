@@ -3,8 +3,8 @@
 // chunk starts has to be awaited before the chunk is answered.
 
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import { packError } from '../../errors.js';
-import { Rng } from '../../rng.js';
+import { packError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
 import { rolloutChunk } from './chunk.js';
 import type { ChunkMessage, WorkerMessage, WorkerReply } from './messages.js';
 import type { RolloutChunk } from './request.js';

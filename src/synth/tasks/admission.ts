@@ -1,6 +1,7 @@
 // Which proposals become tasks: those that are new, begin in a sound state, are solved by their reference and whose
 // verifier refuses every way to fail. Nothing is admitted because a language model said so.
 
+import { ReverieError, reverieError } from '../../core/errors.js';
 import {
   type CheckResult,
   compileSchema,
@@ -12,7 +13,6 @@ import {
   type ToolsDomain,
   type ToolsTask,
 } from '../../env/index.js';
-import { ReverieError, reverieError } from '../../errors.js';
 import { type FailureCase, failureCases } from './failure-cases.js';
 import {
   countRejections,

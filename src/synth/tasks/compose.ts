@@ -1,8 +1,8 @@
 // Two tasks in one conversation: what is joined must be about different things and of one person.
 
-import { canonicalJson } from '../../canonical-json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { JsonObject } from '../../core/json.js';
 import type { ToolsTask, UserSpec, VerifierSpec } from '../../env/index.js';
-import type { JsonObject } from '../../json.js';
 import { Entities, type Entity } from './entities.js';
 import { entityParts } from './entity-swap.js';
 import type { Played } from './task-play.js';

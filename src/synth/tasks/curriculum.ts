@@ -1,8 +1,8 @@
 // Chooses the task of each row: scores weigh tasks, a cap bounds the share of synthetic ones, a floor keeps every task
 // in sight. A row sees the outcomes of rows < row - lag in row order, so that picks never depend on timing.
 
-import { reverieError } from '../../errors.js';
-import type { Rng } from '../../rng.js';
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
 import type { CurriculumScore, TaskStats } from './curriculum-scores.js';
 import { OutcomeLedger, type RowOutcome } from './outcome-ledger.js';
 

@@ -1,12 +1,11 @@
 // The same task about another entity: another order of another customer. Ids, names and amounts are exchanged together,
 // in goal, reference, verifier and start; what the text names and cannot be exchanged must be the same in both.
 
+import type { Json, JsonObject } from '../../core/json.js';
+import type { Rng } from '../../core/rng.js';
 import type { ToolsTask } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
-import type { Rng } from '../../rng.js';
 import { type Aligned, type Alignment, align, valuesAt } from './alignment.js';
 import { Entities, type Entity } from './entities.js';
-import { type Replacement, replacer } from './replacement.js';
 
 /**
  * In which states and kinds two entities must be the same: those that the task names, those that the records themselves
@@ -218,4 +217,50 @@ function wordwise(value: Aligned): Aligned[] {
     from.length > 1 && from.length === to.length && [...from, ...to].every((word) => /^\p{Lu}/u.test(word));
   if (!isName) return [value];
   return [value, ...from.map((word, i) => ({ ...value, from: word, to: to[i] }))];
+}
+
+// Replaces values throughout JSON at once: whole strings and numbers, words within texts, keys, parts of JSON Pointers.
+
+interface Replacement {
+  readonly strings: ReadonlyMap<string, string>;
+  readonly numbers: ReadonlyMap<number, number>;
+}
+
+/** A function that replaces everywhere in a value; all at once, so that two values can change places. */
+export function replacer(replacement: Replacement): <T extends Json>(value: T) => T {
+  const inText = textReplacer(replacement);
+  const replaceString = (text: string): string => replacement.strings.get(text) ?? inText(text);
+  const replace = (value: Json): Json => {
+    if (typeof value === 'string') return replaceString(value);
+    if (typeof value === 'number') return replacement.numbers.get(value) ?? value;
+    if (Array.isArray(value)) return value.map(replace);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value as JsonObject).map(([key, part]) => [replaceString(key), replace(part)]),
+    );
+  };
+  return <T extends Json>(value: T) => replace(value) as T;
+}
+
+function textReplacer({ strings, numbers }: Replacement): (text: string) => string {
+  const words = new Map(strings);
+  for (const [from, to] of numbers) for (const form of numberForms(from)) words.set(form(from), form(to));
+  if (words.size === 0) return (text) => text;
+  const longestFirst = [...words.keys()].sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
+  const pattern = new RegExp(
+    `(?<![\\p{L}\\p{N}_])(?:${longestFirst.map(escapeWord).join('|')})(?![\\p{L}\\p{N}_]|[.,]\\p{N})`,
+    'gu',
+  );
+  return (text) => text.replace(pattern, (word) => words.get(word)!);
+}
+
+/** How a number is written in texts. */
+function numberForms(value: number): ((value: number) => string)[] {
+  const plain = (n: number) => String(n);
+  const cents = (n: number) => n.toFixed(2);
+  return Number.isInteger(value) || value.toFixed(2) !== String(value) ? [plain, cents] : [cents];
+}
+
+function escapeWord(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
 }

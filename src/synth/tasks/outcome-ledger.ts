@@ -1,6 +1,6 @@
 // What became of each row, kept by row number: however outcomes arrive, what a row may see is the same.
 
-import { reverieError } from '../../errors.js';
+import { reverieError } from '../../core/errors.js';
 
 /** What became of one episode. */
 export interface RowOutcome {

@@ -1,6 +1,6 @@
 // What is proposed as a new task, and why one is not taken: shared by those who make proposals and who judge them.
 
-import type { Cost } from '../../cost.js';
+import type { Cost } from '../../core/cost.js';
 import type { ToolsTask } from '../../env/index.js';
 
 /** Ways of making a task from others; the first three need no language model. */

@@ -1,10 +1,10 @@
 // Leaves out seed logs that are incomplete, illogical or badly formatted, as Simia does before it simulates from them
 // (2511.01824): rules first, then, if wished, a language model's opinion. Reasons are counted.
 
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { ReverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
 import type { Message, ToolsDomain } from '../../env/index.js';
-import { ReverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
 import type { LanguageModel } from '../../llm/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { contradictions, formFaults, type SeedFault, type SeedReason } from './seed-rules.js';

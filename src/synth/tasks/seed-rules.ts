@@ -1,9 +1,9 @@
 // What is wrong with a seed log by rule: what a conversation with tools can never look like, and answers that contradict
 // the domain's rules or one another.
 
-import { canonicalJson } from '../../canonical-json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { Json } from '../../core/json.js';
 import { type Message, rulesResponder, type ToolCall, type ToolMessage, type ToolsDomain } from '../../env/index.js';
-import type { Json } from '../../json.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { isRecord } from './entities.js';
 import { callFaults, playCalls } from './task-play.js';

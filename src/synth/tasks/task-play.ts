@@ -1,5 +1,6 @@
 // Plays a list of calls as an agent would make them, in the state a task begins in, and keeps what came of it.
 
+import type { JsonObject } from '../../core/json.js';
 import {
   applyOperations,
   type CallSpec,
@@ -15,7 +16,6 @@ import {
   type ToolsDomain,
   type ToolsTask,
 } from '../../env/index.js';
-import type { JsonObject } from '../../json.js';
 
 export interface Played {
   readonly end: EpisodeEnd;

@@ -1,6 +1,6 @@
 // How near two tasks are in words: shared n-grams, for duplicates among new tasks and leaks from tasks for evaluation.
 
-import { canonicalJson } from '../../canonical-json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
 import type { ToolsTask } from '../../env/index.js';
 import { gramHashes, wordsOf } from '../quality/text-hash.js';
 

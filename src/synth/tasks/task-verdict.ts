@@ -1,5 +1,6 @@
 // The verdict on a played task, also where no rules could make the reference's end state: then it is what was played.
 
+import type { JsonObject } from '../../core/json.js';
 import {
   type CheckResult,
   type EpisodeEnd,
@@ -8,7 +9,6 @@ import {
   type ToolsTask,
   verifyEpisode,
 } from '../../env/index.js';
-import type { JsonObject } from '../../json.js';
 
 /** Checks that need no judge; `referenceState` is the end of the reference as it was played. */
 export function checksOf(

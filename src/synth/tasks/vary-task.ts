@@ -2,20 +2,18 @@
 // words are needed. What a rule proposes was solved by its reference; what a model proposes is judged on admission.
 
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../canonical-json.js';
-import { NO_COST } from '../../cost.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { NO_COST } from '../../core/cost.js';
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
 import { initialStateOf, type Responder, rulesResponder, type ToolsDomain, type ToolsTask } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import type { LanguageModel } from '../../llm/index.js';
-import type { Rng } from '../../rng.js';
 import { composed, ownerChanges, ownersOf, withoutRepeats } from './compose.js';
 import { Entities } from './entities.js';
 import { entityParts, type Likeness, swappedTasks } from './entity-swap.js';
-import { PERSONAS } from './personas.js';
 import { isForEvaluation, type Strategy, type TaskProposal, type Variant } from './proposal.js';
 import { checkReference } from './reference-check.js';
 import type { Played } from './task-play.js';
-import { toldNumbersHold } from './told-numbers.js';
 import { writeVariant } from './written-variant.js';
 
 export interface VariationRequest {
@@ -201,3 +199,45 @@ function named(task: ToolsTask, seeds: readonly ToolsTask[], strategy: Strategy)
 function nothing(detail: string): Variant {
   return { problems: [{ code: 'no_variant', detail }] };
 }
+
+// Numbers the agent must tell the user: in a task about another entity they must be that entity's.
+
+/**
+ * Whether every text with a number that the swapped task wants told can be read off its tools' answers. A number that not
+ * even the original's answers show was computed from them, and would have to be computed anew.
+ */
+function toldNumbersHold(original: ToolsTask, before: Played, swapped: ToolsTask, after: Played): boolean {
+  const told = swapped.verifier.communicate ?? [];
+  const [shownBefore, shownAfter] = [shownBy(before), shownBy(after)];
+  return (original.verifier.communicate ?? []).every((text, i) => {
+    if (!/\d/.test(text)) return true;
+    return isShown(shownBefore, text) && told[i] !== undefined && isShown(shownAfter, told[i]);
+  });
+}
+
+function shownBy({ answers }: Played): string {
+  return answers.map(({ prediction }) => prediction.observation).join('\n');
+}
+
+function isShown(shown: string, text: string): boolean {
+  const number = Number(text.replaceAll(',', ''));
+  // Answers write 12.50 as 12.5.
+  return shown.includes(text) || (Number.isFinite(number) && shown.includes(String(number)));
+}
+
+// Ways people are when they ask for help: what changes in a task when only its user changes.
+
+const PERSONAS: readonly string[] = [
+  'You are in a hurry: you answer in a few words, and you complain when you are asked for something that you have already said.',
+  'You are chatty and friendly. You tell small stories from your day and come to the point only when you are asked again.',
+  'You are worried that something will go wrong, and ask after each answer whether it is really sure and what happens next.',
+  'You are annoyed after a bad experience. You are short and a little rude, and calm down once something has been done for you.',
+  'You are not used to computers. You describe things in your own words, and look up numbers only when you are asked for them.',
+  'You are very exact. You give every detail at once, and correct the agent when it repeats any of it wrongly.',
+  'You speak English as a second language. Your sentences are short and simple, and sometimes you choose a wrong word.',
+  'You are shy and polite. You say only what you are asked for, and agree to what you are told unless it is not what you wanted.',
+  'You write in the middle of other work. You forget what was asked, answer only part of it, and add the rest in a later message.',
+  'You like to bargain. You ask whether there is a better way or some compensation, and accept it when you are told there is none.',
+  'You are formal and write like in a letter, with a greeting, whole sentences and a closing line.',
+  'You think aloud. You mention other wishes, then drop them, and return to what you came for when the agent sums it up.',
+];

@@ -2,12 +2,12 @@
 // proposal and no more: its calls are played, and its idea of the end must agree with what they do.
 
 import { z } from 'zod';
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { ReverieError } from '../../core/errors.js';
+import type { Json, JsonObject } from '../../core/json.js';
+import type { Rng } from '../../core/rng.js';
 import { type CallSpec, initialStateOf, type ToolsDomain, type ToolsTask, type VerifierSpec } from '../../env/index.js';
-import { ReverieError } from '../../errors.js';
-import type { Json, JsonObject } from '../../json.js';
 import type { ChatMessage, LanguageModel } from '../../llm/index.js';
-import type { Rng } from '../../rng.js';
 import { Entities, type Entity, wordsOf } from './entities.js';
 import { entityParts } from './entity-swap.js';
 import type { Variant } from './proposal.js';

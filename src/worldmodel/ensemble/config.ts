@@ -1,7 +1,7 @@
 // Settings of the probabilistic ensemble: one schema for defaults, checks and documentation.
 
 import { z } from 'zod';
-import { describeIssues, reverieError } from '../../errors.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
 
 /** Defaults are MBPO's (1906.08253, appendix C, and its code) unless said. */
 export const ensembleConfigSchema = z

@@ -1,7 +1,7 @@
 // From transitions to what members train on: encoded and normalised rows, the hold-out first, in memory threads can share.
 
+import type { Rng } from '../../core/rng.js';
 import type { TransitionBatch } from '../../replay/index.js';
-import type { Rng } from '../../rng.js';
 import { checkTrainingData } from '../input-check.js';
 import { rowEncoder, rowShape, type Spaces } from '../model-spaces.js';
 import type { EnsembleConfig } from './config.js';

@@ -1,7 +1,7 @@
 // What runs the elites of an ensemble, whatever it runs on: the processor (propagation.ts) or a device (device-propagation.ts).
 // Both draw the same random words in the same order (step-noise.ts), so that they differ by rounding alone.
 
-import type { Rng } from '../../rng.js';
+import type { Rng } from '../../core/rng.js';
 import type { WholeRollout, WholeRolloutAnswer } from '../whole-rollout.js';
 import type { MemberAnswer } from './member-sessions.js';
 

@@ -1,8 +1,8 @@
 // An ensemble on disk: manifest.json, member-0.onnx, member-1.onnx, ... and parameters.f32 for warm starts.
 
 import { z } from 'zod';
+import { describeIssues } from '../../core/errors.js';
 import type { KnownFunctions } from '../../env/index.js';
-import { describeIssues } from '../../errors.js';
 import { reviveKnown } from '../known.js';
 import { fileHashesSchema, folderInvalid, readManifest, readModelPart, writeModelFolder } from '../model-folder.js';
 import { type EnsembleContents, type EnsembleDescription, ensembleDescriptionSchema, versionOf } from './contents.js';

@@ -1,8 +1,8 @@
 // The probabilistic ensemble as a world model: bootstrapped networks with Gaussian heads whose elites answer
 // (PETS, Chua et al. 2018, 1805.12114; MBPO, Janner et al. 2019, 1906.08253).
 
+import type { Rng } from '../../core/rng.js';
 import type { KnownFunctions, VectorSpace } from '../../env/index.js';
-import type { Rng } from '../../rng.js';
 import { boundsClipper, knownEnds, knownRewards, requireFiniteAnswer } from '../answer.js';
 import { checkStepInput } from '../input-check.js';
 import { requirePortable } from '../known.js';

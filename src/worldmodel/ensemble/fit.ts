@@ -1,10 +1,10 @@
 // Fits an ensemble to transitions: prepares the data, trains the members, ranks them, builds the model.
 
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
 import type { EnvSpec, KnownFunctions } from '../../env/index.js';
 import { describeSpace } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import type { TransitionBatch } from '../../replay/index.js';
-import type { Rng } from '../../rng.js';
 import type { Outcome } from '../answer.js';
 import type { Spaces } from '../model-spaces.js';
 import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig } from './config.js';

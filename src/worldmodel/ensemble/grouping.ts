@@ -1,6 +1,6 @@
 // One elite per row, drawn at random (TS1), and the rows of each elite brought together so that it runs them as one batch.
 
-import type { Rng } from '../../rng.js';
+import type { Rng } from '../../core/rng.js';
 
 /** Rows in the order of their elite: those of elite e are order[starts[e] .. starts[e + 1]), ascending. */
 export interface Groups {

@@ -1,6 +1,7 @@
 // Trains one member until its hold-out loss stops falling. A pure function of (data, settings, stream, initial weights), so
 // that members can be trained in any thread and in any order with the same bytes.
 
+import type { Rng } from '../../core/rng.js';
 import {
   adamScalars,
   adamStep,
@@ -14,7 +15,6 @@ import {
   mul,
   type Trainer,
 } from '../../nn/index.js';
-import type { Rng } from '../../rng.js';
 import type { EnsembleConfig } from './config.js';
 import type { MemberData } from './dataset.js';
 import {

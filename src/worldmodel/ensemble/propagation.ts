@@ -2,7 +2,7 @@
 // Asking for disagreement does not change what is predicted. Rows are worked off in chunks whose observations, noise and
 // answers stay in the second-level cache.
 
-import { Rng } from '../../rng.js';
+import { Rng } from '../../core/rng.js';
 import type { EncodeRows } from '../model-spaces.js';
 import type { ElitePropagation, Propagated, PropagationRequest } from './elite-propagation.js';
 import { groupByElite } from './grouping.js';

@@ -1,7 +1,7 @@
 // The random numbers of one step, taken in one order whatever is asked (elites, then noise, then ends), each for all rows in
 // row order: from one stream for the whole batch, or from a stream for each row as if the row were alone.
 
-import { Rng } from '../../rng.js';
+import { Rng } from '../../core/rng.js';
 import { drawElites } from './grouping.js';
 
 export interface NoiseNeeds {

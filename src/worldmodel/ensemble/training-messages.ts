@@ -1,8 +1,8 @@
 // What passes between the thread that asks for an ensemble and the threads that train its members.
 
-import type { PackedError } from '../../errors.js';
-import type { RngState } from '../../rng.js';
-import type { StopFlag } from '../../stop-flag.js';
+import type { PackedError } from '../../core/errors.js';
+import type { RngState } from '../../core/rng.js';
+import type { StopFlag } from '../../core/stop-flag.js';
 import type { EnsembleConfig } from './config.js';
 import type { MemberData } from './dataset.js';
 import type { MemberShape } from './member-network.js';

@@ -2,11 +2,11 @@
 // same bytes for any number of workers.
 
 import { Piscina } from 'piscina';
-import { concurrently } from '../../concurrently.js';
-import { reverieError, unpackError } from '../../errors.js';
-import { Rng } from '../../rng.js';
-import { makeStopFlag, raise } from '../../stop-flag.js';
-import { compiledUrl } from '../../worker-url.js';
+import { concurrently } from '../../core/concurrently.js';
+import { reverieError, unpackError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
+import { makeStopFlag, raise } from '../../core/stop-flag.js';
+import { compiledUrl } from '../../core/worker-url.js';
 import { localCopy } from './dataset.js';
 import { type TrainedMember, trainMember } from './member-training.js';
 import type { EpochMessage, TrainingReply, TrainingRequest, TrainingTask } from './training-messages.js';

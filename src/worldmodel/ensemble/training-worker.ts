@@ -1,9 +1,9 @@
 // The worker's side of ensemble training: one member a task.
 
 import { parentPort } from 'node:worker_threads';
-import { packError } from '../../errors.js';
-import { Rng } from '../../rng.js';
-import { signalOf } from '../../stop-flag.js';
+import { packError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
+import { signalOf } from '../../core/stop-flag.js';
 import { localCopy, type MemberData } from './dataset.js';
 import { trainMember } from './member-training.js';
 import type { EpochMessage, TrainingReply, TrainingRequest } from './training-messages.js';

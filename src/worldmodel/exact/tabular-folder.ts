@@ -1,8 +1,8 @@
 // An exact table on disk: manifest.json and tables.f64.
 
 import { z } from 'zod';
+import { describeIssues } from '../../core/errors.js';
 import type { TabularDynamics } from '../../env/index.js';
-import { describeIssues } from '../../errors.js';
 import { fileHashesSchema, folderInvalid, readManifest, readModelPart, writeModelFolder } from '../model-folder.js';
 
 export const TABULAR_FORMAT = 'reverie-tabular';

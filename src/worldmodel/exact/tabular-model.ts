@@ -1,7 +1,7 @@
 // A finite world whose tables are known, as a world model: the reference against which learned ones are held.
 
+import type { Rng } from '../../core/rng.js';
 import { discreteSpace, type TabularDynamics, type VectorSpace } from '../../env/index.js';
-import type { Rng } from '../../rng.js';
 import { checkStepInput } from '../input-check.js';
 import { sha256 } from '../model-folder.js';
 import type { StepOptions, StoredWorldModel, VectorPrediction, WorldModelSnapshot } from '../world-model.js';

@@ -1,7 +1,7 @@
 // The conversation as a simulator may see it: no policy, no thoughts of the agent, and only what came before the call.
 
+import type { JsonObject } from '../../core/json.js';
 import type { CallQuery, Message, ToolCall } from '../../env/index.js';
-import type { JsonObject } from '../../json.js';
 import { estimateTokens } from '../../llm/index.js';
 import { clipped } from './sections.js';
 

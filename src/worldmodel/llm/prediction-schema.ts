@@ -2,8 +2,8 @@
 // Every key is required and none is free, as strict servers ask; values of operations are JSON written as text.
 
 import { z } from 'zod';
+import type { Json, JsonObject } from '../../core/json.js';
 import type { Operation } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
 
 const claims = {
   reward: z.number().nullable().describe('Reward of this call if the task states one, else null. Recorded only.'),

@@ -1,8 +1,8 @@
 // The parts of a prompt for one call, and how they are put together: a system prompt that holds for every call, and one
 // user message with a section for each thing that is data.
 
+import type { Json, JsonObject } from '../../core/json.js';
 import type { CallSpec, ToolSpec } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
 import type { ChatMessage } from '../../llm/index.js';
 import { DATA_NOTICE, oneLine, renderSections, type Section } from './sections.js';
 import type { StateSlice } from './state-slice.js';

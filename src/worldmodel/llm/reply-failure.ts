@@ -2,8 +2,8 @@
 // try, and are the same when the job is repeated. Everything else (network, a garbled transport, budget, a missing
 // recording, an abort) is no answer at all, and passes through.
 
-import { type Cost, NO_COST } from '../../cost.js';
-import { ReverieError } from '../../errors.js';
+import { type Cost, NO_COST } from '../../core/cost.js';
+import { ReverieError } from '../../core/errors.js';
 import type { Failed } from '../tools/backend-model.js';
 
 /** The failed try, with what it cost where the error says. Throws `error` itself if it is not the model's. */

@@ -3,15 +3,15 @@
 // the part of the state, what the schema says of it, lines of the policy, other tools. What is left out is counted in a
 // section of its own. The same query gives the same prompt.
 
-import type { CallQuery } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
+import { reverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import type { CallQuery, CallSpec, ToolSpec } from '../../env/index.js';
 import type { ChatMessage } from '../../llm/index.js';
+import { wordsOf } from '../tools/tokens.js';
 import { toolOf } from '../tools/tool-of.js';
 import { historyOf } from './history.js';
 import { bytesOf, type PromptParts, type Refused, renderPrompt } from './prompt-parts.js';
 import { clipped, oneLine } from './sections.js';
-import { shortPolicy } from './short-policy.js';
 import { partsOf, schemaForms } from './short-schema.js';
 import { singular, sliceState } from './state-slice.js';
 
@@ -189,4 +189,47 @@ function shortRefused({ previous, problems }: Refused, most: number): Refused {
   // Quotes within quotes take two bytes, a letter up to four, and what is no letter up to six.
   const chars = Math.floor(bytes / 12);
   return { previous: clipped(JSON.stringify(previous), chars), problems: [clipped(problems.join(' '), chars)] };
+}
+
+// The lines of a policy that speak of a call: those that share its rarest words.
+
+/** Shorter words tell nothing of what a line is about. */
+const LEAST_LETTERS = 4;
+
+interface ShortPolicy {
+  readonly text: string;
+  /** Lines left out. */
+  readonly omitted: number;
+}
+
+/**
+ * Lines within `bytes`, in their order. Which ones: by the sum over the words they share with the call, its tool and what
+ * that says of itself, of log(lines / lines with the word); of equal ones the earlier.
+ */
+export function shortPolicy(policy: string, call: CallSpec, tool: ToolSpec | undefined, bytes: number): ShortPolicy {
+  const lines = policy.split('\n').filter((line) => line.trim() !== '');
+  const words = lines.map(termsOf);
+  const asked = termsOf([JSON.stringify(call), tool?.description ?? ''].join(' '));
+  const scores = words.map((own) =>
+    [...own].filter((word) => asked.has(word)).reduce((sum, word) => sum + idf(word), 0),
+  );
+  const best = lines.map((_, i) => i).sort((a, b) => scores[b] - scores[a] || a - b);
+  const kept = new Set<number>();
+  let left = bytes;
+  for (const i of best) {
+    const size = Buffer.byteLength(lines[i]) + 1;
+    if (size > left) continue;
+    left -= size;
+    kept.add(i);
+  }
+  return { text: lines.filter((_, i) => kept.has(i)).join('\n'), omitted: lines.length - kept.size };
+
+  function idf(word: string): number {
+    return Math.log(lines.length / words.filter((own) => own.has(word)).length);
+  }
+}
+
+function termsOf(text: string): Set<string> {
+  const parts = wordsOf(text).flatMap((word) => word.toLowerCase().split(/[_.-]/));
+  return new Set(parts.filter((word) => word.length >= LEAST_LETTERS));
 }

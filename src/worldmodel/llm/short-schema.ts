@@ -1,6 +1,6 @@
 // A schema of a state cut to the parts that a prompt is about.
 
-import type { Json, JsonObject } from '../../json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 
 /** What says more about values than their kinds, where it is no name of a property. */
 const DETAILS = new Set(['description', 'pattern', 'title', 'minimum', 'maximum', 'additionalProperties', 'required']);

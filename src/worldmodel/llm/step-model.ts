@@ -2,17 +2,20 @@
 // 2511.03773) on a typed state. With several samples the most frequent outcome stands, and its share is the confidence.
 
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../canonical-json.js';
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
-import { applyOperations, type CallQuery, stateHash } from '../../env/index.js';
-import { describeIssues } from '../../errors.js';
-import type { Json } from '../../json.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { describeIssues } from '../../core/errors.js';
+import type { Json, JsonObject } from '../../core/json.js';
+import { Rng } from '../../core/rng.js';
+import { applyOperations, type CallQuery, stateHash, type ToolCall, type ToolMessage } from '../../env/index.js';
 import type { ChatMessage, LanguageModel } from '../../llm/index.js';
-import type { ExperienceIndex } from '../../replay/index.js';
-import { Rng } from '../../rng.js';
+import type { ExperienceIndex, ExperienceStep } from '../../replay/index.js';
 import type { Failed, PredictOptions, RawProposal, ToolsBackendModel } from '../tools/backend-model.js';
+import { callsBefore } from '../tools/calls-before.js';
 import { comparableObservation } from '../tools/observation-text.js';
+import { wordsIn } from '../tools/tokens.js';
 import { toolOf } from '../tools/tool-of.js';
+import { historyOf } from './history.js';
 import {
   parseOperations,
   predictionReply,
@@ -20,8 +23,11 @@ import {
   reportsError,
   textPredictionReply,
 } from './prediction-schema.js';
+import { bytesOf, type PromptParts, type Refused, renderPrompt } from './prompt-parts.js';
 import { failedReply } from './reply-failure.js';
-import { PROMPT_VERSION, type PromptOptions, stepMessages } from './step-prompt.js';
+import { clipped, oneLine } from './sections.js';
+import { shortPrompt } from './short-prompt.js';
+import { sliceState } from './state-slice.js';
 
 export interface LlmStepOptions extends PromptOptions {
   readonly temperature: number;
@@ -134,4 +140,133 @@ function outcomeOf({ state, domain, call }: CallQuery, { operations, isError, ob
   } catch {
     return canonicalJson([operations, isError, said]);
   }
+}
+
+// What a language model is told to be the tools of a domain: a system prompt that stays the same for all its calls (so that
+// servers keep it in their prefix caches), and one user message of sections for the call at hand. Where the prompt is
+// limited as a whole and would be longer, both are cut to what the call is about.
+
+/** Counts changes of the prompt that can change answers. */
+const PROMPT_VERSION = 2;
+
+export interface PromptOptions {
+  readonly mode: 'typed' | 'text';
+  readonly retrieval: RetrievalOptions;
+  readonly historyTokens: number;
+  readonly stateTokens: number;
+  /** Of the whole prompt; undefined or null: no limit. */
+  readonly promptTokens?: number | null;
+}
+
+/**
+ * @throws LLM_PROMPT_TOO_LONG where not even the least that a call needs is within `promptTokens`
+ */
+export function stepMessages(
+  query: CallQuery,
+  options: PromptOptions,
+  index: ExperienceIndex | undefined,
+  refused?: Refused,
+): ChatMessage[] {
+  const whole = wholePrompt(query, options, index, refused);
+  const messages = renderPrompt(whole);
+  const limit = options.promptTokens ?? Number.POSITIVE_INFINITY;
+  if (bytesOf(messages) <= 4 * limit) return messages;
+  return shortPrompt(whole, query, { tokens: limit, stateTokens: options.stateTokens });
+}
+
+function wholePrompt(
+  query: CallQuery,
+  options: PromptOptions,
+  index: ExperienceIndex | undefined,
+  refused: Refused | undefined,
+): PromptParts {
+  const { state, call, domain } = query;
+  const history = historyOf(query, options.historyTokens);
+  const shown = history.filter(({ role }) => role === 'tool').length;
+  const others = index === undefined ? [] : otherReferences(query, stateHash(state), index, options.retrieval);
+  const references: JsonObject[] = [...others, ...ownReferences(query, shown, options.retrieval.maxChars)];
+  const asked = { name: call.name, arguments: call.arguments };
+  const texts = [...references, ...history].map((entry) => JSON.stringify(entry));
+  const slice = () => sliceState({ state, call: asked, texts, tokens: options.stateTokens });
+  return {
+    mode: options.mode,
+    policy: domain.policy,
+    tools: domain.tools,
+    schema: domain.stateSchema,
+    references,
+    history,
+    state: options.mode === 'typed' ? slice() : undefined,
+    call: asked,
+    refused,
+  };
+}
+
+// Transitions shown beside the one asked for: similar records (DreamGym's retrieval), and this episode's own earlier calls
+// about the same things where the conversation shown no longer has them. The two are told apart: own ones are facts.
+
+interface RetrievalOptions {
+  readonly k: number;
+  readonly sources: 'real' | 'both';
+  readonly lag: number;
+  readonly maxChars: number;
+  readonly exceptOwnTask: boolean;
+}
+
+/** Own calls shown at most. */
+const MAX_OWN = 6;
+
+/** Similar transitions of other episodes, nearest first. */
+function otherReferences(
+  query: CallQuery,
+  hash: string,
+  index: ExperienceIndex,
+  options: RetrievalOptions,
+): JsonObject[] {
+  if (options.k === 0) return [];
+  const found = index.retrieve(
+    {
+      call: { name: query.call.name, arguments: query.call.arguments },
+      history: callsBefore(query),
+      stateHash: hash,
+      sources: options.sources,
+      ...(query.row === undefined ? {} : { beforeRow: query.row - options.lag }),
+      ...(options.exceptOwnTask ? { exceptTask: query.task.id } : {}),
+    },
+    options.k,
+  );
+  return found.map(({ step }) => asReference('other', step, options.maxChars));
+}
+
+/** Answers to earlier calls of this episode that the conversation shown (its last `shown` answers) has lost. */
+function ownReferences({ messages, call }: CallQuery, shown: number, maxChars: number): JsonObject[] {
+  const calls = new Map<string, ToolCall>();
+  for (const message of messages)
+    if (message.role === 'assistant') for (const made of message.toolCalls ?? []) calls.set(made.id, made);
+  const answers = messages.filter((message) => message.role === 'tool');
+  const lost = answers.slice(0, Math.max(0, answers.length - shown));
+  const asked = wordsIn(Object.values(call.arguments));
+  const related = lost.filter((answer) => isAbout(answer, calls.get(answer.toolCallId), asked));
+  return related.slice(-MAX_OWN).map(({ content, isError = false, name, toolCallId }) => {
+    const given = calls.get(toolCallId)?.arguments ?? {};
+    return asReference('own', { call: { name, arguments: given }, observation: content, isError }, maxChars);
+  });
+}
+
+function isAbout(answer: ToolMessage, made: ToolCall | undefined, asked: ReadonlySet<string>): boolean {
+  const words = wordsIn([Object.values(made?.arguments ?? {}), answer.content]);
+  return [...asked].some((word) => word.length > 2 && words.has(word));
+}
+
+type Shown = Pick<ExperienceStep, 'call' | 'observation' | 'isError' | 'operations'>;
+
+function asReference(episode: 'own' | 'other', step: Shown, maxChars: number): JsonObject {
+  const { call, isError, operations } = step;
+  const head: JsonObject = { episode, call: { name: call.name, arguments: call.arguments } };
+  const changes: JsonObject = operations === undefined ? {} : { operations: operations as unknown as Json };
+  const whole = { ...head, ...changes, observation: step.observation, isError };
+  const excess = oneLine(whole).length - maxChars;
+  if (excess <= 0) return whole;
+  const observation = clipped(step.observation, Math.max(200, step.observation.length - excess));
+  const cut = { ...head, ...changes, observation, isError };
+  return oneLine(cut).length <= maxChars ? cut : { ...head, observation: clipped(observation, maxChars / 4), isError };
 }

@@ -1,6 +1,7 @@
 // Plays a written trajectory through the typed state, turn by turn, as far as it holds.
 
-import { NO_COST } from '../../cost.js';
+import { NO_COST } from '../../core/cost.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import {
   applyOperations,
   type Message,
@@ -10,7 +11,6 @@ import {
   type ToolCall,
   type ToolsDomain,
 } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
 import type { EpisodeStep } from '../../replay/index.js';
 import { checkProposal } from '../state.js';
 import { idPatternOf } from '../tools/id-pattern.js';

@@ -1,9 +1,9 @@
 // The report of the must-fail suite as a file that vouches for itself.
 
 import { readFile } from 'node:fs/promises';
-import { writeFileAtomic } from '../../atomic-file.js';
-import { reverieError } from '../../errors.js';
-import { openSealed, sealedText } from '../../sealed-json.js';
+import { reverieError } from '../../core/errors.js';
+import { writeFileAtomic } from '../../store/atomic-file.js';
+import { openSealed, sealedText } from '../../store/sealed-json.js';
 import type { MustFailReport } from './run-must-fail.js';
 
 /** Throws STORAGE_FULL, STORAGE_FAILED. */

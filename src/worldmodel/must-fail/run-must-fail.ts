@@ -1,8 +1,10 @@
 // The must-fail suite: every probe is put to the simulator, and to verifier and judge where reward is at stake. A
 // simulator that plays along with the impossible teaches it, so it cannot mint reward.
 
-import { concurrently } from '../../concurrently.js';
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
+import { concurrently } from '../../core/concurrently.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { ReverieError, reverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
 import {
   applyOperations,
   initialStateOf,
@@ -15,8 +17,6 @@ import {
   type ToolsTask,
   type Verdict,
 } from '../../env/index.js';
-import { ReverieError, reverieError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
 import type { Judge } from '../reward/judge.js';
 import type { Rate } from '../reward/judge-audit.js';
 import { judgeEpisode } from '../reward/judge-episode.js';

@@ -1,10 +1,10 @@
 // Dynamics of one's own: any ONNX model whose manifest says which tensors are observation, action, what follows and why.
 
 import { dirname, join } from 'node:path';
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
 import type { KnownFunctions, VectorSpace } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import { float32, hasExactRows, InferenceSession } from '../../nn/index.js';
-import type { Rng } from '../../rng.js';
 import { boundsClipper, knownEnds, knownRewards, type Outcome, requireFiniteAnswer } from '../answer.js';
 import { checkStepInput } from '../input-check.js';
 import { reviveKnown } from '../known.js';

@@ -1,8 +1,8 @@
 // What a folder with dynamics of one's own must say: manifest.json beside the .onnx file, and whether the two agree.
 
 import { z } from 'zod';
+import { describeIssues } from '../../core/errors.js';
 import { envSpecSchema } from '../../env/index.js';
-import { describeIssues } from '../../errors.js';
 import type { InferenceSession } from '../../nn/index.js';
 import { folderInvalid } from '../model-folder.js';
 import { rowShape, vectorSpaceSchema } from '../model-spaces.js';

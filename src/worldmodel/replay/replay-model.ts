@@ -1,6 +1,6 @@
 // Exact replay as a backend: the same call in the same state was lived before, so its outcome is known.
 
-import { NO_COST } from '../../cost.js';
+import { NO_COST } from '../../core/cost.js';
 import { type CallQuery, stateHash } from '../../env/index.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/index.js';
 import type { Declined, RawProposal, ToolsBackendModel } from '../tools/backend-model.js';

@@ -2,10 +2,10 @@
 
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { writeFileAtomic } from '../../atomic-file.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
 import type { ToolsDomain } from '../../env/index.js';
-import { describeIssues, reverieError } from '../../errors.js';
-import { openSealed, sealedText } from '../../sealed-json.js';
+import { writeFileAtomic } from '../../store/atomic-file.js';
+import { openSealed, sealedText } from '../../store/sealed-json.js';
 import type { Judge } from './judge.js';
 import { type AuditReport, judgedDomainHash, type Rate } from './judge-audit.js';
 import type { AuditLimits } from './judge-schema.js';

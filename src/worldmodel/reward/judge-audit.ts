@@ -2,15 +2,17 @@
 // good, abstains, and changes its mind. Without such an audit a judge gives no reward.
 
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../canonical-json.js';
-import { concurrently } from '../../concurrently.js';
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
-import { initialStateOf, type ToolsDomain } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
+import { z } from 'zod';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { concurrently } from '../../core/concurrently.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import { initialStateOf, type Message, type ToolsDomain, type ToolsTask } from '../../env/index.js';
+import { filesAt, type LogRecord, RecordProblem, readConversation, recordsOf, stateAfter } from '../../replay/index.js';
 import { type ShareEstimate, wilson } from '../tools/shadow-estimates.js';
 import type { Judge } from './judge.js';
 import { shownChanges } from './judge-episode.js';
-import type { LabelledEpisode } from './labelled-episodes.js';
 
 /** What is judged of every labelled episode beside its task's rubric. */
 export const OVERALL_CRITERION =
@@ -200,4 +202,72 @@ function worstOf(judged: readonly Judged[]): WorstCase[] {
   });
   const rank = ({ error }: WorstCase) => ERRORS.indexOf(error);
   return cases.sort((a, b) => rank(a) - rank(b) || b.confidence - a.confidence).slice(0, WORST);
+}
+
+// Episodes whose verdict is known, against which a judge is held: JSON lines
+// {"id", "task", "messages", "success": true | false, "reason", "kind"?, "criteria"?}.
+
+export interface LabelledEpisode {
+  readonly id: string;
+  readonly task: ToolsTask;
+  readonly messages: readonly Message[];
+  readonly success: boolean;
+  readonly reason: string;
+  /** What sort of success or failure it is; rates are also given by kind. */
+  readonly kind: string;
+  /** What is judged; absent: the task's rubric and that the user's goal was met within policy. */
+  readonly criteria?: readonly string[];
+  /** The state it ended in, where the domain's rules tell. */
+  readonly finalState?: JsonObject;
+}
+
+const labelSchema = z.looseObject({
+  id: z.string().min(1),
+  success: z.boolean(),
+  reason: z.string(),
+  kind: z.string().min(1).optional(),
+  criteria: z.array(z.string().min(1)).min(1).optional(),
+});
+
+/** Reads a file, or all of a folder. Throws LOG_INVALID or LABEL_INVALID naming file and line. */
+export async function readLabelledEpisodes(path: string, domain: ToolsDomain): Promise<LabelledEpisode[]> {
+  const episodes: LabelledEpisode[] = [];
+  for (const file of filesAt(path)) {
+    for await (const record of recordsOf(file)) {
+      const read = labelled(record, domain);
+      if (typeof read === 'string')
+        throw reverieError('LABEL_INVALID', { path: file, where: record.where, problem: read });
+      if (episodes.some(({ id }) => id === read.id)) {
+        const problem = `the id "${read.id}" was there before`;
+        throw reverieError('LABEL_INVALID', { path: file, where: record.where, problem });
+      }
+      episodes.push(read);
+    }
+  }
+  return episodes;
+}
+
+/** The episode, or what is wrong with it. */
+function labelled({ value, problem }: LogRecord, domain: ToolsDomain): LabelledEpisode | string {
+  if (problem !== undefined) return problem;
+  const label = labelSchema.safeParse(value);
+  if (!label.success) return describeIssues(label.error);
+  const { id, success, reason, kind = kindOf(success, reason), criteria } = label.data;
+  try {
+    const { task: name, messages } = readConversation(value);
+    const task = domain.tasks.find((each) => each.id === name);
+    if (task === undefined) return `there is no task "${name}" in ${domain.id}`;
+    const finalState = stateAfter(domain, name, messages);
+    const known = { ...(criteria ? { criteria } : {}), ...(finalState ? { finalState } : {}) };
+    return { id, task, messages, success, reason, kind, ...known };
+  } catch (error) {
+    if (error instanceof RecordProblem) return error.message;
+    throw error;
+  }
+}
+
+/** Reasons often begin with what sort they are: `Wrong entity: ...`. */
+function kindOf(success: boolean, reason: string): string {
+  const named = /^([^:.,]{1,40}):/.exec(reason)?.[1];
+  return named ?? (success ? 'success' : 'failure');
 }

@@ -1,6 +1,7 @@
 // What an episode was worth: exact checks first; a judge only where they left the rubric open and nothing has failed.
 
-import { type Cost, NO_COST } from '../../cost.js';
+import { type Cost, NO_COST } from '../../core/cost.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import {
   type EpisodeEnd,
   stateChanges,
@@ -9,7 +10,6 @@ import {
   type Verdict,
   verifyEpisode,
 } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
 import type { Judge } from './judge.js';
 
 /** A verdict and what it cost to find. */

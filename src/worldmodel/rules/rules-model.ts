@@ -1,6 +1,6 @@
 // Exact code of a domain as a backend, of all tools it knows or of some.
 
-import { NO_COST } from '../../cost.js';
+import { NO_COST } from '../../core/cost.js';
 import { type CallQuery, refusalOf, type ToolRules, type ToolsDomain } from '../../env/index.js';
 import type { Declined, RawProposal, ToolsBackendModel } from '../tools/backend-model.js';
 

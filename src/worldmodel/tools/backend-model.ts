@@ -1,8 +1,8 @@
 // What every kind of dynamics behind the router of tools implements: a proposal for one call, or why it has none.
 
-import type { Cost } from '../../cost.js';
+import type { Cost } from '../../core/cost.js';
+import type { Json } from '../../core/json.js';
 import type { CallQuery, Operation, ToolsBackend } from '../../env/index.js';
-import type { Json } from '../../json.js';
 
 /** What a backend says happens; not believed before `checkProposal` has found no fault with it. */
 export interface RawProposal {

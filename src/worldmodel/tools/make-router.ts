@@ -1,7 +1,7 @@
 // From a scenario's section `model` to the router it describes.
 
+import { reverieError } from '../../core/errors.js';
 import type { Responder, ToolsDomain } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
 import type { LanguageModel } from '../../llm/index.js';
 import type { ExperienceIndex } from '../../replay/index.js';
 import { LlmStepModel } from '../llm/step-model.js';

@@ -1,8 +1,8 @@
 // Where ids come from: an id that neither state, call nor conversation knows, and that nothing creates, was made up.
 // (Simia-plus checks the arguments of calls so; here it is what a world model answers.)
 
+import type { Json, JsonObject } from '../../core/json.js';
 import type { Message, Operation, ToolCall, ToolsDomain } from '../../env/index.js';
-import type { Json, JsonObject } from '../../json.js';
 import type { IdPattern } from './id-pattern.js';
 import { wordsIn, wordsOf } from './tokens.js';
 

@@ -3,10 +3,10 @@
 // is refused with an error of the environment: never silently accepted. What was tried, why and at which cost is told.
 
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../canonical-json.js';
-import { addCosts, type Cost, NO_COST } from '../../cost.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import type { Json } from '../../core/json.js';
 import type { CallQuery, Operation, Prediction, Responder, ToolsBackend } from '../../env/index.js';
-import type { Json } from '../../json.js';
 import { checkProposal, PROPOSAL_LIMITS } from '../state.js';
 import type { PredictOptions, RawProposal, ToolsBackendModel } from './backend-model.js';
 import { toolOf } from './tool-of.js';

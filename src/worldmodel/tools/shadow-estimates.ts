@@ -2,7 +2,7 @@
 // DreamGym's bound, 2511.03773), observation error and reward error (epsilon_R), by backend, with Wilson intervals. They are
 // sums over rows, so they depend neither on the order rows end in nor on when they are asked for, given `beforeRow`.
 
-import { normalQuantile } from '../../rng.js';
+import { normalQuantile } from '../../core/rng.js';
 
 /** What was counted for one backend. Plain JSON. */
 export interface ShadowCounts {

@@ -1,9 +1,9 @@
 // Shadow steps: a seeded share of calls is answered by the real environment too, for measuring alone. What the episode
 // sees is what it would have seen without.
 
+import { reverieError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
 import { applyOperations, type CallQuery, type Prediction, type Responder, stateHash } from '../../env/index.js';
-import { reverieError } from '../../errors.js';
-import { Rng } from '../../rng.js';
 import { comparableObservation } from './observation-text.js';
 import { addRowCounts, NO_SHADOW, type ShadowCounts, type ShadowRow } from './shadow-estimates.js';
 

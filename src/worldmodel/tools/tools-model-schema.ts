@@ -1,7 +1,7 @@
 // Section `model` of a scenario of family tools or text: who answers calls, in which order, and what is believed.
 
 import { z } from 'zod';
-import { describeIssues, reverieError } from '../../errors.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
 
 const count = z.int().min(0);
 const positive = z.int().min(1);

@@ -1,6 +1,7 @@
 // Environments on a server keep the contract, and are to the bit what they are in this process.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import {
   checkEnvironment,
   describeReport,
@@ -10,7 +11,6 @@ import {
   remoteEnvironment,
   type VectorEnvironment,
 } from '../../../src/env/index.js';
-import { Rng } from '../../../src/rng.js';
 import { loadAnyScenario } from '../../../src/run/index.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../../serve/running-server.js';

@@ -7,9 +7,9 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import { applyOperations, loadTauDomain, type TauDomainName, type TauRelease } from '../../../src/env/index.js';
 import type { CallSpec } from '../../../src/env/tools/domain.js';
-import { Rng } from '../../../src/rng.js';
 import { Draw, randomCall, revealingCalls } from './random-calls.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));

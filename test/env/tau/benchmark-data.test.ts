@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/core/json.js';
 import {
   applyOperations,
   compileSchema,
@@ -19,7 +20,6 @@ import {
   type ToolsTask,
 } from '../../../src/env/index.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
-import type { JsonObject } from '../../../src/json.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));
 const folder = path.join(data, 'tau');

@@ -1,6 +1,7 @@
 // The rules as the real environment of an episode: reset, calls, verdict.
 
 import { expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/core/json.js';
 import {
   loadTauDomain,
   rulesResponder,
@@ -9,7 +10,6 @@ import {
   type ToolsAction,
   ToolsEpisodeEnvironment,
 } from '../../../src/env/index.js';
-import type { JsonObject } from '../../../src/json.js';
 import { taskRecord, tauFolder } from './fixture.js';
 
 const TASKS = JSON.stringify([

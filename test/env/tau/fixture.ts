@@ -3,8 +3,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { JsonObject } from '../../../src/core/json.js';
 import { applyOperations, loadTauDomain, type TauDomainName, type TauRelease } from '../../../src/env/index.js';
-import type { JsonObject } from '../../../src/json.js';
 
 const ADDRESS = { address1: '1 Elm', address2: '', city: 'Oz', country: 'USA', state: 'KS', zip: '12345' };
 const SEATS = { basic_economy: 2, economy: 3, business: 1 };

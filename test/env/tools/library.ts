@@ -1,6 +1,7 @@
 // The library fixture, for tests: its domain, its real environment, and short ways to write actions.
 
 import { fileURLToPath } from 'node:url';
+import type { Json } from '../../../src/core/json.js';
 import {
   loadDomain,
   rulesResponder,
@@ -10,7 +11,6 @@ import {
   type ToolsEnvironmentOptions,
   ToolsEpisodeEnvironment,
 } from '../../../src/env/index.js';
-import type { Json } from '../../../src/json.js';
 
 export const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 

@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Json, JsonObject } from '../../../src/core/json.js';
 import { applyOperations, type SandboxedRules, sandboxedRules } from '../../../src/env/index.js';
-import type { Json, JsonObject } from '../../../src/json.js';
 import { fixture, loadLibrary } from './library.js';
 
 const LIMITS = { memoryBytes: 16 * 2 ** 20, interrupts: 300, milliseconds: 4_000 };

@@ -1,7 +1,7 @@
 // Episodes of tools in the library fixture: what is answered, by whom, how it ends, and that a failed step changes nothing.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NO_COST } from '../../../src/cost.js';
+import { NO_COST } from '../../../src/core/cost.js';
 import {
   checkEnvironment,
   describeReport,

@@ -1,6 +1,7 @@
 // Verdicts: each part of a verifier, what counts as told and as called, and when nothing is decided.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/core/json.js';
 import {
   type CallSpec,
   initialStateOf,
@@ -12,7 +13,6 @@ import {
   type VerifierSpec,
   verifyEpisode,
 } from '../../../src/env/index.js';
-import type { JsonObject } from '../../../src/json.js';
 import { loadLibrary } from './library.js';
 
 let domain: ToolsDomain;

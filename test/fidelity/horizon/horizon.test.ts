@@ -1,6 +1,7 @@
 // The trust horizon from errors and from drift, and the section that is made of other sections.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import {
   type Estimate,
   type Finding,
@@ -11,7 +12,6 @@ import {
   type SectionId,
 } from '../../../src/fidelity/index.js';
 import { shareEstimate } from '../../../src/fidelity/statistics/index.js';
-import { Rng } from '../../../src/rng.js';
 import { NO_SHADOW, trustHorizon } from '../../../src/worldmodel/tools/shadow-estimates.js';
 
 const TOOLS = { family: 'tools', tolerance: 0.2, gamma: 0.9, maxSteps: 10 } as const;

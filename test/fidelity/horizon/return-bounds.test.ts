@@ -2,6 +2,7 @@
 // gap of every policy must lie below the bound.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import { type TabularDynamics, valueIteration } from '../../../src/env/index.js';
 import {
   bestBranchLength,
@@ -10,7 +11,6 @@ import {
   probabilityOfLeaving,
   returnGapBound,
 } from '../../../src/fidelity/index.js';
-import { Rng } from '../../../src/rng.js';
 
 const STATES = 5;
 const ACTIONS = 2;

@@ -1,8 +1,8 @@
 // The worth of dreamt rows, from learners whose returns are put in: the gap, the share that does harm, and what is not known.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import { type Finding, learningInstrument } from '../../../src/fidelity/index.js';
-import { Rng } from '../../../src/rng.js';
 
 const RATIOS = [0, 0.25, 0.5, 0.75, 1];
 

@@ -1,8 +1,8 @@
 // Ladders whose dreamt returns are the real ones plus what was put in: order, regret, optimism and their intervals come back.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import { type Finding, type RankSource, rankInstrument } from '../../../src/fidelity/index.js';
-import { Rng } from '../../../src/rng.js';
 
 const POLICIES = Array.from({ length: 10 }, (_, i) => `policy ${i}`);
 const EPISODES = 40;

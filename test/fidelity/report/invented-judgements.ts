@@ -1,9 +1,9 @@
 // Invented findings on what a model is good for; nothing here was measured.
 
+import type { Rng } from '../../../src/core/rng.js';
 import type { Section } from '../../../src/fidelity/report/fidelity-report.js';
 import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
 import { shareEstimate } from '../../../src/fidelity/statistics/share.js';
-import type { Rng } from '../../../src/rng.js';
 import { about, type Character, curve, metric, section, share, UNITS } from './invented-parts.js';
 
 export function calibration({ skill, belief }: Character): Section {

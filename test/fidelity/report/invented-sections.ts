@@ -1,5 +1,6 @@
 // Invented findings, for tests and for looking at the report's design; nothing here was measured.
 
+import { Rng } from '../../../src/core/rng.js';
 import type {
   BarsChart,
   LinesChart,
@@ -9,7 +10,6 @@ import type {
 } from '../../../src/fidelity/report/fidelity-report.js';
 import { meanEstimate } from '../../../src/fidelity/statistics/bootstrap.js';
 import { shareEstimate } from '../../../src/fidelity/statistics/share.js';
-import { Rng } from '../../../src/rng.js';
 import { calibration, distribution, horizon, learning, mustFail, rank } from './invented-judgements.js';
 import { about, type Character, curve, metric, section, share, UNITS } from './invented-parts.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readFidelityReport } from '../../../src/fidelity/report/read-report.js';
 import { writeFidelityReport } from '../../../src/fidelity/report/write-report.js';
-import { sealedText } from '../../../src/sealed-json.js';
+import { sealedText } from '../../../src/store/sealed-json.js';
 import { inventedReport } from './invented-report.js';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'reverie-fidelity-report-'));

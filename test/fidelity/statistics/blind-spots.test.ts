@@ -1,6 +1,7 @@
 // What each statistic does not see: the examples of docs/fidelity-metrics.md, and beside each the statistic that does see it.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import {
   auroc,
   bootstrapEstimate,
@@ -26,7 +27,6 @@ import {
   spearman,
   spread,
 } from '../../../src/fidelity/statistics/index.js';
-import { Rng } from '../../../src/rng.js';
 
 const rng = () => Rng.fromSeed(1);
 const mean = (values: readonly number[]) => meanEstimate(values, rng()).value!;

@@ -1,6 +1,8 @@
 // Bootstrap intervals: against scipy, and by how often they hold the truth.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
+import { studentQuantile } from '../../../src/fidelity/statistics/bootstrap.js';
 import {
   bootstrapEstimate,
   type Estimate,
@@ -10,8 +12,6 @@ import {
   pearson,
   shareEstimate,
 } from '../../../src/fidelity/statistics/index.js';
-import { studentQuantile } from '../../../src/fidelity/statistics/student-quantile.js';
-import { Rng } from '../../../src/rng.js';
 
 const rng = () => Rng.fromSeed(7);
 const normals = (n: number, seed: number) => [...Rng.fromSeed(seed).fillNormal(new Float64Array(n))];

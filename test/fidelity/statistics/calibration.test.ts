@@ -1,8 +1,8 @@
 // Calibration and discrimination of confidences: against scikit-learn 1.9.1, by hand, and on sources of known confidence.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import { auroc, isotonic, recalibrated, reliability, selectiveRisk } from '../../../src/fidelity/statistics/index.js';
-import { Rng } from '../../../src/rng.js';
 
 const SCORE = [0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6, 0.5, 0.4, 0.3, 0.3, 0.1];
 const LABEL = [1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0].map((label) => label === 1);

@@ -1,6 +1,7 @@
 // Precision and recall, varied texts and embeddings, overlap of sets.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import {
   distinctN,
   hashCoverage,
@@ -9,7 +10,6 @@ import {
   shareEstimate,
   spread,
 } from '../../../src/fidelity/statistics/index.js';
-import { Rng } from '../../../src/rng.js';
 
 const bools = (digits: string) => [...digits].map((digit) => digit === '1');
 

@@ -1,6 +1,7 @@
 // Proper scores against scipy 1.17.1: logpdf, logsumexp, and numerical integration of the CRPS.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import {
   coverage,
   crpsGaussian,
@@ -12,7 +13,6 @@ import {
   pitMixture,
 } from '../../../src/fidelity/statistics/index.js';
 import { normalCdf } from '../../../src/fidelity/statistics/normal-distribution.js';
-import { Rng } from '../../../src/rng.js';
 
 const MEANS = [0, 0.4, 2.5];
 const STDS = [0.3, 0.05, 1.2];

@@ -1,8 +1,8 @@
 // Tests of two samples: against scikit-learn's kernels, and by how they behave where the truth is known.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import { c2st, mmd2, NOTHING } from '../../../src/fidelity/statistics/index.js';
-import { Rng } from '../../../src/rng.js';
 
 const normals = (n: number, seed: number, shift = 0, scale = 1) =>
   Rng.fromSeed(seed)

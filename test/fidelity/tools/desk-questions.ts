@@ -1,5 +1,6 @@
 // Questions of the service desk, drawn once for all tests of a file: calls of its tasks' solutions and of imperfect variants.
 
+import type { Json } from '../../../src/core/json.js';
 import {
   type CallQuery,
   type Responder,
@@ -15,7 +16,6 @@ import {
   type Instrument,
   type ToolsQuestion,
 } from '../../../src/fidelity/index.js';
-import type { Json } from '../../../src/json.js';
 import { liveEpisode, planRow, ReferenceAgent } from '../../../src/synth/index.js';
 
 export async function deskQuestions(domain: ToolsDomain, count: number, seed = 0): Promise<ToolsQuestion[]> {

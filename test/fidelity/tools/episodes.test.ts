@@ -1,6 +1,7 @@
 // Whole episodes in dreams whose errors were put in by hand: how long they keep to what happened, and what they reward.
 
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import {
   applyOperations,
   type Prediction,
@@ -19,7 +20,6 @@ import {
   rewardEndInstrument,
   type TrueSequence,
 } from '../../../src/fidelity/index.js';
-import { Rng } from '../../../src/rng.js';
 import { liveEpisode, planRow, ReferenceAgent } from '../../../src/synth/index.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { findingOf, metricOf } from './desk-questions.js';

@@ -1,8 +1,8 @@
 // One step of a model whose errors were put in by hand: each metric finds what it is to find, and the others stay clean.
 
 import { beforeAll, describe, expect, it } from 'vitest';
+import { reverieError } from '../../../src/core/errors.js';
 import { type Prediction, type Responder, rulesResponder, type ToolsDomain } from '../../../src/env/index.js';
-import { reverieError } from '../../../src/errors.js';
 import { changeGroup, oneStepInstrument, questionOf, type ToolsQuestion } from '../../../src/fidelity/index.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { asked, deskQuestions, findingOf, metricOf } from './desk-questions.js';

@@ -1,7 +1,9 @@
 // A model of tools with errors put in by hand: the exact rules, wrong as often as is said, in the way that is said. What it
 // draws depends on the question alone.
 
-import { canonicalJson } from '../../../src/canonical-json.js';
+import { canonicalJson } from '../../../src/core/canonical-json.js';
+import type { Json } from '../../../src/core/json.js';
+import { Rng } from '../../../src/core/rng.js';
 import {
   type CallQuery,
   type Operation,
@@ -11,8 +13,6 @@ import {
   stateHash,
   type ToolsDomain,
 } from '../../../src/env/index.js';
-import type { Json } from '../../../src/json.js';
-import { Rng } from '../../../src/rng.js';
 
 export interface WrappedErrors {
   /** Share of calls that change something whose state turns out wrong, while the observation stays right. */

@@ -1,5 +1,6 @@
 // A linear world with noise of known size, and models of it whose every fault is put in by hand.
 
+import { Rng } from '../../../src/core/rng.js';
 import { boxSpace, type Policy, unboundedSpace, type VectorEnvironment } from '../../../src/env/index.js';
 import {
   type Finding,
@@ -14,7 +15,6 @@ import {
   vectorInstruments,
 } from '../../../src/fidelity/index.js';
 import type { Forecast } from '../../../src/fidelity/vector/index.js';
-import { Rng } from '../../../src/rng.js';
 import type { StepOptions, VectorPrediction, VectorWorldModel } from '../../../src/worldmodel/index.js';
 
 export const DIM = 3;

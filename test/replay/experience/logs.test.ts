@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import path, { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/core/json.js';
 import { applyOperations, loadTauDomain, stateHash, type ToolRules, type ToolsDomain } from '../../../src/env/index.js';
-import type { JsonObject } from '../../../src/json.js';
 import { ExperienceStore, episodeLogFiles, livedSteps, readEpisodeLogs } from '../../../src/replay/index.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));

@@ -1,9 +1,9 @@
 // Retrieval answers exactly what the slow reference answers, whatever may be seen, and fast.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import { callTokens, historyTokens } from '../../../src/replay/experience/tokens.js';
 import { type ExperienceStep, ExperienceStore, type RetrievalQuery } from '../../../src/replay/index.js';
-import { Rng } from '../../../src/rng.js';
 import { referenceSearch } from './reference-search.js';
 import { dreamt, query, step, templatedCall, templatedSteps } from './steps.js';
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import { makeDomain } from '../../../src/env/index.js';
 import { allocateBatch, type EpisodeRecord, ReplayBuffer, readEpisodeLogs } from '../../../src/replay/index.js';
-import { Rng } from '../../../src/rng.js';
 import { loadToolsScenario } from '../../../src/run/index.js';
 import {
   episodeOverlap,

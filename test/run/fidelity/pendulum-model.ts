@@ -1,7 +1,7 @@
 // The pendulum as a world model that is right but for what is put in.
 
+import { reverieError } from '../../../src/core/errors.js';
 import { boxSpace } from '../../../src/env/index.js';
-import { reverieError } from '../../../src/errors.js';
 import type { StoredWorldModel, VectorPrediction } from '../../../src/worldmodel/index.js';
 
 export interface PendulumErrors {

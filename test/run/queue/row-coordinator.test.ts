@@ -1,9 +1,9 @@
 // What a coordinator makes of what workers answer; the workers are played by the tests.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Cost, NO_COST } from '../../../src/cost.js';
+import { type Cost, NO_COST } from '../../../src/core/cost.js';
+import { packError, reverieError } from '../../../src/core/errors.js';
 import type { ToolsTask } from '../../../src/env/index.js';
-import { packError, reverieError } from '../../../src/errors.js';
 import { Budget, type BudgetLimits } from '../../../src/llm/index.js';
 import type { EpisodeRecord } from '../../../src/replay/index.js';
 import type { JobDescription } from '../../../src/run/queue/messages.js';

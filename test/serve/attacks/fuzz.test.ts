@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { Rng } from '../../../src/rng.js';
+import { Rng } from '../../../src/core/rng.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../running-server.js';
 import { send, sendBytes } from './raw-client.js';

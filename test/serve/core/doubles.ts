@@ -1,9 +1,9 @@
 // Environments for tests of sessions: one whose every answer follows from its seed and its actions, and that is slow,
 // fails or hangs when it is told to.
 
+import { reverieError } from '../../../src/core/errors.js';
+import { Rng, type RngState } from '../../../src/core/rng.js';
 import type { Environment, EnvSnapshot, ResetOptions, ResetResult, StepResult } from '../../../src/env/index.js';
-import { reverieError } from '../../../src/errors.js';
-import { Rng, type RngState } from '../../../src/rng.js';
 import type { Servable } from '../../../src/run/index.js';
 
 interface CounterState {

@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Rng } from '../../../src/rng.js';
+import { Rng } from '../../../src/core/rng.js';
+import { compiledUrl } from '../../../src/core/worker-url.js';
 import { loadAnyScenario, openServable, type Servable } from '../../../src/run/index.js';
-import { compiledUrl } from '../../../src/worker-url.js';
 
 const NAMES = ['pendulum', 'helpdesk'];
 const SESSIONS = 8;

@@ -1,7 +1,7 @@
 // Clients that do at random what clients do, and write down what they were answered: see sequential-model.test.ts.
 
-import { ReverieError } from '../../../src/errors.js';
-import type { Rng } from '../../../src/rng.js';
+import { ReverieError } from '../../../src/core/errors.js';
+import type { Rng } from '../../../src/core/rng.js';
 import type { Turn } from '../../../src/serve/core/session-contract.js';
 import type { SessionTable } from '../../../src/serve/core/session-table.js';
 

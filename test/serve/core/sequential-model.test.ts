@@ -2,7 +2,7 @@
 // same things one after another: nothing lost, nothing doubled, nothing half done.
 
 import { describe, expect, it } from 'vitest';
-import { Rng } from '../../../src/rng.js';
+import { Rng } from '../../../src/core/rng.js';
 import type { SessionEvent } from '../../../src/serve/core/session-contract.js';
 import { SessionTable } from '../../../src/serve/core/session-table.js';
 import { expectedObservations, type Hindrance, servedCounter } from './doubles.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/json.js';
+import type { JsonObject } from '../../../src/core/json.js';
 import { pythonTools } from '../../../src/serve/facades/python-names.js';
 import type { OfferedTool } from '../../../src/serve/facades/say-tool.js';
 

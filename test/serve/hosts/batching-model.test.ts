@@ -1,7 +1,7 @@
 // Many dreams on one model: batched, and none can tell.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Rng } from '../../../src/rng.js';
+import { Rng } from '../../../src/core/rng.js';
 import { BatchingModel } from '../../../src/serve/hosts/batching-model.js';
 import { Dream, type EnsembleModel, fitEnsemble, type StepOptions } from '../../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../../worldmodel/linear-system.js';

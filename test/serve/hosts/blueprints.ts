@@ -1,7 +1,7 @@
 // Small environments, real and dreamt, as data.
 
+import { Rng } from '../../../src/core/rng.js';
 import { gridDynamics } from '../../../src/env/index.js';
-import { Rng } from '../../../src/rng.js';
 import type { VectorBlueprint } from '../../../src/run/index.js';
 import { fitEnsemble, TabularModel } from '../../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../../worldmodel/linear-system.js';

@@ -2,8 +2,8 @@
 // undisturbed in this thread, to the byte.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import type { Environment } from '../../../src/env/index.js';
-import { Rng } from '../../../src/rng.js';
 import { type VectorBlueprint, vectorMaker } from '../../../src/run/index.js';
 import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
 import { ensembleDream, gridDream, pendulum } from './blueprints.js';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { Rng } from '../../../src/rng.js';
+import { Rng } from '../../../src/core/rng.js';
 
 export type Defect =
   | 'no-health'

@@ -1,7 +1,7 @@
 // Early experience: forks at an expert's states, labelled by who answered, the same whenever and however often it is made.
 
 import { describe, expect, it } from 'vitest';
-import { NO_COST } from '../../../src/cost.js';
+import { NO_COST } from '../../../src/core/cost.js';
 import {
   type Message,
   type Responder,

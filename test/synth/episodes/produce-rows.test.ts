@@ -4,10 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { reverieError } from '../../../src/errors.js';
-import { Rng } from '../../../src/rng.js';
-import { type FailedRow, isFailed, produceRows } from '../../../src/synth/episodes/produce-rows.js';
-import { RowJournal } from '../../../src/synth/episodes/row-journal.js';
+import { reverieError } from '../../../src/core/errors.js';
+import { Rng } from '../../../src/core/rng.js';
+import { type FailedRow, isFailed, produceRows, RowJournal } from '../../../src/synth/episodes/produce-rows.js';
 
 interface Row {
   readonly row: number;

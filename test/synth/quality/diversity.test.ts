@@ -1,10 +1,10 @@
 // Measures of diversity, on sets whose diversity is known.
 
 import { describe, expect, it } from 'vitest';
-import { Rng } from '../../../src/rng.js';
-import { DiversityMeter } from '../../../src/synth/quality/diversity.js';
+import { Rng } from '../../../src/core/rng.js';
+import { DiversityMeter, symmetricEigenvalues } from '../../../src/synth/quality/diversity.js';
 import { DistinctCounter } from '../../../src/synth/quality/sketch.js';
-import { symmetricEigenvalues } from '../../../src/synth/quality/symmetric-eigenvalues.js';
+
 import { hash53 } from '../../../src/synth/quality/text-hash.js';
 import { call, record } from '../episode-records.js';
 

@@ -2,16 +2,20 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ToolRules } from '../../../src/env/index.js';
-import { confidenceFilter } from '../../../src/synth/quality/confidence.js';
 import { decontaminationFilter } from '../../../src/synth/quality/decontamination.js';
 import type { Filter, QualityContext } from '../../../src/synth/quality/filter.js';
-import { lengthFilter } from '../../../src/synth/quality/lengths.js';
 import { loopFilter } from '../../../src/synth/quality/loops.js';
 import { type PolicySettings, policyFilter } from '../../../src/synth/quality/policy.js';
 import { provenanceFilter } from '../../../src/synth/quality/provenance.js';
-import { redundancyFilter } from '../../../src/synth/quality/redundancy.js';
+import {
+  confidenceFilter,
+  lengthFilter,
+  redundancyFilter,
+  verdictFilter,
+} from '../../../src/synth/quality/quality-pipeline.js';
+
 import { structureFilter } from '../../../src/synth/quality/structure.js';
-import { verdictFilter } from '../../../src/synth/quality/verdict.js';
+
 import { call, parcelDomain, parcelTask, type RecordSpec, record, type Turn, USUAL } from '../episode-records.js';
 
 const CONTEXT: QualityContext = { domain: parcelDomain(), taskOf: () => undefined };

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { packError, reverieError } from '../../../src/errors.js';
+import { packError, reverieError } from '../../../src/core/errors.js';
 import {
   type Lease,
   MAX_LOST_LEASES,

@@ -1,9 +1,9 @@
 // Admission: a task is taken only if its reference passes its verifier and every way to fail does not.
 
 import { describe, expect, it } from 'vitest';
-import { NO_COST } from '../../../src/cost.js';
+import { NO_COST } from '../../../src/core/cost.js';
+import { Rng } from '../../../src/core/rng.js';
 import { type Responder, rulesResponder, type ToolsTask } from '../../../src/env/index.js';
-import { Rng } from '../../../src/rng.js';
 import { Admissions, admitTask } from '../../../src/synth/tasks/admission.js';
 import type { TaskProposal } from '../../../src/synth/tasks/proposal.js';
 import { varyTask } from '../../../src/synth/tasks/vary-task.js';

@@ -1,7 +1,7 @@
 // The curriculum: picks depend on outcomes in row order alone, follow the published scores and keep cap and floor.
 
 import { describe, expect, it } from 'vitest';
-import { Rng } from '../../../src/rng.js';
+import { Rng } from '../../../src/core/rng.js';
 import {
   Curriculum,
   type CurriculumOptions,

@@ -1,8 +1,8 @@
 // Making tasks end to end: in the shop, and out of the tasks of the service desk that we ship.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import { loadDomain, rulesResponder, type ToolsTask } from '../../../src/env/index.js';
-import { Rng } from '../../../src/rng.js';
 import { makeTasks } from '../../../src/synth/tasks/make-tasks.js';
 import { checkReference } from '../../../src/synth/tasks/reference-check.js';
 import { curriculumSchema, makeCurriculum, tasksSchema } from '../../../src/synth/tasks/tasks-schema.js';

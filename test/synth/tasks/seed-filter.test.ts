@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { reverieError } from '../../../src/core/errors.js';
+import type { Json } from '../../../src/core/json.js';
 import { loadDomain, loadTauDomain, type Message } from '../../../src/env/index.js';
-import { reverieError } from '../../../src/errors.js';
-import type { Json } from '../../../src/json.js';
 import { type EpisodeRecord, readEpisodeLogs } from '../../../src/replay/index.js';
 import { prefilterEpisodes } from '../../../src/synth/tasks/seed-filter.js';
 import { scriptedModel } from './model.js';

@@ -1,5 +1,6 @@
 // A small shop with exact rules: customers, their orders, and an agent who may cancel, refund and readdress them.
 
+import type { Json, JsonObject } from '../../../src/core/json.js';
 import {
   recordOperations,
   stateHash,
@@ -10,7 +11,6 @@ import {
   type ToolsDomain,
   type ToolsTask,
 } from '../../../src/env/index.js';
-import type { Json, JsonObject } from '../../../src/json.js';
 
 const FIRST = ['Ada', 'Bela', 'Cleo', 'Dario', 'Edda', 'Ferran', 'Gita', 'Hugo', 'Ines', 'Jonas'];
 const LAST = ['Abel', 'Brandt', 'Costa', 'Dubois', 'Egger', 'Fonda', 'Grau', 'Holm', 'Ivanic', 'Jensen'];

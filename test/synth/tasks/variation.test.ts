@@ -1,13 +1,13 @@
 // Variation: what rules make is solved by its reference, and what a language model writes is a proposal and no more.
 
 import { describe, expect, it } from 'vitest';
+import { reverieError } from '../../../src/core/errors.js';
+import type { Json } from '../../../src/core/json.js';
+import { Rng } from '../../../src/core/rng.js';
 import { rulesResponder, type ToolsTask } from '../../../src/env/index.js';
-import { reverieError } from '../../../src/errors.js';
-import type { Json } from '../../../src/json.js';
-import { Rng } from '../../../src/rng.js';
+import { replacer } from '../../../src/synth/tasks/entity-swap.js';
 import type { Strategy } from '../../../src/synth/tasks/proposal.js';
 import { checkReference } from '../../../src/synth/tasks/reference-check.js';
-import { replacer } from '../../../src/synth/tasks/replacement.js';
 import { varyTask } from '../../../src/synth/tasks/vary-task.js';
 import { scriptedModel } from './model.js';
 import { CANCEL, CREDIT, KEPT, shop } from './shop.js';

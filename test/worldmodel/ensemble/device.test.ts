@@ -2,8 +2,8 @@
 // precision. Here the device is the emulation, which runs the kernels as they are; a GPU where there is one.
 
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import { cudaStatus, type Precision } from '../../../src/nn/index.js';
-import { Rng } from '../../../src/rng.js';
 import {
   type EnsembleModel,
   fitEnsemble,

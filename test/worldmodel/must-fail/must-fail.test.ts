@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { NO_COST } from '../../../src/cost.js';
+import { NO_COST } from '../../../src/core/cost.js';
+import { reverieError } from '../../../src/core/errors.js';
 import {
   loadTauDomain,
   type Prediction,
@@ -13,8 +14,7 @@ import {
   rulesResponder,
   type ToolsDomain,
 } from '../../../src/env/index.js';
-import { reverieError } from '../../../src/errors.js';
-import { openSealed } from '../../../src/sealed-json.js';
+import { openSealed } from '../../../src/store/sealed-json.js';
 import {
   generateProbes,
   Judge,

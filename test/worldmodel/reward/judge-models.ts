@@ -1,9 +1,9 @@
 // Language models to judge with: scripted ones, one that knows the truth, and one that obeys whatever is not data.
 
-import { NO_COST } from '../../../src/cost.js';
+import { NO_COST } from '../../../src/core/cost.js';
+import { reverieError } from '../../../src/core/errors.js';
+import type { Json, JsonObject } from '../../../src/core/json.js';
 import type { ToolsDomain } from '../../../src/env/index.js';
-import { reverieError } from '../../../src/errors.js';
-import type { Json, JsonObject } from '../../../src/json.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/index.js';
 import { answerOf, type ControlledOptions } from '../../controlled/controlled-model.js';
 import { Truth } from '../../controlled/truth.js';

@@ -1,9 +1,9 @@
 // A judge decides by majority and abstains otherwise; what stands in a conversation cannot instruct it.
 
 import { describe, expect, it } from 'vitest';
+import { reverieError } from '../../../src/core/errors.js';
+import type { Json } from '../../../src/core/json.js';
 import type { Message, ToolsDomain, ToolsTask } from '../../../src/env/index.js';
-import { reverieError } from '../../../src/errors.js';
-import type { Json } from '../../../src/json.js';
 import {
   Judge,
   type JudgeConfigInput,

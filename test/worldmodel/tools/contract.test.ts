@@ -1,10 +1,10 @@
 // Every backend of tools, held to the same contract over the same desk.
 
 import { describe, expect, it } from 'vitest';
-import { addCosts, type Cost, NO_COST } from '../../../src/cost.js';
+import { addCosts, type Cost, NO_COST } from '../../../src/core/cost.js';
+import { Rng } from '../../../src/core/rng.js';
 import { applyOperations, rulesResponder, stateHash } from '../../../src/env/index.js';
 import { type ExperienceStep, ExperienceStore } from '../../../src/replay/index.js';
-import { Rng } from '../../../src/rng.js';
 import { makeRouter, parseToolsModelConfig, shadowResponder } from '../../../src/worldmodel/index.js';
 import { type ContractCase, toolsBackendContract } from './contract.js';
 import { deskDomain, deskQuery, deskRules } from './desk.js';

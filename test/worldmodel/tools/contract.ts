@@ -1,7 +1,8 @@
 // What every backend of tools keeps to, however it answers: run by rules, replay, language models and the real environment.
 
 import { expect, it } from 'vitest';
-import { addCosts, type Cost, NO_COST } from '../../../src/cost.js';
+import { addCosts, type Cost, NO_COST } from '../../../src/core/cost.js';
+import type { JsonObject } from '../../../src/core/json.js';
 import {
   type Prediction,
   type Responder,
@@ -12,7 +13,6 @@ import {
   ToolsEpisodeEnvironment,
   type ToolsStepInfo,
 } from '../../../src/env/index.js';
-import type { JsonObject } from '../../../src/json.js';
 
 export interface ContractCase {
   readonly domain: ToolsDomain;

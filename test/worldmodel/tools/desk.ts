@@ -1,6 +1,7 @@
 // A help desk as small as can be: customers, tickets, four tools, exact rules. And a real environment made of them.
 
-import { NO_COST } from '../../../src/cost.js';
+import { NO_COST } from '../../../src/core/cost.js';
+import type { Json, JsonObject } from '../../../src/core/json.js';
 import {
   type CallQuery,
   type Message,
@@ -14,7 +15,6 @@ import {
   type ToolsDomain,
   type ToolsTask,
 } from '../../../src/env/index.js';
-import type { Json, JsonObject } from '../../../src/json.js';
 
 const text = { type: 'string' };
 const object = (properties: JsonObject, required = Object.keys(properties)): JsonObject => ({

@@ -5,7 +5,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { NO_COST } from '../../../src/cost.js';
+import { NO_COST } from '../../../src/core/cost.js';
+import type { Json } from '../../../src/core/json.js';
 import {
   type AssistantMessage,
   applyOperations,
@@ -15,7 +16,6 @@ import {
   type ToolCall,
   type ToolsDomain,
 } from '../../../src/env/index.js';
-import type { Json } from '../../../src/json.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/index.js';
 import {
   checkProposal,

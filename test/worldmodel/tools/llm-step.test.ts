@@ -1,8 +1,8 @@
 // The experience model's step: what it is shown, what it agrees about, and what no text in it can do.
 
 import { describe, expect, it } from 'vitest';
-import { reverieError } from '../../../src/errors.js';
-import type { Json, JsonObject } from '../../../src/json.js';
+import { reverieError } from '../../../src/core/errors.js';
+import type { Json, JsonObject } from '../../../src/core/json.js';
 import type { ExperienceIndex, ExperienceStep, RetrievalQuery } from '../../../src/replay/index.js';
 import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
 import { deskDomain, deskQuery } from './desk.js';

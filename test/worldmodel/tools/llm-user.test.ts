@@ -1,8 +1,8 @@
 // A user by language model: what it is shown, what it may not say, and how it ends.
 
 import { describe, expect, it } from 'vitest';
+import { reverieError } from '../../../src/core/errors.js';
 import type { Message, UserQuery } from '../../../src/env/index.js';
-import { reverieError } from '../../../src/errors.js';
 import { LlmUser } from '../../../src/worldmodel/index.js';
 import { DESK_TASK, deskDomain } from './desk.js';
 import { CALL_COST, type Script, ScriptedModel, sectionsOf } from './scripted-model.js';

@@ -2,15 +2,15 @@
 
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { Json, JsonObject } from '../../../src/core/json.js';
 import { applyOperations, type CallQuery, type Message, type ToolsDomain } from '../../../src/env/index.js';
-import type { Json, JsonObject } from '../../../src/json.js';
 import type { ChatMessage, ChatRequest } from '../../../src/llm/index.js';
 import type { ExperienceIndex, ExperienceStep } from '../../../src/replay/index.js';
 import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
-import { shortPolicy } from '../../../src/worldmodel/llm/short-policy.js';
+import { shortPolicy } from '../../../src/worldmodel/llm/short-prompt.js';
 import { schemaForms } from '../../../src/worldmodel/llm/short-schema.js';
-import { LlmStepModel } from '../../../src/worldmodel/llm/step-model.js';
-import { type PromptOptions, stepMessages } from '../../../src/worldmodel/llm/step-prompt.js';
+import { LlmStepModel, type PromptOptions, stepMessages } from '../../../src/worldmodel/llm/step-model.js';
+
 import { questionsOf } from '../../controlled/asking.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { deskDomain, deskQuery } from './desk.js';

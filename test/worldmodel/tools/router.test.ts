@@ -1,7 +1,7 @@
 // The router: who answers, what is repaired, what is refused, and what it tells of it.
 
 import { describe, expect, it } from 'vitest';
-import { addCosts } from '../../../src/cost.js';
+import { addCosts } from '../../../src/core/cost.js';
 import { applyOperations } from '../../../src/env/index.js';
 import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
 import { deskDomain, deskQuery, deskRules, realDesk } from './desk.js';

@@ -1,7 +1,7 @@
 // Language models for tests: a reply for each request, as a function of its sections.
 
-import type { Cost } from '../../../src/cost.js';
-import type { Json, JsonObject } from '../../../src/json.js';
+import type { Cost } from '../../../src/core/cost.js';
+import type { Json, JsonObject } from '../../../src/core/json.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/index.js';
 import { deskRules } from './desk.js';
 

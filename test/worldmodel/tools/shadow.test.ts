@@ -1,8 +1,8 @@
 // Shadow steps: they change nothing, and what they find depends on no order.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import type { Responder } from '../../../src/env/index.js';
-import { Rng } from '../../../src/rng.js';
 import {
   episodeWeight,
   ShadowEstimates,

@@ -1,8 +1,8 @@
 // What a proposal for a call may do to a typed state, and of whom it may speak.
 
 import { describe, expect, it } from 'vitest';
+import type { Json, JsonObject } from '../../../src/core/json.js';
 import type { Operation, ToolsDomain } from '../../../src/env/index.js';
-import type { Json, JsonObject } from '../../../src/json.js';
 import { checkProposal } from '../../../src/worldmodel/index.js';
 import { deskDomain, deskQuery, deskRules } from './desk.js';
 

@@ -1,6 +1,6 @@
 // What a built-in body is: its MJCF, its definition as data and its clock.
 
-import type { KnownFunctions } from '../../environment.js';
+import type { KnownFunctions } from '../../../core/environment.js';
 import type { BodySpecInput } from '../body-spec.js';
 
 export interface BuiltInBody {

@@ -2,7 +2,7 @@
 // Each call runs that function anew, so that no variable of the file outlives a call: rules are pure by construction.
 
 import { type Node, type Program, parse } from 'acorn';
-import { nearest, reverieError } from '../../../errors.js';
+import { nearest, reverieError } from '../../../core/errors.js';
 
 export const RULES_EXPORTS = ['tools', 'preconditions', 'invariants', 'checks'] as const;
 

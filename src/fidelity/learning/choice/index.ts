@@ -1,4 +1,10 @@
 // The learner of worlds of tools.
 
-export { type Choice, ChoiceModel } from './choice-model.js';
-export { ChoosingAgent, type Demonstration, type Propose, shownChoices } from './choosing-agent.js';
+export {
+  type Choice,
+  ChoiceModel,
+  ChoosingAgent,
+  type Demonstration,
+  type Propose,
+  shownChoices,
+} from './choosing-agent.js';

@@ -1,7 +1,7 @@
 // What a conversation has named so far, and how: where a learner without a language model finds the values it puts into calls.
 
+import type { Json } from '../../../core/json.js';
 import type { AssistantMessage, Message } from '../../../env/index.js';
-import type { Json } from '../../../json.js';
 import { spansOf } from './spans.js';
 import { templateOf } from './text-template.js';
 

@@ -1,12 +1,14 @@
 // What calibration shows: honest intervals or not, what it takes to repair them, and whether doubt warns of errors.
 
+import type { Rng } from '../../../core/rng.js';
 import type { Finding } from '../../instrument.js';
-import { clusteredMean } from '../clustered.js';
+import type { FidelityChart, FidelityTable, Point } from '../../report/fidelity-report.js';
+import { bootstrapEstimate } from '../../statistics/index.js';
+import { type Clustered, clusteredMean } from '../clustered.js';
 import { type Ground, intervalRng, type Judged } from '../plan.js';
-import { findingOf, type MetricInfo, root, shown, shownShare } from '../section-parts.js';
-import { calibrationCharts, scaleTable } from './charts.js';
+import { findingOf, holding, type MetricInfo, root, shown, shownShare } from '../section-parts.js';
+import type { Units } from '../truth.js';
 import { doubtEstimates } from './doubt.js';
-import { intervalError, shareInside } from './interval-error.js';
 import { type Recalibration, recalibration } from './recalibration.js';
 import type { CalibrationRow } from './row.js';
 
@@ -143,4 +145,110 @@ function notesOf(rows: readonly CalibrationRow[], kind: string): readonly string
         ]
       : []),
   ];
+}
+
+// Calibration as pictures: levels against shares before and after repair, and where truths fall in their predictions.
+
+const BINS = 10;
+
+function calibrationCharts(
+  ground: Ground,
+  rows: readonly CalibrationRow[],
+  { before, rescaled, remapped }: Recalibration,
+): readonly FidelityChart[] {
+  const line = (name: string, chances: Chances) => ({
+    name,
+    points: coverageCurve(chances, ground.units).map((y, i): Point => ({ x: LEVELS[i], y })),
+  });
+  return [
+    {
+      kind: 'lines',
+      title: 'Intervals',
+      caption: 'Share of truths inside central intervals of each level, on the half that repairs were not fitted to.',
+      xTitle: 'Level of the interval',
+      yTitle: 'Share of truths inside',
+      diagonal: true,
+      series: [line('as stated', before), line('rescaled', rescaled), line('remapped', remapped)],
+    },
+    histogram(ground, rows),
+  ];
+}
+
+/** Flat is honest; a valley is too sure, a hill too timid, a slope is bias. */
+function histogram({ units, plan }: Ground, rows: readonly CalibrationRow[]): FidelityChart {
+  const bars = Array.from({ length: BINS }, (_, b) => {
+    const within = (chance: number) => Math.min(Math.floor(chance * BINS), BINS - 1) === b;
+    const shares = rows.map(({ pit }) => pit.filter(within).length / pit.length);
+    const { estimate } = clusteredMean(shares, units, intervalRng(plan, 'calibration', `pit-${b}`));
+    return { label: `${(100 * b) / BINS}–${(100 * (b + 1)) / BINS} %`, estimate, unit: 'share' as const };
+  });
+  return {
+    kind: 'bars',
+    title: 'Where truths fall in their predictions',
+    caption:
+      'Share of truths in each tenth of their predicted distribution: level bars are honest, high ends too sure, a high middle too timid, a slope biased.',
+    bars,
+  };
+}
+
+function scaleTable({ truth }: Ground, { scale }: Recalibration): FidelityTable {
+  return {
+    title: 'What standard deviations should be multiplied by',
+    columns: ['Element', 'Factor'],
+    rows: truth.elements.map((name, j) => [name, shown(scale[j])]),
+  };
+}
+
+// How far stated interval levels are from how often the intervals hold the truth.
+
+/** Levels of central intervals: 0.05, 0.1, ..., 0.95. */
+const LEVELS = Array.from({ length: 19 }, (_, i) => (i + 1) / 20);
+
+/** Predicted chances of each row's elements; null for rows that do not count. */
+type Chances = readonly (readonly number[] | null)[];
+
+interface Counts {
+  readonly inside: readonly number[];
+  readonly of: number;
+}
+
+/** Share of a row's elements inside their central interval of a level. */
+function shareInside(chances: readonly number[], level: number): number {
+  return chances.filter((chance) => Math.abs(chance - 0.5) <= level / 2).length / chances.length;
+}
+
+/** Share inside at every level; empty where no row counts. */
+function coverageCurve(chances: Chances, units: Units): readonly number[] {
+  return chances.every((row) => row === null) ? [] : curveOf(countsOf(chances, units));
+}
+
+/** Mean over levels of the distance between a level and the share of truths inside (Kuleshov et al. 2018, section 3.5). */
+function intervalError(chances: Chances, units: Units, rng: Rng): Clustered {
+  const counts = countsOf(chances, units);
+  const error = (drawn: readonly Counts[]) => {
+    const curve = curveOf(drawn);
+    return curve.reduce((sum, share, i) => sum + Math.abs(share - LEVELS[i]), 0) / LEVELS.length;
+  };
+  const filled = counts.filter(({ of }) => of > 0);
+  const estimate = holding(bootstrapEstimate(filled, error, rng));
+  return { estimate, samples: counts.map((unit) => (unit.of === 0 ? null : error([unit]))) };
+}
+
+function countsOf(chances: Chances, { count, of }: Units): readonly Counts[] {
+  const counts = Array.from({ length: count }, () => ({ inside: LEVELS.map(() => 0), of: 0 }));
+  chances.forEach((row, r) => {
+    if (row === null) return;
+    const unit = counts[of[r]];
+    unit.of += row.length;
+    for (const chance of row) {
+      const least = Math.ceil(Math.abs(2 * chance - 1) * 20 - 1e-9);
+      for (let i = Math.max(0, least - 1); i < LEVELS.length; i++) unit.inside[i]++;
+    }
+  });
+  return counts;
+}
+
+function curveOf(counts: readonly Counts[]): number[] {
+  const all = counts.reduce((sum, unit) => sum + unit.of, 0);
+  return LEVELS.map((_, i) => counts.reduce((sum, { inside }) => sum + inside[i], 0) / all);
 }

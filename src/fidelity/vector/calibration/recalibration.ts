@@ -1,8 +1,8 @@
 // Repairing stated doubt: a factor for each element's standard deviation, or a map of predicted chances to those observed
 // (Kuleshov et al. 2018, 1807.00263). Fitted on the even units, judged on the odd ones.
 
+import { pitGaussian } from '../../statistics/index.js';
 import type { Ground } from '../plan.js';
-import { normalChance } from './normal-chance.js';
 import type { CalibrationRow } from './row.js';
 
 export interface Recalibration {
@@ -60,4 +60,10 @@ function gainOf(z: readonly number[], scale: readonly number[]): number {
 
 function rootMean(values: readonly number[]): number {
   return values.length === 0 ? 0 : Math.sqrt(values.reduce((sum, value) => sum + value * value, 0) / values.length);
+}
+
+// The chance that a standard normal is below a value.
+
+function normalChance(value: number): number {
+  return pitGaussian(value, 0, 1);
 }

@@ -1,13 +1,12 @@
 // What the distributions show: a discrepancy, whether dreams can be told apart, and where they never go.
 
-import type { Rng } from '../../../rng.js';
+import type { Rng } from '../../../core/rng.js';
 import type { Finding } from '../../instrument.js';
 import { c2st, type Estimate, meanEstimate, mmd2, NOTHING, shareEstimate } from '../../statistics/index.js';
 import { clusteredShare } from '../clustered.js';
 import { type Ground, intervalRng, type Judged } from '../plan.js';
 import { findingOf, type MetricInfo, shown, shownShare } from '../section-parts.js';
 import { widths } from '../truth.js';
-import { cellsOf, sharedCells } from './cells.js';
 import type { Draws } from './draws.js';
 import type { DistributionRow } from './row.js';
 
@@ -166,4 +165,53 @@ function notesOf({ ground, subject }: Judged, dreamt: readonly Transition[]): re
     ...(dreamt.length === 0 ? ['No transition could be drawn of any dream.'] : []),
     ...(subject.model === undefined ? ['Dreams begin with the recorded episodes, which the model starts itself.'] : []),
   ];
+}
+
+// Which states were visited at all: pairs of elements, each cut where equally many real states lie.
+
+/** Cuts of each element of a pair, and of an element that is alone. */
+const CUTS = 8;
+const CUTS_ALONE = 64;
+
+interface Cells {
+  /** The cells of one state, one a pair of elements. */
+  of(state: ArrayLike<number>): readonly string[];
+}
+
+function cellsOf({ truth, scales }: Ground): Cells {
+  const { obsDim } = widths(truth);
+  if (scales.isDiscrete) return { of: (state) => [`${state[0]}`] };
+  const { nextObs, rows } = truth.rows;
+  const cuts = obsDim === 1 ? CUTS_ALONE : CUTS;
+  const borders = Array.from({ length: obsDim }, (_, j) => {
+    const sorted = Float64Array.from({ length: rows }, (_, r) => nextObs[r * obsDim + j]).sort();
+    return Array.from({ length: cuts - 1 }, (_, k) => sorted[Math.floor(((k + 1) * rows) / cuts)]);
+  });
+  const bin = (state: ArrayLike<number>, j: number) => borders[j].filter((border) => state[j] >= border).length;
+  const pairs = pairsOf(obsDim);
+  return { of: (state) => pairs.map(([i, j]) => `${i}:${bin(state, i)},${j}:${bin(state, j)}`) };
+}
+
+/** Each element with the next one and the one after: a few pairs of every element, not all. */
+function pairsOf(elements: number): (readonly [number, number])[] {
+  if (elements === 1) return [[0, 0]];
+  const pairs = new Map<string, readonly [number, number]>();
+  for (let i = 0; i < elements; i++) {
+    for (const apart of [1, 2]) {
+      const [a, b] = [i, (i + apart) % elements].sort((x, y) => x - y);
+      if (a !== b) pairs.set(`${a},${b}`, [a, b]);
+    }
+  }
+  return [...pairs.values()];
+}
+
+/** Of all cells that some of `states` are in, those that any of `others` is in too. */
+function sharedCells(
+  cells: Cells,
+  states: readonly ArrayLike<number>[],
+  others: readonly ArrayLike<number>[],
+): { readonly shared: number; readonly of: number } {
+  const visited = new Set(states.flatMap((state) => cells.of(state)));
+  const also = new Set(others.flatMap((state) => cells.of(state)));
+  return { shared: [...visited].filter((cell) => also.has(cell)).length, of: visited.size };
 }

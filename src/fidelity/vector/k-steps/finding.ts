@@ -4,12 +4,11 @@ import type { DriftPoint, Finding } from '../../instrument.js';
 import { bootstrapEstimate, type Estimate, NOTHING } from '../../statistics/index.js';
 import { byUnit, type Clustered, clusteredMean, clusteredRatio, clusteredShare } from '../clustered.js';
 import { type Beginning, unitsOfBeginnings } from '../open-loop.js';
-import { intervalRng, type Judged } from '../plan.js';
+import { type Ground, intervalRng, type Judged } from '../plan.js';
 import { findingOf, type MetricInfo, shown } from '../section-parts.js';
-import type { Units } from '../truth.js';
-import { linearErrors, persistenceErrors } from './baselines.js';
+import { type Units, widths } from '../truth.js';
 import { type Drifts, driftByStep, kStepsCharts } from './charts.js';
-import { type KStepRow, WORST } from './state-error.js';
+import { type KStepRow, stateError, WORST } from './state-error.js';
 import { meanSteps, type Watched, watched } from './survival.js';
 
 const METRICS = {
@@ -197,4 +196,27 @@ function notesOf({ ground }: Judged, rows: readonly KStepRow[], isServed: boolea
       : []),
     ...(hasNegative(rows) ? ['Some returns are negative, so that their ratio would mean nothing: see the gap.'] : []),
   ];
+}
+
+// Drift of what costs nothing, from the same beginnings: nothing ever changes, or all goes on linearly.
+
+/** Errors after 1, 2, ... steps of staying where the dream began. */
+function persistenceErrors(ground: Ground, { row, steps }: Beginning): number[] {
+  const { obsDim } = widths(ground.truth);
+  const start = ground.truth.rows.obs.subarray(row * obsDim, (row + 1) * obsDim);
+  return Array.from({ length: steps }, (_, t) => stateError(ground, start, row + t));
+}
+
+/** Errors of the linear model, step by step from its own predictions. */
+function linearErrors(ground: Ground, { row, steps }: Beginning): number[] {
+  const { truth, linear, scales } = ground;
+  const { obsDim, actionDim } = widths(truth);
+  let obs = Float64Array.from(truth.rows.obs.subarray(row * obsDim, (row + 1) * obsDim));
+  return Array.from({ length: steps }, (_, t) => {
+    const at = (row + t) * actionDim;
+    const next = new Float64Array(obsDim);
+    linear.predict(row, obs, truth.rows.action.subarray(at, at + actionDim), next);
+    obs = scales.isDiscrete ? next.map(Math.round) : next;
+    return stateError(ground, obs, row + t);
+  });
 }

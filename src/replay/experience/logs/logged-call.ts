@@ -1,8 +1,8 @@
 // Calls as logs hold them: arguments as an object or as the text a model wrote, ids that may be missing or used twice.
 
 import { jsonrepair } from 'jsonrepair';
+import type { JsonObject } from '../../../core/json.js';
 import type { ToolCall } from '../../../env/index.js';
-import type { JsonObject } from '../../../json.js';
 import { isTooDeep, MAX_ARGUMENT_DEPTH } from '../step-check.js';
 
 /** What a record cannot be read for: one sentence without a full stop. */

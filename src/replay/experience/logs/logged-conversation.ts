@@ -1,9 +1,9 @@
 // One record of a log, whatever its format: told apart by the key that holds the conversation.
 
-import type { Message } from '../../../env/index.js';
-import { RecordProblem } from './logged-call.js';
-import { readOpenAiMessages } from './openai-messages.js';
-import { readShareGpt } from './sharegpt.js';
+import { z } from 'zod';
+import { describeIssues } from '../../../core/errors.js';
+import type { AssistantMessage, Message } from '../../../env/index.js';
+import { CallBook, RecordProblem } from './logged-call.js';
 
 export interface LoggedConversation {
   /** As the log names it; empty where it does not. */
@@ -44,4 +44,125 @@ function rewardOf(value: unknown): number | null {
   if (value === undefined || value === null) return null;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   throw new RecordProblem(`its reward is ${JSON.stringify(value)}, not a number`);
+}
+
+// Conversations in the form of ShareGPT with tools (LLaMA-Factory, Simia): turns from human, gpt, function_call and
+// observation. Answers carry no ids: each belongs to the oldest call without one.
+
+const turnSchema = z.looseObject({
+  from: z.enum(['system', 'human', 'user', 'gpt', 'assistant', 'function_call', 'tool_call', 'observation', 'tool']),
+  value: z.string(),
+});
+const callSchema = z.looseObject({ name: z.unknown(), arguments: z.unknown().optional() });
+
+/** Throws RecordProblem, naming the turn by its number from 1. */
+function readShareGpt(raw: unknown, system: unknown): Message[] {
+  if (!Array.isArray(raw)) throw new RecordProblem('its conversations are no list');
+  const calls = new CallBook();
+  const turns = raw.map((value, i) => {
+    const parsed = turnSchema.safeParse(value);
+    if (!parsed.success) throw new RecordProblem(`turn ${i + 1}: ${describeIssues(parsed.error)}`);
+    try {
+      return turnOf(parsed.data, calls);
+    } catch (error) {
+      if (error instanceof RecordProblem) throw new RecordProblem(`turn ${i + 1}: ${error.message}`);
+      throw error;
+    }
+  });
+  return typeof system === 'string' && system !== '' ? [{ role: 'system', content: system }, ...turns] : turns;
+}
+
+function turnOf({ from, value }: z.output<typeof turnSchema>, calls: CallBook): Message {
+  if (from === 'observation' || from === 'tool') {
+    const { id, name } = calls.answer(undefined, undefined);
+    return { role: 'tool', toolCallId: id, name, content: value, ...(reportsError(value) ? { isError: true } : {}) };
+  }
+  calls.close();
+  if (from === 'function_call' || from === 'tool_call')
+    return { role: 'assistant', content: null, toolCalls: callsOf(value).map((call) => calls.begin(call)) };
+  if (from === 'gpt' || from === 'assistant') return { role: 'assistant', content: value };
+  return { role: from === 'system' ? 'system' : 'user', content: value };
+}
+
+function callsOf(value: string): z.output<typeof callSchema>[] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(value);
+  } catch (error) {
+    throw new RecordProblem(`its call is not JSON (${(error as Error).message})`);
+  }
+  const read = z
+    .array(callSchema)
+    .min(1)
+    .safeParse(Array.isArray(parsed) ? parsed : [parsed]);
+  if (!read.success) throw new RecordProblem(`its call is not {"name", "arguments"}: ${describeIssues(read.error)}`);
+  return read.data;
+}
+
+// Conversations in the form of OpenAI's chat completions, also with its older `function_call` and as τ-bench keeps them.
+
+const content = z
+  .union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))])
+  .nullish()
+  .transform((value) => (Array.isArray(value) ? value.map(({ text = '' }) => text).join('') : (value ?? null)));
+
+const called = z.looseObject({ name: z.unknown(), arguments: z.unknown().optional() });
+
+const messageSchema = z.looseObject({
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
+  content,
+  reasoning_content: z.string().nullish(),
+  tool_calls: z.array(z.looseObject({ id: z.string().nullish(), function: called })).nullish(),
+  function_call: called.nullish(),
+  tool_call_id: z.string().nullish(),
+  name: z.string().nullish(),
+  is_error: z.boolean().optional(),
+});
+type RawMessage = z.output<typeof messageSchema>;
+
+/** Throws RecordProblem, naming the message by its number from 1. */
+function readOpenAiMessages(raw: unknown): Message[] {
+  if (!Array.isArray(raw)) throw new RecordProblem('its messages are no list');
+  const calls = new CallBook();
+  return raw.map((value, i) => {
+    const parsed = messageSchema.safeParse(value);
+    if (!parsed.success) throw new RecordProblem(`message ${i + 1}: ${describeIssues(parsed.error)}`);
+    try {
+      return messageOf(parsed.data, calls);
+    } catch (error) {
+      if (error instanceof RecordProblem) throw new RecordProblem(`message ${i + 1}: ${error.message}`);
+      throw error;
+    }
+  });
+}
+
+function messageOf(raw: RawMessage, calls: CallBook): Message {
+  const text = raw.content ?? '';
+  if (raw.role === 'tool' || raw.role === 'function') {
+    const { id, name } = calls.answer(raw.tool_call_id ?? undefined, raw.name ?? undefined);
+    const isError = raw.is_error ?? reportsError(text);
+    return { role: 'tool', toolCallId: id, name, content: text, ...(isError ? { isError } : {}) };
+  }
+  calls.close();
+  if (raw.role === 'assistant') return assistantOf(raw, calls);
+  return { role: raw.role === 'user' ? 'user' : 'system', content: text };
+}
+
+function assistantOf(raw: RawMessage, calls: CallBook): AssistantMessage {
+  const listed = (raw.tool_calls ?? []).map(({ id, function: call }) =>
+    calls.begin({ id: id ?? undefined, name: call.name, arguments: call.arguments }),
+  );
+  const single = raw.function_call ? [calls.begin(raw.function_call)] : [];
+  const toolCalls = [...listed, ...single];
+  return {
+    role: 'assistant',
+    content: raw.content,
+    ...(raw.reasoning_content ? { reasoning: raw.reasoning_content } : {}),
+    ...(toolCalls.length > 0 ? { toolCalls } : {}),
+  };
+}
+
+/** Logs seldom say it: an answer that begins with "Error" is one. */
+function reportsError(text: string): boolean {
+  return /^\s*error\b/i.test(text) || text.startsWith('Unknown action ');
 }

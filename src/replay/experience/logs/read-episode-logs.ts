@@ -1,10 +1,14 @@
 // Logs of the real environment as episodes and steps: OpenAI messages, ShareGPT, or trajectories of τ-bench.
 
+import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs';
+import { open, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { reverieError } from '../../../core/errors.js';
 import type { ToolsDomain } from '../../../env/index.js';
-import { reverieError } from '../../../errors.js';
 import type { EpisodeRecord, ExperienceStep } from '../experience.js';
+import type { ExperienceConfig } from '../experience-schema.js';
 import { livedSteps } from '../lived-steps.js';
-import { filesAt, type LogRecord, recordsOf } from './log-files.js';
 import { RecordProblem } from './logged-call.js';
 import { readConversation } from './logged-conversation.js';
 import { loggedEpisode } from './logged-episode.js';
@@ -70,4 +74,71 @@ function readRecord(
     if (error instanceof RecordProblem) return { where, problem: error.message };
     throw error;
   }
+}
+
+// Files of logs and the records in them: JSON lines, or one JSON list.
+
+/** One record, or why there is none. */
+export interface LogRecord {
+  /** `line 3` or `record 3`. */
+  readonly where: string;
+  readonly value?: unknown;
+  readonly problem?: string;
+}
+
+/** The files that `logs` names, relative to the scenario's folder; what is not there is named as it is. */
+export function episodeLogFiles({ logs }: Pick<ExperienceConfig, 'logs'>, folder: string): string[] {
+  return logs.flatMap((path) => filesAt(resolve(folder, path)));
+}
+
+/** The file itself, or those of a folder that end in .jsonl or .json, by name. */
+export function filesAt(path: string): string[] {
+  if (!existsSync(path) || !statSync(path).isDirectory()) return [path];
+  const names = readdirSync(path).filter((name) => /\.jsonl?$/.test(name));
+  return names.sort().map((name) => join(path, name));
+}
+
+/** Records in order. Throws LOG_INVALID if the file cannot be read, or is one JSON text that is damaged. */
+export async function* recordsOf(path: string): AsyncGenerator<LogRecord> {
+  const file = await open(path, 'r').catch((error) => {
+    throw unreadable(path, error);
+  });
+  const first = await firstCharacter(file).finally(() => file.close());
+  yield* first === '[' ? listed(path) : lines(path);
+}
+
+async function* lines(path: string): AsyncGenerator<LogRecord> {
+  let number = 0;
+  for await (const line of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
+    const where = `line ${++number}`;
+    if (line.trim() === '') continue;
+    try {
+      yield { where, value: JSON.parse(line) };
+    } catch (error) {
+      yield { where, problem: `it is not JSON (${(error as Error).message})` };
+    }
+  }
+}
+
+async function* listed(path: string): AsyncGenerator<LogRecord> {
+  let records: unknown[];
+  try {
+    records = JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+  for (const [i, value] of records.entries()) yield { where: `record ${i + 1}`, value };
+}
+
+async function firstCharacter(file: Awaited<ReturnType<typeof open>>): Promise<string> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(256), 0, 256, 0).catch(() => ({
+    buffer: Buffer.alloc(0),
+    bytesRead: 0,
+  }));
+  return buffer.subarray(0, bytesRead).toString('utf8').trimStart().slice(0, 1);
+}
+
+function unreadable(path: string, error: unknown) {
+  const problem = (error as Error).message;
+  return reverieError('LOG_INVALID', { path, where: 'the file', problem: `it cannot be read (${problem})` }, error);
 }

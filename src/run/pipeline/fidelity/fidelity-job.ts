@@ -2,7 +2,9 @@
 // people, as Markdown, as a model card and as JSON.
 
 import { join } from 'node:path';
-import { writeFileAtomic } from '../../../atomic-file.js';
+import { reverieError } from '../../../core/errors.js';
+import type { Json } from '../../../core/json.js';
+import { Rng } from '../../../core/rng.js';
 import {
   type ChunkAddress,
   compareSubjects,
@@ -13,19 +15,21 @@ import {
   judgeGates,
   type Measured,
   measureWithinBudget,
+  metricsOf,
   modelCard,
+  parseGates,
+  requireMetric,
+  type Section,
+  type Subject,
   writeFidelityReport,
 } from '../../../fidelity/index.js';
-import type { Json } from '../../../json.js';
-import { Rng } from '../../../rng.js';
-import { type FidelityResult, interrupted, type JobContext } from '../../job.js';
+import { writeFileAtomic } from '../../../store/atomic-file.js';
+import { type FidelityResult, interrupted, type JobContext, type JobInputs } from '../../job.js';
 import type { Phase } from '../../progress.js';
 import { fidelityPage } from '../../report/fidelity/fidelity-page.js';
 import type { AnyScenario, Scenario, ToolsScenario } from '../../scenario.js';
 import { machine, reportProvenance } from '../../versions.js';
-import { gatesOf, requireMeasured } from './early-gates.js';
 import type { OpenedSubjects } from './setup.js';
-import { uniquelyNamed } from './subject-names.js';
 import { openToolsSubjects } from './tools/subjects.js';
 import { VectorFidelityPool } from './vector/pool.js';
 import { openVectorSubjects } from './vector/subjects.js';
@@ -158,4 +162,58 @@ function resultOf({ metrics }: JobContext<AnyScenario>, report: FidelityReport, 
       headlines: headlines(subject),
     })),
   };
+}
+
+// Comparisons and charts go by the names of models: each has its own.
+
+/** Those of a name that was there before get a number: `model`, `model 2`. */
+export function uniquelyNamed<T extends { readonly name: string }>(subjects: readonly T[]): T[] {
+  const taken = new Set<string>();
+  return subjects.map((subject) => {
+    let name = subject.name;
+    for (let number = 2; taken.has(name); number++) name = `${subject.name} ${number}`;
+    taken.add(name);
+    return { ...subject, name };
+  });
+}
+
+// Gates are read before anything is opened, and their metrics looked for before anything is measured: who wrote one wrong
+// should not wait for it.
+
+/** @throws FIDELITY_GATE_INVALID, also for a section that is not measured */
+function gatesOf({ failUnder = [] }: JobInputs, { config }: AnyScenario): Gate[] {
+  const gates = parseGates(failUnder);
+  const sections: readonly string[] = config.fidelity.sections;
+  for (const [i, { metric }] of gates.entries()) {
+    const [section] = metric.split('.');
+    if (sections.includes(section)) continue;
+    const problem = `section "${section}" is not measured: it is not among fidelity.sections`;
+    throw reverieError('FIDELITY_GATE_INVALID', { gate: failUnder[i], problem });
+  }
+  return gates;
+}
+
+/**
+ * Metrics that exist only once something was found, such as those of one backend, begin like one that is always there; they are
+ * looked for when all is measured.
+ *
+ * @throws FIDELITY_METRIC_UNKNOWN, FIDELITY_GATE_INVALID for a metric of which neither way is better
+ */
+function requireMeasured(gates: readonly Gate[], { name, instruments, derive }: Subject): void {
+  if (gates.length === 0) return;
+  const found = new Map(instruments.map((instrument) => [instrument.id, instrument.conclude([])]));
+  const sections = [...found.values(), ...(derive?.(found) ?? [])].map(({ section }) => section);
+  const subject = { name, kind: '', version: '', sections };
+  const known = [...metricsOf(subject).keys()];
+  for (const gate of gates) {
+    if (known.includes(gate.metric)) judgeGates([gate], subject);
+    else if (!mayComeToBe(gate.metric, sections)) requireMetric(subject, gate.metric);
+  }
+}
+
+function mayComeToBe(name: string, sections: readonly Section[]): boolean {
+  const section = sections.find(({ id }) => name.startsWith(`${id}.`));
+  if (section === undefined) return false;
+  const { id, metrics } = section;
+  return metrics.length === 0 || metrics.some(({ key }) => name.startsWith(`${id}.${key}-`));
 }

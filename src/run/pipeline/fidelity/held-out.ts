@@ -3,8 +3,8 @@
 
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { ReverieError, reverieError } from '../../../core/errors.js';
 import type { ToolsDomain } from '../../../env/index.js';
-import { ReverieError, reverieError } from '../../../errors.js';
 import { type EpisodeRecord, ReplayBuffer, readEpisodeLogs, type TransitionBatch } from '../../../replay/index.js';
 import { gramHashes, wordsOf } from '../../../synth/index.js';
 import { readRunRecord } from '../../run-folder.js';

@@ -1,13 +1,20 @@
 // Rows that one call of a language model writes whole (Simia): cheap, and checked afterwards instead of lived.
 
-import { addCosts } from '../../../cost.js';
-import { type ToolsTask, verifyEpisode } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
-import { type EpisodeSettings, episodeRecord, type RowPlan, settleVerdict } from '../../../synth/index.js';
+import { resolve } from 'node:path';
+import { addCosts } from '../../../core/cost.js';
+import { type Message, type ToolsDomain, type ToolsTask, verifyEpisode } from '../../../env/index.js';
+import type { LanguageModel } from '../../../llm/index.js';
+import { type EpisodeRecord, readEpisodeLogs } from '../../../replay/index.js';
+import {
+  type EpisodeSettings,
+  episodeRecord,
+  prefilterEpisodes,
+  type RowPlan,
+  settleVerdict,
+} from '../../../synth/index.js';
 import { amplifyTrajectory } from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { exemplars } from './exemplars.js';
 import type { ToolsParts } from './parts.js';
 
 type Make = (plan: RowPlan, task: ToolsTask, settings: EpisodeSettings, signal: AbortSignal) => Promise<EpisodeRecord>;
@@ -45,4 +52,24 @@ export async function amplifiedRows(
       settings,
     );
   };
+}
+
+// Recorded conversations that show a model what an episode of the domain looks like.
+
+/** Of the scenario's records those that are complete and sound, in their order. */
+async function exemplars(
+  { config, folder }: ToolsScenario,
+  domain: ToolsDomain,
+  judge: LanguageModel,
+): Promise<(readonly Message[])[]> {
+  const { replay, opinion } = config.tasks.seeds;
+  const model = opinion ? judge : undefined;
+  const found: (readonly Message[])[] = [];
+  for (const path of config.experience.logs) {
+    const { tolerant } = config.experience;
+    const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant });
+    const { kept } = await prefilterEpisodes(episodes, domain, { replay, model });
+    found.push(...kept.map(({ messages }) => messages));
+  }
+  return found;
 }

@@ -1,7 +1,7 @@
 // `reverie audit`: is this simulator fit to mint reward? The must-fail suite on who answers, the audit of the judge.
 
 import { join } from 'node:path';
-import { ReverieError } from '../../../errors.js';
+import { ReverieError } from '../../../core/errors.js';
 import { Judge, requireAudited, requireMustFail } from '../../../worldmodel/index.js';
 import { interrupted, type JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';

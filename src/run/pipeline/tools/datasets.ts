@@ -5,9 +5,9 @@ import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { ensureFolder, writeFileAtomic } from '../../../atomic-file.js';
-import type { JsonObject } from '../../../json.js';
+import type { JsonObject } from '../../../core/json.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
+import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import {
   type DatasetReport,
   type EpisodeFormatName,

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { makeDomain, type ToolsTask, withTasks } from '../../../env/index.js';
-import { openSealed } from '../../../sealed-json.js';
+import { openSealed } from '../../../store/sealed-json.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { ExportResult } from '../../tools-results.js';

@@ -3,8 +3,8 @@
 
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { ReverieError } from '../../../core/errors.js';
 import type { Responder, ToolsDomain } from '../../../env/index.js';
-import { ReverieError } from '../../../errors.js';
 import {
   type AuditReport,
   auditJudge,

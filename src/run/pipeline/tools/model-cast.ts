@@ -1,8 +1,8 @@
 // Who is played by which language model: one for each role, shared where their settings are the same, paid from one budget.
 
 import { resolve } from 'node:path';
-import { canonicalJson } from '../../../canonical-json.js';
-import { reverieError } from '../../../errors.js';
+import { canonicalJson } from '../../../core/canonical-json.js';
+import { reverieError } from '../../../core/errors.js';
 import type { Budget, LanguageModel, LlmConfig, ServedModel } from '../../../llm/index.js';
 import { makeLanguageModel, parseLlmConfig } from '../../../llm/index.js';
 import { type ConfigObject, layered } from '../../overrides.js';

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { reverieError } from '../../../core/errors.js';
 import {
   makeDomain,
   type Responder,
@@ -13,7 +14,6 @@ import {
   type ToolsPolicy,
   type UserSimulator,
 } from '../../../env/index.js';
-import { reverieError } from '../../../errors.js';
 import { Budget, type BudgetLimits } from '../../../llm/index.js';
 import { type ExperienceIndex, ExperienceStore, readEpisodeLogs } from '../../../replay/index.js';
 import { LlmAgent, RandomAgent, ReferenceAgent } from '../../../synth/index.js';

@@ -2,9 +2,9 @@
 // rules; kept as records that a simulation can be seeded with, or counted.
 
 import { join } from 'node:path';
-import { ensureFolder, writeFileAtomic } from '../../../atomic-file.js';
 import { rulesResponder } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
+import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { type FailedRow, isFailed, openAiMessage, type RowJournal } from '../../../synth/index.js';
 import { interrupted, type JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';

@@ -1,6 +1,6 @@
 // What a job's rows have come to so far: for its progress while it runs, and for its result.
 
-import { addCosts, type Cost, NO_COST } from '../../../cost.js';
+import { addCosts, type Cost, NO_COST } from '../../../core/cost.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { type FailedRow, isFailed } from '../../../synth/index.js';
 import { wilson } from '../../../worldmodel/index.js';

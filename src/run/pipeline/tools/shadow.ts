@@ -1,8 +1,8 @@
 // Shadow steps of a tools job: a share of dreamt calls is answered by the real environment too, and what that finds says
 // how many steps of the dream can be trusted.
 
+import { reverieError } from '../../../core/errors.js';
 import { type Responder, rulesResponder } from '../../../env/index.js';
-import { reverieError } from '../../../errors.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ShadowEstimates, type ShadowRow, shadowResponder, trustHorizon } from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';

@@ -1,8 +1,17 @@
 // `reverie synth` of a tools scenario: episodes lived in the simulation, judged, filtered, and written as datasets.
 // Each stage keeps what it did in the run's folder, so that a run that was stopped goes on where it was.
 
+import { join } from 'node:path';
 import type { EpisodeRecord } from '../../../replay/index.js';
-import { type FailedRow, isFailed, QualityPipeline, type RolloutQueue } from '../../../synth/index.js';
+import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
+import {
+  type EarlyExperienceRow,
+  earlyExperience,
+  type FailedRow,
+  isFailed,
+  QualityPipeline,
+  type RolloutQueue,
+} from '../../../synth/index.js';
 import { interrupted, type JobContext } from '../../job.js';
 import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -10,11 +19,10 @@ import type { SynthEpisodesResult } from '../../tools-results.js';
 import { trustedTurns } from '../fidelity/horizon/auto.js';
 import { amplifiedRows } from './amplified-rows.js';
 import { estimateJob, estimateText } from './cost-estimate.js';
-import { makeDatasets, qualityOf } from './datasets.js';
-import { makeEarlyExperience } from './early-experience.js';
+import { makeDatasets, qualityOf, readEpisodes } from './datasets.js';
 import { judgeGate, mustFailGate, type RewardGate, type ScenarioJudge } from './gates.js';
 import { type LivedRows, livedRows } from './lived-rows.js';
-import { makeParts, type ToolsParts } from './parts.js';
+import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
 import { RowStatistics } from './row-statistics.js';
 import { makeShadow, type Shadow } from './shadow.js';
 import { type TaskStage, taskStage } from './task-stage.js';
@@ -157,4 +165,50 @@ function resultOf(
     shadow: shadow?.result() ?? null,
     newTasks: stage.made,
   };
+}
+
+// What else could have been done: from episodes that succeeded, the actions not taken and what would have followed, as
+// world-modelling triples and reflections. Made anew by a run that goes on; answers of models come from its cache.
+
+/** Folder of the files, or undefined where none were asked for. */
+async function makeEarlyExperience(
+  context: JobContext<ToolsScenario>,
+  parts: ToolsParts,
+  data: string,
+): Promise<string | undefined> {
+  const { config } = context.scenario;
+  const { counterfactuals: alternatives, reflections } = config.synth.earlyExperience;
+  if (alternatives === 0) return undefined;
+  const folder = join(context.out, 'datasets', 'early-experience');
+  await ensureFolder(folder);
+  const phase = context.progress.phase('early experience', null, 'rows');
+  const rows = { 'world-model': [] as string[], reflection: [] as string[], skipped: 0 };
+  const made = earlyExperience({
+    episodes: experts(readEpisodes(data)),
+    environment: (user) => makeEpisodeEnvironment({ ...parts, user }, parts.responder, config),
+    user: parts.user,
+    policy: config.agent.kind === 'llm' ? parts.agent : undefined,
+    model: reflections ? await parts.cast.model('tasks') : undefined,
+    alternatives,
+    seed: context.seed,
+    signal: context.signal,
+  });
+  for await (const row of made) {
+    phase.advance();
+    if (row.kind === 'skipped') rows.skipped++;
+    else rows[row.kind].push(lineOf(row));
+  }
+  await writeFileAtomic(join(folder, 'world-model.jsonl'), rows['world-model'].join(''));
+  if (reflections) await writeFileAtomic(join(folder, 'reflections.jsonl'), rows.reflection.join(''));
+  phase.end(`${rows['world-model'].length} triples, ${rows.reflection.length} reflections, ${rows.skipped} skipped`);
+  return folder;
+}
+
+/** Episodes that show how it is done. */
+async function* experts(episodes: AsyncIterable<EpisodeRecord>): AsyncGenerator<EpisodeRecord> {
+  for await (const record of episodes) if (record.return === 1 && !record.truncated) yield record;
+}
+
+function lineOf(row: EarlyExperienceRow): string {
+  return `${JSON.stringify(row)}\n`;
 }

@@ -3,11 +3,11 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeFileAtomic } from '../../../atomic-file.js';
+import { reverieError } from '../../../core/errors.js';
+import { Rng } from '../../../core/rng.js';
 import { type ToolsDomain, type ToolsTask, withTasks } from '../../../env/index.js';
-import { reverieError } from '../../../errors.js';
-import { Rng } from '../../../rng.js';
-import { openSealed, sealedText } from '../../../sealed-json.js';
+import { writeFileAtomic } from '../../../store/atomic-file.js';
+import { openSealed, sealedText } from '../../../store/sealed-json.js';
 import { makeTasks, type SplitShares, splitOf } from '../../../synth/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';

@@ -1,14 +1,36 @@
 // The Model Context Protocol over streamable HTTP: any agent harness walks into an environment as into a server of tools.
 // At /mcp/NAME; /mcp alone is OpenEnv's too, which hands over who speaks the official protocol.
 
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ErrorCode,
+  GetPromptRequestSchema,
+  isInitializeRequest,
+  ListPromptsRequestSchema,
+  ListResourcesRequestSchema,
+  ListToolsRequestSchema,
+  McpError,
+  ReadResourceRequestSchema,
+  type Tool,
+} from '@modelcontextprotocol/sdk/types.js';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { ReverieError, reverieError } from '../../../core/errors.js';
+import type { Servable } from '../../../run/index.js';
+import type { Owner, ResetRequest, Sessions } from '../../core/session-contract.js';
+import { unguessable } from '../../core/unguessable.js';
 import type { Facade, FacadeContext } from '../../http/facade.js';
+import { checkedBody } from '../../http/request-check.js';
 import type { RouteDescription } from '../../http/route-description.js';
 import { environmentNamed } from '../named-environment.js';
 import { answerOfficialMcp } from '../openenv/official-mcp.js';
-import { McpSessions } from './mcp-sessions.js';
-import { wishSchema } from './wish.js';
+import { resetOf } from '../task-specs.js';
+import { offeredTools } from '../tool-calls.js';
+import { McpEpisode } from './episode.js';
+import { refusalResult, stepResult } from './step-result.js';
 
 const json = z.record(z.string(), z.unknown());
 
@@ -46,3 +68,225 @@ export const mcpFacade: Facade = {
     answerOfficialMcp(context.sessions, (request, reply, served) => mcp.answer(request, reply, served));
   },
 };
+
+// MCP sessions by their id: each a server and a transport of the official SDK over one session. Ids belong to their owners.
+
+interface Entry {
+  readonly owner: Owner;
+  readonly served: Servable;
+  readonly transport: StreamableHTTPServerTransport;
+}
+
+/** Milliseconds between looks for entries whose sessions were closed from elsewhere. */
+const SWEEP = 60_000;
+
+class McpSessions {
+  private readonly entries = new Map<string, Entry>();
+  private readonly sessions: Sessions;
+  private sweptAt = Date.now();
+
+  constructor(private readonly context: FacadeContext) {
+    this.sessions = context.sessions;
+  }
+
+  /** Answers a request of streamable HTTP; failures as JSON-RPC errors with a status. */
+  async answer(request: FastifyRequest, reply: FastifyReply, served: Servable): Promise<FastifyReply> {
+    try {
+      const transport = await this.transportFor(request, served);
+      reply.hijack();
+      await transport.handleRequest(request.raw, reply.raw, request.body);
+      return reply;
+    } catch (error) {
+      if (reply.sent || !(error instanceof ReverieError)) throw error;
+      const { code, message, hint, status } = error;
+      const answer = { code: -32000, message: `${message} ${hint}`, data: { code, hint } };
+      return reply.status(status).send({ jsonrpc: '2.0', error: answer, id: null });
+    }
+  }
+
+  private async transportFor(request: FastifyRequest, served: Servable): Promise<StreamableHTTPServerTransport> {
+    const owner = this.context.ownerOf(request);
+    const id = request.headers['mcp-session-id'];
+    if (typeof id === 'string') return this.known(id, owner, served).transport;
+    if (isInitializeRequest(request.body)) return this.opened(request, owner, served);
+    throw reverieError('REQUEST_INVALID', { problem: 'header Mcp-Session-Id is missing: initialize first' });
+  }
+
+  /** @throws SESSION_UNKNOWN (to which clients answer by initializing again) */
+  private known(id: string, owner: Owner, served: Servable): Entry {
+    const entry = this.entries.get(id);
+    if (entry?.owner === owner && entry.served === served && this.isOpen(id, owner)) return entry;
+    if (entry?.owner === owner && entry.served === served) this.drop(id);
+    throw reverieError('SESSION_UNKNOWN', { id });
+  }
+
+  private async opened(request: FastifyRequest, owner: Owner, served: Servable) {
+    this.sweep();
+    const first = wishedEpisode(served, request.query);
+    const id = unguessable();
+    this.sessions.open({ env: served.name, id, owner });
+    const transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: () => id,
+      onsessionclosed: () => this.sessions.close(id, owner),
+    });
+    transport.onclose = () => {
+      this.entries.delete(id);
+    };
+    const episode = new McpEpisode({ sessions: this.sessions, served, id, owner, first });
+    await episodeServer(episode, this.context.version).connect(transport as never);
+    this.entries.set(id, { owner, served, transport });
+    return transport;
+  }
+
+  private isOpen(id: string, owner: Owner): boolean {
+    try {
+      this.sessions.touch(id, owner);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  private sweep(): void {
+    if (Date.now() - this.sweptAt < SWEEP) return;
+    this.sweptAt = Date.now();
+    const open = new Set(this.sessions.list().map(({ id }) => id));
+    for (const id of this.entries.keys()) if (!open.has(id)) this.drop(id);
+  }
+
+  private drop(id: string): void {
+    const { transport } = this.entries.get(id)!;
+    this.entries.delete(id);
+    void transport.close();
+  }
+}
+
+// An episode as an MCP server: the environment's tools, a resource with what there is to know of it, and a prompt that
+// begins another.
+
+const RESOURCE = 'reverie://episode';
+const PROMPT = 'start';
+/** Of the protocol (2025-06-18, resources): there is no such resource. */
+const RESOURCE_UNKNOWN = -32002;
+
+function episodeServer(episode: McpEpisode, version: string): Server {
+  const { served } = episode;
+  const server = new Server(
+    { name: 'reverie', title: `Reverie: ${served.name}`, version },
+    { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions: instructionsOf(served) },
+  );
+  addTools(server, episode);
+  addResource(server, episode);
+  addPrompt(server, episode);
+  return server;
+}
+
+function addTools(server: Server, episode: McpEpisode): void {
+  const { served } = episode;
+  const tools = offeredTools(served).map(({ name, description, parameters }) => {
+    return { name, description, inputSchema: { ...parameters, type: 'object' } as Tool['inputSchema'] };
+  });
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }): Promise<CallToolResult> => {
+    const { name, arguments: given = {} } = params;
+    return told(async () => {
+      try {
+        const begun = await episode.ensure(signal);
+        // Who begins by a call has not seen what there was to see.
+        const before = begun === undefined ? [] : [episode.told.first];
+        return stepResult(await episode.step({ name, arguments: given }, signal), before);
+      } catch (error) {
+        return refusalResult(error);
+      }
+    });
+  });
+}
+
+function addResource(server: Server, episode: McpEpisode): void {
+  const description = 'Rules, and what there is to see now: at first what the user says. Begins the episode.';
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({
+    resources: [{ uri: RESOURCE, name: 'episode', title: 'The episode', description, mimeType: 'application/json' }],
+  }));
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }, { signal }) =>
+    told(async () => {
+      if (uri !== RESOURCE) throw new McpError(RESOURCE_UNKNOWN, `There is no resource ${uri}. There is: ${RESOURCE}`);
+      await episode.ensure(signal);
+      const { env, status, episodeId, task, seed, stepCount } = episode.state;
+      const { rules, first } = episode.told;
+      const facts = {
+        env,
+        status,
+        episode_id: episodeId,
+        task,
+        seed,
+        step_count: stepCount,
+        rules,
+        observation: first,
+      };
+      return { contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(facts, null, 2) }] };
+    }),
+  );
+}
+
+function addPrompt(server: Server, episode: McpEpisode): void {
+  const description =
+    'Begins an episode, another one if arguments are given or the last has ended; tells how it opens.';
+  const args = Object.entries(wishSchema.shape).map(([name, schema]) => ({ name, description: schema.description }));
+  server.setRequestHandler(ListPromptsRequestSchema, () => ({
+    prompts: [{ name: PROMPT, title: 'Start an episode', description, arguments: args }],
+  }));
+  server.setRequestHandler(GetPromptRequestSchema, ({ params }, { signal }) =>
+    told(async () => {
+      const { name, arguments: given = {} } = params;
+      if (name !== PROMPT) {
+        throw new McpError(ErrorCode.InvalidParams, `There is no prompt ${name}. There is: ${PROMPT}`);
+      }
+      const isWished = Object.keys(given).length > 0;
+      if (isWished) await episode.begin(wishedEpisode(episode.served, given), signal);
+      else if (episode.state.status === 'done') await episode.begin(undefined, signal);
+      else await episode.ensure(signal);
+      const { rules, first } = episode.told;
+      const text = [rules, first].filter((part) => part !== '').join('\n\n');
+      return { messages: [{ role: 'user' as const, content: { type: 'text' as const, text } }] };
+    }),
+  );
+}
+
+/** Errors in the words of the protocol, with the catalogue's code. */
+async function told<R>(work: () => Promise<R>): Promise<R> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ReverieError)) throw error;
+    const { code, message, hint, status } = error;
+    const kind = status < 500 ? ErrorCode.InvalidParams : ErrorCode.InternalError;
+    throw new McpError(kind, `${message} ${hint}`, { code, hint });
+  }
+}
+
+function instructionsOf({ family, policy, description }: Servable): string {
+  const where = `The resource ${RESOURCE} (or the prompt "${PROMPT}") tells how the episode opens: read it first.`;
+  return [family === 'vector' ? description : policy, where].filter((part) => part !== '').join('\n\n');
+}
+
+// Which episode a client wants: behind the `?` of the URL it initializes with, or in the arguments of the prompt. Both are
+// texts.
+
+const whole = z
+  .string()
+  .regex(/^\d{1,15}$/, 'expected a whole number')
+  .transform(Number);
+
+const wishSchema = z.strictObject({
+  task: z.string().max(255).optional().describe('A task by its id'),
+  split: z.string().max(255).optional().describe('Split of the task: train, validation or test'),
+  index: whole.optional().describe('Place of the task within its split'),
+  seed: whole.optional().describe('Seed of the episode'),
+  from_snapshot: z.string().max(255).optional().describe('A snapshot to go on from, instead of a task'),
+});
+
+/** @throws REQUEST_INVALID, TASK_NOT_CHOSEN */
+function wishedEpisode(served: Servable, given: unknown): ResetRequest {
+  const { task, ...wish } = checkedBody(wishSchema, given);
+  return resetOf(served, { ...wish, id: task });
+}

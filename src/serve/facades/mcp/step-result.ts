@@ -1,7 +1,7 @@
 // What a step, or one that was refused, is as the result of a tool. Rewards stand in `_meta` alone, which agents do not see.
 
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
-import { type ErrorCode, ReverieError } from '../../../errors.js';
+import { type ErrorCode, ReverieError } from '../../../core/errors.js';
 import type { Turn } from '../../core/session-contract.js';
 import { isToolError, observationText } from '../tool-calls.js';
 

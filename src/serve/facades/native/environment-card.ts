@@ -1,8 +1,8 @@
 // What a client may know of an environment before it opens a session.
 
 import { z } from 'zod';
+import { reverieError } from '../../../core/errors.js';
 import type { Space } from '../../../env/index.js';
-import { reverieError } from '../../../errors.js';
 import type { Servable, TaskCard } from '../../../run/index.js';
 import type { Sessions } from '../../core/session-contract.js';
 import { splitsOf, tasksOf } from '../../core/task-choice.js';

@@ -2,8 +2,8 @@
 // frame (rows-frame.ts).
 
 import { Packr, Unpackr } from 'msgpackr';
+import { reverieError } from '../../../core/errors.js';
 import type { Info } from '../../../env/index.js';
-import { reverieError } from '../../../errors.js';
 import { encodeInfo } from '../../core/values.js';
 import { checkedBody } from '../../http/request-check.js';
 import type { Rows, VectorSession } from '../../vector/vector-session.js';

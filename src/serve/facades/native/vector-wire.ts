@@ -1,6 +1,6 @@
 // Vector sessions as the native API tells them, and what it asks of them.
 
-import { reverieError } from '../../../errors.js';
+import { reverieError } from '../../../core/errors.js';
 import { checkedBody } from '../../http/request-check.js';
 import type { Rows, VectorSession } from '../../vector/vector-session.js';
 import { resetVectorBody } from './vector-schemas.js';

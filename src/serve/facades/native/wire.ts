@@ -1,6 +1,6 @@
 // Turns, sessions and errors as the native API tells them.
 
-import { ReverieError, reverieError } from '../../../errors.js';
+import { ReverieError, reverieError } from '../../../core/errors.js';
 import type { SessionState, SnapshotRef, Turn } from '../../core/session-contract.js';
 import { publicInfo } from '../../core/turn.js';
 import { encodeInfo, encodeObservation } from '../../core/values.js';

@@ -1,22 +1,93 @@
 // NeMo-Gym's gymnasium routes (resources_servers/gymnasium): `gymnasium_agent` drives an environment at /nemo/NAME. It adds
 // rewards up, so each step has its own.
 
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ReverieError, reverieError } from '../../../errors.js';
+import { z } from 'zod';
+import { ReverieError, reverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/index.js';
 import type { Owner, Sessions } from '../../core/session-contract.js';
 import { publicInfo } from '../../core/turn.js';
+import { unguessable } from '../../core/unguessable.js';
 import { encodeInfo } from '../../core/values.js';
 import type { Facade, FacadeContext } from '../../http/facade.js';
 import { checkedBody } from '../../http/request-check.js';
+import type { RouteDescription } from '../../http/route-description.js';
 import { tellDetail } from '../error-detail.js';
 import { environmentNamed } from '../named-environment.js';
 import { resetOf } from '../task-specs.js';
 import { openingOf } from '../tool-calls.js';
-import { nemoDescriptions, resetBody, stepBody } from './bodies.js';
-import { aggregateMetrics, metricsBody } from './metrics.js';
-import { actionOfResponse, outcomeOf, refusedOutcome } from './responses.js';
-import { SignedSessions } from './signed-session.js';
+import { actionOfResponse, outcomeOf, refusedOutcome, responseSchema } from './responses.js';
+
+// POST /aggregate_metrics: mean rewards of rollouts, of all and of each task, under NeMo-Gym's names.
+
+const TASK = '_ng_task_index';
+
+const metricsBody = z.looseObject({
+  verify_responses: z.array(z.looseObject({ reward: z.number(), [TASK]: z.number().optional() })),
+});
+
+function aggregateMetrics({ verify_responses: rollouts }: z.infer<typeof metricsBody>) {
+  const byTask = new Map<unknown, number[]>();
+  for (const { reward, [TASK]: task } of rollouts) byTask.set(task, [...(byTask.get(task) ?? []), reward]);
+  const all = { 'mean/reward': mean(rollouts.map(({ reward }) => reward)) };
+  const groups = [...byTask].map(([task, rewards]) => ({ [TASK]: task ?? null, 'mean/reward': mean(rewards) }));
+  return { group_level_metrics: groups, agent_metrics: all, key_metrics: all };
+}
+
+function mean(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+// What NeMo-Gym's agents send, and what /openapi.json tells of it.
+
+const resetBody = z.looseObject({
+  id: z.string().max(255).nullish().describe('A task by its id; further fields of the row are its own'),
+  split: z.string().max(255).nullish().describe('Or by its split'),
+  index: z.int().min(0).nullish().describe('and its place there'),
+  seed: z.int().min(0).nullish().describe('Seed of the episode'),
+  from_snapshot: z.string().max(255).nullish().describe('A snapshot to go on from, instead of a task'),
+});
+const stepBody = z.looseObject({
+  response: responseSchema.describe("The model's response, in OpenAI's Responses format"),
+  _ng_step_request_id: z.string().max(255).nullish().describe('The same one again is no second step'),
+});
+
+const tag = 'NeMo-Gym (gymnasium)';
+const info = z.record(z.string(), z.unknown());
+const first = z.object({ observation: z.string(), info });
+const step = z.object({
+  observation: z.string().nullable(),
+  reward: z.number(),
+  terminated: z.boolean(),
+  truncated: z.boolean(),
+  info: info.describe('`tool_outputs` has the answer to each call'),
+});
+const said = { output: [{ type: 'message', role: 'assistant', content: 'Hello' }] };
+
+const nemoDescriptions: readonly RouteDescription[] = [
+  {
+    ...post('reset', 'Start an episode', resetBody, first, { split: 'train', index: 0 }),
+    description: 'Its cookie names the session to the other routes.',
+  },
+  post('step', 'Take a step', stepBody, step, { response: said }),
+  post('close', 'Close the session', z.object({}), z.object({}), {}),
+  post('seed_session', 'Nothing: an episode starts with /reset', z.object({}), z.object({}), {}),
+  post('aggregate_metrics', 'Average rewards', metricsBody, info, { verify_responses: [{ reward: 1 }] }),
+  post('verify', 'Refused: /step judges', z.object({}), info, {}),
+];
+
+function post(name: string, summary: string, schema: z.ZodType, answer: z.ZodType, example: unknown): RouteDescription {
+  return {
+    method: 'post',
+    path: `/nemo/:env/${name}`,
+    tag,
+    summary,
+    parameters: { env: 'Name of the environment' },
+    body: { schema, example },
+    answer: { status: 200, description: 'The answer', schema: answer },
+  };
+}
 
 /** Told to the model, as it may do better: nothing has happened. */
 const MENDABLE = ['REQUEST_INVALID', 'ACTION_OUT_OF_SPACE', 'STEP_DEADLINE', 'TOOL_NOT_OFFERED'];
@@ -118,5 +189,31 @@ class NemoRoutes {
     const { env } = this.sessions.state(id, owner);
     if (env !== served.name) throw reverieError('SESSION_OF_OTHER_ENV', { id, env, asked: served.name });
     return id;
+  }
+}
+
+// Sessions as NeMo-Gym knows them: a cookie with the session's id, signed with a key of this server's own.
+
+const NAME = 'reverie_session';
+
+class SignedSessions {
+  private readonly key = unguessable();
+
+  /** Id of the session; undefined without a cookie of this server. */
+  read({ headers }: FastifyRequest): string | undefined {
+    const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='));
+    const value = pairs.find(([name]) => name === NAME)?.[1] ?? '';
+    const [id, signature = ''] = value.split('.');
+    const given = Buffer.from(signature);
+    const expected = Buffer.from(this.sign(id));
+    return given.length === expected.length && timingSafeEqual(given, expected) ? id : undefined;
+  }
+
+  write(reply: FastifyReply, id: string): void {
+    void reply.header('set-cookie', `${NAME}=${id}.${this.sign(id)}; Path=/; HttpOnly; SameSite=Lax`);
+  }
+
+  private sign(id: string): string {
+    return createHmac('sha256', this.key).update(id).digest('base64url');
   }
 }

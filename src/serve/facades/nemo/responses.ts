@@ -1,8 +1,8 @@
 // What a model answered, in OpenAI's Responses format, as an action; and what came of it, as items for its next input.
 
 import { z } from 'zod';
+import { type ReverieError, reverieError } from '../../../core/errors.js';
 import type { ToolMessage, ToolsAction, ToolsObservation } from '../../../env/index.js';
-import { type ReverieError, reverieError } from '../../../errors.js';
 import type { Servable } from '../../../run/index.js';
 import type { Action, Turn } from '../../core/session-contract.js';
 import { parseJson } from '../../http/json-guard.js';

@@ -1,9 +1,12 @@
 // How each environment looks over OpenEnv: one file a family says what.
 
+import { z } from 'zod';
+import type { BoxSpace, VectorSpace } from '../../../env/index.js';
 import type { Servable } from '../../../run/index.js';
-import { textWire } from './text-wire.js';
+import { encodeObservation } from '../../core/values.js';
+import { actionShape, commonShape, endingOf } from './ending.js';
+import { checkedMessage } from './field-errors.js';
 import { toolsWire } from './tools-wire.js';
-import { vectorWire } from './vector-wire.js';
 import type { EnvWire } from './wire-contract.js';
 
 const wires = new WeakMap<Servable, EnvWire>();
@@ -20,4 +23,78 @@ export function envWire(served: Servable): EnvWire {
 function makeWire(served: Servable): EnvWire {
   if (served.family === 'vector') return vectorWire(served);
   return served.family === 'text' ? textWire(served) : toolsWire(served);
+}
+
+// Family `text` over OpenEnv: one required field, which harnesses fill with a model's reply as it is. It is called as in
+// OpenEnv's textarena_env.
+
+const action = z
+  .strictObject({ message: z.string().describe('What is done, in words'), ...actionShape })
+  .meta({ title: 'TextAction' });
+
+const observation = z
+  .strictObject({
+    instructions: z.string().optional().describe('After reset: what the agent is told first'),
+    text: z.string().describe('What is seen'),
+    admissible: z.array(z.string()).optional().describe('Actions that make sense now, where the environment tells'),
+    ...commonShape,
+  })
+  .meta({ title: 'TextObservation' });
+
+function textWire({ policy }: Servable): EnvWire {
+  return {
+    action,
+    observation,
+    tools: [],
+    decode: (data, at) => checkedMessage(action, data, at).message,
+    observe(turn, given) {
+      const isFirst = given === undefined && policy !== '';
+      const { admissible } = turn.info;
+      return {
+        ...(isFirst ? { instructions: policy } : {}),
+        text: turn.observation,
+        ...(admissible === undefined ? {} : { admissible }),
+        ...endingOf(turn),
+      };
+    },
+  };
+}
+
+// Family `vector` over OpenEnv. Fields are named as in its own environments of that kind: `values` for numbers
+// (dm_control_env), `action_id` for one of n (openspiel_env, atari_env).
+
+function vectorWire({ observationSpace, actionSpace }: Servable): EnvWire {
+  const space = actionSpace as VectorSpace;
+  const seen = valuesOf(observationSpace as VectorSpace, 'What is observed, one number an element');
+  return {
+    observation: z.strictObject({ values: seen, ...commonShape }).meta({ title: 'VectorObservation' }),
+    tools: [],
+    ...(space.type === 'discrete' ? discreteAction(space) : boxAction(space)),
+    observe: (turn) => ({ values: encodeObservation(turn.observation), ...endingOf(turn) }),
+  };
+}
+
+type ActionWire = Pick<EnvWire, 'action' | 'decode'>;
+
+function boxAction(space: BoxSpace): ActionWire {
+  const values = valuesOf(space, 'The action, one number an element');
+  const action = z.strictObject({ values, ...actionShape }).meta({ title: 'VectorAction' });
+  return { action, decode: (data, at) => Float32Array.from(checkedMessage(action, data, at).values) };
+}
+
+function discreteAction({ start, n }: { readonly start: number; readonly n: number }): ActionWire {
+  const id = z
+    .int()
+    .describe('Which of the actions')
+    .meta({ minimum: start, maximum: start + n - 1 });
+  const action = z.strictObject({ action_id: id, ...actionShape }).meta({ title: 'DiscreteAction' });
+  return { action, decode: (data, at) => Float32Array.of(checkedMessage(action, data, at).action_id) };
+}
+
+/** Bounds are told, and the environment's to enforce: it knows whether it clips or refuses. */
+function valuesOf(space: VectorSpace, description: string) {
+  if (space.type === 'discrete') return z.array(z.number()).length(1).describe(description);
+  const size = space.shape.reduce((product, length) => product * length, 1);
+  const { shape, low, high } = space;
+  return z.array(z.number()).length(size).describe(description).meta({ shape, low, high });
 }

@@ -1,7 +1,7 @@
 // JSON-RPC 2.0 as OpenEnv speaks it: one object in, one out; every failure is an answer. https://www.jsonrpc.org/specification
 
 import { z } from 'zod';
-import { ReverieError, reverieError } from '../../../errors.js';
+import { ReverieError, reverieError } from '../../../core/errors.js';
 import { MessageInvalid } from './field-errors.js';
 
 export const RPC_CODES = {

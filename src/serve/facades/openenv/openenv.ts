@@ -1,15 +1,25 @@
 // OpenEnv, for TRL, verifiers, AgileRL, Unsloth and whoever else has its clients: a WebSocket with a session each, and HTTP.
 // https://github.com/huggingface/OpenEnv (core/env_server), version 0.3
 
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { WebSocket } from 'ws';
+import { z } from 'zod';
+import { ReverieError, reverieError } from '../../../core/errors.js';
+import type { Servable } from '../../../run/index.js';
 import type { Facade, FacadeContext } from '../../http/facade.js';
+import { type FrameHandlers, serveFrames } from '../../http/frames.js';
+import { parseJson } from '../../http/json-guard.js';
 import { openApiDocument } from '../../http/openapi.js';
+import type { RouteDescription } from '../../http/route-description.js';
 import { servedByName } from '../served-name.js';
 import { envWire } from './env-wire.js';
-import { httpRoutes } from './http-routes.js';
-import { mcpRoutes } from './mcp-routes.js';
+import { httpRoutes, stepSchema } from './http-routes.js';
+import { answerRpc, RPC_CODES, RpcFault, rpcFailure } from './json-rpc.js';
+import { boundMethods, looseMethods } from './mcp-methods.js';
+import { officialMcp } from './official-mcp.js';
+import { Player, stateSchema } from './player.js';
 import { REPLY_LIMITS, type ReplyLimits } from './reply-in-time.js';
-import { openEnvDescriptions, ownDescriptions } from './route-descriptions.js';
+import { resetSchema } from './reset-request.js';
 import { serveOpenEnv } from './web-socket.js';
 
 /** @throws TOOL_NAME_RESERVED when it registers, for an environment that OpenEnv could not serve */
@@ -40,3 +50,168 @@ export function makeOpenEnvFacade(replies: ReplyLimits = REPLY_LIMITS): Facade {
 }
 
 export const openEnvFacade = makeOpenEnvFacade();
+
+// What /openapi.json and /docs tell of OpenEnv's routes.
+
+const tag = 'OpenEnv';
+const headers = { 'X-Session-ID': 'Names the session; without it `episode_id` does, and without both it is a new one' };
+
+const json = z.record(z.string(), z.unknown());
+const turn = z
+  .object({
+    observation: json.describe('As /schema says'),
+    reward: z.number().nullable().describe('Of this step; rewards of an episode sum to its return'),
+    done: z.boolean(),
+  })
+  .meta({ id: 'OpenEnvObservation' });
+
+const routes: readonly Omit<RouteDescription, 'tag'>[] = [
+  {
+    method: 'post',
+    path: '/reset',
+    summary: 'Start an episode',
+    description: 'Without a named session the answer is all there is of it, as in the reference.',
+    headers,
+    body: { schema: resetSchema, example: { seed: 1, episode_id: 'my-episode' }, required: false },
+    answer: { status: 200, description: 'The first observation', schema: turn },
+  },
+  {
+    method: 'post',
+    path: '/step',
+    summary: 'Take a step',
+    description: 'A session named by `episode_id` alone is closed when its episode is done.',
+    headers,
+    body: { schema: stepSchema, example: { action: { values: [0.5] }, episode_id: 'my-episode' } },
+    answer: { status: 200, description: 'What came of it', schema: turn },
+  },
+  {
+    method: 'get',
+    path: '/state',
+    summary: 'Look at the episode',
+    headers,
+    query: z.object({ episode_id: z.string().optional().describe('Names the session where no header does') }),
+    answer: { status: 200, description: 'Where it stands', schema: stateSchema },
+  },
+  {
+    method: 'get',
+    path: '/health',
+    summary: 'Ask whether it runs',
+    answer: { status: 200, description: 'It does', schema: z.object({ status: z.literal('healthy') }) },
+  },
+  {
+    method: 'get',
+    path: '/metadata',
+    summary: 'Look at the environment',
+    answer: { status: 200, description: 'Its name, description and version', schema: json },
+  },
+  {
+    method: 'get',
+    path: '/schema',
+    summary: 'Get the JSON Schemas of action, observation and state',
+    answer: { status: 200, description: 'All three', schema: json },
+  },
+  {
+    method: 'post',
+    path: '/mcp',
+    summary: 'Ask by JSON-RPC: tools/list, tools/call, openenv/session/create and close',
+    body: { schema: json, example: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} } },
+    answer: { status: 200, description: 'The JSON-RPC answer, failures too', schema: json },
+  },
+  {
+    method: 'get',
+    path: '/ws',
+    summary: 'Connect a session (WebSocket)',
+    description: 'Messages `{"type": "reset" | "step" | "state" | "mcp" | "close", "data"}`, one answer each.',
+    answer: { status: 101, description: 'A WebSocket' },
+  },
+];
+
+/** Of one environment, beneath its own address. */
+const ownDescriptions: readonly RouteDescription[] = routes.map((route) => ({ ...route, tag }));
+
+/** The default environment's, and the same of each. */
+const openEnvDescriptions: readonly RouteDescription[] = [
+  ...ownDescriptions,
+  ...ownDescriptions.map((route) => {
+    return { ...route, path: `/envs/:env${route.path}`, parameters: { env: 'Name of the environment' } };
+  }),
+];
+
+// `POST /mcp` and the WebSocket `/mcp`, for each environment under /envs/NAME too: JSON-RPC, where a failure is an answer
+// of status 200.
+
+type Context = FacadeContext & { readonly replies: ReplyLimits };
+
+/** Adds the routes to an application of their own, as they read bodies and tell errors in their own way. */
+function mcpRoutes(app: FastifyInstance, context: Context): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+  app.setErrorHandler(answerError);
+  for (const url of ['/mcp', '/envs/:env/mcp']) {
+    const servedFor = ({ params }: FastifyRequest) => servedByName(context.sessions, (params as { env?: string }).env);
+    app.post(url, (request, reply) => answerPost(context, servedFor(request), request, reply));
+    app.route({
+      method: 'GET',
+      url,
+      handler: (request, reply) => answerGet(context, servedFor(request), request, reply),
+      wsHandler: (socket, request) => serveMcp(socket, request, servedFor(request), context),
+    });
+  }
+}
+
+async function answerPost(
+  { sessions, ownerOf, replies }: Context,
+  served: Servable,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  const message = parsed(request.body);
+  if (message instanceof RpcFault) return rpcFailure(message);
+  request.body = message;
+  const official = officialMcp(sessions, request);
+  if (official !== undefined) return official(request, reply, served);
+  return answerRpc(message, looseMethods({ sessions, served, owner: ownerOf(request), replies }));
+}
+
+function answerGet({ sessions }: Context, served: Servable, request: FastifyRequest, reply: FastifyReply) {
+  const official = officialMcp(sessions, request);
+  if (official !== undefined) return official(request, reply, served);
+  throw reverieError('ROUTE_UNKNOWN', { method: 'GET', path: request.url });
+}
+
+/** A connection's first call begins an episode. */
+function serveMcp(socket: WebSocket, request: FastifyRequest, served: Servable, context: Context): void {
+  const { sessions, ownerOf, replies, limits } = context;
+  const owner = ownerOf(request);
+  let player: Player | undefined;
+  const opened = () =>
+    new Player({ sessions, served, id: sessions.open({ env: served.name, owner }).id, owner, replies });
+  const handlers: FrameHandlers = {
+    async answer(text, signal) {
+      const message = parsed(text);
+      if (message instanceof RpcFault) return JSON.stringify(rpcFailure(message));
+      player ??= opened();
+      return JSON.stringify(await answerRpc(message, boundMethods(player, signal, true)));
+    },
+    failure: (error) => JSON.stringify(rpcFailure(error)),
+    async left() {
+      if (player !== undefined) await sessions.close(player.sessionId, owner).catch(() => {});
+    },
+  };
+  serveFrames(socket, request, handlers, limits);
+}
+
+function parsed(text: unknown): unknown {
+  try {
+    return parseJson(typeof text === 'string' ? text : '');
+  } catch (error) {
+    return new RpcFault(RPC_CODES.parse, `Parse error: ${(error as ReverieError).message}`);
+  }
+}
+
+/** Bodies too large and the like: an answer too. Who may not ask at all, and paths that are not, are told as everywhere. */
+function answerError(error: FastifyError | ReverieError, _request: FastifyRequest, reply: FastifyReply): void {
+  if (error instanceof ReverieError && [401, 403, 404, 421].includes(error.status)) throw error;
+  const fault = error instanceof ReverieError ? error : new RpcFault(RPC_CODES.request, error.message);
+  void reply.status(200).send(rpcFailure(fault));
+}

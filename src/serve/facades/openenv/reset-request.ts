@@ -1,7 +1,7 @@
 // What may stand in a reset: the reference's seed and episode_id, and which task is begun.
 
 import { z } from 'zod';
-import { reverieError } from '../../../errors.js';
+import { reverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/index.js';
 import type { ResetRequest } from '../../core/session-contract.js';
 import { resetOf, splitNames } from '../task-specs.js';

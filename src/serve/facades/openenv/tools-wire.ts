@@ -1,8 +1,8 @@
 // Family `tools` over OpenEnv: CallToolAction and its observation (RFC 003). Speaking to the user is a tool too.
 
 import { z } from 'zod';
+import { reverieError } from '../../../core/errors.js';
 import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../../env/index.js';
-import { reverieError } from '../../../errors.js';
 import type { Servable } from '../../../run/index.js';
 import type { Turn } from '../../core/session-contract.js';
 import { type OfferedTool, sayToolOf } from '../say-tool.js';

@@ -2,9 +2,9 @@
 // answers the same and starts no second one.
 
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../../canonical-json.js';
-import { ReverieError, reverieError } from '../../../errors.js';
-import type { Json } from '../../../json.js';
+import { canonicalJson } from '../../../core/canonical-json.js';
+import { ReverieError, reverieError } from '../../../core/errors.js';
+import type { Json } from '../../../core/json.js';
 import type { Owner, SessionState, Sessions } from '../../core/session-contract.js';
 import { checkedBody } from '../../http/request-check.js';
 import { environmentNamed } from '../named-environment.js';

@@ -3,20 +3,21 @@
 
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { reverieError } from '../../../errors.js';
+import { type ErrorCode, ReverieError, reverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/index.js';
-import type { Owner, Sessions } from '../../core/session-contract.js';
+import type { Owner, Sessions, Turn } from '../../core/session-contract.js';
+import { publicInfo } from '../../core/turn.js';
 import { unguessable } from '../../core/unguessable.js';
+import { encodeInfo } from '../../core/values.js';
 import type { Facade, FacadeContext } from '../../http/facade.js';
 import { checkedBody } from '../../http/request-check.js';
 import { tellDetail } from '../error-detail.js';
 import { environmentNamed } from '../named-environment.js';
 import { type PythonTool, pythonTools } from '../python-names.js';
-import { actionOfCall, offeredTools, openingOf } from '../tool-calls.js';
-import { outcomeOf, outcomeOfError, textBlock } from './answers.js';
+import { actionOfCall, observationText, offeredTools, openingOf } from '../tool-calls.js';
 import { callBody, sessionHeader } from './bodies.js';
 import { callEvents, event } from './call-stream.js';
-import { CallTable } from './call-table.js';
+import { CallTable, type Outcome } from './call-table.js';
 import { createEpisode } from './create-episode.js';
 import { orsDescriptions } from './route-descriptions.js';
 
@@ -198,4 +199,52 @@ function stream(reply: FastifyReply, events: Iterable<string> | AsyncIterable<st
     .header('cache-control', 'no-cache')
     .header('x-accel-buffering', 'no')
     .send(Readable.from(events));
+}
+
+// What the Open Reward Standard is told: blocks of text, the return on the last step alone, errors as tools have them.
+
+/** Why a call was refused, in the words of the OpenReward client. What is not here ends the rollout. */
+const REASONS: Partial<Record<ErrorCode, string | null>> = {
+  REQUEST_INVALID: 'input_validation',
+  ACTION_OUT_OF_SPACE: 'input_validation',
+  TOOL_NOT_OFFERED: 'not_found',
+  ENV_NOT_RESET: 'episode_finished',
+  STEP_DEADLINE: null,
+};
+
+function textBlock(text: string) {
+  return { text, detail: null, type: 'text' };
+}
+
+/**
+ * Rewards: clients keep the last that is not null, so steps have null and the last one has the return (null where the
+ * episode could not be judged). The step's own is in `metadata`.
+ */
+function outcomeOf(turn: Turn): Outcome {
+  const { terminated, truncated, reward, stepCount, info } = turn;
+  const finished = terminated || truncated;
+  const metadata = {
+    step_reward: reward,
+    terminated,
+    truncated,
+    step_count: stepCount,
+    info: encodeInfo(publicInfo(info)),
+  };
+  const blocks = [textBlock(observationText(turn.observation))];
+  return answer({ ok: true, output: { blocks, metadata, reward: finished ? turn.return : null, finished } });
+}
+
+function outcomeOfError(error: unknown): Outcome {
+  if (!(error instanceof ReverieError)) return { event: 'error', text: 'The server failed to answer.' };
+  const text = `${error.message} ${error.hint}`;
+  const reason = REASONS[error.code];
+  if (reason === undefined) return { event: 'error', text };
+  if (reason === 'episode_finished') {
+    return answer({ ok: false, error: 'The episode has finished. Open another session for the next one.', reason });
+  }
+  return answer({ ok: false, error: text, ...(reason === null ? {} : { reason }) });
+}
+
+function answer(value: object): Outcome {
+  return { event: 'end', text: JSON.stringify(value) };
 }

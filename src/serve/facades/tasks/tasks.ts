@@ -3,7 +3,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { ReverieError } from '../../../errors.js';
+import { ReverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/index.js';
 import { SPLITS } from '../../core/task-choice.js';
 import type { Facade, FacadeContext } from '../../http/facade.js';

@@ -1,7 +1,7 @@
 // An agent that is a language model with tools: it sees the policy, the conversation and the tools' schemas, no more.
 
+import type { Json, JsonObject } from '../../../core/json.js';
 import type { Message, ToolCall, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/index.js';
-import type { Json, JsonObject } from '../../../json.js';
 import type { ChatMessage, ChatReply, ChatRequest, ChatToolCall, LanguageModel } from '../../../llm/index.js';
 
 export interface LlmAgentOptions {

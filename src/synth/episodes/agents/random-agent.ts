@@ -1,10 +1,10 @@
 // An agent that calls tools at random with arguments that fit their schemas: the floor that any agent should beat.
 // Ids are taken from what it has seen, so that its calls are not all errors.
 
-import { NO_COST } from '../../../cost.js';
+import { NO_COST } from '../../../core/cost.js';
+import type { Json, JsonObject } from '../../../core/json.js';
+import { Rng } from '../../../core/rng.js';
 import type { Message, ToolSpec, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/index.js';
-import type { Json, JsonObject } from '../../../json.js';
-import { Rng } from '../../../rng.js';
 
 export class RandomAgent implements ToolsPolicy {
   readonly version: string;

@@ -1,10 +1,10 @@
 // An agent that knows the solution: it makes the task's reference calls in order and says what the task wants said. What
 // nobody has told it yet it asks the user for first, as an agent without the solution would have to. With errors asked for, it errs like a hasty agent would, seeded: it forgets a call, mixes up a value, or ends early.
 
-import { NO_COST } from '../../../cost.js';
+import { NO_COST } from '../../../core/cost.js';
+import type { Json, JsonObject } from '../../../core/json.js';
+import { Rng } from '../../../core/rng.js';
 import type { CallSpec, Message, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/index.js';
-import type { Json, JsonObject } from '../../../json.js';
-import { Rng } from '../../../rng.js';
 
 const QUESTION = 'To go on, please tell me your';
 const CLOSING = 'That is done. Is there anything else I can help with?';

@@ -1,8 +1,8 @@
 // Agent Data Protocol (neulab/agent-data-protocol), schema 1.5.0: one trajectory a line. Every call is followed by its own
 // answer, and the two share an id; the policy, which has no place among actions and observations, is a detail.
 
+import type { JsonObject } from '../../../core/json.js';
 import type { AssistantMessage, Message } from '../../../env/index.js';
-import type { JsonObject } from '../../../json.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { provenance } from './atif.js';
 import { type EpisodeFormat, type FormatContext, ONLY_TABLE } from './format.js';

@@ -1,8 +1,8 @@
 // Tools and calls as text, as models of the Hermes and Qwen families read and write them: tools in the system prompt between
 // <tools>, calls between <tool_call>, answers between <tool_response>, thoughts between <think>.
 
+import type { Json, JsonObject } from '../../../core/json.js';
 import type { AssistantMessage, ToolCall } from '../../../env/index.js';
-import type { Json, JsonObject } from '../../../json.js';
 import { callsOf, type ToolDefinition } from './messages.js';
 import { escapeJson, escapeText } from './special-tokens.js';
 

@@ -2,10 +2,10 @@
 
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { ensureFolder, replaceFolderAtomic } from '../../../atomic-file.js';
+import { reverieError } from '../../../core/errors.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
-import { reverieError } from '../../../errors.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
+import { ensureFolder, replaceFolderAtomic } from '../../../store/atomic-file.js';
 import { adpFormat } from './adp.js';
 import { atifFormat } from './atif.js';
 import { type CardOptions, cardText } from './card.js';

@@ -1,8 +1,8 @@
 // Conversations as text turns in the way of Hermes (NousResearch/hermes-function-calling-v1): tools in the system prompt,
 // calls and answers in tags. Each turn has a weight: 0 for all but the agent's, and for its masked ones.
 
+import type { JsonObject } from '../../../core/json.js';
 import type { Message } from '../../../env/index.js';
-import type { JsonObject } from '../../../json.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { answersText, systemText, turnText } from './call-text.js';
 import { type EpisodeFormat, type FormatContext, type FormatRow, ONLY_TABLE } from './format.js';

@@ -1,7 +1,7 @@
 // Conversations as chat messages: as OpenAI's API has them, and as chat templates (and TRL) want them.
 
+import type { JsonObject } from '../../../core/json.js';
 import type { AssistantMessage, Message, ToolCall, ToolsDomain } from '../../../env/index.js';
-import type { JsonObject } from '../../../json.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 
 export interface ToolDefinition extends JsonObject {

@@ -1,8 +1,8 @@
 // Everything that is known of an episode, as Parquet: the conversation, what may be learnt from, rewards, who answered
 // each call and why, and where it all came from. What has no fixed form (arguments, operations, checks) is JSON text.
 
+import type { JsonObject } from '../../../core/json.js';
 import type { Message, Prediction } from '../../../env/index.js';
-import type { JsonObject } from '../../../json.js';
 import type { EpisodeRecord, EpisodeStep } from '../../../replay/index.js';
 import { type EpisodeFormat, type FormatContext, ONLY_TABLE } from './format.js';
 import { callsOf, openAiCall } from './messages.js';

@@ -2,8 +2,8 @@
 // before it; pairs of a better and a worse episode from one start; episodes with a thumb up or down (KTO). Arguments are
 // objects, and `tools` is a JSON text, which TRL parses.
 
+import type { JsonObject } from '../../../core/json.js';
 import type { Message } from '../../../env/index.js';
-import type { JsonObject } from '../../../json.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import type { EpisodeFormat, FormatContext, FormatRow } from './format.js';
 import { lengthOfStart, templateMessage, toLastTurn, unmaskedMessages } from './messages.js';

@@ -2,9 +2,9 @@
 // Arrow structs every schema and every call would get every other's keys, as nulls that chat templates print. `rl`: one
 // row for each start, for RLHFDataset: prompt, how the reward is decided, and what an interaction needs to play it.
 
-import { canonicalJson } from '../../../canonical-json.js';
+import { canonicalJson } from '../../../core/canonical-json.js';
+import type { JsonObject } from '../../../core/json.js';
 import type { ToolsTask } from '../../../env/index.js';
-import type { JsonObject } from '../../../json.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { hash53 } from '../../quality/text-hash.js';
 import type { EpisodeFormat, FormatContext, FormatRow } from './format.js';

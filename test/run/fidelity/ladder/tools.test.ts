@@ -1,6 +1,8 @@
 // Ladders of agents: a dream of exact rules ranks them perfectly; one that helps along is found optimistic.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Json } from '../../../../src/core/json.js';
+import { Rng } from '../../../../src/core/rng.js';
 import {
   type CallQuery,
   makeDomain,
@@ -10,8 +12,6 @@ import {
   type ToolsDomain,
 } from '../../../../src/env/index.js';
 import type { Finding, RankRow } from '../../../../src/fidelity/index.js';
-import type { Json } from '../../../../src/json.js';
-import { Rng } from '../../../../src/rng.js';
 import { agentLadder, toolsRankInstrument } from '../../../../src/run/pipeline/fidelity/ladder/tools.js';
 import type { FidelitySetup } from '../../../../src/run/pipeline/fidelity/setup.js';
 import { loadToolsScenario, type ToolsScenario } from '../../../../src/run/scenario.js';

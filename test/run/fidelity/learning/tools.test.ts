@@ -1,6 +1,8 @@
 // What dreamt episodes are worth to learners of tools: nothing is lost in exact rules, and the more the more often a dream is wrong.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Json } from '../../../../src/core/json.js';
+import { Rng } from '../../../../src/core/rng.js';
 import {
   makeDomain,
   type Operation,
@@ -12,8 +14,6 @@ import {
   type ToolsDomain,
 } from '../../../../src/env/index.js';
 import type { Finding, LearningRow } from '../../../../src/fidelity/index.js';
-import type { Json } from '../../../../src/json.js';
-import { Rng } from '../../../../src/rng.js';
 import { toolsLearningInstrument } from '../../../../src/run/pipeline/fidelity/learning/tools.js';
 import type { FidelitySetup } from '../../../../src/run/pipeline/fidelity/setup.js';
 import { loadToolsScenario, type ToolsScenario } from '../../../../src/run/scenario.js';

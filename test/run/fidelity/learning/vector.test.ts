@@ -1,11 +1,15 @@
 // Learners on real, dreamt and mixed rows: rows that differ in nothing but what the model says, and learners that begin alike.
 
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../../src/core/rng.js';
 import { discreteSpace, makeEnvironment } from '../../../../src/env/index.js';
 import { allocateBatch, type TransitionBatch } from '../../../../src/replay/index.js';
-import { Rng } from '../../../../src/rng.js';
-import { dreamtRows, mixedRows } from '../../../../src/run/pipeline/fidelity/learning/rows.js';
-import { vectorLearningInstrument } from '../../../../src/run/pipeline/fidelity/learning/vector.js';
+import {
+  dreamtRows,
+  mixedRows,
+  vectorLearningInstrument,
+} from '../../../../src/run/pipeline/fidelity/learning/vector.js';
+
 import { loadScenario } from '../../../../src/run/scenario.js';
 import { pendulumModel } from '../pendulum-model.js';
 

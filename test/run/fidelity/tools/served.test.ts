@@ -8,8 +8,8 @@ import type { ToolsDomain } from '../../../../src/env/index.js';
 import { readFidelityReport, type SubjectReport } from '../../../../src/fidelity/index.js';
 import { type FidelityResult, type JobInputs, loadToolsScenario } from '../../../../src/run/index.js';
 import { launch } from '../../../../src/run/launch.js';
-import { toolsFidelityJob } from '../../../../src/run/pipeline/fidelity/fidelity-job.js';
-import { uniquelyNamed } from '../../../../src/run/pipeline/fidelity/subject-names.js';
+import { toolsFidelityJob, uniquelyNamed } from '../../../../src/run/pipeline/fidelity/fidelity-job.js';
+
 import type { RunningServer } from '../../../../src/serve/index.js';
 import { type ControlledModel, startControlledModel } from '../../../controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from '../../../controlled/native-domain.js';

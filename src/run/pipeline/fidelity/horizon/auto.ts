@@ -1,7 +1,7 @@
 // Where a scenario says `auto`, what a fidelity report of exactly that model says takes its place.
 
 import { resolve } from 'node:path';
-import { reverieError } from '../../../../errors.js';
+import { reverieError } from '../../../../core/errors.js';
 import { readFidelityReport, type Trust, trustedSteps } from '../../../../fidelity/index.js';
 import { loadWorldModel } from '../../../../worldmodel/index.js';
 import type { JobContext } from '../../../job.js';

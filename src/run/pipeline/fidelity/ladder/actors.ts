@@ -1,8 +1,8 @@
 // From a recipe to something that acts: one row at a time, all randomness from the row's own stream, so that a policy draws the
 // same noise for real and in the dream.
 
+import { reverieError } from '../../../../core/errors.js';
 import { clipToSpace, type Policy, type VectorEnvironment, type VectorSpace } from '../../../../env/index.js';
-import { reverieError } from '../../../../errors.js';
 import { RandomPolicy } from '../../../../rl/index.js';
 import { type Actor, headsOf, type NetworkRecipe, type Normaliser, networkOutput, type Recipe } from './recipes.js';
 import { scriptFor } from './scripts.js';

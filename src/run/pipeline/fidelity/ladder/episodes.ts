@@ -1,10 +1,10 @@
 // Episodes of one policy, real and dreamt, as pairs: same first state, same noise of the actions.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ReverieError } from '../../../../core/errors.js';
+import { Rng, type RngState } from '../../../../core/rng.js';
 import { rowSize, type VectorEnvironment } from '../../../../env/index.js';
-import { ReverieError } from '../../../../errors.js';
 import type { EpisodeReturn } from '../../../../fidelity/index.js';
-import { Rng, type RngState } from '../../../../rng.js';
 import type { Propagation, StoredWorldModel, VectorPrediction } from '../../../../worldmodel/index.js';
 import type { Actor } from './recipes.js';
 

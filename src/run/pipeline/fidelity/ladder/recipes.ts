@@ -1,8 +1,8 @@
 // Policies of a ladder as plain data, so that what was found once acts the same in every thread and after every restart.
 
+import type { Rng } from '../../../../core/rng.js';
 import type { VectorSpace } from '../../../../env/index.js';
 import { rowSize } from '../../../../env/index.js';
-import type { Rng } from '../../../../rng.js';
 
 /** A small network: layers of [outputs, inputs + 1] weights, row-major, the last of each row a bias; tanh in between. */
 export interface NetworkRecipe {

@@ -1,7 +1,7 @@
 // Ranking of agents for scenarios of tools: a ladder of agents that need no language model lives the same tasks against the
 // exact rules and in the dream. What an episode was worth is found by the task's verifier on the state each world ended in.
 
-import { NO_COST } from '../../../../cost.js';
+import { NO_COST } from '../../../../core/cost.js';
 import { type Responder, rulesResponder, type ToolsPolicy, type ToolsTask } from '../../../../env/index.js';
 import {
   type EpisodeReturn,

@@ -1,9 +1,18 @@
 // Ranking of policies for scenarios of numbers: a ladder of policies lives in the real environment and in the dream.
 
+import { join } from 'node:path';
+import { Rng } from '../../../../core/rng.js';
 import { makeEnvironment, type Policy, type VectorEnvironment } from '../../../../env/index.js';
-import { type EpisodeReturn, type Instrument, type RankSource, rankInstrument } from '../../../../fidelity/index.js';
+import {
+  type EpisodeReturn,
+  type Instrument,
+  type RankSource,
+  rankInstrument,
+  readKept,
+} from '../../../../fidelity/index.js';
 import type { Learner } from '../../../../rl/index.js';
-import { Rng } from '../../../../rng.js';
+import { ensureFolder, writeFileAtomic } from '../../../../store/atomic-file.js';
+import { sealedText } from '../../../../store/sealed-json.js';
 import type { StoredWorldModel, VectorWorldModel } from '../../../../worldmodel/index.js';
 import { learnerFor } from '../../frozen-policy.js';
 import { findInput } from '../../inputs.js';
@@ -18,7 +27,6 @@ import {
   livedReturn,
   startSeed,
 } from './episodes.js';
-import { keptLadder } from './file.js';
 import { planLadder } from './plan.js';
 import type { Actor, Ladder } from './recipes.js';
 import { policyGamma } from './scale.js';
@@ -189,4 +197,19 @@ class VectorLadder implements RankSource {
       await env.close();
     }
   }
+}
+
+// A ladder is made once a run and kept in its folder: worker threads, and a run that goes on, judge by the same policies.
+
+const FILE = 'ladder.json';
+
+/** The kept ladder where one was made for `identity`, else that of `make`, kept. @throws CHECKPOINT_CORRUPT for a damaged file */
+async function keptLadder(folder: string, identity: string, make: () => Promise<Ladder>): Promise<Ladder> {
+  const path = join(folder, FILE);
+  const kept = (await readKept(path)) as { readonly identity: string; readonly ladder: Ladder } | undefined;
+  if (kept?.identity === identity) return kept.ladder;
+  const ladder = await make();
+  await ensureFolder(folder);
+  await writeFileAtomic(path, sealedText({ identity, ladder }));
+  return ladder;
 }

@@ -1,7 +1,8 @@
 // Episodes of agents that err, each in its own way: in the real environment for calls to ask about, in a dream to see what it
 // makes of them.
 
-import { concurrently } from '../../../../concurrently.js';
+import { concurrently } from '../../../../core/concurrently.js';
+import { Rng } from '../../../../core/rng.js';
 import {
   type CallQuery,
   exactPrediction,
@@ -16,7 +17,6 @@ import {
 } from '../../../../env/index.js';
 import { shuffled } from '../../../../fidelity/index.js';
 import type { EpisodeRecord, Source } from '../../../../replay/index.js';
-import { Rng } from '../../../../rng.js';
 import { type EpisodeSettings, liveEpisode, planRow, RandomAgent, ReferenceAgent } from '../../../../synth/index.js';
 import { episodeWeight } from '../../../../worldmodel/index.js';
 import type { ToolsScenario } from '../../../scenario.js';

@@ -1,7 +1,6 @@
 // All instruments that measure one model of tools.
 
 import { join } from 'node:path';
-import { ensureFolder } from '../../../../atomic-file.js';
 import {
   AskedQuestions,
   calibrationInstrument,
@@ -14,6 +13,7 @@ import {
   oneStepInstrument,
   rewardEndInstrument,
 } from '../../../../fidelity/index.js';
+import { ensureFolder } from '../../../../store/atomic-file.js';
 import type { ToolsScenario } from '../../../scenario.js';
 import { auditedElsewhere, mustFailReport, type ScenarioJudge } from '../../tools/gates.js';
 import type { ToolsParts } from '../../tools/parts.js';

@@ -1,8 +1,8 @@
 // The models of tools that are judged: the scenario's own, those it names beside, and the router with each of its tiers off.
 
 import { join, resolve } from 'node:path';
+import { reverieError } from '../../../../core/errors.js';
 import type { Responder } from '../../../../env/index.js';
-import { reverieError } from '../../../../errors.js';
 import { unaidedResponder } from '../../../../fidelity/index.js';
 import type { ExperienceIndex } from '../../../../replay/index.js';
 import { parseToolsModelConfig, type ToolsModelConfig } from '../../../../worldmodel/index.js';

@@ -3,7 +3,10 @@
 
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { canonicalJson } from '../../../../canonical-json.js';
+import { canonicalJson } from '../../../../core/canonical-json.js';
+import { reverieError } from '../../../../core/errors.js';
+import type { JsonObject } from '../../../../core/json.js';
+import { Rng } from '../../../../core/rng.js';
 import {
   callChecks,
   initialStateOf,
@@ -13,7 +16,6 @@ import {
   type ToolsDomain,
   type ToolsTask,
 } from '../../../../env/index.js';
-import { reverieError } from '../../../../errors.js';
 import {
   questionId,
   readBacksOf,
@@ -23,9 +25,7 @@ import {
   type TrueSequence,
   type TrueStep,
 } from '../../../../fidelity/index.js';
-import type { JsonObject } from '../../../../json.js';
 import { type EpisodeRecord, ReplayedCalls, readEpisodeLogs } from '../../../../replay/index.js';
-import { Rng } from '../../../../rng.js';
 import type { ToolsScenario } from '../../../scenario.js';
 import { refuseSeenEpisodes } from '../held-out.js';
 import { fewer, LEAST_CALLS, type ToolsTruth } from './truth.js';

@@ -2,21 +2,31 @@
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { canonicalJson } from '../../../../canonical-json.js';
-import { reverieError } from '../../../../errors.js';
-import { horizonFindings, type Instrument, type Subject } from '../../../../fidelity/index.js';
-import type { ToolsScenario } from '../../../scenario.js';
+import { canonicalJson } from '../../../../core/canonical-json.js';
+import { reverieError } from '../../../../core/errors.js';
+import { Rng } from '../../../../core/rng.js';
+import type { ToolsDomain } from '../../../../env/index.js';
+import {
+  carryOutForReal,
+  drawQuestions,
+  horizonFindings,
+  type Instrument,
+  type Subject,
+  shuffled,
+  type TrueSequence,
+} from '../../../../fidelity/index.js';
+import type { EpisodeRecord } from '../../../../replay/index.js';
+import { loadAnyScenario, type ToolsScenario } from '../../../scenario.js';
 import { makeParts, type ToolsParts } from '../../tools/parts.js';
 import type { FidelityServices, FidelitySetup, OpenedSubjects } from '../setup.js';
 import { isUrl } from '../vector/served.js';
-import { type ComparedModel, openCompared } from './compared.js';
+import { realEpisodes } from './episodes.js';
 import { folderOf, type InstrumentParts, instrumentsOf, judgeOf } from './instruments.js';
-import { type JudgedModel, judgedModels } from './models.js';
+import { type JudgedModel, judgedModels, ownModel } from './models.js';
 import { recordedTruth } from './recorded-truth.js';
-import { rulesTruth } from './rules-truth.js';
 import { openServedTools, type ServedTools } from './served/environment.js';
 import { servedInstruments } from './served/instruments.js';
-import type { ToolsTruth } from './truth.js';
+import { fewer, LEAST_CALLS, type ToolsTruth } from './truth.js';
 
 /** What is judged: a model of this process, or a served environment. */
 type Judged = { readonly model: JudgedModel | ComparedModel } | { readonly served: ServedTools };
@@ -138,4 +148,102 @@ function identityOf(
     seed,
   });
   return createHash('sha256').update(decided).digest('hex').slice(0, 16);
+}
+
+// The model of another scenario of the same domain, judged beside the scenario's own.
+
+interface ComparedOptions {
+  /** Where its records are kept. */
+  readonly folder: string;
+  /** Where replies of its language models are kept, unless it says so itself. */
+  readonly cache: string;
+  readonly log: (line: string) => void;
+}
+
+interface ComparedModel extends JudgedModel {
+  readonly scenario: ToolsScenario;
+}
+
+/**
+ * @param given  file or folder of a scenario
+ * @throws FIDELITY_SUBJECT_UNFIT where it is none of this domain, and what `loadAnyScenario` and `makeParts` throw
+ */
+async function openCompared(
+  given: string,
+  { domain }: ToolsParts,
+  { folder, cache, log }: ComparedOptions,
+): Promise<ComparedModel> {
+  const scenario = loadAnyScenario(given);
+  const unfit = (problem: string) => reverieError('FIDELITY_SUBJECT_UNFIT', { given, problem });
+  if (scenario.family !== 'tools') throw unfit(`it is a scenario of family ${scenario.family}, and not of tools`);
+  const config = { ...scenario.config, cache: scenario.config.cache ?? cache };
+  const own = { ...scenario, config };
+  const parts = await makeParts({ scenario: own, out: folder, log });
+  try {
+    if (parts.domain.version !== domain.version)
+      throw unfit(`its domain is "${parts.domain.id}", and not "${domain.id}" as it is here`);
+    const model = await ownModel(own, parts, folder);
+    return {
+      ...model,
+      scenario: own,
+      close: async () => {
+        await model.close();
+        await parts.close();
+      },
+    };
+  } catch (error) {
+    await parts.close();
+    throw error;
+  }
+}
+
+// The domain's exact rules as truth: calls of agents that err in real episodes, as many as are wanted.
+
+/** @throws SCENARIO_INVALID where the domain has no rules */
+async function rulesTruth(scenario: ToolsScenario, domain: ToolsDomain, seed: number): Promise<ToolsTruth> {
+  const { config } = scenario;
+  const { rules } = domain;
+  if (rules === undefined) {
+    const problem =
+      '"fidelity.truth" is "rules", but the domain has none. Give recorded episodes: fidelity.truth=recorded.';
+    throw reverieError('SCENARIO_INVALID', { path: config.name, problem });
+  }
+  const records: EpisodeRecord[] = [];
+  const callsOf = async (round: number) => {
+    const lived = await realEpisodes({ scenario, domain, seed }, round);
+    records.push(...lived.map(({ record }) => record));
+    return lived.flatMap(({ queries }) => queries);
+  };
+  const questions = await drawQuestions(domain, callsOf, { count: config.fidelity.questions, seed });
+  const sequences = await sequencesOf(domain, records, config.fidelity.episodes, seed);
+  return {
+    questions,
+    sequences,
+    report: {
+      kind: 'environment',
+      description: `${domain.id}: calls of agents that err, answered by the domain's exact rules`,
+      version: domain.version,
+      transitions: questions.length,
+      episodes: records.length,
+    },
+    notes: [...fewer(questions.length, config.fidelity.questions), ...unknownTools(domain)],
+  };
+}
+
+async function sequencesOf(domain: ToolsDomain, records: readonly EpisodeRecord[], count: number, seed: number) {
+  const sequences: TrueSequence[] = [];
+  for (const { id, task: name, messages } of shuffled(records, Rng.fromSeed(seed).split('sequences'))) {
+    if (sequences.length === count) break;
+    const task = domain.tasks.find((each) => each.id === name)!;
+    const { steps, isWhole } = await carryOutForReal(domain, task, messages);
+    if (!isWhole || steps.length < LEAST_CALLS) continue;
+    const known = steps.map(({ prediction: { observation, isError }, state }) => ({ observation, isError, state }));
+    sequences.push({ id, task, messages, steps: known });
+  }
+  return sequences;
+}
+
+function unknownTools({ tools, rules }: ToolsDomain): string[] {
+  const unknown = tools.filter(({ name }) => !rules!.tools.has(name)).map(({ name }) => name);
+  return unknown.length === 0 ? [] : [`Not asked, as no rules know what they truly do: ${unknown.join(', ')}.`];
 }

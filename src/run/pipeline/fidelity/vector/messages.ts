@@ -1,8 +1,8 @@
 // What the main thread and the threads that judge tell each other.
 
-import type { PackedError } from '../../../../errors.js';
+import type { PackedError } from '../../../../core/errors.js';
+import type { Json } from '../../../../core/json.js';
 import type { ChunkAddress } from '../../../../fidelity/index.js';
-import type { Json } from '../../../../json.js';
 import type { FidelitySetup } from '../setup.js';
 
 export interface ChunkTask {

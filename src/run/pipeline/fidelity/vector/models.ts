@@ -1,8 +1,8 @@
 // Opens the models under judgement: folders of world models, and served environments.
 
 import { basename, resolve } from 'node:path';
+import { reverieError } from '../../../../core/errors.js';
 import { describeSpace, type VectorEnvironment } from '../../../../env/index.js';
-import { reverieError } from '../../../../errors.js';
 import { forecasterOf, type VectorSubjectModel } from '../../../../fidelity/index.js';
 import { Dream, loadWorldModel, type StoredWorldModel } from '../../../../worldmodel/index.js';
 import type { JobInputs } from '../../../job.js';

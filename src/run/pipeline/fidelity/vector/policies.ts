@@ -1,9 +1,9 @@
 // Who acts while the truth is recorded: a mixture, so that a model is judged where policies of every kind lead.
 
 import { createHash } from 'node:crypto';
+import { Rng } from '../../../../core/rng.js';
 import { type Policy, type PolicyAction, rowSize, type VectorEnvironment } from '../../../../env/index.js';
 import { RandomPolicy } from '../../../../rl/index.js';
-import { Rng } from '../../../../rng.js';
 import { learnerFor } from '../../frozen-policy.js';
 
 export interface NamedPolicy {

@@ -1,10 +1,10 @@
 // Judging on worker threads: what a chunk holds depends on its address alone, so that threads leave no trace in the rows.
 
 import { Piscina } from 'piscina';
-import { unpackError } from '../../../../errors.js';
+import { unpackError } from '../../../../core/errors.js';
+import { makeStopFlag, raise } from '../../../../core/stop-flag.js';
+import { compiledUrl } from '../../../../core/worker-url.js';
 import type { MeasureOptions } from '../../../../fidelity/index.js';
-import { makeStopFlag, raise } from '../../../../stop-flag.js';
-import { compiledUrl } from '../../../../worker-url.js';
 import type { FidelitySetup } from '../setup.js';
 import type { ChunkOutcome } from './messages.js';
 

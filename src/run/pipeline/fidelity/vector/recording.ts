@@ -2,12 +2,12 @@
 // with the environment's own snapshots where open-loop dreams begin. Recorded once: who opens the run again finds it.
 
 import { join } from 'node:path';
-import { ensureFolder, writeFileAtomic } from '../../../../atomic-file.js';
+import { Rng } from '../../../../core/rng.js';
 import { type EnvSnapshot, rowSize, type VectorEnvironment } from '../../../../env/index.js';
 import { type DriftStart, readKept, type TruthEpisode } from '../../../../fidelity/index.js';
 import { ReplayBuffer, type TransitionBatch } from '../../../../replay/index.js';
-import { Rng } from '../../../../rng.js';
-import { sealedText } from '../../../../sealed-json.js';
+import { ensureFolder, writeFileAtomic } from '../../../../store/atomic-file.js';
+import { sealedText } from '../../../../store/sealed-json.js';
 import { interrupted } from '../../../job.js';
 import { resolvedSpec } from '../../env-spec.js';
 import type { FidelityServices, FidelitySetup } from '../setup.js';

@@ -1,7 +1,7 @@
 // A served environment under judgement: one can only live in it, from its own reset on.
 
+import { reverieError } from '../../../../core/errors.js';
 import { type RemoteVectorEnvironment, remoteEnvironment } from '../../../../env/index.js';
-import { reverieError } from '../../../../errors.js';
 import type { VectorSubjectModel } from '../../../../fidelity/index.js';
 import { judgedEnvironment } from '../remote.js';
 

@@ -1,15 +1,38 @@
 // Opens all that is judged in family `vector`: the truth, the models, and what is measured of each.
 
-import { makeEnvironment, type VectorEnvironment } from '../../../../env/index.js';
-import { groundOf, type Judged, type Subject, vectorInstruments } from '../../../../fidelity/index.js';
+import { reverieError } from '../../../../core/errors.js';
+import { Rng } from '../../../../core/rng.js';
+import { type EnvSpec, makeEnvironment, rowSize, type VectorEnvironment } from '../../../../env/index.js';
+import {
+  type Finding,
+  groundOf,
+  type HorizonPlan,
+  horizonFindings,
+  type Instrument,
+  type Judged,
+  type SectionId,
+  type Subject,
+  type TruthEpisode,
+  type TruthReport,
+  type VectorSubjectModel,
+  type VectorTruth,
+  vectorInstruments,
+} from '../../../../fidelity/index.js';
+import type { ReplayBuffer } from '../../../../replay/index.js';
+import type { JobInputs } from '../../../job.js';
+import type { Scenario } from '../../../scenario.js';
 import { findInput } from '../../inputs.js';
-import { vectorHorizon } from '../horizon/plan.js';
+import { recordsOf } from '../../records.js';
+import { seenRows, trainingFolders } from '../held-out.js';
+import { policyGamma } from '../ladder/scale.js';
+import { openVectorLadder } from '../ladder/vector.js';
+import { vectorLearningInstrument } from '../learning/vector.js';
 import type { FidelityServices, FidelitySetup, OpenedSubjects } from '../setup.js';
 import { type OpenedModel, openModels } from './models.js';
 import { type PolicyMixture, policyMixture } from './policies.js';
-import { openPolicyInstruments, type PolicyInstruments } from './policy-instruments.js';
-import { openTruth } from './truth.js';
-import { hashOf } from './truth-rows.js';
+import { recordedTruth } from './recording.js';
+import { isUrl } from './served.js';
+import { hashOf, type TruthRows } from './truth-rows.js';
 
 /**
  * Records the truth first where there is none yet. Worker threads open the same without `services`.
@@ -63,4 +86,207 @@ async function mixtureFor({ inputs }: FidelitySetup, env: VectorEnvironment): Pr
     await env.close();
     throw error;
   }
+}
+
+// What the trust horizon of a scenario's models is asked with.
+
+type Derive = (findings: ReadonlyMap<SectionId, Finding>) => readonly Finding[];
+
+/** For `Subject.derive` of models of numbers. @param maxSteps of an episode of the real environment */
+function vectorHorizon({ config }: Scenario, maxSteps: number): Derive {
+  const plan: HorizonPlan = {
+    family: 'vector',
+    tolerance: config.fidelity.tolerance,
+    gamma: policyGamma(config),
+    maxSteps,
+  };
+  return (findings) => (config.fidelity.sections.includes('horizon') ? horizonFindings(findings, plan) : []);
+}
+
+// What is measured of a model of numbers by policies: do they rank in it, and what do they learn from it. Made once for all
+// models of a run, and only where it is asked for.
+
+interface PolicyInstruments {
+  /** Identifies policies and learners. */
+  readonly identity: string;
+  of(subject: VectorSubjectModel, truth: VectorTruth): readonly Instrument[];
+  close(): Promise<void>;
+}
+
+/** Throws what `openVectorLadder` throws. */
+async function openPolicyInstruments(setup: FidelitySetup): Promise<PolicyInstruments> {
+  const { sections, learning } = setup.scenario.config.fidelity;
+  const ladder = sections.includes('rank') ? await openVectorLadder(setup) : undefined;
+  const isLearned = sections.includes('learning');
+  return {
+    identity: JSON.stringify([ladder?.identity ?? null, isLearned ? learning : null]),
+    of: (subject, truth) => [
+      ...(ladder === undefined ? [] : [ladder.rank(subject)]),
+      ...(isLearned ? [vectorLearningInstrument(setup, truth, subject.model)] : []),
+    ],
+    close: async () => ladder?.close(),
+  };
+}
+
+// The real transitions that dreams are held against: recorded once into the run, or brought by the user.
+
+interface OpenedTruth {
+  readonly truth: VectorTruth;
+  readonly report: TruthReport;
+  readonly notes: readonly string[];
+}
+
+/**
+ * The truth of a run: `--held-out` or `--data` where given, else what is recorded in `<out>/truth` (recorded now, if it is
+ * not there yet). @throws FIDELITY_TRUTH_UNFIT, INPUT_UNFIT, INPUT_MISSING, CHECKPOINT_CORRUPT
+ */
+async function openTruth(
+  setup: FidelitySetup,
+  env: VectorEnvironment,
+  mixture: PolicyMixture,
+  services?: FidelityServices,
+): Promise<OpenedTruth> {
+  const { inputs, scenario } = setup;
+  const brought = findInput({ data: inputs.heldOut ?? inputs.data }, 'data');
+  const found =
+    brought === undefined
+      ? await recordedTruth(setup, env, mixture, services)
+      : await broughtTruth(setup, env, brought);
+  const { rows, episodes, starts, version, description, notes } = found;
+  const { observationSpace, actionSpace } = env;
+  const elements = elementNames(scenario.config.env, env);
+  return {
+    truth: { version, observationSpace, actionSpace, elements, rows, episodes, starts },
+    report: {
+      kind: brought === undefined ? 'environment' : 'recorded',
+      description,
+      version,
+      transitions: rows.rows,
+      episodes: episodes.length,
+    },
+    notes,
+  };
+}
+
+// What people call the elements of an observation, where the environment is one we know.
+
+const velocities = (joints: readonly string[]) => joints.map((joint) => `d ${joint}/dt`);
+const LEG = ['thigh', 'leg', 'foot'];
+const LEGS = [...LEG, 'left thigh', 'left leg', 'left foot'];
+const CHEETAH = ['back thigh', 'back shin', 'back foot', 'front thigh', 'front shin', 'front foot'];
+const ROOT = ['root z', 'root angle'];
+
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  pendulum: ['cos θ', 'sin θ', 'dθ/dt'],
+  cartpole: ['x', 'dx/dt', 'θ', 'dθ/dt'],
+  'inverted-pendulum': ['x', 'θ', 'dx/dt', 'dθ/dt'],
+  'cartpole-swingup': ['x', 'sin θ', 'cos θ', 'dx/dt', 'dθ/dt'],
+  hopper: [...ROOT, ...LEG, ...velocities(['root x', ...ROOT, ...LEG])],
+  walker2d: [...ROOT, ...LEGS, ...velocities(['root x', ...ROOT, ...LEGS])],
+  'half-cheetah': [...ROOT, ...CHEETAH, ...velocities(['root x', ...ROOT, ...CHEETAH])],
+  gridworld: ['cell'],
+};
+
+/** One name an element; numbered where the environment is not a known one, or shows something else. */
+function elementNames(spec: EnvSpec, env: VectorEnvironment): readonly string[] {
+  const names = spec.observation === undefined ? NAMES[spec.id ?? ''] : undefined;
+  const size = rowSize(env.observationSpace);
+  if (names?.length === size) return names;
+  return Array.from({ length: size }, (_, j) => `observation[${j}]`);
+}
+
+// Recorded transitions of the user's as truth: whole episodes, drawn until there are enough rows.
+
+/** @throws INPUT_UNFIT, CHECKPOINT_CORRUPT, FIDELITY_TRUTH_UNFIT, FIDELITY_HELD_OUT_SEEN */
+async function broughtTruth(setup: FidelitySetup, env: VectorEnvironment, folder: string): Promise<TruthRows> {
+  const buffer = await recordsOf(env, folder);
+  if (buffer.source !== 'real' || buffer.size === 0) {
+    const problem = buffer.size === 0 ? 'it holds no transitions.' : 'its transitions were dreamt, not lived.';
+    throw reverieError('FIDELITY_TRUTH_UNFIT', { path: folder, problem });
+  }
+  const { transitions, starts: wanted } = setup.scenario.config.fidelity;
+  const rng = Rng.fromSeed(setup.seed).split('fidelity', 'truth');
+  const { indices, episodes } = drawnEpisodes(episodesOf(buffer), transitions, rng.split('episodes'));
+  const rows = buffer.gather(Uint32Array.from(indices));
+  const drawn = rng.split('starts').permutation(rows.rows).subarray(0, wanted);
+  const starts = Array.from(drawn.sort(), (row) => ({ row }));
+  const seen = await seenRows(
+    rows,
+    judged(setup.inputs).flatMap((model) => trainingFolders(model)),
+  );
+  if (seen > 0 && setup.inputs.heldOut !== undefined) {
+    throw reverieError('FIDELITY_HELD_OUT_SEEN', { path: folder, overlap: `${seen} transitions` });
+  }
+  return {
+    rows,
+    episodes,
+    starts,
+    version: hashOf(buffer.hash(), indices, starts),
+    description: `recorded transitions of ${env.id}`,
+    notes: [seenNote(seen), ...shortNote(rows.rows, transitions)],
+  };
+}
+
+/** Folders of models under judgement. */
+function judged({ model, compare = [] }: JobInputs): readonly string[] {
+  return [...(model === undefined ? [] : [model]), ...compare.filter((given) => !isUrl(given))];
+}
+
+function seenNote(seen: number): string {
+  if (seen > 0)
+    return `${seen} of these transitions are among those that a model was made from, as far as runs tell: its errors are those on training data.`;
+  return 'None of these transitions was found among those that models were made from, as far as runs tell; a model folder by itself does not say.';
+}
+
+function shortNote(rows: number, wanted: number): string[] {
+  return rows < wanted ? [`Only ${rows} transitions were given where ${wanted} are asked for.`] : [];
+}
+
+/** Indices into the buffer of each unbroken episode, oldest first. */
+function episodesOf(buffer: ReplayBuffer): number[][] {
+  const { episode, step, obs, nextObs, terminated, truncated } = buffer.columns();
+  const { obsDim, size, capacity, inserted } = buffer;
+  const follows = (now: number, before: number) =>
+    episode[now] === episode[before] &&
+    step[now] === step[before] + 1 &&
+    !terminated[before] &&
+    !truncated[before] &&
+    isSame(obs, now * obsDim, nextObs, before * obsDim, obsDim);
+  const found: number[][] = [];
+  for (let id = inserted - size; id < inserted; id++) {
+    const index = id % capacity;
+    const last = found.at(-1)?.at(-1);
+    if (last !== undefined && follows(index, last)) found.at(-1)!.push(index);
+    else found.push([index]);
+  }
+  return found;
+}
+
+/** Whole episodes at random, the last one cut where there would be too many rows. */
+function drawnEpisodes(
+  all: readonly (readonly number[])[],
+  rows: number,
+  rng: Rng,
+): { readonly indices: number[]; readonly episodes: TruthEpisode[] } {
+  const chosen = new Map<number, number>();
+  let left = rows;
+  for (const e of rng.permutation(all.length)) {
+    if (left <= 0) break;
+    chosen.set(e, Math.min(left, all[e].length));
+    left -= all[e].length;
+  }
+  const indices: number[] = [];
+  const episodes: TruthEpisode[] = [];
+  all.forEach((episode, e) => {
+    const count = chosen.get(e);
+    if (count === undefined) return;
+    episodes.push({ first: indices.length, rows: count });
+    indices.push(...episode.slice(0, count));
+  });
+  return { indices, episodes };
+}
+
+function isSame(a: Float32Array, at: number, b: Float32Array, bt: number, length: number): boolean {
+  for (let j = 0; j < length; j++) if (a[at + j] !== b[bt + j]) return false;
+  return true;
 }

@@ -1,7 +1,7 @@
 // What recording and reading the truth both give, and the hashes that identify it.
 
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../../../canonical-json.js';
+import { canonicalJson } from '../../../../core/canonical-json.js';
 import type { VectorTruth } from '../../../../fidelity/index.js';
 
 /** Rows, episodes and starts, without the names that go with them. */

@@ -1,6 +1,6 @@
 // The thread's side of judging: opens truth and models once, then measures the chunks it is asked for.
 
-import { packError } from '../../../../errors.js';
+import { packError } from '../../../../core/errors.js';
 import type { FidelitySetup, OpenedSubjects } from '../setup.js';
 import type { ChunkOutcome, ChunkTask } from './messages.js';
 import { openVectorSubjects } from './subjects.js';

@@ -1,13 +1,21 @@
 // A served environment of tools under judgement: one can only live in it, from its own reset on. Its state stays there; of it
 // the server tells a hash after each step.
 
-import { canonicalJson } from '../../../../../canonical-json.js';
-import { type RemoteToolsEnvironment, remoteEnvironment, type ToolsDomain } from '../../../../../env/index.js';
-import { type ReverieError, reverieError } from '../../../../../errors.js';
-import type { CarrySequence } from '../../../../../fidelity/index.js';
+import { z } from 'zod';
+import { canonicalJson } from '../../../../../core/canonical-json.js';
+import { ReverieError, reverieError } from '../../../../../core/errors.js';
+import {
+  type AssistantMessage,
+  type Message,
+  type RemoteToolsEnvironment,
+  remoteEnvironment,
+  type StepResult,
+  type ToolsAction,
+  type ToolsDomain,
+  type ToolsObservation,
+} from '../../../../../env/index.js';
+import type { CarrySequence, DreamtStep, LivedEpisode } from '../../../../../fidelity/index.js';
 import { judgedEnvironment } from '../../remote.js';
-import { type Act, liveServed, type ServedEpisode, type ServedPlay } from './life.js';
-import { ServedSessions } from './sessions.js';
 
 export interface ServedTools {
   readonly name: string;
@@ -121,4 +129,153 @@ class Served implements ServedTools {
     const episode = await this.live({ task: task.id, seed: this.seed, act, maxSteps: actions.length }, signal);
     return episode === undefined ? { steps: [], isWhole: false } : { steps: episode.answers, isWhole: episode.isWhole };
   }
+}
+
+// Sessions with one server, lent to whoever lives an episode there: a few at a time, each for one episode after the other.
+
+const SESSIONS = 8;
+
+class ServedSessions {
+  private readonly all: RemoteToolsEnvironment[];
+  private readonly free: RemoteToolsEnvironment[];
+  private readonly waiting: (() => void)[] = [];
+  private lent = 0;
+
+  /** @param first  closed with the others */
+  constructor(
+    first: RemoteToolsEnvironment,
+    private readonly more: () => Promise<RemoteToolsEnvironment>,
+  ) {
+    this.all = [first];
+    this.free = [first];
+  }
+
+  /** Throws what `work` throws, and what opening a session does. */
+  async use<T>(work: (remote: RemoteToolsEnvironment) => Promise<T>): Promise<T> {
+    while (this.lent >= SESSIONS) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    this.lent++;
+    let remote = this.free.pop();
+    try {
+      remote ??= await this.opened();
+      return await work(remote);
+    } finally {
+      if (remote !== undefined) this.free.push(remote);
+      this.lent--;
+      this.waiting.shift()?.();
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.all.map((remote) => remote.close()));
+  }
+
+  private async opened(): Promise<RemoteToolsEnvironment> {
+    const remote = await this.more();
+    this.all.push(remote);
+    return remote;
+  }
+}
+
+// One episode lived on a server: what was done, what was answered, and what the server says it was worth.
+
+/** Who acts: what is done next; undefined: nothing more. */
+type Act = (messages: readonly Message[], step: number) => Promise<ToolsAction | undefined>;
+
+interface ServedPlay {
+  readonly task: string;
+  readonly seed: number;
+  readonly act: Act;
+  /** Actions at most. */
+  readonly maxSteps: number;
+}
+
+interface ServedEpisode extends Pick<LivedEpisode, 'messages' | 'steps' | 'verdict' | 'endHash'> {
+  /** In the order of the calls. */
+  readonly answers: readonly DreamtStep[];
+  /** false: it ended before whoever acts was done. */
+  readonly isWhole: boolean;
+}
+
+interface ServedStep {
+  readonly action: ToolsAction;
+  readonly answers: readonly DreamtStep[];
+}
+
+/** Of a step's info, as the native API tells it. */
+const told = z.object({
+  stateHash: z.string().optional(),
+  answered: z.array(z.object({ backend: z.string(), confidence: z.number() })).default([]),
+  verdict: z.object({ reward: z.number().nullable() }).optional(),
+});
+
+/** undefined where a step got no answer, by a fault of whoever answers there. @throws as the environment does */
+async function liveServed(
+  remote: RemoteToolsEnvironment,
+  { task, seed, act, maxSteps }: ServedPlay,
+  signal?: AbortSignal,
+): Promise<ServedEpisode | undefined> {
+  const begun = await remote.reset({ task, seed }, signal);
+  const steps: ServedStep[] = [];
+  let info = told.parse(begun.info);
+  for (let isOver = false; ; ) {
+    signal?.throwIfAborted();
+    const action = steps.length === maxSteps ? undefined : await act(remote.messages, steps.length);
+    if (isOver || action === undefined) return episodeOf(remote, steps, info, action === undefined);
+    const before = remote.messages.length;
+    const result = await stepped(remote, action, signal);
+    if (result === undefined) return undefined;
+    info = told.parse(result.info);
+    steps.push({ action, answers: answersIn(remote.messages.slice(before), info) });
+    isOver = result.terminated || result.truncated;
+  }
+}
+
+/** Faults of whoever answers there, in one step: they say nothing of the server. */
+const STEP_FAULTS = ['STEP_DEADLINE', 'LLM_TIMEOUT', 'LLM_REPLY_INVALID', 'LLM_REFUSED', 'USER_TURN_INVALID'];
+
+async function stepped(
+  remote: RemoteToolsEnvironment,
+  action: ToolsAction,
+  signal?: AbortSignal,
+): Promise<StepResult<ToolsObservation> | undefined> {
+  try {
+    return await remote.step(action, signal);
+  } catch (error) {
+    if (!(error instanceof ReverieError)) throw error;
+    const isFault = error.code === 'REMOTE_REFUSED' && STEP_FAULTS.includes(String(error.values.code));
+    if (isFault || error.code === 'REMOTE_TIMEOUT') return undefined;
+    throw error;
+  }
+}
+
+/** The hash is that of the state after the whole step: of calls before its last none is known. */
+function answersIn(messages: readonly Message[], { answered, stateHash }: z.output<typeof told>): DreamtStep[] {
+  const [asked, ...after] = messages as readonly [AssistantMessage, ...Message[]];
+  const calls = asked.toolCalls ?? [];
+  const replies = after.filter((message) => message.role === 'tool');
+  return calls.slice(0, replies.length).map((call, i) => {
+    const { content: observation, isError = false } = replies[i];
+    const { backend = 'served', confidence = 1 } = answered[i] ?? {};
+    const hash = i === calls.length - 1 ? (stateHash ?? null) : null;
+    return { call, answer: { observation, isError, operations: [], backend, confidence }, hash };
+  });
+}
+
+function episodeOf(
+  { messages }: RemoteToolsEnvironment,
+  steps: readonly ServedStep[],
+  { verdict, stateHash }: z.output<typeof told>,
+  isWhole: boolean,
+): ServedEpisode {
+  return {
+    messages,
+    steps: steps.map(({ action, answers }) => ({
+      action,
+      predictions: answers.map(({ answer: { isError } }) => ({ operations: [], isError })),
+    })),
+    answers: steps.flatMap(({ answers }) => answers),
+    verdict: { reward: verdict?.reward ?? null, checks: [] },
+    endHash: stateHash ?? null,
+    isWhole,
+  };
 }

@@ -1,0 +1,124 @@
+// The error catalogue: every failure a user can cause, once, with its code, sentence, HTTP status and way out.
+// Nothing here decides when to fail; callers throw `reverieError(code, values)`.
+
+import {
+  ACCESS_ERRORS,
+  DEVICE_ERRORS,
+  ENVIRONMENT_ERRORS,
+  type ErrorEntry,
+  FIDELITY_ERRORS,
+  JUDGEMENT_ERRORS,
+  MODEL_ERRORS,
+  PAGE_ERRORS,
+  RUN_ERRORS,
+  SERVING_ERRORS,
+  STORAGE_ERRORS,
+} from './error-catalogue/index.js';
+
+/** All of it; new entries go into src/core/error-catalogue/, the file of their part of the house. */
+export const ERROR_CATALOGUE = {
+  ...RUN_ERRORS,
+  ...ENVIRONMENT_ERRORS,
+  ...STORAGE_ERRORS,
+  ...MODEL_ERRORS,
+  ...DEVICE_ERRORS,
+  ...JUDGEMENT_ERRORS,
+  ...FIDELITY_ERRORS,
+  ...SERVING_ERRORS,
+  ...ACCESS_ERRORS,
+  ...PAGE_ERRORS,
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+export class ReverieError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly hint: string;
+  /** What filled the placeholders; lets the error cross a thread whole (`packError`). */
+  readonly values: Record<string, unknown>;
+
+  constructor(code: ErrorCode, values: Record<string, unknown>, cause?: unknown) {
+    const entry: ErrorEntry = ERROR_CATALOGUE[code];
+    super(fill(entry.message, values), cause === undefined ? undefined : { cause });
+    this.name = 'ReverieError';
+    this.code = code;
+    this.status = entry.status;
+    this.hint = fill(entry.hint, values);
+    this.values = values;
+  }
+}
+
+/** A catalogue error with its placeholders filled. */
+export function reverieError(code: ErrorCode, values: Record<string, unknown> = {}, cause?: unknown): ReverieError {
+  return new ReverieError(code, values, cause);
+}
+
+/** Any error as plain strings, to be sent to another thread or process. */
+export interface PackedError {
+  readonly name: string;
+  readonly message: string;
+  readonly stack?: string;
+  readonly code?: ErrorCode;
+  readonly values?: Record<string, string>;
+}
+
+export function packError(error: unknown): PackedError {
+  if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
+  const plain = { name: error.name, message: error.message, stack: error.stack };
+  if (!(error instanceof ReverieError)) return plain;
+  const values = Object.fromEntries(Object.entries(error.values).map(([key, value]) => [key, String(value)]));
+  return { ...plain, code: error.code, values };
+}
+
+/** The error that `packError` was given: with its catalogue code where it had one. */
+export function unpackError(packed: PackedError): Error {
+  const error = packed.code ? new ReverieError(packed.code, packed.values ?? {}) : new Error(packed.message);
+  error.name = packed.name;
+  error.stack = packed.stack;
+  return error;
+}
+
+/** What a schema found (a ZodError), in one line. */
+export function describeIssues(error: {
+  readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[];
+}): string {
+  return error.issues
+    .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
+    .join('; ');
+}
+
+/** The candidate closest to `word` by edit distance, or undefined if there are no candidates. */
+export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Number.POSITIVE_INFINITY;
+  for (const candidate of candidates) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+function fill(template: string, values: Record<string, unknown>): string {
+  return template.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? oneLine(values[name]) : whole));
+}
+
+/** Messages of parsers and libraries have line breaks; an error of ours is one line. */
+function oneLine(value: unknown): string {
+  return String(value).replace(/\s*[\r\n]\s*/g, ' ');
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      row.push(Math.min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    }
+    previous = row;
+  }
+  return previous[b.length];
+}

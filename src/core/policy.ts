@@ -1,0 +1,69 @@
+// What acts: declared here so that rooms which run policies need not know how one is learnt.
+
+import type { Awaitable } from './environment.js';
+import type { Rng } from './rng.js';
+
+export interface PolicyAction {
+  /** [rows, actionDim], row-major; a discrete action is one element. */
+  readonly action: Float32Array;
+  /** Log-probability (density for continuous actions) of each row's action; absent for deterministic policies. */
+  readonly logProb?: Float32Array;
+}
+
+export interface ActOptions {
+  /** Take the mode instead of sampling. */
+  readonly deterministic?: boolean;
+}
+
+/** One fully connected layer: w [in, out] row-major, b [out]. */
+export interface NetworkLayer {
+  readonly in: number;
+  readonly out: number;
+  readonly w: Float32Array;
+  readonly b: Float32Array;
+}
+
+/** How a network's outputs become actions. */
+export type NetworkActions =
+  | {
+      readonly type: 'box';
+      /** action = bias + scale * normalised, kept within [low, high]; normalised in [-1, 1]. */
+      readonly scale: readonly number[];
+      readonly bias: readonly number[];
+      readonly low: readonly number[];
+      readonly high: readonly number[];
+    }
+  | { readonly type: 'discrete'; readonly n: number; readonly start: number };
+
+/**
+ * A policy as a network, for whoever runs it elsewhere than in `act`: `squashed` is the tanh of a Gaussian whose mean and
+ * log standard deviation are the outputs, `gaussian` has its mean from the network and `logStd` of its own, `categorical`
+ * has logits. Noise is drawn as `act` draws it: one word a box's element, or a choice.
+ */
+export interface PolicyNetwork {
+  readonly head: 'squashed' | 'gaussian' | 'categorical';
+  readonly activation: 'relu' | 'tanh' | 'swish';
+  readonly layers: readonly NetworkLayer[];
+  readonly logStd?: Float32Array;
+  readonly actions: NetworkActions;
+}
+
+/** A batched vector policy; stateless: all randomness comes from `rng`. */
+export interface Policy {
+  /** Identifies the exact weights; recorded with every transition. */
+  readonly version: string;
+  /** obs [rows, obsDim] to actions; the same inputs and rng state give the same bytes. */
+  act(obs: Float32Array, rows: number, rng: Rng, options?: ActOptions): Awaitable<PolicyAction>;
+  /** What `act` computes, as a network; absent where it is none. */
+  network?(): PolicyNetwork;
+}
+
+/**
+ * A policy frozen for other threads: structured-clonable. `loader` is the URL of a module of ours whose export
+ * `loadPolicy(payload): Promise<Policy>` revives it, so that a worker needs no import of the room that made it.
+ */
+export interface PolicySnapshot {
+  readonly version: string;
+  readonly loader: string;
+  readonly payload: unknown;
+}

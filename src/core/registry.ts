@@ -1,0 +1,62 @@
+// Where named things come from: kinds, environments, dynamics, learners, exports and protocols. Ours and a user's come in
+// by the same door, and nothing is loaded before it is asked for.
+
+import type { ZodType } from 'zod';
+import { nearest, reverieError } from './errors.js';
+
+/** One thing that can be named in a scenario, a stored file or on the command line. Light: what is heavy is behind `make`. */
+export interface Entry<Made> {
+  /** Lower-case letters, digits and dashes; unique in its registry. */
+  readonly name: string;
+  /** One sentence, for lists and reference pages. */
+  readonly summary: string;
+  /** What its section of a scenario may say; absent where it takes no settings. */
+  readonly schema?: ZodType;
+  /** Loads what it takes. Called once it is needed, and never by `--help`. */
+  readonly make: () => Promise<Made>;
+}
+
+const NAME = /^[a-z0-9][a-z0-9-]*$/;
+
+export class Registry<E extends Entry<unknown>> {
+  private readonly entries = new Map<string, E>();
+
+  /** @param what one of its entries, as an error calls it, e.g. `learner` */
+  constructor(readonly what: string) {}
+
+  /** @throws REGISTRATION_INVALID for a name that is taken or malformed */
+  register(entry: E): void {
+    const { name } = entry;
+    if (!NAME.test(name)) this.refuse(name, 'names consist of lower-case letters, digits and dashes.');
+    // The same object may arrive twice: a plugin named by two scenarios of one process.
+    if (this.entries.has(name) && this.entries.get(name) !== entry) this.refuse(name, 'the name is taken.');
+    this.entries.set(name, entry);
+  }
+
+  has(name: string): boolean {
+    return this.entries.has(name);
+  }
+
+  /** @throws NOT_REGISTERED naming the nearest known name */
+  get(name: string): E {
+    const entry = this.entries.get(name);
+    if (entry !== undefined) return entry;
+    const known = this.names();
+    const close = nearest(name, known);
+    const meant = close === undefined ? '' : ` Did you mean "${close}"?`;
+    throw reverieError('NOT_REGISTERED', { what: this.what, name, known: known.join(', '), meant });
+  }
+
+  /** In the order of registration. */
+  names(): string[] {
+    return [...this.entries.keys()];
+  }
+
+  list(): E[] {
+    return [...this.entries.values()];
+  }
+
+  private refuse(name: string, problem: string): never {
+    throw reverieError('REGISTRATION_INVALID', { what: this.what, name, problem });
+  }
+}
