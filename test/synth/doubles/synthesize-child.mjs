@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
-import { Rng } from '../../../dist/rng.js';
+import { Rng } from '../../../dist/core/rng.js';
 import { RolloutPool, synthesizedChunks } from '../../../dist/synth/index.js';
 
 const [folder, workers] = process.argv.slice(2);
