@@ -14,8 +14,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   worldmodel: ['store', 'env', 'llm', 'nn', 'replay'],
   rl: ['store', 'env', 'nn', 'replay'],
   synth: ['store', 'env', 'llm', 'worldmodel', 'replay'],
-  fidelity: ['store', 'env', 'llm', 'worldmodel', 'replay'],
-  run: ['store', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'fidelity'],
+  algorithms: ['store', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth'],
+  fidelity: ['store', 'env', 'llm', 'worldmodel', 'replay', 'rl', 'algorithms'],
+  run: ['store', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'algorithms', 'fidelity'],
   serve: ['store', 'env', 'worldmodel', 'synth', 'replay', 'run'],
   cli: ['run', 'serve'],
 };
@@ -26,7 +27,7 @@ const OPEN_ROOMS = ['core', 'store'];
 /** What the files in src/ that lie in no room may import. */
 const ROOT_FILES: Readonly<Record<string, readonly string[]>> = {
   'src/cli.ts': ['cli'],
-  'src/index.ts': ['core', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'fidelity', 'run'],
+  'src/index.ts': ['core', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'algorithms', 'fidelity', 'run'],
   'src/tools.ts': ['core', 'env', 'llm', 'replay', 'synth', 'worldmodel', 'run'],
 };
 

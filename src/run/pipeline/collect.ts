@@ -1,12 +1,12 @@
 // `reverie collect`: real episodes with a random or a trained policy, kept as a replay snapshot.
 
 import { join } from 'node:path';
+import { Collector, type EpisodeSummary } from '../../algorithms/index.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
 import { ReplayBuffer } from '../../replay/index.js';
 import { RandomPolicy } from '../../rl/index.js';
 import { type CollectResult, interrupted, type JobContext } from '../job.js';
-import { Collector, type EpisodeSummary } from './collector.js';
 import { learnerFor } from './frozen-policy.js';
 import { findInput, requireInput } from './inputs.js';
 

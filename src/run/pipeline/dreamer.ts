@@ -2,6 +2,7 @@
 // synthetic buffer with rollouts branched from them (MBPO, Janner et al. 2019, 1906.08253, algorithm 2).
 
 import { resolve } from 'node:path';
+import { dreamRollout } from '../../algorithms/index.js';
 import type { Rng } from '../../core/rng.js';
 import type { PolicySnapshot, VectorEnvironment } from '../../env/index.js';
 import { rowSize } from '../../env/index.js';
@@ -11,7 +12,6 @@ import { horizonSchedule, type RolloutCounts, RolloutPool } from '../../synth/in
 import { EnsembleModel, fitEnsemble, loadWorldModel, type StoredWorldModel } from '../../worldmodel/index.js';
 import type { JobContext } from '../job.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
-import { dreamRollout } from './dream-rollout.js';
 import { resolvedSpec } from './env-spec.js';
 import { findInput } from './inputs.js';
 

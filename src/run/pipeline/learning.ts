@@ -1,11 +1,11 @@
 // What differs between ways of learning, as a training run sees it: who acts, and what a round is learned from.
 // off-policy.ts learns from the replay buffers, on-policy.ts from what the policy of the moment has just lived.
 
+import type { Collected } from '../../algorithms/index.js';
 import type { Rng } from '../../core/rng.js';
 import type { Policy } from '../../env/index.js';
 import type { ReplayBuffer, Selector, Source } from '../../replay/index.js';
 import type { JobContext } from '../job.js';
-import type { Collected } from './collector.js';
 import type { Dreamer } from './dreamer.js';
 
 /** What a run has done so far. */

@@ -1,5 +1,6 @@
 // Learning from the replay buffers (SAC): gradient steps on batches drawn from all that was lived and dreamt so far.
 
+import type { Collected } from '../../algorithms/index.js';
 import type { Rng } from '../../core/rng.js';
 import type { Policy } from '../../env/index.js';
 import {
@@ -14,7 +15,6 @@ import {
 } from '../../replay/index.js';
 import type { Sac } from '../../rl/index.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
-import type { Collected } from './collector.js';
 import type { Dreamer } from './dreamer.js';
 import { type Learning, type RunView, share } from './learning.js';
 

@@ -1,10 +1,10 @@
 // Learning from what the policy of the moment has just lived (PPO): each rollout, real or dreamt, is one update's.
 
+import type { Collected } from '../../algorithms/index.js';
 import type { Rng } from '../../core/rng.js';
 import type { Policy, PolicyAction } from '../../env/index.js';
 import type { Ppo, Rollout } from '../../rl/index.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
-import type { Collected } from './collector.js';
 import type { Dreamer } from './dreamer.js';
 import { type Learning, type RunView, share } from './learning.js';
 

@@ -2,6 +2,7 @@
 // Every random stream is named by (seed, purpose, round), so a run that goes on from a checkpoint repeats nothing and
 // skips nothing. With `mode: real` the same loop is plain learning: the baseline, trained the same way.
 
+import { type Collected, Collector } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
@@ -9,7 +10,6 @@ import { ReplayBuffer } from '../../replay/index.js';
 import { evaluatePolicy, type LearnedFrom, Ppo, RandomPolicy } from '../../rl/index.js';
 import type { JobContext, TrainEvaluation } from '../job.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
-import { type Collected, Collector } from './collector.js';
 import { Dreamer } from './dreamer.js';
 import { findInput } from './inputs.js';
 import { freshLearner, givenLearner, type RunLearner } from './learners.js';

@@ -2,12 +2,12 @@
 // horizon, so that every column of it is an unbroken stretch. A branch that ends early is followed by another one.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Rng } from '../../core/rng.js';
-import { rowSize } from '../../env/index.js';
-import { allocateBatch, type Provenance, type ReplayBuffer, type TransitionBatch } from '../../replay/index.js';
-import type { Ppo, Rollout } from '../../rl/index.js';
-import type { RolloutCounts } from '../../synth/index.js';
-import { BatchedDream, type BatchedStep, type Propagation, type VectorWorldModel } from '../../worldmodel/index.js';
+import type { Rng } from '../core/rng.js';
+import { rowSize } from '../env/index.js';
+import { allocateBatch, type Provenance, type ReplayBuffer, type TransitionBatch } from '../replay/index.js';
+import type { Ppo, Rollout } from '../rl/index.js';
+import type { RolloutCounts } from '../synth/index.js';
+import { BatchedDream, type BatchedStep, type Propagation, type VectorWorldModel } from '../worldmodel/index.js';
 
 export interface DreamRolloutRequest {
   readonly model: VectorWorldModel;

@@ -1,9 +1,9 @@
 // Lives real episodes with a frozen policy and hands over what was lived, with provenance. Used by collect and train.
 
-import type { Rng } from '../../core/rng.js';
-import type { EnvSnapshot, Policy, VectorEnvironment } from '../../env/index.js';
-import { rowSize } from '../../env/index.js';
-import { allocateBatch, type Provenance, type TransitionBatch } from '../../replay/index.js';
+import type { Rng } from '../core/rng.js';
+import type { EnvSnapshot, Policy, VectorEnvironment } from '../env/index.js';
+import { rowSize } from '../env/index.js';
+import { allocateBatch, type Provenance, type TransitionBatch } from '../replay/index.js';
 
 export interface CollectorState {
   readonly env: EnvSnapshot | null;
