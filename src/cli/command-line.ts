@@ -1,7 +1,7 @@
 // The command line as a whole: the program, its commands, and what becomes of a failure.
 
 import { Command } from 'commander';
-import { versions } from '../run/index.js';
+import { versions } from '../run/commands.js';
 import { addClientCommand } from './client-command.js';
 import { addDoctorCommand } from './doctor-command.js';
 import { EXIT, type Outcome, tellFailure } from './failure.js';

@@ -1,7 +1,7 @@
 // `reverie doctor`: what this machine has, and what is missing.
 
 import { type Command, Option } from 'commander';
-import { diagnose, diagnosisText } from '../run/index.js';
+import { load } from '../run/commands.js';
 import { EXIT, type Outcome } from './failure.js';
 import { examplesText } from './job-commands.js';
 import { withOutputOptions } from './options.js';
@@ -30,6 +30,7 @@ export function addDoctorCommand(program: Command, terminal: Terminal, outcome: 
       ]),
     );
   withOutputOptions(command).action(async ({ device, json }: DoctorFlags) => {
+    const { diagnose, diagnosisText } = await load.doctor();
     const diagnosis = await diagnose();
     terminal.stdout.write(`${json ? JSON.stringify(diagnosis) : diagnosisText(diagnosis)}\n`);
     if (device !== undefined && !diagnosis.devices[device]) outcome.exitCode = EXIT.failed;

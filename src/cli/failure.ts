@@ -2,7 +2,7 @@
 
 import { CommanderError } from 'commander';
 import { ReverieError } from '../core/errors.js';
-import { coloursFor, RunInterrupted } from '../run/index.js';
+import { coloursFor, RunInterrupted } from '../run/commands.js';
 import type { Terminal } from './terminal.js';
 
 export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;

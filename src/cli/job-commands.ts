@@ -1,7 +1,8 @@
 // The commands that run a job: what they take, what their help says, and nothing of what they do.
 
 import type { Command } from 'commander';
-import { type FolderInput, type JobInputs, type JobName, launch, loadJob, resultText } from '../run/index.js';
+import { load } from '../run/commands.js';
+import type { FolderInput, JobInputs, JobName } from '../run/index.js';
 import { EXIT, type Outcome } from './failure.js';
 import { type JobFlags, withDeviceOptions, withFidelityOptions, withJobOptions } from './options.js';
 import type { Terminal } from './terminal.js';
@@ -201,6 +202,7 @@ async function runJobCommand(
 ): Promise<void> {
   refuseBadUsage(spec, command, scenario, flags);
   const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
+  const [{ launch }, { loadJob }] = await Promise.all([load.launcher(), load.jobs()]);
   const result = await launch(spec.name, loadJob[spec.name], {
     ...flags,
     scenario: scenario ?? spec.defaultScenario,
@@ -210,7 +212,10 @@ async function runJobCommand(
   });
   if (flags.json) terminal.stdout.write(`${JSON.stringify(result)}\n`);
   const people = flags.json ? terminal.stderr : terminal.stdout;
-  if (!flags.json || !flags.quiet) people.write(`\n${resultText(result)}\n`);
+  if (!flags.json || !flags.quiet) {
+    const { resultText } = await load.resultText();
+    people.write(`\n${resultText(result)}\n`);
+  }
   if (result.job === 'fidelity' && !result.passed) outcome.exitCode = EXIT.failed;
 }
 

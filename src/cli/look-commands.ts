@@ -1,16 +1,7 @@
 // The commands that look and change nothing: scenarios, inspect, check-env.
 
 import type { Command } from 'commander';
-import {
-  checkScenarioEnvironment,
-  environmentReportText,
-  inspectFolder,
-  inspectionText,
-  listScenarios,
-  loadAnyScenario,
-  scenarioText,
-  terminalTable,
-} from '../run/index.js';
+import { load } from '../run/commands.js';
 import { EXIT, type Outcome } from './failure.js';
 import { examplesText } from './job-commands.js';
 import { type ScenarioFlags, withOutputOptions, withScenarioOptions } from './options.js';
@@ -40,12 +31,14 @@ function addScenarios(program: Command, terminal: Terminal): void {
       ]),
     );
   withOutputOptions(withScenarioOptions(command)).action(
-    (reference: string | undefined, flags: ScenarioFlags & OutputFlags) => {
+    async (reference: string | undefined, flags: ScenarioFlags & OutputFlags) => {
+      const { listScenarios, loadAnyScenario, scenarioText } = await load.scenarios();
       if (reference !== undefined) {
         const scenario = loadAnyScenario(reference, flags);
         return print(terminal, flags, scenario, () => scenarioText(scenario));
       }
       const scenarios = listScenarios();
+      const { terminalTable } = await load.resultText();
       const rows = scenarios.map(({ name, description }) => [name, description]);
       print(terminal, flags, { scenarios }, () =>
         terminalTable({ columns: ['scenario', 'what is learned'], rows }, 'text'),
@@ -68,6 +61,7 @@ function addInspect(program: Command, terminal: Terminal): void {
       ]),
     );
   withOutputOptions(command).action(async (folder: string, flags: OutputFlags) => {
+    const { inspectFolder, inspectionText } = await load.inspection();
     const inspection = await inspectFolder(folder);
     print(terminal, flags, inspection, () => inspectionText(inspection));
   });
@@ -84,6 +78,8 @@ function addCheckEnv(program: Command, terminal: Terminal, outcome: Outcome): vo
     .addHelpText('after', examplesText([['reverie check-env ./my-robot', 'a body of your own before training on it']]));
   withOutputOptions(withScenarioOptions(command)).action(
     async (reference: string, flags: ScenarioFlags & OutputFlags) => {
+      const { loadAnyScenario } = await load.scenarios();
+      const { checkScenarioEnvironment, environmentReportText } = await load.environmentCheck();
       const report = await checkScenarioEnvironment(loadAnyScenario(reference, flags));
       print(terminal, flags, report, () => environmentReportText(report));
       if (!report.passed) outcome.exitCode = EXIT.failed;

@@ -1,7 +1,7 @@
 // Options that several commands share, and how their values are read.
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { DEVICES, type DeviceFlags, PRECISIONS } from '../run/index.js';
+import { DEVICES, type DeviceFlags, PRECISIONS } from '../run/commands.js';
 
 export interface ScenarioFlags {
   readonly profile?: string;

@@ -5,7 +5,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { reverieError } from '../core/errors.js';
-import { listenForInterrupt, loadAnyScenario, terminalTable } from '../run/index.js';
+import { listenForInterrupt, load } from '../run/commands.js';
+import { load as loadServing } from '../serve/commands.js';
 import type { RunningServer, ServeOptions } from '../serve/index.js';
 import { examplesText } from './job-commands.js';
 import { modelsOf, namedScenario, type ServeFlags, withServeOptions } from './serve-flags.js';
@@ -33,8 +34,6 @@ export function addServeCommand(program: Command, terminal: Terminal): void {
 
 /** Ends once a signal has come and everything is closed. */
 async function serve(given: readonly string[], flags: ServeFlags, terminal: Terminal): Promise<void> {
-  // Loaded here, or every command would wait for what only this one needs.
-  const { startServer } = await import('../serve/index.js');
   const options = await serveOptions(given, flags, terminal);
   const { logger } = options;
   const interrupt = listenForInterrupt({
@@ -44,8 +43,9 @@ async function serve(given: readonly string[], flags: ServeFlags, terminal: Term
   const survive = (error: unknown) => logger.error({ err: error }, 'unhandled rejection');
   process.on('unhandledRejection', survive);
   try {
+    const { startServer } = await loadServing.server();
     const server = await startServer(options);
-    terminal.stdout.write(`${flags.json ? readyJson(server) : readyText(server)}\n`);
+    terminal.stdout.write(`${flags.json ? readyJson(server) : await readyText(server)}\n`);
     logger.info({ url: server.url }, 'ready');
     if (!interrupt.signal.aborted) await once(interrupt.signal, 'abort');
     await server.stop(flags.drainSeconds);
@@ -59,7 +59,7 @@ async function serve(given: readonly string[], flags: ServeFlags, terminal: Term
 type LoggedOptions = ServeOptions & Required<Pick<ServeOptions, 'logger'>>;
 
 async function serveOptions(given: readonly string[], flags: ServeFlags, terminal: Terminal): Promise<LoggedOptions> {
-  const { LOG_LEVELS, makeLog, readTokens } = await import('../serve/index.js');
+  const [{ LOG_LEVELS, makeLog }, { readTokens }] = await Promise.all([loadServing.log(), loadServing.tokens()]);
   const level = LOG_LEVELS.find((one) => one === flags.logLevel);
   if (level === undefined) {
     const expected = `one of ${LOG_LEVELS.join(', ')}`;
@@ -72,6 +72,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     level: flags.quiet ? 'warn' : level,
     pretty: flags.log === undefined && terminal.stderr.isTTY,
   });
+  const { loadAnyScenario } = await load.scenarios();
   const named = given.map(namedScenario);
   const scenarios = named.map(({ reference }) => loadAnyScenario(reference, { profile, set, seed }));
   const tokens = readTokens(flags.tokenFile, terminal.env.REVERIE_TOKEN);
@@ -100,7 +101,8 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
 }
 
 /** What is served and where, each address ready to be pasted. */
-function readyText({ url, endpoints, sessions }: RunningServer): string {
+async function readyText({ url, endpoints, sessions }: RunningServer): Promise<string> {
+  const { terminalTable } = await load.resultText();
   const environments = [...sessions.environments.values()].map(({ name, source, family, description }) => {
     return [name, source, family, description];
   });

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { reverieError } from '../core/errors.js';
-import type { DeviceFlags } from '../run/index.js';
+import type { DeviceFlags } from '../run/commands.js';
 import { withDeviceOptions, withScenarioOptions } from './options.js';
 
 export interface ServeFlags extends DeviceFlags {

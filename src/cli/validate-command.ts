@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { loadAnyScenario } from '../run/index.js';
+import { load } from '../run/commands.js';
+import { load as loadServing } from '../serve/commands.js';
 import { EXIT, type Outcome } from './failure.js';
 import { examplesText } from './job-commands.js';
 import { type ScenarioFlags, withOutputOptions, withScenarioOptions } from './options.js';
@@ -46,7 +47,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
       range,
     );
   withOutputOptions(command).action(async (target: string, flags: ValidateFlags) => {
-    const { validationText } = await import('../serve/index.js');
+    const { validationText } = await loadServing.validation();
     const report = await validated(target, flags, terminal);
     terminal.stdout.write(`${flags.json ? JSON.stringify(report) : validationText(report)}\n`);
     if (!report.passed) outcome.exitCode = EXIT.failed;
@@ -55,11 +56,12 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
 
 /** @throws as `validateUrl`, `loadAnyScenario` and `validateScenario` */
 async function validated(target: string, flags: ValidateFlags, terminal: Terminal) {
-  const { validateScenario, validateUrl } = await import('../serve/index.js');
+  const { validateScenario, validateUrl } = await loadServing.validation();
   const { seed, steps, tasks, rewardRange, real, model, profile, set } = flags;
   const given = Object.entries({ seed, steps, tasks, rewardRange }).filter(([, value]) => value !== undefined);
   const options = Object.fromEntries(given);
   if (/^(https?|wss?):\/\//.test(target)) return validateUrl(target, { ...options, token: terminal.env.REVERIE_TOKEN });
+  const { loadAnyScenario } = await load.scenarios();
   const folder = mkdtempSync(join(tmpdir(), 'reverie-validate-'));
   try {
     return await validateScenario(loadAnyScenario(target, { profile, set, seed }), { ...options, folder, real, model });

@@ -1,7 +1,8 @@
 // The command that lives rows for others: reverie worker.
 
 import type { Command } from 'commander';
-import { formatCount, loadWorker, type WorkOptions, type WorkResult } from '../run/index.js';
+import { formatCount, load } from '../run/commands.js';
+import type { WorkOptions, WorkResult } from '../run/index.js';
 import { examplesText } from './job-commands.js';
 import { positive, wholeNumber, withOutputOptions } from './options.js';
 import type { Terminal } from './terminal.js';
@@ -44,6 +45,7 @@ export function addWorkerCommand(program: Command, terminal: Terminal): void {
       ]),
     );
   withOutputOptions(command).action(async (flags: WorkerFlags) => {
+    const { loadWorker } = await load.jobs();
     const workUntilInterrupted = await loadWorker();
     const result = await workUntilInterrupted(flags, terminal.stderr);
     terminal.stdout.write(`${flags.json ? JSON.stringify(result) : resultLine(result)}\n`);

@@ -11,6 +11,9 @@ import {
   ToolsEpisodeEnvironment,
   textEnvironment,
 } from '../env/index.js';
+
+export { describeReport as environmentReportText } from '../env/index.js';
+
 import type { AnyScenario, ToolsScenario } from './scenario.js';
 
 /** Tries every promise of the environment contract; throws only where the environment cannot be made at all. */

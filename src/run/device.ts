@@ -1,16 +1,8 @@
-// The device a run dreams on, as flags name it and as the run keeps it.
+// The device a run dreams on, as the run keeps it.
 
 import { z } from 'zod';
-import type { DeviceTarget, Precision } from '../nn/index.js';
-
-export const DEVICES = ['auto', 'cpu', 'cuda', 'emulated'] as const;
-export const PRECISIONS = ['fp32', 'tf32', 'bf16'] as const satisfies readonly Precision[];
-
-export interface DeviceFlags {
-  /** `auto` unless given. */
-  readonly device?: (typeof DEVICES)[number];
-  readonly precision?: Precision;
-}
+import type { DeviceTarget } from '../nn/index.js';
+import { PRECISIONS } from './device-flags.js';
 
 /** A device as runs keep it; none of it is there for the processor. */
 export const runDeviceSchema = z.strictObject({

@@ -1,19 +1,19 @@
 // The room that knows all others: scenarios, jobs, and what they leave behind.
 
-export { describeReport as environmentReportText } from '../env/index.js';
 export { FIDELITY_FILE, openFidelityReport, type ShownReport, withoutSamples } from '../fidelity/index.js';
-export { checkScenarioEnvironment } from './check-environment.js';
-export { DEVICES, type DeviceFlags, PRECISIONS } from './device.js';
+export { checkScenarioEnvironment, environmentReportText } from './check-environment.js';
+export { type Colours, coloursFor } from './colours.js';
+export type { DeviceFlags } from './device-flags.js';
 export { type Diagnosis, diagnose, diagnosisText, type Finding } from './doctor.js';
 export { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from './format.js';
 export { type Inspection, inspectFolder, inspectionText } from './inspect.js';
-export { listenForInterrupt } from './interrupt.js';
+export { listenForInterrupt, RunInterrupted } from './interrupt.js';
 export type * from './job.js';
 export { interrupted, JobInterrupted } from './job.js';
 export { type AnyJobResult, type JobName, loadJob, loadWorker } from './jobs.js';
-export { type LaunchOptions, launch, RunInterrupted } from './launch.js';
+export { type LaunchOptions, launch } from './launch.js';
 export { type MetricsEvent, type MetricsMark, MetricsWriter, readMetrics } from './metrics.js';
-export { type Colours, coloursFor, makeProgress, type Phase, type Progress } from './progress.js';
+export { makeProgress, type Phase, type Progress } from './progress.js';
 
 export type { WorkOptions, WorkResult } from './queue/work.js';
 export { reportPage, writeReport } from './report/report.js';

@@ -39,3 +39,14 @@ export function listenForInterrupt(options: InterruptOptions): Interrupt {
     },
   };
 }
+
+/** A run that stopped before its end but can go on. */
+export class RunInterrupted extends Error {
+  constructor(
+    readonly job: string,
+    readonly folder: string,
+  ) {
+    super(`Stopped. Everything so far is in ${folder}.`);
+    this.name = 'RunInterrupted';
+  }
+}

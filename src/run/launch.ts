@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
 import { parseQueueUrl } from '../synth/index.js';
-import type { DeviceFlags } from './device.js';
 import { type SettledDevice, sameDevice, settleDevice } from './device-choice.js';
-import { listenForInterrupt } from './interrupt.js';
+import type { DeviceFlags } from './device-flags.js';
+import { listenForInterrupt, RunInterrupted } from './interrupt.js';
 import { type JobContext, type JobInputs, JobInterrupted, type JobResult } from './job.js';
 import { type Jobs, jobFor } from './job-families.js';
 import { MetricsWriter } from './metrics.js';
@@ -49,17 +49,6 @@ interface Prepared {
   readonly record: RunRecord;
   readonly place: SettledDevice;
   readonly unlock: () => void;
-}
-
-/** A run that stopped before its end but can go on. */
-export class RunInterrupted extends Error {
-  constructor(
-    readonly job: string,
-    readonly folder: string,
-  ) {
-    super(`Stopped. Everything so far is in ${folder}.`);
-    this.name = 'RunInterrupted';
-  }
 }
 
 /**

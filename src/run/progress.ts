@@ -1,7 +1,7 @@
 // Progress of long work: bars on a terminal, one plain line every ten seconds elsewhere, nothing when asked to be quiet.
 
 import { MultiBar, type SingleBar } from 'cli-progress';
-import pc from 'picocolors';
+import { type Colours, coloursFor } from './colours.js';
 import { formatCount, formatDuration, formatRate } from './format.js';
 
 /** One named stretch of work. Several may be open at once. */
@@ -196,13 +196,4 @@ function drawn(state: PhaseState, value: number, colours: Colours): string {
   const bar = `${colours.cyan('━'.repeat(filled))}${colours.dim('─'.repeat(BAR_WIDTH - filled))}`;
   const percent = state.total === null ? '    ' : `${String(Math.floor(share * 100)).padStart(3)}%`;
   return `  ${state.name.padEnd(NAME_WIDTH)} ${bar} ${percent}  ${colours.dim(state.details(false))}`;
-}
-
-// Colours for one stream: none where it is no terminal, or where NO_COLOR (no-color.org) asks for none.
-
-export type Colours = ReturnType<typeof pc.createColors>;
-
-export function coloursFor(stream: NodeJS.WriteStream): Colours {
-  const wanted = !process.env.NO_COLOR && process.env.TERM !== 'dumb';
-  return pc.createColors(wanted && stream.isTTY === true);
 }

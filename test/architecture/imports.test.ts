@@ -24,6 +24,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Rooms of small files that are imported one by one, so that nobody loads more than is needed. They have no index. */
 const OPEN_ROOMS = ['core', 'store'];
 
+/** Second doors, through which the command line loads a command's work when the command is run. */
+const COMMAND_DOORS = ['src/run/commands.ts', 'src/serve/commands.ts'];
+
 /** What the files in src/ that lie in no room may import. */
 const ROOT_FILES: Readonly<Record<string, readonly string[]>> = {
   'src/cli.ts': ['cli'],
@@ -52,6 +55,7 @@ describe('a room', () => {
     const broken = edges.filter(({ from, to }) => {
       const room = roomOf(to);
       if (room === undefined || room === 'cli' || OPEN_ROOMS.includes(room)) return false;
+      if (roomOf(from) === 'cli' && COMMAND_DOORS.includes(to)) return false;
       return room !== roomOf(from) && to !== `src/${room}/index.ts`;
     });
     expect(broken.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);

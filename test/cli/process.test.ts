@@ -1,6 +1,6 @@
 // The command as a process: signals, pipes and exit codes. Runs the compiled program.
 
-import { execFileSync, type SpawnOptions, spawn } from 'node:child_process';
+import { execFileSync, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -63,4 +63,14 @@ it.skipIf(process.platform === 'win32')('ends quietly when its reader leaves', (
   expect(execFileSync('sh', ['-c', command], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })).toBe(
     'name: hopper\n',
   );
+});
+
+it('shows help without loading native code', () => {
+  const told = 'process.on("exit", () => process._rawDebug(JSON.stringify(process.report.getReport().sharedObjects)))';
+  const options = ['--import', `data:text/javascript,${encodeURIComponent(told)}`];
+  const { stdout, stderr } = spawnSync(process.execPath, [...options, CLI, '--help'], { encoding: 'utf8' });
+  expect(stdout).toContain('Usage: reverie');
+  const loaded: string[] = JSON.parse(stderr);
+  expect(loaded.length).toBeGreaterThan(0);
+  expect(loaded.filter((file) => file.endsWith('.node') || file.includes('onnxruntime'))).toEqual([]);
 });

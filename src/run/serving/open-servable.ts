@@ -11,8 +11,8 @@ import {
   textEnvironment,
 } from '../../env/index.js';
 import { loadWorldModel } from '../../worldmodel/index.js';
-import type { DeviceFlags } from '../device.js';
 import { settleModelDevice } from '../device-choice.js';
+import type { DeviceFlags } from '../device-flags.js';
 import type { JobInputs } from '../job.js';
 import { resolvedSpec } from '../pipeline/env-spec.js';
 import { findInput } from '../pipeline/inputs.js';

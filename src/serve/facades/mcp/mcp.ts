@@ -34,6 +34,22 @@ import { refusalResult, stepResult } from './step-result.js';
 
 const json = z.record(z.string(), z.unknown());
 
+// Which episode a client wants: behind the `?` of the URL it initializes with, or in the arguments of the prompt. Both are
+// texts.
+
+const whole = z
+  .string()
+  .regex(/^\d{1,15}$/, 'expected a whole number')
+  .transform(Number);
+
+const wishSchema = z.strictObject({
+  task: z.string().max(255).optional().describe('A task by its id'),
+  split: z.string().max(255).optional().describe('Split of the task: train, validation or test'),
+  index: whole.optional().describe('Place of the task within its split'),
+  seed: whole.optional().describe('Seed of the episode'),
+  from_snapshot: z.string().max(255).optional().describe('A snapshot to go on from, instead of a task'),
+});
+
 const mcpDescriptions: readonly RouteDescription[] = (['post', 'get', 'delete'] as const).map((method) => ({
   method,
   path: '/mcp/:env',
@@ -268,22 +284,6 @@ function instructionsOf({ family, policy, description }: Servable): string {
   const where = `The resource ${RESOURCE} (or the prompt "${PROMPT}") tells how the episode opens: read it first.`;
   return [family === 'vector' ? description : policy, where].filter((part) => part !== '').join('\n\n');
 }
-
-// Which episode a client wants: behind the `?` of the URL it initializes with, or in the arguments of the prompt. Both are
-// texts.
-
-const whole = z
-  .string()
-  .regex(/^\d{1,15}$/, 'expected a whole number')
-  .transform(Number);
-
-const wishSchema = z.strictObject({
-  task: z.string().max(255).optional().describe('A task by its id'),
-  split: z.string().max(255).optional().describe('Split of the task: train, validation or test'),
-  index: whole.optional().describe('Place of the task within its split'),
-  seed: whole.optional().describe('Seed of the episode'),
-  from_snapshot: z.string().max(255).optional().describe('A snapshot to go on from, instead of a task'),
-});
 
 /** @throws REQUEST_INVALID, TASK_NOT_CHOSEN */
 function wishedEpisode(served: Servable, given: unknown): ResetRequest {

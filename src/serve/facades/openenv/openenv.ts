@@ -49,8 +49,6 @@ export function makeOpenEnvFacade(replies: ReplyLimits = REPLY_LIMITS): Facade {
   };
 }
 
-export const openEnvFacade = makeOpenEnvFacade();
-
 // What /openapi.json and /docs tell of OpenEnv's routes.
 
 const tag = 'OpenEnv';
@@ -136,6 +134,8 @@ const openEnvDescriptions: readonly RouteDescription[] = [
     return { ...route, path: `/envs/:env${route.path}`, parameters: { env: 'Name of the environment' } };
   }),
 ];
+
+export const openEnvFacade = makeOpenEnvFacade();
 
 // `POST /mcp` and the WebSocket `/mcp`, for each environment under /envs/NAME too: JSON-RPC, where a failure is an answer
 // of status 200.

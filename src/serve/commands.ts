@@ -1,0 +1,10 @@
+// The door for the command line: the parts of this room, each loaded by the command that uses it.
+
+export const load = {
+  glue: () => import('./glue/glue.js'),
+  glueTarget: () => import('./glue/fetch-target.js'),
+  log: () => import('./observe/log.js'),
+  server: () => import('./server.js'),
+  tokens: () => import('./http/token-file.js'),
+  validation: () => import('./validate/validate.js'),
+};
