@@ -24,7 +24,7 @@ interface Server {
 
 export async function run({ quick, log }: BenchmarkContext): Promise<Measurement> {
   const rounds = quick ? 3 : 11;
-  const ours = await started({ kind: 'ours', scenarios: ['pendulum'], workers: 0 });
+  const ours = await started({ kind: 'ours', scenarios: ['pendulum'] });
   const sessions = await opened(ours);
   const [first] = sessions;
   await reset(ours, first);
@@ -45,7 +45,7 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
       bareRequestsPerSecond: rates.baseline,
       webSocketStepsPerSecond: sockets,
       answerBytes: JSON.stringify(payload).length,
-      threads: 'one process a server, environments in its main thread; one process of client',
+      threads: 'one process a server, environments in worker threads as by default; one process of client',
     };
     return { ...ratioInterval(rates), n: rounds, raw, versions: { fastify: '5.12.8' } };
   } finally {

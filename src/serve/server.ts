@@ -47,8 +47,6 @@ export interface ServeOptions extends OpenOptions {
   readonly persist?: string;
   /** Requests and failures; none: they are not logged. */
   readonly logger?: Logger;
-  /** Default: true. false: every request walks through fastify, also one that could be answered sooner. */
-  readonly shortcuts?: boolean;
   /** Folder of runs that the page shows; none are shown unless given. */
   readonly runs?: string;
   /** What the page was built into; where a build of the package has it unless given. */
@@ -148,7 +146,6 @@ async function overHttp(options: ServeOptions, { hosting, sessions, where }: Par
     version,
     access: accessRules(options, where),
     limits: options.httpLimits,
-    shortcuts: options.shortcuts,
     logger: options.logger,
     metrics,
     phase: () => phase,

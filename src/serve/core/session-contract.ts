@@ -159,13 +159,6 @@ export interface Sessions {
   reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn>;
   /** @throws SESSION_UNKNOWN, SESSION_GONE, ENV_NOT_RESET, ACTION_OUT_OF_SPACE, STEP_DEADLINE, QUOTA_EXCEEDED; the state is unchanged then */
   step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn>;
-  /** Whether `stepNow` may answer, as far as the session goes. Changes nothing. */
-  canStepNow(id: string, owner: Owner): boolean;
-  /**
-   * A step, where nothing has to be waited for: an environment in this thread that answers at once, and nobody else is asking.
-   * undefined: it is not so, and nothing was done. @throws as `step`
-   */
-  stepNow(id: string, request: StepRequest, owner: Owner): Turn | undefined;
   /**
    * One step in each of several sessions, at the same time. Answers one outcome an item, in their order; items of one
    * session are steps one after another. An item that fails hinders no other.

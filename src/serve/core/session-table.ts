@@ -104,26 +104,7 @@ export class SessionTable implements Sessions {
     );
   }
 
-  canStepNow(id: string, owner: Owner): boolean {
-    const session = this.house.registry.get(id);
-    return session?.owner === owner && this.house.keeper === undefined && session.canActNow;
-  }
-
-  stepNow(id: string, { action, requestId }: StepRequest, owner: Owner): Turn | undefined {
-    const session = this.house.registry.owned(id, owner);
-    const { keeper, quotas } = this.house;
-    if (requestId !== undefined || keeper !== undefined || !session.canActNow) return undefined;
-    return session.performNow(() => {
-      session.running();
-      quotas.requireSpend(owner);
-      quotas.takeStep(owner);
-      return this.player.stepNow(session, action);
-    });
-  }
-
   async step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
-    const turn = signal?.aborted ? undefined : this.stepNow(id, request, owner);
-    if (turn !== undefined) return turn;
     const session = this.house.registry.owned(id, owner);
     const { action, requestId, timeoutSeconds } = request;
     const repeatable = { id: requestId, kind: 'step', content: action };

@@ -192,27 +192,6 @@ export class Session {
     return episodeAfter(episode, result);
   }
 
-  /** Whether a step can be taken now, without waiting for anything. To be asked before `performNow`. */
-  get canActNow(): boolean {
-    return this.hasSlot && this.shutBy === undefined && !this.gate.busy && this.world.atOnce !== undefined;
-  }
-
-  /** `perform` for work that does not wait, where `canActNow`. @throws what `work` throws */
-  performNow<R>(work: () => R): R {
-    this.touch();
-    this.gate.enterNow();
-    try {
-      return work();
-    } finally {
-      this.rest();
-    }
-  }
-
-  /** `act`, where `canActNow`. @throws as `act` */
-  actNow(action: Action): Episode {
-    return episodeAfter(this.running(), this.world.atOnce!.step(action));
-  }
-
   async save(): Promise<Omit<KeptSnapshot, 'id'>> {
     const { observation, stepCount, return: sum, terminated, truncated } = this.turn;
     const { task, seed } = this.current!;

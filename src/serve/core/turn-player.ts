@@ -5,7 +5,7 @@ import { ReverieError } from '../../core/errors.js';
 import type { Deadline } from './deadline.js';
 import { printOf } from './request-memory.js';
 import type { Episode, Session } from './session.js';
-import type { Action, SessionEvent, SessionState, Turn } from './session-contract.js';
+import type { SessionEvent, SessionState, Turn } from './session-contract.js';
 import type { SessionHouse } from './session-house.js';
 import { type AnsweredRequest, type KeptTurn, recordOf } from './session-keeper.js';
 
@@ -35,23 +35,6 @@ export class TurnPlayer {
       this.announceFailure(session, error, started);
       throw error;
     }
-  }
-
-  /** A step, to be called within `session.performNow`: nothing can come between, so there is nothing to take back. */
-  stepNow(session: Session, action: Action): Turn {
-    const started = performance.now();
-    try {
-      const episode = session.actNow(action);
-      this.house.quotas.charge(session.owner, episode.turn.info);
-      session.commit(episode);
-    } catch (error) {
-      this.announceFailure(session, error, started);
-      throw error;
-    }
-    const { turn, state } = session;
-    const seconds = (performance.now() - started) / 1000;
-    this.house.announce({ kind: 'step', action, session: state, turn, seconds });
-    return turn;
   }
 
   private announceFailure(session: Session, error: unknown, started: number): void {

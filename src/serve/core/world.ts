@@ -1,7 +1,7 @@
 // The environment of a session: made when it is first needed, and brought back to where it was when what was done to it is
 // not to count.
 
-import type { Awaitable, Environment, EnvSnapshot, StepResult } from '../../env/index.js';
+import type { Awaitable, Environment, EnvSnapshot } from '../../env/index.js';
 import type { Servable } from '../../run/index.js';
 
 /** Environments whose steps and resets can be called off. */
@@ -10,11 +10,6 @@ interface Cancellable {
   step(action: unknown, signal?: AbortSignal): ReturnType<Environment['step']>;
 }
 export type SessionEnvironment = Environment & Cancellable;
-
-/** One whose steps are no promises. */
-export interface SyncEnvironment extends Environment {
-  step(action: unknown): StepResult<unknown>;
-}
 
 /** Takes back what was done since. */
 export type TakeBack = () => Awaitable<void>;
@@ -49,12 +44,6 @@ export class World {
     }
     this.environment = made;
     return made;
-  }
-
-  /** The environment, where it is there and answers at once, and leaves no trace of a step that fails. */
-  get atOnce(): SyncEnvironment | undefined {
-    const { environment } = this;
-    return environment?.synchronous && environment.mark === undefined ? (environment as SyncEnvironment) : undefined;
   }
 
   /** To be called before a reset, step or restore. @param last  snapshot of this moment, where there is one already */

@@ -18,7 +18,6 @@ import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
 import { addLogin, BrowserLogins } from './login.js';
 import { openApiDocument } from './openapi.js';
 import { addProbes, type Phase, PROBE_PATHS } from './probes.js';
-import { type RequestWatch, Shortcuts } from './shortcuts.js';
 import { dropDeafSockets } from './sockets.js';
 import { traceIdOf } from './trace-id.js';
 
@@ -65,8 +64,6 @@ export interface AppOptions {
   readonly metrics?: ServerMetrics;
   /** Default: ready. */
   readonly phase?: () => Phase;
-  /** Default: true. false: every request walks through fastify. */
-  readonly shortcuts?: boolean;
   /** Told of every route as it is added. */
   readonly onRoute?: (route: RouteOptions) => void;
 }
@@ -88,14 +85,11 @@ export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   checkNames(sessions, facades);
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const access = { hosts: 'any' as const, pagesOf: [], logins: new BrowserLogins(), ...options.access };
-  const shortcuts = new Shortcuts();
-  const app = bareApp(limits, shortcuts, options.logger);
-  // Before all others: fastify closes its routes in the same moment.
-  app.addHook('preClose', async () => shortcuts.close());
+  const app = bareApp(limits, options.logger);
   if (options.onRoute !== undefined) app.addHook('onRoute', options.onRoute);
   await app.register(websocket, { options: { maxPayload: limits.bodyBytes, perMessageDeflate: false } });
   dropDeafSockets(app.websocketServer, limits);
-  const watch = watchRequests(app, { limits, access, logger: options.logger, metrics });
+  watchRequests(app, { limits, access, logger: options.logger, metrics });
   addProbes(app, phase);
   if (metrics !== undefined) addMetrics(app, metrics);
   if (access.tokens !== undefined) await addLogin(app, access.tokens, access.logins);
@@ -103,18 +97,14 @@ export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   const context: FacadeContext = { sessions, version, limits, ownerOf: ({ caller }) => caller!.owner };
   // Each in a scope of its own: hooks, parsers and error handlers of one are not those of another.
   for (const facade of facades) await app.register(async (scope) => facade.register(scope, context));
-  if (options.shortcuts !== false) {
-    const all = facades.flatMap((facade) => facade.shortcuts?.(sessions) ?? []);
-    shortcuts.open(all, watch);
-  }
   return app;
 }
 
-function bareApp(limits: HttpLimits, shortcuts: Shortcuts, logger: FastifyBaseLogger | undefined): FastifyInstance {
+function bareApp(limits: HttpLimits, logger: FastifyBaseLogger | undefined): FastifyInstance {
   const app = Fastify({
     ...(logger === undefined ? { logger: false } : { loggerInstance: logger }),
     bodyLimit: limits.bodyBytes,
-    serverFactory: (usual) => nodeServer(shortcuts.listener(usual), limits),
+    serverFactory: (listener) => nodeServer(listener, limits),
     forceCloseConnections: 'idle',
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'trace' }),
     genReqId: traceIdOf,
@@ -161,8 +151,8 @@ interface Watch {
   readonly metrics?: ServerMetrics;
 }
 
-/** Registered after WebSockets: their handshakes are requests. Answers what others are held to by who answers them past fastify. */
-function watchRequests(app: FastifyInstance, { limits, access: rules, logger, metrics }: Watch): RequestWatch {
+/** Registered after WebSockets: their handshakes are requests. */
+function watchRequests(app: FastifyInstance, { limits, access: rules, logger, metrics }: Watch): void {
   readJson(app, limits);
   const log = logRequests(app, logger !== undefined, (facts) => metrics?.onRequest(facts));
   const access = accessBy(rules);
@@ -192,5 +182,4 @@ function watchRequests(app: FastifyInstance, { limits, access: rules, logger, me
     const bytes = new NetworkBytes(app.server, (more) => metrics.onBytes(more));
     metrics.beforeReading(() => bytes.tell());
   }
-  return { limits, access, log, meter, logger };
 }

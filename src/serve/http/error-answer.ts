@@ -1,38 +1,22 @@
 // What a failed request is answered.
 
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import type { HttpLimits } from './http-limits.js';
 
-export interface FailedRequest {
-  /** Its trace. */
-  readonly id: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly log?: Pick<FastifyBaseLogger, 'error'>;
-}
-
-/** `{"error": {code, message, hint, trace}}` with the catalogue's status. Facades whose protocol says otherwise set their own. */
+/**
+ * `{"error": {code, message, hint, trace}}` with the catalogue's status; what is not said of an error is in the log. Facades
+ * whose protocol says otherwise set their own.
+ */
 export function errorAnswer(limits: HttpLimits) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const { status, code, body } = failedAnswer(error, request, limits);
+    const { code, message, hint, status } = asCatalogued(error, request, limits);
+    if (code === 'SERVER_FAILED') request.log.error({ err: error }, 'request failed');
     request.failure = code;
     if (status === 401) void reply.header('www-authenticate', 'Bearer');
-    void reply.status(status).send(body);
+    void reply.status(status).send({ error: { code, message, hint, trace: request.id } });
   };
-}
-
-export interface FailedAnswer {
-  readonly status: number;
-  readonly code: string;
-  readonly body: unknown;
-}
-
-/** What is said of an error; what is not said of it is in the log. */
-export function failedAnswer(error: unknown, request: FailedRequest, limits: HttpLimits): FailedAnswer {
-  const { code, message, hint, status } = asCatalogued(error, request, limits);
-  if (code === 'SERVER_FAILED') request.log?.error({ err: error }, 'request failed');
-  return { status, code, body: { error: { code, message, hint, trace: request.id } } };
 }
 
 /** The same for what fails before there is a route, such as a URL that cannot be decoded. */
@@ -46,7 +30,7 @@ export function answerFrameworkError(limits: HttpLimits) {
 /** Any error as one of the catalogue: what is not known is the server's fault and says nothing of how. */
 export function asCatalogued(
   error: unknown,
-  { headers }: Pick<FailedRequest, 'headers'>,
+  { headers }: { readonly headers: IncomingHttpHeaders },
   { bodyBytes }: HttpLimits,
 ): ReverieError {
   if (error instanceof ReverieError) return error;

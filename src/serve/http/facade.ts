@@ -4,7 +4,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Sessions } from '../core/session-contract.js';
 import type { HttpLimits } from './http-limits.js';
 import type { RouteDescription } from './route-description.js';
-import type { Shortcut } from './shortcuts.js';
 
 export interface FacadeContext {
   readonly sessions: Sessions;
@@ -23,7 +22,5 @@ export interface Facade {
   readonly reserved: readonly string[];
   /** What /openapi.json and /docs tell of it. */
   readonly routes?: readonly RouteDescription[];
-  /** Requests of its routes that need not walk through fastify. */
-  shortcuts?(sessions: Sessions): readonly Shortcut[];
   register(app: FastifyInstance, context: FacadeContext): void | Promise<void>;
 }

@@ -1,8 +1,7 @@
 // One line in the log for each request and each WebSocket, and their numbers for the metrics.
 
 import type { IncomingMessage } from 'node:http';
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
-import type { Caller } from '../http/tokens.js';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 export interface RequestFacts {
   readonly method: string;
@@ -24,28 +23,11 @@ declare module 'fastify' {
 /** nginx's word for a client that left before it was answered. */
 export const LEFT = 499;
 
-/** A request that is over. */
-export interface Answered {
-  readonly method: string;
-  readonly url: string;
-  readonly route: string;
-  readonly status: number;
-  /** Milliseconds, as `performance.now()` has them. */
-  readonly startedAt: number;
-  readonly caller: Caller | undefined;
-  /** Code of the error it was answered with. */
-  readonly failure: string | undefined;
-  /** Knows its trace. */
-  readonly log: Pick<FastifyBaseLogger, 'info'> | undefined;
-}
-
 /** What is to be done with each request. */
 export interface RequestLog {
   begin(request: FastifyRequest): void;
   /** Once: what comes later is not told. */
   end(request: FastifyRequest, status: number): void;
-  /** Both at once, of one that fastify never saw. */
-  tell(answered: Answered): void;
 }
 
 /** Paths are logged without what follows the `?`. Registered after WebSockets. */
@@ -57,25 +39,20 @@ export function logRequests(app: FastifyInstance, isLogging: boolean, told: (fac
     const request = sockets.get(raw);
     if (request !== undefined) tellSocket(request);
   });
-  const tell = (answered: Answered) => {
-    const { method, route, status, startedAt, failure, log } = answered;
-    const seconds = (performance.now() - startedAt) / 1000;
-    told({ method, route, status, seconds });
-    if (!isLogging) return;
-    const code = failure === undefined ? {} : { code: failure };
-    log?.info({ ...factsOf(answered), status, ...code, ms: Math.round(seconds * 1e4) / 10 }, 'request');
-  };
   return {
-    tell,
     begin(request) {
       request.startedAt = performance.now();
       if (request.ws && isLogging) sockets.set(request.raw, request);
     },
     end(request, status) {
-      const { method, url, startedAt, caller, failure, log } = request;
+      const { method, startedAt, failure } = request;
       if (startedAt === undefined) return;
       request.startedAt = undefined;
-      tell({ method, url, route: request.routeOptions.url ?? 'unknown', status, startedAt, caller, failure, log });
+      const seconds = (performance.now() - startedAt) / 1000;
+      told({ method, route: request.routeOptions.url ?? 'unknown', status, seconds });
+      if (!isLogging) return;
+      const code = failure === undefined ? {} : { code: failure };
+      request.log.info({ ...factsOf(request), status, ...code, ms: Math.round(seconds * 1e4) / 10 }, 'request');
     },
   };
 }
@@ -87,7 +64,7 @@ function tellSocket(request: FastifyRequest): void {
   request.log.info(facts, 'socket opened');
 }
 
-function factsOf({ method, url, caller }: Pick<Answered, 'method' | 'url' | 'caller'>): Record<string, unknown> {
+function factsOf({ method, url, caller }: FastifyRequest): Record<string, unknown> {
   const owner = caller === undefined ? {} : { owner: caller.owner };
   return { method, path: url.split('?', 1)[0], ...owner };
 }

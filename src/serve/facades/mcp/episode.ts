@@ -1,8 +1,11 @@
 // The episode of one MCP session: begun when something of it is first asked for, as clients that only list tools should
 // hold no slot.
 
+import { z } from 'zod';
 import type { Servable } from '../../../run/index.js';
 import type { Owner, ResetRequest, SessionState, Sessions, Turn } from '../../core/session-contract.js';
+import { checkedBody } from '../../http/request-check.js';
+import { resetOf } from '../task-specs.js';
 import { actionOfCall, type GivenCall, openingOf } from '../tool-calls.js';
 
 export interface EpisodeOptions {
@@ -56,4 +59,26 @@ export class McpEpisode {
     const { sessions, id, owner } = this.options;
     return openingOf(this.served, sessions.observe(id, owner).observation);
   }
+}
+
+// Which episode a client wants: behind the `?` of the URL it initializes with, or in the arguments of the prompt. Both are
+// texts.
+
+const whole = z
+  .string()
+  .regex(/^\d{1,15}$/, 'expected a whole number')
+  .transform(Number);
+
+export const episodeSchema = z.strictObject({
+  task: z.string().max(255).optional().describe('A task by its id'),
+  split: z.string().max(255).optional().describe('Split of the task: train, validation or test'),
+  index: whole.optional().describe('Place of the task within its split'),
+  seed: whole.optional().describe('Seed of the episode'),
+  from_snapshot: z.string().max(255).optional().describe('A snapshot to go on from, instead of a task'),
+});
+
+/** @throws REQUEST_INVALID, TASK_NOT_CHOSEN */
+export function resetFrom(served: Servable, given: unknown): ResetRequest {
+  const { task, ...rest } = checkedBody(episodeSchema, given);
+  return resetOf(served, { ...rest, id: task });
 }

@@ -20,35 +20,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/index.js';
-import type { Owner, ResetRequest, Sessions } from '../../core/session-contract.js';
+import type { Owner, Sessions } from '../../core/session-contract.js';
 import { unguessable } from '../../core/unguessable.js';
 import type { Facade, FacadeContext } from '../../http/facade.js';
-import { checkedBody } from '../../http/request-check.js';
 import type { RouteDescription } from '../../http/route-description.js';
 import { environmentNamed } from '../named-environment.js';
 import { answerOfficialMcp } from '../openenv/official-mcp.js';
-import { resetOf } from '../task-specs.js';
 import { offeredTools } from '../tool-calls.js';
-import { McpEpisode } from './episode.js';
+import { episodeSchema, McpEpisode, resetFrom } from './episode.js';
 import { refusalResult, stepResult } from './step-result.js';
 
 const json = z.record(z.string(), z.unknown());
-
-// Which episode a client wants: behind the `?` of the URL it initializes with, or in the arguments of the prompt. Both are
-// texts.
-
-const whole = z
-  .string()
-  .regex(/^\d{1,15}$/, 'expected a whole number')
-  .transform(Number);
-
-const wishSchema = z.strictObject({
-  task: z.string().max(255).optional().describe('A task by its id'),
-  split: z.string().max(255).optional().describe('Split of the task: train, validation or test'),
-  index: whole.optional().describe('Place of the task within its split'),
-  seed: whole.optional().describe('Seed of the episode'),
-  from_snapshot: z.string().max(255).optional().describe('A snapshot to go on from, instead of a task'),
-});
 
 const mcpDescriptions: readonly RouteDescription[] = (['post', 'get', 'delete'] as const).map((method) => ({
   method,
@@ -58,7 +40,7 @@ const mcpDescriptions: readonly RouteDescription[] = (['post', 'get', 'delete'] 
   description: 'Streamable HTTP: connect with a client of the protocol. The query counts with `initialize`.',
   parameters: { env: 'Name of the environment' },
   ...(method === 'post'
-    ? { query: wishSchema, body: { schema: json } }
+    ? { query: episodeSchema, body: { schema: json } }
     : { headers: { 'Mcp-Session-Id': 'The session' } }),
   answer: { status: 200, description: 'JSON-RPC, or server-sent events of it' },
 }));
@@ -138,7 +120,7 @@ class McpSessions {
 
   private async opened(request: FastifyRequest, owner: Owner, served: Servable) {
     this.sweep();
-    const first = wishedEpisode(served, request.query);
+    const first = resetFrom(served, request.query);
     const id = unguessable();
     this.sessions.open({ env: served.name, id, owner });
     const transport = new StreamableHTTPServerTransport({
@@ -247,7 +229,7 @@ function addResource(server: Server, episode: McpEpisode): void {
 function addPrompt(server: Server, episode: McpEpisode): void {
   const description =
     'Begins an episode, another one if arguments are given or the last has ended; tells how it opens.';
-  const args = Object.entries(wishSchema.shape).map(([name, schema]) => ({ name, description: schema.description }));
+  const args = Object.entries(episodeSchema.shape).map(([name, schema]) => ({ name, description: schema.description }));
   server.setRequestHandler(ListPromptsRequestSchema, () => ({
     prompts: [{ name: PROMPT, title: 'Start an episode', description, arguments: args }],
   }));
@@ -257,8 +239,8 @@ function addPrompt(server: Server, episode: McpEpisode): void {
       if (name !== PROMPT) {
         throw new McpError(ErrorCode.InvalidParams, `There is no prompt ${name}. There is: ${PROMPT}`);
       }
-      const isWished = Object.keys(given).length > 0;
-      if (isWished) await episode.begin(wishedEpisode(episode.served, given), signal);
+      const isChosen = Object.keys(given).length > 0;
+      if (isChosen) await episode.begin(resetFrom(episode.served, given), signal);
       else if (episode.state.status === 'done') await episode.begin(undefined, signal);
       else await episode.ensure(signal);
       const { rules, first } = episode.told;
@@ -283,10 +265,4 @@ async function told<R>(work: () => Promise<R>): Promise<R> {
 function instructionsOf({ family, policy, description }: Servable): string {
   const where = `The resource ${RESOURCE} (or the prompt "${PROMPT}") tells how the episode opens: read it first.`;
   return [family === 'vector' ? description : policy, where].filter((part) => part !== '').join('\n\n');
-}
-
-/** @throws REQUEST_INVALID, TASK_NOT_CHOSEN */
-function wishedEpisode(served: Servable, given: unknown): ResetRequest {
-  const { task, ...wish } = checkedBody(wishSchema, given);
-  return resetOf(served, { ...wish, id: task });
 }

@@ -22,7 +22,7 @@ import {
 } from './environment-card.js';
 import type { NativeRoute } from './native-route.js';
 import { ROWS_TYPE } from './rows-frame.js';
-import { sessionRoutes, stepShortcut } from './session-routes.js';
+import { sessionRoutes } from './session-routes.js';
 import { groupBody, groupSchema, manyStepsBody, resultsSchema } from './session-schemas.js';
 import {
   BINARY_TYPES,
@@ -167,7 +167,6 @@ export const nativeFacade: Facade = {
   name: 'native',
   reserved: ['v1'],
   routes: [...ROUTES, socketRoute],
-  shortcuts: (sessions) => [stepShortcut(sessions)],
   register(app: FastifyInstance, { sessions, ownerOf }: FacadeContext) {
     const vectors = new VectorTable(sessions);
     app.addHook('onClose', () => vectors.end());
@@ -175,14 +174,11 @@ export const nativeFacade: Facade = {
       app.addContentTypeParser(type, { parseAs: 'buffer' }, (_, body, done) => done(null, body));
     }
     for (const { method, path, handle } of ROUTES) {
-      // No promise where the handler answers with none: a step that waits for nothing is answered within its request's turn.
-      app[method]<Params>(path, (request, reply) => {
+      app[method]<Params>(path, async (request, reply) => {
         const { id, env } = request.params;
         const asked = { request, reply, sessions, vectors, owner: ownerOf(request), id: id ?? env ?? '' };
-        const answer = handle(asked);
-        if (answer instanceof Promise) return answer.then((one) => (one === undefined ? reply.send() : one));
-        if (answer === undefined) void reply.send();
-        return answer;
+        const answer = await handle(asked);
+        return answer === undefined ? reply.send() : answer;
       });
     }
     const sessionOf = (request: FastifyRequest) => {

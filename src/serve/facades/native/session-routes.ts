@@ -2,10 +2,9 @@
 
 import type { z } from 'zod';
 import type { Servable } from '../../../run/index.js';
-import type { Sessions, StepRequest } from '../../core/session-contract.js';
+import type { StepRequest } from '../../core/session-contract.js';
 import { decodeAction } from '../../core/values.js';
 import { checkedBody } from '../../http/request-check.js';
-import type { Shortcut } from '../../http/shortcuts.js';
 import type { NativeRoute } from './native-route.js';
 import {
   forkBody,
@@ -96,24 +95,10 @@ const step: NativeRoute = {
   parameters,
   body: { schema: stepBody, example: { action: [0.5] } },
   answer: { status: 200, description: 'What followed', schema: turnSchema },
-  handle({ request, sessions, owner, id }) {
-    const wish = stepWish(sessions.environmentOf(id, owner), request.body);
-    const turn = sessions.stepNow(id, wish, owner);
-    return turn === undefined ? sessions.step(id, wish, owner).then(wireTurn) : wireTurn(turn);
+  async handle({ request, sessions, owner, id }) {
+    return wireTurn(await sessions.step(id, stepRequest(sessions.environmentOf(id, owner), request.body), owner));
   },
 };
-
-/** A step that waits for nothing. */
-export function stepShortcut(sessions: Sessions): Shortcut {
-  return {
-    path: step.path,
-    canAnswer: (id, owner) => sessions.canStepNow(id, owner),
-    answer(id, body, owner) {
-      const turn = sessions.stepNow(id, stepWish(sessions.environmentOf(id, owner), body), owner);
-      return turn === undefined ? undefined : wireTurn(turn);
-    },
-  };
-}
 
 const observe: NativeRoute = {
   method: 'get',
@@ -190,7 +175,7 @@ const fork: NativeRoute = {
 };
 
 /** @throws REQUEST_INVALID */
-function stepWish(served: Servable, body: unknown): StepRequest {
+function stepRequest(served: Servable, body: unknown): StepRequest {
   const { action, request_id: requestId, timeout_seconds: timeoutSeconds } = stepIn(body);
   return { action: decodeAction(served, action), requestId, timeoutSeconds };
 }
