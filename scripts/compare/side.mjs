@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { JOBS } from './jobs.mjs';
 import { partsOfRun, sha256 } from './normal-form.mjs';
 
@@ -17,11 +17,11 @@ export class Side {
    * @param workers of the jobs on numbers
    */
   constructor({ checkout, folder, kept = join(folder, 'kept'), workers = '0' }) {
-    this.checkout = checkout;
+    this.checkout = resolve(checkout);
     this.folder = folder;
     this.kept = kept;
     this.workers = workers;
-    this.places = [join(folder, 'runs'), folder, checkout];
+    this.places = [join(folder, 'runs'), folder, this.checkout];
     mkdirSync(join(folder, 'runs'), { recursive: true });
   }
 
@@ -108,6 +108,8 @@ export class Side {
     try {
       const ready = new Promise((resolve) => child.stdout.once('data', (line) => resolve(JSON.parse(line))));
       const { url } = await Promise.race([ready, ended]);
+      // What it said is why it did not begin, and `ended` throws that.
+      if (url === undefined) await ended;
       const answers = await play(url);
       return Object.fromEntries(
         Object.entries(answers).map(([part, value]) => [part, `${JSON.stringify(value, null, 1)}\n`]),
