@@ -5,13 +5,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Rng } from '../core/rng.js';
 import { rowSize } from '../env/index.js';
 import { allocateBatch, type Provenance, type ReplayBuffer, type TransitionBatch } from '../replay/index.js';
-import type { Ppo, Rollout } from '../rl/index.js';
+import type { Rollout, RolloutLearner } from '../rl/index.js';
 import type { RolloutCounts } from '../synth/index.js';
 import { BatchedDream, type BatchedStep, type Propagation, type VectorWorldModel } from '../worldmodel/index.js';
 
 export interface DreamRolloutRequest {
   readonly model: VectorWorldModel;
-  readonly actor: Ppo;
+  readonly actor: RolloutLearner;
   /** Branches start at observations of its rows, drawn at random. */
   readonly real: ReplayBuffer;
   /** Branches side by side. */
@@ -61,7 +61,7 @@ export async function dreamRollout(request: DreamRolloutRequest): Promise<DreamR
   return record.finish();
 }
 
-type Acted = Awaited<ReturnType<Ppo['act']>>;
+type Acted = Awaited<ReturnType<RolloutLearner['act']>>;
 
 class RolloutRecord {
   private readonly batch: TransitionBatch;

@@ -1,4 +1,15 @@
-// The room of loops: how collecting, fitting, dreaming and learning follow on each other.
+// The loops of the house, each a file that is read top to bottom: collect, fit, dream, learn, evaluate, keep. They hold no
+// maths and no files: parts come from below (rl, synth, worldmodel, replay), and a run keeps what they do.
 
 export { type Collected, Collector, type CollectorState, type EpisodeSummary } from './collector.js';
 export { type DreamRollout, type DreamRolloutRequest, dreamRollout } from './dream-rollout.js';
+export { DreamWorld, drawStarts, horizonAt } from './dream-world.js';
+export { train } from './train.js';
+export {
+  type Counters,
+  type TrainableLearner,
+  type TrainEvaluation,
+  Training,
+  type TrainingParts,
+} from './training.js';
+export type * from './training-settings.js';

@@ -3,6 +3,7 @@
 import type { z } from 'zod';
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
+import { mean } from '../core/statistics.js';
 import {
   adamStep,
   buildTrainer,
@@ -23,7 +24,6 @@ import type { TransitionBatch } from '../replay/index.js';
 import { type BcConfig, bcConfigSchema } from './config.js';
 import { assertFinite, assertLength } from './finite.js';
 import { parseConfig } from './learner-state.js';
-import { mean } from './mean.js';
 import { NetworkLearner, withMoments } from './network-learner.js';
 import { actingSession } from './network-policy.js';
 import { density } from './policy-density.js';

@@ -1,6 +1,7 @@
 // How good a policy is, for real or in a dream: whole episodes with seeds of their own.
 
 import { Rng } from '../core/rng.js';
+import { mean, sampleDeviation } from '../core/statistics.js';
 import type { Policy, VectorEnvironment } from '../env/index.js';
 
 export interface EvaluateOptions {
@@ -76,9 +77,28 @@ async function runEpisode(env: VectorEnvironment, policy: Policy, index: number,
   return { reward, steps, ended };
 }
 
-function spread(returns: Float64Array): { meanReturn: number; stdReturn: number } {
-  const n = returns.length;
-  const meanReturn = returns.reduce((sum, value) => sum + value, 0) / n;
-  const squares = returns.reduce((sum, value) => sum + (value - meanReturn) ** 2, 0);
-  return { meanReturn, stdReturn: n > 1 ? Math.sqrt(squares / (n - 1)) : 0 };
+/** Returns and lengths of a handful of episodes, in a few numbers. */
+export interface ReturnSummary {
+  readonly episodes: number;
+  readonly meanReturn: number;
+  /** Sample standard deviation over episodes; 0 for one. */
+  readonly stdReturn: number;
+  readonly minReturn: number;
+  readonly maxReturn: number;
+  readonly meanLength: number;
+}
+
+export function summariseReturns(returns: ArrayLike<number>, lengths: ArrayLike<number>): ReturnSummary {
+  const values = Array.from(returns);
+  return {
+    episodes: values.length,
+    ...spread(values),
+    minReturn: Math.min(...values),
+    maxReturn: Math.max(...values),
+    meanLength: mean(lengths),
+  };
+}
+
+function spread(returns: ArrayLike<number>): { meanReturn: number; stdReturn: number } {
+  return { meanReturn: mean(returns), stdReturn: sampleDeviation(returns) };
 }

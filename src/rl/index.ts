@@ -19,9 +19,15 @@ export {
   type SacConfig,
   sacConfigSchema,
 } from './config.js';
-export { type EvaluateOptions, type Evaluation, evaluatePolicy } from './evaluate.js';
+export {
+  type EvaluateOptions,
+  type Evaluation,
+  evaluatePolicy,
+  type ReturnSummary,
+  summariseReturns,
+} from './evaluate.js';
 export { exportPolicy } from './export-policy.js';
-export type { Learner, LearnerKind, LearnerState } from './learner.js';
+export type { Learner, LearnerKind, LearnerState, ReplayLearner, RolloutLearner } from './learner.js';
 export { loadPolicy } from './load-policy.js';
 export { makeLearner } from './make-learner.js';
 export { type GaeInput, type GaeOutput, generalisedAdvantage, makePpo, Ppo, type PpoMetrics } from './ppo.js';

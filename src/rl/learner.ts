@@ -1,6 +1,11 @@
-// What every learner offers, whatever it learns: policies to act with and to send away, and its exact state.
+// What every learner offers, whatever it learns: policies to act with and to send away, and its exact state; and what the
+// two kinds add that learn by reward, from old rows or from fresh rollouts. Loops of training know no more of a learner.
 
+import type { Rng } from '../core/rng.js';
 import type { Policy, PolicySnapshot } from '../env/index.js';
+import type { TransitionBatch } from '../replay/index.js';
+import type { ActingOutputs } from './network-policy.js';
+import type { Rollout } from './rollout.js';
 import type { Spaces } from './spaces.js';
 
 export type LearnerKind = 'sac' | 'ppo' | 'bc';
@@ -31,4 +36,29 @@ export interface Learner {
   /** Goes on from `state`; throws CHECKPOINT_CORRUPT if it does not fit this learner, which is then unchanged. */
   restore(state: LearnerState): void;
   close(): Promise<void>;
+}
+
+/** Learns from rows of replay buffers, whichever policy lived them (SAC). */
+export interface ReplayLearner extends Learner {
+  readonly learnsFrom: 'replay';
+  /** Of each gradient step. */
+  readonly config: { readonly batchSize: number };
+  /**
+   * `steps` gradient steps, the i-th on rows [i * batchSize, (i + 1) * batchSize) of `batch`; answers figures for the journal.
+   * @param weights importance weight per row; 1 if absent
+   */
+  update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<object>;
+  /** |temporal-difference error| of every row: what prioritised replay goes by. */
+  tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array>;
+}
+
+/** Learns from whole rollouts of the policy of the moment (PPO). */
+export interface RolloutLearner extends Learner {
+  readonly learnsFrom: 'rollouts';
+  /** Of a gradient step: a rollout of fewer rows is not learned from. */
+  readonly config: { readonly batchSize: number };
+  /** Acts as `policy()` does, and answers what `update` learns from besides. */
+  act(obs: Float32Array, rows: number, rng: Rng): Promise<ActingOutputs>;
+  /** Learns from one rollout; answers figures for the journal. */
+  update(rollout: Rollout, rng: Rng): Promise<object>;
 }

@@ -2,11 +2,12 @@
 
 import type { z } from 'zod';
 import type { Rng } from '../core/rng.js';
+import { mean } from '../core/statistics.js';
 import { buildTrainer, InferenceSession } from '../nn/index.js';
 import { type PpoConfig, ppoConfigSchema } from './config.js';
 import { assertBatch, assertFinite, assertLength } from './finite.js';
+import type { RolloutLearner } from './learner.js';
 import { parseConfig } from './learner-state.js';
-import { mean } from './mean.js';
 import { type LearnerParts, NetworkLearner, withMoments } from './network-learner.js';
 import { type ActingOutputs, actingSession } from './network-policy.js';
 import type { PolicyNet } from './policy-net.js';
@@ -54,8 +55,9 @@ export async function makePpo(config: z.input<typeof ppoConfigSchema>, spaces: S
 }
 
 /** Use `makePpo`. */
-export class Ppo extends NetworkLearner<PpoConfig> {
+export class Ppo extends NetworkLearner<PpoConfig> implements RolloutLearner {
   readonly kind = 'ppo';
+  readonly learnsFrom = 'rollouts';
   private readonly valueSession: InferenceSession;
   private readonly policySize: number;
 

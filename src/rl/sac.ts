@@ -2,12 +2,13 @@
 
 import type { z } from 'zod';
 import type { Rng } from '../core/rng.js';
+import { mean } from '../core/statistics.js';
 import { buildTrainer, float32, InferenceSession } from '../nn/index.js';
 import type { TransitionBatch } from '../replay/index.js';
 import { type SacConfig, sacConfigSchema } from './config.js';
 import { assertBatch, assertFinite, assertLength } from './finite.js';
+import type { ReplayLearner } from './learner.js';
 import { parseConfig } from './learner-state.js';
-import { mean } from './mean.js';
 import { NetworkLearner, withMoments } from './network-learner.js';
 import { actingSession } from './network-policy.js';
 import type { PolicyNet } from './policy-net.js';
@@ -52,8 +53,9 @@ export async function makeSac(config: z.input<typeof sacConfigSchema>, spaces: S
 }
 
 /** Use `makeSac`. */
-export class Sac extends NetworkLearner<SacConfig> {
+export class Sac extends NetworkLearner<SacConfig> implements ReplayLearner {
   readonly kind = 'sac';
+  readonly learnsFrom = 'replay';
   private tdSession: Promise<InferenceSession> | undefined;
 
   /**

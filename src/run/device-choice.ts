@@ -7,7 +7,7 @@ import { ensembleDeviceFit, folderDeviceFit } from '../worldmodel/index.js';
 import { deviceText, type RunDevice } from './device.js';
 import type { DeviceFlags } from './device-flags.js';
 import type { JobInputs } from './job.js';
-import { resolvedSpec } from './pipeline/env-spec.js';
+import { resolvedSpec } from './pipeline/given-parts.js';
 import { findInput } from './pipeline/inputs.js';
 import type { AnyScenario, Scenario } from './scenario.js';
 

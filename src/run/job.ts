@@ -1,7 +1,9 @@
 // What a job is: the context every pipeline receives, and the JSON-safe results they answer. The command line makes
 // the context; src/run/pipeline/ holds the jobs.
 
+import type { TrainEvaluation } from '../algorithms/index.js';
 import type { GateResult } from '../fidelity/index.js';
+import type { ReturnSummary } from '../rl/index.js';
 import type { RunDevice } from './device.js';
 import type { MetricsWriter } from './metrics.js';
 import type { Progress } from './progress.js';
@@ -101,21 +103,6 @@ export interface SynthResult extends JobResult {
   readonly transitionsPerSecond: number;
 }
 
-/** Returns of real episodes. */
-export interface EvalSummary {
-  readonly episodes: number;
-  readonly meanReturn: number;
-  /** Standard deviation over episodes. */
-  readonly stdReturn: number;
-  readonly minReturn: number;
-  readonly maxReturn: number;
-  readonly meanLength: number;
-}
-
-export interface TrainEvaluation extends EvalSummary {
-  readonly realSteps: number;
-}
-
 export interface TrainResult extends JobResult {
   readonly job: 'train';
   readonly mode: 'real' | 'dream';
@@ -132,7 +119,7 @@ export interface TrainResult extends JobResult {
   readonly realStepsToThreshold: number | null;
 }
 
-export interface EvalResult extends JobResult, EvalSummary {
+export interface EvalResult extends JobResult, ReturnSummary {
   readonly job: 'eval';
   readonly family: 'vector';
   readonly checkpoint: string;

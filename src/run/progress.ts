@@ -1,22 +1,14 @@
 // Progress of long work: bars on a terminal, one plain line every ten seconds elsewhere, nothing when asked to be quiet.
 
 import { MultiBar, type SingleBar } from 'cli-progress';
+import type { OpenPhase, Phase } from '../core/progress.js';
 import { type Colours, coloursFor } from './colours.js';
 import { formatCount, formatDuration, formatRate } from './format.js';
 
-/** One named stretch of work. Several may be open at once. */
-export interface Phase {
-  /** `by` more units are done; `note` is free text beside the bar, such as `return 421`. */
-  advance(by?: number, note?: string): void;
-  /** `done` units are done in all. */
-  set(done: number, note?: string): void;
-  /** The work is over; the phase's last line stays visible. */
-  end(note?: string): void;
-}
+export type { Phase } from '../core/progress.js';
 
 export interface Progress {
-  /** Opens a phase of `total` units (null: unknown), such as `phase('fit model', 20, 'epochs')`. */
-  phase(name: string, total: number | null, unit?: string): Phase;
+  readonly phase: OpenPhase;
   /** A line for the human, above the bars. */
   log(line: string): void;
   /** Takes the bars down; phases still open are left as they are. */

@@ -13,7 +13,7 @@ import type { JobContext } from '../job.js';
 import { MetricsWriter } from '../metrics.js';
 import type { Phase, Progress } from '../progress.js';
 import { METRICS_FILE, RESULT_FILE } from '../run-folder.js';
-import type { ArmMessage, ArmOutcome, ArmTask } from './arm-messages.js';
+import type { ArmMessage, ArmOutcome, ArmTask } from './arms.js';
 import { trainJob } from './train.js';
 
 interface ArmInput {

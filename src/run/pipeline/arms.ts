@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { concurrently } from '../../core/concurrently.js';
-import { unpackError } from '../../core/errors.js';
+import { type PackedError, unpackError } from '../../core/errors.js';
 import { makeStopFlag, raise, type StopFlag } from '../../core/stop-flag.js';
 import { compiledUrl } from '../../core/worker-url.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
@@ -14,7 +14,6 @@ import { type MetricsEvent, readMetrics } from '../metrics.js';
 import type { Phase } from '../progress.js';
 import { METRICS_FILE } from '../run-folder.js';
 import type { Scenario } from '../scenario.js';
-import type { ArmMessage, ArmOutcome, ArmReply, ArmTask } from './arm-messages.js';
 
 export interface Arm {
   readonly name: string;
@@ -119,3 +118,31 @@ class ArmBoard {
     this.phase?.end(this.note);
   }
 }
+
+// What a comparison and its threads tell each other.
+
+export interface ArmTask {
+  readonly arm: string;
+  readonly seed: number;
+  readonly scenario: Scenario;
+  readonly out: string;
+  readonly resume: boolean;
+  readonly finalEpisodes: number;
+}
+
+/** How far a run is, sent now and then. */
+export interface ArmMessage {
+  readonly done: number;
+  readonly total: number;
+  readonly note: string;
+}
+
+interface ArmReply {
+  readonly result: TrainResult;
+  readonly finalReturns: readonly number[];
+}
+
+/** What a thread answers: a failure crosses as data, so that its catalogue code survives. */
+export type ArmOutcome =
+  | { readonly kind: 'done'; readonly reply: ArmReply }
+  | { readonly kind: 'failed'; readonly error: PackedError };

@@ -9,14 +9,14 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { Training, TrainingPorts } from '../../algorithms/index.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { ReplayBuffer, type Selector, type SelectorState, type Source } from '../../replay/index.js';
-import { saveLearner } from '../../rl/index.js';
+import { loadLearner, saveLearner } from '../../rl/index.js';
 import { recoverFolder, replaceFolderAtomic } from '../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../store/sealed-json.js';
 import type { JobContext } from '../job.js';
-import { savedLearner } from './learners.js';
-import { makeTrainingRun, TrainingRun } from './training-run.js';
+import { continuedTraining, newTraining, trainable } from './training-parts.js';
 
 const count = z.int().min(0);
 
@@ -60,43 +60,49 @@ const runSchema = z.strictObject({
 });
 export type RunManifest = z.infer<typeof runSchema>;
 
-export async function saveRun(folder: string, run: TrainingRun, context: JobContext): Promise<void> {
-  const manifest = await describeRun(run, context);
-  const { learner, real, synthetic, dreamer } = run.parts;
+export async function saveRun(folder: string, training: Training, context: JobContext): Promise<void> {
+  const manifest = await describeRun(training, context);
+  const { learner, real, synthetic, world } = training.parts;
   await replaceFolderAtomic(folder, async (temporary) => {
-    await saveLearner(join(temporary, 'learner'), learner, run.learnedFrom());
+    await saveLearner(join(temporary, 'learner'), learner, training.learnedFrom());
     await real.save(join(temporary, 'real'));
     if (synthetic.size > 0) await synthetic.save(join(temporary, 'synthetic'));
-    await dreamer?.save(join(temporary, 'model'));
+    await world?.save(join(temporary, 'model'));
     await writeFile(join(temporary, 'checkpoint.json'), sealedText(manifest));
   });
 }
 
 /**
  * The run exactly as it was saved.
- * Throws CHECKPOINT_CORRUPT, or CHECKPOINT_MISMATCH if it was made by another scenario or seed.
+ * Throws CHECKPOINT_CORRUPT, also for another algorithm's learner, or CHECKPOINT_MISMATCH for another scenario or seed.
  */
-export async function loadRun(folder: string, context: JobContext): Promise<TrainingRun> {
+export async function loadRun(folder: string, context: JobContext, ports: TrainingPorts<Training>): Promise<Training> {
   const manifest = await readRunManifest(folder);
   checkSameRun(manifest, context, folder);
-  const fresh = await makeTrainingRun(context);
+  const { config } = context.scenario;
+  const fresh = await newTraining(context, ports);
   await fresh.parts.learner.close();
-  const learner = await savedLearner(join(folder, 'learner'), context.scenario.config);
-  const run = new TrainingRun(context, {
-    ...fresh.parts,
+  const from = join(folder, 'learner');
+  const learner = await trainable(await loadLearner(from), config, (theirs, ours) => {
+    return reverieError('CHECKPOINT_CORRUPT', {
+      path: from,
+      problem: `it holds a ${theirs} learner where ${ours} is wanted`,
+    });
+  });
+  const dreamt = manifest.counters.syntheticSteps > 0;
+  const training = continuedTraining(fresh, config, {
     learner,
     real: await ReplayBuffer.load(join(folder, 'real')),
-    synthetic:
-      manifest.counters.syntheticSteps > 0 ? await ReplayBuffer.load(join(folder, 'synthetic')) : fresh.parts.synthetic,
+    synthetic: dreamt ? await ReplayBuffer.load(join(folder, 'synthetic')) : fresh.parts.synthetic,
   });
-  Object.assign(run.counters, manifest.counters);
-  run.evaluations.push(...manifest.evaluations);
-  run.worldModelVersions.push(...manifest.worldModelVersions);
-  restoreSelectors(run, manifest, folder);
-  await run.parts.collector.restore(manifest.collector);
-  if (run.worldModelVersions.length > 0)
-    await run.parts.dreamer?.resume(join(folder, 'model'), manifest.dreamtEpisodes);
-  return run;
+  Object.assign(training.counters, manifest.counters);
+  training.evaluations.push(...manifest.evaluations);
+  training.worldModelVersions.push(...manifest.worldModelVersions);
+  restoreSelectors(training, manifest, folder);
+  await training.parts.collector.restore(manifest.collector);
+  if (training.worldModelVersions.length > 0)
+    await training.parts.world?.resume(join(folder, 'model'), manifest.dreamtEpisodes);
+  return training;
 }
 
 /** What a run's checkpoint says of itself, without loading it. Throws CHECKPOINT_CORRUPT. */
@@ -111,7 +117,7 @@ export async function readRunManifest(folder: string): Promise<RunManifest> {
   }
 }
 
-async function describeRun(run: TrainingRun, { scenario, seed }: JobContext): Promise<RunManifest> {
+async function describeRun(run: Training, { scenario, seed }: JobContext): Promise<RunManifest> {
   return {
     format: 'reverie-run',
     formatVersion: 1,
@@ -122,7 +128,7 @@ async function describeRun(run: TrainingRun, { scenario, seed }: JobContext): Pr
     counters: { ...run.counters },
     evaluations: [...run.evaluations],
     worldModelVersions: [...run.worldModelVersions],
-    dreamtEpisodes: run.parts.dreamer?.episodes ?? 0,
+    dreamtEpisodes: run.parts.world?.episodes ?? 0,
     collector: await run.parts.collector.state(),
     selectors: encodeSelectors(run),
   };
@@ -139,14 +145,14 @@ function checkSameRun(manifest: RunManifest, { scenario, seed }: JobContext, pat
 
 type EncodedSelector = z.infer<typeof selectorSchema>;
 
-function encodeSelectors({ learning }: TrainingRun): RunManifest['selectors'] {
+function encodeSelectors({ parts }: Training): RunManifest['selectors'] {
   return Object.fromEntries(
-    Object.entries(learning.selectors).map(([source, selector]) => [source, encodeSelector(selector)]),
+    Object.entries(parts.selectors).map(([source, selector]) => [source, encodeSelector(selector)]),
   );
 }
 
-function restoreSelectors({ learning }: TrainingRun, { selectors }: RunManifest, path: string): void {
-  for (const [source, selector] of Object.entries(learning.selectors)) {
+function restoreSelectors({ parts }: Training, { selectors }: RunManifest, path: string): void {
+  for (const [source, selector] of Object.entries(parts.selectors)) {
     const saved = selectors[source as Source];
     if (saved === undefined) {
       throw reverieError('CHECKPOINT_CORRUPT', { path, problem: `it lacks the state of the ${source} selector` });

@@ -3,11 +3,12 @@
 import { join } from 'node:path';
 import { Collector, type EpisodeSummary } from '../../algorithms/index.js';
 import { Rng } from '../../core/rng.js';
+import { mean } from '../../core/statistics.js';
 import { makeEnvironment, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
 import { ReplayBuffer } from '../../replay/index.js';
 import { RandomPolicy } from '../../rl/index.js';
 import { type CollectResult, interrupted, type JobContext } from '../job.js';
-import { learnerFor } from './frozen-policy.js';
+import { learnerFor } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
 
 /** Steps between looks at the progress bar and Ctrl-C. */
@@ -77,8 +78,4 @@ async function actor(
   if (!wanted) return { policy: new RandomPolicy(env.actionSpace), close: async () => {} };
   const { learner } = await learnerFor(env, requireInput(context.inputs, 'checkpoint'));
   return { policy: learner.policy(), close: () => learner.close() };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

@@ -2,11 +2,10 @@
 
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
-import { evaluatePolicy } from '../../rl/index.js';
+import { evaluatePolicy, summariseReturns } from '../../rl/index.js';
 import { type EvalResult, interrupted, type JobContext } from '../job.js';
-import { learnerFor } from './frozen-policy.js';
+import { learnerFor } from './given-parts.js';
 import { requireInput } from './inputs.js';
-import { summariseReturns } from './summarise.js';
 
 export async function evalJob(context: JobContext): Promise<EvalResult> {
   const { config, folder } = context.scenario;

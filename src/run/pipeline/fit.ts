@@ -6,9 +6,8 @@ import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
 import { EnsembleModel, fitEnsemble } from '../../worldmodel/index.js';
 import { type FitResult, interrupted, type JobContext } from '../job.js';
-import { resolvedSpec } from './env-spec.js';
+import { recordsOf, resolvedSpec } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
-import { recordsOf } from './records.js';
 
 export async function fitJob(context: JobContext): Promise<FitResult> {
   const { config, folder } = context.scenario;

@@ -3,9 +3,9 @@
 
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import type { Training } from '../../algorithms/index.js';
 import { saveLearner } from '../../rl/index.js';
 import { ensureFolder } from '../../store/atomic-file.js';
-import type { TrainingRun } from './training-run.js';
 
 export const POLICIES_FOLDER = 'policies';
 
@@ -19,7 +19,7 @@ export interface KeptPolicy {
 }
 
 /** The learner as it is now. @throws STORAGE_FULL, STORAGE_FAILED */
-export async function keepPolicy(out: string, run: TrainingRun): Promise<void> {
+export async function keepPolicy(out: string, run: Training): Promise<void> {
   const folder = join(out, POLICIES_FOLDER);
   await ensureFolder(folder);
   const name = String(run.counters.realSteps).padStart(DIGITS, '0');

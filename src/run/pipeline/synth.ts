@@ -2,6 +2,7 @@
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { drawStarts, horizonAt } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment, type PolicySnapshot, rowSize, type VectorEnvironment } from '../../env/index.js';
@@ -19,11 +20,9 @@ import {
 import { loadWorldModel } from '../../worldmodel/index.js';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type SynthResult } from '../job.js';
-import { drawStarts, horizonAt } from './dreamer.js';
 import { withTrustedHorizon } from './fidelity/horizon/auto.js';
-import { learnerFor } from './frozen-policy.js';
+import { learnerFor, recordsOf, settled } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
-import { recordsOf } from './records.js';
 
 /** Resumable: finished chunks are in the journal, and the same bytes come out however often it was stopped. */
 export async function synthJob(asked: JobContext): Promise<SynthResult> {
@@ -58,7 +57,7 @@ function requestOf(context: JobContext, env: VectorEnvironment, real: ReplayBuff
   const rng = Rng.fromSeed(context.seed).split('synth');
   return {
     ...drawStarts(real, rowSize(env.observationSpace), synth.starts, rng.split('starts')),
-    horizon: synth.episodes ? episodeSteps(env) : horizonAt(real.inserted, rollout.horizon),
+    horizon: synth.episodes ? episodeSteps(env) : horizonAt(real.inserted, settled(rollout.horizon)),
     propagation: rollout.propagation,
     disagreementLimit: rollout.disagreementLimit ?? undefined,
     chunkSize: rollout.chunkRows,

@@ -1,107 +1,117 @@
-// `reverie train`: rounds until the budget or the threshold is reached, with evaluations and checkpoints between them.
+// `reverie train`: gives the loop its parts, shows how far it is, and keeps checkpoints on the way, so that a run that was
+// stopped or killed goes on to the same bytes.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Training, type TrainingPorts, train } from '../../algorithms/index.js';
+import type { OpenPhase, Phase } from '../../core/progress.js';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
 import type { MetricsEvent, MetricsWriter } from '../metrics.js';
 import { loadRun, saveRun } from './checkpoint.js';
 import { withTrustedHorizon } from './fidelity/horizon/auto.js';
 import { keepPolicy } from './kept-policies.js';
-import { makeTrainingRun, type TrainingRun } from './training-run.js';
+import { newTraining } from './training-parts.js';
 
 /** Everything `train` keeps lies in this folder of the run. */
 const CHECKPOINT_FOLDER = 'checkpoint';
 
 export async function trainJob(asked: JobContext): Promise<TrainResult> {
   const context = await withTrustedHorizon(asked);
-  const folder = join(context.out, CHECKPOINT_FOLDER);
-  const run = await begin(context, folder);
+  const keeper = new Keeper(context);
+  const training = await begin(context, keeper);
   try {
-    await rounds(run, context, folder);
-    return resultOf(run, context, folder);
+    keeper.show(training);
+    await train(training);
+    await keeper.finish(training);
+    return resultOf(training, context, keeper.folder);
   } catch (error) {
     // Stopped within a round: the last checkpoint stands, and a resumed run lives the round again, byte for byte.
     if (context.signal.aborted) interrupted();
     throw error;
   } finally {
-    await run.close();
+    await training.close();
   }
 }
 
-async function begin(context: JobContext, folder: string): Promise<TrainingRun> {
-  if (!context.resume || !existsSync(folder)) {
+async function begin(context: JobContext, keeper: Keeper): Promise<Training> {
+  if (!context.resume || !existsSync(keeper.folder)) {
     rewindMetrics(context.metrics, 0);
-    return makeTrainingRun(context);
+    return newTraining(context, keeper);
   }
-  const run = await loadRun(folder, context);
-  rewindMetrics(context.metrics, run.counters.round);
-  context.log(`Going on after ${run.counters.realSteps} real steps.`);
-  return run;
+  const training = await loadRun(keeper.folder, context, keeper);
+  rewindMetrics(context.metrics, training.counters.round);
+  context.log(`Going on after ${training.counters.realSteps} real steps.`);
+  return training;
 }
 
-async function rounds(run: TrainingRun, context: JobContext, folder: string): Promise<void> {
-  const { train } = context.scenario.config;
-  const phase = context.progress.phase(`train (${train.mode})`, train.realSteps, 'real steps');
-  phase.set(run.counters.realSteps);
-  let savedAt = performance.now();
-  while (!isFinished(run, context)) {
-    const before = run.counters.realSteps;
-    await run.round();
-    const isDue = (every: number) => Math.floor(run.counters.realSteps / every) > Math.floor(before / every);
-    if (isDue(train.evalEvery) || run.counters.realSteps >= train.realSteps) await run.evaluate();
+/** What the loop is given of its run: the bars, the journal of metrics, and checkpoints every so many seconds. */
+class Keeper implements TrainingPorts<Training> {
+  readonly folder: string;
+  readonly signal: AbortSignal;
+  readonly phase: OpenPhase;
+  private readonly bar: Phase;
+  private savedAt = performance.now();
+
+  constructor(private readonly context: JobContext) {
+    const { scenario, out, signal, progress } = context;
+    const { mode, realSteps } = scenario.config.train;
+    this.folder = join(out, CHECKPOINT_FOLDER);
+    this.signal = signal;
+    this.phase = (name, total, unit) => progress.phase(name, total, unit);
+    this.bar = progress.phase(`train (${mode})`, realSteps, 'real steps');
+  }
+
+  show(training: Training): void {
+    this.bar.set(training.counters.realSteps, noteOf(training));
+  }
+
+  tell(event: { readonly kind: string }): void {
+    this.context.metrics.write(event);
+  }
+
+  async checkpoint(training: Training, due: { readonly policy: boolean }): Promise<void> {
     // Before the checkpoint: a run that goes on from it has all that were due until then.
-    if (train.keepPolicyEvery !== null && isDue(train.keepPolicyEvery)) await keepPolicy(context.out, run);
-    phase.set(run.counters.realSteps, noteOf(run));
-    if (performance.now() - savedAt >= train.checkpointSeconds * 1000) {
-      await saveRun(folder, run, context);
-      savedAt = performance.now();
+    if (due.policy) await keepPolicy(this.context.out, training);
+    this.show(training);
+    const { checkpointSeconds } = this.context.scenario.config.train;
+    if (this.signal.aborted || performance.now() - this.savedAt >= checkpointSeconds * 1000) {
+      await saveRun(this.folder, training, this.context);
+      this.savedAt = performance.now();
     }
-    if (context.signal.aborted) {
-      await saveRun(folder, run, context);
-      interrupted();
-    }
+    if (this.signal.aborted) interrupted();
   }
-  await saveRun(folder, run, context);
-  phase.end(noteOf(run));
+
+  async finish(training: Training): Promise<void> {
+    await saveRun(this.folder, training, this.context);
+    this.bar.end(noteOf(training));
+  }
 }
 
-function isFinished(run: TrainingRun, context: JobContext): boolean {
-  const { train } = context.scenario.config;
-  if (run.counters.realSteps >= train.realSteps) return true;
-  return train.stopAtThreshold && stepsToThreshold(run, train.threshold) !== null;
-}
-
-function stepsToThreshold(run: TrainingRun, threshold: number | null): number | null {
-  if (threshold === null) return null;
-  return run.evaluations.find((evaluation) => evaluation.meanReturn >= threshold)?.realSteps ?? null;
-}
-
-function noteOf(run: TrainingRun): string {
-  const last = run.evaluations.at(-1);
+function noteOf({ evaluations }: Training): string {
+  const last = evaluations.at(-1);
   return last ? `return ${last.meanReturn.toFixed(1)}` : '';
 }
 
-function resultOf(run: TrainingRun, context: JobContext, folder: string): TrainResult {
-  const { train } = context.scenario.config;
+function resultOf(training: Training, context: JobContext, folder: string): TrainResult {
+  const { train: settings } = context.scenario.config;
+  const { realSteps, syntheticSteps, updates } = training.counters;
   return {
     job: 'train',
     wallSeconds: context.metrics.wallSeconds,
-    mode: train.mode,
+    mode: settings.mode,
     device: deviceText(context.device),
     checkpoint: folder,
-    realSteps: run.counters.realSteps,
-    syntheticSteps: run.counters.syntheticSteps,
-    updates: run.counters.updates,
-    evaluations: run.evaluations,
-    threshold: train.threshold,
-    realStepsToThreshold: stepsToThreshold(run, train.threshold),
+    realSteps,
+    syntheticSteps,
+    updates,
+    evaluations: training.evaluations,
+    threshold: settings.threshold,
+    realStepsToThreshold: training.stepsToThreshold(),
   };
 }
 
-// Brings a run's metrics journal back to the round its checkpoint was made at, so that a resumed run tells nothing twice.
-
-/** Drops every event from the first one of round `round` or later. */
+/** Drops every event from the first one of round `round` or later, so that a resumed run tells nothing twice. */
 function rewindMetrics(metrics: MetricsWriter, round: number): void {
   let bytes = 0;
   let wallSeconds = 0;

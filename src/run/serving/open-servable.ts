@@ -14,7 +14,7 @@ import { loadWorldModel } from '../../worldmodel/index.js';
 import { settleModelDevice } from '../device-choice.js';
 import type { DeviceFlags } from '../device-flags.js';
 import type { JobInputs } from '../job.js';
-import { resolvedSpec } from '../pipeline/env-spec.js';
+import { resolvedSpec } from '../pipeline/given-parts.js';
 import { findInput } from '../pipeline/inputs.js';
 import { makeEpisodeEnvironment, makeParts } from '../pipeline/tools/parts.js';
 import type { AnyScenario, Scenario, ToolsScenario } from '../scenario.js';

@@ -14,7 +14,7 @@ import type { Learner } from '../../../../rl/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../../store/atomic-file.js';
 import { sealedText } from '../../../../store/sealed-json.js';
 import type { StoredWorldModel, VectorWorldModel } from '../../../../worldmodel/index.js';
-import { learnerFor } from '../../frozen-policy.js';
+import { learnerFor } from '../../given-parts.js';
 import { findInput } from '../../inputs.js';
 import { keptPolicies } from '../../kept-policies.js';
 import type { FidelitySetup } from '../setup.js';

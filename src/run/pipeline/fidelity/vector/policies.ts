@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { Rng } from '../../../../core/rng.js';
 import { type Policy, type PolicyAction, rowSize, type VectorEnvironment } from '../../../../env/index.js';
 import { RandomPolicy } from '../../../../rl/index.js';
-import { learnerFor } from '../../frozen-policy.js';
+import { learnerFor } from '../../given-parts.js';
 
 export interface NamedPolicy {
   readonly name: string;

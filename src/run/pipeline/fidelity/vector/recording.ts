@@ -9,7 +9,7 @@ import { ReplayBuffer, type TransitionBatch } from '../../../../replay/index.js'
 import { ensureFolder, writeFileAtomic } from '../../../../store/atomic-file.js';
 import { sealedText } from '../../../../store/sealed-json.js';
 import { interrupted } from '../../../job.js';
-import { resolvedSpec } from '../../env-spec.js';
+import { resolvedSpec } from '../../given-parts.js';
 import type { FidelityServices, FidelitySetup } from '../setup.js';
 import type { NamedPolicy, PolicyMixture } from './policies.js';
 import { hashOf, type TruthRows } from './truth-rows.js';

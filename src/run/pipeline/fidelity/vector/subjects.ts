@@ -21,8 +21,8 @@ import {
 import type { ReplayBuffer } from '../../../../replay/index.js';
 import type { JobInputs } from '../../../job.js';
 import type { Scenario } from '../../../scenario.js';
+import { recordsOf } from '../../given-parts.js';
 import { findInput } from '../../inputs.js';
-import { recordsOf } from '../../records.js';
 import { seenRows, trainingFolders } from '../held-out.js';
 import { policyGamma } from '../ladder/scale.js';
 import { openVectorLadder } from '../ladder/vector.js';

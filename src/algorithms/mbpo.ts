@@ -1,0 +1,34 @@
+// MBPO: a learner that replays rows, warm-started in a learned world (Janner et al. 2019, 1906.08253, algorithm 2). A little
+// is lived for real, the model is fitted to all of it, many short branches are dreamt from real states, and the learner
+// takes many gradient steps on a mixture of both.
+
+import type { ReplayLearner } from '../rl/index.js';
+import { ReplayUpdates } from './replay-updates.js';
+import { share, type Training } from './training.js';
+
+export async function mbpo(training: Training, learner: ReplayLearner): Promise<void> {
+  const { train, dream } = training.settings;
+  const { cyclesPerRound, updatesPerRound } = train;
+  const updates = new ReplayUpdates(training, learner);
+  while (!training.isFinished()) {
+    const rng = training.beginRound();
+    if (training.knowsNothing()) await training.collectAtRandom(rng.split('live'));
+    else await training.collect(learner.policy(), rng.split('live'));
+
+    await training.fit(rng.split('fit'));
+
+    const phase = training.ports.phase('dream and learn', updatesPerRound, 'updates');
+    for (let cycle = 0; cycle < cyclesPerRound; cycle++) {
+      const stream = rng.split('cycle', cycle);
+      await training.dream(learner.policySnapshot(), share(dream!.startsPerRound, cycle, cyclesPerRound), stream);
+      await updates.learn(share(updatesPerRound, cycle, cyclesPerRound), stream.split('learn'), (n) =>
+        phase.advance(n),
+      );
+    }
+    phase.end();
+    training.endRound();
+
+    if (training.isEvaluationDue()) await training.evaluate();
+    await training.checkpoint();
+  }
+}

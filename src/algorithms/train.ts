@@ -1,0 +1,16 @@
+// Which loop a run goes through: by whether it dreams, and by what its learner learns from.
+
+import { mbpo } from './mbpo.js';
+import { onPolicyDream } from './on-policy-dream.js';
+import { onPolicyOnly, replayedOnly } from './real-only.js';
+import type { Training } from './training.js';
+
+/**
+ * Trains until the budget is spent or the threshold reached.
+ * @throws what environment, model and learner throw, the reason of the run's signal, and what ends a run at a checkpoint
+ */
+export function train(training: Training): Promise<void> {
+  const { learner, world } = training.parts;
+  if (learner.learnsFrom === 'replay') return world ? mbpo(training, learner) : replayedOnly(training, learner);
+  return world ? onPolicyDream(training, learner) : onPolicyOnly(training, learner);
+}

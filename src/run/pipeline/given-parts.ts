@@ -1,0 +1,50 @@
+// What a job is given to work with, checked against the environment it is for: records and learners the user named, and the
+// environment itself in a form that can be made anywhere.
+
+import { resolve } from 'node:path';
+import { reverieError } from '../../core/errors.js';
+import { describeSpace, type EnvSpec, rowSize, type VectorEnvironment } from '../../env/index.js';
+import { ReplayBuffer } from '../../replay/index.js';
+import { type LoadedLearner, loadLearner } from '../../rl/index.js';
+import type { Scenario } from '../scenario.js';
+
+/** The buffer in `folder`, in a ring of `capacity` where given. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if its rows are not such as `env` gives. */
+export async function recordsOf(env: VectorEnvironment, folder: string, capacity?: number): Promise<ReplayBuffer> {
+  const buffer = await ReplayBuffer.load(folder, { capacity });
+  const [theirs, ours] = [
+    [buffer.obsDim, buffer.actionDim],
+    [rowSize(env.observationSpace), rowSize(env.actionSpace)],
+  ].map(([obsDim, actionDim]) => `${obsDim} observation and ${actionDim} action numbers`);
+  if (theirs === ours) return buffer;
+  throw reverieError('INPUT_UNFIT', { path: folder, input: 'data', env: env.id, what: 'row', theirs, ours });
+}
+
+/** The learner in `folder`. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if it learned to act in other spaces than `env`'s. */
+export async function learnerFor(env: VectorEnvironment, folder: string): Promise<LoadedLearner> {
+  const { learner, manifest } = await loadLearner(folder);
+  try {
+    for (const space of ['observationSpace', 'actionSpace'] as const) {
+      const theirs = describeSpace(manifest.spaces[space] as VectorEnvironment[typeof space]);
+      const ours = describeSpace(env[space]);
+      if (theirs === ours) continue;
+      const what = space === 'actionSpace' ? 'action space' : 'observation space';
+      throw reverieError('INPUT_UNFIT', { path: folder, input: 'checkpoint', env: env.id, what, theirs, ours });
+    }
+    return { learner, manifest };
+  } catch (error) {
+    await learner.close();
+    throw error;
+  }
+}
+
+/** The scenario's environment with a model file by its whole path. */
+export function resolvedSpec({ config, folder }: Scenario): EnvSpec {
+  const { mjcf } = config.env;
+  return mjcf === undefined ? config.env : { ...config.env, mjcf: resolve(folder, mjcf) };
+}
+
+/** A setting that a trusted report stands in for where it says `auto`, once it was settled. */
+export function settled<T>(value: T | 'auto'): T {
+  if (value === 'auto') throw new Error('A setting that nobody settled: a defect of the job.');
+  return value;
+}

@@ -1,0 +1,165 @@
+// Turns a scenario into what a loop of training is made of: its settings, and its parts at the beginning, from nothing or
+// from the policy, the records and the model that the user gave.
+
+import { resolve } from 'node:path';
+import {
+  Collector,
+  type DreamSettings,
+  DreamWorld,
+  type TrainableLearner,
+  Training,
+  type TrainingParts,
+  type TrainingPorts,
+  type TrainingSettings,
+} from '../../algorithms/index.js';
+import { reverieError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
+import { makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
+import {
+  PrioritizedSelector,
+  RecencySelector,
+  ReplayBuffer,
+  type Selector,
+  UniformSelector,
+} from '../../replay/index.js';
+import { type LearnedFrom, type LoadedLearner, makePpo, makeSac } from '../../rl/index.js';
+import type { JobContext } from '../job.js';
+import type { ScenarioConfig } from '../scenario-schema.js';
+import { learnerFor, recordsOf, resolvedSpec, settled } from './given-parts.js';
+import { findInput } from './inputs.js';
+
+/** A run at its beginning. @throws what reading its inputs throws; FLAG_INVALID for a world model in a run that does not dream */
+export async function newTraining(context: JobContext, ports: TrainingPorts<Training>): Promise<Training> {
+  const settings = trainingSettings(context);
+  return new Training(settings, await firstParts(context, settings), ports);
+}
+
+/** The same run with buffers and learner as they were saved. */
+export function continuedTraining(
+  fresh: Training,
+  { replay }: ScenarioConfig,
+  saved: Pick<TrainingParts, 'learner' | 'real' | 'synthetic'>,
+): Training {
+  const selectors = selectorsOf(replay.selector, saved);
+  return new Training(fresh.settings, { ...fresh.parts, ...saved, selectors }, fresh.ports);
+}
+
+/** The learner as training wants it, or else closed. Throws what `refuse` makes of another kind's. */
+export async function trainable(
+  { learner }: LoadedLearner,
+  { rl }: ScenarioConfig,
+  refuse: (kind: string, wanted: string) => Error,
+): Promise<TrainableLearner> {
+  if (learner.kind === rl.algorithm) return learner as TrainableLearner;
+  await learner.close();
+  throw refuse(learner.kind, rl.algorithm);
+}
+
+function trainingSettings(context: JobContext): TrainingSettings {
+  const { scenario, seed, workers, device } = context;
+  const { config } = scenario;
+  const dream = config.train.mode === 'dream' ? dreamSettings(context) : undefined;
+  if (dream === undefined) requireNoModel(context);
+  return { scenario: config.name, seed, workers, device, train: config.train, eval: config.eval, dream };
+}
+
+function dreamSettings({ scenario, inputs }: JobContext): DreamSettings {
+  const { model, rollout, train } = scenario.config;
+  const isBrought = model.kind === 'onnx';
+  return {
+    ...rollout,
+    ensemble: isBrought ? undefined : model,
+    modelFolder: findInput(inputs, 'model') ?? (isBrought ? resolve(scenario.folder, model.folder) : undefined),
+    refit: train.refit,
+    env: resolvedSpec(scenario),
+    horizon: settled(rollout.horizon),
+  };
+}
+
+function requireNoModel({ inputs }: JobContext): void {
+  const model = findInput(inputs, 'model');
+  if (model === undefined) return;
+  throw reverieError('FLAG_INVALID', { flag: '--model', value: model, expected: 'none, as train.mode is real' });
+}
+
+async function firstParts(context: JobContext, settings: TrainingSettings): Promise<TrainingParts> {
+  const { config, folder } = context.scenario;
+  const env = await makeEnvironment(config.env, { folder });
+  const evalEnv = await makeEnvironment(config.env, { folder });
+  const root = Rng.fromSeed(context.seed);
+  const dimensions = { obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) };
+  const { learner, before } = await firstLearner(context, env, root.split('learner'));
+  const real = await firstRecords(context, env, dimensions);
+  const nextEpisode = real.columns().episode.reduce((next, episode) => Math.max(next, episode + 1), 0);
+  const { syntheticCapacity: capacity, realRatio, selector } = config.replay;
+  const synthetic = new ReplayBuffer({ ...dimensions, capacity, source: 'synthetic' });
+  return {
+    env,
+    evalEnv,
+    learner,
+    before,
+    real,
+    synthetic,
+    selectors: selectorsOf(selector, { learner, real, synthetic }),
+    realRatio: settings.dream ? settled(realRatio) : 1,
+    collector: new Collector(env, config.name, root.split('episodes'), context.seed, nextEpisode),
+    world: settings.dream && new DreamWorld(settings, settings.dream, env),
+  };
+}
+
+/** An empty buffer, or the given records with room for what will be lived. @throws INPUT_UNFIT, CHECKPOINT_CORRUPT */
+async function firstRecords(
+  { inputs, scenario }: JobContext,
+  env: VectorEnvironment,
+  dimensions: { readonly obsDim: number; readonly actionDim: number },
+): Promise<ReplayBuffer> {
+  const { realCapacity: capacity } = scenario.config.replay;
+  const data = findInput(inputs, 'data');
+  if (data === undefined) return new ReplayBuffer({ ...dimensions, capacity, source: 'real' });
+  const given = await recordsOf(env, data, capacity);
+  if (given.source === 'real') return given;
+  const sides = { what: 'source', theirs: given.source, ours: 'real' };
+  throw reverieError('INPUT_UNFIT', { path: data, input: 'data', env: env.id, ...sides });
+}
+
+/** A learner that knows nothing, or the one the user named with what it has behind it. */
+async function firstLearner(
+  { inputs, scenario: { config } }: JobContext,
+  env: VectorEnvironment,
+  rng: Rng,
+): Promise<{ learner: TrainableLearner; before: LearnedFrom | undefined }> {
+  const checkpoint = findInput(inputs, 'checkpoint');
+  if (checkpoint === undefined) {
+    const { algorithm, ...settings } = config.rl;
+    const learner = await (algorithm === 'sac' ? makeSac(settings, env, rng) : makePpo(settings, env, rng));
+    return { learner, before: undefined };
+  }
+  const loaded = await learnerFor(env, checkpoint);
+  const learner = await trainable(loaded, config, (theirs, ours) => {
+    const sides = { what: 'algorithm', theirs, ours };
+    return reverieError('INPUT_UNFIT', { path: checkpoint, input: 'checkpoint', env: env.id, ...sides });
+  });
+  return { learner, before: loaded.manifest.learnedFrom };
+}
+
+type SelectorConfig = ScenarioConfig['replay']['selector'];
+
+/** The selectors a scenario names; none for a learner that draws nothing from buffers. */
+function selectorsOf(
+  config: SelectorConfig,
+  { learner, real, synthetic }: Pick<TrainingParts, 'learner' | 'real' | 'synthetic'>,
+): TrainingParts['selectors'] {
+  if (learner.learnsFrom !== 'replay') return {};
+  return { real: makeSelector(config, real), synthetic: makeSelector(config, synthetic) };
+}
+
+function makeSelector(config: SelectorConfig, buffer: ReplayBuffer): Selector {
+  switch (config.kind) {
+    case 'uniform':
+      return new UniformSelector(buffer);
+    case 'prioritized':
+      return new PrioritizedSelector(buffer, { alpha: config.alpha, beta: config.beta });
+    case 'recency':
+      return new RecencySelector(buffer, { halfLife: config.halfLife });
+  }
+}
