@@ -1,7 +1,7 @@
 // The bound on the gap between real and dreamt return, made from measured errors, beside the gap that was measured.
 
 import type { Metric } from '../report/fidelity-report.js';
-import { type Estimate, NOTHING } from '../statistics/index.js';
+import { type Estimate, NOTHING } from '../statistics/estimate.js';
 import { estimateOf, type Findings, type HorizonPlan } from './horizon-evidence.js';
 import { largestReturnGap, probabilityOfLeaving, returnGapBound } from './return-bounds.js';
 

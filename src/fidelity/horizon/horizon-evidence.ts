@@ -2,7 +2,7 @@
 
 import type { DriftPoint, Finding } from '../instrument.js';
 import type { SectionId } from '../report/fidelity-report.js';
-import { type Estimate, NOTHING } from '../statistics/index.js';
+import { type Estimate, NOTHING } from '../statistics/estimate.js';
 
 export interface HorizonPlan {
   readonly family: 'vector' | 'tools';

@@ -3,7 +3,7 @@
 
 import type { DriftPoint, Finding } from '../instrument.js';
 import type { FidelityChart, FidelityTable, Metric } from '../report/fidelity-report.js';
-import { type Estimate, NOTHING } from '../statistics/index.js';
+import { type Estimate, NOTHING } from '../statistics/estimate.js';
 import { boundMetrics, type MeasuredBound, measuredBound } from './bound-metrics.js';
 import { complement, driftOf, estimateOf, type Findings, type HorizonPlan } from './horizon-evidence.js';
 import { bestBranchLength, probabilityOfLeaving } from './return-bounds.js';

@@ -1,7 +1,7 @@
 // How many dreamt steps may be trusted, as one number, and what follows for training on them.
 
 import type { DriftPoint } from '../instrument.js';
-import type { Estimate } from '../statistics/index.js';
+import type { Estimate } from '../statistics/estimate.js';
 
 /** Steps that may be trusted: `cautious` by the worse end of the interval, `hopeful` by the better one; null: without end. */
 export interface TrustHorizon {

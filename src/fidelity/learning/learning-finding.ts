@@ -3,7 +3,8 @@
 import { Rng } from '../../core/rng.js';
 import type { Finding } from '../instrument.js';
 import type { FidelityChart, FidelityTable, Metric, Point } from '../report/fidelity-report.js';
-import { type Estimate, meanEstimate, NOTHING, pairedDifference } from '../statistics/index.js';
+import { meanEstimate, pairedDifference } from '../statistics/bootstrap.js';
+import { type Estimate, NOTHING } from '../statistics/estimate.js';
 import type { LearningOptions, LearningRow, LearningSource, Ratio } from './learning-source.js';
 
 export const LEARNING_TITLE = 'Learning value';

@@ -3,7 +3,8 @@
 import { Rng } from '../../core/rng.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable, LinesChart, Metric, Point } from '../report/fidelity-report.js';
-import { type Estimate, meanEstimate } from '../statistics/index.js';
+import { meanEstimate } from '../statistics/bootstrap.js';
+import type { Estimate } from '../statistics/estimate.js';
 import { gapsOf, meanOf, type PairedReturns, type PolicyReturns, pairedReturns, valuesOf } from './paired-returns.js';
 import { agreementMetrics, gapMetrics } from './rank-metrics.js';
 import type { RankOptions, RankRow, RankSource } from './rank-source.js';

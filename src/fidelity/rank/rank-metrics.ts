@@ -2,18 +2,10 @@
 
 import type { Rng } from '../../core/rng.js';
 import type { Metric } from '../report/fidelity-report.js';
-import {
-  type Estimate,
-  kendall,
-  meanEstimate,
-  mmrv,
-  mmrvShare,
-  NOTHING,
-  pearson,
-  quantile,
-  regretAt,
-  spearman,
-} from '../statistics/index.js';
+import { meanEstimate, quantile } from '../statistics/bootstrap.js';
+import { kendall, pearson, spearman } from '../statistics/correlation.js';
+import { type Estimate, NOTHING } from '../statistics/estimate.js';
+import { mmrv, mmrvShare, regretAt } from '../statistics/policy-order.js';
 import { gapsOf, meanOf, type PairedReturns, valuesOf } from './paired-returns.js';
 
 type MetricText = Omit<Metric, 'estimate'>;

@@ -3,8 +3,9 @@
 import { Rng } from '../../core/rng.js';
 import type { Finding } from '../instrument.js';
 import type { Metric, Section } from '../report/fidelity-report.js';
+import { meanEstimate } from '../statistics/bootstrap.js';
 import type { Estimate } from '../statistics/estimate.js';
-import { meanEstimate, shareEstimate } from '../statistics/index.js';
+import { shareEstimate } from '../statistics/share.js';
 
 export type Value = number | null;
 

@@ -1,6 +1,7 @@
 // What carried-out episodes come to: how long a dream keeps to what happened, and whether what was achieved in it holds.
 
-import { bootstrapEstimate, shareEstimate } from '../statistics/index.js';
+import { bootstrapEstimate } from '../statistics/bootstrap.js';
+import { shareEstimate } from '../statistics/share.js';
 import { type FoundMetric, flag, meanMetric, plainMetric, shareMetric, streamOf } from './found-metric.js';
 import type { LivedRow } from './lived-episodes.js';
 import type { OpenLoopRow, OpenLoopStep } from './open-loop.js';

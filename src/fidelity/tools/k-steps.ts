@@ -3,7 +3,7 @@
 
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable, LinesChart, WorstTransition } from '../report/fidelity-report.js';
-import { shareEstimate } from '../statistics/index.js';
+import { shareEstimate } from '../statistics/share.js';
 import { findingOf, percent } from './found-metric.js';
 import { kStepMetrics } from './k-step-metrics.js';
 import type { LivedEpisodes, LivedRow } from './lived-episodes.js';

@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from '../../core/json.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityChart, FidelityTable, WorstTransition } from '../report/fidelity-report.js';
-import { shareEstimate } from '../statistics/index.js';
+import { shareEstimate } from '../statistics/share.js';
 import { type AskedQuestions, CHUNK } from './asked-questions.js';
 import { findingOf, percent, shareMetric, type Value } from './found-metric.js';
 import { oneStepMetrics } from './one-step-metrics.js';

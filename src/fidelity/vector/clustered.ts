@@ -1,7 +1,9 @@
 // Means over rows that resemble their neighbours: intervals come from drawing whole units, never single rows.
 
 import type { Rng } from '../../core/rng.js';
-import { bootstrapEstimate, type Estimate, NOTHING, shareEstimate } from '../statistics/index.js';
+import { bootstrapEstimate } from '../statistics/bootstrap.js';
+import { type Estimate, NOTHING } from '../statistics/estimate.js';
+import { shareEstimate } from '../statistics/share.js';
 import type { Units } from './truth.js';
 
 export interface Clustered {

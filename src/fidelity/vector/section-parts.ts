@@ -2,7 +2,7 @@
 
 import type { Finding } from '../instrument.js';
 import type { Metric, Point, Section } from '../report/fidelity-report.js';
-import { type Estimate, NOTHING } from '../statistics/index.js';
+import { type Estimate, NOTHING } from '../statistics/estimate.js';
 import type { Clustered } from './clustered.js';
 
 /** What a metric is, without its value. */

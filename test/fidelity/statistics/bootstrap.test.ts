@@ -2,16 +2,15 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { studentQuantile } from '../../../src/fidelity/statistics/bootstrap.js';
 import {
   bootstrapEstimate,
-  type Estimate,
   meanEstimate,
-  NOTHING,
   pairedDifference,
-  pearson,
-  shareEstimate,
-} from '../../../src/fidelity/statistics/index.js';
+  studentQuantile,
+} from '../../../src/fidelity/statistics/bootstrap.js';
+import { pearson } from '../../../src/fidelity/statistics/correlation.js';
+import { type Estimate, NOTHING } from '../../../src/fidelity/statistics/estimate.js';
+import { shareEstimate } from '../../../src/fidelity/statistics/share.js';
 
 const rng = () => Rng.fromSeed(7);
 const normals = (n: number, seed: number) => [...Rng.fromSeed(seed).fillNormal(new Float64Array(n))];

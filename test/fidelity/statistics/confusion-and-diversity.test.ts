@@ -2,14 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import {
-  distinctN,
-  hashCoverage,
-  NOTHING,
-  precisionRecall,
-  shareEstimate,
-  spread,
-} from '../../../src/fidelity/statistics/index.js';
+import { precisionRecall } from '../../../src/fidelity/statistics/confusion.js';
+import { distinctN, hashCoverage, spread } from '../../../src/fidelity/statistics/diversity.js';
+import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
+import { shareEstimate } from '../../../src/fidelity/statistics/share.js';
 
 const bools = (digits: string) => [...digits].map((digit) => digit === '1');
 

@@ -2,7 +2,7 @@
 // it doubts.
 
 import type { Instrument } from '../../instrument.js';
-import { pitMixture } from '../../statistics/index.js';
+import { pitMixture } from '../../statistics/interval-coverage.js';
 import { elementOf } from '../mixture.js';
 import { CHUNK_ROWS, chunkRange, type Judged } from '../plan.js';
 import { nothingFound } from '../section-parts.js';

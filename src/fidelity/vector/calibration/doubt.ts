@@ -2,15 +2,11 @@
 // of being right that doubt can be turned into.
 
 import type { FidelityChart, Point } from '../../report/fidelity-report.js';
-import {
-  auroc,
-  bootstrapEstimate,
-  type Estimate,
-  type Reliability,
-  recalibrated,
-  reliability,
-  selectiveRisk,
-} from '../../statistics/index.js';
+import { bootstrapEstimate } from '../../statistics/bootstrap.js';
+import { auroc, selectiveRisk } from '../../statistics/discrimination.js';
+import type { Estimate } from '../../statistics/estimate.js';
+import { recalibrated } from '../../statistics/isotonic.js';
+import { type Reliability, reliability } from '../../statistics/reliability.js';
 import { byUnit } from '../clustered.js';
 import { type Ground, intervalRng } from '../plan.js';
 import { holding, pointOf } from '../section-parts.js';

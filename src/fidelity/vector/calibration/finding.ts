@@ -3,7 +3,7 @@
 import type { Rng } from '../../../core/rng.js';
 import type { Finding } from '../../instrument.js';
 import type { FidelityChart, FidelityTable, Point } from '../../report/fidelity-report.js';
-import { bootstrapEstimate } from '../../statistics/index.js';
+import { bootstrapEstimate } from '../../statistics/bootstrap.js';
 import { type Clustered, clusteredMean } from '../clustered.js';
 import { type Ground, intervalRng, type Judged } from '../plan.js';
 import { findingOf, holding, type MetricInfo, root, shown, shownShare } from '../section-parts.js';

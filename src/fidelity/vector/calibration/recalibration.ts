@@ -1,7 +1,7 @@
 // Repairing stated doubt: a factor for each element's standard deviation, or a map of predicted chances to those observed
 // (Kuleshov et al. 2018, 1807.00263). Fitted on the even units, judged on the odd ones.
 
-import { pitGaussian } from '../../statistics/index.js';
+import { pitGaussian } from '../../statistics/interval-coverage.js';
 import type { Ground } from '../plan.js';
 import type { CalibrationRow } from './row.js';
 

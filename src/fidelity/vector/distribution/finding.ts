@@ -2,7 +2,11 @@
 
 import type { Rng } from '../../../core/rng.js';
 import type { Finding } from '../../instrument.js';
-import { c2st, type Estimate, meanEstimate, mmd2, NOTHING, shareEstimate } from '../../statistics/index.js';
+import { meanEstimate } from '../../statistics/bootstrap.js';
+import { c2st } from '../../statistics/c2st.js';
+import { type Estimate, NOTHING } from '../../statistics/estimate.js';
+import { mmd2 } from '../../statistics/mmd.js';
+import { shareEstimate } from '../../statistics/share.js';
 import { clusteredShare } from '../clustered.js';
 import { type Ground, intervalRng, type Judged } from '../plan.js';
 import { findingOf, type MetricInfo, shown, shownShare } from '../section-parts.js';

@@ -1,7 +1,8 @@
 // Drift as pictures: the error over the horizon beside what costs nothing, and the share of dreams still within tolerance.
 
 import type { FidelityChart, Point } from '../../report/fidelity-report.js';
-import { bootstrapEstimate, type Estimate } from '../../statistics/index.js';
+import { bootstrapEstimate } from '../../statistics/bootstrap.js';
+import type { Estimate } from '../../statistics/estimate.js';
 import { byUnit, clusteredMean } from '../clustered.js';
 import { intervalRng, type Judged } from '../plan.js';
 import { pointOf } from '../section-parts.js';

@@ -1,7 +1,8 @@
 // What many steps show: how far the dream drifts, when it is lost, what it is better than, and whether it keeps its word.
 
 import type { DriftPoint, Finding } from '../../instrument.js';
-import { bootstrapEstimate, type Estimate, NOTHING } from '../../statistics/index.js';
+import { bootstrapEstimate } from '../../statistics/bootstrap.js';
+import { type Estimate, NOTHING } from '../../statistics/estimate.js';
 import { byUnit, type Clustered, clusteredMean, clusteredRatio, clusteredShare } from '../clustered.js';
 import { type Beginning, unitsOfBeginnings } from '../open-loop.js';
 import { type Ground, intervalRng, type Judged } from '../plan.js';

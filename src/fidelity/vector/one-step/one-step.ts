@@ -1,7 +1,7 @@
 // One step from real states: what the model says follows each recorded transition, without noise, and how sure it was.
 
 import type { Instrument } from '../../instrument.js';
-import { crpsMixture, jointMixtureNll } from '../../statistics/index.js';
+import { crpsMixture, jointMixtureNll } from '../../statistics/gaussian-scores.js';
 import { elementOf } from '../mixture.js';
 import { CHUNK_ROWS, chunkRange, chunkRng, type Judged } from '../plan.js';
 import { short } from '../section-parts.js';

@@ -1,7 +1,7 @@
 // Rewards and returns as pictures: what was promised against what was earned.
 
 import type { FidelityChart, Point } from '../../report/fidelity-report.js';
-import { shareEstimate } from '../../statistics/index.js';
+import { shareEstimate } from '../../statistics/share.js';
 import type { Beginning } from '../open-loop.js';
 import type { Ground } from '../plan.js';
 import { realReturn } from './real-return.js';

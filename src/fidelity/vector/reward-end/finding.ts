@@ -1,7 +1,10 @@
 // What rewards and ends show: whether ends are found and not invented, and whether the dream promises too much.
 
 import type { Finding } from '../../instrument.js';
-import { bootstrapEstimate, type Estimate, NOTHING, pearson, precisionRecall } from '../../statistics/index.js';
+import { bootstrapEstimate } from '../../statistics/bootstrap.js';
+import { precisionRecall } from '../../statistics/confusion.js';
+import { pearson } from '../../statistics/correlation.js';
+import { type Estimate, NOTHING } from '../../statistics/estimate.js';
 import { byUnit, clusteredMean, clusteredShare } from '../clustered.js';
 import { type Beginning, unitsOfBeginnings } from '../open-loop.js';
 import { type Ground, intervalRng, type Judged } from '../plan.js';
