@@ -1,7 +1,7 @@
 // The room of fidelity: how far a dream is from the real, as numbers with intervals.
 
-export type { HorizonPlan } from './horizon/horizon-evidence.js';
-export { horizonFindings } from './horizon/horizon-finding.js';
+export { type HorizonPlan, horizonFindings } from './horizon/horizon.js';
+
 export {
   type BranchErrors,
   bestBranchLength,
@@ -12,8 +12,16 @@ export {
   type ReturnScale,
   returnGapBound,
 } from './horizon/return-bounds.js';
-export { horizonOfDrift, horizonOfErrors, realRatioAt, type TrustHorizon } from './horizon/trust-horizon.js';
-export { type Trust, type TrustQuery, trustedSteps } from './horizon/trusted-steps.js';
+export {
+  horizonOfDrift,
+  horizonOfErrors,
+  realRatioAt,
+  type Trust,
+  type TrustHorizon,
+  type TrustQuery,
+  trustedSteps,
+} from './horizon/trust-horizon.js';
+
 export type * from './instrument.js';
 export {
   type Choice,
@@ -22,9 +30,16 @@ export {
   type Demonstration,
   type Propose,
   shownChoices,
-} from './learning/choice/choosing-agent.js';
-export { learningInstrument, unlearnable } from './learning/learning-instrument.js';
-export type { LearningOptions, LearningRow, LearningSource, Ratio } from './learning/learning-source.js';
+} from './learning/choosing-agent.js';
+export {
+  type LearningOptions,
+  type LearningRow,
+  type LearningSource,
+  learningInstrument,
+  type Ratio,
+  unlearnable,
+} from './learning/learning.js';
+
 export {
   type ChunkAddress,
   type Measured,
@@ -34,42 +49,60 @@ export {
   readKept,
 } from './measure.js';
 
-export { rankInstrument, unrankable } from './rank/rank-instrument.js';
+export {
+  type EpisodeReturn,
+  type RankOptions,
+  type RankRow,
+  type RankSource,
+  rankInstrument,
+  unrankable,
+  type World,
+} from './rank/rank.js';
 export { crossedBootstrap, type LadderReturns, type LadderStatistic } from './rank/rank-metrics.js';
-export type { EpisodeReturn, RankOptions, RankRow, RankSource, World } from './rank/rank-source.js';
+
 export { compareSubjects } from './report/compare.js';
 export * from './report/fidelity-report.js';
-export { type BarsFigure, type CurvesFigure, type Figure, type FigureSeries, figuresOf } from './report/figures.js';
-export { type Gate, judgeGates, parseGates, requireMetric } from './report/gate.js';
-export { type Headline, headlineMetrics, headlines } from './report/headlines.js';
-export { fidelityMarkdown } from './report/markdown.js';
-export { notesOf, tablesOf } from './report/merged-text.js';
-export { metricsOf, type ShownSubject } from './report/metric-lookup.js';
-export { type ModelCardOptions, modelCard } from './report/model-card.js';
-export { FIDELITY_FILE, openFidelityReport, readFidelityReport } from './report/read-report.js';
 export {
+  type BarsFigure,
+  type CurvesFigure,
+  type Figure,
+  type FigureSeries,
+  figuresOf,
+  notesOf,
+  tablesOf,
+} from './report/figures.js';
+export { type Gate, judgeGates, parseGates, requireMetric } from './report/gate.js';
+export { fidelityMarkdown, type ModelCardOptions, modelCard } from './report/markdown.js';
+export { FIDELITY_FILE, openFidelityReport, readFidelityReport, writeFidelityReport } from './report/report-file.js';
+export {
+  type Headline,
+  headlineMetrics,
   headlineRows,
+  headlines,
   type MetricRow,
+  metricsOf,
   type SectionGroup,
   type ShownReport,
+  type ShownSubject,
   sectionGroups,
   truthText,
   turnOf,
   withoutSamples,
 } from './report/shown-report.js';
+
 export { differenceText, estimateText, gateText, intervalText, valueText } from './report/wording.js';
-export { writeFidelityReport } from './report/write-report.js';
+
 export { type Estimate, NOTHING } from './statistics/estimate.js';
-export { type AskedOptions, AskedQuestions } from './tools/asked-questions.js';
-export { type CalibrationOptions, calibrationInstrument } from './tools/calibration.js';
 export {
-  answersOf,
-  type CarriedOut,
-  type CarriedStep,
-  type CarryOutRequest,
-  carryOut,
-  carryOutForReal,
-} from './tools/carried-out.js';
+  type AskedOptions,
+  AskedQuestions,
+  askQuestion,
+  patientAnswer,
+  patiently,
+  type StepOptions,
+  type StepRow,
+} from './tools/answers.js';
+export { type CalibrationOptions, calibrationInstrument } from './tools/calibration.js';
 export {
   type DistributionOptions,
   distributionInstrument,
@@ -87,33 +120,54 @@ export {
 export { type MustFailOptions, mustFailInstrument } from './tools/must-fail.js';
 export { type OneStepOptions, oneStepInstrument } from './tools/one-step.js';
 export {
+  answersOf,
+  type CarriedOut,
+  type CarriedStep,
+  type CarryOutRequest,
   type CarrySequence,
   carriedBy,
+  carryOut,
+  carryOutForReal,
   type DreamtSequence,
   type DreamtStep,
   type TrueSequence,
   type TrueStep,
 } from './tools/open-loop.js';
+
 export { type UnaidedOptions, unaidedResponder } from './tools/own-task.js';
-export { patientAnswer, patiently } from './tools/patience.js';
+
 export {
   CHANGE_GROUPS,
   type ChangeGroup,
   changeGroup,
   type DrawOptions,
   drawQuestions,
+  isReadBackRight,
+  isSameObservation,
   questionId,
   questionOf,
+  type ReadBack,
+  readBacksOf,
   shuffled,
   type ToolsQuestion,
   type TrueAnswer,
 } from './tools/question.js';
-export { isReadBackRight, isSameObservation, type ReadBack, readBacksOf } from './tools/read-backs.js';
+
 export { type RewardEndOptions, rewardEndInstrument } from './tools/reward-end.js';
-export { askQuestion, type StepOptions, type StepRow } from './tools/step-row.js';
+
 export { unmeasured } from './tools/unmeasured.js';
 export { forecasterOf } from './vector/forecast.js';
+export {
+  type DriftStart,
+  type Forecast,
+  type Forecaster,
+  type Ground,
+  groundOf,
+  type Judged,
+  type Replay,
+  type TruthEpisode,
+  type VectorPlan,
+  type VectorSubjectModel,
+  type VectorTruth,
+} from './vector/ground.js';
 export { vectorInstruments } from './vector/instruments.js';
-export { type Ground, groundOf, type Judged, type Replay, type VectorPlan } from './vector/plan.js';
-export type { Forecast, Forecaster, VectorSubjectModel } from './vector/subject-model.js';
-export type { DriftStart, TruthEpisode, VectorTruth } from './vector/truth.js';

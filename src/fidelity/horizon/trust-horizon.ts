@@ -1,6 +1,8 @@
 // How many dreamt steps may be trusted, as one number, and what follows for training on them.
 
+import { reverieError } from '../../core/errors.js';
 import type { DriftPoint } from '../instrument.js';
+import type { FidelityReport, SubjectReport } from '../report/fidelity-report.js';
 import type { Estimate } from '../statistics/estimate.js';
 
 /** Steps that may be trusted: `cautious` by the worse end of the interval, `hopeful` by the better one; null: without end. */
@@ -71,4 +73,51 @@ const LEAST_REAL = 0.05;
  */
 export function realRatioAt(horizon: number): number {
   return Math.max(LEAST_REAL, 1 / (1 + Math.max(0, horizon)));
+}
+
+// What a report says may be trusted of one model, for jobs that dream in it.
+
+export interface Trust {
+  /** Name of the model in the report. */
+  readonly subject: string;
+  /** Dreamt steps in a row; 0: none. */
+  readonly steps: number;
+  /** Share of real rows that goes with it. */
+  readonly realRatio: number;
+}
+
+export interface TrustQuery {
+  readonly scenario: string;
+  /** Of the model that is to be dreamt in. */
+  readonly version: string;
+  /** The report's place, for messages. */
+  readonly path: string;
+}
+
+/** @throws FIDELITY_UNFIT for a report of another scenario or another version, or one without a trust horizon */
+export function trustedSteps(report: FidelityReport, { scenario, version, path }: TrustQuery): Trust {
+  if (report.scenario !== scenario) {
+    throw unfit(path, `it judges scenario "${report.scenario}", and this is "${scenario}"`);
+  }
+  const subject = report.subjects.find((one) => one.version === version);
+  if (subject === undefined) {
+    const judged = report.subjects.map((one) => `${one.name} (${short(one.version)})`).join(', ');
+    throw unfit(path, `it judges ${judged}, and not the model of this run (${short(version)})`);
+  }
+  const steps = horizonIn(subject);
+  if (steps === null) throw unfit(path, `it found no trust horizon of ${subject.name}`);
+  return { subject: subject.name, steps, realRatio: realRatioAt(steps) };
+}
+
+function horizonIn({ sections }: SubjectReport): number | null {
+  const metrics = sections.find(({ id }) => id === 'horizon')?.metrics ?? [];
+  return metrics.find(({ key }) => key === 'trusted-steps')?.estimate.value ?? null;
+}
+
+function short(version: string): string {
+  return version.length > 40 ? `${version.slice(0, 40)}...` : version;
+}
+
+function unfit(path: string, problem: string): Error {
+  return reverieError('FIDELITY_UNFIT', { path, problem });
 }

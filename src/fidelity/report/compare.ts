@@ -2,9 +2,9 @@
 
 import type { Rng } from '../../core/rng.js';
 import { pairedDifference } from '../statistics/bootstrap.js';
-import { normalCdf } from '../statistics/normal-distribution.js';
+import { normalCdf } from '../statistics/gaussian-scores.js';
 import type { Comparison, Metric, SubjectReport } from './fidelity-report.js';
-import { metricsOf } from './metric-lookup.js';
+import { metricsOf } from './shown-report.js';
 
 /** Chance of any false finding in the whole report. */
 const LEVEL = 0.05;

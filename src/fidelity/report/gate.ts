@@ -2,7 +2,7 @@
 
 import { nearest, reverieError } from '../../core/errors.js';
 import { type GateResult, type Metric, SECTIONS } from './fidelity-report.js';
-import { metricsOf, type ShownSubject } from './metric-lookup.js';
+import { metricsOf, type ShownSubject } from './shown-report.js';
 
 export interface Gate {
   /** `section.metric`. */

@@ -1,10 +1,9 @@
 // Bootstrap intervals over whole units (transitions, episodes, policies): nothing is assumed of their distribution.
 
 import { normalQuantile, type Rng } from '../../core/rng.js';
-import { type Estimate, NOTHING } from './estimate.js';
-import { meanOf } from './mean.js';
-import { normalCdf } from './normal-distribution.js';
-import { allFinite, sameLength, unfit } from './numbers.js';
+import { allFinite, type Estimate, meanOf, NOTHING, sameLength, unfit } from './estimate.js';
+
+import { normalCdf } from './gaussian-scores.js';
 
 export interface BootstrapOptions {
   /** Resamples, 1,000 unless said. */

@@ -1,5 +1,8 @@
 // A measured number and how sure it is.
 
+import { reverieError } from '../../core/errors.js';
+import { wilson } from '../../worldmodel/index.js';
+
 export interface Estimate {
   /** null where nothing was counted. */
   readonly value: number | null;
@@ -12,3 +15,93 @@ export interface Estimate {
 }
 
 export const NOTHING: Estimate = { value: null, low: null, high: null, n: 0, method: 'none' };
+
+// The mean, summed from first to last, so that the same numbers in the same order give the same bits.
+
+export function meanOf(values: ArrayLike<number>): number {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i];
+  return sum / values.length;
+}
+
+// What every statistic asks of its numbers: finite, and as many of one kind as of the other.
+
+/** @throws FIDELITY_NUMBERS_INVALID if lengths differ */
+export function sameLength(statistic: string, first: ArrayLike<unknown>, second: ArrayLike<unknown>): void {
+  if (first.length === second.length) return;
+  throw unfit(statistic, `there are ${first.length} of one kind and ${second.length} of the other.`);
+}
+
+/** @throws FIDELITY_NUMBERS_INVALID if any is NaN or infinite */
+export function allFinite(statistic: string, values: ArrayLike<number>): void {
+  for (let i = 0; i < values.length; i++) {
+    if (!Number.isFinite(values[i])) throw unfit(statistic, `number ${i} is ${values[i]}.`);
+  }
+}
+
+/** @throws FIDELITY_NUMBERS_INVALID if any is outside [0, 1] */
+export function allShares(statistic: string, values: ArrayLike<number>): void {
+  for (let i = 0; i < values.length; i++) {
+    if (!(values[i] >= 0 && values[i] <= 1)) throw unfit(statistic, `number ${i} is ${values[i]}, outside [0, 1].`);
+  }
+}
+
+export function unfit(statistic: string, problem: string): Error {
+  return reverieError('FIDELITY_NUMBERS_INVALID', { statistic, problem });
+}
+
+// A share of counted units with its interval.
+
+/**
+ * `hits` of `of` units as a share with Wilson's score interval (Wilson 1927); NOTHING where `of` is 0. Halves count as halves.
+ *
+ * @throws FIDELITY_NUMBERS_INVALID unless 0 <= hits <= of
+ */
+export function shareEstimate(hits: number, of: number, confidence = 0.95): Estimate {
+  if (!(hits >= 0 && hits <= of && of < Number.POSITIVE_INFINITY)) throw unfit('share', `${hits} of ${of}.`);
+  if (of === 0) return NOTHING;
+  const { value, low, high } = wilson(hits, of, confidence);
+  return { value, low, high, n: of, method: 'wilson' };
+}
+
+// Precision, recall and their kin of a yes or no that is predicted.
+
+interface PrecisionRecall {
+  /** Of what was predicted, the share that is so; NOTHING where nothing was predicted. */
+  readonly precision: Estimate;
+  /** Of what is so, the share that was predicted. */
+  readonly recall: Estimate;
+  /** Harmonic mean of both; n counts what was predicted or is so. */
+  readonly f1: Estimate;
+  /** Of what is not so, the share that was predicted all the same. */
+  readonly falsePositive: Estimate;
+}
+
+/** @throws FIDELITY_NUMBERS_INVALID if lengths differ */
+export function precisionRecall(predicted: readonly boolean[], actual: readonly boolean[]): PrecisionRecall {
+  sameLength('precision and recall', predicted, actual);
+  let hits = 0;
+  let said = 0;
+  let is = 0;
+  for (let i = 0; i < actual.length; i++) {
+    hits += predicted[i] && actual[i] ? 1 : 0;
+    said += predicted[i] ? 1 : 0;
+    is += actual[i] ? 1 : 0;
+  }
+  return {
+    precision: shareEstimate(hits, said),
+    recall: shareEstimate(hits, is),
+    f1: f1Of(shareEstimate(hits, said + is - hits)),
+    falsePositive: shareEstimate(said - hits, actual.length - is),
+  };
+}
+
+/**
+ * F1 = 2 F* / (1 + F*) grows with F*, the share of hits among all that was predicted or is so, so F*'s interval carries over
+ * (Hand, Christen and Kirielle 2021, F*: an interpretable transformation of the F-measure).
+ */
+function f1Of(share: Estimate): Estimate {
+  if (share.value === null) return NOTHING;
+  const f1 = (value: number | null) => (value === null ? null : (2 * value) / (1 + value));
+  return { ...share, value: f1(share.value), low: f1(share.low), high: f1(share.high) };
+}

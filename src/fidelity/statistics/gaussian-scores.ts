@@ -1,7 +1,6 @@
 // Proper scores of Gaussian predictions and equally weighted mixtures of them (what an ensemble predicts). Lower is better.
 
-import { LOG_SQRT_TWO_PI, normalCdf, normalDensity } from './normal-distribution.js';
-import { sameLength, unfit } from './numbers.js';
+import { allShares, type Estimate, sameLength, shareEstimate, unfit } from './estimate.js';
 
 const SQRT_PI = Math.sqrt(Math.PI);
 
@@ -96,4 +95,76 @@ function mixed(members: Float64Array): number {
 function checkedMembers(statistic: string, means: ArrayLike<unknown>, stds: ArrayLike<unknown>): void {
   sameLength(statistic, means, stds);
   if (means.length === 0) throw unfit(statistic, 'there is no member.');
+}
+
+// The normal distribution to double precision; what proper scores and probability integral transforms are made of.
+
+const SQRT_TWO_PI = Math.sqrt(2 * Math.PI);
+
+const LOG_SQRT_TWO_PI = 0.5 * Math.log(2 * Math.PI);
+
+function normalDensity(z: number): number {
+  return Math.exp(-0.5 * z * z) / SQRT_TWO_PI;
+}
+
+/** Of Hart's rational approximation below the split, highest power first. */
+const NUMERATOR = [
+  0.0352624965998911, 0.700383064443688, 6.37396220353165, 33.912866078383, 112.079291497871, 221.213596169931,
+  220.206867912376,
+];
+const DENOMINATOR = [
+  0.0883883476483184, 1.75566716318264, 16.064177579207, 86.7807322029461, 296.564248779674, 637.333633378831,
+  793.826512519948, 440.413735824752,
+];
+const SPLIT = 7.07106781186547;
+
+/** Standard normal distribution function, to about 1e-15 (Hart 1968, algorithm 5666, as in West 2005, Wilmott Magazine). */
+export function normalCdf(z: number): number {
+  const x = Math.abs(z);
+  const tail = x > 37 ? 0 : upperTail(x);
+  return z > 0 ? 1 - tail : tail;
+}
+
+function upperTail(x: number): number {
+  const e = Math.exp(-0.5 * x * x);
+  if (x < SPLIT) return (e * polynomial(NUMERATOR, x)) / polynomial(DENOMINATOR, x);
+  return e / (x + 1 / (x + 2 / (x + 3 / (x + 4 / (x + 0.65))))) / SQRT_TWO_PI;
+}
+
+function polynomial(coefficients: readonly number[], x: number): number {
+  let sum = 0;
+  for (const coefficient of coefficients) sum = sum * x + coefficient;
+  return sum;
+}
+
+// Whether predicted intervals hold the truth as often as they say: through the place of the truth in its predicted distribution.
+
+/** Probability integral transform (Dawid 1984): predicted chance of less than x. Of a point (std 0): 0, 1/2 or 1. */
+export function pitGaussian(x: number, mean: number, std: number): number {
+  if (!(std >= 0)) throw unfit('interval coverage', `the standard deviation is ${std}.`);
+  if (std === 0) return x < mean ? 0 : x > mean ? 1 : 0.5;
+  return normalCdf((x - mean) / std);
+}
+
+/** The same of an equally weighted mixture; `means` and `stds` one a member. */
+export function pitMixture(x: number, means: ArrayLike<number>, stds: ArrayLike<number>): number {
+  sameLength('interval coverage', means, stds);
+  if (means.length === 0) throw unfit('interval coverage', 'there is no member.');
+  let sum = 0;
+  for (let i = 0; i < means.length; i++) sum += pitGaussian(x, means[i], stds[i]);
+  return sum / means.length;
+}
+
+/**
+ * Share of truths inside the central predicted interval of `level` (0.9: from the 5th to the 95th percentile), from their
+ * probability integral transforms.
+ *
+ * @throws FIDELITY_NUMBERS_INVALID if a pit or the level is outside [0, 1]
+ */
+export function coverage(pits: ArrayLike<number>, level: number): Estimate {
+  allShares('interval coverage', pits);
+  allShares('interval coverage', [level]);
+  let inside = 0;
+  for (let i = 0; i < pits.length; i++) inside += Math.abs(pits[i] - 0.5) <= level / 2 ? 1 : 0;
+  return shareEstimate(inside, pits.length);
 }

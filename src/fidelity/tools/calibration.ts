@@ -3,12 +3,11 @@
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable, LinesChart } from '../report/fidelity-report.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
-import { auroc, selectiveRisk } from '../statistics/discrimination.js';
-import { recalibrated } from '../statistics/isotonic.js';
-import { reliability } from '../statistics/reliability.js';
-import type { AskedQuestions } from './asked-questions.js';
+import { auroc, recalibrated, reliability, selectiveRisk } from '../statistics/confidence.js';
+
+import type { AskedQuestions } from './answers.js';
 import { type FoundMetric, findingOf, meanMetric, plainMetric, streamOf } from './found-metric.js';
-import { isRight } from './step-values.js';
+import { isRight } from './one-step-metrics.js';
 
 export type CalibrationRow = {
   readonly question: number;

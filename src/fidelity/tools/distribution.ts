@@ -7,15 +7,13 @@ import { idPatternOf, unknownIds } from '../../worldmodel/index.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable } from '../report/fidelity-report.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
-import { hashCoverage, spread } from '../statistics/diversity.js';
-import { shareEstimate } from '../statistics/share.js';
-import type { AskedQuestions } from './asked-questions.js';
+import { shareEstimate } from '../statistics/estimate.js';
+import { hashCoverage, spread } from '../statistics/two-samples.js';
+import type { AskedQuestions, StepRow } from './answers.js';
+import { tokensOf } from './distances.js';
 import { type FoundMetric, findingOf, percent, plainMetric, shareMetric, streamOf } from './found-metric.js';
-import { tokensOf } from './observation-distance.js';
 import type { CarrySequence, DreamtStep, TrueSequence } from './open-loop.js';
-import type { ToolsQuestion } from './question.js';
-import { isSameObservation } from './read-backs.js';
-import type { StepRow } from './step-row.js';
+import { isSameObservation, type ToolsQuestion } from './question.js';
 
 export type DistributionRow = {
   readonly question: number;

@@ -4,8 +4,7 @@ import { Rng } from '../../core/rng.js';
 import type { Finding } from '../instrument.js';
 import type { Metric, Section } from '../report/fidelity-report.js';
 import { meanEstimate } from '../statistics/bootstrap.js';
-import type { Estimate } from '../statistics/estimate.js';
-import { shareEstimate } from '../statistics/share.js';
+import { type Estimate, shareEstimate } from '../statistics/estimate.js';
 
 export type Value = number | null;
 

@@ -13,8 +13,8 @@ import {
   verifyEpisode,
 } from '../../env/index.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
-import { type CarriedOut, carryOutForReal } from './carried-out.js';
-import { patiently } from './patience.js';
+import { patiently } from './answers.js';
+import { type CarriedOut, carryOutForReal } from './open-loop.js';
 
 export type LivedRow = {
   readonly kind: 'lived';

@@ -3,12 +3,9 @@
 import type { Json, JsonObject } from '../../core/json.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityChart, FidelityTable, WorstTransition } from '../report/fidelity-report.js';
-import { shareEstimate } from '../statistics/share.js';
-import { type AskedQuestions, CHUNK } from './asked-questions.js';
+import { shareEstimate } from '../statistics/estimate.js';
+import { type AskedQuestions, CHUNK, type StepRow } from './answers.js';
 import { findingOf, percent, shareMetric, type Value } from './found-metric.js';
-import { oneStepMetrics } from './one-step-metrics.js';
-import { CHANGE_GROUPS } from './question.js';
-import type { StepRow } from './step-row.js';
 import {
   byBackend,
   firstAnswers,
@@ -16,8 +13,10 @@ import {
   isRight,
   isSilentlyWrong,
   type JudgedStep,
+  oneStepMetrics,
   valuesOf,
-} from './step-values.js';
+} from './one-step-metrics.js';
+import { CHANGE_GROUPS } from './question.js';
 
 export interface OneStepOptions {
   readonly asked: AskedQuestions;

@@ -3,7 +3,7 @@
 
 import type { Finding, Instrument } from '../instrument.js';
 import type { BarsChart, FidelityTable, WorstTransition } from '../report/fidelity-report.js';
-import { precisionRecall } from '../statistics/confusion.js';
+import { precisionRecall } from '../statistics/estimate.js';
 import { type FoundMetric, findingOf, flag, meanMetric, percent, plainMetric, shareMetric } from './found-metric.js';
 import type { LivedEpisodes, LivedRow } from './lived-episodes.js';
 

@@ -2,9 +2,9 @@
 
 import type { Rng } from '../../core/rng.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
-import { type Estimate, NOTHING } from '../statistics/estimate.js';
-import { shareEstimate } from '../statistics/share.js';
-import type { Units } from './truth.js';
+import { type Estimate, NOTHING, shareEstimate } from '../statistics/estimate.js';
+
+import type { Units } from './ground.js';
 
 export interface Clustered {
   readonly estimate: Estimate;

@@ -3,7 +3,7 @@
 import { Rng } from '../../core/rng.js';
 import { rowSize } from '../../env/index.js';
 import { EnsembleModel, OnnxDynamics, type VectorWorldModel } from '../../worldmodel/index.js';
-import type { Forecast, Forecaster } from './subject-model.js';
+import type { Forecast, Forecaster } from './ground.js';
 
 /** Samples that a spread is estimated from: known to about 9 %. */
 const SAMPLES = 64;
@@ -61,5 +61,23 @@ async function ofSamples(
     components: 1,
     mean,
     std: Float32Array.from(squares, (sum) => Math.max(Math.sqrt(sum / SAMPLES), LEAST_STD)),
+  };
+}
+
+// One element of a forecast.
+
+/** The mixture for one element of one row, in units of `scale`. */
+export function elementOf(
+  { components, mean, std }: Forecast,
+  row: number,
+  element: number,
+  obsDim: number,
+  scale: number,
+): { readonly means: number[]; readonly stds: number[] } {
+  const rows = mean.length / (components * obsDim);
+  const at = (c: number) => (c * rows + row) * obsDim + element;
+  return {
+    means: Array.from({ length: components }, (_, c) => mean[at(c)] / scale),
+    stds: Array.from({ length: components }, (_, c) => std[at(c)] / scale),
   };
 }

@@ -3,8 +3,7 @@
 
 import type { Rng } from '../../core/rng.js';
 import type { StepOptions, VectorWorldModel } from '../../worldmodel/index.js';
-import type { Ground, Judged } from './plan.js';
-import { stepsFrom, type Units, type VectorTruth, widths } from './truth.js';
+import { type Ground, type Judged, stepsFrom, type Units, type VectorTruth, widths } from './ground.js';
 
 /** Where a dream begins, and for how many recorded actions it goes on. */
 export interface Beginning {

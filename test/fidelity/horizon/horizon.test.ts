@@ -11,7 +11,7 @@ import {
   realRatioAt,
   type SectionId,
 } from '../../../src/fidelity/index.js';
-import { shareEstimate } from '../../../src/fidelity/statistics/share.js';
+import { shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
 import { NO_SHADOW, trustHorizon } from '../../../src/worldmodel/tools/shadow-estimates.js';
 
 const TOOLS = { family: 'tools', tolerance: 0.2, gamma: 0.9, maxSteps: 10 } as const;

@@ -2,8 +2,8 @@
 
 import type { Rng } from '../../../src/core/rng.js';
 import type { Section } from '../../../src/fidelity/report/fidelity-report.js';
-import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
-import { shareEstimate } from '../../../src/fidelity/statistics/share.js';
+import { NOTHING, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
+
 import { about, type Character, curve, metric, section, share, UNITS } from './invented-parts.js';
 
 export function calibration({ skill, belief }: Character): Section {

@@ -1,8 +1,7 @@
 // What invented findings are put together from.
 
 import type { Metric, Point, Section } from '../../../src/fidelity/report/fidelity-report.js';
-import type { Estimate } from '../../../src/fidelity/statistics/estimate.js';
-import { shareEstimate } from '../../../src/fidelity/statistics/share.js';
+import { type Estimate, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
 
 /** What an invented model is like. */
 export interface Character {

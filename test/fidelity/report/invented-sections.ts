@@ -9,7 +9,7 @@ import type {
   WorstTransition,
 } from '../../../src/fidelity/report/fidelity-report.js';
 import { meanEstimate } from '../../../src/fidelity/statistics/bootstrap.js';
-import { shareEstimate } from '../../../src/fidelity/statistics/share.js';
+import { shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
 import { calibration, distribution, horizon, learning, mustFail, rank } from './invented-judgements.js';
 import { about, type Character, curve, metric, section, share, UNITS } from './invented-parts.js';
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { figuresOf } from '../../../src/fidelity/report/figures.js';
-import { fidelityMarkdown } from '../../../src/fidelity/report/markdown.js';
-import { notesOf, tablesOf } from '../../../src/fidelity/report/merged-text.js';
-import { modelCard } from '../../../src/fidelity/report/model-card.js';
+import { figuresOf, notesOf, tablesOf } from '../../../src/fidelity/report/figures.js';
+import { fidelityMarkdown, modelCard } from '../../../src/fidelity/report/markdown.js';
+
 import { headlineRows, sectionGroups } from '../../../src/fidelity/report/shown-report.js';
 import { differenceText, estimateText, valueText } from '../../../src/fidelity/report/wording.js';
 import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';

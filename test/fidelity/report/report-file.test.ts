@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readFidelityReport } from '../../../src/fidelity/report/read-report.js';
-import { writeFidelityReport } from '../../../src/fidelity/report/write-report.js';
+import { readFidelityReport, writeFidelityReport } from '../../../src/fidelity/report/report-file.js';
+
 import { sealedText } from '../../../src/store/sealed-json.js';
 import { inventedReport } from './invented-report.js';
 

@@ -2,23 +2,19 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
+import { kendall, mmrv, pearson, regretAt, spearman } from '../../../src/fidelity/statistics/agreement.js';
 import { bootstrapEstimate, meanEstimate } from '../../../src/fidelity/statistics/bootstrap.js';
-import { c2st } from '../../../src/fidelity/statistics/c2st.js';
-import { precisionRecall } from '../../../src/fidelity/statistics/confusion.js';
-import { kendall, pearson, spearman } from '../../../src/fidelity/statistics/correlation.js';
-import { auroc, selectiveRisk } from '../../../src/fidelity/statistics/discrimination.js';
-import { distinctN, hashCoverage, spread } from '../../../src/fidelity/statistics/diversity.js';
+import { auroc, reliability, selectiveRisk } from '../../../src/fidelity/statistics/confidence.js';
+import { precisionRecall, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
 import {
+  coverage,
   crpsGaussian,
   crpsMixture,
   gaussianNll,
   jointMixtureNll,
+  pitGaussian,
 } from '../../../src/fidelity/statistics/gaussian-scores.js';
-import { coverage, pitGaussian } from '../../../src/fidelity/statistics/interval-coverage.js';
-import { mmd2 } from '../../../src/fidelity/statistics/mmd.js';
-import { mmrv, regretAt } from '../../../src/fidelity/statistics/policy-order.js';
-import { reliability } from '../../../src/fidelity/statistics/reliability.js';
-import { shareEstimate } from '../../../src/fidelity/statistics/share.js';
+import { c2st, distinctN, hashCoverage, mmd2, spread } from '../../../src/fidelity/statistics/two-samples.js';
 
 const rng = () => Rng.fromSeed(1);
 const mean = (values: readonly number[]) => meanEstimate(values, rng()).value!;

@@ -2,15 +2,14 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
+import { pearson } from '../../../src/fidelity/statistics/agreement.js';
 import {
   bootstrapEstimate,
   meanEstimate,
   pairedDifference,
   studentQuantile,
 } from '../../../src/fidelity/statistics/bootstrap.js';
-import { pearson } from '../../../src/fidelity/statistics/correlation.js';
-import { type Estimate, NOTHING } from '../../../src/fidelity/statistics/estimate.js';
-import { shareEstimate } from '../../../src/fidelity/statistics/share.js';
+import { type Estimate, NOTHING, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
 
 const rng = () => Rng.fromSeed(7);
 const normals = (n: number, seed: number) => [...Rng.fromSeed(seed).fillNormal(new Float64Array(n))];

@@ -2,9 +2,13 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { auroc, selectiveRisk } from '../../../src/fidelity/statistics/discrimination.js';
-import { isotonic, recalibrated } from '../../../src/fidelity/statistics/isotonic.js';
-import { reliability } from '../../../src/fidelity/statistics/reliability.js';
+import {
+  auroc,
+  isotonic,
+  recalibrated,
+  reliability,
+  selectiveRisk,
+} from '../../../src/fidelity/statistics/confidence.js';
 
 const SCORE = [0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6, 0.5, 0.4, 0.3, 0.3, 0.1];
 const LABEL = [1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0].map((label) => label === 1);

@@ -2,10 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { precisionRecall } from '../../../src/fidelity/statistics/confusion.js';
-import { distinctN, hashCoverage, spread } from '../../../src/fidelity/statistics/diversity.js';
-import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
-import { shareEstimate } from '../../../src/fidelity/statistics/share.js';
+import { NOTHING, precisionRecall, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
+import { distinctN, hashCoverage, spread } from '../../../src/fidelity/statistics/two-samples.js';
 
 const bools = (digits: string) => [...digits].map((digit) => digit === '1');
 

@@ -1,7 +1,7 @@
 // Correlations against scipy 1.17.1.
 
 import { describe, expect, it } from 'vitest';
-import { kendall, pearson, ranks, spearman } from '../../../src/fidelity/statistics/correlation.js';
+import { kendall, pearson, ranks, spearman } from '../../../src/fidelity/statistics/agreement.js';
 
 // python -c "from scipy import stats; x=[1,2,2,3,5,8,8,8,13,21]; y=[2,1,2,5,3,9,7,9,8,30];
 // print(stats.pearsonr(x,y)[0], stats.spearmanr(x,y)[0], stats.kendalltau(x,y)[0])"

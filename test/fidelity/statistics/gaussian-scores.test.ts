@@ -3,14 +3,16 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import {
+  coverage,
   crpsGaussian,
   crpsMixture,
   gaussianNll,
   jointMixtureNll,
   mixtureNll,
+  normalCdf,
+  pitGaussian,
+  pitMixture,
 } from '../../../src/fidelity/statistics/gaussian-scores.js';
-import { coverage, pitGaussian, pitMixture } from '../../../src/fidelity/statistics/interval-coverage.js';
-import { normalCdf } from '../../../src/fidelity/statistics/normal-distribution.js';
 
 const MEANS = [0, 0.4, 2.5];
 const STDS = [0.3, 0.05, 1.2];

@@ -1,8 +1,7 @@
 // What a wrong order of policies costs: against the numbers SIMPLER published, and by hand.
 
 import { describe, expect, it } from 'vitest';
-import { pearson } from '../../../src/fidelity/statistics/correlation.js';
-import { mmrv, mmrvShare, regretAt } from '../../../src/fidelity/statistics/policy-order.js';
+import { mmrv, mmrvShare, pearson, regretAt } from '../../../src/fidelity/statistics/agreement.js';
 
 // Success rates of RT-2-X, three RT-1 checkpoints, RT-1-X and Octo-Base on the robot and in simulation, as SIMPLER
 // (2405.05941) publishes them with its code; MMRV by its formula in numpy:

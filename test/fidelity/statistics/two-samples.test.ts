@@ -2,9 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { c2st } from '../../../src/fidelity/statistics/c2st.js';
 import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
-import { mmd2 } from '../../../src/fidelity/statistics/mmd.js';
+import { c2st, mmd2 } from '../../../src/fidelity/statistics/two-samples.js';
 
 const normals = (n: number, seed: number, shift = 0, scale = 1) =>
   Rng.fromSeed(seed)

@@ -1,8 +1,7 @@
 // Distances of states and observations: what they count, and what fools them.
 
 import { describe, expect, it } from 'vitest';
-import { observationDistance } from '../../../src/fidelity/tools/observation-distance.js';
-import { leafDifferences, stateDistance } from '../../../src/fidelity/tools/state-distance.js';
+import { leafDifferences, observationDistance, stateDistance } from '../../../src/fidelity/tools/distances.js';
 
 describe('the distance of states', () => {
   const before = { books: { B1: { lent: false, to: null, tags: ['a', 'b'] }, B2: { lent: false } }, count: 2 };

@@ -14,7 +14,7 @@ import {
   type VectorTruth,
   vectorInstruments,
 } from '../../../src/fidelity/index.js';
-import type { Forecast } from '../../../src/fidelity/vector/subject-model.js';
+import type { Forecast } from '../../../src/fidelity/vector/ground.js';
 import type { StepOptions, VectorPrediction, VectorWorldModel } from '../../../src/worldmodel/index.js';
 
 export const DIM = 3;

@@ -1,8 +1,8 @@
 // How far the dreams of a run are from the real, laid out from its fidelity.json.
 
 import type { FidelityTable } from '../../../src/fidelity/report/fidelity-report.js';
-import { figuresOf } from '../../../src/fidelity/report/figures.js';
-import { notesOf, tablesOf } from '../../../src/fidelity/report/merged-text.js';
+import { figuresOf, notesOf, tablesOf } from '../../../src/fidelity/report/figures.js';
+
 import {
   headlineRows,
   type SectionGroup,

@@ -1,0 +1,199 @@
+// How two lists of numbers go together. null where one of them does not vary, or there are fewer than two.
+
+import { allFinite, meanOf, sameLength, unfit } from './estimate.js';
+
+/**
+ * Pearson's product-moment correlation, in [-1, 1].
+ *
+ * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ */
+export function pearson(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
+  checked('pearson', x, y);
+  const n = x.length;
+  if (n < 2) return null;
+  const meanX = meanOf(x);
+  const meanY = meanOf(y);
+  let xx = 0;
+  let yy = 0;
+  let xy = 0;
+  for (let i = 0; i < n; i++) {
+    const dx = x[i] - meanX;
+    const dy = y[i] - meanY;
+    xx += dx * dx;
+    yy += dy * dy;
+    xy += dx * dy;
+  }
+  if (isConstant(x) || isConstant(y) || xx === 0 || yy === 0) return null;
+  return withinOne((xy / xx) * Math.sqrt(xx / yy));
+}
+
+/**
+ * Spearman's rank correlation: Pearson's of ranks, ties by their mean rank.
+ *
+ * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ */
+export function spearman(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
+  checked('spearman', x, y);
+  return pearson(ranks(x), ranks(y));
+}
+
+/**
+ * Kendall's tau-b, which allows for ties, in O(n log n) (Knight 1966, J. Am. Stat. Assoc. 61).
+ *
+ * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ */
+export function kendall(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
+  checked('kendall', x, y);
+  const n = x.length;
+  const order = Array.from({ length: n }, (_, i) => i).sort((i, j) => x[i] - x[j] || y[i] - y[j]);
+  const inOrder = Float64Array.from(order, (i) => y[i]);
+  const both = tiedPairs(n, (i, j) => x[order[i]] === x[order[j]] && y[order[i]] === y[order[j]]);
+  const tiedX = tiedPairs(n, (i, j) => x[order[i]] === x[order[j]]);
+  const swaps = discordantSwaps(inOrder);
+  const tiedY = tiedPairs(n, (i, j) => inOrder[i] === inOrder[j]);
+  const pairs = (n * (n - 1)) / 2;
+  if (pairs === tiedX || pairs === tiedY) return null;
+  const balance = pairs - tiedX - tiedY + both - 2 * swaps;
+  return withinOne((balance / (pairs - tiedX)) * Math.sqrt((pairs - tiedX) / (pairs - tiedY)));
+}
+
+/** Ranks from 1 on; equal numbers share their mean rank. */
+export function ranks(values: ArrayLike<number>): Float64Array {
+  const n = values.length;
+  const order = Uint32Array.from({ length: n }, (_, i) => i).sort((i, j) => values[i] - values[j]);
+  const out = new Float64Array(n);
+  for (let start = 0; start < n; ) {
+    let end = start + 1;
+    while (end < n && values[order[end]] === values[order[start]]) end++;
+    for (let i = start; i < end; i++) out[order[i]] = (start + 1 + end) / 2;
+    start = end;
+  }
+  return out;
+}
+
+/** Pairs that are equal, of a list in which equals are neighbours. */
+function tiedPairs(n: number, equal: (i: number, j: number) => boolean): number {
+  let pairs = 0;
+  let run = 1;
+  for (let i = 1; i <= n; i++) {
+    if (i < n && equal(i - 1, i)) {
+      run++;
+      continue;
+    }
+    pairs += (run * (run - 1)) / 2;
+    run = 1;
+  }
+  return pairs;
+}
+
+function checked(statistic: string, x: ArrayLike<number>, y: ArrayLike<number>): void {
+  sameLength(statistic, x, y);
+  allFinite(statistic, x);
+  allFinite(statistic, y);
+}
+
+/** A mean of equal numbers may be off by a rounding, which would pass for variation. */
+function isConstant(values: ArrayLike<number>): boolean {
+  for (let i = 1; i < values.length; i++) if (values[i] !== values[0]) return false;
+  return true;
+}
+
+/** A correlation that rounding took past an end. */
+function withinOne(value: number): number {
+  return Math.min(1, Math.max(-1, value));
+}
+
+// Sorting that counts how far a list was from sorted.
+
+/** Sorts `values` and answers how many pairs stood the wrong way round; equals never do. */
+function discordantSwaps(values: Float64Array): number {
+  let from = values;
+  let to: Float64Array = new Float64Array(values.length);
+  let swaps = 0;
+  for (let width = 1; width < values.length; width *= 2) {
+    for (let start = 0; start < values.length; start += 2 * width) swaps += merge(from, to, start, width);
+    [from, to] = [to, from];
+  }
+  if (from !== values) values.set(from);
+  return swaps;
+}
+
+/** Merges the two sorted runs of `width` from `start` on. */
+function merge(from: Float64Array, to: Float64Array, start: number, width: number): number {
+  const middle = Math.min(start + width, from.length);
+  const end = Math.min(start + 2 * width, from.length);
+  let left = start;
+  let right = middle;
+  let swaps = 0;
+  for (let at = start; at < end; at++) {
+    if (left < middle && (right >= end || from[left] <= from[right])) {
+      to[at] = from[left++];
+    } else {
+      swaps += middle - left;
+      to[at] = from[right++];
+    }
+  }
+  return swaps;
+}
+
+// What a wrong order of policies costs, in real return.
+
+/** One return a policy, the same order in both. Named, because neither statistic is symmetric. */
+interface PolicyReturns {
+  readonly real: ArrayLike<number>;
+  readonly dreamt: ArrayLike<number>;
+}
+
+/**
+ * Mean maximum rank violation (SIMPLER, 2405.05941, section 3): for each policy the largest real gap to another one that the
+ * dream puts on the wrong side of it, averaged; in units of real return. 0 is best; null for fewer than two policies. As in
+ * the released code of SIMPLER, a pair that is only tied in the dream counts, for its better policy alone.
+ *
+ * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ */
+export function mmrv({ real, dreamt }: PolicyReturns): number | null {
+  checkedReturns('mmrv', { real, dreamt });
+  const n = real.length;
+  if (n < 2) return null;
+  let sum = 0;
+  for (let i = 0; i < n; i++) {
+    let largest = 0;
+    for (let j = 0; j < n; j++) {
+      const wrong = dreamt[i] > dreamt[j] !== real[i] > real[j];
+      if (wrong) largest = Math.max(largest, Math.abs(real[i] - real[j]));
+    }
+    sum += largest;
+  }
+  return sum / n;
+}
+
+/** MMRV as a share of the range of real returns, in [0, 1]; null where real returns do not vary. */
+export function mmrvShare(returns: PolicyReturns): number | null {
+  const value = mmrv(returns);
+  const real = Array.from(returns.real);
+  const range = Math.max(...real) - Math.min(...real);
+  return value === null || range === 0 ? null : value / range;
+}
+
+/**
+ * Real return of the best policy minus that of the best among the `k` that the dream puts first (Fu et al. 2021, Benchmarks
+ * for Deep Off-Policy Evaluation, section 4). Among policies tied in the dream the worst come first, so that a dream that
+ * tells nothing apart earns nothing by their order. null without policies.
+ *
+ * @throws FIDELITY_NUMBERS_INVALID if lengths differ, k is not a whole number from 1 on, or for NaN or infinity
+ */
+export function regretAt(k: number, { real, dreamt }: PolicyReturns): number | null {
+  checkedReturns('regret', { real, dreamt });
+  if (!(Number.isInteger(k) && k >= 1)) throw unfit('regret', `k is ${k}.`);
+  if (real.length === 0) return null;
+  const order = Array.from({ length: real.length }, (_, i) => i).sort(
+    (i, j) => dreamt[j] - dreamt[i] || real[i] - real[j],
+  );
+  return Math.max(...Array.from(real)) - Math.max(...order.slice(0, k).map((i) => real[i]));
+}
+
+function checkedReturns(statistic: string, { real, dreamt }: PolicyReturns): void {
+  sameLength(statistic, real, dreamt);
+  allFinite(statistic, real);
+  allFinite(statistic, dreamt);
+}
