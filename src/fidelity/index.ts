@@ -1,11 +1,11 @@
 // The room of fidelity: how far a dream is from the real, as numbers with intervals.
 
-export { type HorizonPlan, horizonFindings } from './horizon/horizon.js';
-
+export { horizonFindings } from './horizon/horizon.js';
 export {
   type BranchErrors,
   bestBranchLength,
   branchPenalty,
+  type HorizonPlan,
   largestReturnGap,
   type ModelErrors,
   probabilityOfLeaving,
@@ -49,16 +49,14 @@ export {
   readKept,
 } from './measure.js';
 
+export { type RankOptions, type RankSource, rankInstrument, unrankable, type World } from './rank/rank.js';
 export {
+  crossedBootstrap,
   type EpisodeReturn,
-  type RankOptions,
+  type LadderReturns,
+  type LadderStatistic,
   type RankRow,
-  type RankSource,
-  rankInstrument,
-  unrankable,
-  type World,
-} from './rank/rank.js';
-export { crossedBootstrap, type LadderReturns, type LadderStatistic } from './rank/rank-metrics.js';
+} from './rank/rank-metrics.js';
 
 export { compareSubjects } from './report/compare.js';
 export * from './report/fidelity-report.js';
@@ -158,16 +156,14 @@ export { type RewardEndOptions, rewardEndInstrument } from './tools/reward-end.j
 export { unmeasured } from './tools/unmeasured.js';
 export { forecasterOf } from './vector/forecast.js';
 export {
-  type DriftStart,
   type Forecast,
   type Forecaster,
   type Ground,
   groundOf,
   type Judged,
   type Replay,
-  type TruthEpisode,
   type VectorPlan,
   type VectorSubjectModel,
-  type VectorTruth,
 } from './vector/ground.js';
 export { vectorInstruments } from './vector/instruments.js';
+export type { DriftStart, TruthEpisode, VectorTruth } from './vector/truth.js';

@@ -2,16 +2,17 @@
 // returns beside what was measured.
 
 import type { DriftPoint, Finding } from '../instrument.js';
-import type { FidelityChart, FidelityTable, Metric, SectionId } from '../report/fidelity-report.js';
+import type { FidelityChart, FidelityTable, Metric } from '../report/fidelity-report.js';
 import { type Estimate, NOTHING } from '../statistics/estimate.js';
+import type { Findings, HorizonPlan } from './return-bounds.js';
 import {
   bestBranchLength,
   boundMetrics,
+  estimateOf,
   type MeasuredBound,
   measuredBound,
   probabilityOfLeaving,
 } from './return-bounds.js';
-
 import { horizonOfDrift, horizonOfErrors, NO_TRUST, realRatioAt, type TrustHorizon } from './trust-horizon.js';
 
 interface Found {
@@ -224,26 +225,6 @@ function leavingChart({ low, high }: Estimate, value: number, { tolerance, maxSt
 
 function level(steps: readonly number[], y: number) {
   return { name: 'tolerance', points: steps.map((x) => ({ x, y })) };
-}
-
-// What the trust horizon is asked with, and what it is made from: figures of other sections.
-
-export interface HorizonPlan {
-  readonly family: 'vector' | 'tools';
-  /** tools: probability of a wrong state that is allowed; vector: drift that is allowed, as `k-steps` measures it. */
-  readonly tolerance: number;
-  /** Discount of the returns that the section on rank compares. */
-  readonly gamma: number;
-  /** Steps of an episode at most. */
-  readonly maxSteps: number;
-}
-
-export type Findings = ReadonlyMap<SectionId, Finding>;
-
-/** Estimate of a metric; NOTHING where the section or the metric is not there. */
-export function estimateOf(findings: Findings, section: SectionId, key: string): Estimate {
-  const metrics = findings.get(section)?.section.metrics ?? [];
-  return metrics.find((metric) => metric.key === key)?.estimate ?? NOTHING;
 }
 
 /** The share that is missing to 1. */

@@ -1,9 +1,9 @@
 // How far apart real and dreamt return can be, given how wrong the dream is in one step: what theory promises, to be held
 // against what was measured.
 
-import type { Metric } from '../report/fidelity-report.js';
+import type { Finding } from '../instrument.js';
+import type { Metric, SectionId } from '../report/fidelity-report.js';
 import { type Estimate, NOTHING } from '../statistics/estimate.js';
-import { estimateOf, type Findings, type HorizonPlan } from './horizon.js';
 
 export interface ModelErrors {
   /**
@@ -186,4 +186,24 @@ export function boundMetrics(found: MeasuredBound | undefined): Metric[] {
 
 function shown(value: number): string {
   return String(Number(value.toPrecision(3)));
+}
+
+// What the trust horizon is asked with, and what it is made from: figures of other sections.
+
+export interface HorizonPlan {
+  readonly family: 'vector' | 'tools';
+  /** tools: probability of a wrong state that is allowed; vector: drift that is allowed, as `k-steps` measures it. */
+  readonly tolerance: number;
+  /** Discount of the returns that the section on rank compares. */
+  readonly gamma: number;
+  /** Steps of an episode at most. */
+  readonly maxSteps: number;
+}
+
+export type Findings = ReadonlyMap<SectionId, Finding>;
+
+/** Estimate of a metric; NOTHING where the section or the metric is not there. */
+export function estimateOf(findings: Findings, section: SectionId, key: string): Estimate {
+  const metrics = findings.get(section)?.section.metrics ?? [];
+  return metrics.find((metric) => metric.key === key)?.estimate ?? NOTHING;
 }

@@ -6,8 +6,6 @@ import { kendall, mmrv, mmrvShare, pearson, regretAt, spearman } from '../statis
 import { meanEstimate, quantile } from '../statistics/bootstrap.js';
 import { type Estimate, NOTHING } from '../statistics/estimate.js';
 
-import type { EpisodeReturn, RankRow } from './rank.js';
-
 type MetricText = Omit<Metric, 'estimate'>;
 
 const LADDER_METRICS = [
@@ -314,3 +312,23 @@ export function meanOf(values: readonly (number | null)[]): number {
   }
   return sum / count;
 }
+
+/** What an episode came to. Plain JSON. */
+export type EpisodeReturn = {
+  /** Undiscounted sum of rewards. */
+  readonly return: number;
+  /** Steps lived. */
+  readonly length: number;
+  /** Sum of rewards discounted by the source's `gamma` a step. */
+  readonly discounted: number;
+  /** Largest absolute reward of a step. */
+  readonly largestReward: number;
+};
+
+/** One episode of one policy. */
+export type RankRow = {
+  readonly policy: number;
+  readonly episode: number;
+  readonly real: EpisodeReturn | null;
+  readonly dreamt: EpisodeReturn | null;
+};

@@ -5,6 +5,7 @@ import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable, LinesChart, Metric, Point } from '../report/fidelity-report.js';
 import { meanEstimate } from '../statistics/bootstrap.js';
 import type { Estimate } from '../statistics/estimate.js';
+import type { EpisodeReturn, RankRow } from './rank-metrics.js';
 import {
   agreementMetrics,
   gapMetrics,
@@ -184,18 +185,6 @@ function shown(value: number): string {
 
 export type World = 'real' | 'dream';
 
-/** What an episode came to. Plain JSON. */
-export type EpisodeReturn = {
-  /** Undiscounted sum of rewards. */
-  readonly return: number;
-  /** Steps lived. */
-  readonly length: number;
-  /** Sum of rewards discounted by the source's `gamma` a step. */
-  readonly discounted: number;
-  /** Largest absolute reward of a step. */
-  readonly largestReward: number;
-};
-
 export interface RankSource {
   /** Names, each once. */
   readonly policies: readonly string[];
@@ -214,14 +203,6 @@ export interface RankSource {
     signal?: AbortSignal,
   ): Promise<readonly (EpisodeReturn | null)[]>;
 }
-
-/** One episode of one policy. */
-export type RankRow = {
-  readonly policy: number;
-  readonly episode: number;
-  readonly real: EpisodeReturn | null;
-  readonly dreamt: EpisodeReturn | null;
-};
 
 export interface RankOptions {
   /** Of the bootstrap. */

@@ -7,10 +7,12 @@ import type { FidelityChart, FidelityTable, Point } from '../report/fidelity-rep
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { pitMixture } from '../statistics/gaussian-scores.js';
 import { type Clustered, clusteredMean } from './clustered.js';
+import type { CalibrationRow } from './doubt.js';
 import { doubtEstimates, type Recalibration, recalibration } from './doubt.js';
 import { elementOf } from './forecast.js';
-import { CHUNK_ROWS, chunkRange, type Ground, intervalRng, type Judged, type Units, widths } from './ground.js';
+import { CHUNK_ROWS, chunkRange, type Ground, intervalRng, type Judged } from './ground.js';
 import { findingOf, holding, type MetricInfo, nothingFound, root, shown, shownShare } from './section-parts.js';
+import { type Units, widths } from './truth.js';
 import { ONLY_LIVED_IN, unmeasured } from './unmeasured.js';
 
 export function calibrationInstrument(judged: Judged): Instrument<CalibrationRow> {
@@ -90,22 +92,6 @@ function mean(values: readonly number[]): number {
 function brief(value: number): number {
   return Number(value.toPrecision(6));
 }
-
-// What is kept of how sure a model was of one transition.
-
-export type CalibrationRow = {
-  /** Of each element: predicted chance of less than what really followed. */
-  readonly pit: readonly number[];
-  /** Of each element: error over the standard deviation that the model stated. */
-  readonly z: readonly number[];
-  /**
-   * How far the elites disagree, or, of a model with one opinion, how much noise it states: root mean square over elements in
-   * standard deviations of their change.
-   */
-  readonly doubt: number;
-  /** 1 where the predicted mean is within tolerance of what really followed. */
-  readonly isRight: number;
-};
 
 // What calibration shows: honest intervals or not, what it takes to repair them, and whether doubt warns of errors.
 

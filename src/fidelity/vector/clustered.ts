@@ -4,7 +4,7 @@ import type { Rng } from '../../core/rng.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { type Estimate, NOTHING, shareEstimate } from '../statistics/estimate.js';
 
-import type { Units } from './ground.js';
+import type { Units } from './truth.js';
 
 export interface Clustered {
   readonly estimate: Estimate;

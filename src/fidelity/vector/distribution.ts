@@ -6,18 +6,10 @@ import { meanEstimate } from '../statistics/bootstrap.js';
 import { type Estimate, NOTHING, shareEstimate } from '../statistics/estimate.js';
 import { c2st, mmd2 } from '../statistics/two-samples.js';
 import { clusteredShare } from './clustered.js';
-import {
-  chunkRange,
-  chunkRng,
-  type Ground,
-  intervalRng,
-  type Judged,
-  sectionRng,
-  stepsFrom,
-  widths,
-} from './ground.js';
+import { chunkRange, chunkRng, type Ground, intervalRng, type Judged, sectionRng } from './ground.js';
 import { type Beginning, openLoop } from './open-loop.js';
 import { findingOf, type MetricInfo, short, shown, shownShare } from './section-parts.js';
+import { stepsFrom, widths } from './truth.js';
 
 const CHUNK_DRAWS = 128;
 

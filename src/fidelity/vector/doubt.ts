@@ -6,7 +6,7 @@ import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { auroc, type Reliability, recalibrated, reliability, selectiveRisk } from '../statistics/confidence.js';
 import type { Estimate } from '../statistics/estimate.js';
 import { pitGaussian } from '../statistics/gaussian-scores.js';
-import type { CalibrationRow } from './calibration.js';
+
 import { byUnit } from './clustered.js';
 import { type Ground, intervalRng } from './ground.js';
 import { holding, pointOf } from './section-parts.js';
@@ -154,3 +154,19 @@ function rootMean(values: readonly number[]): number {
 function normalChance(value: number): number {
   return pitGaussian(value, 0, 1);
 }
+
+// What is kept of how sure a model was of one transition.
+
+export type CalibrationRow = {
+  /** Of each element: predicted chance of less than what really followed. */
+  readonly pit: readonly number[];
+  /** Of each element: error over the standard deviation that the model stated. */
+  readonly z: readonly number[];
+  /**
+   * How far the elites disagree, or, of a model with one opinion, how much noise it states: root mean square over elements in
+   * standard deviations of their change.
+   */
+  readonly doubt: number;
+  /** 1 where the predicted mean is within tolerance of what really followed. */
+  readonly isRight: number;
+};

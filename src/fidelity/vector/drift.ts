@@ -4,8 +4,9 @@ import type { FidelityChart, Point } from '../report/fidelity-report.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import type { Estimate } from '../statistics/estimate.js';
 import { byUnit, clusteredMean } from './clustered.js';
-import { difference, type Ground, intervalRng, type Judged, type Units } from './ground.js';
+import { type Ground, intervalRng, type Judged } from './ground.js';
 import { pointOf } from './section-parts.js';
+import { difference, type Units } from './truth.js';
 
 /** Errors of each dream after 1, 2, ... steps, and of the baselines from the same beginnings. */
 export interface Drifts {

@@ -16,19 +16,11 @@ import {
   WORST,
   watched,
 } from './drift.js';
-import {
-  CHUNK_STARTS,
-  chunkRange,
-  chunkRng,
-  type Ground,
-  intervalRng,
-  type Judged,
-  type Units,
-  widths,
-} from './ground.js';
+import { CHUNK_STARTS, chunkRange, chunkRng, type Ground, intervalRng, type Judged } from './ground.js';
 import { type Beginning, beginningsOf, openLoop, type Track, unitsOfBeginnings } from './open-loop.js';
 import { replaysOf } from './replays.js';
 import { findingOf, type MetricInfo, short, shown } from './section-parts.js';
+import { type Units, widths } from './truth.js';
 
 export function kStepsInstrument(judged: Judged): Instrument<KStepRow> {
   const beginnings = beginningsOf(judged);

@@ -1,7 +1,7 @@
 // The cheapest learned model there is, which every other should beat: the change of each element and the reward as linear
 // functions of observation and action. Fitted on one half of the units, used on the other.
 
-import { unitsOf, type VectorTruth, widths } from './ground.js';
+import { unitsOf, type VectorTruth, widths } from './truth.js';
 
 export interface LinearBaseline {
   /** What follows (obs, action) by the half that `row` does not belong to; writes next observation [obsDim], answers reward. */

@@ -2,9 +2,9 @@
 
 import type { FidelityChart, FidelityTable, Point } from '../report/fidelity-report.js';
 import { clusteredMean } from './clustered.js';
-import { difference, type Ground, intervalRng, widths } from './ground.js';
-import type { OneStepRow } from './one-step.js';
+import { type Ground, intervalRng } from './ground.js';
 import { pointOf, root, shown } from './section-parts.js';
+import { difference, widths } from './truth.js';
 
 /** One value a transition. */
 export interface OneStepErrors {
@@ -180,3 +180,17 @@ function baselines(ground: Ground): { readonly persistence: number[]; readonly l
 function rootMean(errors: readonly number[]): number {
   return Math.sqrt(errors.reduce((sum, error) => sum + error * error, 0) / errors.length);
 }
+
+// What is kept of one transition.
+
+/** What the model says of one transition. */
+export type OneStepRow = {
+  /** Next observation. */
+  readonly next: readonly number[];
+  readonly reward: number;
+  readonly terminated: number;
+  /** Of the whole vector, a share for each element, in standard deviations of its change; null without spread. */
+  readonly nll: number | null;
+  /** Mean over elements, in the same units. */
+  readonly crps: number | null;
+};

@@ -5,19 +5,11 @@ import type { WorstTransition } from '../report/fidelity-report.js';
 import { crpsMixture, jointMixtureNll } from '../statistics/gaussian-scores.js';
 import { clusteredMean, clusteredRatio, clusteredShare, type RowValues } from './clustered.js';
 import { elementOf } from './forecast.js';
-import {
-  CHUNK_ROWS,
-  chunkRange,
-  chunkRng,
-  episodeAt,
-  type Forecast,
-  type Ground,
-  intervalRng,
-  type Judged,
-  widths,
-} from './ground.js';
+import { CHUNK_ROWS, chunkRange, chunkRng, type Forecast, type Ground, intervalRng, type Judged } from './ground.js';
+import type { OneStepRow } from './one-step-errors.js';
 import { type OneStepErrors, oneStepCharts, oneStepErrors, oneStepTables } from './one-step-errors.js';
 import { type Found, findingOf, type MetricInfo, root, short, shown, shownShare } from './section-parts.js';
+import { episodeAt, widths } from './truth.js';
 import { ONLY_LIVED_IN, unmeasured } from './unmeasured.js';
 
 export function oneStepInstrument(judged: Judged): Instrument<OneStepRow> {
@@ -72,20 +64,6 @@ function scores(
   const crps = mixtures.reduce((sum, mixture, j) => sum + crpsMixture(scaled[j], mixture.means, mixture.stds), 0);
   return { nll: short(Math.min(nll / real.length, WORST_SCORE)), crps: short(crps / real.length) };
 }
-
-// What is kept of one transition.
-
-/** What the model says of one transition. */
-export type OneStepRow = {
-  /** Next observation. */
-  readonly next: readonly number[];
-  readonly reward: number;
-  readonly terminated: number;
-  /** Of the whole vector, a share for each element, in standard deviations of its change; null without spread. */
-  readonly nll: number | null;
-  /** Mean over elements, in the same units. */
-  readonly crps: number | null;
-};
 
 // What one step shows: how far off, in what, and whether state and outcome go wrong together.
 

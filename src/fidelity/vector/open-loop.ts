@@ -3,7 +3,8 @@
 
 import type { Rng } from '../../core/rng.js';
 import type { StepOptions, VectorWorldModel } from '../../worldmodel/index.js';
-import { type Ground, type Judged, stepsFrom, type Units, type VectorTruth, widths } from './ground.js';
+import type { Ground, Judged } from './ground.js';
+import { stepsFrom, type Units, type VectorTruth, widths } from './truth.js';
 
 /** Where a dream begins, and for how many recorded actions it goes on. */
 export interface Beginning {

@@ -3,8 +3,9 @@
 
 import type { Rng } from '../../core/rng.js';
 import type { VectorEnvironment } from '../../env/index.js';
-import { type DriftStart, episodeAt, type Ground, type Judged, type Replay, widths } from './ground.js';
+import type { Ground, Judged, Replay } from './ground.js';
 import type { Beginning } from './open-loop.js';
+import { type DriftStart, episodeAt, widths } from './truth.js';
 
 /** One sequence of actions, chosen in the dream; both returns are of the same number of steps at most. */
 export interface Replayed {

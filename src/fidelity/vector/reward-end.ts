@@ -7,18 +7,10 @@ import { pearson } from '../statistics/agreement.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { type Estimate, NOTHING, precisionRecall, shareEstimate } from '../statistics/estimate.js';
 import { byUnit, clusteredMean, clusteredShare } from './clustered.js';
-import {
-  CHUNK_ROWS,
-  CHUNK_STARTS,
-  chunkRange,
-  chunkRng,
-  type Ground,
-  intervalRng,
-  type Judged,
-  widths,
-} from './ground.js';
+import { CHUNK_ROWS, CHUNK_STARTS, chunkRange, chunkRng, type Ground, intervalRng, type Judged } from './ground.js';
 import { type Beginning, beginningsOf, openLoop, unitsOfBeginnings } from './open-loop.js';
 import { type Found, findingOf, type MetricInfo, root, short, shown, shownShare } from './section-parts.js';
+import { widths } from './truth.js';
 import { ONLY_LIVED_IN } from './unmeasured.js';
 
 /** Chunks of transitions come first, then those of sequences. */

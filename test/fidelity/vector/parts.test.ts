@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { meanSteps, survival, watched } from '../../../src/fidelity/vector/drift.js';
-import { stepsFrom, unitsOf } from '../../../src/fidelity/vector/ground.js';
+import { stepsFrom, unitsOf } from '../../../src/fidelity/vector/truth.js';
 import { crossFitted } from '../../../src/fidelity/vector/linear-baseline.js';
 import { meanNext, truthOf, WORLD } from './known-world.js';
 
