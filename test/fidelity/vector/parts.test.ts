@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { meanSteps, survival, watched } from '../../../src/fidelity/vector/drift.js';
-import { stepsFrom, unitsOf } from '../../../src/fidelity/vector/truth.js';
 import { crossFitted } from '../../../src/fidelity/vector/linear-baseline.js';
+import { stepsFrom, unitsOf } from '../../../src/fidelity/vector/truth.js';
 import { meanNext, truthOf, WORLD } from './known-world.js';
 
 describe('time to divergence', () => {
