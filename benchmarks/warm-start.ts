@@ -4,10 +4,11 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { DREAM_ARM, SCRATCH_ARM } from '../src/algorithms/index.js';
 import { Rng } from '../src/core/rng.js';
 import { loadScenario, writeReport } from '../src/run/index.js';
 import type { ArmRun } from '../src/run/pipeline/arms.js';
-import { compare, DREAM_ARM, SCRATCH_ARM } from '../src/run/pipeline/comparison.js';
+import { compare } from '../src/run/pipeline/comparison.js';
 import { warmStartArms } from '../src/run/pipeline/quickstart.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { median } from './measure.js';

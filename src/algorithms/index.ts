@@ -13,3 +13,14 @@ export {
   type TrainingParts,
 } from './training.js';
 export type * from './training-settings.js';
+export {
+  type ArmSummary,
+  type ArmsRequest,
+  compareWarmStart,
+  DREAM_ARM,
+  judgePolicy,
+  medianSteps,
+  SCRATCH_ARM,
+  type TrainedArm,
+  trainEveryArm,
+} from './warm-start.js';

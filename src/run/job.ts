@@ -1,7 +1,7 @@
 // What a job is: the context every pipeline receives, and the JSON-safe results they answer. The command line makes
 // the context; src/run/pipeline/ holds the jobs.
 
-import type { TrainEvaluation } from '../algorithms/index.js';
+import type { ArmSummary, TrainEvaluation } from '../algorithms/index.js';
 import type { GateResult } from '../fidelity/index.js';
 import type { ReturnSummary } from '../rl/index.js';
 import type { RunDevice } from './device.js';
@@ -142,21 +142,10 @@ export interface FidelityResult extends JobResult {
   }[];
 }
 
-/** One way of training in the quickstart. */
-export interface QuickstartArm {
-  readonly arm: string;
-  /** Real steps to threshold of each seed; null where it was not reached. */
-  readonly realStepsToThreshold: readonly (number | null)[];
-  readonly finalReturn: { readonly mean: number; readonly std: number };
-  readonly wallSeconds: number;
-  readonly dreamtTransitions: number;
-  readonly dreamtPerSecond: number | null;
-}
-
 export interface QuickstartResult extends JobResult {
   readonly job: 'quickstart';
   readonly threshold: number;
-  readonly arms: readonly QuickstartArm[];
+  readonly arms: readonly ArmSummary[];
   /** Median real steps from scratch over median real steps warm-started; null if either was not reached. */
   readonly ratio: number | null;
   /** File of the HTML report. */

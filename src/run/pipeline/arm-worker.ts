@@ -3,11 +3,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
+import { judgePolicy } from '../../algorithms/index.js';
 import { packError } from '../../core/errors.js';
-import { Rng } from '../../core/rng.js';
 import { type StopFlag, signalOf } from '../../core/stop-flag.js';
 import { makeEnvironment } from '../../env/index.js';
-import { evaluatePolicy, loadLearner } from '../../rl/index.js';
+import { loadLearner } from '../../rl/index.js';
 import { writeFileAtomic } from '../../store/atomic-file.js';
 import type { JobContext } from '../job.js';
 import { MetricsWriter } from '../metrics.js';
@@ -48,15 +48,9 @@ async function judge(task: ArmTask, checkpoint: string): Promise<number[]> {
   const { config, folder } = task.scenario;
   const { learner } = await loadLearner(join(checkpoint, 'learner'));
   const env = await makeEnvironment(config.env, { folder });
+  const { seed, finalEpisodes: episodes } = task;
   try {
-    // Seeds of their own: none of the evaluations that decided when to stop is counted here.
-    const seed = Rng.fromSeed(task.seed).split('judge').uint32();
-    const { returns } = await evaluatePolicy(env, learner.policy(), {
-      episodes: task.finalEpisodes,
-      seed,
-      deterministic: config.eval.deterministic,
-    });
-    return Array.from(returns);
+    return await judgePolicy(env, learner.policy(), { seed, episodes, deterministic: config.eval.deterministic });
   } finally {
     await learner.close();
     await env.close();

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { concurrently } from '../../core/concurrently.js';
+import { trainEveryArm } from '../../algorithms/index.js';
 import { type PackedError, unpackError } from '../../core/errors.js';
 import { makeStopFlag, raise, type StopFlag } from '../../core/stop-flag.js';
 import { compiledUrl } from '../../core/worker-url.js';
@@ -37,6 +37,32 @@ export interface ArmOptions {
   readonly threads: number;
 }
 
+export interface ArmTask {
+  readonly arm: string;
+  readonly seed: number;
+  readonly scenario: Scenario;
+  readonly out: string;
+  readonly resume: boolean;
+  readonly finalEpisodes: number;
+}
+
+/** How far a run is, sent now and then. */
+export interface ArmMessage {
+  readonly done: number;
+  readonly total: number;
+  readonly note: string;
+}
+
+interface ArmReply {
+  readonly result: TrainResult;
+  readonly finalReturns: readonly number[];
+}
+
+/** What a thread answers: a failure crosses as data, so that its catalogue code survives. */
+export type ArmOutcome =
+  | { readonly kind: 'done'; readonly reply: ArmReply }
+  | { readonly kind: 'failed'; readonly error: PackedError };
+
 /** Trains every arm with every seed. Runs that are finished already are not run again. */
 export async function trainArms(arms: readonly Arm[], options: ArmOptions, context: JobContext): Promise<ArmRun[]> {
   const pool = new Piscina({
@@ -45,14 +71,13 @@ export async function trainArms(arms: readonly Arm[], options: ArmOptions, conte
     maxThreads: options.threads,
     concurrentTasksPerWorker: 1,
   });
-  // Seeds outside, arms inside: after any part of the time, the arms have been given about the same.
-  const tasks = options.seeds.flatMap((seed) => arms.map((arm) => taskOf(arm, seed, options, context)));
   const stop = makeStopFlag();
   const giveUp = () => raise(stop);
   if (context.signal.aborted) giveUp();
   context.signal.addEventListener('abort', giveUp);
   try {
-    return await concurrently(tasks, options.threads, (task) => runTask(pool, task, context, stop), giveUp);
+    const train = (arm: Arm, seed: number) => runTask(pool, taskOf(arm, seed, options, context), context, stop);
+    return await trainEveryArm({ arms, ...options, train, giveUp });
   } finally {
     context.signal.removeEventListener('abort', giveUp);
     await pool.destroy();
@@ -118,31 +143,3 @@ class ArmBoard {
     this.phase?.end(this.note);
   }
 }
-
-// What a comparison and its threads tell each other.
-
-export interface ArmTask {
-  readonly arm: string;
-  readonly seed: number;
-  readonly scenario: Scenario;
-  readonly out: string;
-  readonly resume: boolean;
-  readonly finalEpisodes: number;
-}
-
-/** How far a run is, sent now and then. */
-export interface ArmMessage {
-  readonly done: number;
-  readonly total: number;
-  readonly note: string;
-}
-
-interface ArmReply {
-  readonly result: TrainResult;
-  readonly finalReturns: readonly number[];
-}
-
-/** What a thread answers: a failure crosses as data, so that its catalogue code survives. */
-export type ArmOutcome =
-  | { readonly kind: 'done'; readonly reply: ArmReply }
-  | { readonly kind: 'failed'; readonly error: PackedError };

@@ -1,19 +1,23 @@
 // What a warm start saved: the table, the figures and the charts of runs from scratch and in the dream.
 
+import {
+  type ArmSummary,
+  compareWarmStart,
+  DREAM_ARM,
+  medianSteps,
+  SCRATCH_ARM,
+  type TrainedArm,
+} from '../../algorithms/index.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
-import type { JobContext, QuickstartArm } from '../job.js';
+import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
 import type { ReportChart, ReportInput, ReportTable } from '../report/report-input.js';
 import type { ScenarioConfig } from '../scenario-schema.js';
 import { reportProvenance } from '../versions.js';
 import type { ArmRun } from './arms.js';
 
-export const SCRATCH_ARM = 'from scratch';
-export const DREAM_ARM = 'dream';
-
 export interface Comparison {
-  readonly arms: readonly QuickstartArm[];
-  /** Median real steps from scratch over the dream's; null if a median run did not get there. */
+  readonly arms: readonly ArmSummary[];
   readonly ratio: number | null;
   readonly reportInput: ReportInput;
 }
@@ -24,48 +28,31 @@ export function compare(
   context: JobContext,
   seeds: readonly number[],
 ): Comparison {
-  const arms = [SCRATCH_ARM, DREAM_ARM].map((arm) =>
-    summarise(
-      arm,
-      runs.filter((run) => run.arm === arm),
-    ),
-  );
-  const [scratch, dream] = arms.map((arm) => median(arm.realStepsToThreshold));
-  const ratio = scratch === null || dream === null ? null : scratch / dream;
+  const { arms, ratio } = compareWarmStart(runs.map(trainedArm));
   return { arms, ratio, reportInput: report(runs, arms, ratio, threshold, context, seeds) };
 }
 
-/** Middle value; a run that never got there counts as later than any other. Null if the middle is such a run. */
-export function median(values: readonly (number | null)[]): number | null {
-  const sorted = values.map((value) => value ?? Number.POSITIVE_INFINITY).sort((a, b) => a - b);
-  const middle = (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2;
-  return Number.isFinite(middle) ? middle : null;
-}
-
-function summarise(arm: string, runs: readonly ArmRun[]): QuickstartArm {
-  const returns = runs.flatMap((run) => run.finalReturns);
-  const mean = returns.reduce((sum, value) => sum + value, 0) / returns.length;
-  const squares = returns.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-  const dreams = runs.flatMap((run) => run.events.filter((event) => event.kind === 'dream'));
-  const dreamtTransitions = sum(dreams, 'rows');
-  const seconds = sum(dreams, 'seconds');
+function trainedArm({ arm, result, finalReturns, events }: ArmRun): TrainedArm {
+  const dreams = events.filter((event) => event.kind === 'dream');
+  const { realStepsToThreshold, wallSeconds } = result;
+  const dreamtTransitions = sumOf(dreams, 'rows');
   return {
     arm,
-    realStepsToThreshold: runs.map((run) => run.result.realStepsToThreshold),
-    finalReturn: { mean, std: returns.length > 1 ? Math.sqrt(squares / (returns.length - 1)) : 0 },
-    wallSeconds: runs.reduce((total, run) => total + run.result.wallSeconds, 0) / runs.length,
+    realStepsToThreshold,
+    finalReturns,
+    wallSeconds,
     dreamtTransitions,
-    dreamtPerSecond: seconds > 0 ? dreamtTransitions / seconds : null,
+    dreamSeconds: sumOf(dreams, 'seconds'),
   };
 }
 
-function sum(events: readonly MetricsEvent[], key: string): number {
+function sumOf(events: readonly MetricsEvent[], key: string): number {
   return events.reduce((total, event) => total + Number(event[key] ?? 0), 0);
 }
 
 function report(
   runs: readonly ArmRun[],
-  arms: readonly QuickstartArm[],
+  arms: readonly ArmSummary[],
   ratio: number | null,
   threshold: number,
   context: JobContext,
@@ -109,7 +96,7 @@ function seedsText(seeds: number): string {
   return seeds === 1 ? '1 seed' : `${seeds} seeds`;
 }
 
-function figures(arms: readonly QuickstartArm[], ratio: number | null) {
+function figures(arms: readonly ArmSummary[], ratio: number | null) {
   const dream = arms.find((arm) => arm.arm === DREAM_ARM);
   return [
     { value: ratio === null ? '–' : `${formatNumber(ratio)}×`, label: 'fewer real steps' },
@@ -118,7 +105,7 @@ function figures(arms: readonly QuickstartArm[], ratio: number | null) {
   ];
 }
 
-function summaryTable(arms: readonly QuickstartArm[], ratio: number | null, seeds: number): ReportTable {
+function summaryTable(arms: readonly ArmSummary[], ratio: number | null, seeds: number): ReportTable {
   return {
     columns: ['', 'real steps to threshold', 'ratio', 'final real return', 'wall time a run', 'dreamt', 'dreamt/s'],
     rows: arms.map((arm) => [
@@ -135,7 +122,7 @@ function summaryTable(arms: readonly QuickstartArm[], ratio: number | null, seed
 }
 
 function stepsText(steps: readonly (number | null)[]): string {
-  const middle = median(steps);
+  const middle = medianSteps(steps);
   const reached = steps.filter((value) => value !== null);
   if (reached.length === 0) return 'not reached';
   const range = `[${formatCount(Math.min(...reached))} – ${formatCount(Math.max(...reached))}]`;

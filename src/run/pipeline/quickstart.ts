@@ -1,12 +1,13 @@
 // `reverie quickstart`: the same learner from scratch and warm-started in the dream, to the same real return.
 
 import { join } from 'node:path';
+import { DREAM_ARM, SCRATCH_ARM } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
 import type { JobContext, QuickstartResult } from '../job.js';
 import { writeReport } from '../report/report.js';
 import { adjustScenario, type Scenario } from '../scenario.js';
 import { type Arm, trainArms } from './arms.js';
-import { compare, DREAM_ARM, SCRATCH_ARM } from './comparison.js';
+import { compare } from './comparison.js';
 
 /** Runs side by side: one a core of the smallest machine we expect. */
 const THREADS = 2;
