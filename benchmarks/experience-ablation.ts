@@ -94,7 +94,7 @@ export async function run(context: BenchmarkContext): Promise<Measurement> {
 }
 
 async function makeParts(sizes: Sizes): Promise<AblationParts> {
-  const scenario = loadToolsScenario('helpdesk');
+  const scenario = await loadToolsScenario('helpdesk');
   const domain = await nativeDomain('helpdesk', scenario.folder);
   const index = await ExperienceStore.open();
   for (const path of scenario.config.experience.logs) {

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { type FidelityReport, readFidelityReport } from '../src/fidelity/index.js';
-import { type JobInputs, type JobName, launch, loadJob } from '../src/run/index.js';
+import { type JobInputs, type JobName, launch } from '../src/run/index.js';
 
 export interface JobWish {
   readonly job: JobName;
@@ -16,7 +16,7 @@ export interface JobWish {
 
 /** Runs the job to its end; answers its folder. */
 export async function runJob({ job, out, ...wish }: JobWish): Promise<string> {
-  await launch(job, loadJob[job], { ...wish, out, quiet: true, stream: process.stderr, command: `reverie ${job}` });
+  await launch(job, { ...wish, out, quiet: true, stream: process.stderr, command: `reverie ${job}` });
   return out;
 }
 

@@ -43,10 +43,10 @@ export async function run(context: BenchmarkContext): Promise<Measurement> {
   const { quick, root } = context;
   const seeds = Array.from({ length: quick ? 1 : 3 }, (_, i) => 200 + i);
   const scenario = quick
-    ? loadScenario('half-cheetah', { profile: 'smoke' })
-    : loadScenario('half-cheetah', { set: SETTINGS });
+    ? await loadScenario('half-cheetah', { profile: 'smoke' })
+    : await loadScenario('half-cheetah', { set: SETTINGS });
   const { runs, context: job } = await runArms(
-    { id: ID, scenario, arms: armsOf(scenario), seeds, finalEpisodes: quick ? 1 : 10 },
+    { id: ID, scenario, arms: await armsOf(scenario), seeds, finalEpisodes: quick ? 1 : 10 },
     context,
   );
   const returns = Object.fromEntries(
@@ -64,12 +64,12 @@ export async function run(context: BenchmarkContext): Promise<Measurement> {
   };
 }
 
-function armsOf(scenario: Scenario) {
+async function armsOf(scenario: Scenario) {
   const plain = (updates: number) => ['train.mode=real', 'train.stepsPerRound=50', `train.updatesPerStep=${updates}`];
   return [
     { name: DREAM, scenario },
-    { name: PLAIN, scenario: adjustScenario(scenario, { set: plain(1) }) },
-    { name: EAGER, scenario: adjustScenario(scenario, { set: plain(10) }) },
+    { name: PLAIN, scenario: await adjustScenario(scenario, { set: plain(1) }) },
+    { name: EAGER, scenario: await adjustScenario(scenario, { set: plain(10) }) },
   ];
 }
 

@@ -33,7 +33,7 @@ async function ours({ scenarios = ['pendulum'], workers, slots }: ServerWish): P
   const folder = mkdtempSync(join(tmpdir(), 'reverie-serve-bench-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   running = await startServer({
-    scenarios: scenarios.map((name) => loadAnyScenario(name)),
+    scenarios: await Promise.all(scenarios.map((name) => loadAnyScenario(name))),
     folder,
     port: 0,
     log: () => {},

@@ -36,7 +36,7 @@ export interface SoakTwins {
 
 export async function soakTwins(): Promise<SoakTwins> {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-soak-'));
-  const scenario = loadToolsScenario('helpdesk');
+  const scenario = await loadToolsScenario('helpdesk');
   const domain = await makeDomain(scenario.config.domain, { folder: scenario.folder });
   const desk = await openServable(scenario, { folder, log: () => {} });
   return {

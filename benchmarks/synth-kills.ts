@@ -53,7 +53,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   const folder = mkdtempSync(join(tmpdir(), 'reverie-kills-'));
   const job: Job = { root, folder, episodes: quick ? 30 : EPISODES, log };
   const server = await startControlledModel({
-    domain: await nativeDomain('helpdesk', loadToolsScenario('helpdesk').folder),
+    domain: await nativeDomain('helpdesk', (await loadToolsScenario('helpdesk')).folder),
     seed: 3,
     transitionError: 0.1,
     agentError: 0.1,

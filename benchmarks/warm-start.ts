@@ -18,11 +18,11 @@ const RESAMPLES = 10_000;
 
 export async function runWarmStart(id: string, scenarioName: string, context: BenchmarkContext): Promise<Measurement> {
   const { quick, root } = context;
-  const scenario = loadScenario(scenarioName, quick ? { profile: 'smoke' } : {});
+  const scenario = await loadScenario(scenarioName, quick ? { profile: 'smoke' } : {});
   const seeds = Array.from({ length: quick ? 1 : 5 }, (_, i) => 100 + i);
   const { finalEpisodes } = scenario.config.quickstart;
   const { runs, context: job } = await runArms(
-    { id, scenario, arms: warmStartArms(scenario), seeds, finalEpisodes },
+    { id, scenario, arms: await warmStartArms(scenario), seeds, finalEpisodes },
     context,
   );
   const threshold = scenario.config.train.threshold ?? Number.POSITIVE_INFINITY;

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { load } from '../run/commands.js';
-import type { FolderInput, JobInputs, JobName } from '../run/index.js';
+import type { AnyJobResult, FolderInput, JobInputs, JobName } from '../run/index.js';
 import { EXIT, type Outcome } from './failure.js';
 import { type JobFlags, withDeviceOptions, withFidelityOptions, withJobOptions } from './options.js';
 import type { Terminal } from './terminal.js';
@@ -202,8 +202,8 @@ async function runJobCommand(
 ): Promise<void> {
   refuseBadUsage(spec, command, scenario, flags);
   const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
-  const [{ launch }, { loadJob }] = await Promise.all([load.launcher(), load.jobs()]);
-  const result = await launch(spec.name, loadJob[spec.name], {
+  const { launch } = await load.launcher();
+  const result = await launch<AnyJobResult>(spec.name, {
     ...flags,
     scenario: scenario ?? spec.defaultScenario,
     inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder },
@@ -214,7 +214,7 @@ async function runJobCommand(
   const people = flags.json ? terminal.stderr : terminal.stdout;
   if (!flags.json || !flags.quiet) {
     const { resultText } = await load.resultText();
-    people.write(`\n${resultText(result)}\n`);
+    people.write(`\n${await resultText(result)}\n`);
   }
   if (result.job === 'fidelity' && !result.passed) outcome.exitCode = EXIT.failed;
 }

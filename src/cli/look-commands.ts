@@ -34,10 +34,10 @@ function addScenarios(program: Command, terminal: Terminal): void {
     async (reference: string | undefined, flags: ScenarioFlags & OutputFlags) => {
       const { listScenarios, loadAnyScenario, scenarioText } = await load.scenarios();
       if (reference !== undefined) {
-        const scenario = loadAnyScenario(reference, flags);
+        const scenario = await loadAnyScenario(reference, flags);
         return print(terminal, flags, scenario, () => scenarioText(scenario));
       }
-      const scenarios = listScenarios();
+      const scenarios = await listScenarios();
       const { terminalTable } = await load.resultText();
       const rows = scenarios.map(({ name, description }) => [name, description]);
       print(terminal, flags, { scenarios }, () =>
@@ -80,7 +80,7 @@ function addCheckEnv(program: Command, terminal: Terminal, outcome: Outcome): vo
     async (reference: string, flags: ScenarioFlags & OutputFlags) => {
       const { loadAnyScenario } = await load.scenarios();
       const { checkScenarioEnvironment, environmentReportText } = await load.environmentCheck();
-      const report = await checkScenarioEnvironment(loadAnyScenario(reference, flags));
+      const report = await checkScenarioEnvironment(await loadAnyScenario(reference, flags));
       print(terminal, flags, report, () => environmentReportText(report));
       if (!report.passed) outcome.exitCode = EXIT.failed;
     },

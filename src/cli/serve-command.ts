@@ -74,7 +74,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
   });
   const { loadAnyScenario } = await load.scenarios();
   const named = given.map(namedScenario);
-  const scenarios = named.map(({ reference }) => loadAnyScenario(reference, { profile, set, seed }));
+  const scenarios = await Promise.all(named.map(({ reference }) => loadAnyScenario(reference, { profile, set, seed })));
   const tokens = readTokens(flags.tokenFile, terminal.env.REVERIE_TOKEN);
   const folder = resolve(flags.out);
   mkdirSync(folder, { recursive: true });

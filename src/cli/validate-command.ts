@@ -64,7 +64,12 @@ async function validated(target: string, flags: ValidateFlags, terminal: Termina
   const { loadAnyScenario } = await load.scenarios();
   const folder = mkdtempSync(join(tmpdir(), 'reverie-validate-'));
   try {
-    return await validateScenario(loadAnyScenario(target, { profile, set, seed }), { ...options, folder, real, model });
+    return await validateScenario(await loadAnyScenario(target, { profile, set, seed }), {
+      ...options,
+      folder,
+      real,
+      model,
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -4,12 +4,16 @@
 import type { ZodType } from 'zod';
 import { nearest, reverieError } from './errors.js';
 
-/** One thing that can be named in a scenario, a stored file or on the command line. Light: what is heavy is behind `make`. */
-export interface Entry<Made> {
+/** One thing that can be named in a scenario, a stored file or on the command line. */
+export interface Named {
   /** Lower-case letters, digits and dashes; unique in its registry. */
   readonly name: string;
   /** One sentence, for lists and reference pages. */
   readonly summary: string;
+}
+
+/** A named thing that is made of its settings. Light: what is heavy is behind `make`. */
+export interface Entry<Made> extends Named {
   /** What its section of a scenario may say; absent where it takes no settings. */
   readonly schema?: ZodType;
   /** Loads what it takes. Called once it is needed, and never by `--help`. */
@@ -18,7 +22,7 @@ export interface Entry<Made> {
 
 const NAME = /^[a-z0-9][a-z0-9-]*$/;
 
-export class Registry<E extends Entry<unknown>> {
+export class Registry<E extends Named> {
   private readonly entries = new Map<string, E>();
 
   /** @param what one of its entries, as an error calls it, e.g. `learner` */

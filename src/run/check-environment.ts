@@ -1,5 +1,6 @@
 // `reverie check-env`: the environment checker, run on a scenario's environment.
 
+import { reverieError } from '../core/errors.js';
 import {
   checkEnvironment,
   type EnvironmentReport,
@@ -11,20 +12,29 @@ import {
   ToolsEpisodeEnvironment,
   textEnvironment,
 } from '../env/index.js';
+import { kinds } from '../kinds/index.js';
+import type { AnyScenario, Scenario, ToolsScenario } from './scenario.js';
 
 export { describeReport as environmentReportText } from '../env/index.js';
 
-import type { AnyScenario, ToolsScenario } from './scenario.js';
-
 /** Tries every promise of the environment contract; throws only where the environment cannot be made at all. */
-export function checkScenarioEnvironment(scenario: AnyScenario): Promise<EnvironmentReport> {
-  if (scenario.family === 'tools') return checkToolsEnvironment(scenario);
-  const { config, folder } = scenario;
+export async function checkScenarioEnvironment(scenario: AnyScenario): Promise<EnvironmentReport> {
+  const { checkEnvironment: load } = kinds.get(scenario.family);
+  if (load === undefined) {
+    const able = kinds.list().filter((kind) => kind.checkEnvironment !== undefined);
+    const wanted = able.map(({ name }) => name).join(' or ');
+    throw reverieError('SCENARIO_FAMILY', { name: scenario.config.name, family: scenario.family, wanted });
+  }
+  const check = await load();
+  return check(scenario as never) as Promise<EnvironmentReport>;
+}
+
+export function checkVectorEnvironment({ config, folder }: Scenario): Promise<EnvironmentReport> {
   return checkEnvironment(() => makeEnvironment(config.env, { folder }), { seed: config.seed });
 }
 
 /** The real environment: the domain's exact rules. @throws TOOL_WITHOUT_RULE if it has none */
-async function checkToolsEnvironment({ config, folder }: ToolsScenario): Promise<EnvironmentReport> {
+export async function checkToolsEnvironment({ config, folder }: ToolsScenario): Promise<EnvironmentReport> {
   const domain = await makeDomain(config.domain, { folder });
   const responder = rulesResponder(domain);
   const user = new ScriptedUser();

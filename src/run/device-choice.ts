@@ -1,21 +1,22 @@
 // Which device a run gets: settled before anything is written, and the same when it goes on.
 
 import { reverieError } from '../core/errors.js';
-import { makeEnvironment } from '../env/index.js';
+import { kinds } from '../kinds/index.js';
 import { type CudaStatus, cudaStatus, type DeviceFit, type Precision, requireDevice } from '../nn/index.js';
-import { ensembleDeviceFit, folderDeviceFit } from '../worldmodel/index.js';
+import { folderDeviceFit } from '../worldmodel/index.js';
 import { deviceText, type RunDevice } from './device.js';
 import type { DeviceFlags } from './device-flags.js';
 import type { JobInputs } from './job.js';
-import { resolvedSpec } from './pipeline/given-parts.js';
-import { findInput } from './pipeline/inputs.js';
-import type { AnyScenario, Scenario } from './scenario.js';
+import type { AnyScenario } from './scenario.js';
 
 /**
  * tf32: its rounding, 2^-11 of each factor, lies far below what an ensemble is unsure of, and it computes faster than rows can
  * be brought to the host; bfloat16 rounds eight times as coarsely for speed that only statistics on the device could use.
  */
 const DEFAULT_PRECISION: Precision = 'tf32';
+
+/** Whether what a job dreams with computes on a device in a wanted precision. */
+export type DreamFit = (precision: Precision) => Promise<DeviceFit>;
 
 export interface SettledDevice {
   /** Undefined: the processor. */
@@ -34,8 +35,10 @@ export async function settleDevice(
   scenario: AnyScenario,
   inputs: JobInputs,
 ): Promise<SettledDevice> {
-  if (asked === 'cpu' || !dreams(job, scenario)) return onProcessor(asked, precision, job);
-  const fit = (wanted: Precision) => modelFit(job, scenario as Scenario, inputs, wanted);
+  if (asked === 'cpu') return onProcessor(asked, precision, job);
+  const needs = await kinds.get(scenario.family).device?.();
+  const fit = needs?.(job, scenario as never, inputs as never) as DreamFit | undefined;
+  if (fit === undefined) return onProcessor(asked, precision, job);
   return settle(asked, precision, scenario.config.name, fit);
 }
 
@@ -52,7 +55,7 @@ async function settle(
   asked: 'auto' | 'cuda' | 'emulated',
   precision: Precision | undefined,
   backend: string,
-  modelFit: (wanted: Precision) => Promise<DeviceFit>,
+  modelFit: DreamFit,
 ): Promise<SettledDevice> {
   const wanted = precision ?? DEFAULT_PRECISION;
   const status = asked === 'emulated' ? undefined : await cudaStatus();
@@ -83,12 +86,6 @@ export async function sameDevice(device: RunDevice | undefined): Promise<Settled
   return { device };
 }
 
-/** Whether the job lives rollouts in learned dynamics. */
-function dreams(job: string, { family, config }: AnyScenario): boolean {
-  if (family !== 'vector') return false;
-  return job === 'synth' || (job === 'train' && (config as Scenario['config']).train.mode === 'dream');
-}
-
 function onProcessor(asked: string, precision: Precision | undefined, job: string): SettledDevice {
   if (asked !== 'auto' && asked !== 'cpu') {
     const expected = `auto or cpu, as this ${job} does not dream in learned dynamics`;
@@ -103,19 +100,4 @@ function onProcessor(asked: string, precision: Precision | undefined, job: strin
 function deviceOf(asked: 'auto' | 'cuda' | 'emulated', precision: Precision, status?: CudaStatus): RunDevice {
   if (asked === 'emulated') return { kind: 'emulated', precision, name: 'host emulation' };
   return { kind: 'cuda', precision, name: status!.gpus[0].name };
-}
-
-async function modelFit(job: string, scenario: Scenario, inputs: JobInputs, precision: Precision): Promise<DeviceFit> {
-  const { model } = scenario.config;
-  if (job === 'synth') {
-    const folder = findInput(inputs, 'model');
-    return folder === undefined ? { precision } : folderDeviceFit(folder, precision);
-  }
-  if (model.kind === 'onnx') return { problem: 'devices run ensembles alone', precision };
-  const env = await makeEnvironment(resolvedSpec(scenario));
-  try {
-    return ensembleDeviceFit(env, model, precision);
-  } finally {
-    await env.close();
-  }
 }

@@ -10,7 +10,7 @@ export { type Inspection, inspectFolder, inspectionText } from './inspect.js';
 export { listenForInterrupt, RunInterrupted } from './interrupt.js';
 export type * from './job.js';
 export { interrupted, JobInterrupted } from './job.js';
-export { type AnyJobResult, type JobName, loadJob, loadWorker } from './jobs.js';
+export { type AnyJobResult, type JobName, type Jobs, loadWorker } from './jobs.js';
 export { type LaunchOptions, launch } from './launch.js';
 export { type MetricsEvent, type MetricsMark, MetricsWriter, readMetrics } from './metrics.js';
 export { makeProgress, type Phase, type Progress } from './progress.js';
@@ -35,7 +35,7 @@ export {
   type ToolsScenario,
 } from './scenario.js';
 export { packageRoot } from './scenario-files.js';
-export { type ScenarioConfig, scenarioSchema } from './scenario-schema.js';
+export type { ScenarioConfig } from '../kinds/index.js';
 export { openServable, type ServableOptions } from './serving/open-servable.js';
 export type * from './serving/servable.js';
 export { type VectorBlueprint, type VectorMaker, vectorMaker } from './serving/vector-blueprint.js';

@@ -62,6 +62,8 @@ export type Job<R extends JobResult, S extends AnyScenario = Scenario> = (contex
 /** What every job answers. It becomes `result.json`, and with `--json` the one object on stdout. */
 export interface JobResult {
   readonly job: string;
+  /** The kind of world; absent where one kind alone has the job. */
+  readonly family?: string;
   readonly wallSeconds: number;
 }
 
@@ -128,7 +130,7 @@ export interface EvalResult extends JobResult, ReturnSummary {
 
 export interface FidelityResult extends JobResult {
   readonly job: 'fidelity';
-  readonly family: 'vector' | 'tools';
+  readonly family: string;
   /** File of the HTML report; Markdown, model card and JSON lie beside it. */
   readonly report: string;
   /** Whether all gates passed; true where there were none. */

@@ -1,15 +1,20 @@
-// The jobs by name, each loaded when it is asked for, so that `--help` need not load physics and networks.
+// The jobs by name, as the kinds of world have them. Each is loaded when it is asked for.
 
+import { reverieError } from '../core/errors.js';
+import type { KindJob } from '../core/kind.js';
+import { kinds } from '../kinds/index.js';
 import type {
   CollectResult,
   EvalResult,
   FidelityResult,
   FitResult,
+  JobContext,
+  JobResult,
   QuickstartResult,
   SynthResult,
   TrainResult,
 } from './job.js';
-import type { Jobs } from './job-families.js';
+import type { AnyScenario } from './scenario.js';
 import type { AuditResult, ExportResult, RealEpisodesResult, SynthEpisodesResult } from './tools-results.js';
 
 export type AnyJobResult =
@@ -26,29 +31,29 @@ export type AnyJobResult =
   | QuickstartResult;
 export type JobName = AnyJobResult['job'];
 
-export const loadJob: Readonly<Record<JobName, Jobs<AnyJobResult>>> = {
-  collect: {
-    vector: async () => (await import('./pipeline/collect.js')).collectJob,
-    tools: async () => (await import('./pipeline/tools/real-episodes.js')).collectEpisodesJob,
-  },
-  fit: { vector: async () => (await import('./pipeline/fit.js')).fitJob },
-  synth: {
-    vector: async () => (await import('./pipeline/synth.js')).synthJob,
-    tools: async () => (await import('./pipeline/tools/synth-episodes.js')).synthEpisodesJob,
-  },
-  train: { vector: async () => (await import('./pipeline/train.js')).trainJob },
-  eval: {
-    vector: async () => (await import('./pipeline/eval.js')).evalJob,
-    tools: async () => (await import('./pipeline/tools/real-episodes.js')).evalEpisodesJob,
-  },
-  fidelity: {
-    vector: async () => (await import('./pipeline/fidelity/fidelity-job.js')).vectorFidelityJob,
-    tools: async () => (await import('./pipeline/fidelity/fidelity-job.js')).toolsFidelityJob,
-  },
-  audit: { tools: async () => (await import('./pipeline/tools/audit.js')).auditJob },
-  export: { tools: async () => (await import('./pipeline/tools/export-episodes.js')).exportJob },
-  quickstart: { vector: async () => (await import('./pipeline/quickstart.js')).quickstartJob },
-};
+/** One job's ways by the name of the kind of world, each loaded when it is asked for. */
+export type Jobs<R extends JobResult> = Readonly<Record<string, () => Promise<(context: never) => Promise<R>>>>;
+
+/** The job as it is done for `scenario`. @throws SCENARIO_FAMILY */
+export async function jobFor<R extends JobResult>(
+  name: string,
+  { family, config }: AnyScenario,
+  jobs = registeredJobs(name) as Jobs<R>,
+): Promise<(context: JobContext<AnyScenario>) => Promise<R>> {
+  const load = jobs[family];
+  if (load === undefined) {
+    const wanted = Object.keys(jobs).join(' or ');
+    throw reverieError('SCENARIO_FAMILY', { name: config.name, family, wanted: `${wanted} (reverie ${name})` });
+  }
+  return (await load()) as (context: JobContext<AnyScenario>) => Promise<R>;
+}
+
+function registeredJobs(name: string): Record<string, KindJob['load']> {
+  const able = kinds
+    .list()
+    .flatMap((kind) => (kind.jobs[name] === undefined ? [] : [[kind.name, kind.jobs[name].load]]));
+  return Object.fromEntries(able);
+}
 
 /** `reverie worker`, which lives rows of others' jobs. */
 export const loadWorker = async () => (await import('./queue/work.js')).workUntilInterrupted;

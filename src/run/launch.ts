@@ -3,12 +3,13 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
+import { kinds } from '../kinds/index.js';
 import { parseQueueUrl } from '../synth/index.js';
 import { type SettledDevice, sameDevice, settleDevice } from './device-choice.js';
 import type { DeviceFlags } from './device-flags.js';
 import { listenForInterrupt, RunInterrupted } from './interrupt.js';
 import { type JobContext, type JobInputs, JobInterrupted, type JobResult } from './job.js';
-import { type Jobs, jobFor } from './job-families.js';
+import { type Jobs, jobFor } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
 import { makeProgress, type Progress } from './progress.js';
 import {
@@ -21,11 +22,10 @@ import {
   writeRunRecord,
 } from './run-folder.js';
 import { lockRun } from './run-lock.js';
-import { type AnyScenario, adjustScenario, loadAnyScenario, ofFamily, type ScenarioOptions } from './scenario.js';
-import type { ToolsScenarioConfig } from './tools-scenario-schema.js';
+import { type AnyScenario, adjustScenario, loadAnyScenario, type ScenarioOptions } from './scenario.js';
 import { versions } from './versions.js';
 
-export interface LaunchOptions extends ScenarioOptions, DeviceFlags {
+export interface LaunchOptions<R extends JobResult = JobResult> extends ScenarioOptions, DeviceFlags {
   /** Name of a built-in scenario, or path; without it, the one saved with an input is used. */
   readonly scenario?: string;
   readonly inputs?: JobInputs;
@@ -40,6 +40,8 @@ export interface LaunchOptions extends ScenarioOptions, DeviceFlags {
   readonly stream: NodeJS.WriteStream;
   /** The command line, for the record. */
   readonly command: string;
+  /** Ways to do the job, by kind of world; those that the kinds have, unless given. */
+  readonly jobs?: Jobs<R>;
 }
 
 interface Prepared {
@@ -55,9 +57,9 @@ interface Prepared {
  * Runs `job` and answers its result, which is then also in `result.json` of the run's folder.
  * @throws RunInterrupted after Ctrl-C, once the job has reached a safe point
  */
-export async function launch<R extends JobResult>(name: string, jobs: Jobs<R>, options: LaunchOptions): Promise<R> {
+export async function launch<R extends JobResult>(name: string, options: LaunchOptions<R>): Promise<R> {
   const prepared =
-    options.resume === undefined ? await begun(name, jobs, options) : await reopened(name, options.resume, options);
+    options.resume === undefined ? await begun(name, options) : await reopened(name, options.resume, options);
   const progress = makeProgress({ stream: options.stream, quiet: options.quiet });
   const metrics = new MetricsWriter(join(prepared.out, METRICS_FILE));
   const interrupt = listenForInterrupt({
@@ -66,7 +68,7 @@ export async function launch<R extends JobResult>(name: string, jobs: Jobs<R>, o
   });
   if (prepared.place.remark !== undefined) progress.log(prepared.place.remark);
   try {
-    const run = await jobFor(name, jobs, prepared.scenario);
+    const run = await jobFor(name, prepared.scenario, options.jobs);
     const result = await run(contextOf(prepared, options, progress, metrics, interrupt.signal));
     await writeResult(prepared.out, result);
     await ended(prepared, 'finished');
@@ -84,11 +86,11 @@ export async function launch<R extends JobResult>(name: string, jobs: Jobs<R>, o
   }
 }
 
-async function begun(name: string, jobs: Jobs<JobResult>, options: LaunchOptions): Promise<Prepared> {
+async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
   const inputs = checkedInputs(options.inputs ?? {});
-  const scenario = chosenScenario(options, inputs);
+  const scenario = await chosenScenario(options, inputs);
   // Refused before a folder is made.
-  await jobFor(name, jobs, scenario);
+  await jobFor(name, scenario, options.jobs);
   if (options.queue !== undefined) requireQueueable(options.queue, scenario);
   const place = await settleDevice(options, name, scenario, inputs);
   const startedAt = new Date();
@@ -110,8 +112,8 @@ async function begun(name: string, jobs: Jobs<JobResult>, options: LaunchOptions
 
 async function reopened(name: string, folder: string, options: LaunchOptions): Promise<Prepared> {
   const out = resolve(folder);
-  const { record, scenario, inputs } = resumableRun(out, name);
-  const adjusted = adjustScenario(scenario, { workers: options.workers });
+  const { record, scenario, inputs } = await resumableRun(out, name);
+  const adjusted = await adjustScenario(scenario, { workers: options.workers });
   if (options.queue !== undefined) requireQueueable(options.queue, adjusted);
   const place = await sameDevice(record.device);
   const unlock = lockRun(out);
@@ -119,10 +121,10 @@ async function reopened(name: string, folder: string, options: LaunchOptions): P
   return { scenario: adjusted, out, inputs, record, place, unlock };
 }
 
-function chosenScenario(options: LaunchOptions, inputs: JobInputs): AnyScenario {
+async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promise<AnyScenario> {
   if (options.scenario !== undefined) return loadAnyScenario(options.scenario, options);
   const source = inputs.checkpoint ?? inputs.model ?? inputs.data ?? inputs.episodes;
-  const saved = source === undefined ? undefined : savedScenario(source);
+  const saved = source === undefined ? undefined : await savedScenario(source);
   if (saved === undefined) {
     throw reverieError('FLAG_INVALID', {
       flag: 'The scenario',
@@ -184,17 +186,14 @@ function stamp(date: Date): string {
 // Whether a run can be spread over a queue at all; asked before anything is made.
 
 /** @throws QUEUE_URL_INVALID, SCENARIO_FAMILY, QUEUE_UNSUITED naming the setting that stands against it */
-function requireQueueable(url: string, scenario: AnyScenario): void {
+function requireQueueable(url: string, { family, config }: AnyScenario): void {
   parseQueueUrl(url);
-  const { config } = ofFamily('tools', scenario);
-  if (!seesDreamtSteps(config)) return;
-  throw reverieError('QUEUE_UNSUITED', {
-    setting: `model.llm.retrieval.sources=both with experience.enrich=${config.experience.enrich}`,
-    problem: 'what earlier rows dreamt would have to be with every worker before a later row begins',
-  });
-}
-
-/** Whether rows are shown what earlier rows dreamt. */
-function seesDreamtSteps({ experience, model }: ToolsScenarioConfig): boolean {
-  return experience.enrich !== 'never' && model.llm.retrieval.sources === 'both';
+  const { queue } = kinds.get(family);
+  if (queue === undefined) {
+    const able = kinds.list().filter((kind) => kind.queue !== undefined);
+    const wanted = able.map(({ name }) => name).join(' or ');
+    throw reverieError('SCENARIO_FAMILY', { name: config.name, family, wanted });
+  }
+  const problem = queue(config as never);
+  if (problem !== undefined) throw reverieError('QUEUE_UNSUITED', problem);
 }

@@ -1,101 +1,36 @@
 // How a job's result reads on a terminal.
 
-import { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from './format.js';
-import type {
-  CollectResult,
-  EvalResult,
-  FidelityResult,
-  FitResult,
-  QuickstartResult,
-  SynthResult,
-  TrainResult,
-} from './job.js';
-import type { AnyJobResult } from './jobs.js';
+import { kinds } from '../kinds/index.js';
+import { formatCount, formatDuration, formatNumber } from './format.js';
+import type { FidelityResult, JobResult } from './job.js';
 import type { ReportTable } from './report/report-input.js';
-import { auditLines, episodeLines, realLines } from './tools-result-text.js';
 
-type Line = readonly [label: string, value: string];
+export type Line = readonly [label: string, value: string];
 
-/** The result as lines for a human. */
-export function resultText(result: AnyJobResult): string {
-  switch (result.job) {
-    case 'collect':
-      return aligned([...(result.family === 'tools' ? realLines(result) : collectLines(result)), wall(result)]);
-    case 'fit':
-      return aligned([...fitLines(result), wall(result)]);
-    case 'synth':
-      return aligned([...(result.family === 'tools' ? episodeLines(result) : synthLines(result)), wall(result)]);
-    case 'train':
-      return aligned([...trainLines(result), wall(result)]);
-    case 'eval':
-      return aligned([...(result.family === 'tools' ? realLines(result) : evalLines(result)), wall(result)]);
-    case 'fidelity':
-      return aligned([...fidelityLines(result), wall(result)]);
-    case 'audit':
-      return aligned([...auditLines(result), wall(result)]);
-    case 'export':
-      return aligned([...result.datasets.map((path): Line => ['dataset', path]), wall(result)]);
-    case 'quickstart':
-      return quickstartText(result);
-  }
+/** The result as lines for a human, as its kind of world says them. */
+export async function resultText(result: JobResult): Promise<string> {
+  // A result that names no kind is of the one kind that has the job, which is the first.
+  const kind = result.family === undefined ? undefined : kinds.get(result.family);
+  const of = kind ?? kinds.list().find(({ jobs }) => jobs[result.job] !== undefined);
+  const text = await of?.jobs[result.job]?.text?.();
+  return text === undefined ? resultLines(result, plainLines(result)) : text(result as never);
 }
 
-function collectLines(result: CollectResult): Line[] {
-  return [
-    ['recorded', `${formatCount(result.transitions)} real transitions, ${formatCount(result.episodes)} whole episodes`],
-    ['mean return', result.meanReturn === null ? 'no episode ended' : formatNumber(result.meanReturn)],
-    ['kept in', result.data],
-    ['next', `reverie fit --data ${result.data}`],
-  ];
+/** @param lines what is told of it beside the wall time */
+export function resultLines(result: { readonly wallSeconds: number }, lines: readonly Line[]): string {
+  return aligned([...lines, wall(result)]);
 }
 
-function fitLines(result: FitResult): Line[] {
-  return [
-    ['fitted', `${result.epochs} epochs on ${formatCount(result.transitions)} transitions`],
-    ['held-out error', `${formatNumber(result.holdoutError)} standard deviations a step`],
-    ['model', `${result.modelVersion.slice(0, 12)} in ${result.model}`],
-    ['next', `reverie synth --model ${result.model} --data FOLDER`],
-  ];
+export function fidelityText(result: FidelityResult): string {
+  return resultLines(result, fidelityLines(result));
 }
 
-function synthLines(result: SynthResult): Line[] {
-  return [
-    [
-      'dreamt',
-      `${formatCount(result.transitions)} transitions, ${formatRate(result.transitionsPerSecond, 'transitions')}`,
-    ],
-    ['cut by doubt', `${formatCount(result.truncatedByDoubt)} branches`],
-    ['model', result.modelVersion.slice(0, 12)],
-    ['kept in', result.data],
-    ...result.datasets.map((path): Line => ['dataset', path]),
-  ];
-}
-
-function trainLines(result: TrainResult): Line[] {
-  const last = result.evaluations.at(-1);
-  const solved = result.realStepsToThreshold;
-  const threshold = result.threshold === null ? [] : [thresholdLine(result.threshold, solved)];
-  return [
-    ['lived', `${formatCount(result.realSteps)} real steps, ${formatCount(result.syntheticSteps)} dreamt`],
-    ['learnt', `${formatCount(result.updates)} gradient updates`],
-    ['last return', last === undefined ? 'not evaluated' : formatSpread(last.meanReturn, last.stdReturn)],
-    ...threshold,
-    ['checkpoint', result.checkpoint],
-    ['next', `reverie eval --checkpoint ${result.checkpoint}`],
-  ];
-}
-
-function thresholdLine(threshold: number, realSteps: number | null): Line {
-  const reached = realSteps === null ? 'not reached' : `reached after ${formatCount(realSteps)} real steps`;
-  return ['threshold', `${formatNumber(threshold)} ${reached}`];
-}
-
-function evalLines(result: EvalResult): Line[] {
-  return [
-    ['return', `${formatSpread(result.meanReturn, result.stdReturn)} over ${result.episodes} real episodes`],
-    ['range', `${formatNumber(result.minReturn)} to ${formatNumber(result.maxReturn)}`],
-    ['mean length', `${formatNumber(result.meanLength)} steps`],
-  ];
+function plainLines({ wallSeconds: _, job: __, family: ___, ...rest }: JobResult): Line[] {
+  const told = Object.entries(rest).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value));
+  return told.map(([key, value]) => [
+    key,
+    typeof value !== 'number' ? String(value) : Number.isInteger(value) ? formatCount(value) : formatNumber(value),
+  ]);
 }
 
 function fidelityLines({ subjects, gates, report }: FidelityResult): Line[] {
@@ -112,12 +47,6 @@ function fidelityLines({ subjects, gates, report }: FidelityResult): Line[] {
     ),
     ['report', report],
   ];
-}
-
-function quickstartText(result: QuickstartResult): string {
-  const { title, lead, summary } = result.reportInput;
-  const tail = aligned([['report', result.report], wall(result)]);
-  return [title, ...(lead === undefined ? [] : [lead]), '', terminalTable(summary), '', tail].join('\n');
 }
 
 function wall(result: { wallSeconds: number }): Line {

@@ -84,7 +84,7 @@ export function readRunRecord(folder: string): RunRecord | undefined {
 }
 
 /** The scenario saved in `folder` or in the nearest folder above it, up to three levels; undefined if there is none. */
-export function savedScenario(folder: string): AnyScenario | undefined {
+export async function savedScenario(folder: string): Promise<AnyScenario | undefined> {
   let here = resolve(folder);
   for (let level = 0; level <= 3; level++, here = dirname(here)) {
     const file = join(here, SCENARIO_FILE);
@@ -94,13 +94,13 @@ export function savedScenario(folder: string): AnyScenario | undefined {
 }
 
 /** The run in `folder`, to go on with. @throws RUN_NOT_RESUMABLE, saying why not */
-export function resumableRun(
+export async function resumableRun(
   folder: string,
   job: string,
-): { record: RunRecord; scenario: AnyScenario; inputs: JobInputs } {
+): Promise<{ record: RunRecord; scenario: AnyScenario; inputs: JobInputs }> {
   const refuse = (problem: string) => reverieError('RUN_NOT_RESUMABLE', { path: folder, problem });
   const record = readRunRecord(folder);
-  const scenario = record && savedScenario(folder);
+  const scenario = record && (await savedScenario(folder));
   if (record === undefined || scenario === undefined) throw refuse('it is not the folder of a run');
   if (record.job !== job) throw refuse(`it holds a run of ${record.job}, not of ${job}`);
   if (record.status === 'finished') throw refuse('that run is finished');

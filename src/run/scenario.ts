@@ -4,42 +4,28 @@ import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
+import type { ZodType } from 'zod';
 import { canonicalJson } from '../core/canonical-json.js';
 import { ReverieError, reverieError } from '../core/errors.js';
-import { type ConfigObject, isConfigObject, layered, parseOverride } from './overrides.js';
+import type { CommonConfig, ScenarioOf, ScenarioSections } from '../core/kind.js';
 import {
-  type AnyConfig,
-  checkMeaning,
-  type Family,
-  familyOf,
-  identityOf,
-  namedFiles,
-  SCHEMAS,
-} from './scenario-family.js';
+  DEFAULT_KIND,
+  kinds,
+  type Scenario,
+  type ToolsScenario,
+  toolsScenario,
+  vectorScenario,
+} from '../kinds/index.js';
+import { type ConfigObject, isConfigObject, layered, parseOverride } from './overrides.js';
 import { builtInScenarios, scenarioFile } from './scenario-files.js';
-import type { ScenarioConfig } from './scenario-schema.js';
 import { checkAgainst } from './schema-check.js';
-import type { ToolsScenarioConfig } from './tools-scenario-schema.js';
+
+export type { Scenario, ToolsScenario };
 
 const MAX_FILE_BYTES = 1_000_000;
 
-/** A scenario ready to run; plain JSON, saved with a run as it is. `config` is deeply frozen, with every default filled in. */
-interface ScenarioOf<F extends Family, C> {
-  readonly family: F;
-  readonly config: C;
-  /** SHA-256 (hex) of the canonical JSON of `config` without `seed` and `workers`, and of the files it names. */
-  readonly hash: string;
-  /** Folder that relative paths in `config` start from. */
-  readonly folder: string;
-  /** Profile that was applied. */
-  readonly profile?: string;
-}
-
-/** One of vectors: learned dynamics, policies as networks. */
-export type Scenario = ScenarioOf<'vector', ScenarioConfig>;
-/** One of messages and tool calls. */
-export type ToolsScenario = ScenarioOf<'tools', ToolsScenarioConfig>;
-export type AnyScenario = Scenario | ToolsScenario;
+/** A scenario of any kind. */
+export type AnyScenario = ScenarioOf;
 
 export interface ScenarioOptions {
   readonly profile?: string;
@@ -50,53 +36,53 @@ export interface ScenarioOptions {
 }
 
 /**
- * Loads a built-in scenario of vectors by name, or one by path of its file or folder.
- * @throws as `loadAnyScenario`, and SCENARIO_FAMILY for one of another family
+ * Loads a built-in scenario of numbers by name, or one by path of its file or folder.
+ * @throws as `loadAnyScenario`, and SCENARIO_FAMILY for one of another kind
  */
-export function loadScenario(reference: string, options: ScenarioOptions = {}): Scenario {
-  return ofFamily('vector', loadAnyScenario(reference, options));
+export async function loadScenario(reference: string, options: ScenarioOptions = {}): Promise<Scenario> {
+  return vectorScenario(await loadAnyScenario(reference, options));
 }
 
 /** As `loadScenario`, of messages and tool calls. */
-export function loadToolsScenario(reference: string, options: ScenarioOptions = {}): ToolsScenario {
-  return ofFamily('tools', loadAnyScenario(reference, options));
-}
-
-/** The scenario itself, if it is of that family. @throws SCENARIO_FAMILY */
-export function ofFamily<F extends Family>(family: F, scenario: AnyScenario): Extract<AnyScenario, { family: F }> {
-  if (scenario.family === family) return scenario as Extract<AnyScenario, { family: F }>;
-  throw reverieError('SCENARIO_FAMILY', { name: scenario.config.name, family: scenario.family, wanted: family });
+export async function loadToolsScenario(reference: string, options: ScenarioOptions = {}): Promise<ToolsScenario> {
+  return toolsScenario(await loadAnyScenario(reference, options));
 }
 
 /**
- * Loads a scenario of any family.
+ * Loads a scenario of any kind.
  * @throws SCENARIO_NOT_FOUND, UNKNOWN_KEY, SCENARIO_INVALID, PROFILE_UNKNOWN, FLAG_INVALID, ENV_UNKNOWN
  */
-export function loadAnyScenario(reference: string, options: ScenarioOptions = {}): AnyScenario {
+export async function loadAnyScenario(reference: string, options: ScenarioOptions = {}): Promise<AnyScenario> {
   const file = scenarioFile(reference);
-  const { profiles, ...base } = readScenarioFile(file);
+  const data = readScenarioFile(file);
+  const kind = await kindOf(data, file);
+  const { profiles, ...base } = checkedFile(data, kind.sections, file);
   const raw = layered(base, profileLayer(profiles, options.profile, file));
-  return identified(flagged(raw, options, file), dirname(file), options.profile);
+  return identified(flagged(raw, options, kind.sections, file), kind, dirname(file), options.profile);
 }
 
 /**
  * A saved scenario with overrides laid over it.
  * @throws PROFILE_UNKNOWN for any profile, as profiles are not saved, and as `loadScenario` does
  */
-export function adjustScenario<S extends AnyScenario>(saved: S, options: ScenarioOptions): S {
+export async function adjustScenario<S extends AnyScenario>(saved: S, options: ScenarioOptions): Promise<S> {
   const source = `${saved.config.name} (saved)`;
-  const raw = layered(saved.config, profileLayer({}, options.profile, source));
-  const adjusted = identified(flagged(raw, options, source), saved.folder, saved.profile) as S;
+  const kind = await kindOf(saved.config, source);
+  const raw = layered(saved.config as unknown as ConfigObject, profileLayer({}, options.profile, source));
+  const config = flagged(raw, options, kind.sections, source);
+  const adjusted = identified(config, kind, saved.folder, saved.profile) as S;
   // Seed and workers are no part of what a scenario is, so it stays the one that was saved.
-  return (options.set ?? []).length > 0 ? adjusted : (Object.freeze({ ...adjusted, hash: saved.hash }) as unknown as S);
+  return (options.set ?? []).length > 0 ? adjusted : (Object.freeze({ ...adjusted, hash: saved.hash }) as S);
 }
 
 /** Name, file and sentence of every built-in scenario. */
-export function listScenarios(): { name: string; description: string; file: string }[] {
-  return builtInScenarios().map((name) => {
-    const { config } = loadAnyScenario(name);
-    return { name, description: config.description, file: scenarioFile(name) };
-  });
+export function listScenarios(): Promise<{ name: string; description: string; file: string }[]> {
+  return Promise.all(
+    builtInScenarios().map(async (name) => {
+      const { config } = await loadAnyScenario(name);
+      return { name, description: config.description, file: scenarioFile(name) };
+    }),
+  );
 }
 
 /** The effective configuration as YAML, ready to be a scenario file of its own. */
@@ -109,24 +95,34 @@ export function scenarioText({ config }: AnyScenario): string {
  * A scenario as it was saved with a run. Its hash is that of the file, so keys that came into being since do not make
  * it another one. @throws SCENARIO_CHANGED if the file, or a file it names, was changed since; SCENARIO_INVALID
  */
-export function reviveScenario(saved: AnyScenario, source: string): AnyScenario {
-  const family = familyOf(saved.config as unknown as ConfigObject, source);
-  const config: AnyConfig = checkAgainst(SCHEMAS[family].scenario, saved.config, source);
-  const hash = hashOf(saved.config, saved.folder);
+export async function reviveScenario(saved: AnyScenario, source: string): Promise<AnyScenario> {
+  const kind = await kindOf(saved.config, source);
+  const config = checkAgainst(kind.sections.schema, saved.config, source) as CommonConfig;
+  const hash = hashOf(saved.config, kind.sections, saved.folder);
   if (hash !== saved.hash) {
     throw reverieError('SCENARIO_CHANGED', { path: source, hash, recorded: saved.hash });
   }
-  checkMeaning(config);
-  return Object.freeze({
-    family,
-    config: frozen(config),
-    hash,
-    folder: saved.folder,
-    profile: saved.profile,
-  }) as AnyScenario;
+  kind.sections.check?.(config);
+  const { folder, profile } = saved;
+  return Object.freeze({ family: kind.family, config: frozen(config), hash, folder, profile });
 }
 
-function readScenarioFile(file: string): ConfigObject & { profiles: Record<string, ConfigObject> } {
+interface LoadedKind {
+  readonly family: string;
+  readonly sections: ScenarioSections<CommonConfig>;
+}
+
+/** The kind a configuration says it is of. @throws SCENARIO_INVALID */
+async function kindOf({ family = DEFAULT_KIND }: { family?: unknown }, source: string): Promise<LoadedKind> {
+  const kind = kinds.list().find(({ name }) => name === family);
+  if (kind?.scenario !== undefined)
+    return { family: kind.name, sections: (await kind.scenario()) as LoadedKind['sections'] };
+  const known = kinds.list().filter(({ scenario }) => scenario !== undefined);
+  const problem = `"family" is ${JSON.stringify(family)}; expected one of ${known.map(({ name }) => name).join(', ')}.`;
+  throw reverieError('SCENARIO_INVALID', { path: source, problem });
+}
+
+function readScenarioFile(file: string): ConfigObject {
   const bytes = statSync(file).size;
   if (bytes > MAX_FILE_BYTES) {
     throw reverieError('SCENARIO_INVALID', {
@@ -145,12 +141,18 @@ function readScenarioFile(file: string): ConfigObject & { profiles: Record<strin
   const data: unknown = document.toJS({ maxAliasCount: 100 });
   if (!isConfigObject(data))
     throw reverieError('SCENARIO_INVALID', { path: file, problem: 'it holds no mapping of keys to values.' });
-  const schemas = SCHEMAS[familyOf(data, file)];
-  const { profiles } = checkAgainst(schemas.file, data, file);
+  return data;
+}
+
+type ScenarioFile = ConfigObject & { profiles: Record<string, ConfigObject> };
+
+/** The file as it is, its profiles apart. */
+function checkedFile(data: ConfigObject, { schema, fileSchema }: LoadedKind['sections'], file: string): ScenarioFile {
+  const { profiles } = checkAgainst(fileSchema, data, file) as ScenarioFile;
   const { profiles: _, ...base } = data;
   // Profiles are checked even when none is asked for: a typing error in one should not wait for its day.
   for (const [name, layer] of Object.entries(profiles)) {
-    checkAgainst(schemas.scenario, layered(base, layer), `${file} (profile ${name})`);
+    checkAgainst(schema, layered(base, layer), `${file} (profile ${name})`);
   }
   return { ...base, profiles };
 }
@@ -167,28 +169,33 @@ function profileLayer(profiles: Record<string, ConfigObject>, name: string | und
 }
 
 /** `raw` with all flags laid over it; an error names the flag that brought it. */
-function flagged(raw: ConfigObject, options: ScenarioOptions, source: string): AnyConfig {
-  const schema = SCHEMAS[familyOf(raw, source)].scenario;
-  const config: AnyConfig = checkAgainst(schema, raw, source);
+function flagged(
+  raw: ConfigObject,
+  options: ScenarioOptions,
+  { schema }: LoadedKind['sections'],
+  source: string,
+): CommonConfig {
+  const config = checkAgainst(schema, raw, source) as CommonConfig;
   const flags = flagLayers(options);
   if (flags.length === 0) return config;
   const whole = flags.reduce((layers, { layer }) => layered(layers, layer), raw);
   const all = flags.map((flag) => flag.source).join(' ');
   try {
-    return checkAgainst(schema, whole, all);
+    return checkAgainst(schema, whole, all) as CommonConfig;
   } catch (error) {
     // Keys may need each other, so flags are judged together; only then is the first with the same fault looked for.
-    throw flags.map((_, last) => faultUpTo(raw, flags, last)).find((fault) => isSameFault(fault, error)) ?? error;
+    const faults = flags.map((_, last) => faultUpTo(raw, flags, last, schema));
+    throw faults.find((fault) => isSameFault(fault, error)) ?? error;
   }
 }
 
 type FlagLayer = ReturnType<typeof flagLayers>[number];
 
 /** What is wrong with flags 0 to `last`, said of the last of them; undefined if nothing is. */
-function faultUpTo(raw: ConfigObject, flags: readonly FlagLayer[], last: number): unknown {
+function faultUpTo(raw: ConfigObject, flags: readonly FlagLayer[], last: number, schema: ZodType): unknown {
   const layers = flags.slice(0, last + 1).reduce((below, { layer }) => layered(below, layer), raw);
   try {
-    checkAgainst(SCHEMAS[familyOf(raw, flags[last].source)].scenario, layers, flags[last].source);
+    checkAgainst(schema, layers, flags[last].source);
     return undefined;
   } catch (error) {
     return error;
@@ -208,21 +215,23 @@ function flagLayers(options: ScenarioOptions): { layer: ConfigObject; source: st
   return layers;
 }
 
-function identified(config: AnyConfig, folder: string, profile: string | undefined): AnyScenario {
-  checkMeaning(config);
-  const family = familyOf(config as unknown as ConfigObject, config.name);
-  return Object.freeze({
-    family,
-    config: frozen(config),
-    hash: hashOf(config, folder),
-    folder,
-    profile,
-  }) as AnyScenario;
+function identified(
+  config: CommonConfig,
+  { family, sections }: LoadedKind,
+  folder: string,
+  profile: string | undefined,
+): AnyScenario {
+  sections.check?.(config);
+  return Object.freeze({ family, config: frozen(config), hash: hashOf(config, sections, folder), folder, profile });
 }
 
-function hashOf(config: AnyConfig, folder: string): string {
-  const hash = createHash('sha256').update(canonicalJson(identityOf(config)));
-  for (const asset of namedFiles(config, folder)) hash.update(readFileSync(asset));
+function hashOf(config: CommonConfig, { identity, files }: LoadedKind['sections'], folder: string): string {
+  const { seed: _seed, workers: _workers, ...rest } = config;
+  const hash = createHash('sha256').update(canonicalJson(identity?.(rest) ?? rest));
+  for (const asset of files?.(config, folder) ?? []) {
+    // What is no regular file is refused with its own words by whoever opens it.
+    if (statSync(asset, { throwIfNoEntry: false })?.isFile()) hash.update(readFileSync(asset));
+  }
   return hash.digest('hex');
 }
 

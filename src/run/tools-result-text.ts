@@ -1,11 +1,23 @@
 // How the results of jobs on tools scenarios read on a terminal.
 
 import { formatCount, formatNumber } from './format.js';
-import type { AuditResult, Rate, RealEpisodesResult, SynthEpisodesResult } from './tools-results.js';
+import { type Line, resultLines } from './result-text.js';
+import type { AuditResult, ExportResult, Rate, RealEpisodesResult, SynthEpisodesResult } from './tools-results.js';
 
-type Line = readonly [label: string, value: string];
+/** By the job's name. */
+export const toolsResultText = {
+  collect: (result: RealEpisodesResult) => resultLines(result, realLines(result)),
+  synth: (result: SynthEpisodesResult) => resultLines(result, episodeLines(result)),
+  eval: (result: RealEpisodesResult) => resultLines(result, realLines(result)),
+  audit: (result: AuditResult) => resultLines(result, auditLines(result)),
+  export: (result: ExportResult) =>
+    resultLines(
+      result,
+      result.datasets.map((path): Line => ['dataset', path]),
+    ),
+};
 
-export function episodeLines(result: SynthEpisodesResult): Line[] {
+function episodeLines(result: SynthEpisodesResult): Line[] {
   const { episodes, steps, accepted, abstained, success, answeredBy, cost, spent, stoppedBy } = result;
   return [
     ['lived', `${formatCount(episodes)} episodes, ${formatCount(steps)} turns of the agent`],
@@ -24,7 +36,7 @@ export function episodeLines(result: SynthEpisodesResult): Line[] {
   ];
 }
 
-export function realLines(result: RealEpisodesResult): Line[] {
+function realLines(result: RealEpisodesResult): Line[] {
   const { episodes, steps, abstained, success, cost, spent, stoppedBy } = result;
   return [
     ['lived', `${formatCount(episodes)} real episodes, ${formatCount(steps)} turns of the agent`],
@@ -40,7 +52,7 @@ export function realLines(result: RealEpisodesResult): Line[] {
 
 const SHOWN_FAILURES = 5;
 
-export function auditLines({ mustFail, judge }: AuditResult): Line[] {
+function auditLines({ mustFail, judge }: AuditResult): Line[] {
   const kinds = Object.entries(mustFail.byKind).map(([kind, rate]): Line => [`  ${kind}`, shareText(rate)]);
   const failures = mustFail.failures.slice(0, SHOWN_FAILURES);
   return [

@@ -14,12 +14,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   worldmodel: ['store', 'env', 'llm', 'nn', 'replay'],
   rl: ['store', 'env', 'nn', 'replay'],
   synth: ['store', 'env', 'llm', 'worldmodel', 'replay'],
-  algorithms: ['store', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth'],
-  fidelity: ['store', 'env', 'llm', 'worldmodel', 'replay', 'rl', 'algorithms'],
-  run: ['store', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'algorithms', 'fidelity'],
-  serve: ['store', 'env', 'worldmodel', 'synth', 'replay', 'run'],
+  kinds: ['store', 'env', 'llm', 'replay', 'worldmodel', 'rl', 'synth'],
+  algorithms: ['store', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'kinds'],
+  fidelity: ['store', 'env', 'llm', 'worldmodel', 'replay', 'rl', 'kinds', 'algorithms'],
+  run: ['store', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'kinds', 'algorithms', 'fidelity'],
+  serve: ['store', 'env', 'worldmodel', 'synth', 'replay', 'kinds', 'run'],
   cli: ['run', 'serve'],
 };
+
+/**
+ * Rooms above it that the object of a kind (`src/kinds/NAME/kind.ts`) may name in a dynamic import: its jobs are done up there, and
+ * nothing of them is loaded before one is asked for.
+ */
+const KIND_LOADS: readonly string[] = ['algorithms', 'fidelity', 'run', 'serve'];
+const KIND_OBJECT = /^src\/kinds\/[a-z-]+\/kind\.ts$/;
 
 /** Rooms of small files that are imported one by one, so that nobody loads more than is needed. They have no index. */
 const OPEN_ROOMS = ['core', 'store'];
@@ -30,13 +38,30 @@ const COMMAND_DOORS = ['src/run/commands.ts', 'src/serve/commands.ts'];
 /** What the files in src/ that lie in no room may import. */
 const ROOT_FILES: Readonly<Record<string, readonly string[]>> = {
   'src/cli.ts': ['cli'],
-  'src/index.ts': ['core', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'algorithms', 'fidelity', 'run'],
+  'src/index.ts': [
+    'core',
+    'env',
+    'llm',
+    'nn',
+    'replay',
+    'worldmodel',
+    'rl',
+    'synth',
+    'kinds',
+    'algorithms',
+    'fidelity',
+    'run',
+  ],
   'src/tools.ts': ['core', 'env', 'llm', 'replay', 'synth', 'worldmodel', 'run'],
 };
 
 const sources = filesUnder('src', '.ts');
 const imports = new Map(sources.map((file) => [file, importsOf(file)]));
-const edges = sources.flatMap((from) => imports.get(from)!.files.map((to) => ({ from, to })));
+const isKindLoading = (from: string, to: string) =>
+  KIND_OBJECT.test(from) && imports.get(from)!.lazy.includes(to) && KIND_LOADS.includes(roomOf(to) ?? '');
+const edges = sources.flatMap((from) =>
+  imports.get(from)!.files.flatMap((to) => (isKindLoading(from, to) ? [] : [{ from, to }])),
+);
 
 describe('a room', () => {
   it('is one that the law knows', () => {
@@ -69,8 +94,8 @@ describe('a room', () => {
 
 describe('imports', () => {
   it('name files that exist', () => {
-    const missing = edges.filter(({ to }) => !sources.includes(to));
-    expect(missing.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+    const missing = sources.flatMap((from) => imports.get(from)!.files.filter((to) => !sources.includes(to)));
+    expect(missing).toEqual([]);
   });
 
   it('never go in a circle', () => {
@@ -106,7 +131,7 @@ function cycles(): string[] {
     if (start >= 0) found.push([...path.slice(start), file].join(' -> '));
     if (start >= 0 || finished.has(file)) return;
     path.push(file);
-    for (const next of imports.get(file)?.files ?? []) visit(next);
+    for (const next of imports.get(file)?.files ?? []) if (!isKindLoading(file, next)) visit(next);
     path.pop();
     finished.add(file);
   };

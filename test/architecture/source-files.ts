@@ -28,6 +28,8 @@ export function textOf(file: string): string {
 export interface Imports {
   /** Files of ours, as paths from the root. */
   readonly files: readonly string[];
+  /** Those of them that are loaded when something is asked for, by a dynamic import alone. */
+  readonly lazy: readonly string[];
   /** Packages and built-in modules. */
   readonly packages: readonly string[];
 }
@@ -35,9 +37,23 @@ export interface Imports {
 /** What a file imports: statically, dynamically and for types alone. */
 export function importsOf(file: string): Imports {
   const names = ts.preProcessFile(textOf(file), true, true).importedFiles.map((imported) => imported.fileName);
-  const ours = names.filter((name) => name.startsWith('.'));
-  const files = ours.map((name) => posix.join(posix.dirname(file), name).replace(/\.js$/, '.ts'));
-  return { files, packages: names.filter((name) => !name.startsWith('.')) };
+  const pathOf = (name: string) => posix.join(posix.dirname(file), name).replace(/\.js$/, '.ts');
+  const files = names.filter((name) => name.startsWith('.')).map(pathOf);
+  const fixed = new Set(declaredImports(file).map(pathOf));
+  return {
+    files,
+    lazy: files.filter((path) => !fixed.has(path)),
+    packages: names.filter((name) => !name.startsWith('.')),
+  };
+}
+
+/** Modules that a file names in its import and export declarations. */
+function declaredImports(file: string): string[] {
+  return syntaxOf(file).statements.flatMap((statement) => {
+    const named = ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement);
+    const from = named ? statement.moduleSpecifier : undefined;
+    return from !== undefined && ts.isStringLiteral(from) ? [from.text] : [];
+  });
 }
 
 export function syntaxOf(file: string): ts.SourceFile {

@@ -25,7 +25,12 @@ beforeAll(async () => {
   python = pythonClient('gymnasium', PACKAGES);
   const short = (name: string) => loadAnyScenario(name, { set: ['env.maxEpisodeSteps=6'] });
   server = await serveScenarios([], {
-    scenarios: [short('pendulum'), loadAnyScenario('cartpole'), loadAnyScenario('helpdesk'), short('pendulum')],
+    scenarios: [
+      await short('pendulum'),
+      await loadAnyScenario('cartpole'),
+      await loadAnyScenario('helpdesk'),
+      await short('pendulum'),
+    ],
     names: ['pendulum', 'cartpole', 'helpdesk', 'dream'],
     models: { dream: fileURLToPath(new URL('../../scenarios/bring-your-own-onnx/dynamics', import.meta.url)) },
   });

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { makeProgram, runCommandLine } from '../../src/cli/command-line.js';
-import { scenarioFileSchema } from '../../src/run/scenario-schema.js';
-import { toolsScenarioFileSchema } from '../../src/run/tools-scenario-schema.js';
+import { toolsScenarioFileSchema } from '../../src/kinds/tools/scenario.js';
+import { scenarioFileSchema } from '../../src/kinds/vector/scenario.js';
 import { recordingStream } from '../run/streams.js';
 import { scenarioTables, silentKeys } from './schema-tables.js';
 

@@ -48,8 +48,8 @@ afterAll(() => {
 });
 
 describe('the examples of docs/domains.md', () => {
-  it('are a scenario and a domain', () => {
-    expect(loadToolsScenario(folder).config.name).toBe('library');
+  it('are a scenario and a domain', async () => {
+    expect((await loadToolsScenario(folder)).config.name).toBe('library');
     expect(domain.tools.map(({ name }) => name)).toEqual(['get_book', 'lend_book', 'hand_over']);
     expect(domain.rules?.tools.size).toBe(3);
   });

@@ -245,7 +245,7 @@ describe('an environment and dynamics of one’s own', () => {
   });
 
   it('the ONNX dynamics that come with Reverie are the pendulum’s', async () => {
-    const { config, folder: home } = loadScenario('bring-your-own-onnx');
+    const { config, folder: home } = await loadScenario('bring-your-own-onnx');
     const model = await loadWorldModel(join(home, (config.model as { folder: string }).folder));
     if (model.family !== 'vector') throw new Error('not a vector model');
     const env = await makeEnvironment(config.env);

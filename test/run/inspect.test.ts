@@ -28,7 +28,7 @@ describe('inspecting', () => {
     const out = join(mkdtempSync(join(tmpdir(), 'reverie-inspect-')), 'run');
     const result = { job: 'eval', wallSeconds: 2, meanReturn: 5 } as EvalResult;
     const options = { scenario: 'pendulum', out, stream: recordingStream(), command: 'reverie eval pendulum' };
-    await launch('eval', { vector: async () => async () => result }, options);
+    await launch('eval', { jobs: { vector: async () => async () => result }, ...options });
     await replayIn(join(out, 'data'), 7);
     mkdirSync(join(out, 'other'));
     const inspection = await inspectFolder(out);

@@ -53,7 +53,9 @@ describe('launching a job', () => {
       expect(json('run.json').status).toBe('running');
       return result;
     };
-    expect(await launch('eval', { vector: async () => job }, { ...options, seed: 5, workers: 3 })).toEqual(result);
+    expect(await launch('eval', { jobs: { vector: async () => job }, ...options, seed: 5, workers: 3 })).toEqual(
+      result,
+    );
     expect(seen[0]).toMatchObject({ seed: 5, workers: 3, out: folder, resume: false, inputs: {} });
     expect(json('run.json')).toMatchObject({
       job: 'eval',
@@ -66,7 +68,7 @@ describe('launching a job', () => {
   });
 
   it('stops at a safe point on Ctrl-C and goes on exactly there', async () => {
-    await expect(launch('eval', { vector: async () => tenRounds }, options)).rejects.toMatchObject({
+    await expect(launch('eval', { jobs: { vector: async () => tenRounds }, ...options })).rejects.toMatchObject({
       name: 'RunInterrupted',
       job: 'eval',
       folder,
@@ -74,7 +76,12 @@ describe('launching a job', () => {
     expect(json('run.json').status).toBe('interrupted');
     expect(existsSync(join(folder, 'result.json'))).toBe(false);
     appendFileSync(join(folder, 'metrics.jsonl'), '{"torn');
-    await launch('eval', { vector: async () => tenRounds }, { resume: folder, stream: options.stream, command: '' });
+    await launch('eval', {
+      jobs: { vector: async () => tenRounds },
+      resume: folder,
+      stream: options.stream,
+      command: '',
+    });
     expect(json('run.json').status).toBe('finished');
     expect(readMetrics(join(folder, 'metrics.jsonl')).map((event) => event.round)).toEqual([
       0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
@@ -86,33 +93,40 @@ describe('launching a job', () => {
     const failing: Job<EvalResult> = async () => {
       throw new TypeError('no such thing');
     };
-    await expect(launch('eval', { vector: async () => failing }, options)).rejects.toThrow('no such thing');
-    expect(json('run.json').status).toBe('failed');
-    await launch(
-      'eval',
-      { vector: async () => async () => result },
-      { resume: folder, stream: options.stream, command: '' },
+    await expect(launch('eval', { jobs: { vector: async () => failing }, ...options })).rejects.toThrow(
+      'no such thing',
     );
+    expect(json('run.json').status).toBe('failed');
+    await launch('eval', {
+      jobs: { vector: async () => async () => result },
+      resume: folder,
+      stream: options.stream,
+      command: '',
+    });
     expect(json('run.json').status).toBe('finished');
   });
 
   it('never writes over a run, and resumes only what can go on', async () => {
-    await launch('eval', { vector: async () => async () => result }, options);
-    await expect(launch('eval', { vector: async () => async () => result }, options)).rejects.toMatchObject({
+    await launch('eval', { jobs: { vector: async () => async () => result }, ...options });
+    await expect(
+      launch('eval', { jobs: { vector: async () => async () => result }, ...options }),
+    ).rejects.toMatchObject({
       code: 'RUN_EXISTS',
     });
     const resume = { resume: folder, stream: options.stream, command: '' };
-    await expect(launch('eval', { vector: async () => async () => result }, resume)).rejects.toThrow(/is finished/);
-    await expect(launch('train', { vector: async () => async () => result }, resume)).rejects.toThrow(
+    await expect(launch('eval', { jobs: { vector: async () => async () => result }, ...resume })).rejects.toThrow(
+      /is finished/,
+    );
+    await expect(launch('train', { jobs: { vector: async () => async () => result }, ...resume })).rejects.toThrow(
       /a run of eval, not of train/,
     );
     await expect(
-      launch('eval', { vector: async () => async () => result }, { ...resume, resume: tmpdir() }),
+      launch('eval', { jobs: { vector: async () => async () => result }, ...resume, resume: tmpdir() }),
     ).rejects.toThrow(/not the folder of a run/);
   });
 
   it('uses the scenario saved with an input, with overrides laid over it', async () => {
-    await launch('train', { vector: async () => async () => result }, { ...options, seed: 8 });
+    await launch('train', { jobs: { vector: async () => async () => result }, ...options, seed: 8 });
     const next: LaunchOptions = {
       inputs: { checkpoint: folder },
       out: `${folder}-2`,
@@ -124,7 +138,7 @@ describe('launching a job', () => {
       seen = context;
       return result;
     };
-    await launch('eval', { vector: async () => job }, { ...next, set: ['eval.episodes=3'] });
+    await launch('eval', { jobs: { vector: async () => job }, ...next, set: ['eval.episodes=3'] });
     expect(seen?.scenario.config).toMatchObject({ name: 'pendulum', seed: 8, eval: { episodes: 3 } });
     expect(seen?.inputs).toEqual({ checkpoint: folder });
   });
@@ -132,19 +146,23 @@ describe('launching a job', () => {
   it('does not go on with a run that another is at work on', async () => {
     const resume = { resume: folder, stream: options.stream, command: '' };
     const job: Job<EvalResult> = async () => {
-      await expect(launch('eval', { vector: async () => async () => result }, resume)).rejects.toMatchObject({
+      await expect(
+        launch('eval', { jobs: { vector: async () => async () => result }, ...resume }),
+      ).rejects.toMatchObject({
         code: 'RUN_IN_USE',
       });
       expect(json('run.json').status).toBe('running');
       return result;
     };
-    await launch('eval', { vector: async () => job }, options);
+    await launch('eval', { jobs: { vector: async () => job }, ...options });
     expect(existsSync(join(folder, 'run.lock'))).toBe(false);
   });
 
   it('names an input that is not there', async () => {
     const missing = { ...options, inputs: { checkpoint: join(folder, 'nothing') } };
-    await expect(launch('eval', { vector: async () => async () => result }, missing)).rejects.toMatchObject({
+    await expect(
+      launch('eval', { jobs: { vector: async () => async () => result }, ...missing }),
+    ).rejects.toMatchObject({
       code: 'INPUT_NOT_FOUND',
     });
     expect(existsSync(folder)).toBe(false);

@@ -9,6 +9,7 @@ import {
   loadAnyScenario,
   loadScenario,
   reviveScenario,
+  type Scenario,
   type ScenarioOptions,
 } from '../../src/run/scenario.js';
 
@@ -27,9 +28,9 @@ function written(text: string): string {
   return folder;
 }
 
-function failure(text: string, options?: ScenarioOptions): ReverieError {
+async function failure(text: string, options?: ScenarioOptions): Promise<ReverieError> {
   try {
-    loadScenario(written(text), options);
+    await loadScenario(written(text), options);
   } catch (error) {
     if (error instanceof ReverieError) return error;
     throw error;
@@ -38,151 +39,154 @@ function failure(text: string, options?: ScenarioOptions): ReverieError {
 }
 
 describe('a scenario', () => {
-  it('has every default filled in and is frozen at every depth', () => {
-    const { config } = loadScenario(written(BASE));
+  it('has every default filled in and is frozen at every depth', async () => {
+    const { config } = await loadScenario(written(BASE));
     expect(config.rollout.horizon).toBe(1);
     expect(config.train.realSteps).toBe(20_000);
     expect(() => Object.assign(config.rollout, { horizon: 5 })).toThrow(TypeError);
     expect(() => Object.assign(config, { name: 'other' })).toThrow(TypeError);
   });
 
-  it('is laid over by a profile, then by --set flags in order', () => {
+  it('is laid over by a profile, then by --set flags in order', async () => {
     const folder = written(BASE);
-    expect(loadScenario(folder, { profile: 'smoke' }).config.train.realSteps).toBe(100);
+    expect((await loadScenario(folder, { profile: 'smoke' })).config.train.realSteps).toBe(100);
     const set = [
       'train.realSteps=7',
       'train.realSteps=8',
       'rollout.horizon=[0, 100, 1, 5]',
       'rollout.disagreementLimit=null',
     ];
-    const { config } = loadScenario(folder, { profile: 'smoke', set });
+    const { config } = await loadScenario(folder, { profile: 'smoke', set });
     expect(config.train.realSteps).toBe(8);
     expect(config.rollout.horizon).toEqual([0, 100, 1, 5]);
     expect(config.rollout.disagreementLimit).toBeNull();
   });
 
-  it('starts a section anew when an override chooses another kind', () => {
+  it('starts a section anew when an override chooses another kind', async () => {
     const text = `${BASE}replay: { selector: { kind: prioritized, alpha: 0.7 } }\n`;
-    const { config } = loadScenario(written(text), { set: ['replay.selector.kind=uniform'] });
+    const { config } = await loadScenario(written(text), { set: ['replay.selector.kind=uniform'] });
     expect(config.replay.selector).toEqual({ kind: 'uniform' });
   });
 
-  it('has a hash that follows its meaning and nothing else', () => {
-    const hash = loadScenario(written(BASE)).hash;
+  it('has a hash that follows its meaning and nothing else', async () => {
+    const hash = (await loadScenario(written(BASE))).hash;
     const reordered = 'env: { id: pendulum }\nrl: { gamma: 0.99, algorithm: sac } # a comment\nname: swing\n';
-    expect(loadScenario(written(reordered)).hash).toBe(hash);
-    expect(loadScenario(written(BASE), { workers: 4, seed: 9 }).hash).toBe(hash);
-    expect(loadScenario(written(BASE), { set: ['rollout.horizon=2'] }).hash).not.toBe(hash);
+    expect((await loadScenario(written(reordered))).hash).toBe(hash);
+    expect((await loadScenario(written(BASE), { workers: 4, seed: 9 })).hash).toBe(hash);
+    expect((await loadScenario(written(BASE), { set: ['rollout.horizon=2'] })).hash).not.toBe(hash);
   });
 
-  it('has a hash that follows the body it names', () => {
+  it('has a hash that follows the body it names', async () => {
     const folder = written(
       'name: own\nenv: { mjcf: body.xml, observation: [{ qpos: all }], reward: [{ name: up, of: { alive: true } }] }\n',
     );
     writeFileSync(join(folder, 'body.xml'), '<mujoco/>');
-    const before = loadScenario(folder).hash;
+    const before = (await loadScenario(folder)).hash;
     writeFileSync(join(folder, 'body.xml'), '<mujoco model="other"/>');
-    expect(loadScenario(folder).hash).not.toBe(before);
+    expect((await loadScenario(folder)).hash).not.toBe(before);
   });
 
-  it('comes back as saved, and refuses a saved copy that was edited', () => {
-    const scenario = loadScenario(written(BASE), { seed: 3 });
+  it('comes back as saved, and refuses a saved copy that was edited', async () => {
+    const scenario = await loadScenario(written(BASE), { seed: 3 });
     const saved = JSON.parse(JSON.stringify(scenario));
-    expect(reviveScenario(saved, 'scenario.json')).toEqual(scenario);
+    expect(await reviveScenario(saved, 'scenario.json')).toEqual(scenario);
     saved.config.rollout.horizon = 9;
-    expect(() => reviveScenario(saved, 'scenario.json')).toThrow(/changed after it was saved/);
+    await expect(reviveScenario(saved, 'scenario.json')).rejects.toThrow(/changed after it was saved/);
   });
 });
 
 describe('a scenario with a mistake', () => {
-  it('names an unknown key by its path, and the nearest known one', () => {
-    const error = failure(`${BASE}train: { realStep: 5 }\n`);
+  it('names an unknown key by its path, and the nearest known one', async () => {
+    const error = await failure(`${BASE}train: { realStep: 5 }\n`);
     expect(error.code).toBe('UNKNOWN_KEY');
     expect(error.message).toContain('"train.realStep"');
     expect(error.hint).toContain('"train.realSteps"');
-    expect(failure(`${BASE}rolout: {}\n`).hint).toContain('"rollout"');
+    expect((await failure(`${BASE}rolout: {}\n`)).hint).toContain('"rollout"');
   });
 
-  it('finds the nearest key of the option chosen, not of its siblings', () => {
-    const error = failure(`${BASE}replay: { selector: { kind: recency, halflife: 3 } }\n`);
+  it('finds the nearest key of the option chosen, not of its siblings', async () => {
+    const error = await failure(`${BASE}replay: { selector: { kind: recency, halflife: 3 } }\n`);
     expect(error.hint).toContain('"replay.selector.halfLife"');
-    expect(failure(`${BASE}model: { hiden: [8] }\n`).hint).toContain('"model.hidden"');
-    expect(failure(`${BASE}model: { elites: 9 }\n`).message).toContain('fewer members than elites');
+    expect((await failure(`${BASE}model: { hiden: [8] }\n`)).hint).toContain('"model.hidden"');
+    expect((await failure(`${BASE}model: { elites: 9 }\n`)).message).toContain('fewer members than elites');
   });
 
-  it('names path, value and expectation of a wrong value', () => {
-    const error = failure(`${BASE}replay: { realRatio: 1.5 }\n`);
+  it('names path, value and expectation of a wrong value', async () => {
+    const error = await failure(`${BASE}replay: { realRatio: 1.5 }\n`);
     expect(error.code).toBe('SCENARIO_INVALID');
     expect(error.message).toContain('"replay.realRatio" is 1.5; expected number, at least 0, at most 1');
-    expect(failure(`${BASE}rollout: { propagation: all }\n`).message).toContain('expected one of "ts1", "mean"');
-    expect(failure(`${BASE}rollout: { horizon: [1, 2] }\n`).message).toMatch(
+    expect((await failure(`${BASE}rollout: { propagation: all }\n`)).message).toContain(
+      'expected one of "ts1", "mean"',
+    );
+    expect((await failure(`${BASE}rollout: { horizon: [1, 2] }\n`)).message).toMatch(
       /"rollout.horizon" is \[1,2\]; expected integer, at least 1, or \[/,
     );
-    expect(failure(`${BASE}rollout: { horizon: [9, 2, 1, 1] }\n`).message).toContain(
+    expect((await failure(`${BASE}rollout: { horizon: [9, 2, 1, 1] }\n`)).message).toContain(
       'fromStep must not be after toStep',
     );
-    expect(failure('env: { id: pendulum }\n').message).toContain('"name" is missing');
-    expect(failure(`${BASE}replay: { selector: { kind: rank } }\n`).message).toMatch(
+    expect((await failure('env: { id: pendulum }\n')).message).toContain('"name" is missing');
+    expect((await failure(`${BASE}replay: { selector: { kind: rank } }\n`)).message).toMatch(
       /"replay.selector.kind" is "rank"; expected .*"uniform".*"recency"/,
     );
   });
 
-  it('checks what is overridden from scratch as it checks `train`', () => {
-    const error = failure(`${BASE}quickstart: { fromScratch: { stepsPerRond: 25 } }\n`);
+  it('checks what is overridden from scratch as it checks `train`', async () => {
+    const error = await failure(`${BASE}quickstart: { fromScratch: { stepsPerRond: 25 } }\n`);
     expect(error.code).toBe('UNKNOWN_KEY');
     expect(error.message).toContain('"quickstart.fromScratch.stepsPerRond"');
     expect(error.hint).toContain('"quickstart.fromScratch.stepsPerRound"');
-    expect(failure(`${BASE}quickstart: { fromScratch: { evalEvery: 0 } }\n`).message).toContain('at least 1');
-    expect(failure(`${BASE}quickstart: { fromScratch: { mode: dream } }\n`).code).toBe('UNKNOWN_KEY');
-    const { quickstart } = loadScenario(written(`${BASE}quickstart: { fromScratch: { stepsPerRound: 25 } }\n`)).config;
+    expect((await failure(`${BASE}quickstart: { fromScratch: { evalEvery: 0 } }\n`)).message).toContain('at least 1');
+    expect((await failure(`${BASE}quickstart: { fromScratch: { mode: dream } }\n`)).code).toBe('UNKNOWN_KEY');
+    const { quickstart } = (await loadScenario(written(`${BASE}quickstart: { fromScratch: { stepsPerRound: 25 } }\n`)))
+      .config;
     expect(quickstart.fromScratch).toEqual({ stepsPerRound: 25 });
   });
 
-  it('is told of a rollout that fills no batch of PPO', () => {
+  it('is told of a rollout that fills no batch of PPO', async () => {
     const ppo = BASE.replace('algorithm: sac', 'algorithm: ppo');
-    expect(failure(ppo, { set: ['train.mode=real', 'rl.batchSize=512'] }).message).toContain(
+    expect((await failure(ppo, { set: ['train.mode=real', 'rl.batchSize=512'] })).message).toContain(
       '"train.stepsPerRound" is left at its default: PPO learns from batches of 512 rows (rl.batchSize), and a round gives 250',
     );
     const few = ['rollout.horizon=[0, 9, 2, 8]', 'train.cyclesPerRound=4', 'rollout.startsPerRound=100'];
-    expect(failure(ppo, { set: few }).message).toContain('(25 starts, 2 steps each) gives 50');
+    expect((await failure(ppo, { set: few })).message).toContain('(25 starts, 2 steps each) gives 50');
     expect(
-      loadScenario(written(ppo), { set: [...few.slice(0, 2), 'rollout.startsPerRound=128'] }).config,
+      (await loadScenario(written(ppo), { set: [...few.slice(0, 2), 'rollout.startsPerRound=128'] })).config,
     ).toBeDefined();
   });
 
-  it('names the flag that brought it', () => {
-    const error = failure(BASE, { set: ['rollout.horizons=3'] });
+  it('names the flag that brought it', async () => {
+    const error = await failure(BASE, { set: ['rollout.horizons=3'] });
     expect(error.code).toBe('UNKNOWN_KEY');
     expect(error.message).toContain('--set rollout.horizons=3');
-    expect(failure(BASE, { seed: -1 }).message).toContain('--seed -1');
+    expect((await failure(BASE, { seed: -1 })).message).toContain('--seed -1');
   });
 
-  it('is told of a flag that is no assignment, of a missing profile, and of a profile with a typing error', () => {
-    expect(failure(BASE, { set: ['rollout.horizon'] }).code).toBe('FLAG_INVALID');
-    expect(failure(BASE, { set: ['rollout.horizon=[1,'] }).code).toBe('FLAG_INVALID');
-    expect(failure(BASE, { profile: 'smok' }).hint).toContain('smoke');
-    expect(failure(BASE, { set: ['env.id=hoper'] }).code).toBe('ENV_UNKNOWN');
-    expect(failure(`${BASE}  big: { trian: {} }\n`).message).toContain('profile big');
+  it('is told of a flag that is no assignment, of a missing profile, and of a profile with a typing error', async () => {
+    expect((await failure(BASE, { set: ['rollout.horizon'] })).code).toBe('FLAG_INVALID');
+    expect((await failure(BASE, { set: ['rollout.horizon=[1,'] })).code).toBe('FLAG_INVALID');
+    expect((await failure(BASE, { profile: 'smok' })).hint).toContain('smoke');
+    expect((await failure(BASE, { set: ['env.id=hoper'] })).code).toBe('ENV_UNKNOWN');
+    expect((await failure(`${BASE}  big: { trian: {} }\n`)).message).toContain('profile big');
   });
 
-  it('cannot reach the prototype', () => {
-    expect(failure(`${BASE}__proto__: { polluted: 1 }\n`).code).toBe('UNKNOWN_KEY');
-    expect(failure(BASE, { set: ['__proto__.polluted=1'] }).code).toBe('UNKNOWN_KEY');
-    expect(failure(BASE, { set: ['train.__proto__.polluted=1'] }).code).toBe('UNKNOWN_KEY');
+  it('cannot reach the prototype', async () => {
+    expect((await failure(`${BASE}__proto__: { polluted: 1 }\n`)).code).toBe('UNKNOWN_KEY');
+    expect((await failure(BASE, { set: ['__proto__.polluted=1'] })).code).toBe('UNKNOWN_KEY');
+    expect((await failure(BASE, { set: ['train.__proto__.polluted=1'] })).code).toBe('UNKNOWN_KEY');
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });
 
-  it('is told when it is no YAML, no mapping, or not there', () => {
-    expect(failure('name: [\n').message).toContain('not YAML');
-    expect(failure('- a\n').message).toContain('no mapping');
-    expect(() => loadScenario('no-such-scenario')).toThrow(/No scenario at "no-such-scenario"/);
+  it('is told when it is no YAML, no mapping, or not there', async () => {
+    expect((await failure('name: [\n')).message).toContain('not YAML');
+    expect((await failure('- a\n')).message).toContain('no mapping');
+    await expect(loadScenario('no-such-scenario')).rejects.toThrow(/No scenario at "no-such-scenario"/);
   });
 });
 
-describe('the built-in scenarios', () => {
-  const names = listScenarios().map(({ name }) => name);
+describe('the built-in scenarios', async () => {
+  const names = (await listScenarios()).map(({ name }) => name);
 
-  it('are there, each with a sentence on what it is', () => {
+  it('are there, each with a sentence on what it is', async () => {
     expect(names).toEqual(
       expect.arrayContaining([
         'bring-your-own-mjcf',
@@ -193,14 +197,14 @@ describe('the built-in scenarios', () => {
         'inverted-pendulum',
       ]),
     );
-    for (const { description } of listScenarios()) expect(description).toMatch(/^[A-Z].*\.$/);
+    for (const { description } of await listScenarios()) expect(description).toMatch(/^[A-Z].*\.$/);
   });
 
   it.each(names)('%s is sound, makes its environment, and has a smoke profile', async (name) => {
-    const scenario = loadAnyScenario(name, { profile: 'smoke' });
+    const scenario = await loadAnyScenario(name, { profile: 'smoke' });
     expect(scenario.config.name).toBe(name);
-    if (scenario.family === 'tools') return;
-    const { config, folder } = scenario;
+    if (scenario.family !== 'vector') return;
+    const { config, folder } = scenario as Scenario;
     const env = await makeEnvironment(config.env, { folder });
     expect(env.reset({ seed: 1 }).observation.every(Number.isFinite)).toBe(true);
     env.close();

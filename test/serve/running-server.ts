@@ -7,9 +7,12 @@ import { loadAnyScenario } from '../../src/run/index.js';
 import { type RunningServer, type ServeOptions, startServer } from '../../src/serve/index.js';
 
 /** Serves these scenarios; whoever asks stops it. */
-export function serveScenarios(names: readonly string[], options: Partial<ServeOptions> = {}): Promise<RunningServer> {
+export async function serveScenarios(
+  names: readonly string[],
+  options: Partial<ServeOptions> = {},
+): Promise<Promise<RunningServer>> {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-serve-'));
-  const scenarios = names.map((name) => loadAnyScenario(name));
+  const scenarios = await Promise.all(names.map((name) => loadAnyScenario(name)));
   // Threads take a while to start; what is tested of them is in hosts/.
   return startServer({ scenarios, folder, port: 0, workers: 0, log: () => {}, ...options });
 }

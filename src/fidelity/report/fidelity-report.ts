@@ -1,21 +1,10 @@
 // What is found of world models: plain JSON, from which the page, the Markdown, the model card and the gate are made.
 
 import type { Json, JsonObject } from '../../core/json.js';
+import { FIDELITY_SECTIONS as SECTIONS, type FidelitySectionId as SectionId } from '../../kinds/index.js';
 import type { Estimate } from '../statistics/estimate.js';
 
-/** Aspects of fidelity, in the order they are read. */
-export const SECTIONS = [
-  'one-step',
-  'k-steps',
-  'reward-end',
-  'calibration',
-  'rank',
-  'distribution',
-  'must-fail',
-  'learning',
-  'horizon',
-] as const;
-export type SectionId = (typeof SECTIONS)[number];
+export { SECTIONS, type SectionId };
 
 export interface Metric {
   /** Stable name within its section, in kebab-case: `one-step.state-exact` is what gates and comparisons say. */

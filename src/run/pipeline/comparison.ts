@@ -12,7 +12,7 @@ import { formatCount, formatDuration, formatNumber, formatSpread } from '../form
 import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
 import type { ReportChart, ReportInput, ReportTable } from '../report/report-input.js';
-import type { ScenarioConfig } from '../scenario-schema.js';
+import type { ScenarioConfig } from '../../kinds/index.js';
 import { reportProvenance } from '../versions.js';
 import type { ArmRun } from './arms.js';
 

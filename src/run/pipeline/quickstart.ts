@@ -20,7 +20,7 @@ export async function quickstartJob(context: JobContext): Promise<QuickstartResu
   }
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => context.seed + i);
   const options = { seeds, finalEpisodes: quickstart.finalEpisodes, threads: THREADS };
-  const runs = await trainArms(warmStartArms(context.scenario), options, context);
+  const runs = await trainArms(await warmStartArms(context.scenario), options, context);
   const report = join(context.out, 'report.html');
   const { arms, ratio, reportInput } = compare(runs, train.threshold, context, seeds);
   await writeReport(report, reportInput);
@@ -36,16 +36,16 @@ export async function quickstartJob(context: JobContext): Promise<QuickstartResu
 }
 
 /** The scenario twice: as the same learner's plain baseline, and as it is, in the dream. Both end at the threshold. */
-export function warmStartArms(scenario: Scenario): Arm[] {
+export async function warmStartArms(scenario: Scenario): Promise<Arm[]> {
   const scratch = Object.entries(scenario.config.quickstart.fromScratch).map(([key, value]) => `train.${key}=${value}`);
   return [
     {
       name: SCRATCH_ARM,
-      scenario: adjustScenario(scenario, { set: ['train.mode=real', 'train.stopAtThreshold=true', ...scratch] }),
+      scenario: await adjustScenario(scenario, { set: ['train.mode=real', 'train.stopAtThreshold=true', ...scratch] }),
     },
     {
       name: DREAM_ARM,
-      scenario: adjustScenario(scenario, { set: ['train.mode=dream', 'train.stopAtThreshold=true'] }),
+      scenario: await adjustScenario(scenario, { set: ['train.mode=dream', 'train.stopAtThreshold=true'] }),
     },
   ];
 }

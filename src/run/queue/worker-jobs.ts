@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type Cost, NO_COST, subtractCosts } from '../../core/cost.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import type { ToolsTask } from '../../env/index.js';
+import { toolsScenario } from '../../kinds/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { openParcel, planRow, type RolloutItem, type RolloutQueue } from '../../synth/index.js';
 import { amplifiedRows } from '../pipeline/tools/amplified-rows.js';
@@ -13,7 +14,7 @@ import { type LiveRow, liveRowHere } from '../pipeline/tools/live-row.js';
 import { makeParts, type ToolsParts } from '../pipeline/tools/parts.js';
 import { makeShadow } from '../pipeline/tools/shadow.js';
 import { withAddedTasks } from '../pipeline/tools/task-stage.js';
-import { type AnyScenario, ofFamily, reviveScenario, type ToolsScenario } from '../scenario.js';
+import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenario.js';
 import { versions } from '../versions.js';
 import { type JobDescription, type RowMessage, rowSchema } from './messages.js';
 import { folderHere, openDescription } from './queue-job.js';
@@ -64,7 +65,7 @@ export class WorkerJobs {
 
   /** Makes a job's parts. @throws QUEUE_JOB_REFUSED, and what the parts throw: what this worker cannot do */
   async prepare(id: string, description: JobDescription): Promise<void> {
-    const scenario = this.scenarioOf(description);
+    const scenario = await this.scenarioOf(description);
     const out = join(this.options.folder, id.slice(0, 16));
     mkdirSync(out, { recursive: true });
     const parts = await makeParts({ scenario, out, log: this.options.log });
@@ -114,14 +115,14 @@ export class WorkerJobs {
   }
 
   /** The scenario with its folder here. @throws QUEUE_JOB_REFUSED if it, or a file it names, is another */
-  private scenarioOf(description: JobDescription): ToolsScenario {
+  private async scenarioOf(description: JobDescription): Promise<ToolsScenario> {
     const { config, scenario: hash, reverie } = description;
     const name = String(config.name);
     requireSame(name, 'version of Reverie', reverie, versions().reverie);
     const folder = this.options.files ?? folderHere(description);
-    const saved = { family: 'tools', config, hash, folder } as unknown as AnyScenario;
+    const saved = { config, hash, folder } as unknown as AnyScenario;
     try {
-      return ofFamily('tools', reviveScenario(saved, `${name} (of the queue)`));
+      return toolsScenario(await reviveScenario(saved, `${name} (of the queue)`));
     } catch (error) {
       if (!(error instanceof ReverieError) || error.code !== 'SCENARIO_CHANGED') throw error;
       const what = `scenario's hash, with that of the files it names below ${folder},`;

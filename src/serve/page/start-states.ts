@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { ReverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { initialStateOf, makeDomain, type ToolsDomain } from '../../env/index.js';
+import { isToolsScenario } from '../../kinds/index.js';
 import { SCENARIO_FILE, savedScenario } from '../../run/index.js';
 
 const KEPT = 4;
@@ -47,8 +48,8 @@ export class StartStates {
 
 async function made(folder: string): Promise<ToolsDomain | string> {
   try {
-    const scenario = savedScenario(folder);
-    if (scenario?.family !== 'tools') return 'the run keeps no scenario of tools';
+    const scenario = await savedScenario(folder);
+    if (scenario === undefined || !isToolsScenario(scenario)) return 'the run keeps no scenario of tools';
     return await makeDomain(scenario.config.domain, { folder: scenario.folder });
   } catch (error) {
     if (error instanceof ReverieError) return error.message.replace(/\.$/, '');

@@ -3,6 +3,7 @@
 import { ReverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { ToolsTask } from '../../env/index.js';
+import { isToolsScenario } from '../../kinds/index.js';
 import { type AnyScenario, checkScenarioEnvironment, type Servable } from '../../run/index.js';
 import { sayToolOf } from '../facades/say-tool.js';
 import { startServer } from '../server.js';
@@ -235,8 +236,10 @@ function secretsOf({ id, user, verifier, reference }: ToolsTask): { what: string
   ];
 }
 
-function judgeOf({ family, config }: AnyScenario): Hidden['judge'] {
-  if (family !== 'tools' || config.reward.judge === null || config.llm === null) return null;
+function judgeOf(scenario: AnyScenario): Hidden['judge'] {
+  if (!isToolsScenario(scenario)) return null;
+  const { config } = scenario;
+  if (config.reward.judge === null || config.llm === null) return null;
   const { votes, temperature } = config.reward.judge;
   const llm = { ...config.llm, ...config.roles.judge } as { provider: string; model?: unknown };
   return { model: String(llm.model ?? llm.provider), parameters: `${votes} votes at temperature ${temperature}` };

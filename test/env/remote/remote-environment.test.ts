@@ -20,7 +20,7 @@ const NAMES = ['pendulum', 'cartpole', 'helpdesk', 'cellar'];
 let server: RunningServer;
 
 beforeAll(async () => {
-  const scenarios = NAMES.map((name) => loadAnyScenario(name));
+  const scenarios = await Promise.all(NAMES.map((name) => loadAnyScenario(name)));
   server = await serveScenarios([], { scenarios });
 });
 afterAll(() => server.stop(0));

@@ -62,7 +62,7 @@ describe('held-out episodes', () => {
   });
 
   it('are refused where the scenario answers from them', async () => {
-    const scenario = loadToolsScenario('helpdesk', { set: [] });
+    const scenario = await loadToolsScenario('helpdesk', { set: [] });
     const domain = await makeDomain(scenario.config.domain, { folder: scenario.folder });
     try {
       const path = join(scenario.folder, 'logs');
@@ -83,8 +83,8 @@ describe('held-out episodes', () => {
 
   it('take the place of the truth that the scenario names', async () => {
     const logs = fileURLToPath(new URL('../../../scenarios/helpdesk/logs', import.meta.url));
-    const open = (set: readonly string[]) => {
-      const scenario = loadToolsScenario('helpdesk', { set: ['fidelity.sections=[one-step]', ...set] });
+    const open = async (set: readonly string[]) => {
+      const scenario = await loadToolsScenario('helpdesk', { set: ['fidelity.sections=[one-step]', ...set] });
       return openToolsSubjects({ scenario, seed: 1, inputs: { heldOut: logs }, out: folder() }, services);
     };
     await expect(open([])).rejects.toMatchObject({ code: 'FIDELITY_HELD_OUT_SEEN' });

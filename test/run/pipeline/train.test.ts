@@ -23,12 +23,14 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function train(options: Omit<LaunchOptions, 'stream' | 'command'>, job = trainJob): Promise<TrainResult> {
-  return launch(
-    'train',
-    { vector: async () => job },
-    { ...options, stream: recordingStream(), command: 'reverie train', quiet: true },
-  );
+function train(options: Omit<LaunchOptions<TrainResult>, 'stream' | 'command'>, job = trainJob): Promise<TrainResult> {
+  return launch('train', {
+    jobs: { vector: async () => job },
+    ...options,
+    stream: recordingStream(),
+    command: 'reverie train',
+    quiet: true,
+  });
 }
 
 /** The training job, broken off as it tells its n-th event: within a round, as a kill would. */
@@ -45,7 +47,7 @@ function brokenOffAt(n: number): typeof trainJob {
   };
 }
 
-function smoke(mode: (typeof MODES)[number], out: string): Omit<LaunchOptions, 'stream' | 'command'> {
+function smoke(mode: (typeof MODES)[number], out: string): Omit<LaunchOptions<TrainResult>, 'stream' | 'command'> {
   const set = [`train.mode=${mode}`, 'train.checkpointSeconds=0', 'train.keepPolicyEvery=500'];
   return { ...SMOKE, set, out: join(folder, out) };
 }

@@ -4,7 +4,6 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadJob } from '../../../src/run/jobs.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { fileHashes } from '../../e2e/reverie.js';
 import { recordingStream } from '../streams.js';
@@ -32,7 +31,7 @@ const DEPENDENT = [
 async function synth(name: string, options: Partial<LaunchOptions>) {
   const out = join(folder, name);
   const common = { scenario: 'helpdesk', out, quiet: true, stream: recordingStream(), command: 'reverie synth' };
-  const result = await launch('synth', loadJob.synth, { ...common, ...options });
+  const result = await launch('synth', { ...common, ...options });
   return { result, made: { ...fileHashes(join(out, 'data')), ...fileHashes(join(out, 'datasets')) } };
 }
 

@@ -94,7 +94,7 @@ const planned = (task: Awaited<ReturnType<typeof described>>['task'], row: numbe
 
 describe('a worker', () => {
   it('lives rows with its own key, and nobody writes a key to the queue', async () => {
-    const scenario = loadToolsScenario('helpdesk', { set: asked() });
+    const scenario = await loadToolsScenario('helpdesk', { set: asked() });
     const { description, task } = await described(scenario, 'secret');
     const coordinator = await coordinate(description);
     const { jobs, worker } = makeWorker();
@@ -121,7 +121,7 @@ describe('a worker', () => {
   ];
 
   it.each(refused)('refuses rows of a job with another %s, and gives them back', async (what, change, words) => {
-    const scenario = loadToolsScenario('helpdesk', { set: quick });
+    const scenario = await loadToolsScenario('helpdesk', { set: quick });
     const { description, task } = await described(scenario, `other-${what}`);
     const coordinator = await coordinate(change(description));
     const { jobs, worker } = makeWorker();
@@ -140,8 +140,8 @@ describe('a worker', () => {
   it('lives rows of a scenario that lies elsewhere here, as long as its files are the same', async () => {
     const there = join(folder, 'there');
     const here = join(folder, 'here');
-    for (const place of [there, here]) cpSync(loadToolsScenario('helpdesk').folder, place, { recursive: true });
-    const { description, task } = await described(loadToolsScenario(there, { set: quick }), 'elsewhere');
+    for (const place of [there, here]) cpSync((await loadToolsScenario('helpdesk')).folder, place, { recursive: true });
+    const { description, task } = await described(await loadToolsScenario(there, { set: quick }), 'elsewhere');
     rmSync(there, { recursive: true });
     const coordinator = await coordinate(description);
     const stop = new AbortController();
@@ -161,7 +161,7 @@ describe('a worker', () => {
   });
 
   it('gives back what it cannot end in time when it is asked to stop', async () => {
-    const { description, task } = await described(loadToolsScenario('helpdesk', { set: asked() }), 'stopping');
+    const { description, task } = await described(await loadToolsScenario('helpdesk', { set: asked() }), 'stopping');
     const coordinator = await coordinate(description);
     const { jobs, worker } = makeWorker();
     const stop = new AbortController();

@@ -147,7 +147,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'reverie-killed-'));
   for (const name of NAMES) {
     const options = { folder: join(folder, 'own'), real: true, log: () => {} };
-    served.set(name, await openServable(loadAnyScenario(name), options));
+    served.set(name, await openServable(await loadAnyScenario(name), options));
   }
 });
 afterAll(async () => {

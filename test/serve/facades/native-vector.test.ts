@@ -13,9 +13,9 @@ let server: RunningServer;
 let v1: string;
 
 beforeAll(async () => {
-  const short = loadAnyScenario('pendulum', { set: ['env.maxEpisodeSteps=10'] });
+  const short = await loadAnyScenario('pendulum', { set: ['env.maxEpisodeSteps=10'] });
   server = await serveScenarios([], {
-    scenarios: [short, loadAnyScenario('helpdesk')],
+    scenarios: [short, await loadAnyScenario('helpdesk')],
     limits: { slots: 40, slotWaitSeconds: 0 },
   });
   v1 = `${server.url}/v1`;

@@ -7,8 +7,8 @@ let server: RunningServer;
 let v1: string;
 
 beforeAll(async () => {
-  const short = loadAnyScenario('pendulum', { set: ['env.maxEpisodeSteps=20'] });
-  server = await serveScenarios([], { scenarios: [short, loadAnyScenario('helpdesk')] });
+  const short = await loadAnyScenario('pendulum', { set: ['env.maxEpisodeSteps=20'] });
+  server = await serveScenarios([], { scenarios: [short, await loadAnyScenario('helpdesk')] });
   v1 = `${server.url}/v1`;
 });
 afterAll(() => server.stop(0));

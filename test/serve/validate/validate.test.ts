@@ -135,7 +135,7 @@ describe('what only the owner of a scenario knows', () => {
 
 describe('scenarios', () => {
   it.each(['helpdesk', 'cellar', 'pendulum'])('%s is sound', async (name) => {
-    const report = await validateScenario(loadAnyScenario(name), { ...LIGHT, tasks: 1, folder });
+    const report = await validateScenario(await loadAnyScenario(name), { ...LIGHT, tasks: 1, folder });
     expect(validationText(report)).toMatch(new RegExp(`^${name}: sound`));
     if (name === 'pendulum') expect(named(report, 'not-checked')).toEqual(['floor-gap', 'oracle']);
     else expect(named(report, 'not-checked')).toEqual(['seed-control']);

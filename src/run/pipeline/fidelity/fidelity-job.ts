@@ -181,7 +181,7 @@ export function uniquelyNamed<T extends { readonly name: string }>(subjects: rea
 // should not wait for it.
 
 /** @throws FIDELITY_GATE_INVALID, also for a section that is not measured */
-function gatesOf({ failUnder = [] }: JobInputs, { config }: AnyScenario): Gate[] {
+function gatesOf({ failUnder = [] }: JobInputs, { config }: Scenario | ToolsScenario): Gate[] {
   const gates = parseGates(failUnder);
   const sections: readonly string[] = config.fidelity.sections;
   for (const [i, { metric }] of gates.entries()) {

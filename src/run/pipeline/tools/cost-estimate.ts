@@ -1,10 +1,10 @@
 // What a tools job will probably cost, told before its first call; assumptions are those of the tasks' own solutions.
 
 import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
+import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/index.js';
 import { estimateTokens, type LlmConfig } from '../../../llm/index.js';
 import { type Asker, assumedEstimate, type Estimate, type Range } from '../../../synth/index.js';
 import { formatCount, formatNumber } from '../../format.js';
-import type { LlmRole, ToolsScenarioConfig } from '../../tools-scenario-schema.js';
 
 /** Tokens of one turn, beside what is said once: middle of recorded tool conversations. */
 const TURN_TOKENS = 150;

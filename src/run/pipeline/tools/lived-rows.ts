@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { ToolsTask } from '../../../env/index.js';
+import type { ToolsScenarioConfig } from '../../../kinds/index.js';
 import { type EpisodeRecord, livedSteps } from '../../../replay/index.js';
 import {
   type Curriculum,
@@ -17,7 +18,6 @@ import {
 import type { JobContext } from '../../job.js';
 import type { MetricsWriter } from '../../metrics.js';
 import type { ToolsScenario } from '../../scenario.js';
-import type { ToolsScenarioConfig } from '../../tools-scenario-schema.js';
 import { type LiveRow, type LiveRowSettings, liveRowHere } from './live-row.js';
 import type { ToolsParts } from './parts.js';
 

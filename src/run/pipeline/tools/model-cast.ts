@@ -3,10 +3,10 @@
 import { resolve } from 'node:path';
 import { canonicalJson } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
+import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/index.js';
 import type { Budget, LanguageModel, LlmConfig, ServedModel } from '../../../llm/index.js';
 import { makeLanguageModel, parseLlmConfig } from '../../../llm/index.js';
 import { type ConfigObject, layered } from '../../overrides.js';
-import type { LlmRole, ToolsScenarioConfig } from '../../tools-scenario-schema.js';
 
 export interface CastOptions {
   readonly cacheFolder: string;

@@ -14,13 +14,13 @@ import {
   type ToolsPolicy,
   type UserSimulator,
 } from '../../../env/index.js';
+import type { ToolsScenarioConfig } from '../../../kinds/index.js';
 import { Budget, type BudgetLimits } from '../../../llm/index.js';
 import { type ExperienceIndex, ExperienceStore, readEpisodeLogs } from '../../../replay/index.js';
 import { LlmAgent, RandomAgent, ReferenceAgent } from '../../../synth/index.js';
 import { LlmUser, makeRouter } from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
-import type { ToolsScenarioConfig } from '../../tools-scenario-schema.js';
 import { ModelCast } from './model-cast.js';
 
 export interface ToolsParts {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FidelityReport, writeFidelityReport } from '../../../../src/fidelity/index.js';
-import { type LaunchOptions, launch, loadJob, readMetrics } from '../../../../src/run/index.js';
+import { type LaunchOptions, launch, readMetrics } from '../../../../src/run/index.js';
 import type { JobResult } from '../../../../src/run/job.js';
 import { makeParts } from '../../../../src/run/pipeline/tools/parts.js';
 import { loadToolsScenario } from '../../../../src/run/scenario.js';
@@ -33,7 +33,7 @@ function run(job: 'collect' | 'fit' | 'synth' | 'train', options: Partial<Launch
     stream: recordingStream(),
     command: `reverie ${job}`,
   };
-  return launch<JobResult>(job, loadJob[job], { ...given, quiet: true, ...options });
+  return launch<JobResult>(job, { ...given, quiet: true, ...options });
 }
 
 async function report(
@@ -141,7 +141,7 @@ describe('episodes of tools', () => {
   ];
 
   it('are truncated after as many turns as are trusted', async () => {
-    const scenario = loadToolsScenario('helpdesk', { set });
+    const scenario = await loadToolsScenario('helpdesk', { set });
     const parts = await makeParts({ scenario, out: at('parts'), log: () => {} });
     const { version: responder } = parts.responder;
     await parts.close();

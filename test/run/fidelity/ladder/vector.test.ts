@@ -20,9 +20,9 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function setup(name: string, out: string): FidelitySetup {
+async function setup(name: string, out: string): Promise<FidelitySetup> {
   const set = ['fidelity.rank.episodes=6', 'fidelity.rank.policies=10', 'env.maxEpisodeSteps=60'];
-  return { scenario: loadScenario(name, { set }), seed: 3, inputs: {}, out: join(folder, out) };
+  return { scenario: await loadScenario(name, { set }), seed: 3, inputs: {}, out: join(folder, out) };
 }
 
 async function lived(
@@ -54,7 +54,7 @@ const noEnvironment = async () => {
 
 describe('a ladder of policies', () => {
   it('ranks perfectly in an exact model, asked for many rows at once', async () => {
-    const finding = await rank(setup('pendulum', 'exact'), { model: pendulumModel(), dream: noEnvironment });
+    const finding = await rank(await setup('pendulum', 'exact'), { model: pendulumModel(), dream: noEnvironment });
     expect(value(finding, 'spearman')).toBeCloseTo(1, 12);
     expect(value(finding, 'mmrv')).toBe(0);
     // Observations are float32 and the environment's state is not: the same to what that rounds.
@@ -65,7 +65,7 @@ describe('a ladder of policies', () => {
   });
 
   it('ranks perfectly in an environment of its own, such as a served one, to the last bit', async () => {
-    const given = setup('cartpole', 'served');
+    const given = await setup('cartpole', 'served');
     const finding = await rank(given, { dream: () => makeEnvironment(given.scenario.config.env) });
     expect(value(finding, 'spearman')).toBeCloseTo(1, 12);
     expect(value(finding, 'optimism')).toBe(0);
@@ -73,20 +73,23 @@ describe('a ladder of policies', () => {
   });
 
   it('finds a dream that pulls the other way worthless, and one that pays too much optimistic', async () => {
-    const mirrored = await rank(setup('pendulum', 'mirrored'), {
+    const mirrored = await rank(await setup('pendulum', 'mirrored'), {
       model: pendulumModel({ torque: -1 }),
       dream: noEnvironment,
     });
     expect(value(mirrored, 'spearman')).toBeLessThan(0.8);
-    const kind = await rank(setup('pendulum', 'kind'), { model: pendulumModel({ bonus: 0.5 }), dream: noEnvironment });
+    const kind = await rank(await setup('pendulum', 'kind'), {
+      model: pendulumModel({ bonus: 0.5 }),
+      dream: noEnvironment,
+    });
     expect(value(kind, 'spearman')).toBeCloseTo(1, 12);
     expect(value(kind, 'optimism')).toBeCloseTo(0.5 * 60, 0);
   });
 
   it('leaves out episodes in which the model answers with no number, and keeps the others as they were', async () => {
-    const sound = await lived(setup('pendulum', 'sound'), { model: pendulumModel(), dream: noEnvironment });
+    const sound = await lived(await setup('pendulum', 'sound'), { model: pendulumModel(), dream: noEnvironment });
     const model = pendulumModel({ breaksAbove: 7.5 });
-    const broken = await lived(setup('pendulum', 'broken'), { model, dream: noEnvironment });
+    const broken = await lived(await setup('pendulum', 'broken'), { model, dream: noEnvironment });
     const kept = broken.rows.flatMap(({ dreamt }, i) => (dreamt === null ? [] : [[dreamt, sound.rows[i].dreamt]]));
     expect(kept.length).toBeGreaterThan(20);
     expect(kept.length).toBeLessThan(60);
@@ -95,7 +98,7 @@ describe('a ladder of policies', () => {
   });
 
   it('has a rung for each policy that a training run kept on the way', async () => {
-    const given = setup('cartpole', 'trained');
+    const given = await setup('cartpole', 'trained');
     const env = await makeEnvironment(given.scenario.config.env);
     const run = join(folder, 'run');
     for (const [i, name] of ['policies/000000100', 'policies/000000200', 'checkpoint/learner'].entries()) {
@@ -120,7 +123,7 @@ describe('a ladder of policies', () => {
   });
 
   it('is made once and kept: the same policies in every thread', async () => {
-    const given = setup('cartpole-swingup', 'kept');
+    const given = await setup('cartpole-swingup', 'kept');
     const open = async () => (await openVectorLadder(given)).close();
     await open();
     const first = readFileSync(join(given.out, 'ladder.json'), 'utf8');

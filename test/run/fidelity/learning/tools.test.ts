@@ -22,7 +22,7 @@ let domain: ToolsDomain;
 let setup: FidelitySetup<ToolsScenario>;
 beforeAll(async () => {
   const set = ['demonstrations=120', 'seeds=4', 'ratios=[0,1]', 'episodes=8'].map((key) => `fidelity.learning.${key}`);
-  const scenario = loadToolsScenario('cellar', { set });
+  const scenario = await loadToolsScenario('cellar', { set });
   setup = { scenario, seed: 3, inputs: {}, out: '' };
   domain = await makeDomain(scenario.config.domain, { folder: scenario.folder });
 });

@@ -88,8 +88,8 @@ describe('learners', () => {
   const set = ['rows=60', 'updates=60', 'seeds=1', 'episodes=1', 'ratios=[0, 1]'].map(
     (one) => `fidelity.learning.${one}`,
   );
-  const given = () => ({
-    scenario: loadScenario('pendulum', { set: [...set, 'rl.hidden=[8]'] }),
+  const given = async () => ({
+    scenario: await loadScenario('pendulum', { set: [...set, 'rl.hidden=[8]'] }),
     seed: 1,
     inputs: {},
     out: '',
@@ -109,7 +109,11 @@ describe('learners', () => {
       }),
     };
     const still = { ...constant, nextObs: constant.obs };
-    const instrument = vectorLearningInstrument(given(), { rows: still, episodes: single(60), actionSpace }, same);
+    const instrument = vectorLearningInstrument(
+      await given(),
+      { rows: still, episodes: single(60), actionSpace },
+      same,
+    );
     const [[untrained], [real], [dreamt]] = await Promise.all([0, 1, 2].map((chunk) => instrument.measure(chunk)));
     expect(real).toMatchObject({ ratio: 0, seed: 0 });
     expect(dreamt).toMatchObject({ ratio: 1, returns: (real as { returns: number[] }).returns });
@@ -119,13 +123,13 @@ describe('learners', () => {
   it('cannot learn choices, nor from a model that has no states: the section says so', async () => {
     const rows = await recorded();
     const discrete = vectorLearningInstrument(
-      given(),
+      await given(),
       { rows, episodes: EPISODES, actionSpace: discreteSpace(2) },
       pendulumModel(),
     );
     expect(discrete.conclude([]).section.notes.join()).toMatch(/real numbers; here they are choices/);
     const served = vectorLearningInstrument(
-      given(),
+      await given(),
       { rows, episodes: EPISODES, actionSpace: pendulumModel().actionSpace },
       undefined,
     );

@@ -51,7 +51,7 @@ async function servedDream(errors: Partial<Parameters<typeof startControlledMode
     'llm.model=controlled',
     'model.backends=[llm]',
   ];
-  const server = await serveScenarios([], { scenarios: [loadToolsScenario('helpdesk', { set })] });
+  const server = await serveScenarios([], { scenarios: [await loadToolsScenario('helpdesk', { set })] });
   open.unshift(server);
   return server.url;
 }
@@ -59,7 +59,7 @@ async function servedDream(errors: Partial<Parameters<typeof startControlledMode
 function judge(inputs: JobInputs, set: readonly string[] = [], scenario = 'helpdesk'): Promise<FidelityResult> {
   const jobs = { tools: async () => toolsFidelityJob };
   const options = { scenario, seed: 1, stream: recordingStream(), command: 'reverie', quiet: true };
-  return launch('fidelity', jobs, { ...options, set: [...SMALL, ...set], inputs, out: join(out, 'judged') });
+  return launch('fidelity', { jobs: jobs, ...options, set: [...SMALL, ...set], inputs, out: join(out, 'judged') });
 }
 
 async function reports(): Promise<readonly SubjectReport[]> {
@@ -169,7 +169,7 @@ describe('a spent budget', () => {
     expect(sectionOf(subjects[0], 'one-step').notes[0]).toMatch(/^A budget was spent: only \d+ of \d+ parts/);
     expect(readFileSync(join(out, 'judged', 'fidelity.html'), 'utf8')).toContain(incomplete);
     const again = { resume: join(out, 'judged'), stream: recordingStream(), command: 'reverie', quiet: true };
-    await launch('fidelity', { tools: async () => toolsFidelityJob }, again);
+    await launch('fidelity', { jobs: { tools: async () => toolsFidelityJob }, ...again });
     expect(await reports()).toEqual(whole);
     expect(asked()).toBe(2 * calls);
   });

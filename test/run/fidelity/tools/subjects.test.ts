@@ -36,7 +36,7 @@ interface Judged {
 }
 
 async function judge(name: string, set: readonly string[]): Promise<Judged> {
-  const scenario = loadToolsScenario(name, { set: [...SMALL, ...set] });
+  const scenario = await loadToolsScenario(name, { set: [...SMALL, ...set] });
   const opened = await openToolsSubjects({ scenario, seed: 1, inputs: {}, out }, services);
   try {
     const { subjects, identity } = opened;

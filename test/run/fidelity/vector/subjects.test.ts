@@ -42,14 +42,24 @@ beforeAll(async () => {
   [fitted, records] = [join(folder, 'fitted'), join(folder, 'records')];
   const options = { scenario: 'pendulum', seed: 1, stream: recordingStream(), command: 'reverie', quiet: true };
   const collect = { ...options, set: ['collect.steps=1500'], out: records };
-  await launch('collect', { vector: async () => collectJob }, collect);
+  await launch('collect', { jobs: { vector: async () => collectJob }, ...collect });
   const set = ['model.hidden=[24]', 'model.members=3', 'model.elites=2', 'model.maxEpochs=40'];
-  await launch('fit', { vector: async () => fitJob }, { ...options, set, inputs: { data: records }, out: fitted });
+  await launch('fit', {
+    jobs: { vector: async () => fitJob },
+    ...options,
+    set,
+    inputs: { data: records },
+    out: fitted,
+  });
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function setupOf(out: string, inputs: JobInputs = { model: fitted }, scenario = 'pendulum'): FidelitySetup {
-  return { scenario: loadScenario(scenario, { set: SMALL }), seed: 5, inputs, out: join(folder, out) };
+async function setupOf(
+  out: string,
+  inputs: JobInputs = { model: fitted },
+  scenario = 'pendulum',
+): Promise<FidelitySetup> {
+  return { scenario: await loadScenario(scenario, { set: SMALL }), seed: 5, inputs, out: join(folder, out) };
 }
 
 type Options = Partial<Pick<MeasureOptions, 'signal' | 'onChunk' | 'measureChunk' | 'concurrency'>>;
@@ -82,7 +92,7 @@ describe('a fitted ensemble', () => {
   let reference: unknown;
 
   beforeAll(async () => {
-    const setup = setupOf('reference');
+    const setup = await setupOf('reference');
     const reports = await judged(setup);
     report = reports[0];
     reference = remains(setup, reports);
@@ -115,7 +125,7 @@ describe('a fitted ensemble', () => {
   });
 
   it('is found the same by threads', async () => {
-    const setup = setupOf('threads');
+    const setup = await setupOf('threads');
     await (await openVectorSubjects(setup)).close();
     const pool = new VectorFidelityPool(setup, 2);
     try {
@@ -127,7 +137,7 @@ describe('a fitted ensemble', () => {
   });
 
   it('is found the same where the judging broke off', async () => {
-    const setup = setupOf('broken-off');
+    const setup = await setupOf('broken-off');
     const abort = new AbortController();
     const onChunk = (_: unknown, done: number) => done === 4 && abort.abort();
     await expect(judged(setup, { signal: abort.signal, onChunk })).rejects.toThrow(/abort/i);
@@ -137,18 +147,18 @@ describe('a fitted ensemble', () => {
 
 describe('truth that the user brings', () => {
   it('is told from what the model was made from', async () => {
-    const [report] = await judged(setupOf('brought', { model: fitted, data: records }));
+    const [report] = await judged(await setupOf('brought', { model: fitted, data: records }));
     expect(sectionOf(report, 'one-step').notes.join()).toMatch(/800 of these transitions are among those/);
     expect(sectionOf(report, 'k-steps').notes.join()).toMatch(/begin at its resets/);
-    const held = setupOf('held', { model: fitted, heldOut: records });
+    const held = await setupOf('held', { model: fitted, heldOut: records });
     await expect(openVectorSubjects(held)).rejects.toMatchObject({ code: 'FIDELITY_HELD_OUT_SEEN' });
   });
 });
 
 describe('a model', () => {
   it('has to be there, and of the same environment', async () => {
-    await expect(openVectorSubjects(setupOf('none', {}))).rejects.toMatchObject({ code: 'FIDELITY_NO_MODEL' });
-    const other = setupOf('other', { model: fitted }, 'cartpole');
+    await expect(openVectorSubjects(await setupOf('none', {}))).rejects.toMatchObject({ code: 'FIDELITY_NO_MODEL' });
+    const other = await setupOf('other', { model: fitted }, 'cartpole');
     await expect(openVectorSubjects(other)).rejects.toMatchObject({ code: 'INPUT_UNFIT' });
   });
 
@@ -158,7 +168,7 @@ describe('a model', () => {
     const scenario = join(folder, 'grid.yaml');
     writeFileSync(scenario, 'name: grid\nenv: { id: gridworld }\n');
     const inputs = { model: join(folder, 'exact'), compare: [join(folder, 'again')] };
-    const [first, second] = await judged(setupOf('grid', inputs, scenario));
+    const [first, second] = await judged(await setupOf('grid', inputs, scenario));
     expect([first.name, second.name, first.kind]).toEqual(['exact', 'again', 'exact']);
     expect(found(first, 'one-step', 'state-exact')).toBe(1);
     expect(found(first, 'k-steps', 'divergence-steps')).toBeCloseTo(8, 6);
@@ -169,9 +179,9 @@ describe('a model', () => {
 
 describe('a served environment', () => {
   it('is lived in from the starts of recorded episodes', async () => {
-    const server = await serveScenarios([], { scenarios: [loadScenario('pendulum')] });
+    const server = await serveScenarios([], { scenarios: [await loadScenario('pendulum')] });
     try {
-      const [report] = await judged(setupOf('served', { url: server.url }));
+      const [report] = await judged(await setupOf('served', { url: server.url }));
       expect(report.kind).toBe('served');
       expect(found(report, 'k-steps', 'drift')).toBe(0);
       expect(found(report, 'reward-end', 'optimism')).toBeCloseTo(0, 4);

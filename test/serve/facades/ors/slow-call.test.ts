@@ -37,7 +37,7 @@ function slow(real: Servable): Servable {
 
 beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-slow-'));
-  served = slow(await openServable(loadAnyScenario('helpdesk'), { folder, log: () => {} }));
+  served = slow(await openServable(await loadAnyScenario('helpdesk'), { folder, log: () => {} }));
   sessions = new SessionTable([served]);
   app = await makeApp({ sessions, facades: [makeOrsFacade({ pingSeconds: 0.02 })], version: '0' });
   url = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -1,7 +1,6 @@
 // How far ahead returns are discounted where policies are ranked and bounds on their returns are made.
 
-import type { ScenarioConfig } from '../../../scenario-schema.js';
-import type { ToolsScenarioConfig } from '../../../tools-scenario-schema.js';
+import type { ScenarioConfig, ToolsScenarioConfig } from '../../../../kinds/index.js';
 
 /** Where the learner's own discount is 1. */
 const FALLBACK = 0.99;

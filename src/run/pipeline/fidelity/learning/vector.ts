@@ -13,10 +13,10 @@ import {
   unlearnable,
   type VectorTruth,
 } from '../../../../fidelity/index.js';
+import type { ScenarioConfig } from '../../../../kinds/index.js';
 import { allocateBatch, sliceBatch, type TransitionBatch } from '../../../../replay/index.js';
 import { evaluatePolicy, makeSac, type Sac } from '../../../../rl/index.js';
 import type { Propagation, VectorWorldModel } from '../../../../worldmodel/index.js';
-import type { ScenarioConfig } from '../../../scenario-schema.js';
 import type { FidelitySetup } from '../setup.js';
 
 /** Gradient steps per call: short enough to be stopped, long enough to hide the call. */

@@ -15,6 +15,7 @@ import {
   shuffled,
   type TrueSequence,
 } from '../../../../fidelity/index.js';
+import { isToolsScenario } from '../../../../kinds/index.js';
 import type { EpisodeRecord } from '../../../../replay/index.js';
 import { loadAnyScenario, type ToolsScenario } from '../../../scenario.js';
 import { makeParts, type ToolsParts } from '../../tools/parts.js';
@@ -173,9 +174,9 @@ async function openCompared(
   { domain }: ToolsParts,
   { folder, cache, log }: ComparedOptions,
 ): Promise<ComparedModel> {
-  const scenario = loadAnyScenario(given);
+  const scenario = await loadAnyScenario(given);
   const unfit = (problem: string) => reverieError('FIDELITY_SUBJECT_UNFIT', { given, problem });
-  if (scenario.family !== 'tools') throw unfit(`it is a scenario of family ${scenario.family}, and not of tools`);
+  if (!isToolsScenario(scenario)) throw unfit(`it is a scenario of family ${scenario.family}, and not of tools`);
   const config = { ...scenario.config, cache: scenario.config.cache ?? cache };
   const own = { ...scenario, config };
   const parts = await makeParts({ scenario: own, out: folder, log });

@@ -2,10 +2,11 @@
 // The loader checks against this, and the table in docs/scenarios.md is generated from it.
 
 import { z } from 'zod';
-import { envSpecSchema } from '../env/index.js';
-import { ppoConfigSchema, sacConfigSchema } from '../rl/index.js';
-import { ensembleConfigSchema } from '../worldmodel/index.js';
-import { vectorFidelitySchema } from './fidelity-schema.js';
+import { envSpecSchema } from '../../env/index.js';
+import { ppoConfigSchema, sacConfigSchema } from '../../rl/index.js';
+import { ensembleConfigSchema } from '../../worldmodel/index.js';
+import { nameKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
+import { vectorFidelitySchema } from './fidelity-section.js';
 
 const positive = z.int().min(1);
 const count = z.int().min(0);
@@ -218,10 +219,7 @@ const sections = {
     .literal('vector')
     .optional()
     .describe('Rows of numbers; `tools` scenarios have other sections (docs/tools.md).'),
-  name: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9-]*$/, 'lower-case letters, digits and dashes')
-    .describe('Short name, as the folder is called.'),
+  name: nameKey,
   description: z.string().default('').describe('One sentence on what is to be learned.'),
   env: envSection,
   model: modelSection,
@@ -234,10 +232,8 @@ const sections = {
   synth: synthSection,
   fidelity: vectorFidelitySchema,
   quickstart: quickstartSection,
-  seed: count.default(0).describe('Seed of every random stream of a run; `--seed` replaces it.'),
-  workers: count
-    .default(0)
-    .describe('Worker threads for dreaming and fitting; 0: in the main thread. Never changes results.'),
+  seed: seedKey,
+  workers: workersKey('Worker threads for dreaming and fitting; 0: in the main thread. Never changes results.'),
 };
 
 /** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
@@ -247,10 +243,7 @@ export const scenarioSchema = z.strictObject(sections).superRefine(checkRollouts
 export const scenarioFileSchema = z
   .strictObject({
     ...sections,
-    profiles: z
-      .record(z.string(), z.looseObject({}))
-      .default({})
-      .describe('Named partial scenarios, e.g. `smoke`; `--profile NAME` lays one over the rest.'),
+    profiles: profilesKey,
   })
   .superRefine(checkRollouts);
 

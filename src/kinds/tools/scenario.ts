@@ -2,12 +2,13 @@
 // what was lived. Sections that belong to a room are that room's own schemas.
 
 import { z } from 'zod';
-import { domainSpecSchema } from '../env/index.js';
-import { llmConfigSchema } from '../llm/index.js';
-import { experienceSchema } from '../replay/index.js';
-import { EPISODE_FORMATS, qualitySchema, tasksSchema } from '../synth/index.js';
-import { judgeSchema, toolsModelSchema } from '../worldmodel/index.js';
-import { toolsFidelitySchema } from './fidelity-schema.js';
+import { domainSpecSchema } from '../../env/index.js';
+import { llmConfigSchema } from '../../llm/index.js';
+import { experienceSchema } from '../../replay/index.js';
+import { EPISODE_FORMATS, qualitySchema, tasksSchema } from '../../synth/index.js';
+import { judgeSchema, toolsModelSchema } from '../../worldmodel/index.js';
+import { nameKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
+import { toolsFidelitySchema } from './fidelity-section.js';
 
 const positive = z.int().min(1);
 const count = z.int().min(0);
@@ -128,10 +129,7 @@ const synthSection = z
 
 const sections = {
   family: z.literal('tools').describe('Messages and typed tool calls over a state.'),
-  name: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9-]*$/, 'lower-case letters, digits and dashes')
-    .describe('Short name, as the folder is called.'),
+  name: nameKey,
   description: z.string().default('').describe('One sentence on what the domain is.'),
   domain: domainSpecSchema.prefault({}).describe('What is simulated: a folder of its files, or a domain of τ-bench.'),
   llm: llmConfigSchema.nullable().default(null).describe('The language model that everybody uses; null: none.'),
@@ -163,10 +161,10 @@ const sections = {
   quality: qualitySchema,
   synth: synthSection,
   fidelity: toolsFidelitySchema,
-  seed: count.default(0).describe('Seed of every random stream of a run; `--seed` replaces it.'),
-  workers: count
-    .default(0)
-    .describe('Episodes under way at once; 0: 32. They wait for models most of the time. Never changes results.'),
+  seed: seedKey,
+  workers: workersKey(
+    'Episodes under way at once; 0: 32. They wait for models most of the time. Never changes results.',
+  ),
 };
 
 /** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
@@ -176,10 +174,7 @@ export const toolsScenarioSchema = z.strictObject(sections).superRefine(checkNee
 export const toolsScenarioFileSchema = z
   .strictObject({
     ...sections,
-    profiles: z
-      .record(z.string(), z.looseObject({}))
-      .default({})
-      .describe('Named partial scenarios, e.g. `smoke`; `--profile NAME` lays one over the rest.'),
+    profiles: profilesKey,
   })
   .superRefine(checkNeeds);
 

@@ -1,0 +1,22 @@
+// What scenarios of every kind say in the same words: keys at the top, and profiles.
+
+import { z } from 'zod';
+
+const count = z.int().min(0);
+
+export const nameKey = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]*$/, 'lower-case letters, digits and dashes')
+  .describe('Short name, as the folder is called.');
+
+export const seedKey = count.default(0).describe('Seed of every random stream of a run; `--seed` replaces it.');
+
+/** @param meaning what they are in this kind, and what 0 means */
+export function workersKey(meaning: string) {
+  return count.default(0).describe(meaning);
+}
+
+export const profilesKey = z
+  .record(z.string(), z.looseObject({}))
+  .default({})
+  .describe('Named partial scenarios, e.g. `smoke`; `--profile NAME` lays one over the rest.');

@@ -1,0 +1,38 @@
+// What scenarios of every kind may say of judging their world model (`reverie fidelity`).
+
+import { z } from 'zod';
+
+const positive = z.int().min(1);
+const share = z.number().min(0).max(1);
+
+/** Aspects of fidelity, in the order they are read. */
+export const FIDELITY_SECTIONS = [
+  'one-step',
+  'k-steps',
+  'reward-end',
+  'calibration',
+  'rank',
+  'distribution',
+  'must-fail',
+  'learning',
+  'horizon',
+] as const;
+export type FidelitySectionId = (typeof FIDELITY_SECTIONS)[number];
+
+export const sectionsKey = z
+  .array(z.enum(FIDELITY_SECTIONS))
+  .min(1)
+  .default(FIDELITY_SECTIONS.filter((id) => id !== 'learning'))
+  .describe(
+    'What is measured. `learning` trains policies on real, dreamt and mixed data and takes by far the longest.',
+  );
+
+export const rankKeys = {
+  episodes: positive.default(20).describe('Episodes of each policy, in the dream and for real, from the same starts.'),
+  policies: positive.min(8).default(10).describe('Policies of the ladder, from random to the best there is.'),
+};
+
+export const learningKeys = {
+  seeds: positive.default(5).describe('Learners of each mixture.'),
+  ratios: z.array(share).min(2).default([0, 0.25, 0.5, 0.75, 0.9, 1]).describe('Shares of dreamt data; 0 is needed.'),
+};
