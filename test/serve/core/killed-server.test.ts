@@ -31,7 +31,7 @@ const SERVER = `
   import { openSessions } from ${JSON.stringify(core)};
   const [persist, folder, ...names] = process.argv.slice(2);
   const served = [];
-  for (const name of names) served.push(await openServable(loadAnyScenario(name), { folder, real: true, log: () => {} }));
+  for (const name of names) served.push(await openServable(await loadAnyScenario(name), { folder, real: true, log: () => {} }));
   const sessions = await openSessions(served, { persist });
   const verbs = {
     open: ({ env, id }) => sessions.open({ env, id, owner: 'local' }),
