@@ -1,6 +1,7 @@
 // The room that knows all others: scenarios, jobs, and what they leave behind.
 
 export { FIDELITY_FILE, openFidelityReport, type ShownReport, withoutSamples } from '../fidelity/index.js';
+export type { ScenarioConfig } from '../kinds/index.js';
 export { checkScenarioEnvironment, environmentReportText } from './check-environment.js';
 export { type Colours, coloursFor } from './colours.js';
 export type { DeviceFlags } from './device-flags.js';
@@ -14,12 +15,10 @@ export { type AnyJobResult, type JobName, type Jobs, loadWorker } from './jobs.j
 export { type LaunchOptions, launch } from './launch.js';
 export { type MetricsEvent, type MetricsMark, MetricsWriter, readMetrics } from './metrics.js';
 export { makeProgress, type Phase, type Progress } from './progress.js';
-
 export type { WorkOptions, WorkResult } from './queue/work.js';
 export { reportPage, writeReport } from './report/report.js';
 export type * from './report/report-input.js';
 export { resultText, terminalTable } from './result-text.js';
-
 export { METRICS_FILE, type RunRecord, readRunRecord, SCENARIO_FILE, savedScenario } from './run-folder.js';
 export { lockRun } from './run-lock.js';
 export {
@@ -35,7 +34,6 @@ export {
   type ToolsScenario,
 } from './scenario.js';
 export { packageRoot } from './scenario-files.js';
-export type { ScenarioConfig } from '../kinds/index.js';
 export { openServable, type ServableOptions } from './serving/open-servable.js';
 export type * from './serving/servable.js';
 export { type VectorBlueprint, type VectorMaker, vectorMaker } from './serving/vector-blueprint.js';

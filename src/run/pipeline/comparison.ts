@@ -8,11 +8,11 @@ import {
   SCRATCH_ARM,
   type TrainedArm,
 } from '../../algorithms/index.js';
+import type { ScenarioConfig } from '../../kinds/index.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
 import type { ReportChart, ReportInput, ReportTable } from '../report/report-input.js';
-import type { ScenarioConfig } from '../../kinds/index.js';
 import { reportProvenance } from '../versions.js';
 import type { ArmRun } from './arms.js';
 

@@ -15,6 +15,7 @@ import {
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
+import type { ScenarioConfig } from '../../kinds/index.js';
 import {
   PrioritizedSelector,
   RecencySelector,
@@ -24,7 +25,6 @@ import {
 } from '../../replay/index.js';
 import { type LearnedFrom, type LoadedLearner, makePpo, makeSac } from '../../rl/index.js';
 import type { JobContext } from '../job.js';
-import type { ScenarioConfig } from '../scenario-schema.js';
 import { learnerFor, recordsOf, resolvedSpec, settled } from './given-parts.js';
 import { findInput } from './inputs.js';
 
