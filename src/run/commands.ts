@@ -11,6 +11,7 @@ export const load = {
   doctor: () => import('./doctor.js'),
   environmentCheck: () => import('./check-environment.js'),
   inspection: () => import('./inspect.js'),
+  jobs: () => import('./jobs.js'),
   launcher: () => import('./launch.js'),
   resultText: () => import('./result-text.js'),
   scenarios: () => import('./scenario.js'),
