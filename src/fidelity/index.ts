@@ -23,6 +23,8 @@ export {
 } from './horizon/trust-horizon.js';
 
 export type * from './instrument.js';
+export { type FidelityKind, instrumentsOf, type Question } from './kind.js';
+export { kindNamed, registerKind } from './kinds.js';
 export {
   type Choice,
   ChoiceModel,
@@ -39,7 +41,6 @@ export {
   type Ratio,
   unlearnable,
 } from './learning/learning.js';
-
 export {
   type ChunkAddress,
   type Measured,
@@ -48,7 +49,6 @@ export {
   measureWithinBudget,
   readKept,
 } from './measure.js';
-
 export { type RankOptions, type RankSource, rankInstrument, unrankable, type World } from './rank/rank.js';
 export {
   crossedBootstrap,
@@ -57,7 +57,6 @@ export {
   type LadderStatistic,
   type RankRow,
 } from './rank/rank-metrics.js';
-
 export { compareSubjects } from './report/compare.js';
 export * from './report/fidelity-report.js';
 export {
@@ -87,9 +86,8 @@ export {
   turnOf,
   withoutSamples,
 } from './report/shown-report.js';
-
 export { differenceText, estimateText, gateText, intervalText, valueText } from './report/wording.js';
-
+export { unmeasured } from './section.js';
 export { type Estimate, NOTHING } from './statistics/estimate.js';
 export {
   type AskedOptions,
@@ -107,6 +105,7 @@ export {
   type SaidOptions,
   saidInstrument,
 } from './tools/distribution.js';
+export { stepErrorRule } from './tools/horizon.js';
 export { type KStepsOptions, kStepsInstrument } from './tools/k-steps.js';
 export {
   type DecidedEnd,
@@ -131,9 +130,7 @@ export {
   type TrueSequence,
   type TrueStep,
 } from './tools/open-loop.js';
-
 export { type UnaidedOptions, unaidedResponder } from './tools/own-task.js';
-
 export {
   CHANGE_GROUPS,
   type ChangeGroup,
@@ -150,10 +147,7 @@ export {
   type ToolsQuestion,
   type TrueAnswer,
 } from './tools/question.js';
-
 export { type RewardEndOptions, rewardEndInstrument } from './tools/reward-end.js';
-
-export { unmeasured } from './tools/unmeasured.js';
 export { forecasterOf } from './vector/forecast.js';
 export {
   type Forecast,
@@ -165,5 +159,6 @@ export {
   type VectorPlan,
   type VectorSubjectModel,
 } from './vector/ground.js';
-export { vectorInstruments } from './vector/instruments.js';
+export { driftRule } from './vector/horizon.js';
+export { vectorKind } from './vector/kind.js';
 export type { DriftStart, TruthEpisode, VectorTruth } from './vector/truth.js';

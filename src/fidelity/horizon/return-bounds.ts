@@ -1,9 +1,11 @@
 // How far apart real and dreamt return can be, given how wrong the dream is in one step: what theory promises, to be held
 // against what was measured.
 
-import type { Finding } from '../instrument.js';
-import type { Metric, SectionId } from '../report/fidelity-report.js';
+import type { DriftPoint, Finding } from '../instrument.js';
+import type { FidelityChart, Metric, SectionId } from '../report/fidelity-report.js';
+import { shown } from '../section.js';
 import { type Estimate, NOTHING } from '../statistics/estimate.js';
+import type { TrustHorizon } from './trust-horizon.js';
 
 export interface ModelErrors {
   /**
@@ -96,9 +98,7 @@ export interface MeasuredBound {
   readonly bound: Estimate;
   /** Largest gap of a policy that was measured. */
   readonly gap: number;
-  /** The bound promises less than that returns are finite. */
-  readonly isVacuous: boolean;
-  /** tools: bound on the difference of success that coupling gives. */
+  /** Bound on the difference of success that coupling gives. */
   readonly coupled?: Estimate;
   readonly notes: readonly string[];
 }
@@ -106,21 +106,19 @@ export interface MeasuredBound {
 /** Undefined where errors or the ladder of policies were not measured. */
 export function measuredBound(
   findings: Findings,
-  { family, gamma, maxSteps }: HorizonPlan,
-  { transition, reward }: { readonly transition: Estimate; readonly reward: number },
+  { rule, gamma, maxSteps }: HorizonPlan,
+  { transition, reward }: HorizonEvidence,
 ): MeasuredBound | undefined {
   const gap = estimateOf(findings, 'rank', 'discounted-gap').value;
   const largestReward = estimateOf(findings, 'rank', 'largest-reward').value;
-  if (gap === null || largestReward === null || transition.value === null) return undefined;
+  if (gap === null || largestReward === null || transition.value === null || reward === undefined) return undefined;
   const scale = { gamma, largestReward };
-  const at = (share: number) => returnGapBound({ transition: share, reward }, scale);
-  const bound = through(transition, at);
-  // Where only the end of an episode is paid, returns lie in [0, R_max] whatever happens.
-  const most = family === 'tools' ? largestReward : largestReturnGap(scale);
-  const isVacuous = bound.value! >= most;
-  const coupled =
-    family === 'tools' ? through(transition, (share) => probabilityOfLeaving(share, maxSteps)) : undefined;
-  return { bound, gap, isVacuous, coupled, notes: notesOf(family, bound.value!, gap, most) };
+  const bound = through(transition, (share) => returnGapBound({ transition: share, reward }, scale));
+  const most = rule.bound.most(scale);
+  const coupled = rule.bound.isCoupled
+    ? through(transition, (share) => probabilityOfLeaving(share, maxSteps))
+    : undefined;
+  return { bound, gap, coupled, notes: notesOf(rule, bound.value!, gap, most) };
 }
 
 /** An increasing function of an estimate. */
@@ -129,7 +127,7 @@ function through({ value, low, high, n, method }: Estimate, of: (share: number) 
   return { value: at(value), low: at(low), high: at(high), n, method };
 }
 
-function notesOf(family: HorizonPlan['family'], bound: number, gap: number, most: number): string[] {
+function notesOf({ bound: { note } }: HorizonRule, bound: number, gap: number, most: number): string[] {
   const vacuous =
     bound >= most
       ? `The bound on returns is vacuous: it allows ${shown(bound)}, and no two worlds can differ by more than ${shown(most)}.`
@@ -137,13 +135,7 @@ function notesOf(family: HorizonPlan['family'], bound: number, gap: number, most
   return [
     vacuous,
     'The bound: |J - J^| <= e_R / (1 - g) + 2 g R_max e_P / (1 - g)^2 for each policy (simulation lemma; the model term of DreamGym, 2511.03773, theorem on policy improvement, has it twice). It is proved for the largest e_R and e_P anywhere; here they are means over the transitions that were judged.',
-    ...(family === 'tools'
-      ? [
-          'e_R is 0: real and dreamt episodes are judged by the same exact verifier, so that all error lies in the state.',
-        ]
-      : [
-          'Of a world that moves through real numbers e_P is a total variation: 1 wherever the model is not exactly right, however close it is. Drift says what this bound cannot.',
-        ]),
+    note,
   ];
 }
 
@@ -184,20 +176,51 @@ export function boundMetrics(found: MeasuredBound | undefined): Metric[] {
   ];
 }
 
-function shown(value: number): string {
-  return String(Number(value.toPrecision(3)));
-}
-
 // What the trust horizon is asked with, and what it is made from: figures of other sections.
 
 export interface HorizonPlan {
-  readonly family: 'vector' | 'tools';
-  /** tools: probability of a wrong state that is allowed; vector: drift that is allowed, as `k-steps` measures it. */
+  readonly rule: HorizonRule;
+  /** What may go wrong up to the horizon, in the units of the rule. */
   readonly tolerance: number;
   /** Discount of the returns that the section on rank compares. */
   readonly gamma: number;
   /** Steps of an episode at most. */
   readonly maxSteps: number;
+}
+
+/** How a kind of world comes to a trust horizon: what it is made from, and how it is told. */
+export interface HorizonRule {
+  evidence(findings: Findings): HorizonEvidence;
+  trusted(evidence: HorizonEvidence, tolerance: number): TrustHorizon;
+  isMeasured(evidence: HorizonEvidence): boolean;
+  /** What holds up to the horizon, as a clause. */
+  within(tolerance: number): string;
+  /** What so few judged units cannot show, as sentences; empty where it says all. */
+  reach(evidence: HorizonEvidence): string;
+  /** The section, and its figure, that it is made from. */
+  readonly madeFrom: string;
+  readonly caveat: string;
+  /** Shown beside the plan's own. */
+  readonly tolerances: readonly number[];
+  /** Whether episodes may be branched anywhere, so that MBPO's length of branches says something. */
+  readonly hasBranches: boolean;
+  chart(evidence: HorizonEvidence, plan: HorizonPlan): FidelityChart;
+  readonly bound: {
+    readonly note: string;
+    /** Two worlds cannot differ by more, whatever happens. */
+    most(scale: ReturnScale): number;
+    /** Whether episodes are rewarded at their end alone: success then differs no more often than states do. */
+    readonly isCoupled: boolean;
+  };
+}
+
+export interface HorizonEvidence {
+  /** Of one step; its measure is the rule's. */
+  readonly stepError: Estimate;
+  readonly drift: readonly DriftPoint[];
+  /** Errors that bounds on returns are made from; the reward's is undefined where it was not measured. */
+  readonly transition: Estimate;
+  readonly reward: number | undefined;
 }
 
 export type Findings = ReadonlyMap<SectionId, Finding>;

@@ -2,7 +2,8 @@
 
 import { Rng } from '../../core/rng.js';
 import type { Finding, Instrument } from '../instrument.js';
-import type { FidelityChart, FidelityTable, Metric, Point } from '../report/fidelity-report.js';
+import type { FidelityChart, FidelityTable, Metric } from '../report/fidelity-report.js';
+import { pointOf, unavailable } from '../section.js';
 import { meanEstimate, pairedDifference } from '../statistics/bootstrap.js';
 import { type Estimate, NOTHING } from '../statistics/estimate.js';
 
@@ -184,11 +185,6 @@ function chartsOf(arms: readonly Arm[], untrained: Estimate, unit: Unit): Fideli
   ];
 }
 
-function pointOf(x: number, { value, low, high }: Estimate): Point[] {
-  if (value === null) return [];
-  return [low === null || high === null ? { x, y: value } : { x, y: value, low, high }];
-}
-
 function tableOf(arms: readonly Arm[], untrained: Estimate, unit: Unit): FidelityTable {
   return {
     title: `Learners by share of dreamt ${unit}`,
@@ -236,15 +232,8 @@ export function learningInstrument(source: LearningSource, options: LearningOpti
 }
 
 /** The section of a model on whose data nothing could be learned, with the reason. */
-export function unlearnable(reason: string): Instrument<LearningRow> {
-  const finding: Finding = {
-    section: {
-      ...{ id: 'learning', title: LEARNING_TITLE, summary: 'Not measured.' },
-      ...{ metrics: [], charts: [], tables: [], worst: [], notes: [reason] },
-    },
-    samples: {},
-  };
-  return { id: 'learning', unit: 'learners', chunks: 0, measure: async () => [], conclude: () => finding };
+export function unlearnable(reason: string): Instrument<never> {
+  return unavailable({ id: 'learning', title: LEARNING_TITLE, unit: 'learners' }, reason);
 }
 
 // What the worth of dreamt data is measured on: the same learner, given as much data, of which a share is dreamt.

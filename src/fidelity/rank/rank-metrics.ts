@@ -1,6 +1,7 @@
 // The figures of a ladder of policies: agreement of rank, what trusting the dream's choice costs, and how hopeful it is.
 
 import type { Rng } from '../../core/rng.js';
+import { mean } from '../../core/statistics.js';
 import type { Metric } from '../report/fidelity-report.js';
 import { kendall, mmrv, mmrvShare, pearson, regretAt, spearman } from '../statistics/agreement.js';
 import { meanEstimate, quantile } from '../statistics/bootstrap.js';
@@ -107,9 +108,9 @@ export function gapMetrics(
   gamma: number,
   rng: Rng,
 ): { metrics: Metric[]; samples: Record<string, number[]> } {
-  const optimism = policies.map((policy) => meanOf(gapsOf(policy)));
+  const optimism = policies.map((policy) => meanOfThere(gapsOf(policy)));
   const sizes = optimism.map(Math.abs);
-  const discounted = policies.map((policy) => Math.abs(meanOf(gapsOf(policy, 'discounted'))));
+  const discounted = policies.map((policy) => Math.abs(meanOfThere(gapsOf(policy, 'discounted'))));
   const rewards = policies.flatMap(({ real, dreamt }) =>
     [...valuesOf(real, 'largestReward'), ...valuesOf(dreamt, 'largestReward')].filter((value) => value !== null),
   );
@@ -302,15 +303,8 @@ export function gapsOf({ real, dreamt }: PolicyReturns, quantity: Quantity = 're
 }
 
 /** Mean of those that are there; NaN where none is. */
-export function meanOf(values: readonly (number | null)[]): number {
-  let sum = 0;
-  let count = 0;
-  for (const value of values) {
-    if (value === null) continue;
-    sum += value;
-    count++;
-  }
-  return sum / count;
+export function meanOfThere(values: readonly (number | null)[]): number {
+  return mean(values.filter((value) => value !== null));
 }
 
 /** What an episode came to. Plain JSON. */

@@ -3,6 +3,7 @@
 import { Rng } from '../../core/rng.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable, LinesChart, Metric, Point } from '../report/fidelity-report.js';
+import { unavailable } from '../section.js';
 import { meanEstimate } from '../statistics/bootstrap.js';
 import type { Estimate } from '../statistics/estimate.js';
 import type { EpisodeReturn, RankRow } from './rank-metrics.js';
@@ -10,7 +11,7 @@ import {
   agreementMetrics,
   gapMetrics,
   gapsOf,
-  meanOf,
+  meanOfThere,
   type PairedReturns,
   type PolicyReturns,
   pairedReturns,
@@ -18,6 +19,7 @@ import {
 } from './rank-metrics.js';
 
 const CHUNK_EPISODES = 32;
+const UNIT = 'chunks of episodes';
 
 export function rankInstrument(source: RankSource, options: RankOptions): Instrument<RankRow> {
   const { policies, episodes } = source;
@@ -25,7 +27,7 @@ export function rankInstrument(source: RankSource, options: RankOptions): Instru
   const chunksPerPolicy = Math.ceil(episodes / perChunk);
   return {
     id: 'rank',
-    unit: 'chunks of episodes',
+    unit: UNIT,
     chunks: policies.length * chunksPerPolicy,
     measure: (chunk, signal) => {
       const policy = Math.floor(chunk / chunksPerPolicy);
@@ -49,15 +51,8 @@ async function rowsOf(
 }
 
 /** The section of a model whose policies could not be ranked, with the reason. */
-export function unrankable(reason: string): Instrument<RankRow> {
-  const finding: Finding = {
-    section: {
-      ...{ id: 'rank', title: RANK_TITLE, summary: 'Not measured.' },
-      ...{ metrics: [], charts: [], tables: [], worst: [], notes: [reason] },
-    },
-    samples: {},
-  };
-  return { id: 'rank', unit: 'chunks of episodes', chunks: 0, measure: async () => [], conclude: () => finding };
+export function unrankable(reason: string): Instrument<never> {
+  return unavailable({ id: 'rank', title: RANK_TITLE, unit: UNIT }, reason);
 }
 
 // From what a ladder of policies came to in both worlds to the section of the report.
@@ -102,7 +97,7 @@ function tellPolicy(policy: PolicyReturns, rng: Rng): ToldPolicy {
     real: meanEstimate(valuesOf(real), rng.split('real')),
     dreamt: meanEstimate(valuesOf(dreamt), rng.split('dreamt')),
     optimism: meanEstimate(gapsOf(policy), rng.split('optimism')),
-    lengths: [meanOf(valuesOf(real, 'length')), meanOf(valuesOf(dreamt, 'length'))],
+    lengths: [meanOfThere(valuesOf(real, 'length')), meanOfThere(valuesOf(dreamt, 'length'))],
   };
 }
 

@@ -141,7 +141,8 @@ export interface GateResult {
 export interface FidelityReport {
   readonly format: 'reverie-fidelity/1';
   readonly scenario: string;
-  readonly family: 'vector' | 'tools';
+  /** The kind of its world. */
+  readonly family: string;
   readonly truth: TruthReport;
   /** The first is the one that gates look at. */
   readonly subjects: readonly SubjectReport[];

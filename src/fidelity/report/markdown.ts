@@ -2,6 +2,7 @@
 
 import { stringify } from 'yaml';
 import type { JsonObject } from '../../core/json.js';
+import { kindNamed } from '../kinds.js';
 import type { BarsChart, FidelityChart, LinesChart, WorstTransition } from './fidelity-report.js';
 import { bullets, fencedJson, markdownTable, paragraphs, plain } from './markdown-text.js';
 import {
@@ -180,13 +181,13 @@ function frontMatter({ scenario, family }: ShownReport, model: ShownSubject, lic
     license,
     library_name: 'reverie',
     pipeline_tag: 'reinforcement-learning',
-    tags: ['world-model', family === 'tools' ? 'tool-use' : 'model-based-rl', 'reverie'],
+    tags: ['world-model', kindNamed(family)?.card.tag ?? family, 'reverie'],
     'model-index': [{ name: model.name, results }],
   };
 }
 
 function whatItIs({ scenario, family }: ShownReport, { kind, version }: ShownSubject): string {
-  const world = family === 'tools' ? 'tool calls over a typed state' : 'transitions of numbers';
+  const world = kindNamed(family)?.card.world ?? family;
   return `A world model of kind \`${plain(kind)}\`, version \`${plain(version)}\`: it answers what would happen next in the scenario ${plain(scenario)} (${world}).`;
 }
 

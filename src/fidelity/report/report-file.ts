@@ -133,7 +133,7 @@ const gateSchema = z.strictObject({
 export const fidelityReportSchema: z.ZodType<FidelityReport> = z.strictObject({
   format: z.literal('reverie-fidelity/1'),
   scenario: text,
-  family: z.enum(['vector', 'tools']),
+  family: text.min(1).describe('The kind of its world.'),
   truth: truthSchema.describe('What dreams are held against.'),
   subjects: z.array(subjectSchema).min(1).describe('The first is the one that gates look at.'),
   comparisons: z.array(comparisonSchema),

@@ -1,6 +1,7 @@
 // How two lists of numbers go together. null where one of them does not vary, or there are fewer than two.
 
-import { allFinite, meanOf, sameLength, unfit } from './estimate.js';
+import { mean } from '../../core/statistics.js';
+import { allFinite, sameLength, unfit } from './estimate.js';
 
 /**
  * Pearson's product-moment correlation, in [-1, 1].
@@ -11,8 +12,8 @@ export function pearson(x: ArrayLike<number>, y: ArrayLike<number>): number | nu
   checked('pearson', x, y);
   const n = x.length;
   if (n < 2) return null;
-  const meanX = meanOf(x);
-  const meanY = meanOf(y);
+  const meanX = mean(x);
+  const meanY = mean(y);
   let xx = 0;
   let yy = 0;
   let xy = 0;

@@ -1,7 +1,8 @@
 // Bootstrap intervals over whole units (transitions, episodes, policies): nothing is assumed of their distribution.
 
 import { normalQuantile, type Rng } from '../../core/rng.js';
-import { allFinite, type Estimate, meanOf, NOTHING, sameLength, unfit } from './estimate.js';
+import { mean } from '../../core/statistics.js';
+import { allFinite, type Estimate, NOTHING, sameLength, unfit } from './estimate.js';
 
 import { normalCdf } from './gaussian-scores.js';
 
@@ -31,7 +32,7 @@ export function meanEstimate(
   allFinite('mean', there);
   const n = there.length;
   if (n === 0) return NOTHING;
-  const value = meanOf(there);
+  const value = mean(there);
   if (n === 1) return { value, low: null, high: null, n, method: 'none' };
   const means = resampledMeans(there, rng, options.draws ?? DRAWS);
   return { value, ...interval(means, value, accelerationOfMean(there, value), n, options), n, method: 'bootstrap' };
@@ -118,8 +119,7 @@ function leftOut<T>(units: readonly T[], statistic: (units: readonly T[]) => num
 
 /** From the statistic's jackknife values; 0 where they do not vary. */
 function accelerationOf(jackknife: readonly number[]): number {
-  const mean = meanOf(jackknife);
-  return skewRatio(jackknife, mean, -1);
+  return skewRatio(jackknife, mean(jackknife), -1);
 }
 
 /** A mean without one unit moves against that unit, so its acceleration is a sixth of the values' own skewness. */

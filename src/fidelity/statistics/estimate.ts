@@ -16,14 +16,6 @@ export interface Estimate {
 
 export const NOTHING: Estimate = { value: null, low: null, high: null, n: 0, method: 'none' };
 
-// The mean, summed from first to last, so that the same numbers in the same order give the same bits.
-
-export function meanOf(values: ArrayLike<number>): number {
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += values[i];
-  return sum / values.length;
-}
-
 // What every statistic asks of its numbers: finite, and as many of one kind as of the other.
 
 /** @throws FIDELITY_NUMBERS_INVALID if lengths differ */

@@ -2,11 +2,10 @@
 
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable, LinesChart } from '../report/fidelity-report.js';
+import { type FoundMetric, findingOf, meanMetric, plainMetric, streamOf } from '../section.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { auroc, recalibrated, reliability, selectiveRisk } from '../statistics/confidence.js';
-
 import type { AskedQuestions } from './answers.js';
-import { type FoundMetric, findingOf, meanMetric, plainMetric, streamOf } from './found-metric.js';
 import { isRight } from './one-step-metrics.js';
 
 export type CalibrationRow = {

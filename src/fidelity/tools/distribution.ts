@@ -6,12 +6,12 @@ import { HashedTrigramEmbedder } from '../../replay/index.js';
 import { idPatternOf, unknownIds } from '../../worldmodel/index.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable } from '../report/fidelity-report.js';
+import { estimateIn, type FoundMetric, findingOf, percent, plainMetric, shareMetric, streamOf } from '../section.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { shareEstimate } from '../statistics/estimate.js';
 import { hashCoverage, spread } from '../statistics/two-samples.js';
 import type { AskedQuestions, StepRow } from './answers.js';
 import { tokensOf } from './distances.js';
-import { type FoundMetric, findingOf, percent, plainMetric, shareMetric, streamOf } from './found-metric.js';
 import type { CarrySequence, DreamtStep, TrueSequence } from './open-loop.js';
 import { isSameObservation, type ToolsQuestion } from './question.js';
 
@@ -134,7 +134,7 @@ function concluded(questions: readonly Asked[], rows: readonly DistributionRow[]
     ...[1, 2, 3].map((n) => distinctMetric(pairs, n)),
     spreadMetric(pairs),
   ];
-  const estimate = (key: string) => found.find(({ metric }) => metric.key === key)!.metric.estimate;
+  const estimate = (key: string) => estimateIn(found, key);
   return findingOf(
     {
       id: 'distribution',

@@ -3,9 +3,8 @@
 
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable, LinesChart, WorstTransition } from '../report/fidelity-report.js';
-import { bootstrapEstimate } from '../statistics/bootstrap.js';
-import { shareEstimate } from '../statistics/estimate.js';
 import {
+  estimateIn,
   type FoundMetric,
   findingOf,
   flag,
@@ -14,7 +13,9 @@ import {
   plainMetric,
   shareMetric,
   streamOf,
-} from './found-metric.js';
+} from '../section.js';
+import { bootstrapEstimate } from '../statistics/bootstrap.js';
+import { shareEstimate } from '../statistics/estimate.js';
 import type { LivedEpisodes, LivedRow } from './lived-episodes.js';
 import {
   type CarrySequence,
@@ -65,7 +66,7 @@ function concluded({ sequences, lived, notes = [] }: KStepsOptions, rows: readon
   const loops = rows.filter((row) => row.kind === 'open-loop');
   const episodes = rows.filter((row) => row.kind === 'lived');
   const found = kStepMetrics(loops, episodes);
-  const estimate = (key: string) => found.find(({ metric }) => metric.key === key)!.metric.estimate;
+  const estimate = (key: string) => estimateIn(found, key);
   return findingOf(
     {
       id: 'k-steps',

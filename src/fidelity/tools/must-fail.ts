@@ -4,8 +4,8 @@ import type { Json } from '../../core/json.js';
 import type { MustFailReport, ProbeFailure, ProbeKind } from '../../worldmodel/index.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { WorstTransition } from '../report/fidelity-report.js';
+import { type FoundMetric, findingOf, percent, plainMetric } from '../section.js';
 import type { Estimate } from '../statistics/estimate.js';
-import { type FoundMetric, findingOf, percent, plainMetric } from './found-metric.js';
 
 const SHOWN = 12;
 const SHOWN_SKIPPED = 5;

@@ -1,7 +1,7 @@
 // What one step's answers come to: exactness and distance of state and observation, and what was not an answer at all.
 
+import { type FoundMetric, flag, meanMetric, shareMetric, type Value } from '../section.js';
 import type { StepRow } from './answers.js';
-import { type FoundMetric, flag, meanMetric, shareMetric, type Value } from './found-metric.js';
 import { CHANGE_GROUPS, type ChangeGroup, changeGroup, type ToolsQuestion } from './question.js';
 
 export function oneStepMetrics(steps: readonly JudgedStep[], noise: readonly Value[]): FoundMetric[] {

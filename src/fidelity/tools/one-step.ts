@@ -3,9 +3,9 @@
 import type { Json, JsonObject } from '../../core/json.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityChart, FidelityTable, WorstTransition } from '../report/fidelity-report.js';
+import { estimateIn, findingOf, percent, shareMetric, type Value } from '../section.js';
 import { shareEstimate } from '../statistics/estimate.js';
 import { type AskedQuestions, CHUNK, type StepRow } from './answers.js';
-import { findingOf, percent, shareMetric, type Value } from './found-metric.js';
 import {
   byBackend,
   firstAnswers,
@@ -52,7 +52,7 @@ function concluded(
 ): Finding {
   const steps = firstAnswers(questions, rows);
   const found = oneStepMetrics(steps, noiseOf(questions.length, rows));
-  const estimate = (key: string) => found.find(({ metric }) => metric.key === key)!.metric.estimate;
+  const estimate = (key: string) => estimateIn(found, key);
   return findingOf(
     {
       id: 'one-step',

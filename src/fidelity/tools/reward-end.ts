@@ -3,8 +3,17 @@
 
 import type { Finding, Instrument } from '../instrument.js';
 import type { BarsChart, FidelityTable, WorstTransition } from '../report/fidelity-report.js';
+import {
+  estimateIn,
+  type FoundMetric,
+  findingOf,
+  flag,
+  meanMetric,
+  percent,
+  plainMetric,
+  shareMetric,
+} from '../section.js';
 import { precisionRecall } from '../statistics/estimate.js';
-import { type FoundMetric, findingOf, flag, meanMetric, percent, plainMetric, shareMetric } from './found-metric.js';
 import type { LivedEpisodes, LivedRow } from './lived-episodes.js';
 
 const EPISODES = 4;
@@ -34,7 +43,7 @@ const NO_TRUTH = 'No rules carry dreamt calls out for real: what episodes were t
 
 function concluded(rows: readonly LivedRow[], notes: readonly string[]): Finding {
   const found = [...rewardMetrics(rows), ...endMetrics(rows)];
-  const estimate = (key: string) => found.find(({ metric }) => metric.key === key)!.metric.estimate;
+  const estimate = (key: string) => estimateIn(found, key);
   const decided = rows.filter(({ dreamt, real }) => dreamt !== null && real !== null);
   return findingOf(
     {

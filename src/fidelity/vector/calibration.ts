@@ -2,38 +2,40 @@
 // it doubts.
 
 import type { Rng } from '../../core/rng.js';
+import { mean } from '../../core/statistics.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityChart, FidelityTable, Point } from '../report/fidelity-report.js';
+import {
+  findingOf,
+  holding,
+  type MetricInfo,
+  metricsOfInfos,
+  nothingFound,
+  shown,
+  shownShare,
+  unmeasured,
+} from '../section.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { pitMixture } from '../statistics/gaussian-scores.js';
 import { type Clustered, clusteredMean } from './clustered.js';
 import type { CalibrationRow } from './doubt.js';
 import { doubtEstimates, type Recalibration, recalibration } from './doubt.js';
 import { elementOf } from './forecast.js';
-import { CHUNK_ROWS, chunkRange, type Ground, intervalRng, type Judged } from './ground.js';
-import { findingOf, holding, type MetricInfo, nothingFound, root, shown, shownShare } from './section-parts.js';
+import { CHUNK_ROWS, chunkRange, type Ground, intervalRng, type Judged, ONLY_LIVED_IN } from './ground.js';
 import { type Units, widths } from './truth.js';
-import { ONLY_LIVED_IN, unmeasured } from './unmeasured.js';
 
 export function calibrationInstrument(judged: Judged): Instrument<CalibrationRow> {
   const { ground, subject } = judged;
-  if (subject.forecast === undefined) {
-    const why =
-      subject.model === undefined
-        ? ONLY_LIVED_IN
-        : 'This model says one thing only: it has no spread to be calibrated.';
-    return unmeasured('calibration', CALIBRATION.title, CALIBRATION.metrics, why);
-  }
-  return {
+  const instrument: Instrument<CalibrationRow> = {
     id: 'calibration',
     unit: 'transitions',
     chunks: Math.ceil(ground.truth.rows.rows / CHUNK_ROWS),
     measure: (chunk) => measure(judged, chunk),
-    conclude: (rows) =>
-      rows.length === 0
-        ? nothingFound(CALIBRATION, CALIBRATION.metrics, 'No transition was judged.')
-        : concludeCalibration(judged, rows),
+    conclude: (rows) => (rows.length === 0 ? NO_ROWS : concludeCalibration(judged, rows)),
   };
+  if (subject.forecast !== undefined) return instrument;
+  const hasOneAnswer = 'This model says one thing only: it has no spread to be calibrated.';
+  return unmeasured(instrument, subject.model === undefined ? ONLY_LIVED_IN : hasOneAnswer);
 }
 
 async function measure({ ground, subject }: Judged, chunk: number): Promise<readonly CalibrationRow[]> {
@@ -82,10 +84,6 @@ function doubtOf(elements: readonly Placed[], components: number): number {
   if (components === 1) return Math.sqrt(mean(elements.map(({ std }) => std * std)));
   const perElite = Array.from({ length: components }, (_, c) => mean(elements.map((e) => e.deviations[c] ** 2)));
   return Math.sqrt(Math.max(...perElite));
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /** Six digits: no reader of a share or a curve sees more. */
@@ -165,27 +163,30 @@ const METRICS: Readonly<Record<string, MetricInfo>> = {
   },
 };
 
-const CALIBRATION = { id: 'calibration', title: 'Calibration', metrics: METRICS } as const;
+const ABOUT = { id: 'calibration', title: 'Calibration' } as const;
+
+const NO_ROWS = nothingFound(
+  ABOUT,
+  metricsOfInfos(METRICS, {}).map(({ metric }) => metric),
+  'No transition was judged.',
+);
 
 function concludeCalibration({ ground, subject }: Judged, rows: readonly CalibrationRow[]): Finding {
   const repaired = recalibration(ground, rows);
   const intervals = intervalEstimates(ground, rows, repaired);
   const doubt = doubtEstimates(ground, rows);
   const found = { ...intervals, ...doubt.found };
-  const { id, title } = CALIBRATION;
   const [coverage, factor] = [intervals['coverage-90'].estimate.value, intervals['std-factor'].estimate.value];
   return findingOf(
     {
-      id,
-      title,
+      ...ABOUT,
       summary: `Intervals of 90 % hold ${shownShare(coverage)} of what really followed; errors are ${shown(factor)} times as large as the stated deviations.`,
       charts: [...calibrationCharts(ground, rows, repaired), ...doubt.charts],
       tables: [scaleTable(ground, repaired)],
       worst: [],
       notes: notesOf(rows, subject.kind),
     },
-    METRICS,
-    found,
+    metricsOfInfos(METRICS, found),
   );
 }
 
@@ -207,7 +208,7 @@ function intervalEstimates({ units, plan }: Ground, rows: readonly CalibrationRo
     'calibration-error': intervalError(pits, units, rng('calibration-error')),
     'calibration-error-rescaled': intervalError(repaired.rescaled, units, rng('calibration-error-rescaled')),
     'calibration-error-remapped': intervalError(repaired.remapped, units, rng('calibration-error-remapped')),
-    'std-factor': clusteredMean(squares, units, rng('std-factor'), root),
+    'std-factor': clusteredMean(squares, units, rng('std-factor'), Math.sqrt),
     'rescaling-gain': clusteredMean(repaired.gain, units, rng('rescaling-gain')),
   };
 }

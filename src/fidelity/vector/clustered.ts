@@ -26,7 +26,7 @@ const asItIs = (mean: number) => mean;
 export function clusteredMean(values: RowValues, units: Units, rng: Rng, shape = asItIs): Clustered {
   const sums = sumsOf(values, units);
   const filled = sums.filter(({ count }) => count > 0);
-  const estimate = bootstrapEstimate(filled, (drawn) => shape(meanOf(drawn)), rng);
+  const estimate = bootstrapEstimate(filled, (drawn) => shape(meanOfSums(drawn)), rng);
   return { estimate, samples: sums.map((unit) => (unit.count === 0 ? null : shape(unit.sum / unit.count))) };
 }
 
@@ -81,7 +81,7 @@ function sumsOf(values: RowValues, { count, of }: Units): Sum[] {
   return sums;
 }
 
-function meanOf(units: readonly Sum[]): number {
+function meanOfSums(units: readonly Sum[]): number {
   let sum = 0;
   let count = 0;
   for (const unit of units) {

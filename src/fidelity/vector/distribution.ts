@@ -2,13 +2,13 @@
 
 import type { Rng } from '../../core/rng.js';
 import type { Finding, Instrument } from '../instrument.js';
+import { findingOf, type MetricInfo, metricsOfInfos, short, shown, shownShare } from '../section.js';
 import { meanEstimate } from '../statistics/bootstrap.js';
 import { type Estimate, NOTHING, shareEstimate } from '../statistics/estimate.js';
 import { c2st, mmd2 } from '../statistics/two-samples.js';
 import { clusteredShare } from './clustered.js';
 import { chunkRange, chunkRng, type Ground, intervalRng, type Judged, sectionRng } from './ground.js';
 import { type Beginning, openLoop } from './open-loop.js';
-import { findingOf, type MetricInfo, short, shown, shownShare } from './section-parts.js';
 import { stepsFrom, widths } from './truth.js';
 
 const CHUNK_DRAWS = 128;
@@ -157,8 +157,7 @@ function concludeDistribution(judged: Judged, draws: Draws, rows: readonly Distr
       worst: [],
       notes: notesOf(judged, dreamt),
     },
-    METRICS,
-    found,
+    metricsOfInfos(METRICS, found),
   );
 }
 

@@ -2,14 +2,13 @@
 // of being right that doubt can be turned into.
 
 import type { FidelityChart, Point } from '../report/fidelity-report.js';
+import { holding, pointOf } from '../section.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { auroc, type Reliability, recalibrated, reliability, selectiveRisk } from '../statistics/confidence.js';
 import type { Estimate } from '../statistics/estimate.js';
 import { pitGaussian } from '../statistics/gaussian-scores.js';
-
 import { byUnit } from './clustered.js';
 import { type Ground, intervalRng } from './ground.js';
-import { holding, pointOf } from './section-parts.js';
 
 /** Each draw sorts all rows. */
 const DRAWS = 200;

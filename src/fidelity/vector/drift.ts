@@ -1,11 +1,11 @@
 // Drift as pictures: the error over the horizon beside what costs nothing, and the share of dreams still within tolerance.
 
 import type { FidelityChart, Point } from '../report/fidelity-report.js';
+import { pointOf } from '../section.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import type { Estimate } from '../statistics/estimate.js';
 import { byUnit, clusteredMean } from './clustered.js';
 import { type Ground, intervalRng, type Judged } from './ground.js';
-import { pointOf } from './section-parts.js';
 import { difference, type Units } from './truth.js';
 
 /** Errors of each dream after 1, 2, ... steps, and of the baselines from the same beginnings. */

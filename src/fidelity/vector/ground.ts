@@ -103,3 +103,7 @@ export interface Forecast {
 
 /** obs [rows, obsDim] and action [rows, actionDim] to what is foreseen. Says the same when asked twice. */
 export type Forecaster = (obs: Float32Array, action: Float32Array, rows: number) => Promise<Forecast>;
+
+/** Why a model of which there is only an environment has no figures of single steps. */
+export const ONLY_LIVED_IN =
+  'One can only live in this model from its own reset on: it cannot be put into a recorded state.';

@@ -2,6 +2,7 @@
 // in the dream is worth as much for real.
 
 import type { DriftPoint, Finding, Instrument } from '../instrument.js';
+import { findingOf, type MetricInfo, metricsOfInfos, short, shown } from '../section.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { type Estimate, NOTHING } from '../statistics/estimate.js';
 import { byUnit, type Clustered, clusteredMean, clusteredRatio, clusteredShare } from './clustered.js';
@@ -19,7 +20,6 @@ import {
 import { CHUNK_STARTS, chunkRange, chunkRng, type Ground, intervalRng, type Judged } from './ground.js';
 import { type Beginning, beginningsOf, openLoop, type Track, unitsOfBeginnings } from './open-loop.js';
 import { replaysOf } from './replays.js';
-import { findingOf, type MetricInfo, short, shown } from './section-parts.js';
 import { type Units, widths } from './truth.js';
 
 export function kStepsInstrument(judged: Judged): Instrument<KStepRow> {
@@ -131,8 +131,7 @@ function concludeKSteps(judged: Judged, beginnings: readonly Beginning[], rows: 
       worst: [],
       notes: notesOf(judged, rows, subject.model === undefined),
     },
-    METRICS,
-    found,
+    metricsOfInfos(METRICS, found),
   );
   return { ...finding, drift: byStep.flatMap(driftPoint) };
 }

@@ -1,9 +1,9 @@
 // Errors of every transition, of the model and of what it has to beat.
 
 import type { FidelityChart, FidelityTable, Point } from '../report/fidelity-report.js';
+import { pointOf, shown } from '../section.js';
 import { clusteredMean } from './clustered.js';
 import { type Ground, intervalRng } from './ground.js';
-import { pointOf, root, shown } from './section-parts.js';
 import { difference, widths } from './truth.js';
 
 /** One value a transition. */
@@ -106,7 +106,7 @@ function byElement(ground: Ground, errors: OneStepErrors): FidelityChart {
   const model = elements.flatMap((name, j) => {
     const squares = errors.elements.map((row) => row[j] ** 2);
     const rng = intervalRng(ground.plan, 'one-step', `element-${j}`);
-    return pointOf(j + 1, clusteredMean(squares, ground.units, rng, root).estimate, name);
+    return pointOf(j + 1, clusteredMean(squares, ground.units, rng, Math.sqrt).estimate, name);
   });
   const { persistence, linear } = baselines(ground);
   const points = (values: readonly number[]) => values.map((y, j): Point => ({ x: j + 1, y, label: elements[j] }));
@@ -132,7 +132,10 @@ function byChanges(ground: Ground, errors: OneStepErrors): FidelityChart {
     points: counts.flatMap((n) => {
       const chosen = values.map((value, r) => (errors.changed[r] === n ? value : null));
       if (chosen.filter((value) => value !== null).length < LEAST) return [];
-      return pointOf(n, clusteredMean(chosen, units, intervalRng(plan, 'one-step', `${name}-${n}`), root).estimate);
+      return pointOf(
+        n,
+        clusteredMean(chosen, units, intervalRng(plan, 'one-step', `${name}-${n}`), Math.sqrt).estimate,
+      );
     }),
   });
   return {

@@ -2,28 +2,42 @@
 
 import type { Finding, Instrument } from '../instrument.js';
 import type { WorstTransition } from '../report/fidelity-report.js';
+import {
+  type Found,
+  findingOf,
+  type MetricInfo,
+  metricsOfInfos,
+  short,
+  shown,
+  shownShare,
+  unmeasured,
+} from '../section.js';
 import { crpsMixture, jointMixtureNll } from '../statistics/gaussian-scores.js';
 import { clusteredMean, clusteredRatio, clusteredShare, type RowValues } from './clustered.js';
 import { elementOf } from './forecast.js';
-import { CHUNK_ROWS, chunkRange, chunkRng, type Forecast, type Ground, intervalRng, type Judged } from './ground.js';
-import type { OneStepRow } from './one-step-errors.js';
-import { type OneStepErrors, oneStepCharts, oneStepErrors, oneStepTables } from './one-step-errors.js';
-import { type Found, findingOf, type MetricInfo, root, short, shown, shownShare } from './section-parts.js';
+import {
+  CHUNK_ROWS,
+  chunkRange,
+  chunkRng,
+  type Forecast,
+  type Ground,
+  intervalRng,
+  type Judged,
+  ONLY_LIVED_IN,
+} from './ground.js';
+import { type OneStepErrors, type OneStepRow, oneStepCharts, oneStepErrors, oneStepTables } from './one-step-errors.js';
 import { episodeAt, widths } from './truth.js';
-import { ONLY_LIVED_IN, unmeasured } from './unmeasured.js';
 
 export function oneStepInstrument(judged: Judged): Instrument<OneStepRow> {
   const { truth } = judged.ground;
-  if (judged.subject.model === undefined) {
-    return unmeasured('one-step', ONE_STEP.title, ONE_STEP.metrics, ONLY_LIVED_IN);
-  }
-  return {
+  const instrument: Instrument<OneStepRow> = {
     id: 'one-step',
     unit: 'transitions',
     chunks: Math.ceil(truth.rows.rows / CHUNK_ROWS),
     measure: (chunk) => measure(judged, chunk),
     conclude: (rows) => concludeOneStep(judged, rows),
   };
+  return judged.subject.model === undefined ? unmeasured(instrument, ONLY_LIVED_IN) : instrument;
 }
 
 async function measure({ ground, subject }: Judged, chunk: number): Promise<readonly OneStepRow[]> {
@@ -147,8 +161,6 @@ const METRICS = {
   },
 } as const satisfies Record<string, MetricInfo>;
 
-const ONE_STEP = { id: 'one-step', title: 'One step', metrics: METRICS } as const;
-
 function concludeOneStep({ ground, subject }: Judged, rows: readonly OneStepRow[]): Finding {
   const errors = oneStepErrors(ground, rows);
   const found = estimates(ground, rows, errors);
@@ -160,19 +172,17 @@ function concludeOneStep({ ground, subject }: Judged, rows: readonly OneStepRow[
       : ['This model says one thing only: no spread, so no likelihood and no CRPS.']),
     ...(ground.scales.isDiscrete ? ['States are discrete: an error is 1 where the state is wrong, else 0.'] : []),
   ];
-  const { id, title } = ONE_STEP;
   return findingOf(
     {
-      id,
-      title,
+      id: 'one-step',
+      title: 'One step',
       summary: summaryOf(found),
       charts: oneStepCharts(ground, errors),
       tables: oneStepTables(ground, errors),
       worst: worstTransitions(ground, rows, errors),
       notes,
     },
-    METRICS,
-    found,
+    metricsOfInfos(METRICS, found),
   );
 }
 
@@ -191,7 +201,7 @@ function estimates(ground: Ground, rows: readonly OneStepRow[], errors: OneStepE
     clusteredRatio(errors.square, baseline, units, rng(key), (ratio) => 1 - ratio);
   const { isWithin, isOutcomeRight } = errors;
   return {
-    'state-error': mean('state-error', errors.square, root),
+    'state-error': mean('state-error', errors.square, Math.sqrt),
     'skill-persistence': skill('skill-persistence', errors.persistence),
     'skill-linear': skill('skill-linear', errors.linear),
     'state-exact': share('state-exact', errors.isExact),

@@ -3,15 +3,23 @@
 
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityChart, Point } from '../report/fidelity-report.js';
+import { type Found, findingOf, type MetricInfo, metricsOfInfos, short, shown, shownShare } from '../section.js';
 import { pearson } from '../statistics/agreement.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { type Estimate, NOTHING, precisionRecall, shareEstimate } from '../statistics/estimate.js';
 import { byUnit, clusteredMean, clusteredShare } from './clustered.js';
-import { CHUNK_ROWS, CHUNK_STARTS, chunkRange, chunkRng, type Ground, intervalRng, type Judged } from './ground.js';
+import {
+  CHUNK_ROWS,
+  CHUNK_STARTS,
+  chunkRange,
+  chunkRng,
+  type Ground,
+  intervalRng,
+  type Judged,
+  ONLY_LIVED_IN,
+} from './ground.js';
 import { type Beginning, beginningsOf, openLoop, unitsOfBeginnings } from './open-loop.js';
-import { type Found, findingOf, type MetricInfo, root, short, shown, shownShare } from './section-parts.js';
 import { widths } from './truth.js';
-import { ONLY_LIVED_IN } from './unmeasured.js';
 
 /** Chunks of transitions come first, then those of sequences. */
 export function rewardEndInstrument(judged: Judged): Instrument<RewardEndRow> {
@@ -148,8 +156,7 @@ function concludeRewardEnd(judged: Judged, beginnings: readonly Beginning[], row
       worst: [],
       notes: notesOf(ground, steps),
     },
-    METRICS,
-    found,
+    metricsOfInfos(METRICS, found),
   );
 }
 
@@ -189,7 +196,7 @@ function oneStep({ truth, units, plan }: Ground, steps: readonly Step[]) {
       errors.map((error) => error ** 2),
       units,
       rng('reward-rmse'),
-      root,
+      Math.sqrt,
     ),
     'reward-correlation': bootstrapEstimate(pairs, correlation, rng('reward-correlation'), { draws: 300 }),
     'end-precision': ends.precision,

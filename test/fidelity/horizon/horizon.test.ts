@@ -12,10 +12,12 @@ import {
   type SectionId,
 } from '../../../src/fidelity/index.js';
 import { shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
+import { stepErrorRule } from '../../../src/fidelity/tools/horizon.js';
+import { driftRule } from '../../../src/fidelity/vector/horizon.js';
 import { NO_SHADOW, trustHorizon } from '../../../src/worldmodel/tools/shadow-estimates.js';
 
-const TOOLS = { family: 'tools', tolerance: 0.2, gamma: 0.9, maxSteps: 10 } as const;
-const VECTOR = { family: 'vector', tolerance: 0.5, gamma: 0.9, maxSteps: 100 } as const;
+const TOOLS = { rule: stepErrorRule, tolerance: 0.2, gamma: 0.9, maxSteps: 10 } as const;
+const VECTOR = { rule: driftRule, tolerance: 0.5, gamma: 0.9, maxSteps: 100 } as const;
 
 function exactly(value: number): Estimate {
   return { value, low: value, high: value, n: 100, method: 'exact' };

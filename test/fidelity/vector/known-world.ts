@@ -6,13 +6,14 @@ import {
   type Finding,
   groundOf,
   type Instrument,
+  instrumentsOf,
   type Judged,
   type Metric,
   type Replay,
   type SectionId,
   type VectorPlan,
   type VectorTruth,
-  vectorInstruments,
+  vectorKind,
 } from '../../../src/fidelity/index.js';
 import type { Forecast } from '../../../src/fidelity/vector/ground.js';
 import type { StepOptions, VectorPrediction, VectorWorldModel } from '../../../src/worldmodel/index.js';
@@ -222,7 +223,7 @@ export function judgedBy(world: World, truth: VectorTruth, faults: Faults = {}, 
 
 /** A section, measured chunk by chunk. */
 export async function measured(judged: Judged, id: SectionId): Promise<Finding> {
-  const instrument = vectorInstruments(judged).find((one) => one.id === id)!;
+  const instrument = instrumentsOf(vectorKind, judged, [id])[0];
   return instrument.conclude(await allRows(instrument));
 }
 

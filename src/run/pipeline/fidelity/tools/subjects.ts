@@ -13,6 +13,7 @@ import {
   type Instrument,
   type Subject,
   shuffled,
+  stepErrorRule,
   type TrueSequence,
 } from '../../../../fidelity/index.js';
 import { isToolsScenario } from '../../../../kinds/index.js';
@@ -115,7 +116,7 @@ function subjectOf(given: InstrumentParts, judged: Judged): Subject {
   return {
     ...identified(given, judged),
     ...(sections.includes('horizon')
-      ? { derive: (findings) => horizonFindings(findings, { family: 'tools', tolerance, gamma, maxSteps }) }
+      ? { derive: (findings) => horizonFindings(findings, { rule: stepErrorRule, tolerance, gamma, maxSteps }) }
       : {}),
     close: async () => {},
   };

@@ -4,11 +4,13 @@ import { reverieError } from '../../../../core/errors.js';
 import { Rng } from '../../../../core/rng.js';
 import { type EnvSpec, makeEnvironment, rowSize, type VectorEnvironment } from '../../../../env/index.js';
 import {
+  driftRule,
   type Finding,
   groundOf,
   type HorizonPlan,
   horizonFindings,
   type Instrument,
+  instrumentsOf,
   type Judged,
   type SectionId,
   type Subject,
@@ -16,7 +18,7 @@ import {
   type TruthReport,
   type VectorSubjectModel,
   type VectorTruth,
-  vectorInstruments,
+  vectorKind,
 } from '../../../../fidelity/index.js';
 import type { ReplayBuffer } from '../../../../replay/index.js';
 import type { JobInputs } from '../../../job.js';
@@ -61,7 +63,7 @@ export async function openVectorSubjects(setup: FidelitySetup, services?: Fideli
     const ground = groundOf(truth, plan, { ...mixture.replayed, environment: real });
     const subjects = models.map(({ model }): Subject => {
       const judged: Judged = { ground, subject: { ...model, notes: [...notes, ...(model.notes ?? [])] } };
-      const instruments = [...vectorInstruments(judged), ...judging.of(judged.subject, truth)];
+      const instruments = [...instrumentsOf(vectorKind, judged, sections), ...judging.of(judged.subject, truth)];
       return {
         name: model.name,
         kind: model.kind,
@@ -95,7 +97,7 @@ type Derive = (findings: ReadonlyMap<SectionId, Finding>) => readonly Finding[];
 /** For `Subject.derive` of models of numbers. @param maxSteps of an episode of the real environment */
 function vectorHorizon({ config }: Scenario, maxSteps: number): Derive {
   const plan: HorizonPlan = {
-    family: 'vector',
+    rule: driftRule,
     tolerance: config.fidelity.tolerance,
     gamma: policyGamma(config),
     maxSteps,
