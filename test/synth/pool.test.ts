@@ -69,7 +69,7 @@ describe('worker death', () => {
     const pool = poolOf(2, { attempts: 1000 });
     let kills = 0;
     const killer = setInterval(() => {
-      const { threads } = pool['threads']!;
+      const { threads } = pool['pool']['threads']!;
       for (const thread of threads.slice(0, 1 + (kills % 2))) void thread.terminate();
       if (++kills >= 12) clearInterval(killer);
     }, 15);
@@ -123,13 +123,13 @@ describe('errors', () => {
   it('refuses a snapshot that cannot be sent, at once', async () => {
     const policy = frozenPolicy({ callback: () => 1 });
     await expect(poolOf(1).branchedRollouts(requestOf(10, { policy }))).rejects.toMatchObject({
-      code: 'ROLLOUT_INVALID',
+      code: 'TASK_NOT_PORTABLE',
       message: expect.stringContaining('could not be cloned'),
     });
   });
 
   it.each([-1, 1.5, Number.NaN])('refuses %d workers', (workers) => {
-    expect(() => new RolloutPool({ workers })).toThrow(expect.objectContaining({ code: 'ROLLOUT_INVALID' }));
+    expect(() => new RolloutPool({ workers })).toThrow(expect.objectContaining({ code: 'POOL_OPTION_INVALID' }));
   });
 });
 

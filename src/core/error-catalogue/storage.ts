@@ -81,13 +81,23 @@ export const STORAGE_ERRORS = {
   },
   WORKER_LOST: {
     status: 500,
-    message: 'A worker thread died {attempts} times on chunk {chunk}: {problem}',
-    hint: 'If memory ran out, use fewer workers or smaller chunks, or raise resourceLimits; otherwise look at the model or policy that the chunk runs.',
+    message: 'A worker thread died {attempts} times on {task}: {problem}',
+    hint: 'If memory ran out, use fewer workers or smaller chunks, or raise resourceLimits; otherwise look at the model or policy that runs there.',
   },
   POOL_CLOSED: {
     status: 409,
-    message: 'The rollout pool is closed.',
-    hint: 'Make a new RolloutPool, or close this one only when its rollouts have ended.',
+    message: 'The pool of workers is closed.',
+    hint: 'Make a new pool, or close this one only when its work has ended.',
+  },
+  POOL_OPTION_INVALID: {
+    status: 400,
+    message: 'A pool of workers with {option} {value}.',
+    hint: 'Give a whole number of {option} >= {least}.',
+  },
+  TASK_NOT_PORTABLE: {
+    status: 400,
+    message: 'What {task} needs cannot be sent to a worker thread: {problem}',
+    hint: 'Snapshots of models and policies hold plain data and typed arrays only.',
   },
   JOURNAL_MISMATCH: {
     status: 409,

@@ -1,8 +1,8 @@
 // Brings frozen models and policies to life in this thread, once per version; the last few stay alive.
 
 import type { Policy, PolicySnapshot } from '../../env/index.js';
+import { unshareBytes } from '../../pool/shared-bytes.js';
 import type { ModelPlace, VectorWorldModel, WorldModelSnapshot } from '../../worldmodel/index.js';
-import { unshareBytes } from './sharing.js';
 
 /** A pool serves one training run, or a few that take turns. */
 const KEPT_VERSIONS = 3;

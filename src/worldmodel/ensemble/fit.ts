@@ -13,8 +13,7 @@ import { type PreparedData, prepareData } from './dataset.js';
 import { EnsembleModel } from './ensemble-model.js';
 import { memberLayout, renormalise } from './member-network.js';
 import type { TrainedMember } from './member-training.js';
-import type { TrainingTask } from './training-messages.js';
-import { type TrainingOptions, trainMembers } from './training-pool.js';
+import { type TrainingOptions, type TrainingTask, trainMembers } from './training-pool.js';
 
 export interface FitOptions extends Partial<TrainingOptions> {
   /** Member i trains on `rng.split('member', i)`; the hold-out is `rng.split('holdout')`. The stream itself does not advance. */

@@ -1,15 +1,26 @@
-// Trains all members of an ensemble, here or in worker threads. Each depends on its own task alone, so the result is the
+// Trains all members of an ensemble, here or on worker threads. Each depends on its own task alone, so the result is the
 // same bytes for any number of workers.
 
-import { Piscina } from 'piscina';
 import { concurrently } from '../../core/concurrently.js';
-import { reverieError, unpackError } from '../../core/errors.js';
-import { Rng } from '../../core/rng.js';
-import { makeStopFlag, raise } from '../../core/stop-flag.js';
-import { compiledUrl } from '../../core/worker-url.js';
-import { localCopy } from './dataset.js';
+import { Rng, type RngState } from '../../core/rng.js';
+import { signalOf } from '../../core/stop-flag.js';
+import { poolTask, WorkerPool } from '../../pool/index.js';
+import type { EnsembleConfig } from './config.js';
+import { localCopy, type MemberData } from './dataset.js';
+import type { MemberShape } from './member-network.js';
 import { type TrainedMember, trainMember } from './member-training.js';
-import type { EpochMessage, TrainingReply, TrainingRequest, TrainingTask } from './training-messages.js';
+
+/** One member to train. `data` lies in shared memory, so sending it copies nothing. */
+export interface TrainingTask {
+  /** Same for all members of one fit: a thread copies the data once for it. */
+  readonly fit: string;
+  readonly member: number;
+  readonly data: MemberData;
+  readonly shape: MemberShape;
+  readonly config: EnsembleConfig;
+  readonly rng: RngState;
+  readonly initial?: Float32Array;
+}
 
 /** After every epoch of every member; with several workers, members are interleaved. */
 export interface FitProgress {
@@ -33,70 +44,58 @@ export interface TrainingOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The trained members, in the order of the tasks. */
-export function trainMembers(tasks: readonly TrainingTask[], options: TrainingOptions): Promise<TrainedMember[]> {
-  const { workers } = options;
-  if (!Number.isInteger(workers) || workers < 0) {
-    throw reverieError('MODEL_CONFIG_INVALID', { problem: `workers is ${workers}; give 0 or a number of threads.` });
-  }
-  return workers === 0 ? trainHere(tasks, options) : trainInWorkers(tasks, options);
+interface EpochNote {
+  readonly epoch: number;
+  readonly holdoutLoss: number;
 }
 
-async function trainHere(
+/** The data of the fit that this thread worked for last, in its own memory. */
+let local: { fit: string; data: MemberData } | undefined;
+
+export const trainingTask = poolTask(
+  import.meta.url,
+  'trainingTask',
+  async (task: TrainingTask, { stop, report }): Promise<TrainedMember> => {
+    const { fit, shape, config, initial } = task;
+    if (local?.fit !== fit) local = { fit, data: localCopy(task.data) };
+    const onEpoch = (epoch: number, holdoutLoss: number) => report({ epoch, holdoutLoss } satisfies EpochNote);
+    const { signal, done } = signalOf(stop);
+    try {
+      const rng = Rng.fromState(task.rng);
+      return await trainMember({ data: local.data, shape, config, rng, initial, onEpoch, signal });
+    } finally {
+      done();
+    }
+  },
+);
+
+/** The trained members, in the order of the tasks. @throws POOL_OPTION_INVALID, and what training throws */
+export async function trainMembers(
   tasks: readonly TrainingTask[],
-  { onProgress, signal }: TrainingOptions,
+  { workers, onProgress, signal }: TrainingOptions,
 ): Promise<TrainedMember[]> {
-  const trained: TrainedMember[] = [];
-  let epochs = 0;
-  if (tasks.length === 0) return trained;
-  const data = localCopy(tasks[0].data);
-  for (const { member, shape, config, rng, initial } of tasks) {
-    const onEpoch = (epoch: number, holdoutLoss: number) =>
-      onProgress?.({
-        member,
-        members: tasks.length,
-        epoch,
-        epochs: ++epochs,
-        holdoutError: Math.sqrt(holdoutLoss),
-        finished: trained.length,
-      });
-    trained.push(await trainMember({ data, shape, config, rng: Rng.fromState(rng), initial, onEpoch, signal }));
-  }
-  return trained;
-}
-
-async function trainInWorkers(tasks: readonly TrainingTask[], options: TrainingOptions): Promise<TrainedMember[]> {
-  const { onProgress, signal } = options;
-  const threads = Math.min(options.workers, tasks.length);
-  const filename = compiledUrl(import.meta.url, './training-worker.js');
-  const pool = new Piscina<TrainingRequest, TrainingReply>({ filename, minThreads: threads, maxThreads: threads });
+  const pool = new WorkerPool({ workers: Math.min(workers, tasks.length) });
+  const failed = new AbortController();
+  const either = signal ? AbortSignal.any([signal, failed.signal]) : failed.signal;
   let [finished, epochs] = [0, 0];
-  pool.on('message', ({ member, epoch, holdoutLoss }: EpochMessage) =>
-    onProgress?.({
-      member,
-      members: tasks.length,
-      epoch,
-      epochs: ++epochs,
-      holdoutError: Math.sqrt(holdoutLoss),
-      finished,
-    }),
-  );
-  const stop = makeStopFlag();
-  const giveUp = () => raise(stop);
-  signal?.addEventListener('abort', giveUp);
+  const train = async (task: TrainingTask): Promise<TrainedMember> => {
+    const onReport = (note: unknown) => {
+      const { epoch, holdoutLoss } = note as EpochNote;
+      const holdoutError = Math.sqrt(holdoutLoss);
+      onProgress?.({ member: task.member, members: tasks.length, epoch, epochs: ++epochs, holdoutError, finished });
+    };
+    const label = `member ${task.member} of an ensemble`;
+    const trained = await pool.run(trainingTask, () => task, { signal: either, onReport, label });
+    finished++;
+    return trained;
+  };
   try {
     signal?.throwIfAborted();
-    const train = async (task: TrainingTask) => {
-      const reply = await pool.run({ task, stop });
-      finished++;
-      if ('failed' in reply) throw unpackError(reply.failed);
-      return reply.trained;
-    };
-    return await concurrently(tasks, threads, train, giveUp);
+    return await concurrently(tasks, Math.max(1, pool.workers), train, () => failed.abort());
   } catch (error) {
     throw signal?.aborted ? signal.reason : error;
   } finally {
-    signal?.removeEventListener('abort', giveUp);
-    await pool.destroy();
+    await pool.close();
+    local = undefined;
   }
 }
