@@ -63,6 +63,7 @@ export class WorkerPool {
     options: RunOptions<Input> = {},
   ): Promise<Output> {
     const { signal } = options;
+    if (this.isClosed) throw reverieError('POOL_CLOSED');
     signal?.throwIfAborted();
     const stop = makeStopFlag();
     const giveUp = () => raise(stop);

@@ -92,7 +92,7 @@ describe.skipIf(isSkipped)('rollouts on a device', () => {
 
   it('take no threads', () => {
     expect(onDevice.workers).toBe(0);
-    expect(onDevice['threads']).toBeUndefined();
+    expect(onDevice['pool']['threads']).toBeUndefined();
   });
 
   describe.each([

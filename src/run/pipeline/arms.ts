@@ -3,17 +3,14 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MessageChannel } from 'node:worker_threads';
-import { Piscina } from 'piscina';
 import { trainEveryArm } from '../../algorithms/index.js';
-import { type PackedError, unpackError } from '../../core/errors.js';
-import { makeStopFlag, raise, type StopFlag } from '../../core/stop-flag.js';
-import { compiledUrl } from '../../core/worker-url.js';
+import { WorkerPool } from '../../pool/index.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
 import { type MetricsEvent, readMetrics } from '../metrics.js';
 import type { Phase } from '../progress.js';
 import { METRICS_FILE } from '../run-folder.js';
 import type { Scenario } from '../scenario.js';
+import { type ArmNote, type ArmReply, type ArmTask, armTask } from './arm-run.js';
 
 export interface Arm {
   readonly name: string;
@@ -37,50 +34,20 @@ export interface ArmOptions {
   readonly threads: number;
 }
 
-export interface ArmTask {
-  readonly arm: string;
-  readonly seed: number;
-  readonly scenario: Scenario;
-  readonly out: string;
-  readonly resume: boolean;
-  readonly finalEpisodes: number;
-}
-
-/** How far a run is, sent now and then. */
-export interface ArmMessage {
-  readonly done: number;
-  readonly total: number;
-  readonly note: string;
-}
-
-interface ArmReply {
-  readonly result: TrainResult;
-  readonly finalReturns: readonly number[];
-}
-
-/** What a thread answers: a failure crosses as data, so that its catalogue code survives. */
-export type ArmOutcome =
-  | { readonly kind: 'done'; readonly reply: ArmReply }
-  | { readonly kind: 'failed'; readonly error: PackedError };
-
 /** Trains every arm with every seed. Runs that are finished already are not run again. */
 export async function trainArms(arms: readonly Arm[], options: ArmOptions, context: JobContext): Promise<ArmRun[]> {
-  const pool = new Piscina({
-    filename: compiledUrl(import.meta.url, './arm-worker.js'),
-    minThreads: 1,
-    maxThreads: options.threads,
-    concurrentTasksPerWorker: 1,
-  });
-  const stop = makeStopFlag();
-  const giveUp = () => raise(stop);
-  if (context.signal.aborted) giveUp();
-  context.signal.addEventListener('abort', giveUp);
+  // A run whose thread died is not begun again behind the user's back: `--resume` goes on with it.
+  const pool = new WorkerPool({ workers: options.threads, attempts: 1 });
+  const failed = new AbortController();
+  const signal = AbortSignal.any([context.signal, failed.signal]);
+  const train = (arm: Arm, seed: number) => runTask(pool, taskOf(arm, seed, options, context), context, signal);
   try {
-    const train = (arm: Arm, seed: number) => runTask(pool, taskOf(arm, seed, options, context), context, stop);
-    return await trainEveryArm({ arms, ...options, train, giveUp });
+    return await trainEveryArm({ arms, ...options, train, giveUp: () => failed.abort() });
+  } catch (error) {
+    if (context.signal.aborted) interrupted();
+    throw error;
   } finally {
-    context.signal.removeEventListener('abort', giveUp);
-    await pool.destroy();
+    await pool.close();
   }
 }
 
@@ -96,8 +63,8 @@ function taskOf(arm: Arm, seed: number, options: ArmOptions, context: JobContext
   };
 }
 
-async function runTask(pool: Piscina, task: ArmTask, context: JobContext, stop: StopFlag): Promise<ArmRun> {
-  const reply = finishedReply(task) ?? (await runInThread(pool, task, context, stop));
+async function runTask(pool: WorkerPool, task: ArmTask, context: JobContext, signal: AbortSignal): Promise<ArmRun> {
+  const reply = finishedReply(task) ?? (await runInThread(pool, task, context, signal));
   const { result, finalReturns } = reply;
   return { arm: task.arm, seed: task.seed, result, finalReturns, events: readMetrics(join(task.out, METRICS_FILE)) };
 }
@@ -107,19 +74,17 @@ function finishedReply(task: ArmTask): ArmReply | undefined {
   return task.resume && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ArmReply) : undefined;
 }
 
-async function runInThread(pool: Piscina, task: ArmTask, context: JobContext, stop: StopFlag): Promise<ArmReply> {
-  const { port1: near, port2: far } = new MessageChannel();
+async function runInThread(
+  pool: WorkerPool,
+  task: ArmTask,
+  context: JobContext,
+  signal: AbortSignal,
+): Promise<ArmReply> {
   const board = new ArmBoard(task, context);
-  near.on('message', (message: ArmMessage) => board.show(message));
-  try {
-    const outcome: ArmOutcome = await pool.run({ task, port: far, stop }, { transferList: [far] });
-    if (context.signal.aborted) interrupted();
-    if (outcome.kind === 'failed') throw unpackError(outcome.error);
-    board.end();
-    return outcome.reply;
-  } finally {
-    near.close();
-  }
+  const onReport = (note: unknown) => board.show(note as ArmNote);
+  const reply = await pool.run(armTask, () => task, { signal, onReport, label: `${task.arm}, seed ${task.seed}` });
+  board.end();
+  return reply;
 }
 
 /** The run's one bar on this side. */
@@ -132,7 +97,7 @@ class ArmBoard {
     private readonly context: JobContext,
   ) {}
 
-  show({ done, total, note }: ArmMessage): void {
+  show({ done, total, note }: ArmNote): void {
     const { arm, seed } = this.task;
     this.phase ??= this.context.progress.phase(`${arm}, seed ${seed}`, total, 'real steps');
     this.note = note;

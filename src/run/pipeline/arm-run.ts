@@ -1,43 +1,59 @@
-// The thread's side of a comparison: one whole training run, then the final evaluation of what it learned.
+// One run of a comparison as a task for worker threads: a whole training run, then the final evaluation of what it learned.
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MessagePort } from 'node:worker_threads';
 import { judgePolicy } from '../../algorithms/index.js';
-import { packError } from '../../core/errors.js';
-import { type StopFlag, signalOf } from '../../core/stop-flag.js';
+import { signalOf } from '../../core/stop-flag.js';
 import { makeEnvironment } from '../../env/index.js';
+import { poolTask } from '../../pool/index.js';
 import { loadLearner } from '../../rl/index.js';
 import { writeFileAtomic } from '../../store/atomic-file.js';
-import type { JobContext } from '../job.js';
+import type { JobContext, TrainResult } from '../job.js';
 import { MetricsWriter } from '../metrics.js';
 import type { Phase, Progress } from '../progress.js';
 import { METRICS_FILE, RESULT_FILE } from '../run-folder.js';
-import type { ArmMessage, ArmOutcome, ArmTask } from './arms.js';
+import type { Scenario } from '../scenario.js';
 import { trainJob } from './train.js';
 
-interface ArmInput {
-  readonly task: ArmTask;
-  readonly port: MessagePort;
-  readonly stop: StopFlag;
+export interface ArmTask {
+  readonly arm: string;
+  readonly seed: number;
+  readonly scenario: Scenario;
+  readonly out: string;
+  readonly resume: boolean;
+  readonly finalEpisodes: number;
 }
 
-export default async function runArm({ task, port, stop }: ArmInput): Promise<ArmOutcome> {
-  mkdirSync(task.out, { recursive: true });
-  const metrics = new MetricsWriter(join(task.out, METRICS_FILE));
-  const { signal, done } = signalOf(stop);
-  try {
-    const result = await trainJob(contextOf(task, metrics, forwarded(port), signal));
-    const reply = { result, finalReturns: await judge(task, result.checkpoint) };
-    await writeFileAtomic(join(task.out, RESULT_FILE), `${JSON.stringify(reply, null, 2)}\n`);
-    return { kind: 'done', reply };
-  } catch (error) {
-    return { kind: 'failed', error: packError(error) };
-  } finally {
-    done();
-    metrics.close();
-  }
+/** How far a run is, reported now and then. */
+export interface ArmNote {
+  readonly done: number;
+  readonly total: number;
+  readonly note: string;
 }
+
+export interface ArmReply {
+  readonly result: TrainResult;
+  readonly finalReturns: readonly number[];
+}
+
+export const armTask = poolTask(
+  import.meta.url,
+  'armTask',
+  async (task: ArmTask, { stop, report }): Promise<ArmReply> => {
+    mkdirSync(task.out, { recursive: true });
+    const metrics = new MetricsWriter(join(task.out, METRICS_FILE));
+    const { signal, done } = signalOf(stop);
+    try {
+      const result = await trainJob(contextOf(task, metrics, reported(report), signal));
+      const reply = { result, finalReturns: await judge(task, result.checkpoint) };
+      await writeFileAtomic(join(task.out, RESULT_FILE), `${JSON.stringify(reply, null, 2)}\n`);
+      return reply;
+    } finally {
+      done();
+      metrics.close();
+    }
+  },
+);
 
 function contextOf(task: ArmTask, metrics: MetricsWriter, progress: Progress, signal: AbortSignal): JobContext {
   const { scenario, seed, out, resume } = task;
@@ -58,7 +74,7 @@ async function judge(task: ArmTask, checkpoint: string): Promise<number[]> {
 }
 
 /** Only the run's own bar crosses the thread; the phases within a round would drown it. */
-function forwarded(port: MessagePort): Progress {
+function reported(report: (note: ArmNote) => void): Progress {
   const silent: Phase = { advance() {}, set() {}, end() {} };
   return {
     phase: (name, total) => {
@@ -66,7 +82,7 @@ function forwarded(port: MessagePort): Progress {
       let done = 0;
       const set = (now: number, note = '') => {
         done = now;
-        port.postMessage({ done, total: total ?? 0, note } satisfies ArmMessage);
+        report({ done, total: total ?? 0, note });
       };
       return { set, advance: (by = 1, note) => set(done + by, note), end: (note) => set(done, note) };
     },
