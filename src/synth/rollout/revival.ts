@@ -1,7 +1,7 @@
 // Brings frozen models and policies to life in this thread, once per version; the last few stay alive.
 
 import type { Policy, PolicySnapshot } from '../../env/index.js';
-import { unshareBytes } from '../../pool/shared-bytes.js';
+import { unshareBytes } from '../../pool/index.js';
 import type { ModelPlace, VectorWorldModel, WorldModelSnapshot } from '../../worldmodel/index.js';
 
 /** A pool serves one training run, or a few that take turns. */
