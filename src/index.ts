@@ -31,5 +31,5 @@ export {
   fitEnsemble,
   loadWorldModel,
   OnnxDynamics,
-  type VectorWorldModel,
+  type VectorDynamics,
 } from './worldmodel/index.js';

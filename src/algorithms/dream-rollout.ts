@@ -6,11 +6,17 @@ import type { Rng } from '../core/rng.js';
 import { rowSize } from '../env/index.js';
 import { allocateBatch, type Provenance, type ReplayBuffer, type TransitionBatch } from '../replay/index.js';
 import type { Rollout, RolloutLearner } from '../rl/index.js';
-import type { RolloutCounts } from '../synth/index.js';
-import { BatchedDream, type BatchedStep, type Propagation, type VectorWorldModel } from '../worldmodel/index.js';
+import { type RolloutCounts, startAt } from '../synth/index.js';
+import {
+  BatchedDream,
+  type BatchedStep,
+  type Propagation,
+  type Start,
+  type VectorDynamics,
+} from '../worldmodel/index.js';
 
 export interface DreamRolloutRequest {
-  readonly model: VectorWorldModel;
+  readonly model: VectorDynamics;
   readonly actor: RolloutLearner;
   /** Branches start at observations of its rows, drawn at random. */
   readonly real: ReplayBuffer;
@@ -48,7 +54,7 @@ export async function dreamRollout(request: DreamRolloutRequest): Promise<DreamR
     step: { propagation },
   });
   const act = rng.split('act');
-  let obs = dream.reset();
+  let obs = await dream.reset();
   for (let step = 0; step < horizon; step++) {
     // A model that never waits would keep timers and signals from running.
     await nextTurn();
@@ -98,11 +104,11 @@ class RolloutRecord {
   }
 
   /** The dream asks for a start for each branch that begins, column by column. */
-  drawStart(rng: Rng): Float32Array {
-    const { real } = this.request;
+  drawStart(rng: Rng): Start {
+    const { real, model } = this.request;
     const index = rng.int(real.size);
     this.startIds.push(real.rowId(index));
-    return real.columns().obs.slice(index * this.obsDim, (index + 1) * this.obsDim);
+    return startAt(real, index, model.context);
   }
 
   /** One step of all branches. */

@@ -2,11 +2,11 @@
 // dream branches in it (MBPO, Janner et al. 2019, 1906.08253, algorithm 2).
 
 import type { Rng } from '../core/rng.js';
-import { type PolicySnapshot, rowSize, type VectorEnvironment } from '../env/index.js';
+import type { PolicySnapshot, VectorEnvironment } from '../env/index.js';
 import type { ReplayBuffer } from '../replay/index.js';
 import type { Rollout, RolloutLearner } from '../rl/index.js';
-import { type HorizonSchedule, horizonSchedule, type RolloutCounts, RolloutPool } from '../synth/index.js';
-import { EnsembleModel, fitEnsemble, loadWorldModel, type StoredWorldModel } from '../worldmodel/index.js';
+import { drawStarts, type HorizonSchedule, horizonSchedule, type RolloutCounts, RolloutPool } from '../synth/index.js';
+import { dynamicsKinds, loadWorldModel, type StoredDynamics } from '../worldmodel/index.js';
 import { dreamRollout } from './dream-rollout.js';
 import type { DreamSettings, TrainingPorts, TrainingSettings } from './training-settings.js';
 
@@ -30,9 +30,9 @@ interface Buffers {
 }
 
 export class DreamWorld {
-  private model: StoredWorldModel | undefined;
+  private model: StoredDynamics | undefined;
   /** The same on the run's device, for steps of this thread. */
-  private resident: StoredWorldModel | undefined;
+  private resident: StoredDynamics | undefined;
   private readonly pool: RolloutPool;
   private nextEpisode = 0;
 
@@ -69,16 +69,19 @@ export class DreamWorld {
     rng: Rng,
     { phase: open, signal }: Pick<TrainingPorts<never>, 'phase' | 'signal'>,
   ): Promise<FitSummary | undefined> {
-    const { ensemble, modelFolder, refit, env } = this.settings;
-    if (ensemble === undefined) {
+    const { model: section, modelFolder, refit, env } = this.settings;
+    const kind = await dynamicsKinds.get(section.kind).make();
+    if (kind.fit === undefined) {
       this.model ??= await loadWorldModel(modelFolder!);
       return undefined;
     }
     const started = performance.now();
     const phase = open('fit model', null, 'epochs');
-    const earlier = (this.model as EnsembleModel | undefined) ?? (await this.broughtEnsemble());
+    // The first fit goes on from the model that was brought.
+    const earlier = this.model ?? (modelFolder === undefined ? undefined : await kind.load(modelFolder, {}));
     const isContinued = this.model === undefined || refit === 'continue';
-    const { model: fitted, report } = await fitEnsemble(real.rows(), this.env, ensemble, {
+    const { model: fitted, report } = await kind.fit({
+      ...{ section, data: real, spaces: this.env },
       rng,
       workers: this.run.workers,
       previous: isContinued ? earlier : undefined,
@@ -107,7 +110,7 @@ export class DreamWorld {
     const { propagation, chunkRows: chunkSize } = this.settings;
     const { batch, provenance, counts } = await this.pool.branchedRollouts(
       {
-        ...drawStarts(real, rowSize(this.env.observationSpace), starts, rng.split('starts')),
+        ...drawStarts(real, starts, rng.split('starts'), this.current().context),
         ...this.provenance(),
         model: await this.current().snapshot(),
         policy,
@@ -155,14 +158,8 @@ export class DreamWorld {
     return { firstEpisode: this.nextEpisode, scenario, seed, disagreementLimit };
   }
 
-  /** The ensemble that was brought: the first fit goes on from it. */
-  private async broughtEnsemble(): Promise<EnsembleModel | undefined> {
-    const { modelFolder } = this.settings;
-    return modelFolder === undefined ? undefined : EnsembleModel.load(modelFolder);
-  }
-
   /** The model where it is to be stepped: on the run's device, if it has one. */
-  private async onDevice(): Promise<StoredWorldModel> {
+  private async onDevice(): Promise<StoredDynamics> {
     const { device } = this.run;
     const model = this.current();
     if (device === undefined) return model;
@@ -173,7 +170,7 @@ export class DreamWorld {
     return this.resident!;
   }
 
-  private current(): StoredWorldModel {
+  private current(): StoredDynamics {
     if (!this.model) throw new Error('Dreaming before the first fit: a defect of the loop.');
     return this.model;
   }
@@ -182,17 +179,4 @@ export class DreamWorld {
 /** Length of a branch after so many real steps. */
 export function horizonAt(realSteps: number, horizon: number | HorizonSchedule): number {
   return typeof horizon === 'number' ? horizon : horizonSchedule(realSteps, horizon);
-}
-
-/** Random real states to branch from, with the row ids they have in the real buffer. */
-export function drawStarts(real: ReplayBuffer, obsDim: number, rows: number, rng: Rng) {
-  const starts = new Float32Array(rows * obsDim);
-  const startIds = new Float64Array(rows);
-  const { obs } = real.columns();
-  for (let row = 0; row < rows; row++) {
-    const index = rng.int(real.size);
-    starts.set(obs.subarray(index * obsDim, (index + 1) * obsDim), row * obsDim);
-    startIds[row] = real.rowId(index);
-  }
-  return { starts, startIds };
 }

@@ -3,7 +3,7 @@
 
 export { type Collected, Collector, type CollectorState, type EpisodeSummary } from './collector.js';
 export { type DreamRollout, type DreamRolloutRequest, dreamRollout } from './dream-rollout.js';
-export { DreamWorld, drawStarts, horizonAt } from './dream-world.js';
+export { DreamWorld, horizonAt } from './dream-world.js';
 export { train } from './train.js';
 export {
   type Counters,

@@ -4,7 +4,7 @@
 import type { OpenPhase } from '../core/progress.js';
 import type { EnvSpec } from '../env/index.js';
 import type { HorizonSchedule } from '../synth/index.js';
-import type { EnsembleConfig, ModelPlace, Propagation } from '../worldmodel/index.js';
+import type { ModelPlace, ModelSection, Propagation } from '../worldmodel/index.js';
 
 export interface TrainingSettings {
   /** Name of the scenario, recorded with every row. */
@@ -47,9 +47,9 @@ export interface RoundSettings {
 
 /** The world model, and how branches are dreamt in it. */
 export interface DreamSettings {
-  /** The ensemble to learn; absent where the model was brought and stays as it is. */
-  readonly ensemble?: EnsembleConfig;
-  /** Folder of the model that was brought, or of the ensemble whose weights the first fit goes on from. */
+  /** The scenario's `model:` section: what to learn, or of which kind the model is that was brought and stays as it is. */
+  readonly model: ModelSection;
+  /** Folder of the model that was brought, or of one whose weights the first fit goes on from. */
   readonly modelFolder?: string;
   /** A refit goes on from the last weights, or starts anew. */
   readonly refit: 'continue' | 'anew';

@@ -20,8 +20,20 @@ export interface Carry {
 
 /** A carry put away: structured-clonable and JSON-safe, for snapshots, other threads and disk. */
 export interface FrozenCarry {
-  readonly modelVersion: string;
+  /** Version of the model, or of the policy, whose memory it is. */
+  readonly version: string;
   readonly state: unknown;
+}
+
+/** What keeps carries: every model, and every policy that has a memory (policy.ts). */
+export interface Memory<C extends Carry> {
+  /** The memory of these rows, in this order; a row taken twice is a fork. */
+  pick(carry: C, rows: Uint32Array): C;
+  /** The memory of all rows of these (one at least), one after the other: rows that began apart are asked as one batch. */
+  join(carries: readonly C[]): C;
+  freeze(carry: C): FrozenCarry;
+  /** @throws SNAPSHOT_MISMATCH for a carry of another version */
+  revive(frozen: FrozenCarry): C;
 }
 
 /** How a model is asked. Settings that a kind of model does not know do not change its answer. */
@@ -34,7 +46,7 @@ export interface ImagineOptions {
   readonly deterministic?: boolean;
 }
 
-/** What one imagined step of all rows gave; structures of arrays. */
+/** What one imagined step of all rows gave; structures of arrays that nobody writes to, as the carry may share them. */
 export interface Imagined<C extends Carry, O> {
   readonly carry: C;
   readonly observation: O;
@@ -54,7 +66,7 @@ export interface Imagined<C extends Carry, O> {
  * @typeParam C its carry @typeParam O a batch of observations @typeParam A a batch of actions. For numbers both are
  * Float32Array, row-major [rows, dim]; for structured worlds arrays of `rows` elements.
  */
-export interface Dynamics<C extends Carry, O, A> {
+export interface Dynamics<C extends Carry, O, A> extends Memory<C> {
   /** Kind of dynamics, recorded as `backend` with every transition. */
   readonly backend: string;
   /** Hash of weights and configuration: equal versions give equal bytes. */
@@ -63,20 +75,26 @@ export interface Dynamics<C extends Carry, O, A> {
   readonly actionSpace: Space;
   /** Real steps before a start that `follow` should be shown for the carry to be worth anything; 0 for a model without memory. */
   readonly context: number;
-  /** A first memory, from observations alone. */
+  /** A first memory, from observations alone. @throws as `imagine` */
   begin(starts: O, rngs: Rngs): Awaitable<C>;
-  /** Takes in what was really seen: `action` led to `seen`. */
+  /** Takes in what was really seen: `action` led to `seen`. Draws nothing. @throws as `imagine` */
   follow(carry: C, action: A, seen: O): Awaitable<C>;
   /**
    * One step of every row. Same carry, action and streams, same bytes.
-   * @throws MODEL_INPUT_INVALID for batches of the wrong size or values outside their space, NON_FINITE_VALUE for NaN or
-   * infinity going in or coming out; streams may have moved then.
+   * @throws MODEL_INPUT_INVALID for batches or streams of another number of rows or values outside their space,
+   * NON_FINITE_VALUE for NaN or infinity going in or coming out; streams may have moved then.
    */
   imagine(carry: C, action: A, rngs: Rngs, options?: ImagineOptions): Awaitable<Imagined<C, O>>;
-  /** The memory of these rows, in this order; a row taken twice is a fork. */
-  pick(carry: C, rows: Uint32Array): C;
-  freeze(carry: C): FrozenCarry;
-  /** @throws SNAPSHOT_MISMATCH for a carry of another version of the model */
-  revive(frozen: FrozenCarry): C;
   close(): Promise<void>;
+}
+
+/** Float32 values as text for a frozen carry: base64, as decimal JSON would lose the sign of zero. */
+export function packFloats(values: Float32Array): string {
+  const { buffer, byteOffset, byteLength } = values;
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength).toString('base64');
+}
+
+/** What `packFloats` was given. */
+export function unpackFloats(text: string): Float32Array {
+  return new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer);
 }

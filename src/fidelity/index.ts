@@ -148,9 +148,7 @@ export {
   type TrueAnswer,
 } from './tools/question.js';
 export { type RewardEndOptions, rewardEndInstrument } from './tools/reward-end.js';
-export { forecasterOf } from './vector/forecast.js';
 export {
-  type Forecast,
   type Forecaster,
   type Ground,
   groundOf,

@@ -2,7 +2,7 @@
 
 import { makeEnvironment } from '../env/index.js';
 import type { DeviceFit, Precision } from '../nn/index.js';
-import { ensembleDeviceFit, folderDeviceFit } from '../worldmodel/index.js';
+import { folderDeviceFit, sectionDeviceFit } from '../worldmodel/index.js';
 import type { DreamFit } from './device-choice.js';
 import type { JobInputs } from './job.js';
 import { resolvedSpec } from './pipeline/given-parts.js';
@@ -21,10 +21,9 @@ async function modelFit(job: string, scenario: Scenario, inputs: JobInputs, prec
     const folder = findInput(inputs, 'model');
     return folder === undefined ? { precision } : folderDeviceFit(folder, precision);
   }
-  if (model.kind === 'onnx') return { problem: 'devices run ensembles alone', precision };
   const env = await makeEnvironment(resolvedSpec(scenario));
   try {
-    return ensembleDeviceFit(env, model, precision);
+    return await sectionDeviceFit(model, env, precision);
   } finally {
     await env.close();
   }

@@ -80,6 +80,7 @@ export type {
   RolloutSettings,
 } from './rollout/request.js';
 export { type HorizonSchedule, horizonSchedule } from './rollout/schedule.js';
+export { drawStarts, startAt } from './rollout/starts.js';
 export { type SynthesisControls, type SynthesisRequest, synthesize, synthesizedChunks } from './synthesize.js';
 export { type Admission, type AdmissionOptions, Admissions, admitTask } from './tasks/admission.js';
 export { Curriculum, type CurriculumOptions, type CurriculumTask, type Pick } from './tasks/curriculum.js';

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { Packr } from 'msgpackr';
+import type { History } from '../worldmodel/index.js';
 import { type JobDescription, Journal } from './journal.js';
 import { RolloutPlan } from './rollout/plan.js';
 import type { RolloutPool } from './rollout/pool.js';
@@ -99,6 +100,7 @@ function describe(request: SynthesisRequest, plan: RolloutPlan): JobDescription 
     format: 'reverie rollouts 1',
     ...identityOf(request),
     starts: sha256(request.starts),
+    ...(request.history && { history: historyHash(request.history) }),
     startIds: sha256(Float64Array.from(request.startIds)),
     branches: plan.branches,
     chunkSize: plan.chunkSize,
@@ -119,7 +121,11 @@ function describe(request: SynthesisRequest, plan: RolloutPlan): JobDescription 
   };
 }
 
-function sha256(values: Float32Array | Float64Array): string {
+function historyHash({ lengths, obs, action }: History): string {
+  return [lengths, obs, action].map(sha256).join(' ');
+}
+
+function sha256(values: Float32Array | Float64Array | Uint32Array): string {
   return createHash('sha256')
     .update(new Uint8Array(values.buffer, values.byteOffset, values.byteLength))
     .digest('hex');

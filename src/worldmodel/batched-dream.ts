@@ -1,14 +1,16 @@
 // Many dreamt episodes side by side, as structures of arrays: for learners that act on whole batches.
 
+import type { Carry, FrozenCarry, ImagineOptions } from '../core/dynamics.js';
 import { reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
-import { rowSize } from '../env/index.js';
+import type { VectorDynamics } from './dynamics.js';
+import { batchOfStarts, beginFrom } from './history.js';
+import { type RowShape, rowShape } from './model-spaces.js';
 import { checkRows, type DrawStart, type StartStates, startSampler } from './start-states.js';
-import type { StepOptions, VectorWorldModel } from './world-model.js';
 
 export interface BatchedDreamOptions {
   /** Not closed by the dream: several may share one. */
-  readonly model: VectorWorldModel;
+  readonly model: VectorDynamics;
   /** Episodes side by side. */
   readonly rows: number;
   /** Where episodes start, and start again. */
@@ -18,10 +20,10 @@ export interface BatchedDreamOptions {
   readonly maxEpisodeSteps?: number;
   /** An episode is truncated where the model's disagreement (its units) is greater than this. */
   readonly disagreementLimit?: number;
-  readonly step?: StepOptions;
+  readonly step?: ImagineOptions;
 }
 
-/** What one step of all episodes gave; arrays are fresh. */
+/** What one step of all episodes gave; only `obs` may be written to. */
 export interface BatchedStep {
   /** [rows, obsDim]: what followed, also where the episode ended. */
   readonly nextObs: Float32Array;
@@ -36,21 +38,28 @@ export interface BatchedStep {
 /** Structured-clonable. */
 export interface BatchedDreamSnapshot {
   readonly modelVersion: string;
+  readonly carry: FrozenCarry;
   readonly obs: Float32Array;
   readonly steps: Uint32Array;
   readonly rng: RngState;
 }
 
+/** What the episodes are acted on, and what the model remembers of them. */
+interface Present {
+  readonly obs: Float32Array;
+  readonly carry: Carry;
+}
+
 export class BatchedDream {
   readonly rows: number;
-  private readonly model: VectorWorldModel;
-  private readonly obsDim: number;
+  private readonly model: VectorDynamics;
+  private readonly shape: RowShape;
   private readonly drawStart: DrawStart;
   private readonly maxEpisodeSteps: number;
   private readonly disagreementLimit: number;
-  private readonly stepOptions: StepOptions;
+  private readonly stepOptions: ImagineOptions;
   private rng: Rng;
-  private obs: Float32Array | undefined;
+  private present: Present | undefined;
   private steps: Uint32Array;
 
   /** Throws DREAM_INVALID or NON_FINITE_VALUE for bad start states or rows. */
@@ -72,8 +81,8 @@ export class BatchedDream {
     }
     this.rows = rows;
     this.model = model;
-    this.obsDim = rowSize(model.observationSpace);
-    this.drawStart = startSampler(starts, this.obsDim);
+    this.shape = rowShape(model);
+    this.drawStart = startSampler(starts, this.shape.obsDim);
     this.maxEpisodeSteps = maxEpisodeSteps;
     this.disagreementLimit = disagreementLimit ?? Number.POSITIVE_INFINITY;
     this.stepOptions = disagreementLimit === undefined ? step : { ...step, disagreement: true };
@@ -82,47 +91,37 @@ export class BatchedDream {
   }
 
   /** Starts all episodes anew: at `starts` [rows, obsDim] if given, else at drawn ones. Answers the observations. */
-  reset(starts?: Float32Array): Float32Array {
-    const obs = new Float32Array(this.rows * this.obsDim);
-    if (starts) {
-      checkRows(starts, this.obsDim, this.rows);
-      obs.set(starts);
-    } else {
-      for (let row = 0; row < this.rows; row++) this.drawStart(this.rng, this.rowOf(obs, row));
-    }
+  async reset(starts?: Float32Array): Promise<Float32Array> {
+    if (starts) checkRows(starts, this.shape.obsDim, this.rows);
+    this.present = undefined;
+    const present = starts
+      ? { obs: starts.slice(), carry: await beginFrom(this.model, starts, undefined, this.rng) }
+      : await this.begun(this.rows);
     this.steps.fill(0);
-    this.obs = obs;
-    return obs.slice();
+    this.present = present;
+    return present.obs.slice();
   }
 
   /** One step of every episode; those that end start again at once. action [rows, actionDim], taken as it is. */
   async step(action: Float32Array): Promise<BatchedStep> {
-    const { obs, rows } = this;
-    if (!obs) throw reverieError('ENV_NOT_RESET', { id: 'batched dream' });
+    const { present } = this;
+    if (!present) throw reverieError('ENV_NOT_RESET', { id: 'batched dream' });
     // Until the model has answered there is nothing to step from, so that steps cannot overtake each other.
-    this.obs = undefined;
+    this.present = undefined;
     const rngBefore = this.rng.state();
     try {
-      const { nextObs, reward, terminated, disagreement } = await this.model.step(
-        obs,
-        action,
-        rows,
-        this.rng,
-        this.stepOptions,
-      );
+      const imagined = await this.model.imagine(present.carry, action, this.rng, this.stepOptions);
+      const { observation: nextObs, reward, terminated, disagreement } = imagined;
       const steps = this.steps.map((count) => count + 1);
       const truncated = this.truncations(steps, disagreement);
-      const current = nextObs.slice();
-      for (let row = 0; row < rows; row++) {
-        if (!truncated[row] && !terminated[row]) continue;
-        this.drawStart(this.rng, this.rowOf(current, row));
-        steps[row] = 0;
-      }
-      this.obs = current;
+      const over = Uint32Array.from(steps.keys()).filter((row) => truncated[row] || terminated[row]);
+      for (const row of over) steps[row] = 0;
+      const { obs, carry } = await this.restarted({ obs: nextObs, carry: imagined.carry }, over);
+      this.present = { obs, carry };
       this.steps = steps;
-      return { nextObs, reward, terminated, truncated, disagreement, obs: current.slice() };
+      return { nextObs, reward, terminated, truncated, disagreement, obs: obs.slice() };
     } catch (error) {
-      this.obs = obs;
+      this.present = present;
       this.rng = Rng.fromState(rngBefore);
       throw error;
     }
@@ -130,21 +129,46 @@ export class BatchedDream {
 
   /** Everything needed to go on exactly from here. */
   snapshot(): BatchedDreamSnapshot {
-    if (!this.obs) throw reverieError('ENV_NOT_RESET', { id: 'batched dream' });
+    if (!this.present) throw reverieError('ENV_NOT_RESET', { id: 'batched dream' });
+    const { obs, carry } = this.present;
     const { modelVersion } = this.model;
-    return { modelVersion, obs: this.obs.slice(), steps: this.steps.slice(), rng: this.rng.state() };
+    return {
+      ...{ modelVersion, carry: this.model.freeze(carry) },
+      ...{ obs: obs.slice(), steps: this.steps.slice(), rng: this.rng.state() },
+    };
   }
 
   /** Goes on from a snapshot of this or (fork) another batch of equal rows. Throws SNAPSHOT_MISMATCH. */
-  restore({ modelVersion, obs, steps, rng }: BatchedDreamSnapshot): Float32Array {
+  restore({ modelVersion, carry, obs, steps, rng }: BatchedDreamSnapshot): Float32Array {
     if (modelVersion !== this.model.modelVersion || steps.length !== this.rows) {
       const from = `${steps.length} rows of model ${modelVersion}`;
       throw reverieError('SNAPSHOT_MISMATCH', { from, into: `${this.rows} rows of model ${this.model.modelVersion}` });
     }
-    this.obs = obs.slice();
+    this.present = { obs: obs.slice(), carry: this.model.revive(carry) };
     this.steps = steps.slice();
     this.rng = Rng.fromState(rng);
     return obs.slice();
+  }
+
+  /** So many episodes at their starts. */
+  private async begun(rows: number): Promise<Present> {
+    const drawn = Array.from({ length: rows }, () => this.drawStart(this.rng));
+    const { starts, history } = batchOfStarts(drawn, this.shape);
+    return { obs: starts, carry: await beginFrom(this.model, starts, history, this.rng) };
+  }
+
+  /** The episodes, those of rows `over` at new starts. */
+  private async restarted({ obs, carry }: Present, over: Uint32Array): Promise<Present> {
+    if (over.length === 0) return { obs, carry };
+    const { rows, model, shape } = this;
+    const fresh = await this.begun(over.length);
+    const order = Uint32Array.from({ length: rows }, (_, row) => row);
+    const current = obs.slice();
+    for (const [at, row] of over.entries()) {
+      order[row] = rows + at;
+      current.set(fresh.obs.subarray(at * shape.obsDim, (at + 1) * shape.obsDim), row * shape.obsDim);
+    }
+    return { obs: current, carry: model.pick(model.join([carry, fresh.carry]), order) };
   }
 
   /** 1 where an episode is over by the clock or by doubt. */
@@ -156,9 +180,5 @@ export class BatchedDream {
     return Uint8Array.from(steps, (count, row) =>
       count >= maxEpisodeSteps || (disagreement !== undefined && !(disagreement[row] <= limit)) ? 1 : 0,
     );
-  }
-
-  private rowOf(obs: Float32Array, row: number): Float32Array {
-    return obs.subarray(row * this.obsDim, (row + 1) * this.obsDim);
   }
 }

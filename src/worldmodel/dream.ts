@@ -1,5 +1,6 @@
 // A world model as an Environment: one episode at a time, indistinguishable in type from the real one.
 
+import { type Carry, type FrozenCarry, type ImagineOptions, packFloats, unpackFloats } from '../core/dynamics.js';
 import { reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
 import {
@@ -9,30 +10,33 @@ import {
   type ResetOptions,
   type ResetResult,
   type RestoreOptions,
-  rowSize,
   type StepResult,
   type VectorEnvironment,
   type VectorSpace,
 } from '../env/index.js';
+import type { VectorDynamics } from './dynamics.js';
+import { batchOfStarts, beginFrom } from './history.js';
+import { type RowShape, rowShape } from './model-spaces.js';
 import { type DrawStart, type StartStates, startSampler } from './start-states.js';
-import type { StepOptions, VectorWorldModel } from './world-model.js';
 
 export interface DreamOptions {
   /** Not closed by the dream: several may share one. */
-  readonly model: VectorWorldModel;
+  readonly model: VectorDynamics;
   readonly starts: StartStates;
   /** Steps before `truncated`; no clock unless given. */
   readonly maxEpisodeSteps?: number;
   /** Name of the dreamt environment; `dream` unless given. */
   readonly id?: string;
   /** How the model is asked. With `disagreement`, info holds it for every step. */
-  readonly step?: StepOptions;
+  readonly step?: ImagineOptions;
 }
 
 interface DreamState {
   readonly modelVersion: string;
   readonly rng: RngState;
-  /** Base64 of the float32 observation: JSON would lose the sign of zero. */
+  /** What the model remembers; null before the first episode. */
+  readonly carry: FrozenCarry | null;
+  /** Packed float32. */
   readonly observation: string;
   readonly steps: number;
   readonly running: boolean;
@@ -44,10 +48,12 @@ export class Dream implements VectorEnvironment {
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
   readonly maxEpisodeSteps?: number;
-  private readonly model: VectorWorldModel;
+  private readonly model: VectorDynamics;
   private readonly drawStart: DrawStart;
-  private readonly stepOptions: StepOptions;
+  private readonly stepOptions: ImagineOptions;
   private rng = streamOf(0);
+  private readonly shape: RowShape;
+  private carry: Carry | undefined;
   private observation: Float32Array;
   private steps = 0;
   private running = false;
@@ -60,43 +66,45 @@ export class Dream implements VectorEnvironment {
     this.actionSpace = model.actionSpace;
     this.maxEpisodeSteps = maxEpisodeSteps;
     this.stepOptions = step;
-    const obsDim = rowSize(model.observationSpace);
-    this.drawStart = startSampler(starts, obsDim);
-    this.observation = new Float32Array(obsDim);
+    this.shape = rowShape(model);
+    this.drawStart = startSampler(starts, this.shape.obsDim);
+    this.observation = new Float32Array(this.shape.obsDim);
   }
 
   async reset(options: ResetOptions = {}): Promise<ResetResult<Float32Array>> {
     if (options.seed !== undefined) this.rng = streamOf(options.seed);
-    // A new row: what a mark holds is not written over.
-    const start = new Float32Array(this.observation.length);
-    this.drawStart(this.rng, start);
-    this.observation = start;
+    this.running = false;
+    const start = this.drawStart(this.rng);
+    const { starts, history } = batchOfStarts([start], this.shape);
+    this.carry = await beginFrom(this.model, starts, history, this.rng);
+    this.observation = start.observation;
     this.steps = 0;
     this.running = true;
     return { observation: this.observation.slice(), info: {} };
   }
 
   async step(action: Float32Array): Promise<StepResult<Float32Array>> {
-    if (!this.running) throw reverieError('ENV_NOT_RESET', { id: this.id });
+    if (!this.running || this.carry === undefined) throw reverieError('ENV_NOT_RESET', { id: this.id });
     this.requireAction(action);
     // While the model works the episode is closed, so that a second step cannot overtake the first.
     this.running = false;
-    const { nextObs, reward, terminated, disagreement } = await this.ask(action);
-    this.observation = nextObs;
+    const { carry, observation, reward, terminated, disagreement } = await this.ask(this.carry, action);
+    this.carry = carry;
+    this.observation = observation;
     this.steps++;
     const isTerminated = terminated[0] === 1;
     const truncated = this.maxEpisodeSteps !== undefined && this.steps >= this.maxEpisodeSteps;
     this.running = !isTerminated && !truncated;
     const info = disagreement ? { disagreement: disagreement[0] } : {};
-    return { observation: nextObs.slice(), reward: reward[0], terminated: isTerminated, truncated, info };
+    return { observation: observation.slice(), reward: reward[0], terminated: isTerminated, truncated, info };
   }
 
   async snapshot(): Promise<EnvSnapshot> {
-    const { buffer, byteOffset, byteLength } = this.observation;
     const state: DreamState = {
       modelVersion: this.model.modelVersion,
       rng: this.rng.state(),
-      observation: Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength).toString('base64'),
+      carry: this.carry === undefined ? null : this.model.freeze(this.carry),
+      observation: packFloats(this.observation),
       steps: this.steps,
       running: this.running,
     };
@@ -109,7 +117,8 @@ export class Dream implements VectorEnvironment {
     if (snapshot.env !== this.id || state?.modelVersion !== this.model.modelVersion) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
     }
-    this.observation = new Float32Array(Uint8Array.from(Buffer.from(state.observation, 'base64')).buffer);
+    this.carry = state.carry === null ? undefined : this.model.revive(state.carry);
+    this.observation = unpackFloats(state.observation);
     this.rng = seed === undefined ? Rng.fromState(state.rng) : streamOf(seed).split('restored');
     this.steps = state.steps;
     this.running = state.running;
@@ -117,9 +126,10 @@ export class Dream implements VectorEnvironment {
   }
 
   mark(): () => void {
-    const { observation, steps, running } = this;
+    const { carry, observation, steps, running } = this;
     const rng = this.rng.state();
     return () => {
+      this.carry = carry;
       this.observation = observation;
       this.rng = Rng.fromState(rng);
       this.steps = steps;
@@ -131,10 +141,10 @@ export class Dream implements VectorEnvironment {
     this.running = false;
   }
 
-  private async ask(action: Float32Array) {
+  private async ask(carry: Carry, action: Float32Array) {
     const before = this.rng.state();
     try {
-      return await this.model.step(this.observation, action, 1, this.rng, this.stepOptions);
+      return await this.model.imagine(carry, action, this.rng, this.stepOptions);
     } catch (error) {
       this.rng = Rng.fromState(before);
       this.running = true;

@@ -7,6 +7,15 @@ export {
   type BatchedStep,
 } from './batched-dream.js';
 export { Dream, type DreamOptions } from './dream.js';
+export type * from './dynamics.js';
+export type {
+  DeviceSupport,
+  DynamicsEntry,
+  DynamicsKind,
+  FitRequest,
+  Fitted,
+  ModelSection,
+} from './dynamics-kind.js';
 export {
   type EnsembleConfig,
   type EnsembleConfigInput,
@@ -14,16 +23,18 @@ export {
   parseEnsembleConfig,
 } from './ensemble/config.js';
 export type { EnsembleDescription, FitReport } from './ensemble/contents.js';
-export { ensembleDeviceFit, folderDeviceFit } from './ensemble/device-fit.js';
+export { ensembleDeviceFit } from './ensemble/device-fit.js';
 export { EnsembleModel } from './ensemble/ensemble-model.js';
 export { type FitOptions, fitEnsemble } from './ensemble/fit.js';
 export type { MemberAnswer } from './ensemble/member-sessions.js';
 export type { MemberReport } from './ensemble/member-training.js';
 export type { FitProgress } from './ensemble/training-pool.js';
 export { TabularModel } from './exact/tabular-model.js';
+export { batchOfStarts, beginFrom, type History, pickHistory, type Start } from './history.js';
+export { dynamicsKinds, folderDeviceFit, loadWorldModel, modelSectionSchema, sectionDeviceFit } from './kinds.js';
 export { type AmplifiedTrajectory, type AmplifyRequest, amplifyTrajectory } from './llm/amplify.js';
 export { LlmUser, type LlmUserOptions } from './llm/llm-user.js';
-export { loadWorldModel } from './load.js';
+export { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from './memoryless.js';
 export { readManifest } from './model-folder.js';
 export type { Spaces } from './model-spaces.js';
 export {
@@ -86,5 +97,3 @@ export {
   toolsModelSchema,
 } from './tools/tools-model-schema.js';
 export { episodeWeight } from './tools/uncertainty.js';
-export type * from './whole-rollout.js';
-export type * from './world-model.js';

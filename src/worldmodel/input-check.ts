@@ -1,6 +1,8 @@
 // Guards at the border of world models: arrays of the right size, finite, and actions that exist.
 
+import type { Rngs } from '../core/dynamics.js';
 import { reverieError } from '../core/errors.js';
+import { Rng } from '../core/rng.js';
 import type { VectorSpace } from '../env/index.js';
 import type { TransitionBatch } from '../replay/index.js';
 import { type RowShape, rowShape, type Spaces } from './model-spaces.js';
@@ -17,13 +19,32 @@ export function checkStepInput(
   rows: number,
   { obsDim, actionDim }: RowShape = rowShape(spaces),
 ): void {
-  if (!Number.isInteger(rows) || rows < 0) throw refused(backend, `${rows} rows.`);
   checkLength(backend, 'obs', obs, rows, obsDim);
   checkLength(backend, 'action', action, rows, actionDim);
   requireFinite('obs', obs, rows, 'the input of a world model');
   requireFinite('action', action, rows, 'the input of a world model');
   checkDiscrete(backend, 'action', action, spaces.actionSpace);
   checkDiscrete(backend, 'observation', obs, spaces.observationSpace);
+}
+
+/** As `checkStepInput`, of observations alone. */
+export function checkObservations(
+  backend: string,
+  spaces: Spaces,
+  obs: Float32Array,
+  rows: number,
+  { obsDim }: RowShape = rowShape(spaces),
+): void {
+  const whole = Math.floor(Number.isFinite(rows) ? rows : 0);
+  checkLength(backend, 'obs', obs, whole, obsDim);
+  requireFinite('obs', obs, whole, 'the input of a world model');
+  checkDiscrete(backend, 'observation', obs, spaces.observationSpace);
+}
+
+/** Throws MODEL_INPUT_INVALID unless there is one stream for all rows, or one for each. */
+export function checkStreams(backend: string, rngs: Rngs, rows: number): void {
+  if (rngs instanceof Rng || rngs.length === rows) return;
+  throw refused(backend, `${rngs.length} random streams where one, or ${rows}, are needed.`);
 }
 
 /** Throws MODEL_DATA_INVALID or NON_FINITE_VALUE unless a world model can learn from every row. */

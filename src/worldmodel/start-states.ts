@@ -2,27 +2,30 @@
 
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
+import type { Start } from './history.js';
 import { requireFinite } from './input-check.js';
 
-/** Rows [n, obsDim] of observations to start from, or a function that draws one row. */
-export type StartStates = Float32Array | ((rng: Rng) => Float32Array);
+/** Rows [n, obsDim] of observations to start from, or a function that draws one, with what was lived before it where it knows. */
+export type StartStates = Float32Array | ((rng: Rng) => Float32Array | Start);
 
-/** Draws one start into `into` [obsDim]. */
-export type DrawStart = (rng: Rng, into: Float32Array) => void;
+/** Draws one start, in arrays of its own. */
+export type DrawStart = (rng: Rng) => Start;
 
 /** Throws DREAM_INVALID or NON_FINITE_VALUE unless `starts` has whole rows; a sampler is checked as it draws. */
 export function startSampler(starts: StartStates, obsDim: number): DrawStart {
   if (typeof starts === 'function') {
-    return (rng, into) => {
-      const row = starts(rng);
-      checkRows(row, obsDim, 1);
-      into.set(row);
+    return (rng) => {
+      const drawn = starts(rng);
+      const { observation, history } =
+        drawn instanceof Float32Array ? { observation: drawn, history: undefined } : drawn;
+      checkRows(observation, obsDim, 1);
+      return { observation: observation.slice(), history };
     };
   }
   const rows = checkRows(starts, obsDim);
-  return (rng, into) => {
+  return (rng) => {
     const row = rng.int(rows);
-    into.set(starts.subarray(row * obsDim, (row + 1) * obsDim));
+    return { observation: starts.slice(row * obsDim, (row + 1) * obsDim) };
   };
 }
 

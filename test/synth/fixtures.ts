@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { Rng } from '../../src/core/rng.js';
 import type { Policy, PolicySnapshot } from '../../src/env/index.js';
 import type { FrozenRolloutRequest, LiveRolloutRequest, RolloutResult } from '../../src/synth/index.js';
-import type { VectorWorldModel, WorldModelSnapshot } from '../../src/worldmodel/index.js';
+import type { VectorDynamics, WorldModelSnapshot } from '../../src/worldmodel/index.js';
 import type { ReferenceRow } from './reference.js';
 
 export const MODEL_LOADER = new URL('./doubles/model.mjs', import.meta.url).href;
@@ -58,7 +58,7 @@ export function requestOf(rows: number, overrides: Partial<FrozenRolloutRequest>
 }
 
 export async function revive(request: FrozenRolloutRequest): Promise<LiveRolloutRequest> {
-  const model: VectorWorldModel = await (await import(MODEL_LOADER)).loadWorldModel(request.model);
+  const model: VectorDynamics = await (await import(MODEL_LOADER)).loadWorldModel(request.model);
   const policy: Policy = await (await import(request.policy.loader)).loadPolicy(request.policy.payload);
   return { ...request, model, policy: { ...policy, version: request.policy.version } };
 }

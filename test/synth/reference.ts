@@ -1,6 +1,7 @@
 // The slow truth about branched rollouts: objects, one row at a time, written from the definition and not from the engine.
 // Only the batched calls to policy and model are shared, because the noise of a row depends on its place among the living.
 
+import type { Carry } from '../../src/core/dynamics.js';
 import type { LiveRolloutRequest } from '../../src/synth/index.js';
 
 export interface ReferenceRow {
@@ -20,6 +21,7 @@ export interface ReferenceRow {
 
 interface Branch {
   obs: number[];
+  carry: Carry;
   rows: ReferenceRow[];
   episode: number;
   group: number;
@@ -29,14 +31,14 @@ interface Branch {
 
 export async function referenceRollouts(request: LiveRolloutRequest): Promise<ReferenceRow[]> {
   const { chunkSize = 512 } = request;
-  const branches = plantBranches(request);
+  const branches = await plantBranches(request);
   for (let from = 0, chunk = 0; from < branches.length; from += chunkSize, chunk++) {
     await liveChunk(branches.slice(from, from + chunkSize), request, chunk);
   }
   return branches.flatMap((branch) => branch.rows);
 }
 
-function plantBranches(request: LiveRolloutRequest): Branch[] {
+async function plantBranches(request: LiveRolloutRequest): Promise<Branch[]> {
   const { starts, startIds, branches = 1, firstEpisode = 0 } = request;
   const obsDim = starts.length / startIds.length;
   const planted: Branch[] = [];
@@ -44,6 +46,7 @@ function plantBranches(request: LiveRolloutRequest): Branch[] {
     for (let twin = 0; twin < branches; twin++) {
       planted.push({
         obs: [...starts.slice(start * obsDim, (start + 1) * obsDim)],
+        carry: await request.model.begin(starts.slice(start * obsDim, (start + 1) * obsDim), request.rng),
         rows: [],
         episode: firstEpisode + planted.length,
         group: branches > 1 ? firstEpisode + start * branches : -1,
@@ -65,7 +68,9 @@ async function liveChunk(branches: Branch[], request: LiveRolloutRequest, chunk:
     const acted = await request.policy.act(obs, living.length, rng.split('act', step), {
       deterministic: request.deterministicPolicy,
     });
-    const answer = await request.model.step(obs, acted.action, living.length, rng.split('model', step), {
+    const { model } = request;
+    const carry = model.join(living.map((branch) => branch.carry));
+    const answer = await model.imagine(carry, acted.action, rng.split('model', step), {
       propagation: request.propagation,
       deterministic: request.deterministicModel,
       disagreement: wantsDoubt,
@@ -81,7 +86,7 @@ async function liveChunk(branches: Branch[], request: LiveRolloutRequest, chunk:
         reward: answer.reward[i],
         terminated: answer.terminated[i],
         truncated: 0,
-        nextObs: cut(answer.nextObs),
+        nextObs: cut(answer.observation),
         episode: living[i].episode,
         step,
         group: living[i].group,
@@ -89,6 +94,7 @@ async function liveChunk(branches: Branch[], request: LiveRolloutRequest, chunk:
         ...(wantsDoubt && { confidence: Math.fround(1 / (1 + answer.disagreement![i])) }),
         ...(acted.logProb && { logProb: acted.logProb[i] }),
       };
+      living[i].carry = model.pick(answer.carry, Uint32Array.of(i));
       extend(living[i], row, request, answer.disagreement?.[i]);
     }
   }

@@ -5,18 +5,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ImagineOptions } from '../../src/core/dynamics.js';
 import { Rng } from '../../src/core/rng.js';
 import { contains, rowSize } from '../../src/env/index.js';
 import {
   loadWorldModel,
   type ModelPlace,
-  type StepOptions,
-  type StoredWorldModel,
+  type StoredDynamics,
   type VectorPrediction,
 } from '../../src/worldmodel/index.js';
+import { oneStep, predictionOf } from './one-step.js';
 
 export interface ContractSubject {
-  make(): Promise<StoredWorldModel>;
+  make(): Promise<StoredDynamics>;
   /** `rows` observations and actions within the model's spaces. */
   inputs(rows: number): { obs: Float32Array; action: Float32Array };
   readonly givesDisagreement: boolean;
@@ -27,7 +28,7 @@ export interface ContractSubject {
 export function worldModelContract(name: string, subject: ContractSubject): void {
   describe(`${name} as a world model`, () => {
     const rows = 1100; // more than two tiles, and not a multiple
-    let model: StoredWorldModel;
+    let model: StoredDynamics;
     let obs: Float32Array;
     let action: Float32Array;
 
@@ -37,7 +38,7 @@ export function worldModelContract(name: string, subject: ContractSubject): void
     });
     afterAll(() => model.close());
 
-    const step = (options = {}, seed = 1) => model.step(obs, action, rows, Rng.fromSeed(seed), options);
+    const step = (options = {}, seed = 1) => oneStep(model, obs, action, Rng.fromSeed(seed), options);
 
     it('answers arrays of the right size, within its spaces', async () => {
       for (const options of [{}, { propagation: 'mean' }, { deterministic: true }] as const) {
@@ -49,7 +50,7 @@ export function worldModelContract(name: string, subject: ContractSubject): void
 
     it('answers nothing for no rows', async () => {
       const none = new Float32Array(0);
-      expectShapes(model, await model.step(none, none, 0, Rng.fromSeed(1)), 0);
+      expectShapes(model, await oneStep(model, none, none, Rng.fromSeed(1)), 0);
     });
 
     it('gives the same bytes for the same inputs and stream, and other noise for another stream', async () => {
@@ -64,12 +65,12 @@ export function worldModelContract(name: string, subject: ContractSubject): void
     it('leaves its inputs alone and takes its randomness from the stream given, which moves on', async () => {
       const [obsBefore, actionBefore] = [obs.slice(), action.slice()];
       const rng = Rng.fromSeed(1);
-      const first = await model.step(obs, action, rows, rng);
-      const second = await model.step(obs, action, rows, rng);
+      const first = await oneStep(model, obs, action, rng);
+      const second = await oneStep(model, obs, action, rng);
       expect([obs, action]).toEqual([obsBefore, actionBefore]);
       const again = Rng.fromSeed(1);
-      expect(await model.step(obs, action, rows, again)).toEqual(first);
-      expect(await model.step(obs, action, rows, again)).toEqual(second);
+      expect(await oneStep(model, obs, action, again)).toEqual(first);
+      expect(await oneStep(model, obs, action, again)).toEqual(second);
     });
 
     it('answers overlapping calls as it answers them one by one', async () => {
@@ -84,7 +85,7 @@ export function worldModelContract(name: string, subject: ContractSubject): void
       for (const row of [0, 511, 512, rows - 1]) {
         const oneObs = obs.slice(row * obsDim, (row + 1) * obsDim);
         const oneAction = action.slice(row * actionDim, (row + 1) * actionDim);
-        const alone = await model.step(oneObs, oneAction, 1, Rng.fromSeed(1), calm);
+        const alone = await oneStep(model, oneObs, oneAction, Rng.fromSeed(1), calm);
         alone.nextObs.forEach((value, j) => {
           expect(Math.abs(value - whole.nextObs[row * obsDim + j])).toBeLessThan(1e-4);
         });
@@ -100,17 +101,17 @@ export function worldModelContract(name: string, subject: ContractSubject): void
         return [ofObs, action.slice(first * actionDim, (first + count) * actionDim)] as const;
       };
       const streamOf = (row: number) => Rng.fromSeed(9).split(row);
-      for (const options of stepOptions(subject)) {
+      for (const options of askedOptions(subject)) {
         const alone = await Promise.all(
           Array.from({ length: 130 }, async (_, row) => {
             const rng = streamOf(row);
-            const answer = await model.step(...rowsOf(row, 1), 1, rng, options);
+            const answer = await oneStep(model, ...rowsOf(row, 1), rng, options);
             return { answer, position: rng.state().position };
           }),
         );
         for (const [first, count] of Object.keys(options).length === 0 ? BATCHES : BATCHES.slice(-3)) {
           const rngs = Array.from({ length: count }, (_, r) => streamOf(first + r));
-          const batch = await model.stepRows(...rowsOf(first, count), rngs, options);
+          const batch = await oneStep(model, ...rowsOf(first, count), rngs, options);
           for (let r = 0; r < count; r++) {
             const got = { answer: rowOf(batch, r, obsDim), position: rngs[r].state().position };
             if (!isDeepStrictEqual(got, alone[first + r]))
@@ -123,7 +124,7 @@ export function worldModelContract(name: string, subject: ContractSubject): void
     it('refuses bad rows with their own streams as it refuses them together', async () => {
       const rngs = [Rng.fromSeed(1), Rng.fromSeed(2)];
       const refused = { code: 'MODEL_INPUT_INVALID' };
-      await expect(model.stepRows(obs, action, rngs)).rejects.toMatchObject(refused);
+      await expect(oneStep(model, obs, action, rngs)).rejects.toMatchObject(refused);
     });
 
     it('says how much it is in doubt, without changing its answer, or refuses to say', async () => {
@@ -143,11 +144,75 @@ export function worldModelContract(name: string, subject: ContractSubject): void
     it('refuses arrays of the wrong size', async () => {
       const refused = { code: 'MODEL_INPUT_INVALID' };
       const rng = Rng.fromSeed(1);
-      await expect(model.step(obs, action, rows + 1, rng)).rejects.toMatchObject(refused);
-      await expect(model.step(obs.subarray(1), action, rows, rng)).rejects.toMatchObject(refused);
-      await expect(model.step(obs, action.subarray(1), rows, rng)).rejects.toMatchObject(refused);
-      await expect(model.step(obs, action, -1, rng)).rejects.toMatchObject(refused);
-      await expect(model.step(Array.from(obs) as never, action, rows, rng)).rejects.toMatchObject(refused);
+      const actionDim = rowSize(model.actionSpace);
+      const begun = await model.begin(obs, rng);
+      const wrong = [
+        () => oneStep(model, obs.subarray(rowSize(model.observationSpace)), action, rng),
+        () => oneStep(model, obs, action.subarray(actionDim), rng),
+        () => oneStep(model, Array.from(obs) as never, action, rng),
+        async () => model.follow(begun, action, obs.subarray(1)),
+        async () => model.follow(begun, action.subarray(actionDim), obs),
+      ];
+      for (const [i, ask] of wrong.entries()) await expect(ask(), `case ${i}`).rejects.toMatchObject(refused);
+    });
+
+    it('goes on from a memory, which stays as it is', async () => {
+      const begun = await model.begin(obs, Rng.fromSeed(1));
+      const first = await model.imagine(begun, action, Rng.fromSeed(2));
+      const second = predictionOf(await model.imagine(first.carry, action, Rng.fromSeed(3)));
+      expect(first.carry.rows).toBe(rows);
+      const again = await model.imagine(begun, action, Rng.fromSeed(2));
+      expect(predictionOf(again)).toEqual(predictionOf(first));
+      expect(predictionOf(await model.imagine(again.carry, action, Rng.fromSeed(3)))).toEqual(second);
+    });
+
+    it('goes on from what was really seen', async () => {
+      const begun = await model.begin(obs, Rng.fromSeed(1));
+      const seen = obs.slice();
+      const followed = await model.follow(begun, action, seen);
+      const expected = predictionOf(await model.imagine(followed, action, Rng.fromSeed(3)));
+      // What it was shown is its own from then on.
+      seen.fill(Number.NaN);
+      expect(predictionOf(await model.imagine(followed, action, Rng.fromSeed(3)))).toEqual(expected);
+      if (model.context > 0) return;
+      expect(await oneStep(model, obs, action, Rng.fromSeed(3))).toEqual(expected);
+    });
+
+    it('forks and joins rows: each goes on as it would have', async () => {
+      const few = 12;
+      const dims = { obs: rowSize(model.observationSpace), action: rowSize(model.actionSpace) };
+      const actions = action.slice(0, few * dims.action);
+      const streams = (order: readonly number[]) => order.map((row) => Rng.fromSeed(4).split(row));
+      const all = Array.from({ length: few }, (_, row) => row);
+      const begun = await model.begin(obs.slice(0, few * dims.obs), streams(all));
+      const { carry } = await model.imagine(begun, actions, streams(all));
+      const whole = predictionOf(await model.imagine(carry, actions, streams(all)));
+      const order = [7, 2, 2, 11, 0];
+      const picked = Float32Array.from(
+        order.flatMap((row) => [...actions.subarray(row * dims.action, (row + 1) * dims.action)]),
+      );
+      const [left, right] = [order.slice(0, 2), order.slice(2)].map((part) =>
+        model.pick(carry, Uint32Array.from(part)),
+      );
+      for (const some of [model.pick(carry, Uint32Array.from(order)), model.join([left, right])]) {
+        expect(some.rows).toBe(order.length);
+        const answer = predictionOf(await model.imagine(some, picked, streams(order)));
+        for (const [at, row] of order.entries())
+          expect(rowOf(answer, at, dims.obs)).toEqual(rowOf(whole, row, dims.obs));
+      }
+    });
+
+    it('remembers the same after JSON and after a structured clone, and no other model remembers it', async () => {
+      const { carry } = await model.imagine(await model.begin(obs, Rng.fromSeed(1)), action, Rng.fromSeed(2));
+      const expected = predictionOf(await model.imagine(carry, action, Rng.fromSeed(3)));
+      const frozen = model.freeze(carry);
+      for (const kept of [JSON.parse(JSON.stringify(frozen)), structuredClone(frozen)]) {
+        const revived = model.revive(kept);
+        expect(revived.rows).toBe(rows);
+        expect(predictionOf(await model.imagine(revived, action, Rng.fromSeed(3)))).toEqual(expected);
+      }
+      const foreign = { ...frozen, version: 'other' };
+      expect(() => model.revive(foreign)).toThrowError(expect.objectContaining({ code: 'SNAPSHOT_MISMATCH' }));
     });
 
     it('refuses NaN and infinity, naming the row', async () => {
@@ -155,7 +220,7 @@ export function worldModelContract(name: string, subject: ContractSubject): void
       for (const bad of [Number.NaN, Number.POSITIVE_INFINITY]) {
         const spoilt = obs.slice();
         spoilt[7 * dim] = bad;
-        const asking = model.step(spoilt, action, rows, Rng.fromSeed(1));
+        const asking = oneStep(model, spoilt, action, Rng.fromSeed(1));
         await expect(asking).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
         await expect(asking).rejects.toThrow(/row 7\b/);
       }
@@ -199,7 +264,7 @@ export function worldModelContract(name: string, subject: ContractSubject): void
           expect(revived.backend).toBe(model.backend);
           expect(revived.observationSpace).toEqual(model.observationSpace);
           expect(revived.actionSpace).toEqual(model.actionSpace);
-          expect(await revived.step(obs, action, rows, Rng.fromSeed(1))).toEqual(expected);
+          expect(await oneStep(revived, obs, action, Rng.fromSeed(1))).toEqual(expected);
           expect(structuredClone(revived.snapshot()).modelVersion).toBe(model.modelVersion);
           await revived.close();
         }
@@ -213,8 +278,8 @@ export function worldModelContract(name: string, subject: ContractSubject): void
 /** Every batch size up to 65, from places that put a row at different positions; and one beyond the kernels' blocks. */
 const BATCHES = [...Array.from({ length: 65 }, (_, i) => [(i * 7) % 60, i + 1] as const), [0, 130] as const];
 
-function stepOptions({ givesDisagreement }: ContractSubject): StepOptions[] {
-  const asked: StepOptions[] = [{}, { propagation: 'mean' }, { deterministic: true }];
+function askedOptions({ givesDisagreement }: ContractSubject): ImagineOptions[] {
+  const asked: ImagineOptions[] = [{}, { propagation: 'mean' }, { deterministic: true }];
   return givesDisagreement ? [...asked, { disagreement: true }] : asked;
 }
 
@@ -227,7 +292,7 @@ function rowOf({ nextObs, reward, terminated, disagreement }: VectorPrediction, 
   };
 }
 
-function expectShapes(model: StoredWorldModel, answer: VectorPrediction, rows: number): void {
+function expectShapes(model: StoredDynamics, answer: VectorPrediction, rows: number): void {
   const obsDim = rowSize(model.observationSpace);
   expect(answer.nextObs).toHaveLength(rows * obsDim);
   expect(answer.reward).toHaveLength(rows);

@@ -7,7 +7,7 @@ import {
   type EnsembleModel,
   fitEnsemble,
   TabularModel,
-  type VectorWorldModel,
+  type VectorDynamics,
 } from '../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
@@ -91,7 +91,7 @@ describe('BatchedDream', () => {
 
   it('truncates by the clock, ends by the model, and starts again at a start state', async () => {
     const dream = make();
-    let obs = dream.reset();
+    let obs = await dream.reset();
     const isStart = (row: number, of: Float32Array) => {
       for (let s = 0; s < starts.length; s += 2)
         if (starts[s] === of[2 * row] && starts[s + 1] === of[2 * row + 1]) return true;
@@ -120,28 +120,28 @@ describe('BatchedDream', () => {
 
   it('truncates by doubt, and there alone', async () => {
     const free = make({ maxEpisodeSteps: undefined, step: { disagreement: true } });
-    free.reset();
+    await free.reset();
     const doubts = [...(await free.step(actions(1))).disagreement!].sort((a, b) => a - b);
     const disagreementLimit = doubts[rows / 2];
     const dream = make({ maxEpisodeSteps: undefined, disagreementLimit });
-    dream.reset();
+    await dream.reset();
     const { disagreement, truncated } = await dream.step(actions(1));
     expect([...truncated]).toEqual([...disagreement!].map((doubt) => (doubt > disagreementLimit ? 1 : 0)));
     expect(truncated.reduce((sum, flag) => sum + flag, 0)).toBe(rows / 2 - 1);
-    const { backend, modelVersion, observationSpace, actionSpace } = model;
-    const mute: VectorWorldModel = {
-      ...{ family: 'vector', backend, modelVersion, observationSpace, actionSpace },
-      step: async (...args) => ({ ...(await model.step(...args)), disagreement: undefined }),
-      close: async () => {},
-    };
+    const mute = Object.assign(Object.create(model) as VectorDynamics, {
+      imagine: async (...given: Parameters<VectorDynamics['imagine']>) => ({
+        ...(await (model as VectorDynamics).imagine(...given)),
+        disagreement: undefined,
+      }),
+    });
     const certain = make({ model: mute, disagreementLimit });
-    certain.reset();
+    await certain.reset();
     await expect(certain.step(actions(1))).rejects.toMatchObject({ code: 'DISAGREEMENT_UNAVAILABLE' });
   });
 
   it('is the same for the same seed, and goes on exactly from a snapshot, in another instance too', async () => {
     const [a, b] = [make(), make()];
-    expect(a.reset()).toEqual(b.reset());
+    expect(await a.reset()).toEqual(await b.reset());
     for (let step = 0; step < 3; step++) expect(await a.step(actions(step))).toEqual(await b.step(actions(step)));
     const saved = structuredClone(a.snapshot());
     const expected = [await a.step(actions(7)), await a.step(actions(8))];
@@ -152,15 +152,15 @@ describe('BatchedDream', () => {
     expect(() => make({ rows: 3 }).restore(saved)).toThrowError(expect.objectContaining({ code: 'SNAPSHOT_MISMATCH' }));
   });
 
-  it('starts where it is told to', () => {
+  it('starts where it is told to', async () => {
     const own = Rng.fromSeed(5).fillNormal(new Float32Array(2 * rows));
-    expect(make().reset(own)).toEqual(own);
-    expect(() => make().reset(own.subarray(2))).toThrowError(expect.objectContaining({ code: 'DREAM_INVALID' }));
+    expect(await make().reset(own)).toEqual(own);
+    await expect(make().reset(own.subarray(2))).rejects.toMatchObject({ code: 'DREAM_INVALID' });
   });
 
   it('is as it was after a step that failed', async () => {
     const dream = make();
-    dream.reset();
+    await dream.reset();
     const before = dream.snapshot();
     await expect(dream.step(new Float32Array(3))).rejects.toMatchObject({ code: 'MODEL_INPUT_INVALID' });
     expect(dream.snapshot()).toEqual(before);

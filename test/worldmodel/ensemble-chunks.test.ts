@@ -3,6 +3,7 @@ import { Rng } from '../../src/core/rng.js';
 import { drawElites } from '../../src/worldmodel/ensemble/grouping.js';
 import { type EnsembleModel, fitEnsemble } from '../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
+import { oneStep } from './one-step.js';
 
 // More rows than a chunk has, and a number that no chunk or tile divides.
 const ROWS = 9_011;
@@ -23,7 +24,7 @@ describe('a step of more rows than are worked off at once', () => {
     async (skipped) => {
       const [given, expected] = [Rng.fromSeed(7), Rng.fromSeed(7)];
       for (const rng of [given, expected]) rng.skip(skipped);
-      const { nextObs, reward } = await model.step(obs, action, ROWS, given);
+      const { nextObs, reward } = await oneStep(model, obs, action, given);
       const { mean, std } = await model.stepElites(obs, action, ROWS);
       const elite = drawElites(ROWS, mean.length / ROWS / 3, expected);
       const noise = expected.fillNormal(new Float32Array(ROWS * 3));
@@ -41,8 +42,8 @@ describe('a step of more rows than are worked off at once', () => {
   );
 
   it('predicts the same when it is also asked for disagreement', async () => {
-    const plain = await model.step(obs, action, ROWS, Rng.fromSeed(8));
-    const doubting = await model.step(obs, action, ROWS, Rng.fromSeed(8), { disagreement: true });
+    const plain = await oneStep(model, obs, action, Rng.fromSeed(8));
+    const doubting = await oneStep(model, obs, action, Rng.fromSeed(8), { disagreement: true });
     const worst = plain.nextObs.reduce((most, value, i) => Math.max(most, Math.abs(value - doubting.nextObs[i])), 0);
     expect(worst).toBeLessThan(1e-5);
     expect(doubting.disagreement!.every((doubt) => doubt > 0)).toBe(true);

@@ -10,6 +10,7 @@ import {
   REWARD_NOISE,
   smallConfig,
 } from './linear-system.js';
+import { oneStep } from './one-step.js';
 
 const config = { ...smallConfig, hidden: [...smallConfig.hidden] };
 
@@ -54,7 +55,7 @@ describe('an ensemble fitted to a linear system with Gaussian noise', () => {
     const action = new Float32Array(n).fill(0.2);
     const elites = await model.stepElites(obs.subarray(0, 2), action.subarray(0, 1), 1);
     for (const propagation of ['ts1', 'mean'] as const) {
-      const { nextObs, reward } = await model.step(obs, action, n, Rng.fromSeed(4), { propagation });
+      const { nextObs, reward } = await oneStep(model, obs, action, Rng.fromSeed(4), { propagation });
       for (let j = 0; j < 3; j++) {
         const values = Array.from({ length: n }, (_, r) => (j < 2 ? nextObs[2 * r + j] - obs[j] : reward[r]));
         const mean = values.reduce((sum, value) => sum + value, 0) / n;
@@ -71,7 +72,7 @@ describe('an ensemble fitted to a linear system with Gaussian noise', () => {
   it('disagrees more where it has no data', async () => {
     const mean = async (centre: number) => {
       const { obs, action } = linearTransitions(300, Rng.fromSeed(5), { centre });
-      const { disagreement } = await model.step(obs, action, 300, Rng.fromSeed(6), { disagreement: true });
+      const { disagreement } = await oneStep(model, obs, action, Rng.fromSeed(6), { disagreement: true });
       return disagreement!.reduce((sum, value) => sum + value, 0) / 300;
     };
     const [inside, outside] = [await mean(0), await mean(12)];
@@ -154,7 +155,7 @@ describe('a learned end', () => {
     const { model, report } = await fitEnsemble(batch, linearSpaces, settings, { rng: Rng.fromSeed(2) });
     expect(report.members[0].holdoutCrossEntropy).toBeLessThan(0.2);
     const probe = linearTransitions(1000, Rng.fromSeed(3), { edge });
-    const { terminated } = await model.step(probe.obs, probe.action, 1000, Rng.fromSeed(4), { deterministic: true });
+    const { terminated } = await oneStep(model, probe.obs, probe.action, Rng.fromSeed(4), { deterministic: true });
     const right = terminated.reduce((sum, end, r) => sum + (end === probe.terminated[r] ? 1 : 0), 0);
     expect(right).toBeGreaterThan(930);
     await model.close();
@@ -177,7 +178,7 @@ describe('known functions', () => {
     };
     const settings = { ...config, members: 1, elites: 1, maxEpochs: 2, learnReward: false };
     const { model } = await fitEnsemble(batch, linearSpaces, settings, { rng: Rng.fromSeed(2), known });
-    const { nextObs, reward, terminated } = await model.step(batch.obs, batch.action, 300, Rng.fromSeed(3));
+    const { nextObs, reward, terminated } = await oneStep(model, batch.obs, batch.action, Rng.fromSeed(3));
     for (let r = 0; r < 300; r++) {
       expect(reward[r]).toBe(Math.fround(meanReward(batch.obs[2 * r], batch.action[r])));
       expect(terminated[r]).toBe(nextObs[2 * r] > 1 ? 1 : 0);

@@ -7,6 +7,7 @@ import { InferenceSession } from '../../src/nn/index.js';
 import { openSealed, sealedText } from '../../src/store/sealed-json.js';
 import { EnsembleModel, fitEnsemble, loadWorldModel } from '../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
+import { oneStep } from './one-step.js';
 
 const config = { ...smallConfig, hidden: [16, 16], maxEpochs: 3 };
 
@@ -90,7 +91,7 @@ describe('an ensemble on disk', () => {
     await cartpole.save(join(folder, 'cartpole'));
     const loaded = await loadWorldModel(join(folder, 'cartpole'));
     const far = new Float32Array(4 * rows).map((_, i) => (i % 4 === 0 ? 50 : 0));
-    const { reward, terminated } = await loaded.step(far, batch.action, rows, Rng.fromSeed(7));
+    const { reward, terminated } = await oneStep(loaded, far, batch.action, Rng.fromSeed(7));
     expect(terminated.every((end) => end === 1)).toBe(true);
     expect(reward.every((value) => value === 1)).toBe(true);
     await Promise.all([cartpole.close(), loaded.close()]);

@@ -6,6 +6,7 @@ import { Rng } from '../../src/core/rng.js';
 import { unboundedSpace } from '../../src/env/index.js';
 import { add, Graph, log } from '../../src/nn/index.js';
 import { loadWorldModel, OnnxDynamics } from '../../src/worldmodel/index.js';
+import { oneStep } from './one-step.js';
 import { ownManifest, ownModel, writeOwn } from './own-dynamics.js';
 
 describe('ONNX dynamics of one’s own', () => {
@@ -18,7 +19,7 @@ describe('ONNX dynamics of one’s own', () => {
   it('computes what the model computes', async () => {
     const model = await OnnxDynamics.load(await writeOwn(folder));
     const obs = Float32Array.of(1, 2, 3);
-    const { nextObs, reward } = await model.step(obs, Float32Array.of(0.5, -0.5), 1, Rng.fromSeed(1), {
+    const { nextObs, reward } = await oneStep(model, obs, Float32Array.of(0.5, -0.5), Rng.fromSeed(1), {
       deterministic: true,
     });
     const weight = (i: number) => 0.1 * Math.sin(i + 1);
@@ -43,7 +44,7 @@ describe('ONNX dynamics of one’s own', () => {
       const manifest = { ...ownManifest, ...spaces, outputs: { nextObs: 'next' }, env: { id: 'cartpole' } };
       const model = await OnnxDynamics.load(await writeOwn(folder, manifest, graph.toModel()));
       const obs0 = new Float32Array(2 * width);
-      const { nextObs } = await model.step(obs0, Float32Array.of(2, 1), 2, Rng.fromSeed(1));
+      const { nextObs } = await oneStep(model, obs0, Float32Array.of(2, 1), Rng.fromSeed(1));
       expect([...nextObs]).toEqual(width === 1 ? [2, 1] : [0, 0, 1, 0, 1, 0]);
       await model.close();
     }
@@ -57,7 +58,7 @@ describe('ONNX dynamics of one’s own', () => {
     const manifest = { ...ownManifest, outputs: { delta: 'delta' }, env: { id: 'cartpole' } };
     const model = await OnnxDynamics.load(await writeOwn(folder, manifest, graph.toModel()));
     const good = Float32Array.of(1, 1, 1, 1, 1, 1, 1, -1, 1);
-    const asking = model.step(good, new Float32Array(6), 3, Rng.fromSeed(1));
+    const asking = oneStep(model, good, new Float32Array(6), Rng.fromSeed(1));
     await expect(asking).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
     await expect(asking).rejects.toThrow(new RegExp(`row 2, element 1 .*${model.modelVersion}`));
     await model.close();

@@ -21,7 +21,8 @@ import { type Clustered, clusteredMean } from './clustered.js';
 import type { CalibrationRow } from './doubt.js';
 import { doubtEstimates, type Recalibration, recalibration } from './doubt.js';
 import { elementOf } from './forecast.js';
-import { CHUNK_ROWS, chunkRange, type Ground, intervalRng, type Judged, ONLY_LIVED_IN } from './ground.js';
+import { CHUNK_ROWS, chunkRange, chunkRng, type Ground, intervalRng, type Judged, ONLY_LIVED_IN } from './ground.js';
+import { begunAtRows } from './open-loop.js';
 import { type Units, widths } from './truth.js';
 
 export function calibrationInstrument(judged: Judged): Instrument<CalibrationRow> {
@@ -42,9 +43,9 @@ async function measure({ ground, subject }: Judged, chunk: number): Promise<read
   const { truth, scales, plan } = ground;
   const { obsDim, actionDim } = widths(truth);
   const [first, end] = chunkRange(chunk, CHUNK_ROWS, truth.rows.rows);
-  const obs = truth.rows.obs.subarray(first * obsDim, end * obsDim);
   const action = truth.rows.action.subarray(first * actionDim, end * actionDim);
-  const forecast = await subject.forecast!(obs, action, end - first);
+  const carry = await begunAtRows(subject.model!, truth, [first, end], chunkRng(plan, 'calibration', chunk));
+  const forecast = await subject.forecast!(carry, action);
   return Array.from({ length: end - first }, (_, r) => {
     const elements = scales.change.map((scale, j) => {
       const real = truth.rows.nextObs[(first + r) * obsDim + j] / scale;

@@ -1,8 +1,9 @@
 // What is measured of every model, and with what: plain numbers, the truth, and what instruments share.
 
+import type { Carry } from '../../core/dynamics.js';
 import { Rng } from '../../core/rng.js';
 import type { Policy, VectorEnvironment } from '../../env/index.js';
-import type { Propagation, VectorWorldModel } from '../../worldmodel/index.js';
+import type { Forecast, Propagation, VectorDynamics } from '../../worldmodel/index.js';
 import type { SectionId } from '../report/fidelity-report.js';
 import { crossFitted, type LinearBaseline } from './linear-baseline.js';
 import type { Scales, Units, VectorTruth } from './truth.js';
@@ -79,7 +80,7 @@ export interface VectorSubjectModel {
   readonly kind: string;
   readonly version: string;
   /** Absent where one can only live in it from its own reset on. */
-  readonly model?: VectorWorldModel;
+  readonly model?: VectorDynamics;
   /** How sure the model is of what it says; absent where it says one thing only. */
   readonly forecast?: Forecaster;
   /** What a reader should know of how this model was judged. */
@@ -91,18 +92,8 @@ export interface VectorSubjectModel {
   dream(seed: number): Promise<VectorEnvironment>;
 }
 
-/** What is foreseen of each row as an equal mixture of Gaussians, element by element; raw units. */
-export interface Forecast {
-  /** Gaussians of the mixture. */
-  readonly components: number;
-  /** [components, rows, obsDim] of the next observation. */
-  readonly mean: Float32Array;
-  /** [components, rows, obsDim] */
-  readonly std: Float32Array;
-}
-
-/** obs [rows, obsDim] and action [rows, actionDim] to what is foreseen. Says the same when asked twice. */
-export type Forecaster = (obs: Float32Array, action: Float32Array, rows: number) => Promise<Forecast>;
+/** What each opinion of a model foresees of rows it remembers. Says the same when asked twice. */
+export type Forecaster = (carry: Carry, action: Float32Array) => Promise<Forecast>;
 
 /** Why a model of which there is only an environment has no figures of single steps. */
 export const ONLY_LIVED_IN =

@@ -1,5 +1,6 @@
 // One step from real states: what the model says follows each recorded transition, without noise, and how sure it was.
 
+import type { Forecast } from '../../worldmodel/index.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { WorstTransition } from '../report/fidelity-report.js';
 import {
@@ -15,17 +16,9 @@ import {
 import { crpsMixture, jointMixtureNll } from '../statistics/gaussian-scores.js';
 import { clusteredMean, clusteredRatio, clusteredShare, type RowValues } from './clustered.js';
 import { elementOf } from './forecast.js';
-import {
-  CHUNK_ROWS,
-  chunkRange,
-  chunkRng,
-  type Forecast,
-  type Ground,
-  intervalRng,
-  type Judged,
-  ONLY_LIVED_IN,
-} from './ground.js';
+import { CHUNK_ROWS, chunkRange, chunkRng, type Ground, intervalRng, type Judged, ONLY_LIVED_IN } from './ground.js';
 import { type OneStepErrors, type OneStepRow, oneStepCharts, oneStepErrors, oneStepTables } from './one-step-errors.js';
+import { begunAtRows } from './open-loop.js';
 import { episodeAt, widths } from './truth.js';
 
 export function oneStepInstrument(judged: Judged): Instrument<OneStepRow> {
@@ -43,16 +36,17 @@ export function oneStepInstrument(judged: Judged): Instrument<OneStepRow> {
 async function measure({ ground, subject }: Judged, chunk: number): Promise<readonly OneStepRow[]> {
   const { truth, plan, scales } = ground;
   const { obsDim, actionDim } = widths(truth);
+  const model = subject.model!;
   const [first, end] = chunkRange(chunk, CHUNK_ROWS, truth.rows.rows);
-  const obs = truth.rows.obs.subarray(first * obsDim, end * obsDim);
   const action = truth.rows.action.subarray(first * actionDim, end * actionDim);
   const rng = chunkRng(plan, 'one-step', chunk);
-  const said = await subject.model!.step(obs, action, end - first, rng, { propagation: 'mean', deterministic: true });
-  const forecast = await subject.forecast?.(obs, action, end - first);
+  const carry = await begunAtRows(model, truth, [first, end], rng);
+  const said = await model.imagine(carry, action, rng, { propagation: 'mean', deterministic: true });
+  const forecast = await subject.forecast?.(carry, action);
   return Array.from({ length: end - first }, (_, r) => {
     const real = truth.rows.nextObs.subarray((first + r) * obsDim, (first + r + 1) * obsDim);
     return {
-      next: Array.from(said.nextObs.subarray(r * obsDim, (r + 1) * obsDim), short),
+      next: Array.from(said.observation.subarray(r * obsDim, (r + 1) * obsDim), short),
       reward: short(said.reward[r]),
       terminated: said.terminated[r],
       ...scores(forecast, r, real, scales.change),

@@ -1,10 +1,11 @@
 // Dreams under the actions that were really taken: from recorded states, or, where one can only live in a model, from the
 // starts of episodes that it can start itself.
 
+import type { Carry, ImagineOptions } from '../../core/dynamics.js';
 import type { Rng } from '../../core/rng.js';
-import type { StepOptions, VectorWorldModel } from '../../worldmodel/index.js';
+import { batchOfStarts, beginFrom, type Start, type VectorDynamics } from '../../worldmodel/index.js';
 import type { Ground, Judged } from './ground.js';
-import { stepsFrom, type Units, type VectorTruth, widths } from './truth.js';
+import { episodeAt, stepsFrom, type Units, type VectorTruth, widths } from './truth.js';
 
 /** Where a dream begins, and for how many recorded actions it goes on. */
 export interface Beginning {
@@ -47,7 +48,7 @@ export async function openLoop(
   { ground, subject }: Judged,
   beginnings: readonly Beginning[],
   rng: Rng,
-  step: StepOptions,
+  step: ImagineOptions,
 ): Promise<readonly Track[]> {
   if (subject.model !== undefined) return sideBySide(ground, subject.model, beginnings, rng, step);
   return oneByOne(ground.truth, subject.dream.bind(subject), beginnings);
@@ -77,30 +78,36 @@ interface MutableTrack extends Track {
 
 async function sideBySide(
   ground: Ground,
-  model: VectorWorldModel,
+  model: VectorDynamics,
   beginnings: readonly Beginning[],
   rng: Rng,
-  step: StepOptions,
+  step: ImagineOptions,
 ): Promise<readonly Track[]> {
   const { truth } = ground;
   const { obsDim, actionDim } = widths(truth);
   const tracks = beginnings.map(({ steps }) => emptyTrack(steps, obsDim));
-  const current = beginnings.map(({ row }) => truth.rows.obs.subarray(row * obsDim, (row + 1) * obsDim));
+  const starts = beginnings.map(({ row }) => recordedStart(truth, row, model.context));
+  let carry = await begunAt(model, truth, starts, rng);
+  let remembered = tracks.map((_, i) => i);
   for (let t = 0; ; t++) {
-    const active = tracks.map((_, i) => i).filter((i) => tracks[i].lived === t && t < beginnings[i].steps);
+    const isActive = (i: number) => tracks[i].lived === t && t < beginnings[i].steps;
+    const active = remembered.filter(isActive);
     if (active.length === 0) return tracks;
-    const obs = new Float32Array(active.length * obsDim);
+    carry = model.pick(
+      carry,
+      Uint32Array.from(remembered.keys()).filter((k) => isActive(remembered[k])),
+    );
+    remembered = active;
     const action = new Float32Array(active.length * actionDim);
     active.forEach((i, k) => {
       const row = beginnings[i].row + t;
-      obs.set(current[i], k * obsDim);
       action.set(truth.rows.action.subarray(row * actionDim, (row + 1) * actionDim), k * actionDim);
     });
-    const said = await model.step(obs, action, active.length, rng, step);
+    const said = await model.imagine(carry, action, rng, step);
+    carry = said.carry;
     active.forEach((i, k) => {
-      const next = said.nextObs.subarray(k * obsDim, (k + 1) * obsDim);
+      const next = said.observation.subarray(k * obsDim, (k + 1) * obsDim);
       if (isLost(ground, next)) return;
-      current[i] = next;
       keep(tracks[i], t, next, said.reward[k], said.terminated[k]);
     });
   }
@@ -146,4 +153,35 @@ function keep(track: MutableTrack, t: number, next: Float32Array, reward: number
   track.reward[t] = reward;
   track.terminated[t] = terminated;
   track.lived = t + 1;
+}
+
+/** A recorded row to dream from: its observation, and as much as the model can use of what led there. */
+export function recordedStart(truth: VectorTruth, row: number, context: number): Start {
+  const { obsDim, actionDim } = widths(truth);
+  const { obs, action } = truth.rows;
+  const from = Math.max(episodeAt(truth, row).first, row - context);
+  return {
+    observation: obs.subarray(row * obsDim, (row + 1) * obsDim),
+    history: {
+      obs: obs.subarray(from * obsDim, row * obsDim),
+      action: action.subarray(from * actionDim, row * actionDim),
+    },
+  };
+}
+
+/** What `model` remembers at these starts. `rng` is not advanced. */
+export function begunAt(model: VectorDynamics, truth: VectorTruth, starts: readonly Start[], rng: Rng): Promise<Carry> {
+  const batch = batchOfStarts(starts, widths(truth));
+  return beginFrom(model, batch.starts, batch.history, rng.split('begin'));
+}
+
+/** The same at recorded rows [first, end). */
+export function begunAtRows(
+  model: VectorDynamics,
+  truth: VectorTruth,
+  [first, end]: readonly [number, number],
+  rng: Rng,
+): Promise<Carry> {
+  const starts = Array.from({ length: end - first }, (_, i) => recordedStart(truth, first + i, model.context));
+  return begunAt(model, truth, starts, rng);
 }

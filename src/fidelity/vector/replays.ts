@@ -3,8 +3,9 @@
 
 import type { Rng } from '../../core/rng.js';
 import type { VectorEnvironment } from '../../env/index.js';
+import { batchOfStarts, type Start } from '../../worldmodel/index.js';
 import type { Ground, Judged, Replay } from './ground.js';
-import type { Beginning } from './open-loop.js';
+import { type Beginning, begunAt, recordedStart } from './open-loop.js';
 import { type DriftStart, episodeAt, widths } from './truth.js';
 
 /** One sequence of actions, chosen in the dream; both returns are of the same number of steps at most. */
@@ -36,8 +37,8 @@ export async function replaysOf(
   const env = await replay.environment();
   try {
     const places = beginnings.map((beginning, i) => placeOf(judged, beginning, env, rng.split('seed', i)));
-    const starts: Float32Array[] = [];
-    for (const { put } of places) starts.push(await put());
+    const starts: Start[] = [];
+    for (const { put, history } of places) starts.push({ observation: await put(), history });
     const steps = places.map((place) => place.steps);
     const acted =
       judged.subject.model === undefined
@@ -58,15 +59,18 @@ interface Place {
   /** Puts the real environment there; answers its observation. */
   readonly put: () => Promise<Float32Array>;
   readonly steps: number;
+  /** What was lived before. */
+  readonly history?: Start['history'];
 }
 
-function placeOf({ ground }: Judged, { row, seed }: Beginning, env: VectorEnvironment, rng: Rng): Place {
+function placeOf({ ground, subject }: Judged, { row, seed }: Beginning, env: VectorEnvironment, rng: Rng): Place {
   const { truth, plan } = ground;
   const clock = env.maxEpisodeSteps ?? NO_CLOCK;
   const snapshot = seed === undefined ? startAt(ground, row)?.snapshot : undefined;
   if (snapshot !== undefined) {
     const left = clock - (row - episodeAt(truth, row).first);
-    return { put: async () => env.restore(snapshot), steps: Math.min(plan.horizon, left) };
+    const { history } = recordedStart(truth, row, subject.model?.context ?? 0);
+    return { put: async () => env.restore(snapshot), steps: Math.min(plan.horizon, left), history };
   }
   const from = seed ?? rng.uint32();
   return { put: async () => (await env.reset({ seed: from })).observation, steps: Math.min(plan.horizon, clock) };
@@ -80,31 +84,40 @@ function startAt({ truth }: Ground, row: number): DriftStart | undefined {
 async function actedTogether(
   { ground, subject }: Judged,
   { policy }: Replay,
-  starts: readonly Float32Array[],
+  starts: readonly Start[],
   steps: readonly number[],
   rng: Rng,
 ): Promise<readonly Acted[]> {
   const { obsDim, actionDim } = widths(ground.truth);
   const { propagation } = ground.plan;
-  const current = starts.slice();
+  const model = subject.model!;
+  let carry = await begunAt(model, ground.truth, starts, rng);
+  let obs = batchOfStarts(starts, { obsDim, actionDim }).starts;
+  let living = starts.map((_, i) => i);
   const acted = starts.map((): Acted => ({ actions: [], return: 0, ended: false }));
   const [actRng, stepRng] = [rng.split('act'), rng.split('step')];
   for (let t = 0; ; t++) {
-    const active = acted.map((_, i) => i).filter((i) => t < steps[i] && !acted[i].ended);
-    if (active.length === 0) return acted;
-    const obs = new Float32Array(active.length * obsDim);
-    active.forEach((i, k) => {
-      obs.set(current[i], k * obsDim);
-    });
-    const { action } = await policy.act(obs, active.length, actRng);
-    const said = await subject.model!.step(obs, action, active.length, stepRng, { propagation });
-    active.forEach((i, k) => {
-      current[i] = said.nextObs.subarray(k * obsDim, (k + 1) * obsDim);
+    const rows = Uint32Array.from(living.keys()).filter((k) => t < steps[living[k]] && !acted[living[k]].ended);
+    if (rows.length === 0) return acted;
+    carry = model.pick(carry, rows);
+    obs = rowsOf(obs, rows, obsDim);
+    living = Array.from(rows, (k) => living[k]);
+    const { action } = await policy.act(obs, living.length, actRng);
+    const said = await model.imagine(carry, action, stepRng, { propagation });
+    carry = said.carry;
+    obs = said.observation;
+    living.forEach((i, k) => {
       acted[i].actions.push(action.slice(k * actionDim, (k + 1) * actionDim));
       acted[i].return += said.reward[k];
       acted[i].ended = said.terminated[k] === 1;
     });
   }
+}
+
+function rowsOf(values: Float32Array, rows: Uint32Array, dim: number): Float32Array {
+  const picked = new Float32Array(rows.length * dim);
+  for (const [to, row] of rows.entries()) picked.set(values.subarray(row * dim, (row + 1) * dim), to * dim);
+  return picked;
 }
 
 /** One dream after the other, in an environment that starts itself. */

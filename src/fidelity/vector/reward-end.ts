@@ -18,7 +18,7 @@ import {
   type Judged,
   ONLY_LIVED_IN,
 } from './ground.js';
-import { type Beginning, beginningsOf, openLoop, unitsOfBeginnings } from './open-loop.js';
+import { type Beginning, beginningsOf, begunAtRows, openLoop, unitsOfBeginnings } from './open-loop.js';
 import { widths } from './truth.js';
 
 /** Chunks of transitions come first, then those of sequences. */
@@ -40,13 +40,14 @@ export function rewardEndInstrument(judged: Judged): Instrument<RewardEndRow> {
 
 async function steps({ ground, subject }: Judged, chunk: number): Promise<readonly RewardEndRow[]> {
   const { truth, plan } = ground;
-  const { obsDim, actionDim } = widths(truth);
+  const { actionDim } = widths(truth);
+  const model = subject.model!;
   const [first, end] = chunkRange(chunk, CHUNK_ROWS, truth.rows.rows);
-  const obs = truth.rows.obs.subarray(first * obsDim, end * obsDim);
   const action = truth.rows.action.subarray(first * actionDim, end * actionDim);
   const rng = chunkRng(plan, 'reward-end', chunk);
   const { propagation } = plan;
-  const { reward, terminated } = await subject.model!.step(obs, action, end - first, rng, { propagation });
+  const carry = await begunAtRows(model, truth, [first, end], rng);
+  const { reward, terminated } = await model.imagine(carry, action, rng, { propagation });
   return Array.from(reward, (value, r) => ({ kind: 'step', reward: short(value), terminated: terminated[r] }));
 }
 

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { envSpecSchema } from '../../env/index.js';
 import { ppoConfigSchema, sacConfigSchema } from '../../rl/index.js';
-import { ensembleConfigSchema } from '../../worldmodel/index.js';
+import { modelSectionSchema } from '../../worldmodel/index.js';
 import { nameKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
 import { vectorFidelitySchema } from './fidelity-section.js';
 
@@ -15,19 +15,12 @@ const share = z.number().min(0).max(1);
 const envSection = envSpecSchema.describe(
   'The real environment: a known id with options, or a body of your own (see below).',
 );
-const onnxSection = z.strictObject({
-  kind: z.literal('onnx').describe('Dynamics of your own as an ONNX file.'),
-  folder: z.string().min(1).describe('Folder of the model and its manifest, relative to the scenario.'),
-});
 const sacSection = sacConfigSchema.extend({ algorithm: z.literal('sac').describe('Soft actor-critic (1812.05905).') });
 const ppoSection = ppoConfigSchema.extend({
   algorithm: z.literal('ppo').describe('Proximal policy optimisation (1707.06347).'),
 });
 
-const modelSection = z
-  .discriminatedUnion('kind', [ensembleConfigSchema, onnxSection])
-  .prefault({ kind: 'ensemble' })
-  .describe('The world model.');
+const modelSection = modelSectionSchema().prefault({ kind: 'ensemble' }).describe('The world model.');
 
 const horizonSchema = z.union([
   positive,

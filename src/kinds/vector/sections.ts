@@ -3,6 +3,7 @@
 import { join, resolve } from 'node:path';
 import type { ScenarioSections } from '../../core/kind.js';
 import { checkEnvSpec } from '../../env/index.js';
+import { dynamicsKinds } from '../../worldmodel/index.js';
 import { type ScenarioConfig, scenarioFileSchema, scenarioSchema } from './scenario.js';
 
 export const vectorSections: ScenarioSections<ScenarioConfig> = {
@@ -15,6 +16,7 @@ export const vectorSections: ScenarioSections<ScenarioConfig> = {
 function namedFiles({ env, model }: ScenarioConfig, folder: string): string[] {
   const mjcf = (env as { mjcf?: unknown }).mjcf;
   const files = typeof mjcf === 'string' ? [resolve(folder, mjcf)] : [];
-  if (model.kind === 'onnx') files.push(join(resolve(folder, String(model.folder)), 'manifest.json'));
+  const brought = dynamicsKinds.get(model.kind).broughtFolder?.(model);
+  if (brought !== undefined) files.push(join(resolve(folder, brought), 'manifest.json'));
   return files;
 }

@@ -9,6 +9,7 @@ import {
   type TrainedArm,
 } from '../../algorithms/index.js';
 import type { ScenarioConfig } from '../../kinds/index.js';
+import { dynamicsKinds } from '../../worldmodel/index.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
@@ -78,8 +79,9 @@ function report(
 
 /** What of the dream was learned and what was known. */
 function rewardNote({ model }: ScenarioConfig): string {
-  if (model.kind === 'onnx') return 'The world model is a brought one; nothing of it was learned here.';
-  return model.learnReward
+  if (dynamicsKinds.get(model.kind).broughtFolder)
+    return 'The world model is a brought one; nothing of it was learned here.';
+  return model['learnReward'] !== false
     ? 'The world model learns how the environment moves and what it rewards.'
     : 'The world model learns how the environment moves; the reward is the known function of what is observed.';
 }

@@ -4,26 +4,26 @@ import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
-import { EnsembleModel, fitEnsemble } from '../../worldmodel/index.js';
+import { dynamicsKinds } from '../../worldmodel/index.js';
 import { type FitResult, interrupted, type JobContext } from '../job.js';
 import { recordsOf, resolvedSpec } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
 
 export async function fitJob(context: JobContext): Promise<FitResult> {
   const { config, folder } = context.scenario;
-  if (config.model.kind !== 'ensemble') {
-    throw reverieError('SCENARIO_INVALID', {
-      path: config.name,
-      problem: `model.kind is "${config.model.kind}", and only an ensemble is learned from records.`,
-    });
+  const kind = await dynamicsKinds.get(config.model.kind).make();
+  if (kind.fit === undefined) {
+    const problem = `model.kind is "${config.model.kind}", which is brought and not learned from records.`;
+    throw reverieError('SCENARIO_INVALID', { path: config.name, problem });
   }
   const env = await makeEnvironment(config.env, { folder });
   const real = await recordsOf(env, requireInput(context.inputs, 'data'));
   const earlier = findInput(context.inputs, 'model');
-  const previous = earlier === undefined ? undefined : await EnsembleModel.load(earlier);
+  const previous = earlier === undefined ? undefined : await kind.load(earlier, {});
   const phase = context.progress.phase('fit model', null, 'epochs');
   try {
-    const { model, report } = await fitEnsemble(real.rows(), env, config.model, {
+    const { model, report } = await kind.fit({
+      ...{ section: config.model, data: real, spaces: env },
       rng: Rng.fromSeed(context.seed).split('fit'),
       workers: context.workers,
       previous,

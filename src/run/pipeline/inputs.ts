@@ -1,9 +1,11 @@
 // Where in a folder the user named the wanted thing lies: the folder itself, or a run that holds it.
 
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
+import { dynamicsKinds } from '../../worldmodel/index.js';
 import type { FolderInput, JobInputs } from '../job.js';
+import type { Scenario } from '../scenario.js';
 
 type FoundInput = keyof typeof KINDS;
 
@@ -64,6 +66,12 @@ export function requireInput(inputs: JobInputs, name: FoundInput): string {
   const found = findInput(inputs, name);
   if (found === undefined) throw reverieError('INPUT_NEEDED', { what: `a ${KINDS[name].what}`, input: name });
   return found;
+}
+
+/** Folder of the world model that a scenario brings along; undefined where its kind is fitted. */
+export function broughtModel({ config, folder }: Scenario): string | undefined {
+  const brought = dynamicsKinds.get(config.model.kind).broughtFolder?.(config.model);
+  return brought === undefined ? undefined : resolve(folder, brought);
 }
 
 function isOne(name: FoundInput, folder: string): boolean {

@@ -2,13 +2,14 @@
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { drawStarts, horizonAt } from '../../algorithms/index.js';
+import { horizonAt } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment, type PolicySnapshot, rowSize, type VectorEnvironment } from '../../env/index.js';
 import { ReplayBuffer } from '../../replay/index.js';
 import { RandomPolicy } from '../../rl/index.js';
 import {
+  drawStarts,
   exportJsonl,
   exportMinari,
   exportParquet,
@@ -17,7 +18,7 @@ import {
   type RolloutResult,
   synthesize,
 } from '../../synth/index.js';
-import { loadWorldModel } from '../../worldmodel/index.js';
+import { loadWorldModel, type StoredDynamics } from '../../worldmodel/index.js';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type SynthResult } from '../job.js';
 import { withTrustedHorizon } from './fidelity/horizon/auto.js';
@@ -34,7 +35,7 @@ export async function synthJob(asked: JobContext): Promise<SynthResult> {
   try {
     const real = await recordsOf(env, requireInput(context.inputs, 'data'));
     const request: FrozenRolloutRequest = {
-      ...requestOf(context, env, real),
+      ...requestOf(context, env, real, model),
       model: model.snapshot(),
       policy: await actor(context, env),
     };
@@ -52,11 +53,11 @@ export async function synthJob(asked: JobContext): Promise<SynthResult> {
   }
 }
 
-function requestOf(context: JobContext, env: VectorEnvironment, real: ReplayBuffer) {
+function requestOf(context: JobContext, env: VectorEnvironment, real: ReplayBuffer, model: StoredDynamics) {
   const { rollout, synth, name } = context.scenario.config;
   const rng = Rng.fromSeed(context.seed).split('synth');
   return {
-    ...drawStarts(real, rowSize(env.observationSpace), synth.starts, rng.split('starts')),
+    ...drawStarts(real, synth.starts, rng.split('starts'), model.context),
     horizon: synth.episodes ? episodeSteps(env) : horizonAt(real.inserted, settled(rollout.horizon)),
     propagation: rollout.propagation,
     disagreementLimit: rollout.disagreementLimit ?? undefined,

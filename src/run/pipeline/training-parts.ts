@@ -1,7 +1,6 @@
 // Turns a scenario into what a loop of training is made of: its settings, and its parts at the beginning, from nothing or
 // from the policy, the records and the model that the user gave.
 
-import { resolve } from 'node:path';
 import {
   Collector,
   type DreamSettings,
@@ -26,7 +25,7 @@ import {
 import { type LearnedFrom, type LoadedLearner, makePpo, makeSac } from '../../rl/index.js';
 import type { JobContext } from '../job.js';
 import { learnerFor, recordsOf, resolvedSpec, settled } from './given-parts.js';
-import { findInput } from './inputs.js';
+import { broughtModel, findInput } from './inputs.js';
 
 /** A run at its beginning. @throws what reading its inputs throws; FLAG_INVALID for a world model in a run that does not dream */
 export async function newTraining(context: JobContext, ports: TrainingPorts<Training>): Promise<Training> {
@@ -65,11 +64,10 @@ function trainingSettings(context: JobContext): TrainingSettings {
 
 function dreamSettings({ scenario, inputs }: JobContext): DreamSettings {
   const { model, rollout, train } = scenario.config;
-  const isBrought = model.kind === 'onnx';
   return {
     ...rollout,
-    ensemble: isBrought ? undefined : model,
-    modelFolder: findInput(inputs, 'model') ?? (isBrought ? resolve(scenario.folder, model.folder) : undefined),
+    model,
+    modelFolder: findInput(inputs, 'model') ?? broughtModel(scenario),
     refit: train.refit,
     env: resolvedSpec(scenario),
     horizon: settled(rollout.horizon),

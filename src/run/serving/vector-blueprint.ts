@@ -1,13 +1,7 @@
 // A vector environment, real or dreamt, as data that another thread can make it from.
 
 import { type EnvSpec, makeEnvironment, type VectorEnvironment } from '../../env/index.js';
-import {
-  Dream,
-  loadWorldModel,
-  type StoredWorldModel,
-  type VectorWorldModel,
-  type WorldModelSnapshot,
-} from '../../worldmodel/index.js';
+import { Dream, loadWorldModel, type VectorDynamics, type WorldModelSnapshot } from '../../worldmodel/index.js';
 import type { RunDevice } from '../device.js';
 
 /** Structured-clonable. */
@@ -38,7 +32,7 @@ export interface VectorMaker {
  */
 export async function vectorMaker(
   blueprint: VectorBlueprint,
-  wrap: (model: StoredWorldModel) => VectorWorldModel = (model) => model,
+  wrap: (model: VectorDynamics) => VectorDynamics = (model) => model,
 ): Promise<VectorMaker> {
   if (blueprint.source === 'real') return { make: () => makeEnvironment(blueprint.env), close: async () => {} };
   const { id, starts, maxEpisodeSteps, device } = blueprint;

@@ -1,19 +1,22 @@
 // One model for many dreams: steps of single rows that come in while the model is at work, or in the same turn of the event
-// loop, are asked as one batch, and each gets its row. What a dream is answered is to the byte what it would be alone
-// (StoredWorldModel.stepRows). Nobody is made to wait for company: an idle model is asked at the end of the turn. Waiting up
+// loop, are asked as one batch, and each gets its row. What a dream is answered is to the byte what it would be alone, as rows
+// keep streams of their own. Nobody is made to wait for company: an idle model is asked at the end of the turn. Waiting up
 // to 1 or 2 ms for more rows was measured too (4 to 256 sessions, MBPO's ensemble) and was never faster, and at 4 sessions
 // four to five times slower: while the model is at work the next rows gather anyhow.
 
+import type { Carry, FrozenCarry, Imagined, ImagineOptions, Rngs } from '../../core/dynamics.js';
 import { Rng } from '../../core/rng.js';
 import { rowSize, type VectorSpace } from '../../env/index.js';
-import type { StepOptions, StoredWorldModel, VectorPrediction, VectorWorldModel } from '../../worldmodel/index.js';
+import type { VectorDynamics } from '../../worldmodel/index.js';
+
+type Answer = Imagined<Carry, Float32Array>;
 
 interface Waiting {
-  readonly obs: Float32Array;
+  readonly carry: Carry;
   readonly action: Float32Array;
   readonly rng: Rng;
-  readonly options: StepOptions;
-  readonly resolve: (answer: VectorPrediction) => void;
+  readonly options: ImagineOptions;
+  readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -24,13 +27,12 @@ export interface BatchingOptions {
   readonly onBatch?: (rows: number) => void;
 }
 
-export class BatchingModel implements VectorWorldModel {
-  readonly family = 'vector' as const;
+export class BatchingModel implements VectorDynamics {
   readonly backend: string;
   readonly modelVersion: string;
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
-  private readonly obsDim: number;
+  readonly context: number;
   private readonly actionDim: number;
   /** Rows that may be asked together: those of equal options. */
   private readonly queues = new Map<string, Waiting[]>();
@@ -38,34 +40,52 @@ export class BatchingModel implements VectorWorldModel {
 
   /** @param model  closed by `close` */
   constructor(
-    private readonly model: StoredWorldModel,
+    private readonly model: VectorDynamics,
     private readonly options: BatchingOptions,
   ) {
     this.backend = model.backend;
     this.modelVersion = model.modelVersion;
     this.observationSpace = model.observationSpace;
     this.actionSpace = model.actionSpace;
-    this.obsDim = rowSize(model.observationSpace);
+    this.context = model.context;
     this.actionDim = rowSize(model.actionSpace);
   }
 
-  step(
-    obs: Float32Array,
-    action: Float32Array,
-    rows: number,
-    rng: Rng,
-    options: StepOptions = {},
-  ): Promise<VectorPrediction> {
+  imagine(carry: Carry, action: Float32Array, rngs: Rngs, options: ImagineOptions = {}): Answer | Promise<Answer> {
+    const rng = rngs instanceof Rng ? rngs : rngs[0];
     // What has not the size of one row is the model's to answer, or to refuse.
-    const isOne = rows === 1 && obs.length === this.obsDim && action.length === this.actionDim;
-    if (!isOne) return this.model.step(obs, action, rows, rng, options);
+    if (carry.rows !== 1 || action.length !== this.actionDim) return this.model.imagine(carry, action, rngs, options);
     return new Promise((resolve, reject) => {
       const key = JSON.stringify([options.propagation, options.disagreement, options.deterministic]);
       const queue = this.queues.get(key) ?? [];
       this.queues.set(key, queue);
-      queue.push({ obs, action, rng, options, resolve, reject });
+      queue.push({ carry, action, rng, options, resolve, reject });
       this.wake();
     });
+  }
+
+  begin(starts: Float32Array, rngs: Rngs): Carry | Promise<Carry> {
+    return this.model.begin(starts, rngs);
+  }
+
+  follow(carry: Carry, action: Float32Array, seen: Float32Array): Carry | Promise<Carry> {
+    return this.model.follow(carry, action, seen);
+  }
+
+  pick(carry: Carry, rows: Uint32Array): Carry {
+    return this.model.pick(carry, rows);
+  }
+
+  join(carries: readonly Carry[]): Carry {
+    return this.model.join(carries);
+  }
+
+  freeze(carry: Carry): FrozenCarry {
+    return this.model.freeze(carry);
+  }
+
+  revive(frozen: FrozenCarry): Carry {
+    return this.model.revive(frozen);
   }
 
   close(): Promise<void> {
@@ -111,28 +131,36 @@ export class BatchingModel implements VectorWorldModel {
     }
   }
 
-  private askRows(batch: readonly Waiting[], rngs: readonly Rng[]): Promise<VectorPrediction> {
-    const obs = new Float32Array(batch.length * this.obsDim);
+  private async askRows(batch: readonly Waiting[], rngs: readonly Rng[]): Promise<Answer> {
     const action = new Float32Array(batch.length * this.actionDim);
     batch.forEach((one, row) => {
-      obs.set(one.obs, row * this.obsDim);
       action.set(one.action, row * this.actionDim);
     });
-    return this.model.stepRows(obs, action, rngs, batch[0].options);
+    const carry = this.model.join(batch.map((one) => one.carry));
+    return this.model.imagine(carry, action, rngs, batch[0].options);
   }
 
   private async askApart(batch: readonly Waiting[]): Promise<void> {
-    for (const { obs, action, rng, options, resolve, reject } of batch) {
-      await this.model.step(obs, action, 1, rng, options).then(resolve, reject);
+    for (const { carry, action, rng, options, resolve, reject } of batch) {
+      try {
+        resolve(await this.model.imagine(carry, action, [rng], options));
+      } catch (error) {
+        reject(error);
+      }
     }
   }
 
-  private rowOf({ nextObs, reward, terminated, disagreement }: VectorPrediction, row: number): VectorPrediction {
+  private rowOf({ carry, observation, answeredBy, ...columns }: Answer, row: number): Answer {
+    const obsDim = observation.length / carry.rows;
+    const of = (column: Float32Array | undefined) => column?.slice(row, row + 1);
     return {
-      nextObs: nextObs.slice(row * this.obsDim, (row + 1) * this.obsDim),
-      reward: reward.slice(row, row + 1),
-      terminated: terminated.slice(row, row + 1),
-      disagreement: disagreement?.slice(row, row + 1),
+      carry: this.model.pick(carry, Uint32Array.of(row)),
+      observation: observation.slice(row * obsDim, (row + 1) * obsDim),
+      reward: columns.reward.slice(row, row + 1),
+      terminated: columns.terminated.slice(row, row + 1),
+      disagreement: of(columns.disagreement),
+      confidence: of(columns.confidence),
+      answeredBy: answeredBy?.slice(row, row + 1),
     };
   }
 }

@@ -1,10 +1,14 @@
 // What a rollout demands of a model's and a policy's answers: the right sizes, and nothing that is not finite.
 
+import type { Carry, Imagined } from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
 import { type PolicyAction, rowSize } from '../../env/index.js';
-import type { VectorPrediction, VectorWorldModel } from '../../worldmodel/index.js';
+import type { VectorDynamics } from '../../worldmodel/index.js';
 import { firstNonFinite } from './finite.js';
 import type { ChunkTask } from './plan.js';
+
+/** What a world model of numbers answers. */
+export type VectorImagined = Imagined<Carry, Float32Array>;
 
 export interface PredictionPlace {
   readonly rows: number;
@@ -14,16 +18,22 @@ export interface PredictionPlace {
   readonly episodeOf: (row: number) => number;
 }
 
-export function checkDims(model: VectorWorldModel, task: ChunkTask): void {
+export function checkStarts(model: VectorDynamics, { obsDim, history }: ChunkTask): void {
   const want = rowSize(model.observationSpace);
-  if (task.obsDim === want) return;
+  if (obsDim !== want) {
+    throw reverieError('ROLLOUT_INVALID', {
+      problem: `start states have ${obsDim} values, the world model's observations ${want}.`,
+      hint: 'Start from observations of the environment that the model learned.',
+    });
+  }
+  if (model.context === 0 || history !== undefined) return;
   throw reverieError('ROLLOUT_INVALID', {
-    problem: `start states have ${task.obsDim} values, the world model's observations ${want}.`,
-    hint: 'Start from observations of the environment that the model learned.',
+    problem: `the world model remembers, and no history of the starts is given.`,
+    hint: `Give the ${model.context} real steps before each start, as far as there are so many, as \`history\`.`,
   });
 }
 
-export function checkActions(model: VectorWorldModel, acted: PolicyAction, rows: number): void {
+export function checkActions(model: VectorDynamics, acted: PolicyAction, rows: number): void {
   const actionDim = rowSize(model.actionSpace);
   if (acted.action.length !== rows * actionDim) {
     throw reverieError('ROLLOUT_INVALID', {
@@ -41,18 +51,18 @@ export function checkActions(model: VectorWorldModel, acted: PolicyAction, rows:
   });
 }
 
-export function checkPrediction(predicted: VectorPrediction, place: PredictionPlace): void {
+export function checkPrediction(imagined: VectorImagined, place: PredictionPlace): void {
   const { rows, obsDim } = place;
-  if (predicted.nextObs.length !== rows * obsDim || predicted.reward.length !== rows) {
+  if (imagined.observation.length !== rows * obsDim || imagined.reward.length !== rows) {
     throw reverieError('ROLLOUT_INVALID', {
-      problem: `the world model answered ${predicted.nextObs.length} observation values and ${predicted.reward.length} rewards for ${rows} rows of ${obsDim}.`,
+      problem: `the world model answered ${imagined.observation.length} observation values and ${imagined.reward.length} rewards for ${rows} rows of ${obsDim}.`,
       hint: 'A world model answers one row for each row it is given.',
     });
   }
-  const obsAt = firstNonFinite(predicted.nextObs);
-  if (obsAt >= 0) refuse('The predicted observation', predicted.nextObs[obsAt], Math.floor(obsAt / obsDim), place);
-  const rewardAt = firstNonFinite(predicted.reward);
-  if (rewardAt >= 0) refuse('The predicted reward', predicted.reward[rewardAt], rewardAt, place);
+  const obsAt = firstNonFinite(imagined.observation);
+  if (obsAt >= 0) refuse('The predicted observation', imagined.observation[obsAt], Math.floor(obsAt / obsDim), place);
+  const rewardAt = firstNonFinite(imagined.reward);
+  if (rewardAt >= 0) refuse('The predicted reward', imagined.reward[rewardAt], rewardAt, place);
 }
 
 function refuse(what: string, value: number, row: number, place: PredictionPlace): never {

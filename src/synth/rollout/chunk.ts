@@ -2,11 +2,12 @@
 // order kept. This is the only place that decides when a branch ends.
 // Branched rollouts: Janner et al., "When to Trust Your Model" (MBPO, 1906.08253), algorithm 2.
 
+import type { ImagineOptions } from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import type { Awaitable, Policy, PolicyAction } from '../../env/index.js';
-import type { StepOptions, VectorPrediction, VectorWorldModel } from '../../worldmodel/index.js';
-import { checkActions, checkDims, checkPrediction } from './checks.js';
+import { beginFrom, type VectorDynamics } from '../../worldmodel/index.js';
+import { checkActions, checkPrediction, checkStarts, type VectorImagined } from './checks.js';
 import type { ChunkTask } from './plan.js';
 import type { RolloutChunk, RolloutCounts, RolloutSettings } from './request.js';
 
@@ -16,33 +17,38 @@ import type { RolloutChunk, RolloutCounts, RolloutSettings } from './request.js'
  * Throws NON_FINITE_VALUE, DISAGREEMENT_UNAVAILABLE, ROLLOUT_INVALID.
  */
 export async function rolloutChunk(
-  model: VectorWorldModel,
+  model: VectorDynamics,
   policy: Policy,
   task: ChunkTask,
   rng: Rng,
   isStopped?: () => Awaitable<boolean>,
 ): Promise<RolloutChunk | undefined> {
   const { settings, obsDim } = task;
-  checkDims(model, task);
+  checkStarts(model, task);
   const recorder = new ChunkRecorder(task);
-  const options = stepOptions(settings);
+  const options = imagineOptions(settings);
   let branch: Uint32Array = Uint32Array.from({ length: task.parent.length }, (_, row) => row);
   let obs: Float32Array = task.starts;
+  let carry = await beginFrom(model, obs, task.history, rng.split('begin'));
   for (let step = 0; step < settings.horizon && branch.length > 0; step++) {
     if (await isStopped?.()) return undefined;
     const rows = branch.length;
     const acted = await policy.act(obs, rows, rng.split('act', step), { deterministic: settings.deterministicPolicy });
     checkActions(model, acted, rows);
-    const predicted = await model.step(obs, acted.action, rows, rng.split('model', step), options);
-    checkPrediction(predicted, { rows, obsDim, step, episodeOf: (row) => task.firstEpisode + branch[row] });
-    const verdict = judge(predicted, rows, step, settings, model.backend);
-    recorder.record({ branch, obs, acted: ownAction(acted), predicted: ownPrediction(predicted), verdict });
-    ({ branch, obs } = survivors(branch, predicted.nextObs, verdict, obsDim));
+    const imagined = await model.imagine(carry, acted.action, rng.split('model', step), options);
+    checkPrediction(imagined, { rows, obsDim, step, episodeOf: (row) => task.firstEpisode + branch[row] });
+    const verdict = judge(imagined, rows, step, settings, model.backend);
+    recorder.record({ branch, obs, acted: ownAction(acted), imagined, verdict });
+    const living = Uint32Array.from(branch.keys()).filter((row) => verdict[row] === VERDICT.goesOn);
+    const isWhole = living.length === rows;
+    carry = isWhole ? imagined.carry : model.pick(imagined.carry, living);
+    obs = isWhole ? imagined.observation : pickRows(imagined.observation, living, obsDim);
+    branch = isWhole ? branch : living.map((row) => branch[row]);
   }
   return recorder.finish();
 }
 
-function stepOptions(settings: RolloutSettings): StepOptions {
+function imagineOptions(settings: RolloutSettings): ImagineOptions {
   return {
     propagation: settings.propagation,
     deterministic: settings.deterministicModel,
@@ -50,30 +56,21 @@ function stepOptions(settings: RolloutSettings): StepOptions {
   };
 }
 
-// Policies and models may hand out buffers that they write again at their next call.
+// Policies may hand out buffers that they write again at their next call.
 function ownAction({ action, logProb }: PolicyAction): PolicyAction {
   return { action: action.slice(), logProb: logProb?.slice() };
 }
 
-function ownPrediction({ nextObs, reward, terminated, disagreement }: VectorPrediction): VectorPrediction {
-  return {
-    nextObs: nextObs.slice(),
-    reward: reward.slice(),
-    terminated: terminated.slice(),
-    disagreement: disagreement?.slice(),
-  };
-}
-
 /** How each row ends here, if it does. Doubt goes first: where the model is not believed, neither is the end it tells. */
 function judge(
-  predicted: VectorPrediction,
+  imagined: VectorImagined,
   rows: number,
   step: number,
   settings: RolloutSettings,
   backend: string,
 ): Uint8Array {
   const { disagreementLimit: limit, onDoubt, horizon } = settings;
-  const { disagreement, terminated } = predicted;
+  const { disagreement, terminated } = imagined;
   if (disagreement === undefined && (limit !== undefined || settings.confidence)) {
     throw reverieError('DISAGREEMENT_UNAVAILABLE', { backend });
   }
@@ -87,25 +84,10 @@ function judge(
   return verdict;
 }
 
-/** The rows that go on, in their old order. */
-function survivors(
-  branch: Uint32Array,
-  nextObs: Float32Array,
-  verdict: Uint8Array,
-  obsDim: number,
-): { branch: Uint32Array; obs: Float32Array } {
-  let alive = 0;
-  for (const value of verdict) if (value === VERDICT.goesOn) alive++;
-  const nextBranch = new Uint32Array(alive);
-  const obs = new Float32Array(alive * obsDim);
-  let to = 0;
-  for (let row = 0; row < verdict.length; row++) {
-    if (verdict[row] !== VERDICT.goesOn) continue;
-    nextBranch[to] = branch[row];
-    for (let k = 0; k < obsDim; k++) obs[to * obsDim + k] = nextObs[row * obsDim + k];
-    to++;
-  }
-  return { branch: nextBranch, obs };
+function pickRows(values: Float32Array, rows: Uint32Array, dim: number): Float32Array {
+  const picked = new Float32Array(rows.length * dim);
+  for (let to = 0; to < rows.length; to++) copyRow(values, rows[to], picked, to, dim);
+  return picked;
 }
 
 // Keeps what the steps of a chunk gave, and at the end lays it out branch after branch.
@@ -119,7 +101,7 @@ interface StepRecord {
   readonly branch: Uint32Array;
   readonly obs: Float32Array;
   readonly acted: PolicyAction;
-  readonly predicted: VectorPrediction;
+  readonly imagined: VectorImagined;
   readonly verdict: Uint8Array;
 }
 
@@ -182,7 +164,7 @@ class ChunkRecorder {
       step: new Uint32Array(rows),
       group: new Float64Array(rows),
       parent: new Float64Array(rows),
-      ...(first?.predicted.disagreement && { confidence: new Float32Array(rows) }),
+      ...(first?.imagined.disagreement && { confidence: new Float32Array(rows) }),
       ...(first?.acted.logProb && { logProb: new Float32Array(rows) }),
       counts: { ...this.counts, rows },
     };
@@ -191,7 +173,7 @@ class ChunkRecorder {
   private lay(chunk: RolloutChunk, record: StepRecord, step: number, offsets: Uint32Array): void {
     const { obsDim, firstEpisode, group, parent } = this.task;
     const actionDim = record.acted.action.length / record.branch.length;
-    const { predicted, acted, verdict } = record;
+    const { imagined, acted, verdict } = record;
     for (let row = 0; row < record.branch.length; row++) {
       const branch = record.branch[row];
       const to = offsets[branch] + step;
@@ -202,15 +184,15 @@ class ChunkRecorder {
       }
       copyRow(record.obs, row, chunk.obs, to, obsDim);
       copyRow(acted.action, row, chunk.action, to, actionDim);
-      copyRow(predicted.nextObs, row, chunk.nextObs, to, obsDim);
-      chunk.reward[to] = predicted.reward[row];
-      chunk.terminated[to] = predicted.terminated[row] ? 1 : 0;
-      chunk.truncated[to] = verdict[row] !== VERDICT.goesOn && !predicted.terminated[row] ? 1 : 0;
+      copyRow(imagined.observation, row, chunk.nextObs, to, obsDim);
+      chunk.reward[to] = imagined.reward[row];
+      chunk.terminated[to] = imagined.terminated[row] ? 1 : 0;
+      chunk.truncated[to] = verdict[row] !== VERDICT.goesOn && !imagined.terminated[row] ? 1 : 0;
       chunk.episode[to] = firstEpisode + branch;
       chunk.step[to] = step;
       chunk.group[to] = group[branch];
       chunk.parent[to] = parent[branch];
-      if (chunk.confidence) chunk.confidence[to] = 1 / (1 + predicted.disagreement![row]);
+      if (chunk.confidence) chunk.confidence[to] = 1 / (1 + imagined.disagreement![row]);
       if (chunk.logProb) chunk.logProb[to] = acted.logProb![row];
     }
   }

@@ -1,6 +1,7 @@
 // Whole dreamt episodes, for datasets: long branches from states in which an episode begins.
 
 import { reverieError } from '../../core/errors.js';
+import { pickHistory } from '../../worldmodel/index.js';
 import { branchedRollouts } from './branched.js';
 import type { LiveRolloutRequest, RolloutControls, RolloutRequest, RolloutResult } from './request.js';
 
@@ -40,7 +41,7 @@ export function dreamEpisodes(
   return branchedRollouts(episodeRollouts<LiveRolloutRequest>(request), controls);
 }
 
-type Starts = Pick<RolloutRequest, 'starts' | 'startIds'>;
+type Starts = Pick<RolloutRequest, 'starts' | 'startIds' | 'history'>;
 
 function drawStarts(request: Starts & Pick<RolloutRequest, 'rng'>, episodes: number): Starts {
   const rows = request.startIds.length;
@@ -54,10 +55,12 @@ function drawStarts(request: Starts & Pick<RolloutRequest, 'rng'>, episodes: num
   const obsDim = request.starts.length / rows;
   const starts = new Float32Array(episodes * obsDim);
   const startIds = new Float64Array(episodes);
+  const drawn = new Uint32Array(episodes);
   for (let episode = 0; episode < episodes; episode++) {
     const start = rng.int(rows);
+    drawn[episode] = start;
     starts.set(request.starts.subarray(start * obsDim, (start + 1) * obsDim), episode * obsDim);
     startIds[episode] = request.startIds[start];
   }
-  return { starts, startIds };
+  return { starts, startIds, ...(request.history && { history: pickHistory(request.history, drawn) }) };
 }

@@ -2,6 +2,7 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
+import { type History, pickHistory } from '../../worldmodel/index.js';
 import { firstNonFinite } from './finite.js';
 import type { RolloutRequest, RolloutSettings } from './request.js';
 
@@ -13,6 +14,8 @@ export interface ChunkTask {
   readonly obsDim: number;
   /** Start state of each branch [branches, obsDim]. */
   readonly starts: Float32Array;
+  /** Real steps before each branch's start. */
+  readonly history?: History;
   /** Row id of each branch's start in the real buffer. */
   readonly parent: Float64Array;
   readonly group: Float64Array;
@@ -48,6 +51,7 @@ export class RolloutPlan {
       );
     }
     checkFinite(starts, this.obsDim);
+    checkHistory(request, this.obsDim);
     this.settings = settingsOf(request);
     this.episodes = rows * this.branches;
     this.chunks = Math.ceil(this.episodes / this.chunkSize);
@@ -65,6 +69,7 @@ export class RolloutPlan {
     const rows = Math.min(this.chunkSize, this.episodes - from);
     const { obsDim, branches } = this;
     const starts = this.startsOf(from, rows);
+    const history = this.historyOf(from, rows);
     const parent = new Float64Array(rows);
     const group = new Float64Array(rows).fill(-1);
     for (let row = 0; row < rows; row++) {
@@ -72,7 +77,10 @@ export class RolloutPlan {
       parent[row] = this.request.startIds[start];
       if (branches > 1) group[row] = this.firstEpisode + start * branches;
     }
-    return { index, obsDim, starts, parent, group, firstEpisode: this.firstEpisode + from, settings: this.settings };
+    return {
+      ...{ index, obsDim, starts, history, parent, group },
+      ...{ firstEpisode: this.firstEpisode + from, settings: this.settings },
+    };
   }
 
   /** Start states of branches [from, from + rows), copied. */
@@ -86,6 +94,13 @@ export class RolloutPlan {
       copies.set(starts.subarray(start, start + obsDim), row * obsDim);
     }
     return copies;
+  }
+
+  private historyOf(from: number, rows: number): History | undefined {
+    const { history } = this.request;
+    if (history === undefined) return undefined;
+    const starts = Uint32Array.from({ length: rows }, (_, row) => Math.floor((from + row) / this.branches));
+    return pickHistory(history, starts);
   }
 }
 
@@ -122,6 +137,19 @@ function checkFinite(starts: Float32Array, obsDim: number): void {
     where: `start ${Math.floor(at / obsDim)}, element ${at % obsDim}`,
     hint: 'Start only from observations that a real environment gave.',
   });
+}
+
+function checkHistory({ history, startIds }: RolloutRequest, obsDim: number): void {
+  if (history === undefined) return;
+  const { steps, lengths, obs, action } = history;
+  const rows = startIds.length;
+  const isWhole = lengths.length === rows && obs.length === rows * steps * obsDim && lengths.every((n) => n <= steps);
+  if (!isWhole || action.length % Math.max(1, rows * steps) !== 0) {
+    invalid(
+      `history has ${lengths.length} lengths, ${obs.length} observation and ${action.length} action values for ${rows} starts and ${steps} steps.`,
+      'history is [starts, steps, dim], with a length of at most `steps` for each start.',
+    );
+  }
 }
 
 /** The seed of a root stream; for a split stream, 53 bits of its key. */

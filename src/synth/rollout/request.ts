@@ -3,7 +3,7 @@
 import type { Rng } from '../../core/rng.js';
 import type { Policy, PolicySnapshot } from '../../env/index.js';
 import type { Provenance, TransitionBatch } from '../../replay/index.js';
-import type { Propagation, VectorWorldModel, WorldModelSnapshot } from '../../worldmodel/index.js';
+import type { History, Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/index.js';
 
 /**
  * What becomes of the transition whose disagreement exceeds the limit; either way its branch ends there.
@@ -33,6 +33,8 @@ export interface RolloutSettings {
 export interface RolloutRequest extends RolloutSettings {
   /** Start states [rows, obsDim], row-major; `rows` is the length of `startIds`. */
   readonly starts: Float32Array;
+  /** Real steps before each start; needed by models with a memory, and not read by others. `startsFrom` draws both. */
+  readonly history?: History;
   /** Row id of each start in the real buffer, recorded as `parent`; -1 for none. */
   readonly startIds: ArrayLike<number>;
   /** Branches from each start; more than one makes them a `group` numbered by the start's row. Default 1. */
@@ -52,7 +54,7 @@ export interface RolloutRequest extends RolloutSettings {
 
 /** A request with the model and policy themselves, to be lived in this thread. */
 export interface LiveRolloutRequest extends RolloutRequest {
-  readonly model: VectorWorldModel;
+  readonly model: VectorDynamics;
   readonly policy: Policy;
 }
 

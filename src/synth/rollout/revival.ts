@@ -2,13 +2,13 @@
 
 import type { Policy, PolicySnapshot } from '../../env/index.js';
 import { unshareBytes } from '../../pool/index.js';
-import type { ModelPlace, VectorWorldModel, WorldModelSnapshot } from '../../worldmodel/index.js';
+import type { ModelPlace, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/index.js';
 
 /** A pool serves one training run, or a few that take turns. */
 const KEPT_VERSIONS = 3;
 
 export interface ModelLoaderModule {
-  loadWorldModel(snapshot: WorldModelSnapshot, place: ModelPlace): Promise<VectorWorldModel>;
+  loadWorldModel(snapshot: WorldModelSnapshot, place: ModelPlace): Promise<VectorDynamics>;
 }
 
 interface PolicyLoaderModule {
@@ -16,11 +16,11 @@ interface PolicyLoaderModule {
 }
 
 export class Revival {
-  private readonly models = new Map<string, Promise<VectorWorldModel>>();
+  private readonly models = new Map<string, Promise<VectorDynamics>>();
   private readonly policies = new Map<string, Promise<Policy>>();
 
   /** `loader`: URL of a module with a `loadWorldModel`; the world-model room if left out. */
-  async model(snapshot: WorldModelSnapshot, loader?: string, place: ModelPlace = {}): Promise<VectorWorldModel> {
+  async model(snapshot: WorldModelSnapshot, loader?: string, place: ModelPlace = {}): Promise<VectorDynamics> {
     const key = `${loader ?? ''} ${snapshot.modelVersion}`;
     const revive = async () => {
       const module: ModelLoaderModule = loader ? await import(loader) : await import('../../worldmodel/index.js');

@@ -3,8 +3,8 @@
 
 import type { Rng } from '../../core/rng.js';
 import type { Policy } from '../../env/index.js';
-import type { VectorWorldModel, WholeRolloutAnswer } from '../../worldmodel/index.js';
-import { checkDims } from './checks.js';
+import type { VectorDynamics, WholeRolloutAnswer } from '../../worldmodel/index.js';
+import { checkStarts } from './checks.js';
 import type { ChunkTask } from './plan.js';
 import type { RolloutChunk } from './request.js';
 
@@ -14,13 +14,13 @@ import type { RolloutChunk } from './request.js';
  * Throws ROLLOUT_INVALID, and what the model throws.
  */
 export async function wholeChunk(
-  model: VectorWorldModel,
+  model: VectorDynamics,
   policy: Policy,
   task: ChunkTask,
   rng: Rng,
 ): Promise<RolloutChunk | undefined> {
   const { settings, starts, parent } = task;
-  checkDims(model, task);
+  checkStarts(model, task);
   const network = policy.network?.();
   if (network === undefined) return undefined;
   const answer = await model.rollout?.({

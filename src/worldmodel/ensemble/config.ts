@@ -3,6 +3,9 @@
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
 
+/** Of the folders that hold one. */
+export const ENSEMBLE_FORMAT = 'reverie-ensemble';
+
 /** Defaults are MBPO's (1906.08253, appendix C, and its code) unless said. */
 export const ensembleConfigSchema = z
   .strictObject({

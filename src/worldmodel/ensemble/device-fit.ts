@@ -1,11 +1,10 @@
 // Whether and how an ensemble would run on a device, asked before there are weights, or before they are read.
 
 import { type DeviceFit, deviceFit, type EnsembleWeights, type LayerWeights, type Precision } from '../../nn/index.js';
-import { readManifest } from '../model-folder.js';
+import type { DeviceSupport } from '../dynamics-kind.js';
 import { rowShape, type Spaces } from '../model-spaces.js';
-import type { EnsembleConfig } from './config.js';
+import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig } from './config.js';
 import { ensembleDescriptionSchema, memberShapeOf } from './contents.js';
-import { ENSEMBLE_FORMAT } from './ensemble-folder.js';
 
 /** Of an ensemble of this form. Throws CUDA_UNAVAILABLE without the addon. */
 export function ensembleDeviceFit(spaces: Spaces, config: EnsembleConfig, precision: Precision): DeviceFit {
@@ -37,11 +36,13 @@ export function ensembleDeviceFit(spaces: Spaces, config: EnsembleConfig, precis
   return deviceFit(weights, precision);
 }
 
-/** The same of a saved world model. Throws MODEL_FOLDER_INVALID for a folder without a readable manifest. */
-export async function folderDeviceFit(folder: string, precision: Precision): Promise<DeviceFit> {
-  const { format, description } = await readManifest(folder);
-  if (format !== ENSEMBLE_FORMAT) return { problem: 'devices run ensembles alone', precision };
-  const parsed = ensembleDescriptionSchema.safeParse(description);
-  // What is wrong with it, its reader says.
-  return parsed.success ? ensembleDeviceFit(parsed.data, parsed.data.config, precision) : { precision };
-}
+/** What the registry asks. */
+export const ensembleDevices: DeviceSupport = {
+  ofSection: (section, spaces, precision) =>
+    ensembleDeviceFit(spaces, parseEnsembleConfig(section as EnsembleConfigInput), precision),
+  ofManifest: ({ description }, precision) => {
+    const parsed = ensembleDescriptionSchema.safeParse(description);
+    // What is wrong with it, its reader says.
+    return parsed.success ? ensembleDeviceFit(parsed.data, parsed.data.config, precision) : { precision };
+  },
+};

@@ -14,8 +14,8 @@ import {
   modelWeights,
   type PolicyWeights,
 } from '../../nn/index.js';
+import type { WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
 import { rowShape } from '../model-spaces.js';
-import type { WholeRollout, WholeRolloutAnswer } from '../whole-rollout.js';
 import { type EnsembleContents, type EnsembleDescription, memberShapeOf } from './contents.js';
 import type { ElitePropagation, Propagated, PropagationRequest } from './elite-propagation.js';
 import type { MemberShape } from './member-network.js';

@@ -2,7 +2,7 @@
 // Both draw the same random words in the same order (step-noise.ts), so that they differ by rounding alone.
 
 import type { Rng } from '../../core/rng.js';
-import type { WholeRollout, WholeRolloutAnswer } from '../whole-rollout.js';
+import type { WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
 import type { MemberAnswer } from './member-sessions.js';
 
 /** What the elites say follows each row, in raw units. */

@@ -5,9 +5,8 @@ import { describeIssues } from '../../core/errors.js';
 import type { KnownFunctions } from '../../env/index.js';
 import { reviveKnown } from '../known.js';
 import { fileHashesSchema, folderInvalid, readManifest, readModelPart, writeModelFolder } from '../model-folder.js';
+import { ENSEMBLE_FORMAT } from './config.js';
 import { type EnsembleContents, type EnsembleDescription, ensembleDescriptionSchema, versionOf } from './contents.js';
-
-export const ENSEMBLE_FORMAT = 'reverie-ensemble';
 
 const manifestSchema = z.strictObject({
   format: z.literal(ENSEMBLE_FORMAT),

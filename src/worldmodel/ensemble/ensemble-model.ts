@@ -1,21 +1,13 @@
 // The probabilistic ensemble as a world model: bootstrapped networks with Gaussian heads whose elites answer
 // (PETS, Chua et al. 2018, 1805.12114; MBPO, Janner et al. 2019, 1906.08253).
 
-import type { Rng } from '../../core/rng.js';
-import type { KnownFunctions, VectorSpace } from '../../env/index.js';
+import type { KnownFunctions } from '../../env/index.js';
 import { boundsClipper, knownEnds, knownRewards, requireFiniteAnswer } from '../answer.js';
+import type { Forecast, ModelPlace, WholeRollout, WholeRolloutAnswer, WorldModelSnapshot } from '../dynamics.js';
 import { checkStepInput } from '../input-check.js';
-import { requirePortable } from '../known.js';
-import { type RowShape, rowEncoder, rowShape } from '../model-spaces.js';
-import { rowByRow } from '../row-by-row.js';
-import type { WholeRollout, WholeRolloutAnswer } from '../whole-rollout.js';
-import type {
-  ModelPlace,
-  StepOptions,
-  StoredWorldModel,
-  VectorPrediction,
-  WorldModelSnapshot,
-} from '../world-model.js';
+import { requirePortable, reviveKnown } from '../known.js';
+import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../memoryless.js';
+import { rowEncoder, rowShape } from '../model-spaces.js';
 import { type EnsembleContents, type EnsembleDescription, memberShapeOf, versionOf } from './contents.js';
 import { DevicePropagator } from './device-propagation.js';
 import type { ElitePropagation, Propagated } from './elite-propagation.js';
@@ -29,12 +21,7 @@ export interface EnsemblePayload {
   readonly models: readonly Uint8Array[];
 }
 
-export class EnsembleModel implements StoredWorldModel {
-  readonly family = 'vector' as const;
-  readonly backend = 'ensemble';
-  readonly observationSpace: VectorSpace;
-  readonly actionSpace: VectorSpace;
-  private readonly shape: RowShape;
+export class EnsembleModel extends MemorylessDynamics {
   private readonly clip?: (rows: Float32Array) => void;
   private shared?: WorldModelSnapshot;
 
@@ -42,13 +29,10 @@ export class EnsembleModel implements StoredWorldModel {
     private readonly contents: EnsembleContents,
     private readonly known: KnownFunctions,
     private readonly propagation: ElitePropagation,
-    readonly modelVersion: string,
+    modelVersion: string,
   ) {
-    const { description } = contents;
-    this.observationSpace = description.observationSpace;
-    this.actionSpace = description.actionSpace;
-    this.shape = rowShape(description);
-    this.clip = boundsClipper(description.observationSpace);
+    super('ensemble', modelVersion, contents.description);
+    this.clip = boundsClipper(this.observationSpace);
   }
 
   /**
@@ -82,26 +66,6 @@ export class EnsembleModel implements StoredWorldModel {
     return this.contents.parameters;
   }
 
-  async step(
-    obs: Float32Array,
-    action: Float32Array,
-    rows: number,
-    rng: Rng,
-    options: StepOptions = {},
-  ): Promise<VectorPrediction> {
-    return this.propagate(obs, action, rows, rng, options);
-  }
-
-  async stepRows(
-    obs: Float32Array,
-    action: Float32Array,
-    rngs: readonly Rng[],
-    options: StepOptions = {},
-  ): Promise<VectorPrediction> {
-    if (rngs.length > 1 && !(await this.propagation.haveExactRows())) return rowByRow(this, obs, action, rngs, options);
-    return this.propagate(obs, action, rngs.length, rngs, options);
-  }
-
   /**
    * What every elite says of every row, without sampling, best elite first: `mean` and `std` [elites, rows, outputDim] of the
    * change of the observation and (where learned) the reward, `terminated` [elites, rows] (where learned), in raw units.
@@ -109,6 +73,26 @@ export class EnsembleModel implements StoredWorldModel {
   async stepElites(obs: Float32Array, action: Float32Array, rows: number): Promise<MemberAnswer> {
     checkStepInput(this.backend, this, obs, action, rows, this.shape);
     return this.propagation.everyElite(obs, action, rows);
+  }
+
+  async forecast({ obs, rows }: ObservationCarry, action: Float32Array): Promise<Forecast> {
+    const answer = await this.stepElites(obs, action, rows);
+    const { obsDim } = this.shape;
+    const components = this.description.elites.length;
+    const outputDim = answer.mean.length / (components * rows);
+    const mean = new Float32Array(components * rows * obsDim);
+    const std = new Float32Array(mean.length);
+    for (let c = 0; c < components; c++) {
+      for (let r = 0; r < rows; r++) {
+        const from = (c * rows + r) * outputDim;
+        const to = (c * rows + r) * obsDim;
+        for (let j = 0; j < obsDim; j++) {
+          mean[to + j] = obs[r * obsDim + j] + answer.mean[from + j];
+          std[to + j] = answer.std[from + j];
+        }
+      }
+    }
+    return { components, mean, std };
   }
 
   rollout(request: WholeRollout): Promise<WholeRolloutAnswer> | undefined {
@@ -134,19 +118,13 @@ export class EnsembleModel implements StoredWorldModel {
     return this.propagation.release();
   }
 
-  private async propagate(
-    obs: Float32Array,
-    action: Float32Array,
-    rows: number,
-    rng: Rng | readonly Rng[],
-    options: StepOptions,
-  ): Promise<VectorPrediction> {
-    checkStepInput(this.backend, this, obs, action, rows, this.shape);
+  protected haveExactRows(): Promise<boolean> {
+    return this.propagation.haveExactRows();
+  }
+
+  protected async predict({ obs, action, rows, rngs, options }: StepQuestion): Promise<VectorPrediction> {
     const propagated = await this.propagation.propagate({
-      obs,
-      action,
-      rows,
-      rng,
+      ...{ obs, action, rows, rng: rngs },
       isTs1: options.propagation !== 'mean',
       isDeterministic: options.deterministic === true,
       withDisagreement: options.disagreement === true,
@@ -166,6 +144,16 @@ export class EnsembleModel implements StoredWorldModel {
       (outcome.terminated === 'known' ? knownEnds(this.known.terminated!, nextObs, rows) : new Uint8Array(rows));
     return { nextObs, reward, terminated, disagreement };
   }
+}
+
+/** From what `snapshot` gave. @throws as `EnsembleModel.open` */
+export async function reviveEnsemble(
+  { modelVersion, payload }: WorldModelSnapshot,
+  place: ModelPlace,
+): Promise<EnsembleModel> {
+  const { description, models } = payload as EnsemblePayload;
+  const known = await reviveKnown(description.outcome, description.env, 'snapshot');
+  return EnsembleModel.open({ description, models }, known, modelVersion, place);
 }
 
 const EMPTY = new Float32Array(0);

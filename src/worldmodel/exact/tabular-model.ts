@@ -1,10 +1,10 @@
 // A finite world whose tables are known, as a world model: the reference against which learned ones are held.
 
-import type { Rng } from '../../core/rng.js';
-import { discreteSpace, type TabularDynamics, type VectorSpace } from '../../env/index.js';
-import { checkStepInput } from '../input-check.js';
+import { Rng } from '../../core/rng.js';
+import { discreteSpace, type TabularDynamics } from '../../env/index.js';
+import type { WorldModelSnapshot } from '../dynamics.js';
+import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../memoryless.js';
 import { sha256 } from '../model-folder.js';
-import type { StepOptions, StoredWorldModel, VectorPrediction, WorldModelSnapshot } from '../world-model.js';
 import { loadTables, saveTables, tableBytes } from './tabular-folder.js';
 
 export interface TabularPayload {
@@ -12,53 +12,18 @@ export interface TabularPayload {
 }
 
 /** Observation and action are one integer each. Takes one word of the stream a row, none when deterministic. */
-export class TabularModel implements StoredWorldModel {
-  readonly family = 'vector' as const;
-  readonly backend = 'exact';
-  readonly modelVersion: string;
-  readonly observationSpace: VectorSpace;
-  readonly actionSpace: VectorSpace;
-
+export class TabularModel extends MemorylessDynamics {
   /** @param dynamics such as `Gridworld.dynamics`; not copied, must not change */
   constructor(private readonly dynamics: TabularDynamics) {
-    this.observationSpace = discreteSpace(dynamics.states);
-    this.actionSpace = discreteSpace(dynamics.actions);
-    this.modelVersion = sha256(tableBytes(dynamics)).slice(0, 32);
+    super('exact', sha256(tableBytes(dynamics)).slice(0, 32), {
+      observationSpace: discreteSpace(dynamics.states),
+      actionSpace: discreteSpace(dynamics.actions),
+    });
   }
 
   /** Loads a folder that `save` wrote. Throws MODEL_FOLDER_INVALID. */
   static async load(folder: string): Promise<TabularModel> {
     return new TabularModel(await loadTables(folder));
-  }
-
-  static async revive({ dynamics }: TabularPayload): Promise<TabularModel> {
-    return new TabularModel(dynamics);
-  }
-
-  /** Deterministic means the most probable state, the first among equals. Nothing is in doubt: disagreement is 0. */
-  async step(
-    obs: Float32Array,
-    action: Float32Array,
-    rows: number,
-    rng: Rng,
-    options: StepOptions = {},
-  ): Promise<VectorPrediction> {
-    checkStepInput(this.backend, this, obs, action, rows);
-    return this.answer(obs, action, options, (chances) => rng.fillUniform(chances));
-  }
-
-  async stepRows(
-    obs: Float32Array,
-    action: Float32Array,
-    rngs: readonly Rng[],
-    options: StepOptions = {},
-  ): Promise<VectorPrediction> {
-    checkStepInput(this.backend, this, obs, action, rngs.length);
-    return this.answer(obs, action, options, (chances) => {
-      rngs.forEach((rng, r) => {
-        rng.fillUniform(chances.subarray(r, r + 1));
-      });
-    });
   }
 
   snapshot(): WorldModelSnapshot {
@@ -72,16 +37,13 @@ export class TabularModel implements StoredWorldModel {
 
   async close(): Promise<void> {}
 
-  private answer(
-    obs: Float32Array,
-    action: Float32Array,
-    options: StepOptions,
-    draw: (chances: Float64Array) => void,
-  ): VectorPrediction {
+  /** Deterministic means the most probable state, the first among equals. Nothing is in doubt: disagreement is 0. */
+  protected async predict({ obs, action, rows, rngs, options }: StepQuestion): Promise<VectorPrediction> {
     const { states, actions, transition, reward, terminal } = this.dynamics;
-    const rows = obs.length;
     const chances = options.deterministic ? undefined : new Float64Array(rows);
-    if (chances) draw(chances);
+    if (chances && rngs instanceof Rng) rngs.fillUniform(chances);
+    else if (chances)
+      for (const [r, rng] of (rngs as readonly Rng[]).entries()) rng.fillUniform(chances.subarray(r, r + 1));
     const nextObs = new Float32Array(rows);
     const rewards = new Float32Array(rows);
     const terminated = new Uint8Array(rows);
@@ -93,12 +55,12 @@ export class TabularModel implements StoredWorldModel {
       rewards[r] = reward[at + next];
       terminated[r] = terminal[next];
     }
-    return {
-      nextObs,
-      reward: rewards,
-      terminated,
-      disagreement: options.disagreement ? new Float32Array(rows) : undefined,
-    };
+    const disagreement = options.disagreement ? new Float32Array(rows) : undefined;
+    return { nextObs, reward: rewards, terminated, disagreement };
+  }
+
+  protected async haveExactRows(): Promise<boolean> {
+    return true;
   }
 }
 

@@ -2,16 +2,15 @@
 
 import { dirname, join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import type { Rng } from '../../core/rng.js';
-import type { KnownFunctions, VectorSpace } from '../../env/index.js';
+import { Rng } from '../../core/rng.js';
+import type { KnownFunctions } from '../../env/index.js';
 import { float32, hasExactRows, InferenceSession } from '../../nn/index.js';
 import { boundsClipper, knownEnds, knownRewards, type Outcome, requireFiniteAnswer } from '../answer.js';
-import { checkStepInput } from '../input-check.js';
+import type { Forecast, WorldModelSnapshot } from '../dynamics.js';
+import { sampledForecast } from '../forecast.js';
 import { reviveKnown } from '../known.js';
+import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../memoryless.js';
 import { folderInvalid, MANIFEST, readManifest, readModelPart, sha256, writeModelFolder } from '../model-folder.js';
-import { rowShape } from '../model-spaces.js';
-import { rowByRow } from '../row-by-row.js';
-import type { StepOptions, StoredWorldModel, VectorPrediction, WorldModelSnapshot } from '../world-model.js';
 import { type ActionInput, checkSignature, type OnnxManifest, parseOnnxManifest } from './onnx-manifest.js';
 
 export interface OnnxPayload {
@@ -23,12 +22,9 @@ export interface OnnxPayload {
 /** Rows of one run: activations stay in cache, and memory is bounded whatever the batch. */
 const TILE_ROWS = 512;
 
-export class OnnxDynamics implements StoredWorldModel {
-  readonly family = 'vector' as const;
-  readonly backend = 'onnx';
-  readonly modelVersion: string;
-  readonly observationSpace: VectorSpace;
-  readonly actionSpace: VectorSpace;
+export class OnnxDynamics extends MemorylessDynamics {
+  /** Only a model that says how sure it is can be asked what it foresees. */
+  readonly forecast?: (carry: ObservationCarry, action: Float32Array) => Promise<Forecast>;
   private readonly clip?: (rows: Float32Array) => void;
   private exactRows?: Promise<boolean>;
 
@@ -40,11 +36,11 @@ export class OnnxDynamics implements StoredWorldModel {
     private readonly outcome: Outcome,
     private readonly known: KnownFunctions,
   ) {
-    const { sha256: _, ...meaning } = manifest;
-    this.modelVersion = sha256(JSON.stringify(meaning) + sha256(model)).slice(0, 32);
-    this.observationSpace = manifest.observationSpace;
-    this.actionSpace = manifest.actionSpace;
+    super('onnx', versionOf(manifest, model), manifest);
     this.clip = boundsClipper(manifest.observationSpace);
+    if (manifest.outputs.logVar !== undefined && this.observationSpace.type === 'box') {
+      this.forecast = (carry, action) => sampledForecast(this, carry, action);
+    }
   }
 
   /**
@@ -78,50 +74,12 @@ export class OnnxDynamics implements StoredWorldModel {
   }
 
   /** Noise is drawn only where the model declares `logVar`. One model has no second opinion: no disagreement. */
-  async step(
-    obs: Float32Array,
-    action: Float32Array,
-    rows: number,
-    rng: Rng,
-    options: StepOptions = {},
-  ): Promise<VectorPrediction> {
-    return this.answer(obs, action, rows, options, {
-      normal: (into) => void rng.fillNormal(into),
-      uniform: (into) => void rng.fillUniform(into),
-    });
-  }
-
-  async stepRows(
-    obs: Float32Array,
-    action: Float32Array,
-    rngs: readonly Rng[],
-    options: StepOptions = {},
-  ): Promise<VectorPrediction> {
-    this.exactRows ??= hasExactRows(this.session);
-    if (rngs.length > 1 && !(await this.exactRows)) return rowByRow(this, obs, action, rngs, options);
-    const eachRow = (fill: (rng: Rng, row: Float32Array) => void) => (into: Float32Array) => {
-      const width = into.length / rngs.length;
-      for (const [r, rng] of rngs.entries()) fill(rng, into.subarray(r * width, (r + 1) * width));
-    };
-    return this.answer(obs, action, rngs.length, options, {
-      normal: eachRow((rng, row) => rng.fillNormal(row)),
-      uniform: eachRow((rng, row) => rng.fillUniform(row)),
-    });
-  }
-
-  private async answer(
-    obs: Float32Array,
-    action: Float32Array,
-    rows: number,
-    options: StepOptions,
-    draw: { normal: (into: Float32Array) => void; uniform: (into: Float32Array) => void },
-  ): Promise<VectorPrediction> {
-    checkStepInput(this.backend, this, obs, action, rows);
+  protected async predict({ obs, action, rows, rngs, options }: StepQuestion): Promise<VectorPrediction> {
     if (options.disagreement) throw reverieError('DISAGREEMENT_UNAVAILABLE', { backend: this.backend });
-    const { obsDim } = rowShape(this);
+    const { obsDim } = this.shape;
     const isSampled = this.manifest.outputs.logVar !== undefined && !options.deterministic;
     const nextObs = new Float32Array(rows * obsDim);
-    if (isSampled) draw.normal(nextObs);
+    if (isSampled) draw(rngs, nextObs, (rng, row) => rng.fillNormal(row));
     const reward = new Float32Array(rows);
     const chance = new Float32Array(rows);
     for (let first = 0; first < rows; first += TILE_ROWS) {
@@ -135,8 +93,13 @@ export class OnnxDynamics implements StoredWorldModel {
     requireFiniteAnswer(this.modelVersion, nextObs, rewards, rows);
     const isDrawn = this.outcome.terminated === 'learned' && !options.deterministic;
     const draws = isDrawn ? new Float32Array(rows) : undefined;
-    if (draws) draw.uniform(draws);
+    if (draws) draw(rngs, draws, (rng, row) => rng.fillUniform(row));
     return { nextObs, reward: rewards, terminated: this.ends(nextObs, rows, chance, draws) };
+  }
+
+  protected haveExactRows(): Promise<boolean> {
+    this.exactRows ??= hasExactRows(this.session);
+    return this.exactRows;
   }
 
   snapshot(): WorldModelSnapshot {
@@ -166,7 +129,7 @@ export class OnnxDynamics implements StoredWorldModel {
     into: { nextObs: Float32Array; reward: Float32Array; chance: Float32Array },
   ): Promise<void> {
     const { inputs, outputs } = this.manifest;
-    const { obsDim } = rowShape(this);
+    const { obsDim } = this.shape;
     const from = first * obsDim;
     const answer = await this.session.run({
       [inputs.obs]: float32(obs.subarray(from, from + rows * obsDim), [rows, obsDim]),
@@ -210,6 +173,20 @@ export class OnnxDynamics implements StoredWorldModel {
     }
     return ends;
   }
+}
+
+function versionOf({ sha256: _, ...meaning }: OnnxManifest, model: Uint8Array): string {
+  return sha256(JSON.stringify(meaning) + sha256(model)).slice(0, 32);
+}
+
+/** Fills `into` from the stream of the batch, or each row from its own. */
+function draw(rngs: StepQuestion['rngs'], into: Float32Array, fill: (rng: Rng, row: Float32Array) => void): void {
+  if (rngs instanceof Rng) {
+    fill(rngs, into);
+    return;
+  }
+  const width = into.length / rngs.length;
+  for (const [r, rng] of rngs.entries()) fill(rng, into.subarray(r * width, (r + 1) * width));
 }
 
 function outcomeOf({ outputs, env }: OnnxManifest, path: string): Outcome {

@@ -15,8 +15,14 @@ import {
   type VectorTruth,
   vectorKind,
 } from '../../../src/fidelity/index.js';
-import type { Forecast } from '../../../src/fidelity/vector/ground.js';
-import type { StepOptions, VectorPrediction, VectorWorldModel } from '../../../src/worldmodel/index.js';
+import type { Forecaster } from '../../../src/fidelity/vector/ground.js';
+import {
+  type Forecast,
+  MemorylessDynamics,
+  type ObservationCarry,
+  type StepQuestion,
+  type VectorPrediction,
+} from '../../../src/worldmodel/index.js';
 
 export const DIM = 3;
 const SPACES = { observationSpace: unboundedSpace(DIM), actionSpace: boxSpace([-1], [1]) };
@@ -115,20 +121,21 @@ export interface Faults {
   readonly next?: (obs: Float32Array, at: number, action: number) => number[];
 }
 
-export class FaultyModel implements VectorWorldModel {
-  readonly family = 'vector';
-  readonly backend = 'ensemble';
-  readonly modelVersion = 'faulty';
-  readonly observationSpace = SPACES.observationSpace;
-  readonly actionSpace = SPACES.actionSpace;
-
+export class FaultyModel extends MemorylessDynamics {
   constructor(
     private readonly world: World,
     private readonly faults: Faults = {},
-  ) {}
+  ) {
+    super('ensemble', 'faulty', SPACES);
+  }
 
-  async step(obs: Float32Array, action: Float32Array, rows: number, rng: Rng, options: StepOptions = {}) {
+  protected async haveExactRows(): Promise<boolean> {
+    return false;
+  }
+
+  protected async predict({ obs, action, rows, rngs, options }: StepQuestion): Promise<VectorPrediction> {
     const { world } = this;
+    const rng = rngs as Rng;
     const { error = 0, bias = 0, rewardBias, flip = 0, next } = this.faults;
     const noise = options.deterministic ? 0 : world.noise;
     const said = {
@@ -152,11 +159,11 @@ export class FaultyModel implements VectorWorldModel {
       const ends = Math.abs(truly[0]) > world.limit;
       said.terminated[r] = Number(flip > 0 && rng.uniform() < flip ? !ends : ends);
     }
-    return said satisfies VectorPrediction;
+    return said;
   }
 
   /** Two Gaussians an element. */
-  async forecast(obs: Float32Array, action: Float32Array, rows: number): Promise<Forecast> {
+  async forecast({ obs, rows }: ObservationCarry, action: Float32Array): Promise<Forecast> {
     const { stated = () => 1, apart = () => 0 } = this.faults;
     const mean = new Float32Array(2 * rows * DIM);
     const std = new Float32Array(2 * rows * DIM);
@@ -172,6 +179,12 @@ export class FaultyModel implements VectorWorldModel {
     }
     return { components: 2, mean, std };
   }
+
+  snapshot() {
+    return { backend: 'ensemble', modelVersion: 'faulty', payload: null };
+  }
+
+  async save(): Promise<void> {}
 
   async close(): Promise<void> {}
 }
@@ -209,7 +222,8 @@ export const PLAN: VectorPlan = { seed: 7, horizon: 12, tolerance: 0.5, propagat
 
 export function judgedBy(world: World, truth: VectorTruth, faults: Faults = {}, replay?: Replay, plan = PLAN): Judged {
   const model = new FaultyModel(world, faults);
-  const forecast = world.noise > 0 || faults.apart ? model.forecast.bind(model) : undefined;
+  const forecast: Forecaster | undefined =
+    world.noise > 0 || faults.apart ? (carry, action) => model.forecast(carry as ObservationCarry, action) : undefined;
   const subject = {
     name: 'faulty',
     kind: 'ensemble',

@@ -2,7 +2,7 @@
 
 import { reverieError } from '../../../src/core/errors.js';
 import { boxSpace } from '../../../src/env/index.js';
-import type { StoredWorldModel, VectorPrediction } from '../../../src/worldmodel/index.js';
+import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../../../src/worldmodel/index.js';
 
 export interface PendulumErrors {
   /** What a torque is multiplied by. */
@@ -13,13 +13,33 @@ export interface PendulumErrors {
   readonly breaksAbove?: number;
 }
 
-export function pendulumModel({
-  torque = 1,
-  bonus = 0,
-  breaksAbove = Infinity,
-}: PendulumErrors = {}): StoredWorldModel {
-  const answer = async (obs: Float32Array, action: Float32Array): Promise<VectorPrediction> => {
-    const rows = action.length;
+export function pendulumModel(errors: PendulumErrors = {}): PendulumModel {
+  return new PendulumModel(errors);
+}
+
+export class PendulumModel extends MemorylessDynamics {
+  constructor(private readonly errors: PendulumErrors) {
+    const { torque = 1, bonus = 0 } = errors;
+    super('exact', JSON.stringify([torque, bonus]), {
+      observationSpace: boxSpace([-1, -1, -8], [1, 1, 8]),
+      actionSpace: boxSpace([-2], [2]),
+    });
+  }
+
+  snapshot() {
+    return { backend: 'exact', modelVersion: '', payload: null };
+  }
+
+  async save(): Promise<void> {}
+
+  async close(): Promise<void> {}
+
+  protected async haveExactRows(): Promise<boolean> {
+    return true;
+  }
+
+  protected async predict({ obs, action, rows }: StepQuestion): Promise<VectorPrediction> {
+    const { torque = 1, bonus = 0, breaksAbove = Infinity } = this.errors;
     const nextObs = new Float32Array(obs.length);
     const reward = new Float32Array(rows);
     for (let i = 0; i < rows; i++) {
@@ -34,17 +54,5 @@ export function pendulumModel({
       nextObs.set([Math.cos(angle + 0.05 * next), Math.sin(angle + 0.05 * next), next], 3 * i);
     }
     return { nextObs, reward, terminated: new Uint8Array(rows) };
-  };
-  return {
-    family: 'vector',
-    backend: 'exact',
-    modelVersion: JSON.stringify([torque, bonus]),
-    observationSpace: boxSpace([-1, -1, -8], [1, 1, 8]),
-    actionSpace: boxSpace([-2], [2]),
-    step: answer,
-    stepRows: answer,
-    snapshot: () => ({ backend: 'exact', modelVersion: '', payload: null }),
-    save: async () => {},
-    close: async () => {},
-  };
+  }
 }

@@ -1,10 +1,12 @@
 // Many dreams on one model: batched, and none can tell.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ImagineOptions } from '../../../src/core/dynamics.js';
 import { Rng } from '../../../src/core/rng.js';
 import { BatchingModel } from '../../../src/serve/hosts/batching-model.js';
-import { Dream, type EnsembleModel, fitEnsemble, type StepOptions } from '../../../src/worldmodel/index.js';
+import { Dream, type EnsembleModel, fitEnsemble } from '../../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../../worldmodel/linear-system.js';
+import { oneStep } from '../../worldmodel/one-step.js';
 
 let model: EnsembleModel;
 const starts = linearTransitions(50, Rng.fromSeed(9)).obs;
@@ -30,7 +32,12 @@ async function episode(dream: Dream, seed: number): Promise<unknown[]> {
   return seen;
 }
 
-const OPTIONS: readonly StepOptions[] = [{}, { propagation: 'mean' }, { disagreement: true }, { deterministic: true }];
+const OPTIONS: readonly ImagineOptions[] = [
+  {},
+  { propagation: 'mean' },
+  { disagreement: true },
+  { deterministic: true },
+];
 
 describe('dreams that share a model', () => {
   it('live as each would alone, whatever they ask of it', async () => {
@@ -55,26 +62,28 @@ describe('dreams that share a model', () => {
     const { shared, batches } = batching();
     const rows = [0, 1, 2].map((i) => ({ obs: Float32Array.of(i, 0), rng: Rng.fromSeed(i) }));
     const action = Float32Array.of(0.5);
-    const alone = await Promise.all(rows.map(({ obs }, i) => model.step(obs, action, 1, Rng.fromSeed(i))));
-    rows[1].obs[0] = Number.NaN;
-    const [first, bad, last] = await Promise.allSettled(rows.map(({ obs, rng }) => shared.step(obs, action, 1, rng)));
+    const alone = await Promise.all(rows.map(({ obs }, i) => oneStep(model, obs, action, Rng.fromSeed(i))));
+    const push = rows.map((_, i) => Float32Array.of(i === 1 ? Number.NaN : 0.5));
+    const [first, bad, last] = await Promise.allSettled(
+      rows.map(({ obs, rng }, i) => oneStep(shared, obs, push[i], rng)),
+    );
     expect(batches).toEqual([3]);
     expect(first).toEqual({ status: 'fulfilled', value: alone[0] });
     expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'NON_FINITE_VALUE' } });
     expect(last).toEqual({ status: 'fulfilled', value: alone[2] });
     expect(rows[1].rng.state()).toEqual(Rng.fromSeed(1).state());
     const moved = Rng.fromSeed(2);
-    await model.step(Float32Array.of(2, 0), action, 1, moved);
+    await oneStep(model, Float32Array.of(2, 0), action, moved);
     expect(rows[2].rng.state()).toEqual(moved.state());
   });
 
   it('may also ask for many rows, or wrongly, as of any model', async () => {
     const { shared, batches } = batching();
     const { obs, action } = linearTransitions(5, Rng.fromSeed(3));
-    const expected = await model.step(obs, action, 5, Rng.fromSeed(4));
-    expect(await shared.step(obs, action, 5, Rng.fromSeed(4))).toEqual(expected);
+    const expected = await oneStep(model, obs, action, Rng.fromSeed(4));
+    expect(await oneStep(shared, obs, action, Rng.fromSeed(4))).toEqual(expected);
     const refused = { code: 'MODEL_INPUT_INVALID' };
-    await expect(shared.step(obs, action, 1, Rng.fromSeed(4))).rejects.toMatchObject(refused);
+    await expect(oneStep(shared, obs.subarray(0, 2), action, Rng.fromSeed(4))).rejects.toMatchObject(refused);
     expect(batches).toEqual([]);
   });
 });

@@ -8,7 +8,8 @@ export async function loadWorldModel({ backend, modelVersion, payload }) {
 }
 
 class AnalyticModel {
-  family = 'vector';
+  context = 0;
+
   constructor(backend, modelVersion, payload) {
     if (!(payload.weights instanceof Float32Array)) throw new Error('weights did not arrive as Float32Array');
     if (payload.weights.buffer instanceof SharedArrayBuffer) throw new Error('weights arrived in shared memory');
@@ -17,7 +18,34 @@ class AnalyticModel {
     this.actionSpace = box(payload.actionDim);
   }
 
-  async step(obs, action, rows, rng, options = {}) {
+  begin(obs) {
+    return { rows: obs.length / this.payload.obsDim, obs };
+  }
+
+  follow(_carry, _action, seen) {
+    return this.begin(seen);
+  }
+
+  pick({ obs }, rows) {
+    const { obsDim } = this.payload;
+    return this.begin(
+      Float32Array.from([...rows].flatMap((row) => [...obs.subarray(row * obsDim, (row + 1) * obsDim)])),
+    );
+  }
+
+  join(carries) {
+    return this.begin(Float32Array.from(carries.flatMap(({ obs }) => [...obs])));
+  }
+
+  freeze({ obs }) {
+    return { version: this.modelVersion, state: [...obs] };
+  }
+
+  revive({ state }) {
+    return this.begin(Float32Array.from(state));
+  }
+
+  async imagine({ obs, rows }, action, rng, options = {}) {
     const {
       obsDim,
       actionDim,
@@ -43,12 +71,13 @@ class AnalyticModel {
       if (nanAfter !== undefined && nextObs[row * obsDim] > nanAfter) nextObs[row * obsDim] = Number.NaN;
     }
     if (busyMs) for (const end = performance.now() + busyMs; performance.now() < end; );
-    if (!options.disagreement || disagreementScale === undefined) return { nextObs, reward, terminated };
+    const imagined = { carry: { rows, obs: nextObs }, observation: nextObs, reward, terminated };
+    if (!options.disagreement || disagreementScale === undefined) return imagined;
     const disagreement = Float32Array.from(
       { length: rows },
       (_, row) => disagreementScale * Math.abs(nextObs[row * obsDim + 1]),
     );
-    return { nextObs, reward, terminated, disagreement };
+    return { ...imagined, disagreement };
   }
 
   async close() {}

@@ -2,6 +2,7 @@
 // precision. Here the device is the emulation, which runs the kernels as they are; a GPU where there is one.
 
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { ImagineOptions } from '../../../src/core/dynamics.js';
 import { Rng } from '../../../src/core/rng.js';
 import { cudaStatus, type Precision } from '../../../src/nn/index.js';
 import {
@@ -9,13 +10,13 @@ import {
   fitEnsemble,
   loadWorldModel,
   type Spaces,
-  type StepOptions,
-  type StoredWorldModel,
+  type StoredDynamics,
   type VectorPrediction,
 } from '../../../src/worldmodel/index.js';
 import { lacksCompiler, make } from '../../native/native-build.js';
 import { worldModelContract } from '../contract.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../linear-system.js';
+import { oneStep } from '../one-step.js';
 
 const brief = { ...smallConfig, hidden: [16, 16], maxEpochs: 3 };
 const discreteSpaces: Spaces = {
@@ -78,7 +79,7 @@ describe.skipIf(isSkipped).each(KINDS)('on a device (%s)', (kind) => {
       return () => processor.close();
     });
 
-    const OPTIONS: readonly StepOptions[] = [
+    const OPTIONS: readonly ImagineOptions[] = [
       {},
       { propagation: 'mean' },
       { deterministic: true },
@@ -98,8 +99,8 @@ describe.skipIf(isSkipped).each(KINDS)('on a device (%s)', (kind) => {
           const [ours, theirs] = [Rng.fromSeed(7), Rng.fromSeed(7)];
           ours.skip(3);
           theirs.skip(3);
-          const wanted = await processor.step(obs, actions, ROWS, theirs, options);
-          expectNear(await device.step(obs, actions, ROWS, ours, options), wanted, tolerance);
+          const wanted = await oneStep(processor, obs, actions, theirs, options);
+          expectNear(await oneStep(device, obs, actions, ours, options), wanted, tolerance);
           expect(ours.state()).toEqual(theirs.state());
           await expectSameRows(device, processor, options, tolerance);
         }
@@ -109,16 +110,16 @@ describe.skipIf(isSkipped).each(KINDS)('on a device (%s)', (kind) => {
     });
 
     async function expectSameRows(
-      device: StoredWorldModel,
-      other: StoredWorldModel,
-      options: StepOptions,
+      device: StoredDynamics,
+      other: StoredDynamics,
+      options: ImagineOptions,
       tolerance: number,
     ) {
       const streams = () => Array.from({ length: 40 }, (_, row) => Rng.fromSeed(5).split(row));
       const [ours, theirs] = [streams(), streams()];
       const rows = [obs.slice(0, 80), actions.slice(0, 40)] as const;
-      const got = await device.stepRows(...rows, ours, options);
-      expectNear(got, await other.stepRows(...rows, theirs, options), tolerance);
+      const got = await oneStep(device, ...rows, ours, options);
+      expectNear(got, await oneStep(other, ...rows, theirs, options), tolerance);
       expect(ours.map((rng) => rng.state())).toEqual(theirs.map((rng) => rng.state()));
     }
 

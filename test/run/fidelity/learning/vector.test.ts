@@ -64,11 +64,12 @@ describe('dreamt rows', () => {
   it('begin at the real state again where the dream ends', async () => {
     const real = await recorded();
     const model = pendulumModel();
-    const ending = async (...given: Parameters<typeof model.step>) => {
-      const answer = await model.step(...given);
-      return { ...answer, terminated: answer.terminated.fill(1) };
+    const imagine = model.imagine.bind(model);
+    model.imagine = async (...given) => {
+      const answer = await imagine(...given);
+      return { ...answer, terminated: answer.terminated.map(() => 1) };
     };
-    const dreamt = await dreamtRows({ ...request, real, model: { ...model, step: ending } });
+    const dreamt = await dreamtRows({ ...request, real, model });
     expect(dreamt.obs).toEqual(real.obs);
     expect(dreamt.terminated.every((flag) => flag === 1)).toBe(true);
   });
@@ -99,15 +100,13 @@ describe('learners', () => {
     const rows = await recorded();
     const { actionSpace } = pendulumModel();
     const constant = { ...rows, reward: rows.reward.map(() => 0) };
-    const model = pendulumModel();
-    const same = {
-      ...model,
-      step: async (obs: Float32Array) => ({
-        nextObs: obs,
-        reward: new Float32Array(obs.length / 3),
-        terminated: new Uint8Array(obs.length / 3),
-      }),
-    };
+    const same = pendulumModel();
+    same.imagine = async (carry) => ({
+      carry,
+      observation: carry.obs,
+      reward: new Float32Array(carry.rows),
+      terminated: new Uint8Array(carry.rows),
+    });
     const still = { ...constant, nextObs: constant.obs };
     const instrument = vectorLearningInstrument(
       await given(),

@@ -1,12 +1,11 @@
 // Where a scenario says `auto`, what a fidelity report of exactly that model says takes its place.
 
-import { resolve } from 'node:path';
 import { reverieError } from '../../../../core/errors.js';
 import { readFidelityReport, type Trust, trustedSteps } from '../../../../fidelity/index.js';
 import { loadWorldModel } from '../../../../worldmodel/index.js';
 import type { JobContext } from '../../../job.js';
 import type { AnyScenario, Scenario, ToolsScenario } from '../../../scenario.js';
-import { findInput, requireInput } from '../../inputs.js';
+import { broughtModel, findInput, requireInput } from '../../inputs.js';
 
 /** Keys of scenarios of numbers that may say `auto`. */
 type AutoKey = 'horizon' | 'realRatio';
@@ -70,9 +69,9 @@ async function trustOf(
 
 /** Of the model that will be dreamt in. */
 async function modelVersion({ scenario, inputs }: Asking<Scenario>): Promise<string> {
-  const { model } = scenario.config;
-  const own = model.kind === 'onnx' ? resolve(scenario.folder, model.folder) : undefined;
-  const loaded = await loadWorldModel(findInput(inputs, 'model') ?? own ?? requireInput(inputs, 'model'));
+  const loaded = await loadWorldModel(
+    findInput(inputs, 'model') ?? broughtModel(scenario) ?? requireInput(inputs, 'model'),
+  );
   await loaded.close();
   return loaded.modelVersion;
 }

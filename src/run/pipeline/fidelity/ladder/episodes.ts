@@ -1,11 +1,12 @@
 // Episodes of one policy, real and dreamt, as pairs: same first state, same noise of the actions.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Carry, Imagined } from '../../../../core/dynamics.js';
 import { ReverieError } from '../../../../core/errors.js';
 import { Rng, type RngState } from '../../../../core/rng.js';
 import { rowSize, type VectorEnvironment } from '../../../../env/index.js';
 import type { EpisodeReturn } from '../../../../fidelity/index.js';
-import type { Propagation, StoredWorldModel, VectorPrediction } from '../../../../worldmodel/index.js';
+import type { Propagation, VectorDynamics } from '../../../../worldmodel/index.js';
 import type { Actor } from './recipes.js';
 
 /** Seed of a ladder and number of an episode: what an episode's start and noise come from. */
@@ -23,7 +24,7 @@ export interface EpisodeRules {
 
 /** A model asked for many episodes side by side. */
 export interface RowModel {
-  readonly model: Pick<StoredWorldModel, 'stepRows'>;
+  readonly model: VectorDynamics;
   readonly propagation: Propagation;
 }
 
@@ -82,61 +83,73 @@ export async function dreamtReturns(
       state: 'running',
     }),
   );
-  for (let step = 0; step < maxSteps; step++) {
-    const running = dreamers.filter(({ state }) => state === 'running');
-    if (running.length === 0) break;
+  let running: readonly Dreamer[] = dreamers;
+  let carry = await model.begin(
+    joined(starts),
+    dreamers.map(({ dream }) => dream),
+  );
+  for (let step = 0; step < maxSteps && running.length > 0; step++) {
     await nextTurn();
     signal?.throwIfAborted();
     const actions: Float32Array[] = [];
     for (const one of running) actions.push(await actor(one.observation, one.act));
-    await dreamStep(model, running, actions, propagation);
+    const next = await dreamStep({ model, propagation }, carry, running, actions);
+    const rows = Uint32Array.from(running.keys()).filter((row) => running[row].state === 'running');
+    running = Array.from(rows, (row) => running[row]);
+    carry = model.pick(next, rows);
   }
   return dreamers.map(({ sum, state }) => (state === 'broken' ? null : sum.result()));
 }
 
+/** The memory after one step of all; that of an episode whose answer was no number is as it was. */
 async function dreamStep(
-  model: RowModel['model'],
+  { model, propagation }: RowModel,
+  carry: Carry,
   running: readonly Dreamer[],
   actions: readonly Float32Array[],
-  propagation: Propagation,
-): Promise<void> {
+): Promise<Carry> {
   const before = running.map(({ dream }) => dream.state());
   try {
     const rngs = running.map(({ dream }) => dream);
-    take(
-      running,
-      await model.stepRows(joined(running.map((one) => one.observation)), joined(actions), rngs, { propagation }),
-    );
+    const imagined = await model.imagine(carry, joined(actions), rngs, { propagation });
+    take(running, imagined);
+    return imagined.carry;
   } catch (error) {
     if (!(error instanceof ReverieError) || error.code !== 'NON_FINITE_VALUE') throw error;
-    await stepApart(model, running, actions, before, propagation);
+    return stepApart({ model, propagation }, carry, running, actions, before);
   }
 }
 
 /** One by one, to find whose answer is no number; streams begin again where they were. */
 async function stepApart(
-  model: RowModel['model'],
+  { model, propagation }: RowModel,
+  carry: Carry,
   running: readonly Dreamer[],
   actions: readonly Float32Array[],
   before: readonly RngState[],
-  propagation: Propagation,
-): Promise<void> {
+): Promise<Carry> {
+  const carries: Carry[] = [];
   for (const [i, one] of running.entries()) {
     const rng = Rng.fromState(before[i]);
+    const own = model.pick(carry, Uint32Array.of(i));
     try {
-      take([one], await model.stepRows(one.observation, actions[i], [rng], { propagation }));
+      const imagined = await model.imagine(own, actions[i], [rng], { propagation });
+      take([one], imagined);
+      carries.push(imagined.carry);
       one.dream.skip(rng.state().position - one.dream.state().position);
     } catch (error) {
       if (!(error instanceof ReverieError) || error.code !== 'NON_FINITE_VALUE') throw error;
+      carries.push(own);
       one.state = 'broken';
     }
   }
+  return model.join(carries);
 }
 
-function take(running: readonly Dreamer[], { nextObs, reward, terminated }: VectorPrediction): void {
-  const obsDim = nextObs.length / running.length;
+function take(running: readonly Dreamer[], { observation, reward, terminated }: Imagined<Carry, Float32Array>): void {
+  const obsDim = observation.length / running.length;
   running.forEach((one, i) => {
-    one.observation = nextObs.slice(i * obsDim, (i + 1) * obsDim);
+    one.observation = observation.slice(i * obsDim, (i + 1) * obsDim);
     one.sum.add(reward[i]);
     if (terminated[i] === 1) one.state = 'ended';
   });

@@ -13,7 +13,7 @@ import {
 import type { Learner } from '../../../../rl/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../../store/atomic-file.js';
 import { sealedText } from '../../../../store/sealed-json.js';
-import type { StoredWorldModel, VectorWorldModel } from '../../../../worldmodel/index.js';
+import type { VectorDynamics } from '../../../../worldmodel/index.js';
 import { learnerFor } from '../../given-parts.js';
 import { findInput } from '../../inputs.js';
 import { keptPolicies } from '../../kept-policies.js';
@@ -33,7 +33,7 @@ import { policyGamma } from './scale.js';
 
 /** The dream policies live in: a model that answers rows side by side, or an environment whose episodes start as the real ones. */
 export interface LadderDream {
-  readonly model?: VectorWorldModel;
+  readonly model?: VectorDynamics;
   /** Closed by whoever asked for it. */
   dream(seed: number): Promise<VectorEnvironment>;
 }
@@ -163,15 +163,14 @@ class VectorLadder implements RankSource {
 
   private async dreamt(policy: number, seeds: readonly EpisodeSeeds[], rules: EpisodeRules) {
     const { model } = this.world;
-    if (model === undefined || !('stepRows' in model)) return this.apart(policy, seeds, rules);
+    if (model === undefined) return this.apart(policy, seeds, rules);
     const starts = await this.withReal(async (env) => {
       const found: Float32Array[] = [];
       for (const one of seeds) found.push(await firstObservation(env, one));
       return found;
     });
     const { propagation } = this.setup.scenario.config.rollout;
-    const rows = { model: model as StoredWorldModel, propagation };
-    return dreamtReturns(rows, this.actors[policy], starts, seeds, rules);
+    return dreamtReturns({ model, propagation }, this.actors[policy], starts, seeds, rules);
   }
 
   /** A served environment, or a model that answers one episode at a time. */

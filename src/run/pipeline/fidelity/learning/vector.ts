@@ -2,6 +2,7 @@
 // with as many rows and updates each, and judged in the real environment.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Carry } from '../../../../core/dynamics.js';
 import { Rng } from '../../../../core/rng.js';
 import { makeEnvironment, type VectorEnvironment } from '../../../../env/index.js';
 import {
@@ -16,7 +17,13 @@ import {
 import type { ScenarioConfig } from '../../../../kinds/index.js';
 import { allocateBatch, sliceBatch, type TransitionBatch } from '../../../../replay/index.js';
 import { evaluatePolicy, makeSac, type Sac } from '../../../../rl/index.js';
-import type { Propagation, VectorWorldModel } from '../../../../worldmodel/index.js';
+import {
+  batchOfStarts,
+  beginFrom,
+  type Propagation,
+  type Start,
+  type VectorDynamics,
+} from '../../../../worldmodel/index.js';
 import type { FidelitySetup } from '../setup.js';
 
 /** Gradient steps per call: short enough to be stopped, long enough to hide the call. */
@@ -29,7 +36,7 @@ const UPDATES_PER_CALL = 50;
 export function vectorLearningInstrument(
   setup: FidelitySetup,
   truth: Pick<VectorTruth, 'rows' | 'episodes' | 'actionSpace'>,
-  model: VectorWorldModel | undefined,
+  model: VectorDynamics | undefined,
 ): Instrument {
   if (model === undefined) return unlearnable('One can only live in this model from its own reset on.');
   if (truth.actionSpace.type !== 'box') {
@@ -62,7 +69,7 @@ class OfflineLearners implements LearningSource {
   constructor(
     private readonly setup: FidelitySetup,
     private readonly truth: Pick<VectorTruth, 'rows' | 'episodes'>,
-    private readonly model: VectorWorldModel,
+    private readonly model: VectorDynamics,
   ) {
     const { config } = setup.scenario;
     const { ratios, seeds, rows } = config.fidelity.learning;
@@ -152,7 +159,7 @@ function drawn(rows: TransitionBatch, count: number, rng: Rng): TransitionBatch 
 // action, in short branches that begin at real states.
 
 interface DreamtRowsRequest {
-  readonly model: VectorWorldModel;
+  readonly model: VectorDynamics;
   readonly propagation: Propagation;
   /** Real rows, as unbroken episodes. */
   readonly real: TransitionBatch;
@@ -163,8 +170,9 @@ interface DreamtRowsRequest {
   readonly signal?: AbortSignal;
 }
 
-/** A branch that is being dreamt: the real row whose action comes next, and rows left. */
+/** A branch that is being dreamt: the real row whose action comes next, and rows left; its episode's first row. */
 interface Branch {
+  readonly first: number;
   row: number;
   left: number;
   obs: Float32Array;
@@ -175,58 +183,73 @@ interface Branch {
  * the dream ends an episode, the next row begins at the real state again.
  */
 export async function dreamtRows(request: DreamtRowsRequest): Promise<TransitionBatch> {
-  const { real, length, rng, signal } = request;
+  const { model, propagation, real, length, rng, signal } = request;
   const [obsDim, actionDim] = [real.obs.length / real.rows, real.action.length / real.rows];
   const rows = allocateBatch(real.rows, obsDim, actionDim);
   const observed = (row: number) => real.obs.slice(row * obsDim, (row + 1) * obsDim);
   let branches = branchStarts(request).map((one): Branch => ({ ...one, obs: observed(one.row) }));
+  let carry = await begun(request, branches, rng.split('begin'));
   for (let step = 0; step < length && branches.length > 0; step++) {
     await nextTurn();
     signal?.throwIfAborted();
-    const said = await answers(request, branches, rng.split('step', step), { obsDim, actionDim });
+    const action = actionsOf(real, branches);
+    const said = await model.imagine(carry, action, rng.split('step', step), { propagation });
+    const again: Branch[] = [];
+    const order = Uint32Array.from(branches.keys());
     branches.forEach((branch, i) => {
-      const next = said.nextObs.slice(i * obsDim, (i + 1) * obsDim);
+      const next = said.observation.slice(i * obsDim, (i + 1) * obsDim);
       rows.obs.set(branch.obs, branch.row * obsDim);
-      rows.action.set(
-        real.action.subarray(branch.row * actionDim, (branch.row + 1) * actionDim),
-        branch.row * actionDim,
-      );
+      rows.action.set(action.subarray(i * actionDim, (i + 1) * actionDim), branch.row * actionDim);
       rows.reward[branch.row] = said.reward[i];
       rows.nextObs.set(next, branch.row * obsDim);
       rows.terminated[branch.row] = said.terminated[i];
       branch.row++;
       branch.left--;
-      if (branch.left > 0) branch.obs = said.terminated[i] === 1 ? observed(branch.row) : next;
+      if (branch.left === 0) return;
+      branch.obs = said.terminated[i] === 1 ? observed(branch.row) : next;
+      if (said.terminated[i] === 1) order[i] = branches.length + again.push(branch) - 1;
     });
+    const living = order.filter((_, i) => branches[i].left > 0);
+    const fresh = again.length === 0 ? [] : [await begun(request, again, rng.split('begin', step))];
+    carry = model.pick(model.join([said.carry, ...fresh]), living);
     branches = branches.filter(({ left }) => left > 0);
   }
   return rows;
 }
 
-function branchStarts({ real, episodes, length }: DreamtRowsRequest): { row: number; left: number }[] {
+/** What the model remembers of branches at the real rows they stand at. */
+function begun({ model, real }: DreamtRowsRequest, branches: readonly Branch[], rng: Rng): Promise<Carry> {
+  const [obsDim, actionDim] = [real.obs.length / real.rows, real.action.length / real.rows];
+  const led = branches.map(({ first, row, obs }): Start => {
+    const from = Math.max(first, row - model.context);
+    const history = {
+      obs: real.obs.subarray(from * obsDim, row * obsDim),
+      action: real.action.subarray(from * actionDim, row * actionDim),
+    };
+    return { observation: obs, history };
+  });
+  const { starts, history } = batchOfStarts(led, { obsDim, actionDim });
+  return beginFrom(model, starts, history, rng);
+}
+
+function actionsOf(real: TransitionBatch, branches: readonly Branch[]): Float32Array {
+  const actionDim = real.action.length / real.rows;
+  const action = new Float32Array(branches.length * actionDim);
+  branches.forEach(({ row }, i) => {
+    action.set(real.action.subarray(row * actionDim, (row + 1) * actionDim), i * actionDim);
+  });
+  return action;
+}
+
+function branchStarts({ real, episodes, length }: DreamtRowsRequest): { first: number; row: number; left: number }[] {
   return episodes.flatMap(({ first, rows }) => {
     const end = Math.min(first + rows, real.rows);
     const count = Math.max(0, Math.ceil((end - first) / length));
     return Array.from({ length: count }, (_, i) => {
       const row = first + i * length;
-      return { row, left: Math.min(length, end - row) };
+      return { first, row, left: Math.min(length, end - row) };
     });
   });
-}
-
-function answers(
-  { model, propagation, real }: DreamtRowsRequest,
-  branches: readonly Branch[],
-  rng: Rng,
-  { obsDim, actionDim }: { readonly obsDim: number; readonly actionDim: number },
-) {
-  const obs = new Float32Array(branches.length * obsDim);
-  const action = new Float32Array(branches.length * actionDim);
-  branches.forEach((branch, i) => {
-    obs.set(branch.obs, i * obsDim);
-    action.set(real.action.subarray(branch.row * actionDim, (branch.row + 1) * actionDim), i * actionDim);
-  });
-  return model.step(obs, action, branches.length, rng, { propagation });
 }
 
 /** Real rows of which a share is replaced by their dreamt counterparts, drawn at random: as many rows as before. */

@@ -3,10 +3,10 @@
 import { basename, resolve } from 'node:path';
 import { reverieError } from '../../../../core/errors.js';
 import { describeSpace, type VectorEnvironment } from '../../../../env/index.js';
-import { forecasterOf, type VectorSubjectModel } from '../../../../fidelity/index.js';
-import { Dream, loadWorldModel, type StoredWorldModel } from '../../../../worldmodel/index.js';
+import type { VectorSubjectModel } from '../../../../fidelity/index.js';
+import { Dream, loadWorldModel, type StoredDynamics } from '../../../../worldmodel/index.js';
 import type { JobInputs } from '../../../job.js';
-import { findInput } from '../../inputs.js';
+import { broughtModel, findInput } from '../../inputs.js';
 import type { FidelitySetup } from '../setup.js';
 import { isUrl, openServed } from './served.js';
 
@@ -44,9 +44,8 @@ interface NamedModel {
 
 /** The served one, the one of --model (or of the scenario), and those to compare. */
 function namedModels({ inputs, scenario }: FidelitySetup): NamedModel[] {
-  const { model: config, name } = scenario.config;
-  const own =
-    findInput(inputs, 'model') ?? (config.kind === 'onnx' ? resolve(scenario.folder, config.folder) : undefined);
+  const { name } = scenario.config;
+  const own = findInput(inputs, 'model') ?? broughtModel(scenario);
   const compared = (inputs.compare ?? []).map((given) => ({
     given,
     at: isUrl(given) ? given : findInput({ model: given }, 'model')!,
@@ -91,7 +90,7 @@ async function openFolder(
     kind: model.backend,
     version: model.modelVersion,
     model,
-    forecast: forecasterOf(model),
+    forecast: model.forecast?.bind(model),
     dream: async (seed) => dreamFrom(await firstObservation(real, seed), model, env.maxEpisodeSteps, propagation),
   };
   return { model: subject, close: () => model.close() };
@@ -99,7 +98,7 @@ async function openFolder(
 
 function dreamFrom(
   start: Float32Array,
-  model: StoredWorldModel,
+  model: StoredDynamics,
   maxEpisodeSteps: number | undefined,
   propagation: 'ts1' | 'mean',
 ): Dream {

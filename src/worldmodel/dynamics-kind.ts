@@ -1,0 +1,76 @@
+// What a kind of dynamics is to the rest of the house: a name for scenarios and provenance, a format of folders, a section of
+// scenarios, and how models of it are fitted, loaded and revived. kinds.ts has the registry.
+
+import type { ZodObject } from 'zod';
+import type { Entry } from '../core/registry.js';
+import type { Rng } from '../core/rng.js';
+import type { EnvSpec, KnownFunctions } from '../env/index.js';
+import type { DeviceFit, Precision } from '../nn/index.js';
+import type { ReplayBuffer } from '../replay/index.js';
+import type { ModelPlace, StoredDynamics, WorldModelSnapshot } from './dynamics.js';
+import type { Spaces } from './model-spaces.js';
+
+/** A scenario's `model:` section as its kind's schema left it. */
+export interface ModelSection {
+  readonly kind: string;
+  readonly [key: string]: unknown;
+}
+
+/** `name` is what models answer as `backend`, and what a scenario gives as `model.kind`. */
+export interface DynamicsEntry extends Entry<DynamicsKind> {
+  /** `format` in the manifest of its folders. */
+  readonly format: string;
+  /** Of the `model:` section, whose `kind` is a literal of `name`; absent where models are made by code alone. */
+  readonly schema?: ZodObject;
+  /** Of a kind that is brought and not fitted: the folder its section names, relative to the scenario. */
+  readonly broughtFolder?: (section: ModelSection) => string;
+}
+
+/** What models of a kind are made by. */
+export interface DynamicsKind {
+  /** Throws MODEL_FOLDER_INVALID unless the folder is whole and of this kind, and what the place throws. */
+  load(folder: string, place: ModelPlace): Promise<StoredDynamics>;
+  revive(snapshot: WorldModelSnapshot, place: ModelPlace): Promise<StoredDynamics>;
+  /** Absent where models are brought. */
+  readonly fit?: (request: FitRequest) => Promise<Fitted>;
+  /** Absent where devices do not run it. */
+  readonly devices?: DeviceSupport;
+}
+
+/** Whether devices would run a model, asked before there are weights, or before they are read. */
+export interface DeviceSupport {
+  /** Of a model that a section describes. Throws CUDA_UNAVAILABLE without the addon. */
+  ofSection(section: ModelSection, spaces: Spaces, precision: Precision): DeviceFit;
+  /** The same of a saved model, by its manifest. What is wrong with a manifest, its reader says. */
+  ofManifest(manifest: Readonly<Record<string, unknown>>, precision: Precision): DeviceFit;
+}
+
+/** All that a model may learn from. The same data, section and stream give the same bytes for any number of workers. */
+export interface FitRequest {
+  readonly section: ModelSection;
+  /** Real rows, with the episode and step of each. */
+  readonly data: ReplayBuffer;
+  readonly spaces: Spaces;
+  /** Not advanced: what is drawn is drawn from streams split off it. */
+  readonly rng: Rng;
+  /** A model of this kind to go on from. */
+  readonly previous?: StoredDynamics;
+  /** Exact reward and end, where the section does not ask to learn them. */
+  readonly known?: KnownFunctions;
+  /** The environment that has `known`; without it a model that uses them can neither be saved nor sent to workers. */
+  readonly env?: EnvSpec;
+  /** Worker threads; 0, the default, fits in the calling thread. */
+  readonly workers?: number;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: { readonly epochs: number; readonly holdoutError: number }) => void;
+}
+
+export interface Fitted {
+  readonly model: StoredDynamics;
+  readonly report: {
+    /** Passes over the data, of what learned longest. */
+    readonly epochs: number;
+    /** Root mean squared error of one step on rows held out, in standard deviations of what is predicted. */
+    readonly holdoutError: number;
+  };
+}

@@ -1,0 +1,75 @@
+// The registry of dynamics, and what is asked of a model before one knows its kind. A new kind is a folder with an entry,
+// and one line here; a user's module registers its own.
+
+import { z } from 'zod';
+import { reverieError } from '../core/errors.js';
+import { Registry } from '../core/registry.js';
+import type { DeviceFit, Precision } from '../nn/index.js';
+import type { ModelPlace, StoredDynamics, WorldModelSnapshot } from './dynamics.js';
+import type { DynamicsEntry, ModelSection } from './dynamics-kind.js';
+import { ensembleEntry } from './ensemble/entry.js';
+import { tabularEntry } from './exact/entry.js';
+import { folderInvalid, readManifest } from './model-folder.js';
+import type { Spaces } from './model-spaces.js';
+import { onnxEntry } from './onnx/entry.js';
+
+export const dynamicsKinds = new Registry<DynamicsEntry>('dynamics');
+for (const entry of [ensembleEntry, onnxEntry, tabularEntry]) dynamicsKinds.register(entry);
+
+/** What a scenario's `model:` section may be: one of the kinds that are registered now and can be named. */
+export function modelSectionSchema() {
+  const named = dynamicsKinds.list().flatMap(({ schema }) => schema ?? []);
+  const union = z.discriminatedUnion('kind', named as [(typeof named)[number], ...typeof named]);
+  return union as unknown as z.ZodType<ModelSection, { readonly kind?: string; readonly [key: string]: unknown }>;
+}
+
+/**
+ * Revives a world model, on the processor or on a device. Throws MODEL_FOLDER_INVALID for what is none, is damaged, or names
+ * what does not exist; DEVICE_UNSUPPORTED for a kind that devices do not run, and what its kind throws.
+ */
+export async function loadWorldModel(
+  source: WorldModelSnapshot | string,
+  place: ModelPlace = {},
+): Promise<StoredDynamics> {
+  const isFolder = typeof source === 'string';
+  const entry = isFolder ? entryOfFormat(source, (await readManifest(source))['format']) : entryOfSnapshot(source);
+  const kind = await entry.make();
+  if (place.device && kind.devices === undefined) {
+    const backend = isFolder ? entry.format : entry.name;
+    throw reverieError('DEVICE_UNSUPPORTED', { backend, device: place.device.kind, problem: 'devices run ensembles' });
+  }
+  return isFolder ? kind.load(source, place) : kind.revive(source, place);
+}
+
+/** Whether a device would run what `section` describes. Throws CUDA_UNAVAILABLE without the addon. */
+export async function sectionDeviceFit(
+  section: ModelSection,
+  spaces: Spaces,
+  precision: Precision,
+): Promise<DeviceFit> {
+  const { devices } = await dynamicsKinds.get(section.kind).make();
+  return devices?.ofSection(section, spaces, precision) ?? { problem: NO_DEVICE, precision };
+}
+
+/** The same of a saved world model. Throws MODEL_FOLDER_INVALID for a folder without a readable manifest. */
+export async function folderDeviceFit(folder: string, precision: Precision): Promise<DeviceFit> {
+  const manifest = await readManifest(folder);
+  const entry = dynamicsKinds.list().find(({ format }) => format === manifest['format']);
+  const devices = (await entry?.make())?.devices;
+  return devices?.ofManifest(manifest, precision) ?? { problem: NO_DEVICE, precision };
+}
+
+const NO_DEVICE = 'devices run ensembles alone';
+
+function entryOfFormat(folder: string, format: unknown): DynamicsEntry {
+  const entry = dynamicsKinds.list().find((one) => one.format === format);
+  if (entry !== undefined) return entry;
+  const known = dynamicsKinds.list().map((one) => one.format);
+  throw folderInvalid(folder, `its format is ${JSON.stringify(format)}.`, `Known formats: ${known.join(', ')}.`);
+}
+
+function entryOfSnapshot({ backend }: WorldModelSnapshot): DynamicsEntry {
+  if (dynamicsKinds.has(backend)) return dynamicsKinds.get(backend);
+  const known = dynamicsKinds.names().join(', ');
+  throw folderInvalid('snapshot', `its backend is "${backend}".`, `Known backends: ${known}.`);
+}

@@ -1,0 +1,141 @@
+// What world models without a memory have in common: all they remember of a row is its last observation. A kind of its own
+// says what follows an observation and an action (`predict`); what is done with memories is here, once.
+
+import {
+  type Carry,
+  type FrozenCarry,
+  type ImagineOptions,
+  packFloats,
+  type Rngs,
+  unpackFloats,
+} from '../core/dynamics.js';
+import { reverieError } from '../core/errors.js';
+import { Rng } from '../core/rng.js';
+import type { VectorSpace } from '../core/spaces.js';
+import type { StoredDynamics, WorldModelSnapshot } from './dynamics.js';
+import { checkObservations, checkStepInput, checkStreams } from './input-check.js';
+import { type RowShape, rowShape, type Spaces } from './model-spaces.js';
+
+/** The last observation of each row: [rows, obsDim]. */
+export interface ObservationCarry extends Carry {
+  readonly obs: Float32Array;
+}
+
+/** What follows each row; arrays are fresh. */
+export interface VectorPrediction {
+  /** [rows, obsDim] */
+  readonly nextObs: Float32Array;
+  readonly reward: Float32Array;
+  readonly terminated: Uint8Array;
+  readonly disagreement?: Float32Array;
+}
+
+/** Rows that are asked together; sizes and values are checked. */
+export interface StepQuestion {
+  readonly obs: Float32Array;
+  readonly action: Float32Array;
+  readonly rows: number;
+  readonly rngs: Rngs;
+  readonly options: ImagineOptions;
+}
+
+export abstract class MemorylessDynamics implements StoredDynamics<ObservationCarry> {
+  readonly context = 0;
+  readonly observationSpace: VectorSpace;
+  readonly actionSpace: VectorSpace;
+  protected readonly shape: RowShape;
+
+  constructor(
+    readonly backend: string,
+    readonly modelVersion: string,
+    { observationSpace, actionSpace }: Spaces,
+  ) {
+    this.observationSpace = observationSpace;
+    this.actionSpace = actionSpace;
+    this.shape = rowShape({ observationSpace, actionSpace });
+  }
+
+  begin(starts: Float32Array): ObservationCarry {
+    const rows = starts.length / this.shape.obsDim;
+    checkObservations(this.backend, this, starts, rows, this.shape);
+    return { rows, obs: starts.slice() };
+  }
+
+  follow({ rows }: ObservationCarry, action: Float32Array, seen: Float32Array): ObservationCarry {
+    checkStepInput(this.backend, this, seen, action, rows, this.shape);
+    return { rows, obs: seen.slice() };
+  }
+
+  async imagine({ rows, obs }: ObservationCarry, action: Float32Array, rngs: Rngs, options: ImagineOptions = {}) {
+    checkStepInput(this.backend, this, obs, action, rows, this.shape);
+    checkStreams(this.backend, rngs, rows);
+    const question = { obs, action, rows, rngs, options };
+    const isApart = !(rngs instanceof Rng) && rows > 1 && !(await this.haveExactRows());
+    const { nextObs, ...rest } = await (isApart ? this.rowByRow(question) : this.predict(question));
+    return { carry: { rows, obs: nextObs }, observation: nextObs, ...rest };
+  }
+
+  pick({ obs }: ObservationCarry, rows: Uint32Array): ObservationCarry {
+    const { obsDim } = this.shape;
+    const picked = new Float32Array(rows.length * obsDim);
+    for (let to = 0; to < rows.length; to++) {
+      const from = rows[to] * obsDim;
+      for (let k = 0; k < obsDim; k++) picked[to * obsDim + k] = obs[from + k];
+    }
+    return { rows: rows.length, obs: picked };
+  }
+
+  join(carries: readonly ObservationCarry[]): ObservationCarry {
+    const rows = carries.reduce((sum, carry) => sum + carry.rows, 0);
+    const obs = new Float32Array(rows * this.shape.obsDim);
+    let at = 0;
+    for (const carry of carries) {
+      obs.set(carry.obs, at);
+      at += carry.obs.length;
+    }
+    return { rows, obs };
+  }
+
+  freeze({ obs }: ObservationCarry): FrozenCarry {
+    return { version: this.modelVersion, state: packFloats(obs) };
+  }
+
+  revive({ version, state }: FrozenCarry): ObservationCarry {
+    if (version !== this.modelVersion) {
+      throw reverieError('SNAPSHOT_MISMATCH', { from: `a model ${version}`, into: `a model ${this.modelVersion}` });
+    }
+    return this.begin(unpackFloats(state as string));
+  }
+
+  abstract snapshot(): WorldModelSnapshot;
+  abstract save(folder: string): Promise<void>;
+  abstract close(): Promise<void>;
+
+  /** Throws NON_FINITE_VALUE, DISAGREEMENT_UNAVAILABLE; streams may have moved then. */
+  protected abstract predict(question: StepQuestion): Promise<VectorPrediction>;
+
+  /** Whether a row gets the same bytes in any batch: see src/nn/row-operators.ts. Else rows with streams of their own are asked alone. */
+  protected abstract haveExactRows(): Promise<boolean>;
+
+  private async rowByRow({ obs, action, rows, rngs, options }: StepQuestion): Promise<VectorPrediction> {
+    const { obsDim, actionDim } = this.shape;
+    const nextObs = new Float32Array(rows * obsDim);
+    const reward = new Float32Array(rows);
+    const terminated = new Uint8Array(rows);
+    const disagreement = options.disagreement ? new Float32Array(rows) : undefined;
+    for (let r = 0; r < rows; r++) {
+      const answer = await this.predict({
+        obs: obs.slice(r * obsDim, (r + 1) * obsDim),
+        action: action.slice(r * actionDim, (r + 1) * actionDim),
+        rows: 1,
+        rngs: (rngs as readonly Rng[])[r],
+        options,
+      });
+      nextObs.set(answer.nextObs, r * obsDim);
+      reward.set(answer.reward, r);
+      terminated.set(answer.terminated, r);
+      if (answer.disagreement) disagreement?.set(answer.disagreement, r);
+    }
+    return { nextObs, reward, terminated, disagreement };
+  }
+}
