@@ -54,7 +54,7 @@ export { type DomainFiles, loadDomain, versionOf, withTasks } from './tools/load
 export { domainFiles, type MakeDomainOptions, makeDomain } from './tools/make-domain.js';
 export type * from './tools/message.js';
 export type * from './tools/prediction.js';
-export { exactPrediction, refusalOf, rulesResponder } from './tools/rules-responder.js';
+export { exactPrediction, refusalOf, refusalsOf, rulesResponder } from './tools/rules-responder.js';
 export { type SandboxedRules, sandboxedRules } from './tools/sandbox/sandboxed-rules.js';
 export { FAREWELL, NOTHING_TO_ADD, ScriptedUser } from './tools/scripted-user.js';
 export { initialStateOf, referenceStateOf } from './tools/task-states.js';

@@ -47,7 +47,9 @@ export function checkProposal(query: ProposalQuery): CheckedProposal {
   if (typeof applied === 'string') return { problems: [applied, ...callProblems(query)] };
   const problems = [...callProblems(query), ...stateProblems(query, applied), ...idProblems(query)];
   if (problems.length > 0) return { problems };
-  return { operations: proposal.operations.filter(({ op }) => op !== 'test'), after: applied };
+  const { operations } = proposal;
+  const isTested = operations.some(({ op }) => op === 'test');
+  return { operations: isTested ? operations.filter(({ op }) => op !== 'test') : operations, after: applied };
 }
 
 function textOutcome(state: JsonObject, operations: readonly Operation[]): CheckedProposal {

@@ -14,12 +14,33 @@ enablePatches();
  */
 export function applyOperations(state: JsonObject, operations: readonly Operation[]): JsonObject {
   if (operations.length === 0) return state;
+  const known = outcomes.get(operations);
+  if (known !== undefined && known.before === state) return known.after;
   refuseUnsafePaths(operations);
-  return produce(state, (draft) => {
+  const after = produce(state, (draft) => {
     const failures = applyPatch(draft, structuredClone(operations) as Rfc6902Operation[]);
     const at = failures.findIndex((failure) => failure !== null);
     if (at >= 0) throw invalid(operations[at], String(failures[at]?.message));
   });
+  if (Object.isFrozen(state) && after !== state) {
+    outcomes.set(operations, { before: state, after });
+    origins.set(after, { before: state, operations });
+  }
+  return after;
+}
+
+/** What a state was made from, where it was made here. */
+export interface StateOrigin {
+  readonly before: JsonObject;
+  readonly operations: readonly Operation[];
+}
+
+/** The same operations are tried on a state before they are taken: the second time it is known where they lead. */
+const outcomes = new WeakMap<readonly Operation[], { readonly before: JsonObject; readonly after: JsonObject }>();
+const origins = new WeakMap<JsonObject, StateOrigin>();
+
+export function originOf(state: JsonObject): StateOrigin | undefined {
+  return origins.get(state);
 }
 
 /** Operations that lead from one state to the other; parts that are the same object are not looked into. */

@@ -30,6 +30,8 @@ export interface ToolRules {
   /** Tools whose outcome `execute` knows. */
   readonly tools: ReadonlySet<string>;
   execute(state: JsonObject, call: ToolCall): ToolOutcome;
+  /** `execute` itself refuses what a precondition refuses: nobody need ask `preconditions` about what it carried out. */
+  readonly refusesItself?: boolean;
   /** Reasons why the call must fail in this state, whatever else it would do; empty if none is known. */
   preconditions(state: JsonObject, call: ToolCall): readonly string[];
   /** What a state may never be, or never become from `before`: one reason each. */

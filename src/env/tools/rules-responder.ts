@@ -2,7 +2,9 @@
 
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
-import type { ToolOutcome, ToolsDomain } from './domain.js';
+import type { JsonObject } from '../../core/json.js';
+import type { ToolOutcome, ToolRules, ToolsDomain } from './domain.js';
+import type { ToolCall } from './message.js';
 import type { Prediction } from './prediction.js';
 import type { CallQuery, Responder } from './tools-family.js';
 
@@ -20,7 +22,7 @@ export function rulesResponder(domain: ToolsDomain, backend: 'rules' | 'real' = 
     answer: ({ state, call }: CallQuery): Prediction => {
       if (!rules?.tools.has(call.name)) throw reverieError('TOOL_WITHOUT_RULE', { domain: domain.id, tool: call.name });
       const outcome = rules.execute(state, call);
-      const refusals = outcome.isError ? [] : rules.preconditions(state, call);
+      const refusals = refusalsOf(rules, state, call, outcome);
       if (refusals.length === 0) {
         return exactPrediction(outcome, { backend, modelVersion, why: [`the rules know ${call.name}`] });
       }
@@ -29,6 +31,16 @@ export function rulesResponder(domain: ToolsDomain, backend: 'rules' | 'real' = 
     },
     close: () => {},
   };
+}
+
+/** Why a call that the rules carried out must fail all the same; empty if it stands. */
+export function refusalsOf(
+  rules: ToolRules,
+  state: JsonObject,
+  call: ToolCall,
+  outcome: ToolOutcome,
+): readonly string[] {
+  return outcome.isError || rules.refusesItself ? [] : rules.preconditions(state, call);
 }
 
 /** An exact backend's answer as a prediction. */

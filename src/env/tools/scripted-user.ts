@@ -1,6 +1,7 @@
 // A user without a language model: says the lines of the task's script, in an order that depends only on what it is told.
 
 import { createContext, Script } from 'node:vm';
+import { LRUCache } from 'lru-cache';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { spokenMessages } from './conversation.js';
@@ -43,8 +44,34 @@ const MATCHED_CHARACTERS = 20_000;
 const matcher = new Script('new RegExp(pattern, "i").test(text)');
 const given = createContext({ pattern: '', text: '' });
 
+/** Patterns that cannot backtrack for long, compiled; undefined for those that might. */
+const simple = new LRUCache<string, { readonly expression?: RegExp }>({ max: 1_000 });
+
 /** A pattern may come from a task that a model wrote: one that would backtrack for ever is cut off. */
 function matches(pattern: string, text: string, task: ToolsTask): boolean {
+  let known = simple.get(pattern);
+  if (known === undefined) {
+    known = isSimple(pattern) ? { expression: new RegExp(pattern, 'i') } : {};
+    simple.set(pattern, known);
+  }
+  return known.expression?.test(text.slice(0, MATCHED_CHARACTERS)) ?? matchesInTime(pattern, text, task);
+}
+
+/** Words and choices between them, with no repetition, no reference and few groups: tried once at each place. */
+function isSimple(pattern: string): boolean {
+  return (
+    pattern.length <= 200 &&
+    /^[\w\s|(),.;:!'"#%&@/-]*$/.test(pattern.replaceAll(/\\[bBdDwWsS]/g, '')) &&
+    isBalanced(pattern)
+  );
+}
+
+function isBalanced(pattern: string): boolean {
+  const groups = pattern.split('(').length - 1;
+  return groups <= 2 && /^[^()]*(\([^()]*\)[^()]*)*$/.test(pattern);
+}
+
+function matchesInTime(pattern: string, text: string, task: ToolsTask): boolean {
   Object.assign(given, { pattern, text: text.slice(0, MATCHED_CHARACTERS) });
   let failure: (Error & { readonly code?: string }) | undefined;
   for (const timeout of MATCH_TIMEOUTS_MS) {

@@ -1,7 +1,7 @@
 // Exact code of a domain as a backend, of all tools it knows or of some.
 
 import { NO_COST } from '../../core/cost.js';
-import { type CallQuery, refusalOf, type ToolRules, type ToolsDomain } from '../../env/index.js';
+import { type CallQuery, refusalOf, refusalsOf, type ToolRules, type ToolsDomain } from '../../env/index.js';
 import type { Declined, RawProposal, ToolsBackendModel } from '../tools/backend-model.js';
 
 /** `all` the rules know, those that change nothing, or these by name. */
@@ -27,7 +27,7 @@ export class RulesModel implements ToolsBackendModel {
   async predict({ state, call }: CallQuery): Promise<RawProposal | Declined> {
     if (!this.tools.has(call.name)) return { declined: `no exact code for ${call.name}` };
     const outcome = this.rules.execute(state, call);
-    const refusals = outcome.isError ? [] : this.rules.preconditions(state, call);
+    const refusals = refusalsOf(this.rules, state, call, outcome);
     if (refusals.length === 0) return { ...outcome, confidence: 1, cost: NO_COST };
     // As in the real environment: a precondition stands, whatever the code would have done.
     return { ...refusalOf(refusals), confidence: 1, cost: NO_COST };

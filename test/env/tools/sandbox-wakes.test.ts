@@ -4,7 +4,9 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { sandboxedRules } from '../../../src/env/index.js';
+import { LIMITS } from '../../../src/env/tools/sandbox/interpreter.js';
+import { KillableSandbox } from '../../../src/env/tools/sandbox/killable-sandbox.js';
+import { readRules } from '../../../src/env/tools/sandbox/rules-source.js';
 
 const WAKER = `
 const { workerData, parentPort } = require('node:worker_threads');
@@ -14,9 +16,13 @@ while (Atomics.load(stop, 0) === 0) Atomics.notify(signal, 0);
 `;
 
 test('late wakings are not taken for answers', async () => {
-  const rules = await sandboxedRules('export const tools = { count: (state, { n }) => n + 1 };', 'rules.js');
-  const { sandbox } = rules as unknown as { sandbox: { thread: { signal: Int32Array } } };
-  const { thread } = sandbox;
+  const { program: rules, keepsNothing } = readRules(
+    'export const tools = { count: (state, { n }) => n + 1 };',
+    'rules.js',
+  );
+  const sandbox = new KillableSandbox({ rules, keepsNothing, file: 'rules.js', limits: LIMITS });
+  expect(sandbox.generation).toBe(1);
+  const { thread } = sandbox as unknown as { thread: { signal: Int32Array } };
   const stop = new Int32Array(new SharedArrayBuffer(4));
   const worker = new Worker(WAKER, {
     eval: true,
@@ -24,14 +30,15 @@ test('late wakings are not taken for answers', async () => {
   });
   try {
     await once(worker, 'message');
+    const hold = [{ key: 1, state: {} }];
     for (let n = 0; n < 200; n++) {
-      const { observation } = rules.execute({}, { id: 'c', name: 'count', arguments: { n } });
-      expect(observation).toBe(String(n + 1));
+      const asked = { request: 'read', name: 'count', args: { n }, state: 1, hold, drop: [] };
+      expect(JSON.parse(sandbox.ask(JSON.stringify(asked)))).toMatchObject({ answer: { observation: String(n + 1) } });
     }
-    expect(sandbox.thread === thread).toBe(true);
+    expect(sandbox.generation).toBe(1);
   } finally {
     Atomics.store(stop, 0, 1);
     await worker.terminate();
-    rules.close();
+    sandbox.close();
   }
 });

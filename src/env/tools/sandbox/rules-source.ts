@@ -1,14 +1,20 @@
 // A rules file before it runs: parsed, checked for what rules may not use, and turned from a module into one function.
-// Each call runs that function anew, so that no variable of the file outlives a call: rules are pure by construction.
+// No variable of the file outlives a call: the function is run anew for each, or once where the file can keep nothing.
 
 import { type Node, type Program, parse } from 'acorn';
 import { nearest, reverieError } from '../../../core/errors.js';
+import { type Insertion, keepsNothing } from './kept-state.js';
 
 export const RULES_EXPORTS = ['tools', 'preconditions', 'invariants', 'checks'] as const;
 
 export interface RulesSource {
-  /** `(function (ToolError) { ... return { tools, ... }; })`; lines and, but for the first, columns as in the file. */
+  /**
+   * `(function (ToolError, HARDEN) { ... return { tools, ... }; })`; lines as in the file. It calls `HARDEN` with all that it
+   * holds on to, where it can be evaluated once for all calls.
+   */
   readonly program: string;
+  /** Nothing that is kept from one call could show in another, if what `HARDEN` is given is frozen. */
+  readonly keepsNothing: boolean;
   readonly exports: ReadonlySet<string>;
 }
 
@@ -25,10 +31,21 @@ export function readRules(text: string, file: string): RulesSource {
   if (problem !== undefined) throw invalid(problem);
   const exported = exportsOf(program, text, invalid);
   const returned = [...exported.names].map(([name, local]) => `${name}: ${local}`).join(', ');
+  const shared = keepsNothing(program, FREEZER);
+  const body = inserted(exported.body, shared?.insertions ?? []);
+  const freeze = shared === undefined ? '' : `${FREEZER}(${shared.bindings.join(', ')});`;
   return {
-    program: `(function (ToolError) { "use strict"; ${exported.body}\nreturn { ${returned} };\n})`,
+    program: `(function (ToolError, ${FREEZER}) { "use strict"; ${body}\n${freeze} return { ${returned} };\n})`,
+    keepsNothing: shared !== undefined,
     exports: new Set(exported.names.keys()),
   };
+}
+
+const FREEZER = 'HARDEN';
+
+function inserted(text: string, insertions: readonly Insertion[]): string {
+  const ordered = [...insertions].sort((a, b) => b.at - a.at);
+  return ordered.reduce((made, { at, text: part }) => made.slice(0, at) + part + made.slice(at), text);
 }
 
 function parsed(text: string, invalid: (problem: string) => Error): Program {

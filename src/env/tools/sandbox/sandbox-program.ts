@@ -3,6 +3,19 @@
 
 /** Characters of what a tool returns. */
 const LONGEST_OBSERVATION = 1_000_000;
+/** Elements, and characters compared at worst, that native code goes through in a moment. */
+const LONGEST_LIST = 1_000_000;
+const LONGEST_SEARCH = 1e9;
+
+const LIST_LOOPS = [
+  'concat copyWithin every fill filter find findIndex findLast findLastIndex flatMap forEach includes indexOf join',
+  'lastIndexOf map reduce reduceRight reverse shift slice some sort splice toLocaleString toReversed toSorted toSpliced',
+  'unshift with',
+]
+  .join(' ')
+  .split(' ');
+
+const TEXT_SEARCHES = ['includes', 'indexOf', 'lastIndexOf', 'replace', 'replaceAll', 'split'];
 
 const KEPT_GLOBALS = [
   'globalThis Infinity NaN undefined parseInt parseFloat isNaN isFinite encodeURIComponent decodeURIComponent',
@@ -13,13 +26,15 @@ const KEPT_GLOBALS = [
   .split(' ');
 
 /**
- * `(immer) => ask`: call once with immer's exports. `ask(text)` takes a request and answers, both JSON; `ask.load` takes
- * the function that a rules file became. Requests: see `SandboxRequest`.
+ * `(immer, careful) => ask`: call once with immer's exports. `ask(text)` takes a request and answers, both JSON; `ask.load`
+ * takes the function that a rules file became, and whether it keeps nothing. A request names states by their keys, and brings those that are new: whole
+ * (`hold`), or as changes of one that is there (`derive`). Where `careful`, what a native loop would take very long for is
+ * not done: the answer is `doubt`.
  */
 export const SANDBOX_PROGRAM = `
-(function (immer) {
+(function (immer, careful) {
   'use strict';
-  const { produceWithPatches, applyPatches, enablePatches } = immer;
+  const { produceWithPatches, enablePatches } = immer;
   const { parse, stringify } = JSON;
   const { freeze, isFrozen, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
   const { ownKeys } = Reflect;
@@ -29,6 +44,12 @@ export const SANDBOX_PROGRAM = `
   class Unfit extends Error {}
   const states = new Map();
   let rulesFile;
+  /** What the file came to, where one evaluation serves all calls. */
+  let shared;
+
+  function rulesNow() {
+    return shared ?? rulesFile(ToolError, () => true);
+  }
 
   function freezeDeep(value) {
     if (typeof value !== 'object' || value === null || isFrozen(value)) return value;
@@ -76,15 +97,17 @@ export const SANDBOX_PROGRAM = `
     return text;
   }
 
-  function read({ name, state, args }) {
-    return outcome({ name, state, args }, (tool) => ({
-      observation: observationOf(tool(states.get(state), args)),
+  function read(call) {
+    return outcome(call, (tool) => ({
+      observation: observationOf(tool(states.get(call.state), call.args)),
       patches: [],
     }));
   }
 
-  function write({ name, state, args }) {
-    return outcome({ name, state, args }, (tool) => {
+  /** The state after it is kept under the key \`keep\`, made as anyone makes it who is told the changes. */
+  function write(call) {
+    const { state, args, keep } = call;
+    return outcome(call, (tool) => {
       let observation;
       const [, patches] = produceWithPatches(states.get(state), (draft) => {
         observation = observationOf(tool(draft, args));
@@ -92,13 +115,41 @@ export const SANDBOX_PROGRAM = `
       for (const { op, path, value } of patches) {
         if (op !== 'remove') requireJson(value, 'what it wrote at /' + path.join('/'), true, 0);
       }
+      if (patches.length > 0) states.set(keep, changed(states.get(state), patches));
       return { observation, patches };
     });
   }
 
+  /** Shares with the state what no change touches; keys stand in the order in which the changes make them. */
+  function changed(state, changes) {
+    const copies = new Set();
+    const copyOf = (value) => {
+      if (copies.has(value)) return value;
+      const copy = Array.isArray(value) ? value.slice() : { ...value };
+      copies.add(copy);
+      return copy;
+    };
+    let root = copyOf(state);
+    for (const { op, path, value } of changes) {
+      if (path.length === 0) {
+        root = value;
+        continue;
+      }
+      if (path.includes('__proto__')) throw new Unfit('"__proto__" is no key of a state');
+      let at = root;
+      for (const key of path.slice(0, -1)) at = at[key] = copyOf(at[key]);
+      const key = path[path.length - 1];
+      if (Array.isArray(at) && op === 'add') at.splice(key, 0, value);
+      else if (Array.isArray(at) && op === 'remove') at.splice(key, 1);
+      else if (op === 'remove') delete at[key];
+      else at[key] = value;
+    }
+    return freezeDeep(root);
+  }
+
   /** A refusal in the tool's own words comes before that of its precondition, and both before what is wrong with it. */
   function outcome(call, run) {
-    const rules = rulesFile(ToolError);
+    const rules = rulesNow();
     const tool = member(rules, 'tools', call.name, 'the tool');
     if (tool === undefined) throw new Unfit('there is no such tool');
     const reasons = reasonsAgainst(call, rules);
@@ -112,7 +163,7 @@ export const SANDBOX_PROGRAM = `
     }
   }
 
-  function reasonsAgainst({ name, state, args }, rules = rulesFile(ToolError)) {
+  function reasonsAgainst({ name, state, args }, rules = rulesNow()) {
     const precondition = rules.preconditions && member(rules, 'preconditions', name, 'the precondition');
     if (precondition === undefined) return [];
     const reasons = precondition(states.get(state), args);
@@ -122,7 +173,7 @@ export const SANDBOX_PROGRAM = `
   }
 
   function brokenInvariants({ before, after }) {
-    const { invariants } = rulesFile(ToolError);
+    const { invariants } = rulesNow();
     if (invariants === undefined) return [];
     const [a, b] = [states.get(before), states.get(after)];
     return invariants.map((holds, i) => {
@@ -134,7 +185,7 @@ export const SANDBOX_PROGRAM = `
   }
 
   function runCheck({ name, initialState, finalState, messages }) {
-    const rules = rulesFile(ToolError);
+    const rules = rulesNow();
     const check = rules.checks && member(rules, 'checks', name, 'the check');
     if (check === undefined) throw new Unfit('there is no such check');
     const episode = freeze({
@@ -149,7 +200,7 @@ export const SANDBOX_PROGRAM = `
   }
 
   function outline() {
-    const rules = rulesFile(ToolError);
+    const rules = rulesNow();
     const names = (group) => {
       if (rules[group] === undefined) return [];
       if (rules[group] === null || typeof rules[group] !== 'object') throw new Unfit(group + ' is no object');
@@ -167,9 +218,6 @@ export const SANDBOX_PROGRAM = `
   }
 
   const requests = {
-    hold: ({ key, state }) => void states.set(key, freezeDeep(state)),
-    derive: ({ key, from, changes }) => void states.set(key, freezeDeep(applyPatches(states.get(from), changes))),
-    drop: ({ key }) => void states.delete(key),
     outline,
     read,
     write,
@@ -178,10 +226,36 @@ export const SANDBOX_PROGRAM = `
     check: runCheck,
   };
 
+  let doubts = false;
+
   function ask(text) {
-    const { request, ...rest } = parse(text);
+    const asked = parse(text);
+    for (const key of asked.drop) states.delete(key);
+    if (asked.hold) for (const { key, state } of asked.hold) states.set(key, freezeDeep(state));
+    if (asked.derive) for (const { key, from, changes } of asked.derive) states.set(key, changed(states.get(from), changes));
+    doubts = false;
+    const answer = answerTo(asked);
+    return doubts ? '{"doubt":true}' : answer;
+  }
+
+  /** What a rule may not do to values that calls share it may do to its own: a call that fails is made once more. */
+  function answerTo(asked) {
+    const kept = shared;
+    if (kept !== undefined) {
+      try {
+        return stringify({ answer: requests[asked.request](asked) ?? null });
+      } catch {
+        shared = undefined;
+      }
+    }
+    const answer = answerAnew(asked);
+    shared = kept;
+    return answer;
+  }
+
+  function answerAnew(asked) {
     try {
-      return stringify({ answer: requests[request](rest) ?? null });
+      return stringify({ answer: requests[asked.request](asked) ?? null });
     } catch (error) {
       if (error instanceof Unfit) return stringify({ failed: error.message });
       if (typeof error !== 'object' || error === null) return stringify({ failed: 'it threw ' + String(error) });
@@ -219,6 +293,39 @@ export const SANDBOX_PROGRAM = `
     }
   }
 
+  /** Native loops are not interrupted, so how long they are is looked at first. */
+  function guardNativeLoops() {
+    const { apply } = Reflect;
+    const doubt = () => {
+      doubts = true;
+      throw new RangeError('it would take too long');
+    };
+    const guard = (prototype, name, isLong) => {
+      const native = prototype[name];
+      const guarded = { [name](...args) {
+        if (isLong(this, args)) doubt();
+        return apply(native, this, args);
+      } }[name];
+      Object.defineProperty(guarded, 'length', { value: native.length });
+      Object.defineProperty(prototype, name, { value: guarded, writable: true, configurable: true });
+    };
+    const isLongList = (list) => list !== null && list !== undefined && list.length > ${LONGEST_LIST};
+    for (const name of ${JSON.stringify(LIST_LOOPS)}) if (name in Array.prototype) guard(Array.prototype, name, isLongList);
+    guard(Array, 'from', (_, [list]) => isLongList(list));
+    const isLongSearch = (text, [what]) => typeof what === 'string' && text.length * what.length > ${LONGEST_SEARCH};
+    for (const name of ${JSON.stringify(TEXT_SEARCHES)}) guard(String.prototype, name, isLongSearch);
+    // Lists within lists may be few and still be gone through for ever.
+    const flat = { flat(depth = 1) {
+      const found = [];
+      for (const part of this) {
+        if (Array.isArray(part) && depth >= 1) for (const inner of part.flat(depth - 1)) found.push(inner);
+        else found.push(part);
+      }
+      return found;
+    } }.flat;
+    Object.defineProperty(Array.prototype, 'flat', { value: flat, writable: true, configurable: true });
+  }
+
   function harden(root) {
     const seen = new Set();
     const left = [root];
@@ -236,13 +343,35 @@ export const SANDBOX_PROGRAM = `
   }
 
   removeGlobals();
+  if (careful) guardNativeLoops();
   for (const { prototype } of [Object, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError])
     allowOverriding(prototype);
   harden(globalThis);
   for (const made of [function* () {}, async function () {}, async function* () {}, [][Symbol.iterator](),
     ''[Symbol.iterator](), new Map().entries(), new Set().values(), /a/[Symbol.matchAll]('a'), ToolError]) harden(made);
-  ask.load = (file) => {
+  /** Freezes plain values through and through; anything else might still change within. */
+  function hardenPlain(...values) {
+    for (const value of values) {
+      if ((typeof value !== 'object' && typeof value !== 'function') || value === null || isFrozen(value)) continue;
+      const prototype = getPrototypeOf(value);
+      const isPlain = prototype === null || plainPrototypes.includes(prototype);
+      if (!isPlain || (prototype === RegExp.prototype && (value.global || value.sticky))) throw new Unfit('no plain value');
+      freeze(value);
+      hardenPlain(...ownKeys(value).map((key) => getOwnPropertyDescriptor(value, key).value));
+    }
+    return true;
+  }
+
+  const plainPrototypes = [Object.prototype, Array.prototype, getPrototypeOf(ask), RegExp.prototype];
+  ask.load = (file, keepsNothing) => {
     rulesFile = file;
+    if (!keepsNothing) return;
+    try {
+      shared = rulesFile(ToolError, hardenPlain);
+      hardenPlain(shared);
+    } catch {
+      shared = undefined;
+    }
   };
   return ask;
 })

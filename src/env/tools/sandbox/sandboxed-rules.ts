@@ -3,13 +3,15 @@
 import { createHash } from 'node:crypto';
 import { reverieError } from '../../../core/errors.js';
 import type { JsonObject } from '../../../core/json.js';
-import { asOperation } from '../../state/operations.js';
+import { asOperation, originOf } from '../../state/operations.js';
 import type { CheckResult, EpisodeEnd, ToolOutcome, ToolRules } from '../domain.js';
 import type { ToolCall } from '../message.js';
+import type { Operation } from '../prediction.js';
 import { stateChanges } from '../verify-episode.js';
+import { failureOf, LIMITS, type RulesProgram, SandboxFailure, type SandboxLimits } from './interpreter.js';
+import { KillableSandbox } from './killable-sandbox.js';
 import { readRules } from './rules-source.js';
-import { Sandbox, SandboxFailure } from './sandbox.js';
-import type { SandboxLimits } from './sandbox-thread.js';
+import { Sandbox } from './sandbox.js';
 
 /** Rules that also say what they hold. */
 export interface SandboxedRules extends ToolRules {
@@ -41,143 +43,219 @@ export interface SandboxOptions {
 export async function sandboxedRules(
   text: string,
   file: string,
-  { readers = [], limits, graceMs }: SandboxOptions = {},
+  { readers = [], limits = LIMITS, graceMs }: SandboxOptions = {},
 ): Promise<SandboxedRules> {
-  const sandbox = new Sandbox(readRules(text, file).program, file, limits, graceMs);
+  const { program: rules, keepsNothing } = readRules(text, file);
+  const program = { rules, keepsNothing, file, limits };
+  const places = new Places(await Sandbox.open(program), program, graceMs);
   try {
-    const outline = sandbox.request({ request: 'outline' }) as Record<'tools' | 'preconditions' | 'checks', string[]>;
+    const outline = places.ask('outline', {}, {}) as Record<'tools' | 'preconditions' | 'checks', string[]>;
     const version = createHash('sha256').update(text).digest('hex');
-    return new RulesFile(file, version, sandbox, outline, new Set(readers));
+    return new RulesFile(file, version, places, outline, new Set(readers));
   } catch (error) {
-    sandbox.close();
+    places.close();
     if (error instanceof SandboxFailure) throw reverieError('RULES_INVALID', { file, problem: error.message }, error);
     throw error;
   }
 }
 
 class RulesFile implements SandboxedRules {
+  readonly refusesItself = true;
   readonly version: string;
   readonly tools: ReadonlySet<string>;
   readonly checks: ReadonlySet<string>;
   readonly preconditioned: ReadonlySet<string>;
   private readonly file: string;
-  private readonly sandbox: Sandbox;
+  private readonly places: Places;
   private readonly readers: ReadonlySet<string>;
-  private readonly states: HeldStates;
 
   constructor(
     file: string,
     version: string,
-    sandbox: Sandbox,
+    places: Places,
     outline: Record<string, string[]>,
     readers: ReadonlySet<string>,
   ) {
     this.file = file;
     this.readers = readers;
     this.version = version;
-    this.sandbox = sandbox;
+    this.places = places;
     this.tools = new Set(outline.tools);
     this.checks = new Set(outline.checks);
     this.preconditioned = new Set(outline.preconditions);
-    this.states = new HeldStates(sandbox);
   }
 
   execute(state: JsonObject, { name, arguments: args }: ToolCall): ToolOutcome {
-    const answer = this.ask(
-      `tool ${name}`,
-      { request: this.readers.has(name) ? 'read' : 'write', name, args },
-      { state },
-    ) as ToolAnswer;
+    const request = this.readers.has(name) ? 'read' : 'write';
+    const answer = this.ask(`tool ${name}`, request, { name, args }, { state }) as ToolAnswer;
     if ('refused' in answer) return { operations: [], observation: `Error: ${answer.refused}`, isError: true };
-    return { operations: answer.patches.map(asOperation), observation: answer.observation, isError: false };
+    const operations = answer.patches.map(asOperation);
+    if (operations.length > 0) this.places.kept(state, operations);
+    return { operations, observation: answer.observation, isError: false };
   }
 
   preconditions(state: JsonObject, { name, arguments: args }: ToolCall): readonly string[] {
     if (!this.preconditioned.has(name)) return [];
-    return this.ask(`precondition of ${name}`, { request: 'precondition', name, args }, { state }) as string[];
+    return this.ask(`precondition of ${name}`, 'precondition', { name, args }, { state }) as string[];
   }
 
   invariants(before: JsonObject, after: JsonObject): readonly string[] {
-    return this.ask('invariants', { request: 'invariants' }, { before, after }) as string[];
+    return this.ask('invariants', 'invariants', {}, { before, after }) as string[];
   }
 
   check(name: string, { initialState, finalState, messages }: EpisodeEnd): CheckResult {
-    const request = { request: 'check', name, messages };
-    const found = this.ask(`check ${name}`, request, { initialState, finalState });
+    const found = this.ask(`check ${name}`, 'check', { name, messages }, { initialState, finalState });
     return { name, ...(found as { passed: boolean | null; reason: string }) };
+  }
+
+  close(): void {
+    this.places.close();
+  }
+
+  private ask(where: string, request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
+    try {
+      return this.places.ask(request, given, states);
+    } catch (error) {
+      if (!(error instanceof SandboxFailure)) throw error;
+      throw reverieError('RULES_FAILED', { file: this.file, where, problem: error.message }, error);
+    }
+  }
+}
+
+/** Where calls are answered: in this thread, and in one that can be killed where that is in doubt. */
+class Places {
+  private readonly here: Place;
+  private there: Place | undefined;
+  private last: Place;
+
+  constructor(
+    private readonly sandbox: Sandbox,
+    private readonly program: RulesProgram,
+    private readonly graceMs: number | undefined,
+  ) {
+    this.here = new Place(sandbox);
+    this.last = this.here;
+  }
+
+  /** @throws SandboxFailure */
+  ask(request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
+    try {
+      this.last = this.here;
+      return this.here.ask(request, given, states);
+    } catch (error) {
+      if (!(error instanceof SandboxFailure) || error.reason !== 'doubt') throw error;
+    }
+    this.there ??= new Place(new KillableSandbox(this.program, this.graceMs));
+    this.last = this.there;
+    return this.there.ask(request, given, states);
+  }
+
+  /** The call answered last changed this state by these operations. */
+  kept(before: JsonObject, operations: readonly Operation[]): void {
+    this.last.kept(before, operations);
+  }
+
+  close(): void {
+    this.sandbox.close();
+    this.there?.close();
+  }
+}
+
+/** Reasons after which nothing of a sandbox is taken for granted. */
+const SPENT: readonly SandboxFailure['reason'][] = ['time', 'clock', 'memory', 'died'];
+
+// Which states a sandbox has parsed. A state that is new there is sent as its changes from one it has, as states of an
+// episode share most of their parts.
+
+const MAX_HELD = 16;
+const MAX_AWAITED = 8;
+
+class Place {
+  /** Held states by key, least recently used first. */
+  private readonly held = new Map<number, JsonObject>();
+  private readonly keys = new WeakMap<JsonObject, number>();
+  /** States that calls led to, which the sandbox has though they are not known here yet: their key, and what led to them. */
+  private readonly awaited = new Map<
+    number,
+    { readonly before: JsonObject; readonly operations: readonly Operation[] }
+  >();
+  private generation = 0;
+  private next = 1;
+  /** Under which the sandbox keeps the state that the call at hand leads to. */
+  private keep = 0;
+
+  constructor(private readonly sandbox: Sandbox | KillableSandbox) {}
+
+  /** States kept from earlier calls take memory too, and machines sleep: an answer must not depend on either. */
+  ask(request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
+    try {
+      return this.answer(request, given, states);
+    } catch (error) {
+      if (!(error instanceof SandboxFailure) || (error.reason !== 'memory' && error.reason !== 'clock')) throw error;
+    }
+    return this.answer(request, given, states);
+  }
+
+  kept(before: JsonObject, operations: readonly Operation[]): void {
+    this.awaited.set(this.keep, { before, operations });
   }
 
   close(): void {
     this.sandbox.close();
   }
 
-  private ask(where: string, request: object, states: Readonly<Record<string, JsonObject>>): unknown {
-    const answered = () => this.sandbox.request({ ...request, ...this.states.keysOf(states) });
+  private answer(request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
     try {
-      return answered();
+      const text = this.sandbox.ask(JSON.stringify({ request, ...given, ...this.bring(states) }));
+      const { answer, failed, doubt } = JSON.parse(text) as { answer?: unknown; failed?: string; doubt?: boolean };
+      if (doubt) throw new SandboxFailure('doubt', 'it might take too long');
+      if (failed !== undefined) throw failureOf(failed);
+      return answer;
     } catch (error) {
-      if (!(error instanceof SandboxFailure)) throw error;
-      if (error.reason !== 'memory' && error.reason !== 'clock') throw this.failed(where, error);
-    }
-    // States kept from earlier calls take memory too, and machines sleep: an answer must not depend on either.
-    try {
-      return answered();
-    } catch (error) {
-      throw error instanceof SandboxFailure ? this.failed(where, error) : error;
+      if (error instanceof SandboxFailure && SPENT.includes(error.reason)) this.sandbox.restart();
+      throw error;
     }
   }
 
-  private failed(where: string, failure: SandboxFailure): Error {
-    return reverieError('RULES_FAILED', { file: this.file, where, problem: failure.message }, failure);
-  }
-}
-
-// Which states the sandbox has parsed. A state that is new there is sent as its changes from one it has, as states of an
-// episode share most of their parts.
-
-const MAX_HELD = 16;
-
-class HeldStates {
-  /** Held states by key, least recently used first. */
-  private readonly held = new Map<number, JsonObject>();
-  private readonly keys = new WeakMap<JsonObject, number>();
-  private readonly sandbox: Sandbox;
-  private generation = 0;
-  private next = 1;
-
-  constructor(sandbox: Sandbox) {
-    this.sandbox = sandbox;
-  }
-
-  /** The keys under which the sandbox has these states, as it has them now. */
-  keysOf(states: Readonly<Record<string, JsonObject>>): Record<string, number> {
+  /** The keys under which the sandbox has these states, with what it must be told to have them. */
+  private bring(states: Readonly<Record<string, JsonObject>>) {
     const { generation } = this.sandbox;
-    if (generation !== this.generation) this.held.clear();
+    if (generation !== this.generation) {
+      this.held.clear();
+      this.awaited.clear();
+    }
     this.generation = generation;
-    const keys = Object.entries(states).map(([name, state]) => [name, this.keyOf(state)] as const);
-    this.dropOldest();
-    return Object.fromEntries(keys);
+    const brought: Brought = {
+      hold: [],
+      derive: [],
+      drop: [...oldest(this.held, MAX_HELD), ...oldest(this.awaited, MAX_AWAITED)],
+    };
+    const keys = Object.entries(states).map(([name, state]) => [name, this.keyOf(state, brought)] as const);
+    this.keep = this.next++;
+    return { ...brought, ...Object.fromEntries(keys), keep: this.keep };
   }
 
-  private keyOf(state: JsonObject): number {
+  private keyOf(state: JsonObject, { hold, derive }: Brought): number {
     const known = this.keys.get(state);
     if (known !== undefined && this.held.has(known)) {
       this.touch(known, state);
       return known;
     }
+    const made = this.keyOfAwaited(state);
+    if (made !== undefined) {
+      this.touch(made, state);
+      this.keys.set(state, made);
+      return made;
+    }
     const key = this.next++;
     // What may still change must be looked at again the next time, and is no ground to derive others from.
     const kept = Object.isFrozen(state) ? state : structuredClone(state);
-    this.send(key, kept);
+    const latest = [...this.held].at(-1);
+    if (latest === undefined) hold.push({ key, state: kept });
+    else derive.push({ key, from: latest[0], changes: stateChanges(latest[1], kept) });
     this.touch(key, kept);
     this.keys.set(kept, key);
     return key;
-  }
-
-  private send(key: number, state: JsonObject): void {
-    const latest = [...this.held].at(-1);
-    if (latest === undefined) this.sandbox.request({ request: 'hold', key, state });
-    else this.sandbox.request({ request: 'derive', key, from: latest[0], changes: stateChanges(latest[1], state) });
   }
 
   private touch(key: number, state: JsonObject): void {
@@ -185,11 +263,28 @@ class HeldStates {
     this.held.set(key, state);
   }
 
-  private dropOldest(): void {
-    for (const key of this.held.keys()) {
-      if (this.held.size <= MAX_HELD) return;
-      this.held.delete(key);
-      this.sandbox.request({ request: 'drop', key });
+  /** The key of a state that a call led to, once it was made here too. */
+  private keyOfAwaited(state: JsonObject): number | undefined {
+    const origin = originOf(state);
+    if (origin === undefined) return undefined;
+    for (const [key, { before, operations }] of this.awaited) {
+      if (operations !== origin.operations || before !== origin.before) continue;
+      this.awaited.delete(key);
+      return key;
     }
+    return undefined;
   }
+}
+
+/** Takes the first keys out of a map that has more than `most`. */
+function oldest(map: Map<number, unknown>, most: number): number[] {
+  const dropped = [...map.keys()].slice(0, Math.max(0, map.size - most));
+  for (const key of dropped) map.delete(key);
+  return dropped;
+}
+
+interface Brought {
+  readonly hold: { key: number; state: JsonObject }[];
+  readonly derive: { key: number; from: number; changes: readonly object[] }[];
+  readonly drop: readonly number[];
 }
