@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
+/** Tests that need a process of their own: what they look at belongs to a process as a whole. Others share one and what it has loaded. */
+const APART = ['test/serve/http/tokens.test.ts'];
+
 /** What takes long begins first, so that nothing is left over at the end, alone on one core. */
 const LONG = ['/test/native/', '/test/e2e/', '/test/synth/export-episodes/'];
 
@@ -10,18 +13,23 @@ class LongFirst extends BaseSequencer {
       const rank = LONG.findIndex((folder) => moduleId.includes(folder));
       return rank < 0 ? LONG.length : rank;
     };
-    return (await super.sort(files)).toSorted((a, b) => rankOf(a) - rankOf(b));
+    // Projects one after the other: a process is used again only by the next file of its project.
+    const projectOf = ({ project }: TestSpecification) => (project.name === 'apart' ? 0 : 1);
+    return (await super.sort(files)).toSorted((a, b) => projectOf(a) - projectOf(b) || rankOf(a) - rankOf(b));
   }
 }
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     testTimeout: 120_000,
     hookTimeout: 240_000,
-    // ONNX Runtime and MuJoCo are native or WebAssembly modules: one process per file keeps their state apart.
+    // ONNX Runtime is native and must end with its process, which threads of one process do not let it.
     pool: 'forks',
     maxWorkers: 2,
     sequence: { sequencer: LongFirst },
+    projects: [
+      { extends: true, test: { name: 'shared', isolate: false, include: ['test/**/*.test.ts'], exclude: APART } },
+      { extends: true, test: { name: 'apart', include: APART } },
+    ],
   },
 });

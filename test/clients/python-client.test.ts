@@ -10,19 +10,16 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { loadAnyScenario } from '../../src/run/index.js';
 import type { RunningServer } from '../../src/serve/index.js';
-import { INSTALL_TIME } from '../python-packages.js';
-import { type PythonClient, pythonClient } from '../serve/python-client.js';
+import { INSTALL_TIME, type PythonClient, pythonClient } from '../serve/python-client.js';
 import { serveScenarios } from '../serve/running-server.js';
 
 const CLIENT = fileURLToPath(new URL('../../clients/python', import.meta.url));
 const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-const PACKAGES = ['gymnasium==1.4.0', 'numpy==2.4.6', 'setuptools==84.2.1'];
-
 let server: RunningServer;
 let python: PythonClient | string;
 
 beforeAll(async () => {
-  python = pythonClient('gymnasium', PACKAGES);
+  python = await pythonClient('gymnasium');
   const short = (name: string) => loadAnyScenario(name, { set: ['env.maxEpisodeSteps=6'] });
   server = await serveScenarios([], {
     scenarios: [

@@ -14,7 +14,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeEnvironment } from '../../src/env/index.js';
 import { writeDynamics } from './own-dynamics.js';
-import { refusalHere } from './refusal-here.js';
 import { fileHashes, refusal, reverie } from './reverie.js';
 
 const SMOKE = ['pendulum', '--profile', 'smoke', '--set', 'train.checkpointSeconds=0'];
@@ -23,7 +22,7 @@ const NOBODY = 65_534;
 
 let folder: string;
 const at = (...names: string[]) => join(folder, ...names);
-const refused = (...args: string[]) => refusalHere(args, folder);
+const refused = (...args: string[]) => refusal(args, folder);
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'reverie-bad-input-'));

@@ -14,7 +14,7 @@ import { packageRoot } from '../../src/run/scenario-files.js';
 import { loadWorldModel } from '../../src/worldmodel/index.js';
 import { oneStep } from '../worldmodel/one-step.js';
 import { writeDynamics } from './own-dynamics.js';
-import { fileHashes, halfWritten, reverie, startReverie } from './reverie.js';
+import { fileHashes, halfWritten, type Outcome, reverie, startReverie } from './reverie.js';
 
 const SMALL_MODEL = ['members=3', 'elites=2', 'hidden=[32, 32]', 'maxEpochs=3'].flatMap((set) => [
   '--set',
@@ -29,7 +29,15 @@ type Answer = Record<string, any>;
 
 /** Runs a command with --json; it must end well, say nothing wrong, and answer exactly one object. */
 async function job(...args: string[]): Promise<Answer> {
-  const { code, stdout, stderr } = await reverie([...args, '--json'], folder);
+  return answerOf(args, await reverie([...args, '--json'], folder));
+}
+
+/** As `job`, in a process of its own. */
+async function jobApart(...args: string[]): Promise<Answer> {
+  return answerOf(args, await startReverie([...args, '--json'], folder).outcome);
+}
+
+function answerOf(args: readonly string[], { code, stdout, stderr }: Outcome): Answer {
   if (code !== 0) throw new Error(`reverie ${args.join(' ')} ended with ${code}:\n${stderr}`);
   expect(stderr).not.toMatch(/^error|warning/im);
   expect(stdout.endsWith('\n')).toBe(true);
@@ -39,9 +47,9 @@ async function job(...args: string[]): Promise<Answer> {
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'reverie-jobs-'));
-  await job('collect', 'pendulum', '--set', 'collect.steps=600', '--out', 'seen');
-  await job('fit', '--data', 'seen', '--out', 'model', ...SMALL_MODEL);
-  await job('train', 'pendulum', '--profile', 'smoke', '--out', 'policy');
+  await jobApart('collect', 'pendulum', '--set', 'collect.steps=600', '--out', 'seen');
+  await jobApart('fit', '--data', 'seen', '--out', 'model', ...SMALL_MODEL);
+  await jobApart('train', 'pendulum', '--profile', 'smoke', '--out', 'policy');
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -290,10 +298,8 @@ describe('a dream that is killed', () => {
 
 describe('the quickstart', () => {
   it('compares both ways, in a table and a report, even if neither gets there', async () => {
-    const { code, stdout, stderr } = await reverie(
-      ['quickstart', '--profile', 'smoke', '--out', 'quickstart', '--quiet'],
-      folder,
-    );
+    const args = ['quickstart', '--profile', 'smoke', '--out', 'quickstart', '--quiet'];
+    const { code, stdout, stderr } = await startReverie(args, folder).outcome;
     expect(`${code}${stderr}`).toBe('0');
     expect(stdout).toMatch(/from scratch +not reached/);
     expect(stdout).toMatch(/dream +not reached/);

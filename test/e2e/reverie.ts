@@ -1,10 +1,12 @@
-// Runs the built command line as a user does, and looks at the folders it leaves.
+// Runs the command line as a user does, in a process of its own where that is what matters, and looks at the folders it leaves.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runCommandLine } from '../../src/cli/command-line.js';
+import { recordingStream } from '../run/streams.js';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
@@ -22,6 +24,7 @@ export interface StartOptions {
   readonly fileLimit?: number;
 }
 
+/** The built command in a process of its own: to be killed, limited or interrupted, or to be seen as a user sees it. */
 export function startReverie(
   args: readonly string[],
   cwd: string,
@@ -42,17 +45,37 @@ export function startReverie(
   return { child, outcome };
 }
 
-export function reverie(args: readonly string[], cwd: string, options?: StartOptions): Promise<Outcome> {
-  return startReverie(args, cwd, options).outcome;
+let before: Promise<unknown> = Promise.resolve();
+
+/** Runs a command to its end within this process, which is where processes' start-up would cost a second each. */
+export function reverie(args: readonly string[], cwd: string): Promise<Outcome> {
+  // One after another: the working folder is the process's.
+  const outcome = before.then(() => outcomeHere(args, cwd));
+  before = outcome.catch(() => undefined);
+  return outcome;
+}
+
+async function outcomeHere(args: readonly string[], cwd: string): Promise<Outcome> {
+  const home = process.cwd();
+  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: process.env };
+  process.chdir(cwd);
+  try {
+    const code = await runCommandLine(args, terminal);
+    return { code, signal: null, stdout: terminal.stdout.text(), stderr: terminal.stderr.text() };
+  } finally {
+    process.chdir(home);
+  }
 }
 
 /** Runs a command that has to fail as every failure does: one line with the code, one with the way out, exit code 1. */
 export async function refusal(args: readonly string[], cwd: string, options?: StartOptions): Promise<Refusal> {
-  return cleanFailure(args, await reverie([...args, '--quiet'], cwd, options));
+  const quietly = [...args, '--quiet'];
+  const outcome = options === undefined ? reverie(quietly, cwd) : startReverie(quietly, cwd, options).outcome;
+  return cleanFailure(args, await outcome);
 }
 
 /** @throws where it is not one line with the code, one with the way out, and exit code 1 */
-export function cleanFailure(
+function cleanFailure(
   args: readonly string[],
   { code, stdout, stderr }: Pick<Outcome, 'code' | 'stdout' | 'stderr'>,
 ): Refusal {

@@ -2,6 +2,7 @@
 // Needs a Python with gymnasium and mujoco, named by REVERIE_PYTHON.
 
 import { execFileSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
@@ -35,7 +36,13 @@ interface Trace {
 function gymnasiumTraces(id: string, episodes: unknown[]): Trace[] {
   const input = JSON.stringify({ id, episodes });
   return JSON.parse(
-    execFileSync(python!, [script], { input, maxBuffer: 1 << 28, stdio: ['pipe', 'pipe', 'ignore'] }).toString(),
+    execFileSync(python!, [script], {
+      input,
+      // Where MuJoCo writes its log.
+      cwd: tmpdir(),
+      maxBuffer: 1 << 28,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    }).toString(),
   );
 }
 

@@ -1,31 +1,37 @@
-// The kernels compiled for GPUs of every generation, as a package has them: they compile, and keep their numbers in registers.
-// Needs nvcc, named by REVERIE_NVCC (scripts/cuda-compiler.mjs gets one), but no GPU.
+// The kernels compiled for GPUs: they compile, and keep their numbers in registers. For one generation, which is most of what
+// can go wrong in a quarter of the time; with REVERIE_GPU_GENERATIONS=all for every one, as a package has them. Kept in
+// test/.cache, where make sees what has changed. Needs nvcc, named by REVERIE_NVCC (scripts/cuda-compiler.mjs gets one), but no
+// GPU.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
 import { NATIVE, nvcc } from './native-build.js';
 
 /** Milliseconds that one file may take. */
 const PATIENCE = 600_000;
-const GENERATIONS = ['sm_80', 'sm_90a', 'sm_100'];
+const isWhole = process.env['REVERIE_GPU_GENERATIONS'] === 'all';
+const GENERATIONS = isWhole ? ['sm_80', 'sm_90a', 'sm_100'] : ['sm_80'];
+/** As in the Makefile, machine code and PTX, but for the generations that are left out. */
+const SETTINGS = isWhole ? [] : ['GPUS=-gencode arch=compute_80,code=[sm_80,compute_80]'];
 const KERNELS = readdirSync(join(NATIVE, 'kernels')).filter((file) => file.endsWith('.cu'));
 
 if (nvcc === undefined) console.warn('gpu-kernels.test.ts skips: REVERIE_NVCC names no nvcc.');
 
 describe.skipIf(nvcc === undefined)('kernels for GPUs', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-kernels-'));
+  const cache = fileURLToPath(new URL('../.cache/gpu-kernels', import.meta.url));
+  const folder = join(cache, isWhole ? 'all' : 'one');
+  mkdirSync(folder, { recursive: true });
   const make = (target: string) =>
-    execFileSync('make', ['-C', NATIVE, target, `BUILD=${folder}`, `NVCC=${nvcc}`], {
+    execFileSync('make', ['-C', NATIVE, target, `BUILD=${folder}`, `NVCC=${nvcc}`, ...SETTINGS], {
       encoding: 'utf8',
       stdio: 'pipe',
     });
-  afterAll(() => rmSync(folder, { recursive: true }));
 
   it.each(KERNELS)(
-    '%s compiles for every generation and spills no registers',
+    '%s compiles and spills no registers',
     (file) => {
       const name = basename(file, '.cu');
       make(join(folder, 'gpu', `${name}.fatbin`));

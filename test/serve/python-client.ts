@@ -1,7 +1,7 @@
 // Clients of other projects, unmodified, in a virtual environment of their own.
 
 import { spawn } from 'node:child_process';
-import { pythonPackages } from '../python-packages.js';
+import { pythonEnvironment } from '../../scripts/python-environments.mjs';
 
 const RESULT = '\nRESULT ';
 
@@ -14,9 +14,12 @@ export interface PythonClient {
   run(script: string, input: object): Promise<unknown>;
 }
 
-/** A Python with these packages; the reason where there can be none. */
-export function pythonClient(name: string, packages: readonly string[]): PythonClient | string {
-  const made = pythonPackages(name, [{ packages }]);
+/** Milliseconds that an installation may take, for `beforeAll`. */
+export const INSTALL_TIME = 10 * 60_000;
+
+/** The Python of scripts/python-environments.json by this name; the reason where there can be none. */
+export async function pythonClient(name: string): Promise<PythonClient | string> {
+  const made = await pythonEnvironment(name);
   return typeof made === 'string' ? made : clientOf(made.python);
 }
 

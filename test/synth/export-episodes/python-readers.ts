@@ -1,41 +1,22 @@
 // Virtual environments with the packages that read our datasets.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Install, installPackages, type PythonEnvironment, pythonPackages } from '../../python-packages.js';
+import { type PythonEnvironment, pythonEnvironment } from '../../../scripts/python-environments.mjs';
 
 const script = fileURLToPath(new URL('./read-episodes.py', import.meta.url));
-const benchmarkTorch = fileURLToPath(new URL('../../../benchmarks/.cache/venv-torch/lib', import.meta.url));
+
+/** Milliseconds that an installation may take, for `beforeAll`. */
+export const INSTALL_TIME = 10 * 60_000;
 
 export interface PythonReaders extends Pick<PythonEnvironment, 'missing'> {
   /** Runs one reader of read-episodes.py. */
   read(reader: string, input: object): unknown;
 }
 
-/** The packages at the versions these tests were written against. */
-export const LIGHT: readonly Install[] = [
-  { packages: ['datasets==5.2.0', 'pyarrow==26.0.1', 'pandas==3.1.1'] },
-  { packages: ['atif==1.7.0'], optional: 'atif' },
-  { packages: ['transformers==5.23.0', 'jinja2==3.1.6'], optional: 'trl' },
-  { packages: ['trl==1.16.0'], alone: true, optional: 'trl' },
-  { packages: ['llamafactory==0.9.5'], alone: true, optional: 'llamafactory' },
-];
-
-/** verl asks for torch, which is large: only where REVERIE_TRAINER_READERS=1. */
-export const TRAINERS: readonly Install[] = [
-  { packages: ['datasets==5.2.0', 'pyarrow==26.0.1', 'pandas==3.1.1', 'transformers==5.10.0', 'jinja2==3.1.6'] },
-  { packages: ['ray', 'pyvers', 'orjson', 'importlib_metadata', 'codetiming', 'hydra-core', 'psutil', 'packaging'] },
-  { packages: ['verl==0.9.1', 'tensordict==0.10.0', 'peft', 'accelerate'], alone: true },
-];
-
-/**
- * A Python with these packages; the reason where there can be none.
- * `needsTorch`: takes that of the benchmarks where it is there, and installs it otherwise.
- */
-export function pythonReaders(name: string, installs: readonly Install[], needsTorch = false): PythonReaders | string {
-  const made = pythonPackages(name, installs, needsTorch ? provideTorch : undefined);
+/** Those of scripts/python-environments.json by this name; the reason where there can be none. */
+export async function pythonReaders(name: 'readers' | 'trainers'): Promise<PythonReaders | string> {
+  const made = await pythonEnvironment(name);
   return typeof made === 'string' ? made : readersOf(made.python, made.missing);
 }
 
@@ -55,14 +36,4 @@ function readersOf(python: string, missing: Readonly<Record<string, string>>): P
     return JSON.parse(output.slice(output.lastIndexOf('\nRESULT ') + '\nRESULT '.length));
   };
   return { missing, read };
-}
-
-function provideTorch(folder: string, python: string): string | undefined {
-  const version = execFileSync(python, ['-c', 'import sys; print("python%d.%d" % sys.version_info[:2])'])
-    .toString()
-    .trim();
-  const packages = join(benchmarkTorch, version, 'site-packages');
-  if (!existsSync(join(packages, 'torch'))) return installPackages(python, ['torch', 'numpy']);
-  writeFileSync(join(folder, 'lib', version, 'site-packages', 'torch-of-benchmarks.pth'), `${packages}\n`);
-  return undefined;
 }

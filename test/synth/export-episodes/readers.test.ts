@@ -8,10 +8,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import type { EpisodeRecord } from '../../../src/replay/index.js';
 import { EPISODE_FORMATS, type EpisodeFormatName } from '../../../src/synth/index.js';
-import { INSTALL_TIME } from '../../python-packages.js';
 import { call, parcelDomain, parcelTask, record, USUAL } from '../episode-records.js';
 import { exported, type Row } from './exported.js';
-import { LIGHT, type PythonReaders, pythonReaders, TRAINERS } from './python-readers.js';
+import { INSTALL_TIME, type PythonReaders, pythonReaders } from './python-readers.js';
 
 let root: string;
 const folderOf = (format: EpisodeFormatName) => join(root, format);
@@ -49,8 +48,8 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 describe('read by Python', () => {
   let readers: PythonReaders | string;
 
-  beforeAll(() => {
-    readers = pythonReaders('readers', LIGHT);
+  beforeAll(async () => {
+    readers = await pythonReaders('readers');
   }, INSTALL_TIME);
 
   const read = (context: TestContext, reader: string, input: object): Row => {
@@ -155,8 +154,8 @@ describe.skipIf(!wantsTrainers)(
   () => {
     let readers: PythonReaders | string;
 
-    beforeAll(() => {
-      readers = pythonReaders('trainers', TRAINERS, true);
+    beforeAll(async () => {
+      readers = await pythonReaders('trainers');
     }, 2 * INSTALL_TIME);
 
     it("verl's datasets give the prompts, and learn the agent's turns and nothing else", (context) => {

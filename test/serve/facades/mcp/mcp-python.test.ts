@@ -3,8 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RunningServer } from '../../../../src/serve/index.js';
-import { INSTALL_TIME } from '../../../python-packages.js';
-import { type PythonClient, pythonClient } from '../../python-client.js';
+import { INSTALL_TIME, type PythonClient, pythonClient } from '../../python-client.js';
 import { serveScenarios } from '../../running-server.js';
 import { helpdeskReference } from '../reference-calls.js';
 
@@ -14,7 +13,7 @@ let server: RunningServer;
 let client: PythonClient | string;
 
 beforeAll(async () => {
-  client = pythonClient('mcp', ['mcp==2.3.0']);
+  client = await pythonClient('mcp');
   server = await serveScenarios(['helpdesk']);
 }, INSTALL_TIME);
 afterAll(() => server.stop(0));

@@ -5,8 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { parse } from 'yaml';
 import type { RunningServer } from '../../../../src/serve/index.js';
-import { INSTALL_TIME } from '../../../python-packages.js';
-import { type PythonClient, pythonClient } from '../../python-client.js';
+import { INSTALL_TIME, type PythonClient, pythonClient } from '../../python-client.js';
 import { serveScenarios } from '../../running-server.js';
 import { helpdeskReference } from '../reference-calls.js';
 
@@ -21,7 +20,7 @@ let server: RunningServer;
 let result: any;
 
 beforeAll(async () => {
-  client = pythonClient('openenv', ['openenv-core==0.3.0']);
+  client = await pythonClient('openenv');
   if (typeof client === 'string') return;
   server = await serveScenarios(['pendulum', 'helpdesk', 'cellar'], { limits: { slots: 2 } });
   const { calls, say } = helpdeskReference(TASK);

@@ -4,8 +4,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningServer } from '../../../../src/serve/index.js';
-import { INSTALL_TIME } from '../../../python-packages.js';
-import { type PythonClient, pythonClient } from '../../python-client.js';
+import { INSTALL_TIME, type PythonClient, pythonClient } from '../../python-client.js';
 import { serveScenarios } from '../../running-server.js';
 import { helpdeskReference } from '../reference-calls.js';
 
@@ -17,7 +16,7 @@ let server: RunningServer;
 let clients: PythonClient | string;
 
 beforeAll(async () => {
-  clients = pythonClient('ors', ['ors-sdk==0.1.0', 'openreward==0.1.167']);
+  clients = await pythonClient('ors');
   server = await serveScenarios(['helpdesk', 'pendulum']);
 }, INSTALL_TIME);
 afterAll(() => server.stop(0));

@@ -4,22 +4,20 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningServer } from '../../../../src/serve/index.js';
-import { INSTALL_TIME } from '../../../python-packages.js';
-import { type PythonClient, pythonClient } from '../../python-client.js';
+import { INSTALL_TIME, type PythonClient, pythonClient } from '../../python-client.js';
 import { serveScenarios } from '../../running-server.js';
 import { helpdeskReference } from '../reference-calls.js';
 
 const script = fileURLToPath(new URL('./trl-spec.py', import.meta.url));
 /** Milliseconds; most of it goes into importing TRL. */
 const PLAY_TIME = 300_000;
-const PACKAGES = ['trl==1.16.0', 'openreward==0.1.167', 'datasets==5.2.0', 'transformers==5.23.0', 'jinja2==3.1.6'];
 
 describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')("TRL's OpenRewardSpec", { timeout: PLAY_TIME }, () => {
   let server: RunningServer;
   let trl: PythonClient | string;
 
   beforeAll(async () => {
-    trl = pythonClient('trl-spec', PACKAGES);
+    trl = await pythonClient('trl-spec');
     server = await serveScenarios(['helpdesk', 'pendulum']);
   }, INSTALL_TIME);
   afterAll(() => server.stop(0));
