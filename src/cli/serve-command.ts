@@ -110,6 +110,10 @@ async function readyText({ url, endpoints, sessions }: RunningServer): Promise<s
   return [
     terminalTable({ columns: ['environment', 'source', 'family', 'what it is'], rows: environments }, 'text'),
     terminalTable({ columns: ['protocol', 'address'], rows: addresses }, 'text'),
+    ...endpoints.flatMap(({ protocol, url: at, variables = [] }) => {
+      if (variables.length === 0) return [];
+      return [`Clients of ${protocol} need: export ${variables.map((name) => `${name}=${at}`).join(' ')}`];
+    }),
     'Ctrl-C stops it.',
   ].join('\n\n');
 }

@@ -64,13 +64,13 @@ export function clipToSpace(space: VectorSpace, row: Float32Array): Float32Array
 /** Throws ACTION_OUT_OF_SPACE unless `action` lies in the space. */
 export function requireAction(space: VectorSpace, action: Float32Array): void {
   if (contains(space, action)) return;
-  const shown = ArrayBuffer.isView(action)
-    ? `${action.constructor.name} [${Array.from(action).join(', ')}]`
-    : String(action);
+  // As a client wrote it: what kind of array it came in counts only where it is the wrong one.
+  const kind = (action as unknown) instanceof Float32Array ? '' : `${action?.constructor.name} `;
+  const shown = ArrayBuffer.isView(action) ? `${kind}[${Array.from(action).join(', ')}]` : String(action);
   const hint =
     space.type === 'box'
-      ? 'Give a Float32Array of that shape with finite elements; clipToSpace() brings one within bounds.'
-      : 'Give a Float32Array with that integer as its one element.';
+      ? 'Give as many finite numbers as the shape says, each within its bounds; clip to them what lies outside.'
+      : 'Give that integer as the one element of the action.';
   throw reverieError('ACTION_OUT_OF_SPACE', { action: shown, space: describeSpace(space), hint });
 }
 

@@ -2,9 +2,9 @@
 
 export const load = {
   glue: () => import('./glue/glue.js'),
-  glueTarget: () => import('./glue/fetch-target.js'),
+  glueTarget: () => import('./glue/glue.js'),
   log: () => import('./observe/log.js'),
   server: () => import('./server.js'),
-  tokens: () => import('./http/token-file.js'),
+  tokens: () => import('./http/tokens.js'),
   validation: () => import('./validate/validate.js'),
 };

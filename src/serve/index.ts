@@ -2,11 +2,13 @@
 
 export type { Servable, TaskCard } from '../run/index.js';
 export type * from './core/session-contract.js';
-export { fetchGlueTarget } from './glue/fetch-target.js';
-export { GLUE_KINDS, type GlueKind, type GlueTarget, glueText } from './glue/glue.js';
-export type { HttpLimits } from './http/http-limits.js';
-export { readTokens, tokenFileSchema } from './http/token-file.js';
-export type { Quota, TokenEntry } from './http/tokens.js';
+export { type Endpoint, type Protocol, protocols } from './facades/protocols.js';
+export { fetchGlueTarget, GLUE_KINDS, type GlueKind, type GlueTarget, glueText } from './glue/glue.js';
+
+export type { Facade, FacadeContext } from './http/facade.js';
+export type { HttpLimits } from './http/request-guards.js';
+export { type Quota, readTokens, type TokenEntry, tokenFileSchema } from './http/tokens.js';
+
 export { LOG_LEVELS, type LogLevel, type LogOptions, makeLog } from './observe/log.js';
 export { type RunningServer, type ServeOptions, startServer } from './server.js';
 export { validateScenario, validateUrl, validationText } from './validate/validate.js';

@@ -7,22 +7,14 @@ import { reverieError } from '../core/errors.js';
 import { type AnyScenario, type DeviceFlags, openServable, type Servable, versions } from '../run/index.js';
 import { openSessions } from './core/open-sessions.js';
 import type { SessionLimits, SessionTable } from './core/session-table.js';
-import { agentGymFacade } from './facades/agentgym/agentgym.js';
-import { mcpFacade } from './facades/mcp/mcp.js';
-import { nativeFacade } from './facades/native/native.js';
-import { nemoFacade } from './facades/nemo/nemo.js';
-import { openEnvFacade } from './facades/openenv/openenv.js';
-import { orsFacade } from './facades/ors/ors.js';
-import { tasksFacade } from './facades/tasks/tasks.js';
-import { type Hosting, hosted, hostGauges } from './hosts/hosted.js';
-import type { WorkerHost } from './hosts/worker-host.js';
+import { type Endpoint, endpointsAt, protocols } from './facades/protocols.js';
+import { type Hosting, hosted, hostGauges, type WorkerHost } from './hosts/worker-host.js';
+import { LOOPBACK_NAMES } from './http/access.js';
 import { makeApp } from './http/app.js';
-import type { Facade } from './http/facade.js';
-import type { HttpLimits } from './http/http-limits.js';
+import { closeSockets } from './http/frames.js';
 import { listenAddress, listenError, urlOf } from './http/listen-address.js';
-import { LOOPBACK_NAMES } from './http/origin-check.js';
 import type { Phase } from './http/probes.js';
-import { closeSockets } from './http/sockets.js';
+import type { HttpLimits } from './http/request-guards.js';
 import { type TokenEntry, Tokens } from './http/tokens.js';
 import { ServerMetrics } from './observe/server-metrics.js';
 import { pageFacade } from './page/page.js';
@@ -56,8 +48,8 @@ export interface ServeOptions extends OpenOptions {
 export interface RunningServer {
   /** `http://host:port`, reachable from this machine. */
   readonly url: string;
-  /** Where each protocol is reached. */
-  readonly endpoints: readonly { readonly protocol: string; readonly url: string }[];
+  /** Where each protocol is reached, and the page. */
+  readonly endpoints: readonly Endpoint[];
   /** Every route there is. */
   readonly routes: readonly ServedRoute[];
   readonly sessions: SessionTable;
@@ -72,16 +64,6 @@ export interface ServedRoute {
   readonly method: string;
   readonly path: string;
 }
-
-const FACADES: readonly Facade[] = [
-  nativeFacade,
-  openEnvFacade,
-  tasksFacade,
-  orsFacade,
-  mcpFacade,
-  agentGymFacade,
-  nemoFacade,
-];
 
 /** Seconds for answers that are being written when everything else is closed. */
 const LAST_ANSWERS = 1;
@@ -139,7 +121,8 @@ async function overHttp(options: ServeOptions, { hosting, sessions, where }: Par
   let phase: Phase = 'starting';
   const routes: ServedRoute[] = [];
   const { runs, pageFiles: files } = options;
-  const facades = [...FACADES, pageFacade({ sessions, runs, files })];
+  const spoken = await Promise.all(protocols.list().map((protocol) => protocol.make()));
+  const facades = [...spoken, pageFacade({ sessions, runs, files })];
   const app = await makeApp({
     sessions,
     facades,
@@ -154,7 +137,7 @@ async function overHttp(options: ServeOptions, { hosting, sessions, where }: Par
   await app.listen({ host: where.address, port: where.port });
   phase = 'ready';
   const url = urlOf(where.address, (app.server.address() as AddressInfo).port);
-  const endpoints = facades.map(({ name, endpoint = '' }) => ({ protocol: name, url: `${url}${endpoint}` }));
+  const endpoints = [...endpointsAt(url, sessions.environments.keys()), { protocol: 'page', url: `${url}/web/` }];
   const stop = async (seconds: number) => {
     phase = 'draining';
     await sessions.drain(seconds);

@@ -8,7 +8,7 @@ export const ENVIRONMENT_ERRORS = {
   ENV_NOT_RESET: {
     status: 409,
     message: 'Environment "{id}" was stepped before reset or after its episode ended.',
-    hint: 'Call reset() first.',
+    hint: 'Reset it first.',
   },
   ACTION_OUT_OF_SPACE: { status: 400, message: 'Action {action} is outside the action space {space}.', hint: '{hint}' },
   NON_FINITE_VALUE: { status: 422, message: '{what} is not finite ({value}) at {where}.', hint: '{hint}' },

@@ -4,10 +4,11 @@
 
 import { LRUCache } from 'lru-cache';
 import type { Json } from '../../core/json.js';
-import { type Moment, momentOf } from './moment.js';
-import { MomentBlock } from './moment-block.js';
+
+import { type Moment, Moments, momentOf } from './moments.js';
 import type { Action, SessionEvent, SessionHistory, SessionState, Turn } from './session-contract.js';
-import { publicInfo } from './turn.js';
+import { sessionKey } from './session-ids.js';
+import { publicInfo } from './values.js';
 
 export interface HistoryLimits {
   /** Steps kept of an episode: the latest. */
@@ -49,12 +50,13 @@ export class Histories {
   /** Takes down what a session's event tells. */
   record(event: SessionEvent): void {
     const { session } = event;
+    const key = sessionKey(session.owner, session.id);
     if (event.kind === 'step') this.append(session, event.action, event.turn, event.seconds);
     else if (event.kind === 'reset') this.begin(session, event.turn, event.seconds);
-    else if (event.kind === 'restored') this.goOn(session, session.id, event.turn);
-    else if (event.kind === 'forked') this.goOn(session, event.parent, event.turn);
+    else if (event.kind === 'restored') this.goOn(session, key, event.turn);
+    else if (event.kind === 'forked') this.goOn(session, sessionKey(session.owner, event.parent), event.turn);
     else {
-      const known = this.recorded.peek(session.id);
+      const known = this.recorded.peek(key);
       if (known !== undefined) known.session = session;
     }
   }
@@ -63,8 +65,8 @@ export class Histories {
    * The episode a session is in, or was in when it was closed; undefined where nothing of it is kept.
    * @param isOperator  `info` as the environment gave it; else only what a client may see of it
    */
-  of(id: string, isOperator: boolean): SessionHistory | undefined {
-    const recorded = this.recorded.peek(id);
+  of(key: string, isOperator: boolean): SessionHistory | undefined {
+    const recorded = this.recorded.peek(key);
     if (recorded === undefined) return undefined;
     const steps = recorded.moments.all().map(({ action, turn, seconds, at }) => {
       const { observation, reward, terminated, truncated, info, stepCount: index } = turn;
@@ -95,7 +97,8 @@ export class Histories {
   }
 
   private append(session: SessionState, action: Action, turn: Turn, seconds: number): void {
-    this.keep(session, this.recorded.peek(session.id) ?? newlyRecorded(session), momentOf(action, turn, seconds));
+    const known = this.recorded.peek(sessionKey(session.owner, session.id));
+    this.keep(session, known ?? newlyRecorded(session), momentOf(action, turn, seconds));
   }
 
   private keep(session: SessionState, recorded: Recorded, next: Moment): void {
@@ -112,7 +115,8 @@ export class Histories {
     if (blocks === recorded.blocks && at - recorded.toldAt < LULL) return;
     // As a new object: the cache takes the same one for unchanged, and its size too.
     const told = { ...recorded, blocks, toldAt: at };
-    this.recorded.set(recorded.session.id, told, { size: Math.ceil(blocks * this.block) });
+    const { owner, id } = recorded.session;
+    this.recorded.set(sessionKey(owner, id), told, { size: Math.ceil(blocks * this.block) });
   }
 }
 
@@ -124,65 +128,4 @@ function newlyRecorded(session: SessionState): Recorded {
 function asJson(value: unknown): Json {
   const text = JSON.stringify(value, (_, one) => (one instanceof Float32Array ? Array.from(one) : one));
   return text === undefined ? null : (JSON.parse(text) as Json);
-}
-
-// The turns of an episode as histories keep them: numbers and rows in columns. As objects they would be many and live long,
-// and the garbage collector would take as long over a step of numbers as the step itself.
-
-/** Turns. */
-const SMALLEST_BLOCK = 8;
-const LARGEST_BLOCK = 64;
-
-export class Moments {
-  length = 0;
-  bytes = 0;
-  /** Those that are full do not change, and may be those of others, too. */
-  private blocks: MomentBlock[] = [];
-  /** Of the first block, how many were dropped. */
-  private dropped = 0;
-
-  push(moment: Moment): void {
-    let block = this.blocks.at(-1);
-    if (block === undefined || block.isFull) {
-      block = new MomentBlock(Math.min(Math.max(this.length, SMALLEST_BLOCK), LARGEST_BLOCK));
-      this.blocks.push(block);
-    }
-    block.push(moment);
-    this.length++;
-    this.bytes += moment.bytes;
-  }
-
-  dropOldest(): void {
-    const [block] = this.blocks;
-    this.bytes -= block.bytesOf(this.dropped);
-    this.length--;
-    this.dropped++;
-    if (this.dropped < block.length) return;
-    this.blocks.shift();
-    this.dropped = 0;
-  }
-
-  /** A copy that ends with `turn`; undefined where that is not among them. */
-  endingWith(turn: Moment['turn']): Moments | undefined {
-    for (let last = this.blocks.length - 1; last >= 0; last--) {
-      const found = this.blocks[last].find(turn);
-      if (found !== undefined) return last === 0 && found < this.dropped ? undefined : this.copy(last, found + 1);
-    }
-    return undefined;
-  }
-
-  all(): readonly Moment[] {
-    return this.blocks.flatMap((block) => block.all()).slice(this.dropped);
-  }
-
-  /** As far as the first `count` of the block `last`. */
-  private copy(last: number, count: number): Moments {
-    const copy = new Moments();
-    copy.blocks = [...this.blocks.slice(0, last), this.blocks[last].start(count)];
-    copy.dropped = this.dropped;
-    copy.length = copy.blocks.reduce((sum, { length }) => sum + length, -this.dropped);
-    copy.bytes = copy.blocks.reduce((sum, { bytes }) => sum + bytes, 0);
-    for (let i = 0; i < this.dropped; i++) copy.bytes -= this.blocks[0].bytesOf(i);
-    return copy;
-  }
 }

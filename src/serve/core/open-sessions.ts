@@ -1,8 +1,8 @@
 // A server's sessions, those of the process before it included where they were written down.
 
 import type { Servable } from '../../run/index.js';
+import type { SessionLimits } from './quotas.js';
 import type { Owner, QuotaLimits } from './session-contract.js';
-import type { SessionLimits } from './session-limits.js';
 import { SessionStore } from './session-store.js';
 import { SessionTable } from './session-table.js';
 

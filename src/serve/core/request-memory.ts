@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import type { Deadline } from './deadline.js';
+import type { Deadline } from './queues.js';
 
 /** Answers kept for requests that are sent again: the latest. */
 export const REMEMBERED = 16;

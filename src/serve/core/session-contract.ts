@@ -150,7 +150,7 @@ export interface Sessions {
   readonly environments: ReadonlyMap<string, Servable>;
   /** The one served where a client names none. */
   readonly defaultEnv: Servable;
-  /** Takes no slot. @throws ENV_NOT_SERVED, SESSION_EXISTS, QUOTA_EXCEEDED, SERVER_DRAINING */
+  /** Takes no slot. An id is its owner's own: others may have the same. @throws ENV_NOT_SERVED, SESSION_EXISTS, QUOTA_EXCEEDED, SERVER_DRAINING */
   open(request: OpenRequest): SessionState;
   /**
    * Starts an episode; waits for a slot where all are taken.
@@ -194,10 +194,10 @@ export interface Sessions {
   /** Those of one owner; of all, where no owner is given (the operator's page and metrics). */
   list(owner?: Owner): readonly SessionState[];
   /**
-   * What happened in the episode a session is in, or was in when it was closed, as far as it is kept. With full `info`
-   * for the operator, who gives no owner. @throws SESSION_UNKNOWN, SESSION_GONE
+   * What happened in the episode a session is in, or was in when it was closed, as far as it is kept.
+   * @throws SESSION_UNKNOWN, SESSION_GONE
    */
-  history(id: string, owner?: Owner): SessionHistory;
+  history(id: string, owner: Owner): SessionHistory;
   readonly counts: SessionCounts;
   /** Seconds without a request after which what a client holds is closed. */
   readonly idleSeconds: number;

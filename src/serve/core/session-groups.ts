@@ -2,13 +2,13 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { Info } from '../../env/index.js';
-import { Deadline } from './deadline.js';
+import { Deadline } from './queues.js';
 import type { Session } from './session.js';
 import type { ForkRequest, GroupMember, GroupRequest, SessionState, Turn } from './session-contract.js';
-import type { NewSession, SessionHouse } from './session-house.js';
+import { unguessable } from './session-ids.js';
+import type { NewSession, SessionManager } from './session-manager.js';
 import type { KeptSnapshot } from './snapshot-store.js';
 import type { TurnPlayer } from './turn-player.js';
-import { unguessable } from './unguessable.js';
 
 /** Sessions of one group, at most. */
 const MOST = 1024;
@@ -28,7 +28,7 @@ interface Origin {
 
 export class SessionGroups {
   constructor(
-    private readonly house: SessionHouse,
+    private readonly manager: SessionManager,
     private readonly player: TurnPlayer,
   ) {}
 
@@ -37,9 +37,9 @@ export class SessionGroups {
     checkGroup(count, seeds);
     const { owner, served, id, turn } = parent;
     const hasSlot = parent.status === 'running';
-    this.house.requireRoom(owner, count);
+    this.manager.requireRoom(owner, count);
     const kept = await parent.look(deadline, () => parent.save());
-    if (hasSlot) this.house.slots.takeNow(count);
+    if (hasSlot) this.manager.slots.takeNow(count);
     const forks = this.addAll(Array.from({ length: count }, () => newSession({ served, owner, hasSlot, parent: id })));
     const from = { kept, info: turn.info, deadline };
     await this.orNone(forks, () => Promise.all(forks.map((fork, i) => this.branch(fork, from, seeds?.[i]))));
@@ -49,14 +49,14 @@ export class SessionGroups {
   /** See `Sessions.openGroup`. */
   async open({ count, owner, seeds, served, begin }: GroupOrigin, signal?: AbortSignal): Promise<GroupMember[]> {
     checkGroup(count, seeds);
-    this.house.requireRoom(owner, count);
-    const deadline = new Deadline(this.house.limits.stepSeconds);
+    this.manager.requireRoom(owner, count);
+    const deadline = new Deadline(this.manager.limits.stepSeconds);
     const leave = () => deadline.callOff(signal?.reason);
     if (signal?.aborted) leave();
     signal?.addEventListener('abort', leave, { once: true });
     try {
       deadline.throwIfOver();
-      await this.house.slots.take(deadline, count);
+      await this.manager.slots.take(deadline, count);
       const leader = newSession({ served, owner, hasSlot: true });
       const rest = Array.from({ length: count - 1 }, () => newSession({ ...leader, parent: leader.id }));
       const all = this.addAll([leader, ...rest]);
@@ -95,15 +95,15 @@ export class SessionGroups {
     );
   }
 
-  /** All of them or none. Where they have slots, these were taken before and are given back. @throws as `SessionHouse.add` */
+  /** All of them or none. Where they have slots, these were taken before and are given back. @throws as `SessionManager.add` */
   private addAll(wanted: readonly NewSession[]): Session[] {
     const added: Session[] = [];
     try {
-      for (const one of wanted) added.push(this.house.add(one));
+      for (const one of wanted) added.push(this.manager.add(one));
       return added;
     } catch (error) {
-      if (wanted[0].hasSlot) this.house.slots.release(wanted.length - added.length);
-      for (const one of added) void this.house.remove(one, 'lost');
+      if (wanted[0].hasSlot) this.manager.slots.release(wanted.length - added.length);
+      for (const one of added) void this.manager.remove(one, 'lost');
       throw error;
     }
   }
@@ -113,7 +113,7 @@ export class SessionGroups {
     try {
       return await work();
     } catch (error) {
-      await Promise.all(sessions.map((one) => this.house.remove(one, 'lost')));
+      await Promise.all(sessions.map((one) => this.manager.remove(one, 'lost')));
       throw error;
     }
   }

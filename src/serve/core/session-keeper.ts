@@ -52,12 +52,13 @@ export interface SessionKeeper {
   spends(): Iterable<readonly [Owner, Spend]>;
   snapshots(): Iterable<readonly [Owner, KeptSnapshot]>;
   /** State of a session's environment; undefined where it was never written, or is damaged. */
-  snapshotOf(id: string): EnvSnapshot | undefined;
+  snapshotOf(key: string): EnvSnapshot | undefined;
   keep(turn: KeptTurn): Promise<void>;
   /** Undoes the last `keep` of a session by writing what was before. */
   keepInstead(turn: Omit<KeptTurn, 'answer'>, forgotten?: AnsweredRequest): Promise<void>;
   keepSnapshot(owner: Owner, snapshot: KeptSnapshot): Promise<void>;
   forgetSnapshot(owner: Owner, id: string): void;
-  forget(id: string): Promise<void>;
+  /** @param key  of the session, as `sessionKey` makes it; also of `snapshotOf` */
+  forget(key: string): Promise<void>;
   close(): Promise<void>;
 }

@@ -13,6 +13,7 @@ import { ensureFolder, storageError } from '../../store/atomic-file.js';
 import { databaseProblem } from '../../store/lmdb-file.js';
 import { REMEMBERED } from './request-memory.js';
 import type { Owner, Spend } from './session-contract.js';
+import { sessionKey } from './session-ids.js';
 import type { AnsweredRequest, KeptSession, KeptTurn, SessionKeeper, SessionRecord } from './session-keeper.js';
 import type { KeptSnapshot } from './snapshot-store.js';
 
@@ -67,7 +68,7 @@ export class SessionStore implements SessionKeeper {
   sessions(): KeptSession[] {
     const found = this.entries<SessionRecord>(KIND.session).map((record) => ({
       record,
-      answers: this.answersOf(record.id),
+      answers: this.answersOf(sessionKey(record.owner, record.id)),
     }));
     return found.sort((a, b) => a.record.openedAt - b.record.openedAt);
   }
@@ -83,12 +84,13 @@ export class SessionStore implements SessionKeeper {
     return found.map(({ owner, snapshot }) => [owner, snapshot]);
   }
 
-  snapshotOf(id: string): EnvSnapshot | undefined {
-    return this.read<EnvSnapshot>(keyOf(KIND.world, id));
+  snapshotOf(key: string): EnvSnapshot | undefined {
+    return this.read<EnvSnapshot>(keyOf(KIND.world, key));
   }
 
   keep({ record, snapshot, answer, spend }: KeptTurn): Promise<void> {
-    const { id, owner } = record;
+    const { owner } = record;
+    const id = sessionKey(owner, record.id);
     return this.write((put) => {
       put(keyOf(KIND.session, id), record);
       if (snapshot !== undefined) put(keyOf(KIND.world, id), snapshot);
@@ -102,7 +104,7 @@ export class SessionStore implements SessionKeeper {
   }
 
   async keepInstead({ record, snapshot }: Omit<KeptTurn, 'answer'>, forgotten?: AnsweredRequest): Promise<void> {
-    const { id } = record;
+    const id = sessionKey(record.owner, record.id);
     const last = (this.answered.get(id) ?? 0) - 1;
     const isThere = this.read<StoredAnswer>(answerKey(id, last))?.id === forgotten?.id;
     await this.write((put, remove) => {

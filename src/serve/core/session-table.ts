@@ -3,9 +3,9 @@
 import type { EventEmitter } from 'node:events';
 import { reverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/index.js';
-import { Deadline } from './deadline.js';
 import { Histories } from './history.js';
-import { recallSessions } from './recall.js';
+import { Deadline } from './queues.js';
+import { SESSION_LIMITS, type SessionLimits } from './quotas.js';
 import type { RepeatableRequest } from './request-memory.js';
 import type { Session } from './session.js';
 import type {
@@ -32,15 +32,14 @@ import type {
   Turn,
 } from './session-contract.js';
 import { SessionGroups } from './session-groups.js';
-import { SessionHouse } from './session-house.js';
-import type { SessionKeeper } from './session-keeper.js';
-import { SESSION_LIMITS, type SessionLimits } from './session-limits.js';
+import { sessionKey, unguessable } from './session-ids.js';
+import type { KeptSession, SessionKeeper } from './session-keeper.js';
+import { SessionManager } from './session-manager.js';
 import { SnapshotStore } from './snapshot-store.js';
 import { chosenEpisode } from './task-choice.js';
 import { TurnPlayer } from './turn-player.js';
-import { unguessable } from './unguessable.js';
 
-export { SESSION_LIMITS, type SessionLimits } from './session-limits.js';
+export { SESSION_LIMITS, type SessionLimits } from './quotas.js';
 
 export interface SessionTableOptions {
   /** What each owner may take; without limit unless given. */
@@ -56,7 +55,7 @@ export class SessionTable implements Sessions {
   readonly defaultEnv: Servable;
   /** Emits `event`. */
   readonly events: EventEmitter<Events>;
-  private readonly house: SessionHouse;
+  private readonly manager: SessionManager;
   private readonly player: TurnPlayer;
   private readonly groups: SessionGroups;
   private readonly snapshots: SnapshotStore;
@@ -69,34 +68,34 @@ export class SessionTable implements Sessions {
   ) {
     this.environments = new Map(served.map((one) => [one.name, one]));
     this.defaultEnv = served[0];
-    this.house = new SessionHouse({ limits: { ...SESSION_LIMITS, ...limits }, quotaOf, keeper });
-    this.player = new TurnPlayer(this.house);
-    this.groups = new SessionGroups(this.house, this.player);
-    const keptFor = (owner: Owner) => this.house.quotas.limitsOf(owner).snapshots ?? Number.POSITIVE_INFINITY;
+    this.manager = new SessionManager({ limits: { ...SESSION_LIMITS, ...limits }, quotaOf, keeper });
+    this.player = new TurnPlayer(this.manager);
+    this.groups = new SessionGroups(this.manager, this.player);
+    const keptFor = (owner: Owner) => this.manager.quotas.limitsOf(owner).snapshots ?? Number.POSITIVE_INFINITY;
     const forget = (owner: Owner, id: string) => keeper?.forgetSnapshot(owner, id);
-    this.snapshots = new SnapshotStore(this.house.limits.snapshots, keptFor, forget);
-    this.events = this.house.events;
+    this.snapshots = new SnapshotStore(this.manager.limits.snapshots, keptFor, forget);
+    this.events = this.manager.events;
     this.events.on('event', (event) => this.histories.record(event));
-    if (keeper !== undefined) recallSessions(keeper, this.house, this.snapshots, this.environments);
+    if (keeper !== undefined) recallSessions(keeper, this.manager, this.snapshots, this.environments);
   }
 
   get counts(): SessionCounts {
-    const { registry, slots } = this.house;
+    const { registry, slots } = this.manager;
     const { active, waiting, size } = slots;
     return { open: registry.size, active, waiting, slots: size, closed: { ...registry.closed } };
   }
 
   /** How many wait for a slot; `counts` tells of everything. */
   get waiting(): number {
-    return this.house.slots.waiting;
+    return this.manager.slots.waiting;
   }
 
   open({ env, id = unguessable(), owner }: OpenRequest): SessionState {
-    return this.house.add({ served: this.servedAs(env), id, owner }).state;
+    return this.manager.add({ served: this.servedAs(env), id, owner }).state;
   }
 
   async reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
-    const session = this.house.registry.owned(id, owner);
+    const session = this.manager.registry.owned(id, owner);
     const { requestId, timeoutSeconds, ...content } = request;
     const repeatable = { id: requestId, kind: 'reset', content };
     return this.ask(session, repeatable, { signal, seconds: timeoutSeconds }, (deadline) =>
@@ -105,14 +104,14 @@ export class SessionTable implements Sessions {
   }
 
   async step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
-    const session = this.house.registry.owned(id, owner);
+    const session = this.manager.registry.owned(id, owner);
     const { action, requestId, timeoutSeconds } = request;
     const repeatable = { id: requestId, kind: 'step', content: action };
     return this.ask(session, repeatable, { signal, seconds: timeoutSeconds }, async (deadline) => {
       session.running();
-      this.house.quotas.requireSpend(owner);
-      this.house.quotas.takeStep(owner);
-      if (!session.hasSlot) await this.house.takeSlot(session, deadline);
+      this.manager.quotas.requireSpend(owner);
+      this.manager.quotas.takeStep(owner);
+      if (!session.hasSlot) await this.manager.takeSlot(session, deadline);
       return this.player.take(session, deadline, {
         play: () => session.act(action, deadline),
         tell: (told) => ({ kind: 'step', action, ...told }),
@@ -135,22 +134,22 @@ export class SessionTable implements Sessions {
   }
 
   async snapshot(id: string, owner: Owner, { requestId, signal }: RepeatOptions = {}): Promise<SnapshotRef> {
-    const session = this.house.registry.owned(id, owner);
+    const session = this.manager.registry.owned(id, owner);
     return this.ask(session, { id: requestId, kind: 'snapshot', content: null }, { signal }, async (deadline) => {
       const kept = this.snapshots.put(owner, await session.look(deadline, () => session.save()));
-      await this.house.keeper?.keepSnapshot(owner, kept);
+      await this.manager.keeper?.keepSnapshot(owner, kept);
       const { id: ref, env, stepCount } = kept;
       return { id: ref, env, stepCount };
     });
   }
 
   async restore(id: string, snapshot: string, owner: Owner, options: RestoreRequest = {}): Promise<Turn> {
-    const session = this.house.registry.owned(id, owner);
+    const session = this.manager.registry.owned(id, owner);
     const kept = this.snapshots.get(owner, snapshot);
     const { requestId, signal, seed } = options;
     const repeatable = { id: requestId, kind: 'restore', content: { snapshot, seed } };
     return this.ask(session, repeatable, { signal }, async (deadline) => {
-      if (!isOver(kept)) await this.house.takeSlot(session, deadline);
+      if (!isOver(kept)) await this.manager.takeSlot(session, deadline);
       return this.player.take(session, deadline, {
         play: () => session.load(session.episode?.id ?? unguessable(), kept, seed),
         tell: ({ session: state, turn }) => ({ kind: 'restored', session: state, turn }),
@@ -160,7 +159,7 @@ export class SessionTable implements Sessions {
   }
 
   async fork(id: string, count: number, owner: Owner, options: ForkRequest = {}): Promise<readonly SessionState[]> {
-    const parent = this.house.registry.owned(id, owner);
+    const parent = this.manager.registry.owned(id, owner);
     const { requestId, signal, seeds } = options;
     const repeatable = { id: requestId, kind: 'fork', content: { count, seeds } };
     return this.ask(parent, repeatable, { signal }, (deadline) => this.groups.fork(parent, count, options, deadline));
@@ -176,62 +175,78 @@ export class SessionTable implements Sessions {
   }
 
   get idleSeconds(): number {
-    return this.house.limits.idleSeconds;
+    return this.manager.limits.idleSeconds;
   }
 
   holdSlots(count: number, owner: Owner): Promise<SlotLease> {
-    return this.house.lend(count, owner);
+    return this.manager.lend(count, owner);
   }
 
   environmentOf(id: string, owner: Owner): Servable {
-    return this.house.registry.owned(id, owner).served;
+    return this.manager.registry.owned(id, owner).served;
   }
 
   state(id: string, owner: Owner): SessionState {
-    return this.house.registry.owned(id, owner).state;
+    return this.manager.registry.owned(id, owner).state;
   }
 
   observe(id: string, owner: Owner): Turn {
-    return this.house.registry.owned(id, owner).turn;
+    return this.manager.registry.owned(id, owner).turn;
   }
 
   touch(id: string, owner: Owner): void {
-    this.house.registry.owned(id, owner).touch();
+    this.manager.registry.owned(id, owner).touch();
   }
 
   async close(id: string, owner: Owner): Promise<void> {
-    await this.house.remove(this.house.registry.owned(id, owner), 'client');
+    await this.manager.remove(this.manager.registry.owned(id, owner), 'client');
   }
 
   list(owner?: Owner): readonly SessionState[] {
-    const all = this.house.registry.all();
+    const all = this.manager.registry.all();
     return all.filter((session) => owner === undefined || session.owner === owner).map((session) => session.state);
   }
 
-  history(id: string, owner?: Owner): SessionHistory {
-    const session = this.house.registry.get(id);
-    const kept = this.histories.of(id, owner === undefined);
-    const owned = session?.owner ?? kept?.session.owner;
-    if (owned === undefined || (owner !== undefined && owner !== owned)) throw this.house.registry.unknown(id, owner);
-    return { session: session?.state ?? kept!.session, steps: kept?.steps ?? [] };
+  history(id: string, owner: Owner): SessionHistory {
+    const found = this.historyAt(sessionKey(owner, id), false);
+    if (found !== undefined) return found;
+    throw this.manager.registry.unknown(id, owner);
+  }
+
+  /**
+   * The same for the operator, with full `info`.
+   * @param key  as `sessionKey` makes it
+   * @throws SESSION_UNKNOWN
+   */
+  anyHistory(key: string): SessionHistory {
+    const found = this.historyAt(key, true);
+    if (found !== undefined) return found;
+    throw reverieError('SESSION_UNKNOWN', { id: key });
   }
 
   /** What an owner's sessions have cost so far. */
   spentBy(owner: Owner): Spend {
-    return this.house.quotas.spentBy(owner);
+    return this.manager.quotas.spentBy(owner);
   }
 
   /** Takes no new sessions; resolves once those that are there were closed, by their clients or after `seconds`. */
   drain(seconds: number): Promise<void> {
-    return this.house.drain(seconds);
+    return this.manager.drain(seconds);
+  }
+
+  private historyAt(key: string, isOperator: boolean): SessionHistory | undefined {
+    const session = this.manager.registry.get(key);
+    const kept = this.histories.of(key, isOperator);
+    if (session === undefined) return kept;
+    return { session: session.state, steps: kept?.steps ?? [] };
   }
 
   private async begin(session: Session, request: ResetRequest, deadline: Deadline): Promise<Turn> {
     const { seed, snapshot, episodeId = unguessable(), requestId } = request;
-    this.house.quotas.requireSpend(session.owner);
+    this.manager.quotas.requireSpend(session.owner);
     const kept = snapshot === undefined ? undefined : this.snapshots.get(session.owner, snapshot);
     const chosen = kept === undefined ? chosenEpisode(session.served, request) : {};
-    if (kept === undefined || !isOver(kept)) await this.house.takeSlot(session, deadline);
+    if (kept === undefined || !isOver(kept)) await this.manager.takeSlot(session, deadline);
     const { requestId: _, ...content } = request;
     return this.player.take(session, deadline, {
       play: () =>
@@ -251,7 +266,7 @@ export class SessionTable implements Sessions {
   ): Promise<R> {
     // Who has left already wants nothing.
     if (signal?.aborted) throw signal.reason;
-    const deadline = new Deadline(Math.min(seconds, this.house.limits.stepSeconds));
+    const deadline = new Deadline(Math.min(seconds, this.manager.limits.stepSeconds));
     return session.requests.ask(request, deadline, signal, () =>
       session.perform(deadline, () => work(deadline)).finally(() => deadline.end()),
     );
@@ -270,4 +285,37 @@ function requestOf({ id, kind, content }: RepeatableRequest) {
 
 function isOver({ terminated, truncated }: { readonly terminated: boolean; readonly truncated: boolean }): boolean {
   return terminated || truncated;
+}
+
+// Sessions that another process left behind: they are there again, and wake at their next request.
+
+/** Those whose environment is served no more, or in another version, are closed. */
+function recallSessions(
+  keeper: SessionKeeper,
+  manager: SessionManager,
+  snapshots: SnapshotStore,
+  environments: ReadonlyMap<string, Servable>,
+): void {
+  for (const [owner, spend] of keeper.spends()) manager.quotas.recall(owner, spend);
+  for (const [owner, snapshot] of keeper.snapshots()) snapshots.recall(owner, snapshot);
+  for (const kept of keeper.sessions()) recall(kept, keeper, manager, environments);
+}
+
+function recall(
+  { record, answers }: KeptSession,
+  keeper: SessionKeeper,
+  manager: SessionManager,
+  environments: ReadonlyMap<string, Servable>,
+): void {
+  const { id, owner, env, version, parent, openedAt, episode } = record;
+  const served = environments.get(env);
+  if (served?.version !== version) {
+    manager.registry.bury(id, owner, 'version');
+    keeper.forget(sessionKey(owner, id)).catch((error: Error) => process.emitWarning(error));
+    return;
+  }
+  const session = manager.place({ served, id, owner, parent, openedAt });
+  session.touch();
+  session.commit(episode);
+  for (const { id: requestId, print, turn } of answers) session.requests.remember(requestId, print, turn);
 }

@@ -5,12 +5,13 @@
 import { reverieError } from '../../core/errors.js';
 import type { EnvSnapshot, StepResult } from '../../env/index.js';
 import type { Servable } from '../../run/index.js';
-import { Deadline } from './deadline.js';
-import { Gate } from './gate.js';
+import { Deadline, Gate } from './queues.js';
+
 import { RequestMemory } from './request-memory.js';
 import type { Action, Owner, SessionState, SessionStatus, Turn } from './session-contract.js';
+import { sessionKey } from './session-ids.js';
 import type { KeptSnapshot } from './snapshot-store.js';
-import { rewardOf } from './turn.js';
+import { rewardOf } from './values.js';
 import { type TakeBack, World } from './world.js';
 
 export interface Episode {
@@ -40,6 +41,8 @@ export interface SessionOptions {
 export class Session {
   readonly id: string;
   readonly owner: Owner;
+  /** Its name among all sessions of the server. */
+  readonly key: string;
   readonly served: Servable;
   readonly openedAt: number;
   readonly requests = new RequestMemory();
@@ -61,6 +64,7 @@ export class Session {
   constructor(private readonly options: SessionOptions) {
     this.id = options.id;
     this.owner = options.owner;
+    this.key = sessionKey(options.owner, options.id);
     this.served = options.served;
     this.openedAt = options.openedAt;
     this.lastUsedAt = options.openedAt;

@@ -2,12 +2,12 @@
 // told of, and only then answered. A turn that is not answered has not been.
 
 import { ReverieError } from '../../core/errors.js';
-import type { Deadline } from './deadline.js';
+import type { Deadline } from './queues.js';
 import { printOf } from './request-memory.js';
 import type { Episode, Session } from './session.js';
 import type { SessionEvent, SessionState, Turn } from './session-contract.js';
-import type { SessionHouse } from './session-house.js';
 import { type AnsweredRequest, type KeptTurn, recordOf } from './session-keeper.js';
+import type { SessionManager } from './session-manager.js';
 
 export interface Play {
   /** The episode as it would be after the turn. */
@@ -21,7 +21,7 @@ export interface Play {
 }
 
 export class TurnPlayer {
-  constructor(private readonly house: SessionHouse) {}
+  constructor(private readonly manager: SessionManager) {}
 
   /** To be called within `session.perform`. @throws what `play` throws, what ends `deadline`; nothing changed then */
   async take(session: Session, deadline: Deadline, turnPlay: Play): Promise<Turn> {
@@ -29,7 +29,7 @@ export class TurnPlayer {
     try {
       const { turn } = await this.settled(session, deadline, turnPlay);
       const seconds = (performance.now() - started) / 1000;
-      this.house.announce(turnPlay.tell({ session: session.state, turn, seconds }));
+      this.manager.announce(turnPlay.tell({ session: session.state, turn, seconds }));
       return turn;
     } catch (error) {
       this.announceFailure(session, error, started);
@@ -40,11 +40,11 @@ export class TurnPlayer {
   private announceFailure(session: Session, error: unknown, started: number): void {
     const code = error instanceof ReverieError ? error.code : 'ENVIRONMENT';
     const seconds = (performance.now() - started) / 1000;
-    this.house.announce({ kind: 'failed', session: session.state, code, seconds });
+    this.manager.announce({ kind: 'failed', session: session.state, code, seconds });
   }
 
   private async settled(session: Session, deadline: Deadline, { play, isPaid, request }: Play): Promise<Episode> {
-    const { keeper, quotas } = this.house;
+    const { keeper, quotas } = this.manager;
     const paid = async () => {
       const episode = await play();
       // What was spent counts, in time or not.

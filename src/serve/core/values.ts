@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
-import type { Info, Message, ToolsAction, ToolsObservation } from '../../env/index.js';
+import type { Info, Message, ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/index.js';
 import type { Servable } from '../../run/index.js';
 import type { Action } from './session-contract.js';
 
@@ -105,4 +105,27 @@ function toolsAction(action: unknown): ToolsAction {
 
 function invalid(problem: string) {
   return reverieError('REQUEST_INVALID', { problem });
+}
+
+// What a step was worth and what may be told of it.
+
+/** null where the episode ended and nobody could judge it: never a silent 0. */
+export function rewardOf(reward: number, info: Info): number | null {
+  const { verdict } = info as Partial<ToolsStepInfo>;
+  return verdict?.reward === null ? null : reward;
+}
+
+/**
+ * What a client that acts in an episode may see of `info`: who answered, how sure, what it cost, and at the end the
+ * verdict. Never thoughts of a simulator, changes of the hidden state or how a task is checked.
+ */
+export function publicInfo(info: Info): Info {
+  const { predictions, verdict, stateHash, userCost: _, ...rest } = info as Partial<ToolsStepInfo> & Info;
+  if (predictions === undefined && verdict === undefined)
+    return stateHash === undefined ? rest : { ...rest, stateHash };
+  const answered = predictions?.map(({ backend, modelVersion, confidence, isError, cost }) => {
+    return { backend, modelVersion, confidence, isError, cost };
+  });
+  const judged = verdict && { reward: verdict.reward, judge: verdict.judge ?? null };
+  return { ...rest, stateHash, ...(answered && { answered }), ...(judged && { verdict: judged }) };
 }

@@ -2,7 +2,7 @@
 // breaks on keywords, and sends null for arguments that were left out.
 
 import type { Json, JsonObject } from '../../core/json.js';
-import type { OfferedTool } from './say-tool.js';
+import type { OfferedTool } from './tool-calls.js';
 
 /** A tool as it is offered, and the way back to the domain's names. */
 export interface PythonTool {

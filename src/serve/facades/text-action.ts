@@ -7,9 +7,8 @@ import type { JsonObject } from '../../core/json.js';
 import type { Servable } from '../../run/index.js';
 import type { Action } from '../core/session-contract.js';
 import { decodeAction } from '../core/values.js';
-import { parseJson } from '../http/json-guard.js';
-import { sayToolOf } from './say-tool.js';
-import { actionOfCall, type GivenCall } from './tool-calls.js';
+import { parseJson } from '../http/request-guards.js';
+import { actionOfCall, type GivenCall, sayToolOf } from './tool-calls.js';
 
 const THOUGHTS = /^\s*<think>([\s\S]*?)<\/think>/;
 const TAGGED = /<tool_call>([\s\S]*?)<\/tool_call>/g;

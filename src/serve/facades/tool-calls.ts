@@ -4,11 +4,10 @@
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { describeSpace, type Space, type ToolsObservation, type VectorSpace } from '../../env/index.js';
+import { describeSpace, type Space, type ToolSpec, type ToolsObservation, type VectorSpace } from '../../env/index.js';
 import type { Servable } from '../../run/index.js';
 import type { Action, Turn } from '../core/session-contract.js';
 import { decodeAction } from '../core/values.js';
-import { type OfferedTool, sayToolOf } from './say-tool.js';
 
 export interface GivenCall {
   /** The protocol's own, where it has one; else the episode gives one. */
@@ -66,14 +65,18 @@ export function observationText(observation: unknown): string {
 
 /** What is told before an agent acts for the first time: rules (or how numbers are to be read), and what there is to see. */
 export function openingOf(served: Servable, observation: unknown): { readonly rules: string; readonly first: string } {
-  const first = observationText(observation);
-  if (served.family !== 'vector') return { rules: served.policy, first };
+  return { rules: rulesOf(served), first: observationText(observation) };
+}
+
+/** What an agent is to know of an environment before it sees anything. */
+export function rulesOf({ family, policy, description, observationSpace, actionSpace }: Servable): string {
+  if (family !== 'vector') return policy;
   const rules = [
-    served.description,
-    `Observations are ${describeSpace(served.observationSpace)}.`,
-    `Call step with an action of ${describeSpace(served.actionSpace)} until the episode ends.`,
+    description,
+    `Observations are ${describeSpace(observationSpace)}.`,
+    `Call step with an action of ${describeSpace(actionSpace)} until the episode ends.`,
   ];
-  return { rules: rules.join('\n'), first };
+  return rules.join('\n');
 }
 
 function stepTool({ description, actionSpace }: Servable): OfferedTool {
@@ -98,4 +101,34 @@ function actionSchema(space: VectorSpace): JsonObject {
   }
   const [size] = space.shape;
   return { type: 'array', description, items: { type: 'number' }, minItems: size, maxItems: size };
+}
+
+// Protocols in which an agent acts by calling tools alone: there it speaks to the user by a tool too.
+
+/** A tool as a client is told of it; `parameters` is the JSON Schema of an object. */
+export type OfferedTool = Pick<ToolSpec, 'name' | 'description' | 'parameters'>;
+
+/** Python identifiers all, as TRL binds tools to methods. The first that the domain has no tool of. */
+const NAMES = ['respond_to_user', 'say_to_user', 'send_message_to_user'];
+
+/** The tool that says `content` to the user; family `tools`. */
+export function sayToolOf({ tools }: Pick<Servable, 'tools'>): OfferedTool {
+  const taken = new Set(tools.map(({ name }) => name));
+  const numbered = function* () {
+    yield* NAMES;
+    for (let n = 2; ; n++) yield `${NAMES[0]}_${n}`;
+  };
+  let name = NAMES[0];
+  for (name of numbered()) if (!taken.has(name)) break;
+  return {
+    name,
+    description:
+      "Says something to the user and answers what the user replies. The user sees nothing else of the agent's.",
+    parameters: {
+      type: 'object',
+      properties: { content: { type: 'string', minLength: 1, description: 'What is said to the user' } },
+      required: ['content'],
+      additionalProperties: false,
+    },
+  };
 }

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../../core/json.js';
 import { pythonTools } from '../facades/python-names.js';
-import type { OfferedTool } from '../facades/say-tool.js';
+import type { OfferedTool } from '../facades/tool-calls.js';
 
 const TYPES: Readonly<Record<string, string>> = {
   string: 'str',

@@ -5,9 +5,9 @@
 
 import { reverieError, unpackError } from '../../core/errors.js';
 import type { VectorBlueprint } from '../../run/index.js';
-import type { BatchHistogram } from './batch-histogram.js';
-import type { Journal } from './journal.js';
-import type { AnswerOf, HostAnswer, Question, ThreadMessage } from './messages.js';
+import type { BatchHistogram } from './batching-model.js';
+import type { AnswerOf, HostAnswer, Journal, Question, ThreadMessage } from './messages.js';
+
 import { ThreadHandle, type ThreadOptions } from './thread-handle.js';
 
 export interface LaneOptions extends ThreadOptions {

@@ -13,13 +13,12 @@ import { ByteMeter, meterBytes, NetworkBytes } from './byte-meter.js';
 import { docsPage } from './docs-page.js';
 import { answerFrameworkError, errorAnswer } from './error-answer.js';
 import type { Facade, FacadeContext } from './facade.js';
-import { answerHeaders, guardRequest, readJson } from './guard-requests.js';
-import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
+import { dropDeafSockets } from './frames.js';
+
 import { addLogin, BrowserLogins } from './login.js';
 import { openApiDocument } from './openapi.js';
 import { addProbes, type Phase, PROBE_PATHS } from './probes.js';
-import { dropDeafSockets } from './sockets.js';
-import { traceIdOf } from './trace-id.js';
+import { answerHeaders, guardRequest, HTTP_LIMITS, type HttpLimits, readJson, traceIdOf } from './request-guards.js';
 
 // GET /openapi.json and GET /docs: what this server offers, told by its facades.
 

@@ -1,9 +1,9 @@
 // What a failed request is answered.
 
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import type { HttpLimits } from './http-limits.js';
+import type { HttpLimits } from './request-guards.js';
 
 /**
  * `{"error": {code, message, hint, trace}}` with the catalogue's status; what is not said of an error is in the log. Facades
@@ -40,4 +40,23 @@ export function asCatalogued(
     return reverieError('BODY_TYPE_REFUSED', { type: `"${headers['content-type'] ?? ''}"` }, error);
   if (statusCode >= 500) return reverieError('SERVER_FAILED', {}, error);
   return reverieError('REQUEST_INVALID', { problem: message }, error);
+}
+
+// Clients of servers made with FastAPI show `detail` of an error: it stands beside what this server says everywhere.
+
+interface ErrorBody {
+  readonly error?: { readonly code?: string; readonly message?: string; readonly hint?: string };
+}
+
+/**
+ * For all routes of this scope. A server whose slots are all taken counts as one that is starting: the OpenReward client
+ * asks such a one again, for minutes.
+ */
+export function tellDetail(app: FastifyInstance): void {
+  app.addHook('preSerialization', async (_request, reply, payload) => {
+    const { error } = (payload ?? {}) as ErrorBody;
+    if (typeof error !== 'object' || reply.statusCode < 400) return payload;
+    if (error.code === 'CAPACITY_REACHED') void reply.headers({ 'retry-after': '2', 'x-backend-state': 'starting' });
+    return { detail: `${error.message} ${error.hint}`, error };
+  });
 }

@@ -2,10 +2,10 @@
 // the order of their requests, and only so many may wait.
 
 import type { FastifyRequest } from 'fastify';
-import type { RawData, WebSocket } from 'ws';
+import type { RawData, WebSocket, WebSocketServer } from 'ws';
 import { type ReverieError, reverieError } from '../../core/errors.js';
 import { asCatalogued } from './error-answer.js';
-import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
+import { HTTP_LIMITS, type HttpLimits } from './request-guards.js';
 
 export interface FrameHandlers {
   /** Answers one frame; undefined: it gets no answer. */
@@ -72,5 +72,37 @@ export function serveFrames(
   socket.on('close', () => {
     gone.abort(new Error('the client left'));
     void underway.then(() => handlers.left()).catch(broken);
+  });
+}
+
+// What every WebSocket is held to, whatever is spoken on it, and the end of all of them when a server stops.
+
+/** RFC 6455, 7.4.1: the endpoint goes away. */
+const GOING_AWAY = 1001;
+/** Milliseconds for clients to say goodbye. */
+const PATIENCE = 1000;
+
+/** A client that asks on and on and never reads is dropped before its answers fill the memory. */
+export function dropDeafSockets(server: WebSocketServer, { unreadBytes }: Pick<HttpLimits, 'unreadBytes'>): void {
+  server.on('connection', (socket) => {
+    socket.on('message', () => {
+      if (socket.bufferedAmount > unreadBytes) socket.terminate();
+    });
+  });
+}
+
+/** Closes every connection with 1001; resolves once all are gone. */
+export async function closeSockets(server: WebSocketServer): Promise<void> {
+  await Promise.all([...server.clients].map(closeSocket));
+}
+
+function closeSocket(socket: WebSocket): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => socket.terminate(), PATIENCE);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    socket.close(GOING_AWAY, 'server is shutting down');
   });
 }

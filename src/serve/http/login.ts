@@ -5,9 +5,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { reverieError } from '../../core/errors.js';
-import { unguessable } from '../core/unguessable.js';
-import { COOKIE, cookieIn } from './credentials.js';
-import type { Caller, Tokens } from './tokens.js';
+import { unguessable } from '../core/session-ids.js';
+import { type Caller, COOKIE, cookieIn, type Tokens } from './tokens.js';
 
 export const LOGIN_PATH = '/login';
 

@@ -2,7 +2,7 @@
 // https://spec.openapis.org/oas/v3.1.1.html
 
 import { z } from 'zod';
-import type { AnswerDescription, BodyDescription, RouteDescription } from './route-description.js';
+import type { AnswerDescription, BodyDescription, RouteDescription } from './facade.js';
 
 /** Schemas the document names once: by `.meta({ id })`. */
 type Json = Record<string, unknown>;

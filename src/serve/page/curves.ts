@@ -1,9 +1,9 @@
 // What a run's journal of metrics says over time, as curves. Read line by line, thinned where there are very many points.
 
-import type { MetricsEvent } from '../../run/index.js';
-import { METRICS_FILE } from '../../run/index.js';
-import { linesOf } from './line-reader.js';
-import { fileIn, pathBelow } from './run-paths.js';
+import { METRICS_FILE, type MetricsEvent } from '../../run/index.js';
+
+import { linesOf } from './episode-search.js';
+import { fileIn, pathBelow } from './run-list.js';
 import type { CurvesView, CurveView } from './wire.js';
 
 /** Points of a curve that are sent. */

@@ -1,11 +1,11 @@
 // Looks through the episodes of runs, a page at a time: what was said and called, by words; task, reward and who answered
 // by value. Files are read on from where the last page ended and never held whole.
 
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { reverieError } from '../../core/errors.js';
 import type { EpisodeRecord } from '../../replay/index.js';
-import { linesOf } from './line-reader.js';
-import { EPISODES_FILE, type RunList } from './run-list.js';
-import { fileIn } from './run-paths.js';
+import { EPISODES_FILE, fileIn, type RunList } from './run-list.js';
 import type { EpisodeRow, EpisodesPage, Shares } from './wire.js';
 
 /** Episodes of a page. */
@@ -145,4 +145,44 @@ function excerptOf(record: EpisodeRecord, [word]: readonly string[]): string {
   const at = word === undefined ? 0 : Math.max(0, text.toLowerCase().indexOf(word) - EXCERPT / 3);
   const cut = text.slice(at, at + EXCERPT);
   return `${at > 0 ? '… ' : ''}${cut}${at + EXCERPT < text.length ? ' …' : ''}`;
+}
+
+// Lines of a large file with the bytes at which they begin, without ever holding the file.
+
+/** Bytes of the longest line that is read. */
+const LONGEST_LINE = 32 << 20;
+const CHUNK = 1 << 18;
+
+interface FileLine {
+  /** Byte at which it begins. */
+  readonly at: number;
+  /** Byte after its end. */
+  readonly end: number;
+  readonly text: string;
+}
+
+/** Whole lines from byte `from` on; a last line without an end is left out. @throws LINE_TOO_LONG */
+export async function* linesOf(file: string, from = 0): AsyncGenerator<FileLine> {
+  const handle = await open(file);
+  try {
+    const parts: Buffer[] = [];
+    let [at, position] = [from, from];
+    for (;;) {
+      const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, position);
+      if (bytesRead === 0) return;
+      position += bytesRead;
+      let rest = buffer.subarray(0, bytesRead);
+      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+        const bytes = Buffer.concat([...parts, rest.subarray(0, end)]);
+        parts.length = 0;
+        yield { at, end: at + bytes.length + 1, text: bytes.toString('utf8') };
+        at += bytes.length + 1;
+        rest = rest.subarray(end + 1);
+      }
+      parts.push(rest);
+      if (position - at > LONGEST_LINE) throw reverieError('LINE_TOO_LONG', { path: file, at, limit: LONGEST_LINE });
+    }
+  } finally {
+    await handle.close();
+  }
 }

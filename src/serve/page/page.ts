@@ -9,20 +9,21 @@ import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { Space } from '../../env/index.js';
 import type { Servable } from '../../run/index.js';
+import { sessionKey } from '../core/session-ids.js';
 import type { SessionTable } from '../core/session-table.js';
 import type { Facade } from '../http/facade.js';
-import { checkedBody } from '../http/request-check.js';
-import { ActivityLog } from './activity.js';
+import { checkedBody } from '../http/request-guards.js';
 import { curvesView } from './curves.js';
 import { searchEpisodes } from './episode-search.js';
-import { liveView } from './live-view.js';
-import { recordedEpisode } from './recorded-episode.js';
+import { ActivityLog, liveView } from './live-view.js';
+
+import { recordedEpisode, StartStates } from './recorded-episode.js';
 import { listReports, REPORT_POLICY, readFidelity, readReport } from './reports.js';
-import { RunList } from './run-list.js';
-import { runView } from './run-parts.js';
+import { RunList, runView } from './run-list.js';
+
 import { hasScene, sceneView } from './scene.js';
 import { sessionEpisode } from './session-episode.js';
-import { StartStates } from './start-states.js';
+
 import type { PlayableView, RowSpace, WireJson } from './wire.js';
 
 export interface PageOptions {
@@ -58,7 +59,6 @@ export function pageFacade({ sessions, runs, files = BUILT_PAGE }: PageOptions):
   if (runs !== undefined && !existsSync(runs)) throw reverieError('RUN_NOT_FOUND', { path: runs });
   return {
     name: 'page',
-    endpoint: '/web/',
     reserved: ['web'],
     async register(app, { version }) {
       liveRoutes(app, sessions, version);
@@ -88,34 +88,50 @@ function liveRoutes(app: FastifyInstance, sessions: SessionTable, version: strin
     const read = () => liveView({ sessions, activity, version }, filter);
     streamEvents(request, reply, { name: 'live', revision: () => activity.revision, read }, stop.signal);
   });
-  app.get<{ Params: { id: string } }>('/web/api/sessions/:id/events', OPERATOR, (request, reply) => {
-    const { id } = request.params;
-    sessions.history(id);
-    const read = () => stateOf(sessions, id) ?? { id, status: 'closed' };
+  app.get<SessionParams>('/web/api/sessions/:key/events', OPERATOR, (request, reply) => {
+    const { id, owner } = historyFor(sessions, request).session;
+    const read = () => openState(sessions, owner, id) ?? { id, status: 'closed' };
     const revision = () => JSON.stringify({ ...read(), lastUsedAt: 0 });
     streamEvents(request, reply, { name: 'session', revision, read }, stop.signal);
   });
 }
 
-function stateOf(sessions: SessionTable, id: string) {
-  return sessions.list().find((one) => one.id === id);
+type SessionParams = { Params: { key: string } };
+
+/** Of the session of this key; or else of whoever looks, by the id that it has there. @throws SESSION_UNKNOWN */
+function historyFor(sessions: SessionTable, { params: { key }, caller }: FastifyRequest<SessionParams>) {
+  try {
+    return sessions.anyHistory(key);
+  } catch {
+    return sessions.anyHistory(sessionKey(caller!.owner, key));
+  }
+}
+
+function openState(sessions: SessionTable, owner: string, id: string) {
+  return sessions.list(owner).find((one) => one.id === id);
 }
 
 function sessionRoutes(app: FastifyInstance, sessions: SessionTable): void {
   const scenes = new Map<string, Promise<boolean>>();
-  const servedOf = (id: string) => {
-    const history = sessions.history(id);
+  const servedFor = (request: FastifyRequest<SessionParams>) => {
+    const history = historyFor(sessions, request);
     return { history, served: sessions.environments.get(history.session.env)! };
   };
   app.get('/web/api/environments', OPERATOR, () => [...sessions.environments.values()].map(playableView));
-  app.get<{ Params: { id: string } }>('/web/api/sessions/:id', OPERATOR, async ({ params: { id } }) => {
-    const { history, served } = servedOf(id);
+  app.get<SessionParams>('/web/api/sessions/:key', OPERATOR, async (request) => {
+    const { history, served } = servedFor(request);
+    const { id, owner } = history.session;
     const drawn = scenes.get(served.name) ?? hasScene(served);
     scenes.set(served.name, drawn);
-    return sessionEpisode({ served, history, isOpen: stateOf(sessions, id) !== undefined, hasScene: await drawn });
+    return sessionEpisode({
+      served,
+      history,
+      isOpen: openState(sessions, owner, id) !== undefined,
+      hasScene: await drawn,
+    });
   });
-  app.get<{ Params: { id: string } }>('/web/api/sessions/:id/scene', OPERATOR, async ({ params: { id } }) => {
-    const { history, served } = servedOf(id);
+  app.get<SessionParams>('/web/api/sessions/:key/scene', OPERATOR, async (request) => {
+    const { history, served } = servedFor(request);
     return (await sceneView(served, history)) ?? null;
   });
 }

@@ -5,7 +5,7 @@ import { open, readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { FIDELITY_FILE, openFidelityReport, type ShownReport, withoutSamples } from '../../run/index.js';
-import { pathBelow } from './run-paths.js';
+import { pathBelow } from './run-list.js';
 import type { ReportRow } from './wire.js';
 
 const FIDELITY_PAGE = 'fidelity.html';

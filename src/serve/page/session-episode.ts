@@ -4,8 +4,9 @@ import type { JsonObject } from '../../core/json.js';
 import { initialStateOf, type Message, type ToolsAction, type ToolsObservation } from '../../env/index.js';
 import type { Servable } from '../../run/index.js';
 import type { HistoryStep, SessionHistory, SessionState } from '../core/session-contract.js';
-import { answerView, messageView, otherInfo, toolsInfo, verdictView } from './episode-turns.js';
-import { StateTrace } from './state-diff.js';
+import { sessionKey } from '../core/session-ids.js';
+import { answerView, messageView, otherInfo, StateTrace, toolsInfo, verdictView } from './episode-turns.js';
+
 import type { EpisodeView, MessageView, TurnView } from './wire.js';
 
 export interface SessionEpisodeOptions {
@@ -23,7 +24,7 @@ export function sessionEpisode({ served, history, isOpen, hasScene }: SessionEpi
   const verdict = toolsInfo(steps.at(-1)?.info ?? null).verdict;
   const { parent } = session;
   return {
-    title: `${served.name} · session ${session.id.slice(0, 8)}`,
+    title: `${served.name} · session ${session.id}`,
     env: served.name,
     family: served.family,
     source: served.source,
@@ -35,8 +36,8 @@ export function sessionEpisode({ served, history, isOpen, hasScene }: SessionEpi
     ...(verdict === undefined ? {} : { verdict: verdictView(verdict) }),
     notes: notesOf(steps, isWhole, trace),
     facts: factsOf(served, session),
-    session: session.id,
-    ...(parent === undefined ? {} : { parent }),
+    session: sessionKey(session.owner, session.id),
+    ...(parent === undefined ? {} : { parent: sessionKey(session.owner, parent) }),
     hasScene,
   };
 }

@@ -6,6 +6,8 @@ export type WireJson = null | boolean | number | string | readonly WireJson[] | 
 export type Shares = Readonly<Record<string, number>>;
 
 export interface SessionRow {
+  /** Names it among the sessions of all owners. */
+  readonly key: string;
   readonly id: string;
   readonly env: string;
   readonly owner: string;
@@ -141,8 +143,9 @@ export interface EpisodeView {
   readonly notes: readonly string[];
   /** What else is known of it, to be read. */
   readonly facts: readonly (readonly [name: string, value: string])[];
-  /** Of a session: it may still go on. */
+  /** Key of a session: it may still go on. */
   readonly session?: string;
+  /** Key of the session it was forked from. */
   readonly parent?: string;
   readonly hasScene: boolean;
 }

@@ -3,8 +3,8 @@
 
 import type { Json, JsonObject } from '../../core/json.js';
 import { compileSchema } from '../../env/index.js';
-import { randomActions } from './policies.js';
-import { connected, difference, play, playAlone, returnOf } from './trajectory.js';
+import { connected, difference, play, playAlone, randomActions, returnOf } from './policies.js';
+
 import { type Check, CheckFailed, NotChecked, type Subject } from './validate-contract.js';
 
 const OTHER_SEEDS = 5;

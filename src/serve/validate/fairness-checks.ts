@@ -3,9 +3,9 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { resetOf, startOf, starts } from './episode-checks.js';
-import { idleActions, randomActions } from './policies.js';
+import { connected, idleActions, play, playAlone, randomActions, returnOf, type Trajectory } from './policies.js';
 import { isObject } from './server-client.js';
-import { connected, play, playAlone, returnOf, type Trajectory } from './trajectory.js';
+
 import { type Check, CheckFailed, type Hidden, NotChecked, type Subject } from './validate-contract.js';
 
 /** Of the maximum: what may be had without knowing anything. */

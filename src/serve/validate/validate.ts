@@ -5,13 +5,13 @@ import type { JsonObject } from '../../core/json.js';
 import type { ToolsTask } from '../../env/index.js';
 import { isToolsScenario } from '../../kinds/index.js';
 import { type AnyScenario, checkScenarioEnvironment, type Servable } from '../../run/index.js';
-import { sayToolOf } from '../facades/say-tool.js';
+import { sayToolOf } from '../facades/tool-calls.js';
 import { startServer } from '../server.js';
 import { EPISODE_CHECKS } from './episode-checks.js';
 import { FAIRNESS_CHECKS } from './fairness-checks.js';
-import { callOf } from './policies.js';
+import { callOf, connected } from './policies.js';
 import { isObject, serverAt } from './server-client.js';
-import { connected } from './trajectory.js';
+
 import {
   type Check,
   CheckFailed,

@@ -1,8 +1,7 @@
 // What is kept of an episode is what happened in it, whatever it is made of.
 
 import { expect, it } from 'vitest';
-import { Moments } from '../../../src/serve/core/history.js';
-import { type Moment, momentOf } from '../../../src/serve/core/moment.js';
+import { type Moment, Moments, momentOf } from '../../../src/serve/core/moments.js';
 import type { Action, Turn } from '../../../src/serve/core/session-contract.js';
 
 const turn = (stepCount: number, given: Partial<Turn> = {}): Turn => ({

@@ -1,9 +1,7 @@
 // Gate and slots, where leaving and being let in fall into one moment.
 
 import { describe, expect, it } from 'vitest';
-import { Deadline } from '../../../src/serve/core/deadline.js';
-import { Gate } from '../../../src/serve/core/gate.js';
-import { Slots } from '../../../src/serve/core/slots.js';
+import { Deadline, Gate, Slots } from '../../../src/serve/core/queues.js';
 
 const forever = () => new Deadline(Number.POSITIVE_INFINITY);
 

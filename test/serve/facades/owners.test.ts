@@ -48,6 +48,36 @@ async function as(
   return { status: reply.status, headers: reply.headers, text: await reply.text() };
 }
 
+describe("an id is its owner's own", () => {
+  const open = (who: 'ann' | 'bob', id: string) => as(who, '/v1/sessions', { body: { id } });
+  const reset = (who: 'ann' | 'bob', id: string, seed: number) =>
+    as(who, `/v1/sessions/${id}/reset`, { body: { seed } });
+
+  it("tells nobody of another's session, and keeps nobody from an id", async () => {
+    expect((await open('ann', 'shared')).status).toBe(201);
+    expect((await open('ann', 'shared')).status).toBe(409);
+    expect((await open('bob', 'shared')).status).toBe(201);
+    const [ann, bob] = [await reset('ann', 'shared', 1), await reset('bob', 'shared', 2)];
+    expect(JSON.parse(ann.text).observation).not.toEqual(JSON.parse(bob.text).observation);
+    expect((await as('bob', '/v1/sessions/shared', { method: 'DELETE' })).status).toBe(204);
+    expect((await as('bob', '/v1/sessions/shared', { method: 'GET' })).status).toBe(410);
+    expect(JSON.parse((await as('ann', '/v1/sessions/shared', { method: 'GET' })).text).seed).toBe(1);
+    await as('ann', '/v1/sessions/shared', { method: 'DELETE' });
+  });
+
+  it('in OpenEnv and the Open Reward Standard too', async () => {
+    const body = { episode_id: 'theirs', seed: 1 };
+    for (const who of ['ann', 'bob'] as const) expect((await as(who, '/reset', { body })).status, who).toBe(200);
+    const headers = { 'x-session-id': 'both' };
+    const create = { split: 'train', index: 0 };
+    for (const who of ['ann', 'bob'] as const) {
+      expect((await as(who, '/create', { body: create, headers })).status, who).toBe(200);
+      await as(who, '/v1/sessions/theirs', { method: 'DELETE' });
+      await as(who, '/delete', { headers });
+    }
+  });
+});
+
 describe("another's session is unknown", () => {
   it('in the Open Reward Standard', async () => {
     const headers = { 'x-session-id': 'mine' };

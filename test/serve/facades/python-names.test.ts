@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.js';
 import { pythonTools } from '../../../src/serve/facades/python-names.js';
-import type { OfferedTool } from '../../../src/serve/facades/say-tool.js';
+import type { OfferedTool } from '../../../src/serve/facades/tool-calls.js';
 
 const text = { type: 'string' };
 

@@ -3,9 +3,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { tokenIn } from '../../../src/serve/http/credentials.js';
-import { readTokens } from '../../../src/serve/http/token-file.js';
-import { hashOfToken, Tokens } from '../../../src/serve/http/tokens.js';
+import { hashOfToken, readTokens, Tokens, tokenIn } from '../../../src/serve/http/tokens.js';
 
 vi.mock('node:crypto', async (load) => {
   const real = await load<typeof import('node:crypto')>();

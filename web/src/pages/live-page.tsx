@@ -219,7 +219,7 @@ function Sessions({ view, env, status, onEnv, onStatus }: SessionsProps) {
           </thead>
           <tbody>
             {sessions.map((row) => (
-              <Session key={row.id} row={row} now={at} />
+              <Session key={row.key} row={row} now={at} />
             ))}
           </tbody>
         </table>
@@ -230,6 +230,7 @@ function Sessions({ view, env, status, onEnv, onStatus }: SessionsProps) {
 
 function Session({ row, now }: { row: SessionRow; now: number }) {
   const {
+    key,
     id,
     env,
     status,
@@ -247,8 +248,8 @@ function Session({ row, now }: { row: SessionRow; now: number }) {
   return (
     <tr>
       <th scope="row">
-        <a href={linkTo('session', { id })} title={id}>
-          {shortId(id)}
+        <a class="id" href={linkTo('session', { id: key })}>
+          {id}
         </a>
         {parent === undefined ? null : <small title={`forked from ${parent}`}> fork</small>}
       </th>

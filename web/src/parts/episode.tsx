@@ -26,7 +26,9 @@ export function Episode({ episode, follow, onFollow }: EpisodeProps) {
     if (follow) setStep(to);
   }, [follow, to]);
   const scene = useAsked<SceneView | null>(
-    hasScene && session !== undefined && turns.length > 0 ? `/web/api/sessions/${session}/scene?to=${to}` : null,
+    hasScene && session !== undefined && turns.length > 0
+      ? `/web/api/sessions/${encodeURIComponent(session)}/scene?to=${to}`
+      : null,
   );
   const go = (next: number) => {
     if (next !== to) onFollow?.(false);

@@ -8,12 +8,10 @@ import { ReverieError, reverieError } from '../../../core/errors.js';
 import { describeSpace } from '../../../env/index.js';
 import type { Servable } from '../../../run/index.js';
 import type { Owner, Sessions, Turn } from '../../core/session-contract.js';
-import { splitsOf } from '../../core/task-choice.js';
-import type { Facade, FacadeContext } from '../../http/facade.js';
-import { checkedBody } from '../../http/request-check.js';
-import type { RouteDescription } from '../../http/route-description.js';
-import { environmentNamed } from '../named-environment.js';
-import { resetOf } from '../task-specs.js';
+import { environmentNamed, resetOf, splitsOf } from '../../core/task-choice.js';
+import type { Facade, FacadeContext, RouteDescription } from '../../http/facade.js';
+import { checkedBody } from '../../http/request-guards.js';
+
 import { actionInText } from '../text-action.js';
 import { observationText, offeredTools, openingOf } from '../tool-calls.js';
 
@@ -81,7 +79,6 @@ interface Asked {
 
 export const agentGymFacade: Facade = {
   name: 'agentgym',
-  endpoint: '/agentgym',
   reserved: ['agentgym'],
   routes: agentGymDescriptions,
   async register(app: FastifyInstance, context: FacadeContext) {
@@ -138,8 +135,8 @@ class TodoDialect {
   async reset({ served, owner, body }: Asked): Promise<string> {
     const { env_idx, id: item } = checkedBody(resetBody, body);
     const { id } = this.table.get(env_idx, served, owner);
-    const wish = served.family === 'vector' ? { seed: item } : { split: splitsOf(served)[0], index: item };
-    return told(served, await this.sessions.reset(id, resetOf(served, wish), owner));
+    const task = served.family === 'vector' ? { seed: item } : { split: splitsOf(served)[0], index: item };
+    return told(served, await this.sessions.reset(id, resetOf(served, task), owner));
   }
 
   async step({ served, owner, body }: Asked) {

@@ -21,14 +21,12 @@ import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/index.js';
 import type { Owner, Sessions } from '../../core/session-contract.js';
-import { unguessable } from '../../core/unguessable.js';
-import type { Facade, FacadeContext } from '../../http/facade.js';
-import type { RouteDescription } from '../../http/route-description.js';
-import { environmentNamed } from '../named-environment.js';
-import { answerOfficialMcp } from '../openenv/official-mcp.js';
+import { unguessable } from '../../core/session-ids.js';
+import { environmentNamed } from '../../core/task-choice.js';
+import type { Facade, FacadeContext, RouteDescription } from '../../http/facade.js';
+import { answerOfficialMcp } from '../openenv/mcp-methods.js';
 import { offeredTools } from '../tool-calls.js';
-import { episodeSchema, McpEpisode, resetFrom } from './episode.js';
-import { refusalResult, stepResult } from './step-result.js';
+import { episodeSchema, McpEpisode, refusalResult, resetFrom, stepResult } from './episode.js';
 
 const json = z.record(z.string(), z.unknown());
 
@@ -49,7 +47,6 @@ type Params = { Params: { env?: string } };
 
 export const mcpFacade: Facade = {
   name: 'mcp',
-  endpoint: '/mcp',
   reserved: ['mcp'],
   routes: mcpDescriptions,
   register(app: FastifyInstance, context: FacadeContext) {

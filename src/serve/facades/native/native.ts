@@ -8,10 +8,10 @@ import type { Owner, Sessions, StepItem } from '../../core/session-contract.js';
 import { SPLITS, splitsOf } from '../../core/task-choice.js';
 import { decodeAction } from '../../core/values.js';
 import type { Facade, FacadeContext } from '../../http/facade.js';
-import { parseJson } from '../../http/json-guard.js';
-import { checkedBody } from '../../http/request-check.js';
-import type { Rows, VectorSession } from '../../vector/vector-session.js';
-import { VectorTable } from '../../vector/vector-table.js';
+import { checkedBody, parseJson } from '../../http/request-guards.js';
+
+import { type Rows, type VectorSession, VectorTable } from '../../vector/vector-table.js';
+
 import {
   environmentCard,
   environmentSchema,
@@ -20,25 +20,33 @@ import {
   taskCards,
   tasksSchema,
 } from './environment-card.js';
-import type { NativeRoute } from './native-route.js';
-import { ROWS_TYPE } from './rows-frame.js';
 import { sessionRoutes } from './session-routes.js';
-import { groupBody, groupSchema, manyStepsBody, resultsSchema } from './session-schemas.js';
+import {
+  groupBody,
+  groupSchema,
+  manyStepsBody,
+  type NativeRoute,
+  resultsSchema,
+  wireError,
+  wireSession,
+  wireTurn,
+} from './session-wire.js';
 import {
   BINARY_TYPES,
   encodedRows,
   JSON_TYPE,
   MESSAGE_TYPE,
   packed,
+  ROWS_TYPE,
   type RowsFormat,
   stepOfBytes,
   stepOfJson,
   stepOfMessage,
   unpacked,
 } from './vector-formats.js';
+
 import { socketRoute, vectorRoutes } from './vector-routes.js';
 import { resetRows } from './vector-wire.js';
-import { wireError, wireSession, wireTurn } from './wire.js';
 
 // Routes for many sessions at once: groups that start from one state, and steps in one request.
 

@@ -4,10 +4,10 @@ import type { z } from 'zod';
 import type { Servable } from '../../../run/index.js';
 import type { StepRequest } from '../../core/session-contract.js';
 import { decodeAction } from '../../core/values.js';
-import { checkedBody } from '../../http/request-check.js';
-import type { NativeRoute } from './native-route.js';
+import { checkedBody } from '../../http/request-guards.js';
 import {
   forkBody,
+  type NativeRoute,
   openBody,
   resetBody,
   restoreBody,
@@ -17,8 +17,10 @@ import {
   snapshotSchema,
   stepBody,
   turnSchema,
-} from './session-schemas.js';
-import { wireSession, wireSnapshot, wireTurn } from './wire.js';
+  wireSession,
+  wireSnapshot,
+  wireTurn,
+} from './session-wire.js';
 
 const tag = 'Sessions';
 const parameters = { id: 'Id of the session' };

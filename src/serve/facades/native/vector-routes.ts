@@ -2,16 +2,16 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { checkedBody } from '../../http/request-check.js';
-import type { RouteDescription } from '../../http/route-description.js';
-import type { Rows, VectorSession } from '../../vector/vector-session.js';
-import type { NativeRoute } from './native-route.js';
-import { ROWS_TYPE } from './rows-frame.js';
+import type { RouteDescription } from '../../http/facade.js';
+import { checkedBody } from '../../http/request-guards.js';
+import type { Rows, VectorSession } from '../../vector/vector-table.js';
+import type { NativeRoute } from './session-wire.js';
 import {
   BINARY_TYPES,
   encodedRows,
   JSON_TYPE,
   MESSAGE_TYPE,
+  ROWS_TYPE,
   type RowsFormat,
   type StepMessage,
   stepOfBytes,
@@ -19,16 +19,18 @@ import {
   stepOfMessage,
   unpacked,
 } from './vector-formats.js';
+
 import {
   openVectorBody,
+  resetRows,
   resetVectorBody,
   rowsSchema,
   stepVectorBody,
   stepVectorQuery,
   vectorSchema,
   vectorsSchema,
-} from './vector-schemas.js';
-import { resetRows, wireVector } from './vector-wire.js';
+  wireVector,
+} from './vector-wire.js';
 
 const tag = 'Batches of rows';
 const parameters = { id: 'Id of the vector session' };

@@ -7,15 +7,13 @@ import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/index.js';
 import type { Owner, Sessions } from '../../core/session-contract.js';
-import { publicInfo } from '../../core/turn.js';
-import { unguessable } from '../../core/unguessable.js';
-import { encodeInfo } from '../../core/values.js';
-import type { Facade, FacadeContext } from '../../http/facade.js';
-import { checkedBody } from '../../http/request-check.js';
-import type { RouteDescription } from '../../http/route-description.js';
-import { tellDetail } from '../error-detail.js';
-import { environmentNamed } from '../named-environment.js';
-import { resetOf } from '../task-specs.js';
+import { unguessable } from '../../core/session-ids.js';
+import { environmentNamed, resetOf } from '../../core/task-choice.js';
+import { encodeInfo, publicInfo } from '../../core/values.js';
+import { tellDetail } from '../../http/error-answer.js';
+import type { Facade, FacadeContext, RouteDescription } from '../../http/facade.js';
+import { checkedBody } from '../../http/request-guards.js';
+
 import { openingOf } from '../tool-calls.js';
 import { actionOfResponse, outcomeOf, refusedOutcome, responseSchema } from './responses.js';
 
@@ -101,7 +99,6 @@ interface Asked {
 
 export const nemoFacade: Facade = {
   name: 'nemo',
-  endpoint: '/nemo',
   reserved: ['nemo'],
   routes: nemoDescriptions,
   register(app: FastifyInstance, context: FacadeContext) {
@@ -137,8 +134,8 @@ class NemoRoutes {
   /** Each reset has a session of its own: rollouts at the same time may share the cookies they came with. */
   async reset({ request, reply, served, owner }: Asked) {
     const { id, split, index, seed, from_snapshot } = checkedBody(resetBody, request.body);
-    const wish = { id, split, index, seed, from_snapshot };
-    const given = Object.entries(wish).filter(([, value]) => value !== null && value !== undefined);
+    const asked = { id, split, index, seed, from_snapshot };
+    const given = Object.entries(asked).filter(([, value]) => value !== null && value !== undefined);
     const wanted = resetOf(served, Object.fromEntries(given));
     const session = this.sessions.open({ env: served.name, owner });
     try {

@@ -20,7 +20,10 @@ export const commonShape = {
     .describe('Only in the last observation of an episode with a task'),
   done: z.boolean().optional().describe('Whether the episode ended (beside the observation)'),
   reward: z.number().nullable().optional().describe('Of this step (beside the observation); rewards sum to the return'),
-  metadata: z.record(z.string(), z.unknown()).optional().describe('Not sent'),
+  metadata: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('After reset: what the agent is told and sees first, for clients that keep nothing else'),
 };
 
 /** Keys that the reference's base class of actions has too. */

@@ -4,9 +4,10 @@ import { z } from 'zod';
 import type { BoxSpace, VectorSpace } from '../../../env/index.js';
 import type { Servable } from '../../../run/index.js';
 import { encodeObservation } from '../../core/values.js';
+import { actionOfCall, observationText, offeredTools, rulesOf } from '../tool-calls.js';
 import { actionShape, commonShape, endingOf } from './ending.js';
-import { checkedMessage } from './field-errors.js';
-import { toolsWire } from './tools-wire.js';
+import { checkedMessage } from './json-rpc.js';
+import { callAction, toolsWire } from './tools-wire.js';
 import type { EnvWire } from './wire-contract.js';
 
 const wires = new WeakMap<Servable, EnvWire>();
@@ -21,8 +22,34 @@ export function envWire(served: Servable): EnvWire {
 }
 
 function makeWire(served: Servable): EnvWire {
-  if (served.family === 'vector') return vectorWire(served);
-  return served.family === 'text' ? textWire(served) : toolsWire(served);
+  if (served.family === 'tools') return toolsWire(served);
+  return withCalls(served, served.family === 'vector' ? vectorWire(served) : textWire(served));
+}
+
+// Whatever the actions of an environment are, agents can take them by calling its tool (`MCPToolClient`, tools/call).
+
+function withCalls(served: Servable, wire: Omit<EnvWire, 'tools'>): EnvWire {
+  return {
+    ...wire,
+    tools: offeredTools(served),
+    decode(data, at) {
+      if (!isCall(data)) return wire.decode(data, at);
+      const { tool_name: name, arguments: given } = checkedMessage(callAction, data, at);
+      return actionOfCall(served, { name, arguments: given });
+    },
+    observe(turn, action, data) {
+      if (action !== undefined && isCall(data)) {
+        const result = { data: observationText(turn.observation) };
+        return { tool_name: (data as { tool_name: string }).tool_name, result, error: null, ...endingOf(turn) };
+      }
+      const seen = wire.observe(turn, action, data);
+      return action === undefined ? { ...seen, metadata: { instructions: rulesOf(served), ...seen } } : seen;
+    },
+  };
+}
+
+function isCall(data: unknown): boolean {
+  return typeof data === 'object' && data !== null && 'tool_name' in data;
 }
 
 // Family `text` over OpenEnv: one required field, which harnesses fill with a model's reply as it is. It is called as in
@@ -41,11 +68,10 @@ const observation = z
   })
   .meta({ title: 'TextObservation' });
 
-function textWire({ policy }: Servable): EnvWire {
+function textWire({ policy }: Servable): Omit<EnvWire, 'tools'> {
   return {
     action,
     observation,
-    tools: [],
     decode: (data, at) => checkedMessage(action, data, at).message,
     observe(turn, given) {
       const isFirst = given === undefined && policy !== '';
@@ -63,12 +89,11 @@ function textWire({ policy }: Servable): EnvWire {
 // Family `vector` over OpenEnv. Fields are named as in its own environments of that kind: `values` for numbers
 // (dm_control_env), `action_id` for one of n (openspiel_env, atari_env).
 
-function vectorWire({ observationSpace, actionSpace }: Servable): EnvWire {
+function vectorWire({ observationSpace, actionSpace }: Servable): Omit<EnvWire, 'tools'> {
   const space = actionSpace as VectorSpace;
   const seen = valuesOf(observationSpace as VectorSpace, 'What is observed, one number an element');
   return {
     observation: z.strictObject({ values: seen, ...commonShape }).meta({ title: 'VectorObservation' }),
-    tools: [],
     ...(space.type === 'discrete' ? discreteAction(space) : boxAction(space)),
     observe: (turn) => ({ values: encodeObservation(turn.observation), ...endingOf(turn) }),
   };

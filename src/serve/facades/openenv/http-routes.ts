@@ -4,12 +4,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/index.js';
+import { servedByName } from '../../core/task-choice.js';
 import type { FacadeContext } from '../../http/facade.js';
-import { servedByName } from '../served-name.js';
 import { envWire } from './env-wire.js';
-import { checkedMessage, MessageInvalid } from './field-errors.js';
-import { isListing, Player, stateSchema } from './player.js';
-import type { ReplyLimits } from './reply-in-time.js';
+import { checkedMessage, MessageInvalid } from './json-rpc.js';
+import { isListing, Player, type ReplyLimits, stateSchema } from './player.js';
 
 /** Keys of the reference; further ones are taken and not looked at. */
 export const stepSchema = z.looseObject({

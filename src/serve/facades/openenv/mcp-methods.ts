@@ -1,14 +1,13 @@
 // The methods OpenEnv has of MCP: tools/list and tools/call, and openenv/session/create and close, as plain requests have
 // no session of their own. (The official protocol, with `initialize`, is another facade's.)
 
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Servable } from '../../../run/index.js';
 import type { Owner, Sessions } from '../../core/session-contract.js';
 import { envWire } from './env-wire.js';
-import { checkedMessage } from './field-errors.js';
-import { RPC_CODES, RpcFault, type RpcMethods } from './json-rpc.js';
-import { Player, type StepOptions } from './player.js';
-import type { ReplyLimits } from './reply-in-time.js';
+import { checkedMessage, RPC_CODES, RpcFault, type RpcMethods } from './json-rpc.js';
+import { Player, type ReplyLimits, type StepOptions } from './player.js';
 
 const callSchema = z.looseObject({
   name: z.string().optional(),
@@ -60,7 +59,7 @@ export function looseMethods(host: McpHost): RpcMethods {
 }
 
 function listed(served: Servable) {
-  const tools = toolsOf(served).map(({ name, description, parameters }) => {
+  const tools = envWire(served).tools.map(({ name, description, parameters }) => {
     return { name, description, inputSchema: parameters };
   });
   return { tools };
@@ -70,7 +69,7 @@ function listed(served: Servable) {
 async function called(player: Player, params: Record<string, unknown>, options: StepOptions) {
   const { name, arguments: given } = checkedMessage(callSchema, params);
   if (!name) throw new RpcFault(RPC_CODES.params, "Missing 'name' in params");
-  if (!toolsOf(player.served).some((tool) => tool.name === name)) {
+  if (!envWire(player.served).tools.some((tool) => tool.name === name)) {
     throw new RpcFault(RPC_CODES.params, `Tool not found: ${name}`);
   }
   const { observation, reward, done } = await player.step({ tool_name: name, arguments: given }, [], options);
@@ -82,12 +81,6 @@ async function called(player: Player, params: Record<string, unknown>, options: 
     isError: failed,
     _meta: { reward, done, ...(rest as object) },
   };
-}
-
-function toolsOf(served: Servable) {
-  const { tools } = envWire(served);
-  if (tools.length === 0) throw new RpcFault(RPC_CODES.internal, 'Environment does not support MCP');
-  return tools;
 }
 
 async function opened({ sessions, served, owner, replies }: McpHost, params: Record<string, unknown>) {
@@ -122,4 +115,26 @@ function sessionOf({ session_id: id }: Record<string, unknown>): string {
 
 function unknownSession({ session_id: id }: Record<string, unknown>) {
   return new RpcFault(RPC_CODES.params, `Unknown session_id: ${id}`);
+}
+
+// `/mcp` is OpenEnv's and the official MCP endpoint's: who asks in the words of the latter is handed to it.
+
+/** Answers a request of streamable HTTP at `/mcp`; its body was read as JSON. */
+type OfficialMcp = (request: FastifyRequest, reply: FastifyReply, served: Servable) => unknown;
+
+const answering = new WeakMap<Sessions, OfficialMcp>();
+
+/** Says who answers the official protocol for these sessions: called by its facade as it registers. */
+export function answerOfficialMcp(sessions: Sessions, answer: OfficialMcp): void {
+  answering.set(sessions, answer);
+}
+
+/** Who answers this request, if it speaks the official protocol and there is somebody. */
+export function officialMcp(sessions: Sessions, { method, headers, body }: FastifyRequest): OfficialMcp | undefined {
+  const isOfficial =
+    headers['mcp-session-id'] !== undefined ||
+    headers['mcp-protocol-version'] !== undefined ||
+    method === 'GET' ||
+    (body as { method?: unknown } | null | undefined)?.method === 'initialize';
+  return isOfficial ? answering.get(sessions) : undefined;
 }

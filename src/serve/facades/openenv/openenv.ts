@@ -5,18 +5,18 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { WebSocket } from 'ws';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/index.js';
+import { servedByName } from '../../core/task-choice.js';
 import type { Facade, FacadeContext } from '../../http/facade.js';
 import { type FrameHandlers, serveFrames } from '../../http/frames.js';
-import { parseJson } from '../../http/json-guard.js';
 import { openApiDocument } from '../../http/openapi.js';
-import { servedByName } from '../served-name.js';
+import { parseJson } from '../../http/request-guards.js';
 import { envWire } from './env-wire.js';
 import { httpRoutes } from './http-routes.js';
 import { answerRpc, RPC_CODES, RpcFault, rpcFailure } from './json-rpc.js';
-import { boundMethods, looseMethods } from './mcp-methods.js';
-import { officialMcp } from './official-mcp.js';
-import { Player } from './player.js';
-import { REPLY_LIMITS, type ReplyLimits } from './reply-in-time.js';
+import { boundMethods, looseMethods, officialMcp } from './mcp-methods.js';
+
+import { Player, REPLY_LIMITS, type ReplyLimits } from './player.js';
+
 import { openEnvDescriptions, ownDescriptions } from './route-descriptions.js';
 import { serveOpenEnv } from './web-socket.js';
 

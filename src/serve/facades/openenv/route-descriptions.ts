@@ -1,10 +1,9 @@
 // What /openapi.json and /docs tell of OpenEnv's routes.
 
 import { z } from 'zod';
-import type { RouteDescription } from '../../http/route-description.js';
+import type { RouteDescription } from '../../http/facade.js';
 import { stepSchema } from './http-routes.js';
-import { stateSchema } from './player.js';
-import { resetSchema } from './reset-request.js';
+import { resetSchema, stateSchema } from './player.js';
 
 const tag = 'OpenEnv';
 const headers = { 'X-Session-ID': 'Names the session; without it `episode_id` does, and without both it is a new one' };

@@ -5,15 +5,15 @@ import { reverieError } from '../../../core/errors.js';
 import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../../env/index.js';
 import type { Servable } from '../../../run/index.js';
 import type { Turn } from '../../core/session-contract.js';
-import { type OfferedTool, sayToolOf } from '../say-tool.js';
+import { type OfferedTool, sayToolOf } from '../tool-calls.js';
 import { actionShape, commonShape, endingOf } from './ending.js';
-import { checkedMessage } from './field-errors.js';
+import { checkedMessage } from './json-rpc.js';
 import type { EnvWire } from './wire-contract.js';
 
 /** What the orchestration itself is called by (RFC 003): no tool may. */
 const RESERVED = ['reset', 'step', 'state', 'close'];
 
-const action = z
+export const callAction = z
   .strictObject({
     type: z.literal('call_tool').default('call_tool').describe('{"type": "list_tools"} lists the tools instead'),
     tool_name: z.string().min(1).max(256).describe('Name of the tool'),
@@ -30,7 +30,7 @@ const offered = z.object({
   input_schema: z.record(z.string(), z.unknown()),
 });
 
-const observation = z
+const callObservation = z
   .strictObject({
     instructions: z.string().optional().describe('After reset: what the agent is told first'),
     user: z.string().optional().describe('After reset: what the user says first'),
@@ -61,15 +61,18 @@ export function toolsWire(served: Servable): EnvWire {
   const tools: readonly OfferedTool[] = [...served.tools, say];
   const known = new Set(tools.map(({ name }) => name));
   return {
-    action,
-    observation,
+    action: callAction,
+    observation: callObservation,
     tools,
     decode(data, at) {
-      const { tool_name: name, arguments: given } = checkedMessage(action, data, at);
+      const { tool_name: name, arguments: given } = checkedMessage(callAction, data, at);
       return name === say.name ? spoken(given, at) : calling(name, given);
     },
     observe(turn, done) {
-      if (done === undefined) return { ...begun(turn), ...endingOf(turn) };
+      if (done === undefined) {
+        const seen = begun(turn);
+        return { ...seen, ...endingOf(turn), metadata: seen };
+      }
       const [call] = (done as ToolsAction).toolCalls ?? [];
       const name = call?.name ?? say.name;
       return { tool_name: name, ...outcomeOf(turn, known.has(name)), ...endingOf(turn) };

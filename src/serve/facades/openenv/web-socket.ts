@@ -8,12 +8,11 @@ import type { Servable } from '../../../run/index.js';
 import type { SessionCounts } from '../../core/session-contract.js';
 import type { FacadeContext } from '../../http/facade.js';
 import { type FrameHandlers, serveFrames } from '../../http/frames.js';
-import { parseJson } from '../../http/json-guard.js';
-import { checkedMessage, MessageInvalid } from './field-errors.js';
-import { answerRpc } from './json-rpc.js';
+import { parseJson } from '../../http/request-guards.js';
+import { answerRpc, checkedMessage, MessageInvalid } from './json-rpc.js';
+
 import { boundMethods } from './mcp-methods.js';
-import { Player } from './player.js';
-import type { ReplyLimits } from './reply-in-time.js';
+import { Player, type ReplyLimits } from './player.js';
 
 /** Seconds between pings: a session lives as long as its client answers them. */
 const PING_SECONDS = 30;

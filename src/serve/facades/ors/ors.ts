@@ -6,19 +6,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, ReverieError, reverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/index.js';
 import type { Owner, Sessions, Turn } from '../../core/session-contract.js';
-import { publicInfo } from '../../core/turn.js';
-import { unguessable } from '../../core/unguessable.js';
-import { encodeInfo } from '../../core/values.js';
+import { unguessable } from '../../core/session-ids.js';
+import { environmentNamed } from '../../core/task-choice.js';
+import { encodeInfo, publicInfo } from '../../core/values.js';
+import { tellDetail } from '../../http/error-answer.js';
 import type { Facade, FacadeContext } from '../../http/facade.js';
-import { checkedBody } from '../../http/request-check.js';
-import { tellDetail } from '../error-detail.js';
-import { environmentNamed } from '../named-environment.js';
+import { checkedBody } from '../../http/request-guards.js';
 import { type PythonTool, pythonTools } from '../python-names.js';
 import { actionOfCall, observationText, offeredTools, openingOf } from '../tool-calls.js';
-import { callBody, sessionHeader } from './bodies.js';
-import { callEvents, event } from './call-stream.js';
-import { CallTable, type Outcome } from './call-table.js';
-import { createEpisode } from './create-episode.js';
+import { CallTable, callEvents, event, type Outcome } from './call-stream.js';
+import { callBody, createEpisode, sessionHeader } from './create-episode.js';
+
 import { orsDescriptions } from './route-descriptions.js';
 
 export interface OrsOptions {

@@ -1,8 +1,8 @@
 // What /openapi.json and /docs tell of the routes of the Open Reward Standard.
 
 import { z } from 'zod';
-import type { RouteDescription } from '../../http/route-description.js';
-import { callBody, createBody } from './bodies.js';
+import type { RouteDescription } from '../../http/facade.js';
+import { callBody, createBody } from './create-episode.js';
 
 const tag = 'Open Reward Standard';
 const headers = { 'X-Session-ID': 'Id of the session' };

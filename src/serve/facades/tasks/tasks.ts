@@ -5,11 +5,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/index.js';
-import { SPLITS } from '../../core/task-choice.js';
-import type { Facade, FacadeContext } from '../../http/facade.js';
-import type { RouteDescription } from '../../http/route-description.js';
-import { environmentNamed } from '../named-environment.js';
-import { splitNames, type TaskSpec, taskCount, taskSpec } from '../task-specs.js';
+import { environmentNamed, SPLITS, splitNames, type TaskSpec, taskCount, taskSpec } from '../../core/task-choice.js';
+import type { Facade, FacadeContext, RouteDescription } from '../../http/facade.js';
 
 /** Answered as `{"detail"}`. */
 class TaskRefusal extends Error {

@@ -3,10 +3,10 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { SessionLimits } from '../../../../src/serve/core/session-limits.js';
+import type { SessionLimits } from '../../../../src/serve/core/quotas.js';
 import { SessionTable } from '../../../../src/serve/core/session-table.js';
 import { makeOpenEnvFacade } from '../../../../src/serve/facades/openenv/openenv.js';
-import type { ReplyLimits } from '../../../../src/serve/facades/openenv/reply-in-time.js';
+import type { ReplyLimits } from '../../../../src/serve/facades/openenv/player.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
 import { barrier, type Hindrance, servedCounter } from '../../core/doubles.js';
 import { FramesClient } from './frames-client.js';

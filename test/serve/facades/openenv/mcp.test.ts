@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SessionTable } from '../../../../src/serve/core/session-table.js';
-import { answerOfficialMcp } from '../../../../src/serve/facades/openenv/official-mcp.js';
+import { answerOfficialMcp } from '../../../../src/serve/facades/openenv/mcp-methods.js';
 import { openEnvFacade } from '../../../../src/serve/facades/openenv/openenv.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
 import type { RunningServer } from '../../../../src/serve/index.js';
@@ -83,9 +83,22 @@ describe('POST /mcp', () => {
     expect(await post(`"${'x'.repeat(2 << 20)}"`)).toMatchObject({ error: { code: expect.any(Number) } });
   });
 
-  it('an environment without tools has none', async () => {
-    const { error } = await post(request('tools/list'), '/envs/pendulum/mcp');
-    expect(error).toEqual({ code: -32603, message: 'Environment does not support MCP' });
+  it('an environment of numbers has one tool, as at /mcp/NAME: its step', async () => {
+    const path = '/envs/pendulum/mcp';
+    const { result } = await post(request('tools/list'), path);
+    expect(result.tools).toMatchObject([{ name: 'step', inputSchema: { required: ['action'] } }]);
+    const { session_id, observation } = (await post(request('openenv/session/create', { seed: 1 }), path)).result;
+    expect(observation.metadata).toMatchObject({
+      instructions: expect.stringContaining('until the episode ends'),
+      values: observation.values,
+    });
+    const call = { name: 'step', arguments: { action: [0.5] }, session_id };
+    const stepped = (await post(request('tools/call', call), path)).result;
+    expect(JSON.parse(stepped.data)).toHaveLength(3);
+    expect(stepped._meta).toMatchObject({ reward: expect.any(Number), done: false });
+    const unknown = await post(request('tools/call', { ...call, name: 'steps' }), path);
+    expect(unknown.error).toMatchObject({ code: -32602, message: 'Tool not found: steps' });
+    await post(request('openenv/session/close', { session_id }), path);
   });
 });
 

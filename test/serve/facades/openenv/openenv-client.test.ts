@@ -50,7 +50,7 @@ describe("OpenEnv's clients", () => {
     expect(numbers).toMatchObject({ steps: 200, same: true, last: { ended: 'truncated' } });
     expect(numbers.state).toMatchObject({ episode_id: 'mine', step_count: 200 });
     expect(numbers.state.return).toBeCloseTo(numbers.sum, 9);
-    expect(numbers.refused).toMatch(/^Server error: .*Call reset\(\) first\. \(code: EXECUTION_ERROR\)$/);
+    expect(numbers.refused).toMatch(/^Server error: .*Reset it first\. \(code: EXECUTION_ERROR\)$/);
   });
 
   it('GenericEnvClient.sync() plays an episode of text to its reward', (context) => {
@@ -68,8 +68,16 @@ describe("OpenEnv's clients", () => {
       expect(names).toContain('respond_to_user');
       expect(JSON.parse(answers[0])).toMatchObject({ verified: true });
       expect(answers.at(-1)).toBe('No, that is all. Thank you.');
-      expect(refused).toMatch(/no_such_tool|Call reset/);
+      expect(refused).toMatch(/no_such_tool|Reset it/);
     }
+  });
+
+  it('MCPToolClient learns policy and first message, and steps an environment of numbers', (context) => {
+    const { mcp, stepping } = told(context);
+    expect(mcp.told).toMatchObject({ instructions: expect.stringContaining('# Service desk policy') });
+    expect(mcp.told.user).toContain('Marta Teixeira');
+    expect(stepping).toMatchObject({ names: ['step'], told: { values: expect.any(Array) } });
+    expect(JSON.parse(stepping.answer)).toHaveLength(3);
   });
 
   it('six clients over two slots all get their turn', (context) => {

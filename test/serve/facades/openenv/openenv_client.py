@@ -66,15 +66,24 @@ async def mcp(production):
     async with MCPToolClient(base_url=helpdesk) as env:
         env.use_production_mode = production
         names = [tool.name for tool in await env.list_tools()]
+        told = {}
         if not production:
-            await env.reset(task=given["task"])
+            told = (await env.reset(task=given["task"])).observation.metadata
         answers = [await env.call_tool(call["tool_name"], **call["arguments"]) for call in given["calls"]]
         try:
             await env.call_tool("no_such_tool")
             refused = None
         except RuntimeError as error:
             refused = str(error)
-        return {"names": names, "answers": answers, "refused": refused}
+        return {"names": names, "answers": answers, "refused": refused, "told": told}
+
+
+async def stepping():
+    """An environment of numbers, by its one tool."""
+    async with MCPToolClient(base_url=url) as env:
+        names = [tool.name for tool in await env.list_tools()]
+        told = (await env.reset(seed=3)).observation.metadata
+        return {"names": names, "told": told, "answer": await env.call_tool("step", action=[0.5])}
 
 
 async def crowd():
@@ -99,6 +108,7 @@ result = {
     "tools": asyncio.run(tools()),
     "mcp": asyncio.run(mcp(False)),
     "production": asyncio.run(mcp(True)),
+    "stepping": asyncio.run(stepping()),
     "crowd": asyncio.run(crowd()),
     "validated": [validated(url), validated(helpdesk)],
 }

@@ -39,8 +39,10 @@ describe('an episode of numbers', () => {
       return { replies: replies.map(({ data }) => data), state: (await client.ask({ type: 'state' })).data };
     };
     const { replies, state } = await episode();
+    const values = [expect.any(Number), expect.any(Number), expect.any(Number)];
+    const told = { instructions: expect.stringContaining('box [1] in -2..2'), values };
     expect(replies[0]).toEqual({
-      observation: { values: [expect.any(Number), expect.any(Number), expect.any(Number)] },
+      observation: { values, metadata: told },
       reward: null,
       done: false,
     });
@@ -62,10 +64,12 @@ describe('an episode of tools', () => {
   it('earns reward 1 by the reference calls and what is said at the end', async () => {
     const client = await connected('/envs/helpdesk');
     const first = await client.ask({ type: 'reset', data: { task: TASK, seed: 1 } });
-    expect(first.data.observation).toEqual({
+    const told = {
       instructions: expect.stringContaining('# Service desk policy'),
       user: expect.stringContaining('Marta Teixeira'),
-    });
+    };
+    // Twice: OpenEnv's MCPToolClient keeps nothing but the metadata.
+    expect(first.data.observation).toEqual({ ...told, metadata: told });
     const { calls, say } = helpdeskReference(TASK);
     for (const { name, arguments: given } of calls) {
       const { data } = await client.ask(call(name, given));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { callEvents, pieces } from '../../../../src/serve/facades/ors/call-stream.js';
-import { CallTable } from '../../../../src/serve/facades/ors/call-table.js';
+import { CallTable, callEvents, pieces } from '../../../../src/serve/facades/ors/call-stream.js';
+
 import { parseEvents } from './sse-events.js';
 
 describe('pieces of an answer', () => {

@@ -1,16 +1,16 @@
 // Opens and closes sessions, and sees to it that no more episodes are under way than there are slots.
 
 import { EventEmitter } from 'node:events';
+import { LRUCache } from 'lru-cache';
 import { reverieError } from '../../core/errors.js';
-import type { EnvSnapshot, Info, ToolsStepInfo } from '../../env/index.js';
+import type { EnvSnapshot } from '../../env/index.js';
 import type { Servable } from '../../run/index.js';
-import { Deadline } from './deadline.js';
+import { Deadline, Slots } from './queues.js';
+import { Quotas, type SessionLimits } from './quotas.js';
 import { Session } from './session.js';
-import type { CloseReason, Owner, QuotaLimits, SessionEvent, SlotLease, Spend } from './session-contract.js';
+import type { CloseReason, Owner, QuotaLimits, SessionEvent, SlotLease } from './session-contract.js';
+import { sessionKey } from './session-ids.js';
 import { recordOf, type SessionKeeper } from './session-keeper.js';
-import type { SessionLimits } from './session-limits.js';
-import { SessionRegistry } from './session-registry.js';
-import { Slots } from './slots.js';
 
 type Events = { event: [SessionEvent] };
 
@@ -25,14 +25,14 @@ export interface NewSession {
   readonly openedAt?: number;
 }
 
-export interface HouseOptions {
+export interface ManagerOptions {
   readonly limits: SessionLimits;
   readonly quotaOf?: (owner: Owner) => QuotaLimits;
   /** Writes sessions down, so that they outlive the process. */
   readonly keeper?: SessionKeeper;
 }
 
-export class SessionHouse {
+export class SessionManager {
   readonly events = new EventEmitter<Events>();
   readonly registry: SessionRegistry;
   readonly slots: Slots;
@@ -44,7 +44,7 @@ export class SessionHouse {
   private readonly lent = new Map<Owner, number>();
   private isDraining = false;
 
-  constructor({ limits, quotaOf, keeper }: HouseOptions) {
+  constructor({ limits, quotaOf, keeper }: ManagerOptions) {
     this.limits = limits;
     this.keeper = keeper;
     this.quotas = new Quotas(quotaOf);
@@ -62,7 +62,7 @@ export class SessionHouse {
   /** @throws SESSION_EXISTS, SERVER_DRAINING, QUOTA_EXCEEDED */
   add(wanted: NewSession): Session {
     this.requireRoom(wanted.owner, 1);
-    this.registry.requireFree(wanted.id);
+    this.registry.requireFree(wanted.id, wanted.owner);
     const session = this.place(wanted);
     this.keepOpened(session);
     this.announce({ kind: 'opened', session: session.state });
@@ -145,7 +145,7 @@ export class SessionHouse {
   /** A session that was written down and whose state is not to be read is lost. */
   private originOf(session: Session): EnvSnapshot | undefined {
     if (this.keeper === undefined || session.episode === undefined) return undefined;
-    const snapshot = this.keeper.snapshotOf(session.id);
+    const snapshot = this.keeper.snapshotOf(session.key);
     if (snapshot !== undefined) return snapshot;
     void this.remove(session, 'lost');
     throw this.registry.unknown(session.id, session.owner);
@@ -175,7 +175,7 @@ export class SessionHouse {
       this.slots.release();
     }
     // What is drained goes on after a restart, where sessions are kept.
-    if (reason !== 'drain') await this.keeper?.forget(session.id);
+    if (reason !== 'drain') await this.keeper?.forget(session.key);
     this.announce({ kind: 'closed', session: state, reason });
   }
 
@@ -206,77 +206,75 @@ export class SessionHouse {
   }
 }
 
-// What each owner may take of the server, and has taken.
+// Which sessions there are, whose they are, and which there were. An id is its owner's: two owners may have the same one, and
+// neither learns of the other's.
 
-const NOTHING_SPENT: Spend = { money: 0, tokens: 0 };
+/** Closed sessions that are still known as such. */
+const REMEMBERED_GONE = 10_000;
 
-/** Steps that may still be taken at once; it fills up again evenly. */
-interface Allowance {
-  left: number;
-  at: number;
-}
+class SessionRegistry {
+  readonly closed: Record<CloseReason, number> = { client: 0, idle: 0, drain: 0, lost: 0, version: 0 };
+  private readonly sessions = new Map<string, Session>();
+  private readonly perOwner = new Map<Owner, number>();
+  private readonly gone = new LRUCache<string, CloseReason>({ max: REMEMBERED_GONE });
 
-class Quotas {
-  private readonly spent = new Map<Owner, Spend>();
-  private readonly allowances = new Map<Owner, Allowance>();
+  constructor(private readonly idleSeconds: number) {}
 
-  constructor(private readonly quotaOf: (owner: Owner) => QuotaLimits = () => ({})) {}
-
-  limitsOf(owner: Owner): QuotaLimits {
-    return this.quotaOf(owner);
+  get size(): number {
+    return this.sessions.size;
   }
 
-  spentBy(owner: Owner): Spend {
-    return this.spent.get(owner) ?? NOTHING_SPENT;
+  all(): readonly Session[] {
+    return [...this.sessions.values()];
   }
 
-  /** What was spent before, e.g. until the server ended. */
-  recall(owner: Owner, spend: Spend): void {
-    this.spent.set(owner, spend);
+  countOf(owner: Owner): number {
+    return this.perOwner.get(owner) ?? 0;
   }
 
-  /** @throws QUOTA_EXCEEDED where `more` sessions beside `open` are too many */
-  requireSessions(owner: Owner, open: number, more: number): void {
-    const { sessions: limit } = this.quotaOf(owner);
-    if (limit !== undefined && open + more > limit) throw exceeded('open sessions', open, limit);
+  /** @param key  as `sessionKey` makes it */
+  get(key: string): Session | undefined {
+    return this.sessions.get(key);
   }
 
-  /** Before work that may ask a language model. @throws QUOTA_EXCEEDED */
-  requireSpend(owner: Owner): void {
-    const { money, tokens } = this.quotaOf(owner);
-    if (money === undefined && tokens === undefined) return;
-    const spent = this.spentBy(owner);
-    if (money !== undefined && spent.money >= money) throw exceeded('money for language models', spent.money, money);
-    if (tokens !== undefined && spent.tokens >= tokens) throw exceeded('tokens', spent.tokens, tokens);
+  /** @throws SESSION_EXISTS */
+  requireFree(id: string, owner: Owner): void {
+    if (this.sessions.has(sessionKey(owner, id))) throw reverieError('SESSION_EXISTS', { id });
   }
 
-  /** Counts as many steps. @throws QUOTA_EXCEEDED */
-  takeStep(owner: Owner, steps = 1): void {
-    const { stepsPerMinute: limit } = this.quotaOf(owner);
-    if (limit === undefined) return;
-    const now = performance.now();
-    const { left, at } = this.allowances.get(owner) ?? { left: limit, at: now };
-    const filled = Math.min(limit, left + ((now - at) / 60_000) * limit);
-    if (filled < steps) throw exceeded('steps a minute', limit, limit);
-    this.allowances.set(owner, { left: filled - steps, at: now });
+  add(session: Session): void {
+    this.sessions.set(session.key, session);
+    this.perOwner.set(session.owner, this.countOf(session.owner) + 1);
+    this.gone.delete(session.key);
   }
 
-  /** Whether anything was charged. @param info  of a turn: what its user and its answers cost */
-  charge(owner: Owner, info: Info): boolean {
-    const { userCost, predictions = [] } = info as Partial<ToolsStepInfo>;
-    if (userCost === undefined && predictions.length === 0) return false;
-    let { money, tokens } = NOTHING_SPENT;
-    for (const cost of [userCost, ...predictions.map((one) => one.cost)]) {
-      money += cost?.money ?? 0;
-      tokens += (cost?.promptTokens ?? 0) + (cost?.completionTokens ?? 0);
-    }
-    if (money === 0 && tokens === 0) return false;
-    const before = this.spentBy(owner);
-    this.spent.set(owner, { money: before.money + money, tokens: before.tokens + tokens });
+  /** Whether it was there. */
+  remove(session: Session, reason: CloseReason): boolean {
+    if (this.sessions.get(session.key) !== session) return false;
+    this.sessions.delete(session.key);
+    const left = this.countOf(session.owner) - 1;
+    if (left > 0) this.perOwner.set(session.owner, left);
+    else this.perOwner.delete(session.owner);
+    this.bury(session.id, session.owner, reason);
     return true;
   }
-}
 
-function exceeded(what: string, used: number, limit: number) {
-  return reverieError('QUOTA_EXCEEDED', { what, used, limit });
+  /** It is closed, or was found so. */
+  bury(id: string, owner: Owner, reason: CloseReason): void {
+    this.closed[reason]++;
+    this.gone.set(sessionKey(owner, id), reason);
+  }
+
+  /** A session of another owner is as unknown as one that never was. @throws SESSION_UNKNOWN, SESSION_GONE */
+  owned(id: string, owner: Owner): Session {
+    const session = this.sessions.get(sessionKey(owner, id));
+    if (session !== undefined) return session;
+    throw this.unknown(id, owner);
+  }
+
+  unknown(id: string, owner: Owner) {
+    const reason = this.gone.get(sessionKey(owner, id));
+    if (reason === undefined) return reverieError('SESSION_UNKNOWN', { id });
+    return reverieError('SESSION_GONE', { id, reason, idleSeconds: this.idleSeconds });
+  }
 }

@@ -1,8 +1,45 @@
-// A few turns in columns that are allocated at once; see moments.ts.
+// Turns of an episode as histories keep them, and what they weigh: numbers and rows in columns. As objects they would be many
+// and live long, and the garbage collector would take as long over a step of numbers as the step itself.
 
 import type { Info } from '../../env/index.js';
-import type { Moment } from './moment.js';
-import type { Action } from './session-contract.js';
+import type { Action, Turn } from './session-contract.js';
+
+/** One turn, with what led to it. */
+export interface Moment {
+  /** null where the episode began, or went on from a snapshot. */
+  readonly action: Action | null;
+  readonly turn: Pick<Turn, 'observation' | 'reward' | 'terminated' | 'truncated' | 'info' | 'stepCount' | 'return'>;
+  readonly seconds: number;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Roughly, what it takes in memory. */
+  readonly bytes: number;
+}
+
+/** Of a step without its values, as measured. */
+const STEP_BYTES = 170;
+
+export function momentOf(action: Action | null, turn: Turn, seconds: number): Moment {
+  const bytes = STEP_BYTES + keptBytes(action) + keptBytes(turn.observation) + roughBytes(turn.info);
+  return { action, turn, seconds, at: Date.now(), bytes };
+}
+
+/** Rows are elements of a column. */
+function keptBytes(value: unknown): number {
+  return value instanceof Float32Array ? 4 * value.length : roughBytes(value);
+}
+
+/** About what a value holds in memory, without writing it out. */
+function roughBytes(value: unknown): number {
+  if (typeof value === 'string') return 16 + value.length;
+  if (typeof value !== 'object' || value === null) return 8;
+  if (ArrayBuffer.isView(value)) return 64 + value.byteLength;
+  let bytes = 32;
+  for (const key in value) bytes += 8 + roughBytes((value as Record<string, unknown>)[key]);
+  return bytes;
+}
+
+// A few turns in columns that are allocated at once.
 
 /** Numbers of a turn, by their place. */
 const STEP_COUNT = 0;
@@ -23,7 +60,7 @@ const TRUNCATED = 2;
 const HAS_REWARD = 4;
 const HAS_RETURN = 8;
 
-export class MomentBlock {
+class MomentBlock {
   length = 0;
   private readonly numbers: Float64Array;
   /** One after the other. */
@@ -152,4 +189,62 @@ function readMoment(numbers: Float64Array, { action, observation, info }: Values
     truncated: (flags & TRUNCATED) !== 0,
   };
   return { action, turn, seconds: numbers[SECONDS], at: numbers[AT], bytes: numbers[BYTES] };
+}
+
+/** Turns. */
+const SMALLEST_BLOCK = 8;
+const LARGEST_BLOCK = 64;
+
+export class Moments {
+  length = 0;
+  bytes = 0;
+  /** Those that are full do not change, and may be those of others, too. */
+  private blocks: MomentBlock[] = [];
+  /** Of the first block, how many were dropped. */
+  private dropped = 0;
+
+  push(moment: Moment): void {
+    let block = this.blocks.at(-1);
+    if (block === undefined || block.isFull) {
+      block = new MomentBlock(Math.min(Math.max(this.length, SMALLEST_BLOCK), LARGEST_BLOCK));
+      this.blocks.push(block);
+    }
+    block.push(moment);
+    this.length++;
+    this.bytes += moment.bytes;
+  }
+
+  dropOldest(): void {
+    const [block] = this.blocks;
+    this.bytes -= block.bytesOf(this.dropped);
+    this.length--;
+    this.dropped++;
+    if (this.dropped < block.length) return;
+    this.blocks.shift();
+    this.dropped = 0;
+  }
+
+  /** A copy that ends with `turn`; undefined where that is not among them. */
+  endingWith(turn: Moment['turn']): Moments | undefined {
+    for (let last = this.blocks.length - 1; last >= 0; last--) {
+      const found = this.blocks[last].find(turn);
+      if (found !== undefined) return last === 0 && found < this.dropped ? undefined : this.copy(last, found + 1);
+    }
+    return undefined;
+  }
+
+  all(): readonly Moment[] {
+    return this.blocks.flatMap((block) => block.all()).slice(this.dropped);
+  }
+
+  /** As far as the first `count` of the block `last`. */
+  private copy(last: number, count: number): Moments {
+    const copy = new Moments();
+    copy.blocks = [...this.blocks.slice(0, last), this.blocks[last].start(count)];
+    copy.dropped = this.dropped;
+    copy.length = copy.blocks.reduce((sum, { length }) => sum + length, -this.dropped);
+    copy.bytes = copy.blocks.reduce((sum, { bytes }) => sum + bytes, 0);
+    for (let i = 0; i < this.dropped; i++) copy.bytes -= this.blocks[0].bytesOf(i);
+    return copy;
+  }
 }

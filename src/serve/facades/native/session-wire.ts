@@ -1,6 +1,70 @@
-// What sessions take and answer over the native API.
+// A route of the native API: what is told of it and what it does.
 
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { ReverieError, reverieError } from '../../../core/errors.js';
+import type { Owner, SessionState, Sessions, SnapshotRef, Turn } from '../../core/session-contract.js';
+import { encodeInfo, encodeObservation, publicInfo } from '../../core/values.js';
+import type { RouteDescription } from '../../http/facade.js';
+import type { VectorTable } from '../../vector/vector-table.js';
+
+export interface Asked {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly sessions: Sessions;
+  readonly vectors: VectorTable;
+  readonly owner: Owner;
+  /** The path's `:id` or `:env`. */
+  readonly id: string;
+}
+
+export interface NativeRoute extends RouteDescription {
+  /** Answers what is sent; undefined: nothing is. */
+  handle(asked: Asked): unknown;
+}
+
+// Turns, sessions and errors as the native API tells them.
+
+export function wireTurn({ observation, reward, terminated, truncated, info, episodeId, stepCount }: Turn) {
+  return {
+    observation: encodeObservation(observation),
+    reward,
+    terminated,
+    truncated,
+    info: encodeInfo(publicInfo(info)),
+    episode_id: episodeId,
+    step_count: stepCount,
+  };
+}
+
+export function wireSession(session: SessionState) {
+  const { id, env, status, episodeId, task, seed, stepCount, return: sum, parent, openedAt, lastUsedAt } = session;
+  return {
+    id,
+    env,
+    status,
+    episode_id: episodeId,
+    task,
+    seed,
+    step_count: stepCount,
+    return: sum,
+    ...(parent === undefined ? {} : { parent }),
+    opened_at: openedAt,
+    last_used_at: lastUsedAt,
+  };
+}
+
+export function wireSnapshot({ id, env, stepCount }: SnapshotRef) {
+  return { id, env, step_count: stepCount };
+}
+
+/** An error as one result among others. */
+export function wireError(error: unknown) {
+  const { code, message, hint } = error instanceof ReverieError ? error : reverieError('SERVER_FAILED', {}, error);
+  return { error: { code, message, hint } };
+}
+
+// What sessions take and answer over the native API.
 
 const MAX_ID = 255;
 const MAX_FORKS = 1024;
