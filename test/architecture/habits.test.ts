@@ -46,7 +46,7 @@ describe('functions', () => {
 });
 
 /** Ids that nobody may guess are no part of a result. */
-const SECRETS = 'src/serve/core/unguessable.ts';
+const SECRETS = 'src/serve/core/session-ids.ts';
 
 describe('randomness', () => {
   it('comes from src/core/rng.ts alone', () => {
