@@ -20,7 +20,6 @@ export { reportPage, writeReport } from './report/report.js';
 export type * from './report/report-input.js';
 export { resultText, terminalTable } from './result-text.js';
 export { METRICS_FILE, type RunRecord, readRunRecord, SCENARIO_FILE, savedScenario } from './run-folder.js';
-export { lockRun } from './run-lock.js';
 export {
   type AnyScenario,
   adjustScenario,

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
 import { kinds } from '../kinds/index.js';
+import { lockFolder } from '../store/folder-lock.js';
 import { parseQueueUrl } from '../synth/index.js';
 import { type SettledDevice, sameDevice, settleDevice } from './device-choice.js';
 import type { DeviceFlags } from './device-flags.js';
@@ -21,7 +22,6 @@ import {
   writeResult,
   writeRunRecord,
 } from './run-folder.js';
-import { lockRun } from './run-lock.js';
 import { type AnyScenario, adjustScenario, loadAnyScenario, type ScenarioOptions } from './scenario.js';
 import { versions } from './versions.js';
 
@@ -61,7 +61,7 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
   const prepared =
     options.resume === undefined ? await begun(name, options) : await reopened(name, options.resume, options);
   const progress = makeProgress({ stream: options.stream, quiet: options.quiet });
-  const metrics = new MetricsWriter(join(prepared.out, METRICS_FILE));
+  const metrics = openMetrics(prepared);
   const interrupt = listenForInterrupt({
     onFirst: () => progress.log('Stopping at the next safe point. Press Ctrl-C again to stop at once.'),
     onSecond: () => progress.close(),
@@ -86,6 +86,15 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
   }
 }
 
+function openMetrics({ out, unlock }: Prepared): MetricsWriter {
+  try {
+    return new MetricsWriter(join(out, METRICS_FILE));
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
 async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
   const inputs = checkedInputs(options.inputs ?? {});
   const scenario = await chosenScenario(options, inputs);
@@ -106,8 +115,7 @@ async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
     ...(place.device && { device: place.device }),
     startedAt: startedAt.toISOString(),
   };
-  await createRun(out, record, scenario);
-  return { scenario, out, inputs, record, place, unlock: lockRun(out) };
+  return { scenario, out, inputs, record, place, unlock: await createRun(out, record, scenario) };
 }
 
 async function reopened(name: string, folder: string, options: LaunchOptions): Promise<Prepared> {
@@ -116,9 +124,16 @@ async function reopened(name: string, folder: string, options: LaunchOptions): P
   const adjusted = await adjustScenario(scenario, { workers: options.workers });
   if (options.queue !== undefined) requireQueueable(options.queue, adjusted);
   const place = await sameDevice(record.device);
-  const unlock = lockRun(out);
-  await writeRunRecord(out, { ...record, status: 'running' });
-  return { scenario: adjusted, out, inputs, record, place, unlock };
+  const unlock = lockFolder(out);
+  try {
+    // Once more, now that nobody else can end it.
+    await resumableRun(out, name);
+    await writeRunRecord(out, { ...record, status: 'running' });
+    return { scenario: adjusted, out, inputs, record, place, unlock };
+  } catch (error) {
+    unlock();
+    throw error;
+  }
 }
 
 async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promise<AnyScenario> {

@@ -29,14 +29,17 @@ export class MetricsWriter {
   private bytes: number;
   private startedAtMs: number;
 
-  /** @param now milliseconds, monotonic; for tests */
+  /**
+   * @param now milliseconds, monotonic; for tests
+   * @throws METRICS_CORRUPT, STORAGE_DENIED, STORAGE_FULL, STORAGE_FAILED
+   */
   constructor(
     readonly file: string,
     private readonly now: () => number = () => performance.now(),
   ) {
-    const kept = existsSync(file) ? wholeLines(readFileSync(file, 'utf8')) : '';
+    const kept = attempt(file, () => (existsSync(file) ? wholeLines(readFileSync(file, 'utf8')) : ''));
     const last = parseEvents(kept, file).at(-1);
-    this.descriptor = openSync(file, 'a');
+    this.descriptor = attempt(file, () => openSync(file, 'a'));
     this.bytes = Buffer.byteLength(kept);
     ftruncateSync(this.descriptor, this.bytes);
     this.startedAtMs = now() - (last?.wallSeconds ?? 0) * 1000;
@@ -94,4 +97,12 @@ function parseEvents(text: string, file: string): MetricsEvent[] {
 
 function wholeLines(text: string): string {
   return text.slice(0, text.lastIndexOf('\n') + 1);
+}
+
+function attempt<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw storageError(file, error);
+  }
 }

@@ -1,13 +1,14 @@
 // A run's folder: what it ran, with which scenario, and how that ended. Everything else in it belongs to the job.
 
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
-import { ensureFolder, writeFileAtomic } from '../store/atomic-file.js';
+import { ensureFolder, storageError, writeFileAtomic } from '../store/atomic-file.js';
+import { isLockFile, lockFolder } from '../store/folder-lock.js';
 import { runDeviceSchema } from './device.js';
 import type { JobInputs, JobResult } from './job.js';
-import { LOCK_FILE } from './run-lock.js';
 import { type AnyScenario, reviveScenario } from './scenario.js';
 import { checkAgainst } from './schema-check.js';
 
@@ -42,12 +43,25 @@ const runRecordSchema = z.object({
 
 export type RunRecord = Omit<z.output<typeof runRecordSchema>, 'inputs'> & { readonly inputs: JobInputs };
 
-/** Makes the folder of a new run. @throws RUN_EXISTS, OUT_NOT_EMPTY if something lies there that it would write over */
-export async function createRun(folder: string, record: RunRecord, scenario: AnyScenario): Promise<void> {
+/**
+ * Makes the folder of a new run and takes its lock; answers what releases it.
+ * @throws RUN_EXISTS, OUT_NOT_EMPTY if something lies there that it would write over, RUN_IN_USE, STORAGE_DENIED
+ */
+export async function createRun(folder: string, record: RunRecord, scenario: AnyScenario): Promise<() => void> {
   requireFree(folder);
   await ensureFolder(folder);
-  await writeFileAtomic(join(folder, SCENARIO_FILE), jsonText(scenario));
-  await writeRunRecord(folder, record);
+  const unlock = lockFolder(folder);
+  try {
+    // Once more, now that nobody else can begin a run here.
+    requireFree(folder);
+    await rm(join(folder, METRICS_FILE), { force: true });
+    await writeFileAtomic(join(folder, SCENARIO_FILE), jsonText(scenario));
+    await writeRunRecord(folder, record);
+    return unlock;
+  } catch (error) {
+    unlock();
+    throw error;
+  }
 }
 
 export async function writeRunRecord(folder: string, record: RunRecord): Promise<void> {
@@ -61,8 +75,8 @@ export async function writeResult(folder: string, result: JobResult): Promise<vo
 /** A folder is free if it holds nothing, or only the record of a run that failed, or never began, and kept nothing. */
 function requireFree(folder: string): void {
   if (!existsSync(folder) || !statSync(folder).isDirectory()) return;
-  const entry = readdirSync(folder).find((name) => !isRecord(folder, name));
   const earlier = readRunRecord(folder);
+  const entry = readdirSync(folder).find((name) => !isRecord(name, earlier));
   if (earlier !== undefined && (earlier.status !== 'failed' || entry !== undefined)) {
     const resume = `reverie ${earlier.job} --resume ${folder}`;
     const hint = earlier.status === 'finished' ? '; that run is finished' : `, or go on with it: ${resume}`;
@@ -71,10 +85,10 @@ function requireFree(folder: string): void {
   if (entry !== undefined) throw reverieError('OUT_NOT_EMPTY', { path: folder, entry });
 }
 
-/** Whether a file is what `launch` writes before its job keeps anything. */
-function isRecord(folder: string, name: string): boolean {
-  if (name === METRICS_FILE) return statSync(join(folder, name)).size === 0;
-  return [RUN_FILE, SCENARIO_FILE, LOCK_FILE, `${RUN_FILE}.tmp`, `${SCENARIO_FILE}.tmp`].includes(name);
+/** Whether a file tells of a run alone: what `launch` writes, and the metrics, which no run can go on from. */
+function isRecord(name: string, earlier: RunRecord | undefined): boolean {
+  if (name === METRICS_FILE) return earlier !== undefined;
+  return isLockFile(name) || [RUN_FILE, SCENARIO_FILE, `${RUN_FILE}.tmp`, `${SCENARIO_FILE}.tmp`].includes(name);
 }
 
 /** What `folder` ran, or undefined if it is no run's folder. */
@@ -93,7 +107,7 @@ export async function savedScenario(folder: string): Promise<AnyScenario | undef
   return undefined;
 }
 
-/** The run in `folder`, to go on with. @throws RUN_NOT_RESUMABLE, saying why not */
+/** The run in `folder`, to go on with. @throws RUN_NOT_RESUMABLE, saying why not; STORAGE_DENIED for another user's */
 export async function resumableRun(
   folder: string,
   job: string,
@@ -104,13 +118,23 @@ export async function resumableRun(
   if (record === undefined || scenario === undefined) throw refuse('it is not the folder of a run');
   if (record.job !== job) throw refuse(`it holds a run of ${record.job}, not of ${job}`);
   if (record.status === 'finished') throw refuse('that run is finished');
+  for (const name of readdirSync(folder)) requireAccess(join(folder, name));
   return { record, scenario, inputs: record.inputs };
+}
+
+function requireAccess(path: string): void {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    throw storageError(path, error);
+  }
 }
 
 function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).syscall !== undefined) throw storageError(file, error);
     throw reverieError('CHECKPOINT_CORRUPT', { path: file, problem: (error as Error).message }, error);
   }
 }

@@ -13,6 +13,12 @@ export type FileContent = string | Uint8Array | Iterable<Uint8Array> | AsyncIter
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
+const DENIED: Readonly<Record<string, string>> = {
+  EACCES: 'its permissions do not allow it',
+  EPERM: 'its permissions do not allow it',
+  EROFS: 'its file system is mounted read-only',
+};
+
 /**
  * Puts `content` at `path`, durably, once the promise resolves: temporary file beside it, fsync, rename, fsync of the
  * folder. The folder must exist. Throws STORAGE_FULL or STORAGE_FAILED, leaving what was there.
@@ -43,7 +49,19 @@ export async function ensureFolder(path: string, files: FileSystem = nodeFiles):
       await syncPath(dirname(folder), files);
     }
   } catch (error) {
-    throw storageError(path, error);
+    throw storageError(path, await reasonOf(path, error, files));
+  }
+}
+
+/** Node says "not found" of a folder that could not be made on a read-only file system: the nearest one that exists knows why. */
+async function reasonOf(path: string, error: unknown, files: FileSystem): Promise<unknown> {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return error;
+  for (let folder = dirname(resolve(path)); ; folder = dirname(folder)) {
+    if (!(await exists(folder, files)) && folder !== dirname(folder)) continue;
+    return nodeFiles.access(folder, nodeFiles.constants.W_OK).then(
+      () => error,
+      (reason: unknown) => reason,
+    );
   }
 }
 
@@ -173,5 +191,7 @@ export function storageError(path: string, error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   if (error instanceof ReverieError || syscall === undefined) return error;
   if (FULL.has(code ?? '')) return reverieError('STORAGE_FULL', { path }, error);
+  const denied = DENIED[code ?? ''];
+  if (denied !== undefined) return reverieError('STORAGE_DENIED', { path, problem: denied }, error);
   return reverieError('STORAGE_FAILED', { path, problem: message }, error);
 }

@@ -1,10 +1,12 @@
 import {
   chmodSync,
+  cpSync,
   existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -263,6 +265,25 @@ describe('wrong arguments', () => {
 });
 
 describe('a folder to write to', () => {
+  const other = isRoot ? NOBODY : undefined;
+
+  it('that holds the run of another user is not gone on with', async () => {
+    cpSync(at('seen'), at('theirs'), { recursive: true });
+    const record = JSON.parse(readFileSync(at('theirs', 'run.json'), 'utf8'));
+    writeFileSync(at('theirs', 'run.json'), JSON.stringify({ ...record, status: 'interrupted' }));
+    const resumed = () => refusal(['collect', '--resume', 'theirs'], folder, { uid: other });
+    for (const [file, mode] of [
+      ['metrics.jsonl', 0o444],
+      ['run.json', 0o200],
+      ['', 0o555],
+    ] as const) {
+      chmodSync(at('theirs'), 0o777);
+      chmodSync(at('theirs', file), mode);
+      expect(await resumed()).toMatchObject({ code: 'STORAGE_DENIED', hint: expect.stringContaining('--out') });
+      chmodSync(at('theirs', file), 0o777);
+    }
+  });
+
   it('that holds a run is not written over', async () => {
     const before = fileHashes(at('trained'));
     expect(await refused('train', ...SMOKE, '--out', 'trained')).toMatchObject({ code: 'RUN_EXISTS' });
@@ -290,8 +311,8 @@ describe('a folder to write to', () => {
       isRoot ? { uid: NOBODY } : {},
     );
     expect(refusedThere).toMatchObject({
-      code: 'STORAGE_FAILED',
-      message: expect.stringMatching(/locked\/run".*EACCES/),
+      code: 'STORAGE_DENIED',
+      message: expect.stringMatching(/locked\/run".*permissions/),
     });
     expect(readdirSync(at('locked'))).toEqual([]);
   });

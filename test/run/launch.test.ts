@@ -125,6 +125,26 @@ describe('launching a job', () => {
     ).rejects.toThrow(/not the folder of a run/);
   });
 
+  it('makes way for the next where it failed and kept nothing but its metrics', async () => {
+    const failing: Job<EvalResult> = async ({ metrics }) => {
+      metrics.write({ kind: 'episode', episode: 0 });
+      throw new TypeError('diverged');
+    };
+    await expect(launch('eval', { ...options, jobs: { vector: async () => failing } })).rejects.toThrow('diverged');
+    await launch('eval', { jobs: { vector: async () => async () => result }, ...options });
+    expect(json('run.json').status).toBe('finished');
+    expect(readMetrics(join(folder, 'metrics.jsonl'))).toEqual([]);
+  });
+
+  it('of two that begin in one folder at once, one alone does', async () => {
+    const lasting: Job<EvalResult> = () => new Promise((resolve) => setTimeout(() => resolve(result), 200));
+    const begun = await Promise.allSettled(
+      [1, 2].map((seed) => launch('eval', { jobs: { vector: async () => lasting }, ...options, seed })),
+    );
+    expect(begun.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(json('run.json').seed).toBe(begun[0].status === 'fulfilled' ? 1 : 2);
+  });
+
   it('uses the scenario saved with an input, with overrides laid over it', async () => {
     await launch('train', { jobs: { vector: async () => async () => result }, ...options, seed: 8 });
     const next: LaunchOptions = {

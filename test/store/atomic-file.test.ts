@@ -37,6 +37,19 @@ describe('writeFileAtomic', () => {
     expect(await readdir(folder)).toEqual(['a']);
   });
 
+  it('says what does not allow it', async () => {
+    for (const [code, problem] of [
+      ['EACCES', 'permissions'],
+      ['EROFS', 'read-only'],
+    ] as const) {
+      const { files } = faultyFiles({ kind: 'error', code, at: 1 });
+      await expect(writeFileAtomic(join(folder, 'a'), 'content', files)).rejects.toMatchObject({
+        code: 'STORAGE_DENIED',
+        message: expect.stringContaining(problem),
+      });
+    }
+  });
+
   it.each([
     ['error', 'ENOSPC'],
     ['error', 'EIO'],

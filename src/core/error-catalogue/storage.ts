@@ -51,6 +51,11 @@ export const STORAGE_ERRORS = {
     message: 'Could not write "{path}": {problem}',
     hint: 'Check that the folder exists, is writable and its device healthy; what was stored there before is intact.',
   },
+  STORAGE_DENIED: {
+    status: 403,
+    message: 'May not read or write "{path}": {problem}.',
+    hint: 'Write to a folder of your own with --out, or copy the run there to go on with it; nothing was changed.',
+  },
   // experience: remembered steps and their logs
   EXPERIENCE_INVALID: {
     status: 400,

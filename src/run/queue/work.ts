@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Cost } from '../../core/cost.js';
 import { ensureFolder } from '../../store/atomic-file.js';
+import { lockFolder } from '../../store/folder-lock.js';
 import { DEFAULT_LEASE_MS, openQueue } from '../../synth/index.js';
 import { formatCount } from '../format.js';
 import { listenForInterrupt } from '../interrupt.js';
 import { makeProgress, type Progress } from '../progress.js';
-import { lockRun } from '../run-lock.js';
 import { RowWorker, type WorkerCounts } from './row-worker.js';
 import { WorkerJobs } from './worker-jobs.js';
 
@@ -112,6 +112,6 @@ async function placeOf(dir: string | undefined): Promise<Place> {
   }
   const folder = resolve(dir);
   await ensureFolder(folder);
-  const unlock = lockRun(folder);
+  const unlock = lockFolder(folder);
   return { folder, leave: async () => unlock() };
 }

@@ -8,8 +8,8 @@ import { open, type RootDatabase } from 'lmdb';
 import { Packr } from 'msgpackr';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import type { EnvSnapshot } from '../../env/index.js';
-import { lockRun } from '../../run/index.js';
 import { ensureFolder, storageError } from '../../store/atomic-file.js';
+import { lockFolder } from '../../store/folder-lock.js';
 import { databaseProblem } from '../../store/lmdb-file.js';
 import { REMEMBERED } from './request-memory.js';
 import type { Owner, Spend } from './session-contract.js';
@@ -51,7 +51,7 @@ export class SessionStore implements SessionKeeper {
   static async open(folder: string): Promise<SessionStore> {
     const path = resolve(folder);
     await ensureFolder(path);
-    const unlock = lockRun(path);
+    const unlock = lockFolder(path);
     try {
       const problem = databaseProblem(path);
       if (problem !== undefined) throw reverieError('SESSIONS_CORRUPT', { path, problem });
