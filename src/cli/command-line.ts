@@ -15,13 +15,18 @@ import { addWorkerCommand } from './worker-command.js';
 /** Runs one command and answers the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted. */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
   const outcome: Outcome = { exitCode: EXIT.ok };
-  const program = makeProgram(terminal, ['reverie', ...args].join(' '), outcome);
+  const program = makeProgram(terminal, ['reverie', ...args].map(quoted).join(' '), outcome);
   try {
     await program.parseAsync(args, { from: 'user' });
     return outcome.exitCode;
   } catch (error) {
     return tellFailure(error, terminal, args.includes('--json'));
   }
+}
+
+/** As a shell reads it back. */
+function quoted(argument: string): string {
+  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
 }
 
 /** The program with all its commands; also what docs/cli.md is checked against. */

@@ -55,6 +55,8 @@ export interface JobContext<S extends AnyScenario = Scenario> {
   readonly queue?: string;
   /** One line for a human, shown above the progress bars. */
   readonly log: (line: string) => void;
+  /** The command line that began the run, for its report; absent where there was none. */
+  readonly command?: string;
 }
 
 export type Job<R extends JobResult, S extends AnyScenario = Scenario> = (context: JobContext<S>) => Promise<R>;

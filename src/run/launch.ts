@@ -175,7 +175,7 @@ function checkedPath(input: string, path: string): string {
 }
 
 function contextOf(
-  { scenario, out, inputs, place }: Prepared,
+  { scenario, out, inputs, place, record }: Prepared,
   options: LaunchOptions,
   progress: Progress,
   metrics: MetricsWriter,
@@ -186,7 +186,8 @@ function contextOf(
   const { queue } = options;
   const resume = options.resume !== undefined;
   const { device } = place;
-  return { scenario, seed, workers, device, out, inputs, resume, signal, progress, metrics, log, queue };
+  const { command } = record;
+  return { scenario, seed, workers, device, out, inputs, resume, signal, progress, metrics, log, queue, command };
 }
 
 async function ended({ out, record }: Prepared, status: RunRecord['status']): Promise<void> {

@@ -24,13 +24,14 @@ export function machine(): string {
   return `${cores.length} × ${cores[0]?.model.trim() ?? 'unknown CPU'}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${platform()} ${arch()}`;
 }
 
-/** The foot of a report on this job. */
+/** The foot of a report on this job. @param otherwise what would run it, where no command line did */
 export function reportProvenance(
-  context: Pick<JobContext<AnyScenario>, 'scenario'>,
-  command: string,
+  context: Pick<JobContext<AnyScenario>, 'scenario' | 'command'>,
+  otherwise: string,
   seeds: readonly number[],
 ): ReportProvenance {
   const { config, hash } = context.scenario;
+  const { command = otherwise } = context;
   const date = new Date().toISOString();
   return { command, scenario: config.name, scenarioHash: hash, seeds, machine: machine(), date, versions: versions() };
 }

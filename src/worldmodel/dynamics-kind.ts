@@ -24,6 +24,8 @@ export interface DynamicsEntry extends Entry<DynamicsKind> {
   readonly schema?: ZodObject;
   /** Of a kind that is brought and not fitted: the folder its section names, relative to the scenario. */
   readonly broughtFolder?: (section: ModelSection) => string;
+  /** The files of such a folder whose bytes decide what the model computes, whether or not they are there. */
+  readonly filesOf?: (folder: string) => string[];
 }
 
 /** What models of a kind are made by. */

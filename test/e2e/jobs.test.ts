@@ -298,7 +298,8 @@ describe('a dream that is killed', () => {
 
 describe('the quickstart', () => {
   it('compares both ways, in a table and a report, even if neither gets there', async () => {
-    const args = ['quickstart', '--profile', 'smoke', '--out', 'quickstart', '--quiet'];
+    const set = ['--set', 'rl.hidden=[32, 16]'];
+    const args = ['quickstart', '--profile', 'smoke', ...set, '--out', 'quickstart', '--quiet'];
     const { code, stdout, stderr } = await startReverie(args, folder).outcome;
     expect(`${code}${stderr}`).toBe('0');
     expect(stdout).toMatch(/from scratch +not reached/);
@@ -306,6 +307,7 @@ describe('the quickstart', () => {
     const page = readFileSync(at('quickstart', 'report.html'), 'utf8');
     expect(page).toMatch(/^<!doctype html>/i);
     expect(page).toContain('Warm start: cartpole-swingup');
+    expect(page).toContain('reverie quickstart --profile smoke --set &#39;rl.hidden=[32, 16]&#39;');
     expect(result('quickstart')).toMatchObject({
       job: 'quickstart',
       ratio: null,

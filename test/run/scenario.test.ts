@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -84,6 +84,24 @@ describe('a scenario', () => {
     const before = (await loadScenario(folder)).hash;
     writeFileSync(join(folder, 'body.xml'), '<mujoco model="other"/>');
     expect((await loadScenario(folder)).hash).not.toBe(before);
+  });
+
+  it('has a hash that follows the bytes of dynamics of one’s own', async () => {
+    const config = 'name: own\nenv: { id: pendulum }\nmodel: { kind: onnx, folder: model }\n';
+    const folder = mkdtempSync(join(tmpdir(), 'reverie-scenario-'));
+    mkdirSync(join(folder, 'model'));
+    writeFileSync(join(folder, 'scenario.yaml'), config);
+    const hash = async () => (await loadScenario(folder)).hash;
+    const hashes = [await hash()];
+    writeFileSync(join(folder, 'model', 'dynamics.onnx'), 'weights');
+    hashes.push(await hash());
+    writeFileSync(join(folder, 'model', 'dynamics.onnx'), 'other weights');
+    hashes.push(await hash());
+    writeFileSync(join(folder, 'model', 'manifest.json'), JSON.stringify({ model: 'named.onnx' }));
+    hashes.push(await hash());
+    writeFileSync(join(folder, 'model', 'named.onnx'), 'weights');
+    hashes.push(await hash());
+    expect(new Set(hashes).size).toBe(hashes.length);
   });
 
   it('comes back as saved, and refuses a saved copy that was edited', async () => {

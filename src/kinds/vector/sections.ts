@@ -1,6 +1,6 @@
 // What of a scenario of numbers counts, and what no schema can see.
 
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { ScenarioSections } from '../../core/kind.js';
 import { checkEnvSpec } from '../../env/index.js';
 import { dynamicsKinds } from '../../worldmodel/index.js';
@@ -16,7 +16,7 @@ export const vectorSections: ScenarioSections<ScenarioConfig> = {
 function namedFiles({ env, model }: ScenarioConfig, folder: string): string[] {
   const mjcf = (env as { mjcf?: unknown }).mjcf;
   const files = typeof mjcf === 'string' ? [resolve(folder, mjcf)] : [];
-  const brought = dynamicsKinds.get(model.kind).broughtFolder?.(model);
-  if (brought !== undefined) files.push(join(resolve(folder, brought), 'manifest.json'));
+  const { broughtFolder, filesOf } = dynamicsKinds.get(model.kind);
+  if (broughtFolder !== undefined) files.push(...(filesOf?.(resolve(folder, broughtFolder(model))) ?? []));
   return files;
 }

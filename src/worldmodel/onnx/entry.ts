@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { DynamicsEntry, DynamicsKind } from '../dynamics-kind.js';
 import type { OnnxPayload } from './onnx-dynamics.js';
-import { ONNX_FORMAT } from './onnx-manifest.js';
+import { ONNX_FORMAT, onnxFiles } from './onnx-manifest.js';
 
 const onnxSection = z.strictObject({
   kind: z.literal('onnx').describe('Dynamics of your own as an ONNX file.'),
@@ -16,6 +16,7 @@ export const onnxEntry: DynamicsEntry = {
   format: ONNX_FORMAT,
   schema: onnxSection,
   broughtFolder: ({ folder }) => String(folder),
+  filesOf: onnxFiles,
   make: async (): Promise<DynamicsKind> => {
     const { OnnxDynamics } = await import('./onnx-dynamics.js');
     return {

@@ -1,5 +1,7 @@
 // What a folder with dynamics of one's own must say: manifest.json beside the .onnx file, and whether the two agree.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { describeIssues } from '../../core/errors.js';
 import { envSpecSchema } from '../../env/index.js';
@@ -53,6 +55,21 @@ export function parseOnnxManifest(raw: unknown, path: string): OnnxManifest {
   const parsed = onnxManifestSchema.safeParse(raw);
   if (parsed.success) return parsed.data;
   throw folderInvalid(path, `its manifest is not acceptable: ${describeIssues(parsed.error)}.`, HINT);
+}
+
+/** The files of such a folder, whether or not they are there: its manifest, and the model that it names. */
+export function onnxFiles(folder: string): string[] {
+  const manifest = join(folder, 'manifest.json');
+  return [manifest, join(folder, modelNamed(manifest))];
+}
+
+/** What is wrong with a manifest is said by whoever opens the model. */
+function modelNamed(manifest: string): string {
+  try {
+    return onnxManifestSchema.shape.model.parse((JSON.parse(readFileSync(manifest, 'utf8')) as OnnxManifest).model);
+  } catch {
+    return onnxManifestSchema.shape.model.parse(undefined);
+  }
 }
 
 /** How the model wants its actions. */

@@ -134,7 +134,7 @@ async function measured(
 
 function provenanceOf(context: JobContext<AnyScenario>, { identity }: OpenedSubjects): FidelityReport['provenance'] {
   const { scenario, seed, inputs } = context;
-  const { date: _, ...rest } = reportProvenance(context, `reverie fidelity ${scenario.config.name}`, [seed]);
+  const { date: _, ...rest } = reportProvenance({ scenario }, `reverie fidelity ${scenario.config.name}`, [seed]);
   return { ...rest, machine: machine(), inputs: inputs as Json, identity } as unknown as FidelityReport['provenance'];
 }
 
