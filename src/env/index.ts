@@ -17,6 +17,7 @@ export type { BodySpec, BodySpecInput } from './mujoco/body-spec.js';
 export type { Expression } from './mujoco/expression-schema.js';
 export type { Geom } from './mujoco/geoms.js';
 export { MujocoEnvironment } from './mujoco/mujoco-environment.js';
+export { hideElements } from './partial-environment.js';
 export type {
   AnyRemoteEnvironment,
   RemoteOptions,

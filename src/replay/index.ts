@@ -36,3 +36,4 @@ export { type RecencyOptions, RecencySelector } from './recency.js';
 export type { RowStore, Selector, SelectorState } from './selector.js';
 export * from './transition.js';
 export { UniformSelector } from './uniform.js';
+export { historyLength, type Windows, windowsOf } from './windows.js';

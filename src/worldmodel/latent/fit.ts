@@ -1,0 +1,81 @@
+// Fits a recurrent latent model to lived episodes: cuts windows, trains the members, builds the model.
+
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
+import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/index.js';
+import type { Outcome } from '../answer.js';
+import type { Spaces } from '../model-spaces.js';
+import { type LatentConfig, type LatentConfigInput, parseLatentConfig } from './config.js';
+import { type LatentContents, type LatentFitReport, latentModels, latentShapeOf, latentVersion } from './contents.js';
+import { type EpisodeRows, prepareWindows } from './dataset.js';
+import { LatentModel } from './latent-model.js';
+import { type LatentReport, trainLatent } from './training.js';
+
+export interface LatentFitOptions {
+  /** Member i trains on `rng.split('member', i)`; the hold-out is `rng.split('holdout')`. The stream itself does not advance. */
+  readonly rng: Rng;
+  /** Exact end, where settings do not ask to learn it. */
+  readonly known?: KnownFunctions;
+  /** The environment that has `known`; without it the model can neither be saved nor sent to workers. */
+  readonly env?: EnvSpec;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: { member: number; gradientSteps: number; holdoutLoss: number }) => void;
+}
+
+/**
+ * Fits a latent model; the reward is always learned, as it may depend on what is hidden. Same data, settings and stream, same
+ * bytes. @throws MODEL_CONFIG_INVALID, MODEL_DATA_INVALID, SPACE_UNSUPPORTED, NON_FINITE_VALUE, or the reason of `signal`
+ */
+export async function fitLatent(
+  rows: EpisodeRows,
+  spaces: Spaces,
+  settings: LatentConfigInput,
+  options: LatentFitOptions,
+): Promise<{ model: LatentModel; report: LatentFitReport }> {
+  const config = parseLatentConfig(settings);
+  const { observationSpace, actionSpace } = spaces;
+  requireBox(spaces);
+  const { known = {}, env, rng, signal } = options;
+  const outcome = outcomeOf(rows, config, known);
+  const { data, normaliser } = prepareWindows(rows, spaces, config, rng);
+  const shape = latentShapeOf(spaces, config);
+  const trained: { theta: Float32Array; report: LatentReport }[] = [];
+  for (let member = 0; member < config.members; member++) {
+    const onEvaluation = (gradientSteps: number, holdoutLoss: number) =>
+      options.onProgress?.({ member, gradientSteps, holdoutLoss });
+    trained.push(await trainLatent({ data, shape, config, rng: rng.split('member', member), onEvaluation, signal }));
+  }
+  const members = trained.map(({ report }) => report);
+  const errors = members.flatMap(({ holdoutMse }) => holdoutMse);
+  const report: LatentFitReport = {
+    rows: rows.batch.rows,
+    windows: data.windows,
+    holdoutWindows: data.holdout,
+    gradientSteps: members.reduce((sum, { gradientSteps }) => sum + gradientSteps, 0),
+    holdoutError: Math.sqrt(errors.reduce((sum, mse) => sum + mse, 0) / errors.length),
+    members,
+  };
+  const models = latentModels(
+    spaces,
+    config,
+    normaliser,
+    trained.map(({ theta }) => theta),
+  );
+  const description = { observationSpace, actionSpace, config, normaliser, outcome, env, report };
+  const contents: LatentContents = { description, models };
+  return { model: await LatentModel.open(contents, latentVersion(contents), known), report };
+}
+
+function requireBox({ observationSpace }: Spaces): void {
+  if (observationSpace.type === 'box') return;
+  const space = `observations ${describeSpace(observationSpace)}`;
+  throw reverieError('SPACE_UNSUPPORTED', { learner: 'latent', space, hint: 'Encode the observations as a box.' });
+}
+
+function outcomeOf({ batch }: EpisodeRows, config: LatentConfig, known: KnownFunctions): Outcome {
+  if (config.learnTermination) return { reward: 'learned', terminated: 'learned' };
+  if (known.terminated) return { reward: 'learned', terminated: 'known' };
+  if (!batch.terminated.includes(1)) return { reward: 'learned', terminated: 'never' };
+  const problem = 'learnTermination is false and no known function is given, but some transitions end by the task.';
+  throw reverieError('MODEL_CONFIG_INVALID', { problem });
+}
