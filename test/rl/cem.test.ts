@@ -25,7 +25,11 @@ const line: Dynamics<Point, Float32Array, Float32Array> = {
     return { carry: { rows: x.length, x: next }, observation: next, reward, terminated };
   },
   pick: ({ x }, rows) => ({ rows: rows.length, x: Float32Array.from(rows, (row) => x[row]) }),
-  freeze: ({ x }) => ({ modelVersion: '1', state: [...x] }),
+  join: (carries) => {
+    const x = Float32Array.from(carries.flatMap((carry) => [...carry.x]));
+    return { rows: x.length, x };
+  },
+  freeze: ({ x }) => ({ version: '1', state: [...x] }),
   revive: ({ state }) => line.begin(Float32Array.from(state as number[]), []) as Point,
   close: async () => {},
 };

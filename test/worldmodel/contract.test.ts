@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Rng } from '../../src/core/rng.js';
 import { gridDynamics } from '../../src/env/index.js';
 import { fitEnsemble, OnnxDynamics, TabularModel } from '../../src/worldmodel/index.js';
+import { fitLatent } from '../../src/worldmodel/latent/fit.js';
 import { worldModelContract } from './contract.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 import { writeOwn } from './own-dynamics.js';
@@ -35,6 +36,21 @@ worldModelContract('an ensemble with discrete actions, bounded observations and 
     const { obs } = linearTransitions(rows, Rng.fromSeed(3));
     return { obs, action: Float32Array.from({ length: rows }, (_, r) => 1 + (r % 3)) };
   },
+  givesDisagreement: true,
+});
+
+worldModelContract('a recurrent latent model', {
+  make: async () => {
+    const batch = linearTransitions(600, Rng.fromSeed(1));
+    const rows = {
+      batch,
+      episode: Array.from(batch.reward, (_, r) => Math.floor(r / 20)),
+      step: Array.from(batch.reward, (_, r) => r % 20),
+    };
+    const settings = { members: 2, latent: 8, hidden: [16], window: 6, context: 2, maxSteps: 20 };
+    return (await fitLatent(rows, linearSpaces, settings, { rng: Rng.fromSeed(2) })).model;
+  },
+  inputs: (rows) => linearTransitions(rows, Rng.fromSeed(3)),
   givesDisagreement: true,
 });
 

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { boxSpace } from '../../src/env/index.js';
 import { allocateBatch } from '../../src/replay/index.js';
-import { readLatent, saveLatent } from '../../src/worldmodel/latent/contents.js';
+import { loadWorldModel, type StoredDynamics } from '../../src/worldmodel/index.js';
 import type { EpisodeRows } from '../../src/worldmodel/latent/dataset.js';
 import { fitLatent } from '../../src/worldmodel/latent/fit.js';
-import { LatentModel } from '../../src/worldmodel/latent/latent-model.js';
+import type { LatentModel } from '../../src/worldmodel/latent/latent-model.js';
 
 const spaces = { observationSpace: boxSpace([-50], [50]), actionSpace: boxSpace([-1], [1]) };
 const SETTINGS = { members: 2, latent: 12, hidden: [16], window: 8, context: 3, maxSteps: 400, lr: 5e-3 };
@@ -82,7 +82,7 @@ describe('a memory', () => {
     );
     const revived = model.revive(JSON.parse(JSON.stringify(model.freeze(carry))));
     expect(revived).toEqual(carry);
-    expect(() => model.revive({ ...model.freeze(carry), modelVersion: 'other' })).toThrow(
+    expect(() => model.revive({ ...model.freeze(carry), version: 'other' })).toThrow(
       expect.objectContaining({ code: 'SNAPSHOT_MISMATCH' }),
     );
   });
@@ -117,11 +117,12 @@ describe('randomness', () => {
 describe('a folder', () => {
   it('holds the model: it answers the same', async () => {
     const folder = join(mkdtempSync(join(tmpdir(), 'latent-')), 'model');
-    await saveLatent(folder, model.contents, model.modelVersion);
-    const { contents, modelVersion } = await readLatent(folder);
-    const loaded = await LatentModel.open(contents, modelVersion, {});
-    const ask = async (of: LatentModel) =>
-      (await of.imagine(of.begin(Float32Array.of(1)), Float32Array.of(0.5), Rng.fromSeed(1))).observation;
+    await model.save(folder);
+    const loaded = await loadWorldModel(folder);
+    const ask = async (of: StoredDynamics) => {
+      const carry = await of.begin(Float32Array.of(1), Rng.fromSeed(0));
+      return (await of.imagine(carry, Float32Array.of(0.5), Rng.fromSeed(1))).observation;
+    };
     expect(await ask(loaded)).toEqual(await ask(model));
     expect(loaded.modelVersion).toBe(model.modelVersion);
     await loaded.close();

@@ -3,9 +3,12 @@
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
 
+/** Of the folders that hold one. */
+export const LATENT_FORMAT = 'reverie-latent';
+
 export const latentConfigSchema = z
   .strictObject({
-    kind: z.literal('latent').default('latent').describe('recurrent networks with a latent memory (GRU)'),
+    kind: z.literal('latent').describe('recurrent networks with a latent memory (GRU)'),
     members: z.int().min(1).max(16).default(3).describe('networks, each with a memory of its own; all of them answer'),
     latent: z.int().min(1).max(1024).default(64).describe('elements of the memory'),
     hidden: z.array(z.int().min(1).max(4096)).min(1).max(8).default([64, 64]).describe('layer widths of the heads'),
@@ -34,11 +37,11 @@ export const latentConfigSchema = z
   });
 
 export type LatentConfig = z.output<typeof latentConfigSchema>;
-export type LatentConfigInput = z.input<typeof latentConfigSchema>;
+export type LatentConfigInput = Omit<z.input<typeof latentConfigSchema>, 'kind'>;
 
 /** The settings with defaults filled in. @throws MODEL_CONFIG_INVALID */
 export function parseLatentConfig(input: LatentConfigInput = {}): LatentConfig {
-  const parsed = latentConfigSchema.safeParse(input);
+  const parsed = latentConfigSchema.safeParse({ ...input, kind: 'latent' });
   if (parsed.success) return parsed.data;
   throw reverieError('MODEL_CONFIG_INVALID', { problem: describeIssues(parsed.error) });
 }

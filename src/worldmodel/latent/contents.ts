@@ -8,10 +8,8 @@ import type { Outcome } from '../answer.js';
 import type { Normaliser } from '../ensemble/normaliser.js';
 import { fileHashesSchema, folderInvalid, readManifest, readModelPart, writeModelFolder } from '../model-folder.js';
 import { rowShape, type Spaces, vectorSpaceSchema } from '../model-spaces.js';
-import { type LatentConfig, latentConfigSchema } from './config.js';
+import { LATENT_FORMAT, type LatentConfig, latentConfigSchema } from './config.js';
 import { type LatentShape, latentLayout, latentModel } from './network.js';
-
-export const LATENT_FORMAT = 'reverie-latent';
 
 const numbers = z.array(z.number()).readonly();
 const moments = z.strictObject({ mean: numbers, scale: numbers });
@@ -106,7 +104,7 @@ export async function saveLatent(folder: string, contents: LatentContents, model
 }
 
 /** @throws MODEL_FOLDER_INVALID unless every file is there, whole and what the manifest says */
-export async function readLatent(folder: string): Promise<{ contents: LatentContents; modelVersion: string }> {
+export async function readLatent(folder: string): Promise<LatentContents> {
   const parsed = manifestSchema.safeParse(await readManifest(folder));
   if (!parsed.success) throw folderInvalid(folder, `its manifest is not acceptable: ${describeIssues(parsed.error)}`);
   const { files, modelVersion, description } = parsed.data;
@@ -118,5 +116,5 @@ export async function readLatent(folder: string): Promise<{ contents: LatentCont
   const contents: LatentContents = { description, models: await Promise.all(members.map(read)) };
   if (latentVersion(contents) !== modelVersion)
     throw folderInvalid(folder, 'its contents are not those of its modelVersion.');
-  return { contents, modelVersion };
+  return contents;
 }

@@ -6,7 +6,7 @@ import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/inde
 import type { Outcome } from '../answer.js';
 import type { Spaces } from '../model-spaces.js';
 import { type LatentConfig, type LatentConfigInput, parseLatentConfig } from './config.js';
-import { type LatentContents, type LatentFitReport, latentModels, latentShapeOf, latentVersion } from './contents.js';
+import { type LatentContents, type LatentFitReport, latentModels, latentShapeOf } from './contents.js';
 import { type EpisodeRows, prepareWindows } from './dataset.js';
 import { LatentModel } from './latent-model.js';
 import { type LatentReport, trainLatent } from './training.js';
@@ -19,7 +19,8 @@ export interface LatentFitOptions {
   /** The environment that has `known`; without it the model can neither be saved nor sent to workers. */
   readonly env?: EnvSpec;
   readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: { member: number; gradientSteps: number; holdoutLoss: number }) => void;
+  /** `holdoutError`: as in the report, of the member that is trained. */
+  readonly onProgress?: (progress: { member: number; gradientSteps: number; holdoutError: number }) => void;
 }
 
 /**
@@ -41,18 +42,17 @@ export async function fitLatent(
   const shape = latentShapeOf(spaces, config);
   const trained: { theta: Float32Array; report: LatentReport }[] = [];
   for (let member = 0; member < config.members; member++) {
-    const onEvaluation = (gradientSteps: number, holdoutLoss: number) =>
-      options.onProgress?.({ member, gradientSteps, holdoutLoss });
+    const onEvaluation = ({ gradientSteps, holdoutMse }: LatentReport) =>
+      options.onProgress?.({ member, gradientSteps, holdoutError: rootMean(holdoutMse) });
     trained.push(await trainLatent({ data, shape, config, rng: rng.split('member', member), onEvaluation, signal }));
   }
   const members = trained.map(({ report }) => report);
-  const errors = members.flatMap(({ holdoutMse }) => holdoutMse);
   const report: LatentFitReport = {
     rows: rows.batch.rows,
     windows: data.windows,
     holdoutWindows: data.holdout,
     gradientSteps: members.reduce((sum, { gradientSteps }) => sum + gradientSteps, 0),
-    holdoutError: Math.sqrt(errors.reduce((sum, mse) => sum + mse, 0) / errors.length),
+    holdoutError: rootMean(members.flatMap(({ holdoutMse }) => holdoutMse)),
     members,
   };
   const models = latentModels(
@@ -63,7 +63,11 @@ export async function fitLatent(
   );
   const description = { observationSpace, actionSpace, config, normaliser, outcome, env, report };
   const contents: LatentContents = { description, models };
-  return { model: await LatentModel.open(contents, latentVersion(contents), known), report };
+  return { model: await LatentModel.open(contents, known), report };
+}
+
+function rootMean(squares: readonly number[]): number {
+  return Math.sqrt(squares.reduce((sum, value) => sum + value, 0) / squares.length);
 }
 
 function requireBox({ observationSpace }: Spaces): void {

@@ -2,16 +2,26 @@
 // before) is carried in a latent memory, in the way of recurrent state-space models' deterministic path (Hafner et al. 2019,
 // PlaNet, 1811.04551, section 3), with the members' disagreement as its doubt (PETS, 1805.12114).
 
-import type { Carry, Dynamics, FrozenCarry, Imagined, ImagineOptions, Rngs } from '../../core/dynamics.js';
+import {
+  type Carry,
+  type FrozenCarry,
+  type Imagined,
+  type ImagineOptions,
+  packFloats,
+  type Rngs,
+  unpackFloats,
+} from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import type { KnownFunctions, VectorSpace } from '../../env/index.js';
 import { float32, hasExactRows, InferenceSession } from '../../nn/index.js';
 import { boundsClipper, knownEnds, requireFiniteAnswer } from '../answer.js';
+import type { Forecast, StoredDynamics, WorldModelSnapshot } from '../dynamics.js';
 import { batchNoise, rowNoise } from '../ensemble/step-noise.js';
-import { checkStepInput } from '../input-check.js';
+import { checkObservations, checkStepInput, checkStreams } from '../input-check.js';
+import { requirePortable, reviveKnown } from '../known.js';
 import { type EncodeRows, type RowShape, rowEncoder, rowShape } from '../model-spaces.js';
-import type { LatentContents, LatentDescription } from './contents.js';
+import { type LatentContents, type LatentDescription, latentVersion, readLatent, saveLatent } from './contents.js';
 
 /** The last observation and each member's memory. */
 export interface LatentCarry extends Carry {
@@ -28,7 +38,7 @@ interface MemberStep {
   readonly terminated?: Float32Array;
 }
 
-export class LatentModel implements Dynamics<LatentCarry, Float32Array, Float32Array> {
+export class LatentModel implements StoredDynamics<LatentCarry> {
   readonly backend = 'latent';
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
@@ -56,10 +66,25 @@ export class LatentModel implements Dynamics<LatentCarry, Float32Array, Float32A
   }
 
   /** Opens the members. `known` must have the end that the description's outcome names. */
-  static async open(contents: LatentContents, version: string, known: KnownFunctions): Promise<LatentModel> {
+  static async open(contents: LatentContents, known: KnownFunctions): Promise<LatentModel> {
     // ONNX Runtime refuses shared memory; an own copy also frees the file's buffer.
     const sessions = await Promise.all(contents.models.map((model) => InferenceSession.fromBytes(model.slice())));
-    return new LatentModel(contents, version, known, sessions);
+    return new LatentModel(contents, latentVersion(contents), known, sessions);
+  }
+
+  /** Loads a folder that `save` wrote. @throws MODEL_FOLDER_INVALID for anything else or anything damaged */
+  static async load(folder: string): Promise<LatentModel> {
+    return LatentModel.revived(await readLatent(folder), folder);
+  }
+
+  /** Revives what `snapshot` put away. */
+  static fromSnapshot({ payload }: WorldModelSnapshot): Promise<LatentModel> {
+    return LatentModel.revived(payload as LatentContents, 'snapshot');
+  }
+
+  private static async revived(contents: LatentContents, source: string): Promise<LatentModel> {
+    const { outcome, env } = contents.description;
+    return LatentModel.open(contents, await reviveKnown(outcome, env, source));
   }
 
   get description(): LatentDescription {
@@ -67,13 +92,14 @@ export class LatentModel implements Dynamics<LatentCarry, Float32Array, Float32A
   }
 
   begin(starts: Float32Array): LatentCarry {
-    const { obsDim } = this.shape;
-    const rows = starts.length / obsDim;
+    const rows = starts.length / this.shape.obsDim;
+    checkObservations(this.backend, this, starts, rows, this.shape);
     const memory = this.sessions.map(() => new Float32Array(rows * this.latent));
     return { rows, obs: starts.slice(), memory };
   }
 
   async follow(carry: LatentCarry, action: Float32Array, seen: Float32Array): Promise<LatentCarry> {
+    checkObservations(this.backend, this, seen, carry.rows, this.shape);
     const steps = await this.stepMembers(carry, action);
     return { rows: carry.rows, obs: seen.slice(), memory: steps.map(({ memory }) => memory) };
   }
@@ -84,25 +110,25 @@ export class LatentModel implements Dynamics<LatentCarry, Float32Array, Float32A
     rngs: Rngs,
     options: ImagineOptions = {},
   ): Promise<Imagined<LatentCarry, Float32Array>> {
+    checkStreams(this.backend, rngs, carry.rows);
     if (!(rngs instanceof Rng) && rngs.length > 1 && !(await this.haveExactRows())) {
       return this.rowByRow(carry, action, rngs, options);
     }
     const { rows, obs } = carry;
     const { obsDim } = this.shape;
     const steps = await this.stepMembers(carry, action);
-    const learnsEnd = this.description.outcome.terminated === 'learned';
     const needs = {
       rows,
       elites: options.propagation === 'mean' ? 0 : this.sessions.length,
       normals: options.deterministic ? 0 : obsDim + 1,
-      ends: learnsEnd && !options.deterministic,
+      ends: this.learnsEnd && !options.deterministic,
     };
     const noise = rngs instanceof Rng ? batchNoise(rngs, needs) : rowNoise(rngs, needs);
     const normals = new Float32Array(rows * (obsDim + 1));
     noise.fill(normals, rows);
     const observation = new Float32Array(rows * obsDim);
     const reward = new Float32Array(rows);
-    const chance = learnsEnd ? new Float32Array(rows) : undefined;
+    const chance = this.learnsEnd ? new Float32Array(rows) : undefined;
     for (let r = 0; r < rows; r++) {
       const chosen = noise.elite ? [steps[noise.elite[r]]] : steps;
       for (let j = 0; j <= obsDim; j++) {
@@ -133,20 +159,63 @@ export class LatentModel implements Dynamics<LatentCarry, Float32Array, Float32A
     };
   }
 
-  freeze({ rows, obs, memory }: LatentCarry): FrozenCarry {
-    return { modelVersion: this.modelVersion, state: { rows, obs: toText(obs), memory: memory.map(toText) } };
+  join(carries: readonly LatentCarry[]): LatentCarry {
+    return {
+      rows: carries.reduce((sum, { rows }) => sum + rows, 0),
+      obs: joined(carries.map(({ obs }) => obs)),
+      memory: this.sessions.map((_, m) => joined(carries.map(({ memory }) => memory[m]))),
+    };
   }
 
-  revive({ modelVersion, state }: FrozenCarry): LatentCarry {
-    if (modelVersion !== this.modelVersion) {
-      throw reverieError('SNAPSHOT_MISMATCH', { from: modelVersion, into: this.modelVersion });
+  freeze({ obs, memory }: LatentCarry): FrozenCarry {
+    return { version: this.modelVersion, state: { obs: packFloats(obs), memory: memory.map(packFloats) } };
+  }
+
+  revive({ version, state }: FrozenCarry): LatentCarry {
+    if (version !== this.modelVersion) {
+      throw reverieError('SNAPSHOT_MISMATCH', { from: `a model ${version}`, into: `a model ${this.modelVersion}` });
     }
-    const { rows, obs, memory } = state as { rows: number; obs: string; memory: string[] };
-    return { rows, obs: fromText(obs), memory: memory.map(fromText) };
+    const { obs, memory } = state as { obs: string; memory: string[] };
+    return { ...this.begin(unpackFloats(obs)), memory: memory.map(unpackFloats) };
+  }
+
+  /** What each member foresees. */
+  async forecast(carry: LatentCarry, action: Float32Array): Promise<Forecast> {
+    const { rows, obs } = carry;
+    const { obsDim } = this.shape;
+    const steps = await this.stepMembers(carry, action);
+    const mean = new Float32Array(steps.length * rows * obsDim);
+    const std = new Float32Array(mean.length);
+    steps.forEach((step, m) => {
+      for (let r = 0; r < rows; r++) {
+        for (let j = 0; j < obsDim; j++) {
+          const [to, from] = [(m * rows + r) * obsDim + j, r * (obsDim + 1) + j];
+          mean[to] = obs[r * obsDim + j] + step.mean[from];
+          std[to] = step.std[from];
+        }
+      }
+    });
+    return { components: steps.length, mean, std };
+  }
+
+  snapshot(): WorldModelSnapshot {
+    const { description, models } = this.contents;
+    requirePortable(description.outcome, description.env);
+    const payload: LatentContents = { description, models: models.map(toShared) };
+    return { backend: this.backend, modelVersion: this.modelVersion, payload };
+  }
+
+  async save(folder: string): Promise<void> {
+    requirePortable(this.description.outcome, this.description.env);
+    await saveLatent(folder, this.contents, this.modelVersion);
   }
 
   async close(): Promise<void> {
     await Promise.all(this.sessions.map((session) => session.release()));
+  }
+
+  private get learnsEnd(): boolean {
+    return this.description.outcome.terminated === 'learned';
   }
 
   private haveExactRows(): Promise<boolean> {
@@ -166,11 +235,9 @@ export class LatentModel implements Dynamics<LatentCarry, Float32Array, Float32A
       const act = action.slice(r * actionDim, (r + 1) * actionDim);
       alone.push(await this.imagine(this.pick(carry, Uint32Array.of(r)), act, [rng], options));
     }
-    const observation = joined(alone.map((one) => one.observation));
-    const memory = this.sessions.map((_, m) => joined(alone.map((one) => one.carry.memory[m])));
     return {
-      carry: { rows: rngs.length, obs: observation, memory },
-      observation,
+      carry: this.join(alone.map(({ carry: one }) => one)),
+      observation: joined(alone.map(({ observation }) => observation)),
       reward: joined(alone.map(({ reward }) => reward)),
       terminated: Uint8Array.from(alone, ({ terminated }) => terminated[0]),
       disagreement: options.disagreement ? joined(alone.map(({ disagreement }) => disagreement!)) : undefined,
@@ -180,6 +247,7 @@ export class LatentModel implements Dynamics<LatentCarry, Float32Array, Float32A
   private async stepMembers({ rows, obs, memory }: LatentCarry, action: Float32Array): Promise<MemberStep[]> {
     checkStepInput(this.backend, this, obs, action, rows, this.shape);
     const { inputDim } = this.shape;
+    if (rows === 0) return this.sessions.map(() => noStep(this.learnsEnd));
     const input = new Float32Array(rows * inputDim);
     this.encode(obs, action, undefined, 0, rows, input);
     const steps: MemberStep[] = [];
@@ -227,6 +295,11 @@ export class LatentModel implements Dynamics<LatentCarry, Float32Array, Float32A
   }
 }
 
+function noStep(learnsEnd: boolean): MemberStep {
+  const none = new Float32Array(0);
+  return { memory: none, mean: none, std: none, terminated: learnsEnd ? none : undefined };
+}
+
 function meanOver<T>(items: readonly T[], read: (item: T) => number): number {
   let sum = 0;
   for (const item of items) sum += read(item);
@@ -242,14 +315,17 @@ function pickRows(values: Float32Array, rows: Uint32Array, width: number): Float
 }
 
 function joined(parts: readonly Float32Array[]): Float32Array {
-  return Float32Array.from(parts.flatMap((part) => [...part]));
+  const all = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
 }
 
-/** Base64 of float32: JSON would lose the sign of zero. */
-function toText({ buffer, byteOffset, byteLength }: Float32Array): string {
-  return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength).toString('base64');
-}
-
-function fromText(text: string): Float32Array {
-  return new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer);
+function toShared(model: Uint8Array): Uint8Array {
+  const shared = new Uint8Array(new SharedArrayBuffer(model.length));
+  shared.set(model);
+  return shared;
 }

@@ -41,7 +41,7 @@ export interface LatentTraining {
   readonly config: LatentConfig;
   /** The member's own stream. */
   readonly rng: Rng;
-  readonly onEvaluation?: (gradientSteps: number, holdoutLoss: number) => void;
+  readonly onEvaluation?: (report: LatentReport) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -64,7 +64,7 @@ export async function trainLatent(training: LatentTraining): Promise<{ theta: Fl
       state = await runSteps(trainer, state, data, batch, steps, count, config.lr, rng.split('batches', steps));
       steps += count;
       const judged = await judge.evaluate(state['theta']);
-      training.onEvaluation?.(steps, judged.holdoutLoss);
+      training.onEvaluation?.({ gradientSteps: steps, ...judged });
       const isBetter = judged.holdoutLoss < best.report.holdoutLoss;
       stale = isBetter ? 0 : stale + 1;
       if (isBetter) best = { theta: state['theta'], report: { gradientSteps: steps, ...judged } };

@@ -1,0 +1,31 @@
+// The recurrent latent model in the registry of dynamics.
+
+import type { DynamicsEntry, DynamicsKind, FitRequest } from '../dynamics-kind.js';
+import { LATENT_FORMAT, type LatentConfigInput, latentConfigSchema } from './config.js';
+
+export const latentEntry: DynamicsEntry = {
+  name: 'latent',
+  summary: 'Recurrent networks with a latent memory, learned from episodes: for observations that hide something.',
+  format: LATENT_FORMAT,
+  schema: latentConfigSchema,
+  make: async (): Promise<DynamicsKind> => {
+    const { LatentModel } = await import('./latent-model.js');
+    const { fitLatent } = await import('./fit.js');
+    return {
+      load: (folder) => LatentModel.load(folder),
+      revive: (snapshot) => LatentModel.fromSnapshot(snapshot),
+      fit: async ({ data, section, spaces, onProgress, ...options }: FitRequest) => {
+        const { episode, step } = data.columns();
+        const tell = ({ gradientSteps, holdoutError }: { gradientSteps: number; holdoutError: number }) =>
+          onProgress?.({ epochs: gradientSteps, holdoutError });
+        const rows = { batch: data.rows(), episode, step };
+        const { model, report } = await fitLatent(rows, spaces, section as LatentConfigInput, {
+          ...options,
+          onProgress: tell,
+        });
+        const longest = Math.max(...report.members.map(({ gradientSteps }) => gradientSteps));
+        return { model, report: { epochs: longest, holdoutError: report.holdoutError } };
+      },
+    };
+  },
+};
