@@ -72,6 +72,7 @@ export { type Gate, judgeGates, parseGates, requireMetric } from './report/gate.
 export { fidelityMarkdown, type ModelCardOptions, modelCard } from './report/markdown.js';
 export { FIDELITY_FILE, openFidelityReport, readFidelityReport, writeFidelityReport } from './report/report-file.js';
 export {
+  constructionOf,
   type Headline,
   headlineMetrics,
   headlineRows,

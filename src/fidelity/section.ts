@@ -70,6 +70,11 @@ export function findingOf(section: Omit<Section, 'metrics'>, found: readonly Fou
   };
 }
 
+/** A number of steps that nothing ended as long as anyone watched: of its interval only the lower end is known. */
+export function openAbove(found: FoundMetric): FoundMetric {
+  return { ...found, metric: { ...found.metric, estimate: { ...found.metric.estimate, high: null } } };
+}
+
 /** A metric of a finding. */
 export function estimateIn(found: readonly FoundMetric[], key: string): Estimate {
   return found.find(({ metric }) => metric.key === key)!.metric.estimate;
@@ -82,7 +87,7 @@ export function nothingFound(
   why: string,
 ): Finding {
   const silent = { charts: [], tables: [], worst: [], notes: [why] };
-  return { section: { id, title, summary: 'Not measured.', metrics, ...silent }, samples: {} };
+  return { section: { id, title, summary: 'Not measured.', metrics, ...silent, missing: why }, samples: {} };
 }
 
 /** `instrument` without its work, for a model that it cannot measure: all of its metrics are there, and it says why. */

@@ -11,6 +11,7 @@ import {
   type Findings,
   type HorizonEvidence,
   type HorizonPlan,
+  type HorizonRule,
   type MeasuredBound,
   measuredBound,
 } from './return-bounds.js';
@@ -41,6 +42,7 @@ export function horizonFindings(findings: Findings, plan: HorizonPlan): readonly
         tables: tablesOf(found, plan),
         worst: [],
         notes: notesOf(found, plan),
+        ...(isMeasured ? {} : { missing: unmade(rule) }),
       },
       samples: {},
     },
@@ -129,9 +131,13 @@ function branchTable(model: number, { gamma }: HorizonPlan): FidelityTable {
   };
 }
 
+function unmade({ madeFrom }: HorizonRule): string {
+  return `The horizon is made from the section on ${madeFrom}, which found nothing or was left out.`;
+}
+
 function notesOf({ horizon, bound, isMeasured }: Found, { rule }: HorizonPlan): string[] {
   if (!isMeasured) {
-    return [`The horizon is made from the section on ${rule.madeFrom}, which found nothing or was left out.`];
+    return [unmade(rule)];
   }
   return [
     ...(horizon.atLeast ? ['Nothing worse was seen as far as was measured: the true horizon may be longer.'] : []),

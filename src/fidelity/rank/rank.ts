@@ -58,6 +58,7 @@ export function unrankable(reason: string): Instrument<never> {
 // From what a ladder of policies came to in both worlds to the section of the report.
 
 const RANK_TITLE = 'Rank of policies';
+const UNRANKED = 'Policies are too few, or too equal in one of the worlds, to be ranked.';
 
 type Plan = Pick<RankSource, 'policies' | 'episodes' | 'gamma'>;
 
@@ -77,6 +78,7 @@ function rankFinding(rows: readonly RankRow[], plan: Plan, options: RankOptions)
       tables: told.length === 0 ? [] : [tableOf(told)],
       worst: [],
       notes: [...notesOf(ladder, plan), ...(options.notes ?? [])],
+      ...(metrics.find(({ key }) => key === 'spearman')?.estimate.value === null ? { missing: UNRANKED } : {}),
     },
     samples: gaps.samples,
   };

@@ -88,6 +88,10 @@ export interface Section {
   readonly worst: readonly WorstTransition[];
   /** What could not be measured and why, and what a reader may get wrong. */
   readonly notes: readonly string[];
+  /** Why figures that are read first were not counted, in one sentence. */
+  readonly missing?: string;
+  /** Why figures are right whatever the model is, so that no gate on them proves anything. */
+  readonly byConstruction?: string;
 }
 
 /** The values a metric's estimate is made from, one a unit (transition, question, episode), in an order that all models share. */

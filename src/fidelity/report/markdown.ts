@@ -6,6 +6,7 @@ import { kindNamed } from '../kinds.js';
 import type { BarsChart, FidelityChart, LinesChart, WorstTransition } from './fidelity-report.js';
 import { bullets, fencedJson, markdownTable, paragraphs, plain } from './markdown-text.js';
 import {
+  constructionOf,
   headlineMetrics,
   headlineRows,
   type MetricRow,
@@ -57,7 +58,9 @@ function gates(report: ShownReport): string {
   const rows = headlineAndAll(report);
   const lines = report.gates.map((gate) => {
     const unit = rows.find(({ name }) => name === gate.metric)?.metric.unit ?? 'number';
-    return `**${gate.passed ? 'passed' : 'FAILED'}** ${plain(gateText(gate, unit))}`;
+    const construction = constructionOf(report, gate.metric);
+    const hollow = construction === undefined ? '' : ` (proves nothing: ${construction})`;
+    return `**${gate.passed ? 'passed' : 'FAILED'}** ${plain(`${gateText(gate, unit)}${hollow}`)}`;
   });
   return paragraphs([`## Gates`, `Held against ${plain(report.subjects[0].name)}.`, bullets(lines)]);
 }

@@ -93,6 +93,10 @@ const sectionSchema = z.strictObject({
   tables: z.array(tableSchema),
   worst: z.array(worstSchema).describe('The transitions that were got most wrong, in full.'),
   notes: z.array(text).describe('What could not be measured and why, and what may be misread.'),
+  missing: text.optional().describe('Why figures that are read first were not counted.'),
+  byConstruction: text
+    .optional()
+    .describe('Why figures are right whatever the model is: no gate on them proves anything.'),
 });
 
 const subjectSchema = z.strictObject({

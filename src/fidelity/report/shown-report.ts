@@ -39,6 +39,11 @@ export function withoutSamples(report: FidelityReport): ShownReport {
   return { ...report, subjects: report.subjects.map(({ samples: _, ...subject }) => subject) };
 }
 
+/** Why a gate on this metric of the first model proves nothing; undefined where it may. */
+export function constructionOf({ subjects }: ShownReport, metric: string): string | undefined {
+  return subjects[0].sections.find(({ id }) => metric.startsWith(`${id}.`))?.byConstruction;
+}
+
 /** What was held against what. */
 export function truthText({ truth, subjects }: ShownReport): string {
   const { kind, description, transitions, episodes } = truth;
@@ -138,12 +143,24 @@ export function headlineMetrics({ sections }: ShownSubject): Headline[] {
   return [...found.filter(isHorizon), ...found.filter((one) => !isHorizon(one))];
 }
 
-/** As they are printed. */
+/** As they are printed: of a section none of whose figures was counted, why that is; and what a section cannot show. */
 export function headlines(subject: ShownSubject): { label: string; text: string }[] {
-  return headlineMetrics(subject).map(({ metric: { label, estimate, unit } }) => ({
-    label,
-    text: estimateText(estimate, unit),
-  }));
+  const found = headlineMetrics(subject);
+  const order = [...subject.sections].sort((a, b) => Number(b.id === 'horizon') - Number(a.id === 'horizon'));
+  return order.flatMap((section) => {
+    const { id, title, missing, byConstruction } = section;
+    const own = found.filter(({ name }) => name.startsWith(`${id}.`));
+    if (missing !== undefined && own.every(({ metric }) => metric.estimate.value === null)) {
+      return [{ label: title, text: `not measured: ${missing}` }];
+    }
+    const lines = own.map(({ metric: { label, estimate, unit } }) => ({
+      label,
+      text: estimate.value === null && missing !== undefined ? `not counted: ${missing}` : estimateText(estimate, unit),
+    }));
+    return byConstruction === undefined
+      ? lines
+      : [...lines, { label: `${title}: by construction`, text: byConstruction }];
+  });
 }
 
 function tellingOf({ id, metrics }: Section): Metric[] {

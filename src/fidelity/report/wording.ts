@@ -13,9 +13,10 @@ export function valueText(value: number | null, unit: Unit): string {
   return `${bareText(value, unit)}${unit === 'steps' && value === 1 ? ' step' : SUFFIX[unit]}`;
 }
 
-/** `93.8 to 96.4`; empty where there is no interval. */
+/** `93.8 to 96.4`, `29 to no end seen` where nothing ended what was counted; empty where there is no interval. */
 export function intervalText({ low, high }: Estimate, unit: Unit): string {
-  return low === null || high === null ? '' : `${bareText(low, unit)} to ${bareText(high, unit)}`;
+  if (low === null) return '';
+  return `${bareText(low, unit)} to ${high === null ? 'no end seen' : bareText(high, unit)}`;
 }
 
 /** `95.2 % (93.8 to 96.4)`. */

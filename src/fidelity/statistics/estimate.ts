@@ -6,7 +6,10 @@ import { wilson } from '../../worldmodel/index.js';
 export interface Estimate {
   /** null where nothing was counted. */
   readonly value: number | null;
-  /** Interval of 95 % unless said otherwise; both null where there is none. */
+  /**
+   * Interval of 95 % unless said otherwise; both null where there is none. `high` alone is null where nothing ended what was
+   * counted as long as it was watched: how large it truly is cannot be told.
+   */
   readonly low: number | null;
   readonly high: number | null;
   /** Units it was made from: transitions, questions, episodes, policies. */

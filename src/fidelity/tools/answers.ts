@@ -50,6 +50,23 @@ export type WrongAnswer = {
   readonly differences: readonly { readonly path: string; readonly real?: Json; readonly dreamt?: Json }[];
 };
 
+/**
+ * Says of a section, in its report, that all its answers are those of the truth itself: such figures are right by construction.
+ *
+ * @param answering backends of the answers; what the environment refuses by itself (`schema`) was asked of nobody
+ * @param truthBackend who answers by what is also the truth; undefined where nobody does
+ */
+export function constructed(
+  answering: readonly string[],
+  truthBackend: string | undefined,
+): { readonly byConstruction?: string } {
+  const asked = answering.filter((backend) => backend !== 'schema');
+  if (asked.length === 0 || asked.some((backend) => backend !== truthBackend)) return {};
+  return {
+    byConstruction: `all ${asked.length} answers are by ${truthBackend}, which are the truth here: nothing can be wrong.`,
+  };
+}
+
 /** Characters of an observation and differences of a state that are kept of a wrong answer. */
 const KEPT_CHARS = 20_000;
 const KEPT_DIFFERENCES = 100;

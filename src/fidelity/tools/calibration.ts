@@ -71,6 +71,7 @@ function concluded(questions: number, rows: readonly CalibrationRow[], notes: re
           ? ['All answers of each backend have the same confidence: calibration is not to be measured.']
           : []),
       ],
+      ...(isSilent ? { missing: 'All answers of each backend have the same confidence.' } : {}),
     },
     isSilent ? emptyMetrics() : found,
   );

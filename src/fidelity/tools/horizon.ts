@@ -51,5 +51,5 @@ export const stepErrorRule: HorizonRule = {
 /** No error at all is a matter of how many steps were judged. */
 function reach({ stepError: { value, n } }: HorizonEvidence): string {
   if (value !== 0) return '';
-  return ` None of the ${n} steps that were judged was wrong: so many steps show no more than that, and more of them would show more.`;
+  return ` None of the ${n} judged steps was wrong: ${n} steps cannot show more than this, and more of them might.`;
 }

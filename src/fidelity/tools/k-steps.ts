@@ -9,6 +9,7 @@ import {
   findingOf,
   flag,
   meanMetric,
+  openAbove,
   percent,
   plainMetric,
   shareMetric,
@@ -16,6 +17,7 @@ import {
 } from '../section.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { shareEstimate } from '../statistics/estimate.js';
+import { constructed } from './answers.js';
 import type { LivedEpisodes, LivedRow } from './lived-episodes.js';
 import {
   type CarrySequence,
@@ -33,6 +35,8 @@ export interface KStepsOptions {
   readonly sequences: readonly TrueSequence[];
   readonly carry: CarrySequence;
   readonly lived: LivedEpisodes;
+  /** Who answers by what is also the truth. */
+  readonly truthBackend?: string;
   readonly notes?: readonly string[];
 }
 
@@ -62,11 +66,12 @@ export function kStepsInstrument(options: KStepsOptions): Instrument<Row> {
   };
 }
 
-function concluded({ sequences, lived, notes = [] }: KStepsOptions, rows: readonly Row[]): Finding {
+function concluded({ sequences, lived, truthBackend, notes = [] }: KStepsOptions, rows: readonly Row[]): Finding {
   const loops = rows.filter((row) => row.kind === 'open-loop');
   const episodes = rows.filter((row) => row.kind === 'lived');
   const found = kStepMetrics(loops, episodes);
   const estimate = (key: string) => estimateIn(found, key);
+  const missing = missingOf(loops, lived, estimate('consistency-ratio').value !== null);
   return findingOf(
     {
       id: 'k-steps',
@@ -76,6 +81,11 @@ function concluded({ sequences, lived, notes = [] }: KStepsOptions, rows: readon
       tables: [divergenceTable(loops)],
       worst: worstDivergences(loops, sequences),
       notes: [...notes, ...notesOf(loops, lived)],
+      ...(missing === undefined ? {} : { missing }),
+      ...constructed(
+        loops.flatMap(({ steps }) => steps.map(({ backend }) => backend)),
+        truthBackend,
+      ),
     },
     found,
   );
@@ -88,9 +98,36 @@ function notesOf(loops: readonly OpenLoopRow[], lived: LivedEpisodes): string[] 
     'What was said in an episode stays as it was, whatever the dream answered: an agent would have reacted.',
     'A state that turned wrong and right again counts as wrong once and right later; first divergence does not forgive.',
     ...(cut === 0 ? [] : [`${cut} episodes broke off at a call that got no answer; they count up to there.`]),
+    ...(isEverWrong(loops, ({ state }) => state) || isUnknown(loops)
+      ? []
+      : [
+          'No state was ever wrong: the steps before the first wrong one are the mean length of these episodes, and how long a dream would go on right is not known.',
+        ]),
     ...(stateless ? ['Of some steps no state is known, for real or in the dream: only their observations count.'] : []),
-    ...(lived.hasTruth ? [] : ['No rules carry dreamt calls out for real: the consistency ratio is not known.']),
+    ...(lived.hasTruth ? [] : [NO_TRUTH]),
   ];
+}
+
+const NO_TRUTH = 'No rules carry dreamt calls out for real: the consistency ratio is not known.';
+
+/** Of no step it is known whether its state is right. */
+function isUnknown(loops: readonly OpenLoopRow[]): boolean {
+  return loops.every(({ steps }) => steps.every(({ state }) => state === null));
+}
+
+/** Why steps before the first wrong state, or the consistency ratio, have no value. */
+function missingOf(
+  loops: readonly OpenLoopRow[],
+  { hasTruth }: LivedEpisodes,
+  isRewarded: boolean,
+): string | undefined {
+  const reasons = [
+    ...(loops.length === 0 ? ['No real episode was carried out in the dream.'] : []),
+    ...(loops.length > 0 && isUnknown(loops) ? ['Of no step the state is known, for real or in the dream.'] : []),
+    ...(hasTruth ? [] : [NO_TRUTH]),
+    ...(hasTruth && !isRewarded ? ['No episode that could be decided was rewarded in the dream.'] : []),
+  ];
+  return reasons.length === 0 ? undefined : reasons.join(' ');
 }
 
 function survivalChart(loops: readonly OpenLoopRow[]): LinesChart {
@@ -213,7 +250,9 @@ function stateMetrics(loops: readonly OpenLoopRow[]): FoundMetric[] {
       },
       loops.map(({ steps }) => shareOf(steps, ({ state }) => state)),
     ),
-    meanMetric(
+    watchedSteps(
+      loops,
+      ({ state }) => state,
       {
         key: 'steps-to-divergence',
         label: 'Steps before the first wrong state',
@@ -221,9 +260,27 @@ function stateMetrics(loops: readonly OpenLoopRow[]): FoundMetric[] {
         unit: 'steps',
         meaning: 'Steps of an episode before its state is wrong for the first time; all of them where it never is.',
       },
-      loops.map(({ steps }) => stepsBefore(steps, ({ state }) => state)),
+      (steps, right) => stepsBefore(steps, right),
     ),
   ];
+}
+
+/** Steps until something is wrong; where nothing ever was, all that is known is that they are no fewer. */
+function watchedSteps(
+  loops: readonly OpenLoopRow[],
+  right: Right,
+  told: Parameters<typeof meanMetric>[0],
+  stepsOf: (steps: readonly OpenLoopStep[], right: Right) => number | null,
+): FoundMetric {
+  const found = meanMetric(
+    told,
+    loops.map(({ steps }) => stepsOf(steps, right)),
+  );
+  return isEverWrong(loops, right) ? found : openAbove(found);
+}
+
+function isEverWrong(loops: readonly OpenLoopRow[], right: Right): boolean {
+  return loops.some(({ steps }) => steps.some((step) => right(step) === false));
 }
 
 function observationMetrics(loops: readonly OpenLoopRow[]): FoundMetric[] {
@@ -239,7 +296,9 @@ function observationMetrics(loops: readonly OpenLoopRow[]): FoundMetric[] {
       },
       loops.map(({ steps }) => shareOf(steps, ({ observation }) => observation)),
     ),
-    meanMetric(
+    watchedSteps(
+      loops,
+      ({ observation }) => observation,
       {
         key: 'steps-to-wrong-observation',
         label: 'Steps before the first wrong observation',
@@ -247,7 +306,7 @@ function observationMetrics(loops: readonly OpenLoopRow[]): FoundMetric[] {
         unit: 'steps',
         meaning: 'Steps of an episode before one is answered in other words for the first time; all where none is.',
       },
-      loops.map(({ steps }) => (steps.length === 0 ? null : before(steps, ({ observation }) => observation))),
+      (steps, right) => (steps.length === 0 ? null : before(steps, right)),
     ),
     shareMetric(
       {

@@ -66,6 +66,7 @@ function concluded(report: Concluded, limit: number): Finding {
       ],
       tables: [],
       worst: failures.slice(0, SHOWN).map(worstOf),
+      ...(total === 0 ? { missing: 'No probe could be made.' } : {}),
       notes: [
         ...(untried.length === 0 ? [] : [`No probe of these kinds could be made: ${untried.join(', ')}.`]),
         ...(skipped.length === 0 ? [] : [skippedNote(skipped)]),

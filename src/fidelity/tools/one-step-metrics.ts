@@ -246,7 +246,7 @@ export function byBackend(steps: readonly JudgedStep[]): Map<string, JudgedStep[
 }
 
 /** Who answered; a call that was refused was answered by nobody. */
-function backendOf({ answered, refused, backend }: StepRow): string {
+export function backendOf({ answered, refused, backend }: StepRow): string {
   if (!answered) return 'unanswered';
   return refused || backend === null ? 'refused' : backend;
 }

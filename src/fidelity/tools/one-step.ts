@@ -5,8 +5,9 @@ import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityChart, FidelityTable, WorstTransition } from '../report/fidelity-report.js';
 import { estimateIn, findingOf, percent, shareMetric, type Value } from '../section.js';
 import { shareEstimate } from '../statistics/estimate.js';
-import { type AskedQuestions, CHUNK, type StepRow } from './answers.js';
+import { type AskedQuestions, CHUNK, constructed, type StepRow } from './answers.js';
 import {
+  backendOf,
   byBackend,
   firstAnswers,
   inGroup,
@@ -22,11 +23,14 @@ export interface OneStepOptions {
   readonly asked: AskedQuestions;
   /** Times each question is asked, each with another seed: how much of an error is mere sampling. */
   readonly repeats: number;
+  /** Who answers by what is also the truth. */
+  readonly truthBackend?: string;
   /** What cannot be compared with this truth. */
   readonly notes?: readonly string[];
 }
 
-export function oneStepInstrument({ asked, repeats, notes = [] }: OneStepOptions): Instrument<StepRow> {
+export function oneStepInstrument(options: OneStepOptions): Instrument<StepRow> {
+  const { asked, repeats } = options;
   const units = asked.questions.length * repeats;
   return {
     id: 'one-step',
@@ -40,19 +44,18 @@ export function oneStepInstrument({ asked, repeats, notes = [] }: OneStepOptions
       }
       return rows;
     },
-    conclude: (rows) => concluded(asked, rows, repeats, notes),
+    conclude: (rows) => concluded(options, rows),
   };
 }
 
-function concluded(
-  { questions }: AskedQuestions,
-  rows: readonly StepRow[],
-  repeats: number,
-  notes: readonly string[],
-): Finding {
+function concluded({ asked, repeats, truthBackend, notes = [] }: OneStepOptions, rows: readonly StepRow[]): Finding {
+  const { questions } = asked;
   const steps = firstAnswers(questions, rows);
   const found = oneStepMetrics(steps, noiseOf(questions.length, rows));
   const estimate = (key: string) => estimateIn(found, key);
+  const answering = steps.map(({ row }) => backendOf(row));
+  const construction = constructed(answering, truthBackend);
+  const isOwn = truthBackend !== undefined && answering.includes(truthBackend);
   return findingOf(
     {
       id: 'one-step',
@@ -63,10 +66,23 @@ function concluded(
       charts: [groupChart(steps), backendChart(steps)],
       tables: [backendTable(steps)],
       worst: worstSteps(steps),
-      notes: [...notes, ...notesOf(steps, repeats)],
+      notes: [...notes, ...(isOwn ? [WORTH_GATING] : []), ...notesOf(steps, repeats)],
+      ...(estimate('state-exact').value === null ? { missing: missingOf(steps) } : {}),
+      ...construction,
     },
     found,
   );
+}
+
+/** Where exact rules answer what they also judge. */
+const WORTH_GATING =
+  'Exact rules answer here what exact rules are the truth of. What is worth a gate: the model without them (model.backends, fidelity.tiersOff), must-fail.passed, or records as truth (fidelity.truth=recorded).';
+
+function missingOf(steps: readonly JudgedStep[]): string {
+  if (steps.length === 0) return 'No call was asked about.';
+  return steps.every(({ question }) => question.after === undefined)
+    ? 'Of no call the state afterwards is known, so that only what was said is compared (see the section in the report).'
+    : 'The model keeps no state: only what it said is compared (see the section in the report).';
 }
 
 /** Share of pairs of answers to one question that differ; null where there is no pair. */

@@ -35,13 +35,19 @@ export function rewardEndInstrument({ lived, notes = [] }: RewardEndOptions): In
       for (let episode = chunk * EPISODES; episode < end; episode++) rows.push(await lived.row(episode, signal));
       return rows;
     },
-    conclude: (rows) => concluded(rows, [...notes, ...(lived.hasTruth ? [] : [NO_TRUTH])]),
+    conclude: (rows) => concluded(rows, lived.hasTruth, notes),
   };
+}
+
+function missingOf(decided: readonly LivedRow[], hasTruth: boolean): { readonly missing?: string } {
+  if (!hasTruth) return { missing: NO_TRUTH };
+  if (decided.length === 0) return { missing: 'No episode could be decided in both worlds.' };
+  return decided.every(({ real }) => real === 1) ? { missing: 'No episode that was judged failed for real.' } : {};
 }
 
 const NO_TRUTH = 'No rules carry dreamt calls out for real: what episodes were truly worth is not known.';
 
-function concluded(rows: readonly LivedRow[], notes: readonly string[]): Finding {
+function concluded(rows: readonly LivedRow[], hasTruth: boolean, notes: readonly string[]): Finding {
   const found = [...rewardMetrics(rows), ...endMetrics(rows)];
   const estimate = (key: string) => estimateIn(found, key);
   const decided = rows.filter(({ dreamt, real }) => dreamt !== null && real !== null);
@@ -55,7 +61,8 @@ function concluded(rows: readonly LivedRow[], notes: readonly string[]): Finding
       charts: [returnChart(found)],
       tables: [confusionTable(decided)],
       worst: worstEpisodes(rows),
-      notes: [...notes, ...notesOf(rows)],
+      notes: [...notes, ...(hasTruth ? [] : [NO_TRUTH]), ...notesOf(rows)],
+      ...missingOf(decided, hasTruth),
     },
     found,
   );

@@ -167,7 +167,9 @@ function divergenceOf(
   dreams.forEach((dream, i) => {
     groups[units.of[i]].push(dream);
   });
-  return { estimate, samples: groups.map(meanSteps) };
+  // Where no dream was seen to diverge, how long they last is not known.
+  const isOpen = dreams.every(({ hasDiverged }) => !hasDiverged);
+  return { estimate: isOpen ? { ...estimate, high: null } : estimate, samples: groups.map(meanSteps) };
 }
 
 /** Kept errors are rounded: a lead smaller than that is none. */
@@ -223,6 +225,9 @@ function hasNegative(rows: readonly KStepRow[]): boolean {
 const UNSEEDED =
   'The recorded transitions do not say how their episodes were begun: a model that starts itself could not be started alike.';
 
+const NEVER_LOST =
+  'No dream went beyond the tolerance: the steps to divergence are those that dreams were watched for, and how long they would last is not known.';
+
 function notesOf({ ground }: Judged, rows: readonly KStepRow[], isServed: boolean): readonly string[] {
   const { replay, truth } = ground;
   const hasSnapshots = truth.starts.some(({ snapshot }) => snapshot !== undefined);
@@ -231,6 +236,9 @@ function notesOf({ ground }: Judged, rows: readonly KStepRow[], isServed: boolea
       ? 'Dreams begin with episodes: the model starts itself, with the seeds of the recorded ones. How far it starts from them is part of its error.'
       : 'Dreams of the drift are without noise (the mean of the elites); those that a policy acts in are sampled, as training sees them.',
     ...(rows.length === 0 ? [UNSEEDED] : []),
+    ...(rows.length > 0 && rows.every(({ errors }) => !watched(errors, ground.plan.tolerance).hasDiverged)
+      ? [NEVER_LOST]
+      : []),
     ...(replay === undefined ? ['No policy acted: consistency was not measured.'] : []),
     ...(replay !== undefined ? [`In the dreams that were done again for real, "${replay.name}" acted.`] : []),
     ...(replay !== undefined && !hasSnapshots

@@ -18,14 +18,13 @@ export const PAGE_STYLE = `
 html { -webkit-text-size-adjust: 100%; }
 body {
   margin: 0; background: var(--paper); color: var(--ink);
-  font: 17px/1.55 Charter, "Bitstream Charter", "Sitka Text", Cambria, Georgia, serif;
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
 }
 main { max-width: 52rem; margin: 0 auto; padding: 3.5rem 1.5rem 4rem; }
 h1 { font-size: 2.1rem; line-height: 1.15; letter-spacing: -0.015em; margin: 0 0 0.8rem; text-wrap: balance; }
 h2 { font-size: 1.2rem; line-height: 1.3; margin: 0; }
 p { margin: 0 0 1rem; }
 .lead { font-size: 1.15rem; line-height: 1.5; max-width: 40rem; text-wrap: pretty; }
-.figures, .legend, table, .provenance, .note { font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem 3rem; margin: 2rem 0; padding: 0; list-style: none; }
 .figures b { display: block; font-size: 2.4rem; line-height: 1.1; font-weight: 600; letter-spacing: -0.02em; font-variant-numeric: tabular-nums; }
 .figures span { color: var(--ink-soft); font-size: 0.85rem; }

@@ -8,6 +8,7 @@ import { Rng } from '../../../core/rng.js';
 import {
   type ChunkAddress,
   compareSubjects,
+  constructionOf,
   type FidelityReport,
   fidelityMarkdown,
   type Gate,
@@ -88,6 +89,10 @@ async function judged(
     provenance: provenanceOf(context, opened),
     ...(spent && { incomplete: incompleteText(named.subjects.length - subjects.length, spent) }),
   };
+  for (const { metric } of report.gates) {
+    const construction = constructionOf(report, metric);
+    if (construction !== undefined) context.log(`The gate on ${metric} proves nothing: ${construction}`);
+  }
   const page = await written(context, report);
   if (spent === undefined) return resultOf(context, report, page);
   context.progress.log(`A budget is spent. What was measured until then is in ${page}.`);

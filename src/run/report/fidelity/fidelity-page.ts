@@ -1,6 +1,7 @@
 // The page on how far dreams are from the real: one HTML file that needs nothing else. All text is escaped.
 
 import {
+  constructionOf,
   gateText,
   headlineRows,
   intervalText,
@@ -35,10 +36,15 @@ export async function fidelityPage(report: ShownReport): Promise<string> {
 <main class="fidelity">
 <h1>${escapeHtml(title)}</h1>
 <p class="lead">${escapeHtml(truthText(report))}</p>
-${incompleteHtml(report)}${verdictHtml(report)}
-${contents(groups)}
+${incompleteHtml(report)}${contents(groups)}
+<div class="report">
+<section id="summary" aria-label="At a glance">
+${verdictHtml(report)}
+</section>
 ${sections.join('\n')}
 ${provenance(report)}
+</div>
+<a class="to-contents" href="#contents">Contents</a>
 </main>
 </body>
 </html>
@@ -49,9 +55,15 @@ function incompleteHtml({ incomplete }: ShownReport): string {
   return incomplete === undefined ? '' : `<p class="incomplete"><b>${escapeHtml(incomplete)}</b></p>\n`;
 }
 
+/** Beside the report where there is room, and stays there; above it on a phone. */
 function contents(groups: readonly SectionGroup[]): string {
-  const links = groups.map(({ id, title }) => `<a href="#${id}">${escapeHtml(title)}</a>`);
-  return `<nav aria-label="Sections">${links.join(' ')}</nav>`;
+  const places = [
+    { id: 'summary', title: 'At a glance' },
+    ...groups,
+    { id: 'provenance', title: 'Where this is from' },
+  ];
+  const links = places.map(({ id, title }) => `<li><a href="#${id}">${escapeHtml(title)}</a></li>`);
+  return `<nav id="contents" aria-labelledby="contents-title"><h2 id="contents-title">Contents</h2><ol>${links.join('')}</ol></nav>`;
 }
 
 function provenance({ truth, subjects, provenance: from }: ShownReport): string {
@@ -86,9 +98,10 @@ function cards({ subjects }: ShownReport, trust: MetricRow | undefined): string 
     const said = sections.find(({ id }) => id === 'horizon')?.summary ?? 'How far it can be trusted was not measured.';
     const figure = value === null ? '–' : valueText(value, trust!.metric.unit);
     const interval = estimate === undefined ? '' : intervalText(estimate, trust!.metric.unit);
+    const count = estimate === undefined || estimate.n === 0 ? '' : `, n = ${estimate.n.toLocaleString('en-US')}`;
     const label = trust?.metric.label ?? 'Trust horizon';
     return `<li style="border-color:${armColour(i)}">${nameHtml(name, i)}<b>${escapeHtml(figure)}</b>
-<span class="of">${escapeHtml(label)}${interval === '' ? '' : `, ${escapeHtml(interval)}`}</span>
+<span class="of">${escapeHtml(label)}${escapeHtml(`${interval === '' ? '' : `, ${interval}`}${count}`)}</span>
 <p>${escapeHtml(said)}</p><small>${escapeHtml(kind)} <code title="${escapeHtml(version)}">${escapeHtml(shortened(version))}</code></small></li>`;
   });
   return `<ul class="trust">${items.join('\n')}</ul>`;
@@ -102,10 +115,12 @@ function gatesHtml(report: ShownReport): string {
   );
   const shut = gates.filter(({ passed }) => !passed).length;
   const title = shut === 0 ? `All gates passed: ${gates.length}` : `${shut} of ${gates.length} gates failed`;
-  const items = gates.map(
-    (gate) =>
-      `<li class="${gate.passed ? 'passed' : 'failed'}"><b>${gate.passed ? '✓ passed' : '✗ failed'}</b> <span>${escapeHtml(gateText(gate, units.get(gate.metric) ?? 'number'))}</span></li>`,
-  );
+  const items = gates.map((gate) => {
+    const construction = constructionOf(report, gate.metric);
+    const hollow = construction === undefined ? '' : `<small>Proves nothing: ${escapeHtml(construction)}</small>`;
+    const text = escapeHtml(gateText(gate, units.get(gate.metric) ?? 'number'));
+    return `<li class="${gate.passed ? 'passed' : 'failed'}"><b>${gate.passed ? '✓ passed' : '✗ failed'}</b> <span>${text}${hollow}</span></li>`;
+  });
   return `<section class="gates ${shut === 0 ? 'passed' : 'failed'}"><h2>${title}</h2><ul>${items.join('')}</ul></section>`;
 }
 
@@ -130,27 +145,43 @@ function shortened(version: string): string {
 const FIDELITY_STYLE = `
 :root { --good: #2c7a40; --bad: #b93a12; --real: #e9f5ec; --dreamt: #fbece7; --shade: #f4f1eb; }
 @media (prefers-color-scheme: dark) { :root { --good: #74c686; --bad: #f58a55; --real: #1a3021; --dreamt: #3a2219; --shade: #232220; } }
+html { scroll-behavior: smooth; scroll-padding-top: 1rem; }
 main.fidelity { max-width: 63rem; }
+.fidelity h1 { font-size: 1.8rem; }
 .fidelity h3 { font-size: 1.02rem; line-height: 1.3; margin: 2.2rem 0 0.5rem; }
-.fidelity h4 { font: 600 0.8rem system-ui, sans-serif; color: var(--ink-soft); margin: 0.9rem 0 0.3rem; }
+.fidelity h4 { font-size: 0.8rem; font-weight: 600; color: var(--ink-soft); margin: 0.9rem 0 0.3rem; }
 .fidelity .aspect { border-top: 1px solid var(--rule-strong); margin-top: 3.2rem; padding-top: 0.2rem; }
 .fidelity .aspect > h2, #provenance > h2 { font-size: 1.45rem; margin: 1.4rem 0 0.7rem; letter-spacing: -0.01em; }
 .fidelity .lead { font-size: 1rem; color: var(--ink-soft); }
-.fidelity .incomplete { border-left: 4px solid var(--bad); background: var(--dreamt); border-radius: 0 8px 8px 0; padding: 0.7rem 1rem; font: 0.9rem system-ui, sans-serif; }
-.fidelity nav { display: flex; flex-wrap: wrap; gap: 0.3rem 1.1rem; margin: 2rem 0 0; font: 0.86rem system-ui, sans-serif; }
+.fidelity .incomplete { border-left: 4px solid var(--bad); background: var(--dreamt); border-radius: 0 8px 8px 0; padding: 0.7rem 1rem; font-size: 0.9rem; }
+.fidelity nav { margin: 1.6rem 0; padding: 0.8rem 1rem; background: var(--panel); border: 1px solid var(--rule); border-radius: 8px; font-size: 0.86rem; }
+.fidelity nav h2 { font-size: 0.8rem; font-weight: 600; color: var(--ink-soft); margin: 0 0 0.35rem; }
+.fidelity nav ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem; }
+.fidelity nav a { text-decoration: none; display: inline-block; padding: 0.12rem 0; }
+.fidelity nav a:hover { text-decoration: underline; }
+.to-contents { position: fixed; right: 1rem; bottom: 1rem; padding: 0.35rem 0.8rem; border-radius: 99px; background: var(--panel); border: 1px solid var(--rule-strong); font-size: 0.8rem; text-decoration: none; }
+@media (min-width: 76rem) {
+  main.fidelity { max-width: 76rem; display: grid; grid-template-columns: 10.5rem minmax(0, 1fr); column-gap: 2.5rem; }
+  .fidelity > h1, .fidelity > .lead, .fidelity > .incomplete { grid-column: 1 / -1; }
+  .fidelity nav { position: sticky; top: 1.2rem; align-self: start; margin: 1.8rem 0 0; padding: 0; background: none; border: 0; }
+  .fidelity nav ol { display: block; }
+  .to-contents { display: none; }
+}
+@media print { .to-contents { display: none; } }
 .fidelity a { color: inherit; text-decoration-color: var(--rule-strong); text-underline-offset: 3px; }
 .who { display: inline-flex; align-items: baseline; gap: 0.45em; overflow-wrap: anywhere; }
 .who i { flex: none; width: 0.62em; height: 0.62em; border-radius: 50%; }
 .trust, .said, .gates ul, .remarks, .diff { list-style: none; padding: 0; }
-.trust { display: grid; grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr)); gap: 1.2rem; margin: 1.8rem 0; font-family: system-ui, sans-serif; }
+.trust { display: grid; grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr)); gap: 1.2rem; margin: 1.8rem 0; }
 .trust li { border-top: 4px solid; background: var(--panel); border-radius: 0 0 8px 8px; padding: 0.8rem 1rem 0.9rem; box-shadow: 0 0 0 1px var(--rule); min-width: 0; }
+.trust .of { display: block; line-height: 1.3; }
 .trust .who { font-weight: 600; font-size: 0.95rem; }
 .trust .who i { display: none; }
 .trust b { display: block; font-size: 2.3rem; line-height: 1.15; font-weight: 600; letter-spacing: -0.02em; font-variant-numeric: tabular-nums; margin-top: 0.35rem; }
 .trust .of, .trust small { color: var(--ink-soft); font-size: 0.82rem; }
 .trust p { font-size: 0.88rem; line-height: 1.4; margin: 0.6rem 0 0.5rem; }
 .trust small { overflow-wrap: anywhere; }
-.gates { border-left: 4px solid var(--good); background: var(--real); border-radius: 0 8px 8px 0; padding: 0.7rem 1rem; margin: 1.6rem 0; font-family: system-ui, sans-serif; font-size: 0.88rem; }
+.gates { border-left: 4px solid var(--good); background: var(--real); border-radius: 0 8px 8px 0; padding: 0.7rem 1rem; margin: 1.6rem 0; font-size: 0.88rem; }
 .gates.failed { border-color: var(--bad); background: var(--dreamt); }
 .gates h2 { margin: 0 0 0.35rem; font-size: 1rem; }
 .gates ul { margin: 0; }
@@ -159,6 +190,7 @@ main.fidelity { max-width: 63rem; }
 .gates li.failed b, em.worse { color: var(--bad); }
 .gates li.passed b, em.better { color: var(--good); }
 .gates li span { overflow-wrap: anywhere; min-width: 0; }
+.gates li small { display: block; color: var(--ink-soft); }
 table.measures { margin: 1.4rem 0 0.6rem; font-size: 0.86rem; }
 table.measures tbody { border-bottom: 1px solid var(--rule); }
 table.measures th, table.measures td { border: 0; padding: 0.12rem 0 0.12rem 0.9rem; text-align: left; white-space: normal; min-width: 0; }
@@ -182,29 +214,30 @@ table.measures em { font-style: normal; white-space: nowrap; font-weight: 600; f
 .bar.none { background: none; border-bottom: 1px dashed var(--rule-strong); height: 0.5rem; }
 .said { margin: 0 0 1rem; }
 .said li { display: grid; grid-template-columns: 10rem 1fr; gap: 1rem; padding: 0.15rem 0; }
-.said .who { font-family: system-ui, sans-serif; font-size: 0.86rem; }
+.said .who { font-size: 0.86rem; }
 .fidelity figure { margin: 2.2rem 0 0; }
 .fidelity figcaption h3 { margin: 0; }
 .panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: 0.6rem 1.4rem; }
 .panels > .wide, .panels > .narrow { grid-column: 1 / -1; }
 .panels > .square { max-width: 29rem; }
 .panel h4 { margin-bottom: 0; }
-dl.grouped { margin: 0.6rem 0 0; font-family: system-ui, sans-serif; font-size: 0.86rem; }
+dl.grouped { margin: 0.6rem 0 0; font-size: 0.86rem; }
 dl.grouped > div { display: grid; grid-template-columns: minmax(7rem, 22%) 1fr; gap: 0.15rem 1rem; padding: 0.4rem 0; border-bottom: 1px solid var(--rule); align-items: center; }
 dl.grouped dt { overflow-wrap: anywhere; align-self: start; }
 dl.grouped dd { grid-column: 2; margin: 0; display: grid; grid-template-columns: 1fr 11.5rem; gap: 1rem; align-items: center; }
 dl.grouped dd b { font-weight: 400; font-variant-numeric: tabular-nums; }
-details { font-family: system-ui, sans-serif; }
 details > summary { cursor: pointer; font-size: 0.86rem; }
 .rest { margin: 0.6rem 0; color: var(--ink-soft); }
 .rest table { color: var(--ink); }
 .figures-of { margin-top: 0.4rem; color: var(--ink-soft); }
 .figures-of .scroll { max-height: 22rem; overflow-y: auto; margin-top: 0.4rem; color: var(--ink); }
 .fidelity .scroll { margin: 0.4rem 0 0; }
-table.cells td, table.cells th { white-space: normal; text-align: left; }
+table.cells { width: auto; min-width: min(100%, 28rem); }
+table.cells td, table.cells th, table.cells td + td:last-child { white-space: normal; text-align: left; min-width: 0; overflow-wrap: anywhere; }
+table.cells thead th { white-space: nowrap; overflow-wrap: normal; }
 table.cells tr.same > * { border-top: 0; }
 table.cells tr:has(+ tr.same) > * { border-bottom: 0; }
-.whose { margin: 0.9rem 0 0.3rem; font: 0.9rem system-ui, sans-serif; }
+.whose { margin: 0.9rem 0 0.3rem; font-size: 0.9rem; }
 .worst { border-top: 1px solid var(--rule); padding: 0.5rem 0; }
 .worst summary { font-weight: 600; }
 .worst summary small { font-weight: 400; color: var(--ink-soft); margin-left: 0.4rem; }

@@ -42,15 +42,21 @@ export function judgeOf({ scenario, seed }: FidelitySetup<ToolsScenario>, parts:
 export function instrumentsOf(given: InstrumentParts, model: JudgedModel): Instrument[] {
   const { setup, parts, truth } = given;
   const { fidelity, reward } = setup.scenario.config;
-  const { questions, sequences, notes } = truth;
+  const { questions, sequences, truthBackend, notes } = truth;
   const { domain } = parts;
   const { seed } = setup;
   const asked = new AskedQuestions({ responder: model.unaided, questions, seed });
   const lived = livedEpisodes(given, model);
   const told = [...notes, OWN_TASK];
   const instruments: Instrument[] = [
-    oneStepInstrument({ asked, repeats: fidelity.repeats, notes: told }),
-    kStepsInstrument({ sequences, carry: carriedBy(model.unaided, { domain, seed }), lived, notes: told }),
+    oneStepInstrument({ asked, repeats: fidelity.repeats, truthBackend, notes: told }),
+    kStepsInstrument({
+      sequences,
+      carry: carriedBy(model.unaided, { domain, seed }),
+      lived,
+      truthBackend,
+      notes: told,
+    }),
     rewardEndInstrument({ lived, notes: judgeNotes(given) }),
     calibrationInstrument({ asked, notes }),
     toolsRankInstrument(setup, parts, model.unaided),

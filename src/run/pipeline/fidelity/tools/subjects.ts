@@ -221,6 +221,7 @@ async function rulesTruth(scenario: ToolsScenario, domain: ToolsDomain, seed: nu
   return {
     questions,
     sequences,
+    truthBackend: 'rules',
     report: {
       kind: 'environment',
       description: `${domain.id}: calls of agents that err, answered by the domain's exact rules`,

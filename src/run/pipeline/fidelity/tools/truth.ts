@@ -7,6 +7,8 @@ export interface ToolsTruth {
   readonly questions: readonly ToolsQuestion[];
   /** Real episodes to be carried out in the dream. */
   readonly sequences: readonly TrueSequence[];
+  /** Who answers by what is also the truth; absent where nobody does. */
+  readonly truthBackend?: string;
   /** What cannot be compared, and why. */
   readonly notes: readonly string[];
 }
