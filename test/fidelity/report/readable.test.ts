@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { figuresOf, notesOf, tablesOf } from '../../../src/fidelity/report/figures.js';
 import { fidelityMarkdown, modelCard } from '../../../src/fidelity/report/markdown.js';
 
-import { headlineRows, sectionGroups } from '../../../src/fidelity/report/shown-report.js';
+import { headlineRows, headlines, sectionGroups } from '../../../src/fidelity/report/shown-report.js';
 import { differenceText, estimateText, valueText } from '../../../src/fidelity/report/wording.js';
 import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
 import { inventedReport, inventedSingle } from './invented-report.js';
@@ -26,6 +26,35 @@ describe('numbers in words', () => {
     expect([valueText(-0.012345, 'number'), valueText(1e-7, 'number')]).toEqual(['−0.0123', '1.0e−7']);
     expect(estimateText(NOTHING, 'share')).toBe('not counted');
     expect(differenceText(estimate, 'share')).toBe('+95.2 points (93.8 to 96.4)');
+    const open = { value: 3.66, low: 3.2, high: null, n: 12, method: 'bootstrap' as const };
+    expect(estimateText(open, 'steps')).toBe('3.66 steps (3.2 to no end seen)');
+  });
+});
+
+describe('headlines', () => {
+  const { sections } = inventedReport.subjects[0];
+  const subject = (change: Partial<(typeof sections)[number]>) => ({
+    ...inventedReport.subjects[0],
+    sections: [{ ...sections.find(({ id }) => id === 'one-step')!, ...change }],
+  });
+  const uncounted = sections
+    .find(({ id }) => id === 'one-step')!
+    .metrics.map((metric) => ({ ...metric, estimate: NOTHING }));
+
+  it('say why nothing of a section was counted', () => {
+    const missing = 'The domain has no rules.';
+    expect(headlines(subject({ metrics: uncounted, missing }))).toEqual([
+      { label: 'One step', text: `not measured: ${missing}` },
+    ]);
+    const [counted, ...rest] = sections.find(({ id }) => id === 'one-step')!.metrics;
+    const texts = headlines(subject({ metrics: [counted, ...uncounted.slice(1)], missing })).map(({ text }) => text);
+    expect(texts[0]).not.toContain(missing);
+    if (rest.length > 0) expect(texts.slice(1).every((text) => text === `not counted: ${missing}`)).toBe(true);
+  });
+
+  it('say what is right by construction', () => {
+    const lines = headlines(subject({ byConstruction: 'all answers are the truth.' }));
+    expect(lines.at(-1)).toEqual({ label: 'One step: by construction', text: 'all answers are the truth.' });
   });
 });
 

@@ -85,6 +85,9 @@ describe('many steps', () => {
     const calls = sequences.reduce((sum, { steps }) => sum + steps.length, 0);
     expect(metricOf(finding, 'divergence-rate').n).toBe(calls);
     expect(metricOf(finding, 'steps-to-divergence').value).toBeCloseTo(calls / sequences.length, 9);
+    // Nothing was ever wrong: how many steps it takes is known from below alone.
+    expect(metricOf(finding, 'steps-to-divergence')).toMatchObject({ low: expect.any(Number), high: null });
+    expect(finding.section.notes.join(' ')).toContain('No state was ever wrong');
   });
 
   it('find answers in other words, and errors that are told as none, by step and by episode', async () => {
@@ -127,6 +130,8 @@ describe('many steps', () => {
     expect(metricOf(finding, 'observation-divergence-rate').value).toBeGreaterThan(0);
     expect(metricOf(finding, 'consistency-ratio').n).toBeLessThan(EPISODES / 2);
     expect(finding.section.notes.join(' ')).toContain('no state is known');
+    expect(finding.section.notes.join(' ')).not.toContain('ever wrong');
+    expect(finding.section.missing).toContain('Of no step the state is known');
   });
 });
 

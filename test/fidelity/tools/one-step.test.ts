@@ -58,6 +58,16 @@ describe('one step', () => {
     expect(metricOf(finding, 'sampling-noise').value).toBeNull();
   });
 
+  it('says that answers of the truth itself are right by construction, and only where all are', async () => {
+    const rules = rulesResponder(domain);
+    const judged = (truthBackend?: string) =>
+      findingOf(oneStepInstrument({ asked: asked(rules, questions), repeats: 1, truthBackend }));
+    expect((await judged('real')).section.byConstruction).toContain(`all ${COUNT} answers are by real`);
+    expect((await judged('real')).section.notes.join()).toContain('What is worth a gate');
+    expect((await judged('rules')).section.byConstruction).toBeUndefined();
+    expect((await judged()).section.byConstruction).toBeUndefined();
+  });
+
   it('finds states that are wrong behind feedback that is right', async () => {
     const finding = await oneStep({ state: 0.4 });
     const changing = questions.filter((question) => changeGroup(question) !== '0').length / questions.length;

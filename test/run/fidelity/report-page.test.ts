@@ -41,9 +41,29 @@ describe('the page on fidelity', () => {
     expect(ids).toEqual(expect.arrayContaining(['one-step', 'k-steps', 'rank', 'must-fail', 'horizon']));
   });
 
+  it('has a list of contents before anything else, and a sans font throughout', async () => {
+    const page = await fidelityPage(inventedReport);
+    const [contents] = /<nav id="contents".*?<\/nav>/s.exec(page)!;
+    expect(page.indexOf(contents)).toBeLessThan(page.indexOf('id="summary"'));
+    const listed = [...contents.matchAll(/href="#([^"]*)"/g)].map((match) => match[1]);
+    const sections = [...page.matchAll(/<section[^>]* id="([^"]*)"/g)].map((match) => match[1]);
+    expect([...listed].sort()).toEqual([...sections].sort());
+    expect(page.replaceAll('sans-serif', '')).not.toMatch(/serif|Georgia/);
+  });
+
+  it('says of gates on what is right by construction that they prove nothing', async () => {
+    const [first, ...others] = inventedReport.subjects;
+    const sections = first.sections.map((one) =>
+      one.id === 'one-step' ? { ...one, byConstruction: 'all answers are the truth itself.' } : one,
+    );
+    const page = await fidelityPage({ ...inventedReport, subjects: [{ ...first, sections }, ...others] });
+    expect(page).toContain('<small>Proves nothing: all answers are the truth itself.</small>');
+    expect(await fidelityPage(inventedReport)).not.toContain('Proves nothing');
+  });
+
   it('says at its top how far each model may be trusted and which gates are shut', async () => {
     const page = await fidelityPage(inventedReport);
-    const top = page.slice(page.indexOf('<main'), page.indexOf('<nav'));
+    const top = page.slice(page.indexOf('<main'), page.indexOf('class="aspect"'));
     expect([...top.matchAll(/<b>(\d+ steps)<\/b>/g)].map((match) => match[1])).toEqual([
       '3 steps',
       '0 steps',
