@@ -22,11 +22,31 @@ export interface Entry<Made> extends Named {
 
 const NAME = /^[a-z0-9][a-z0-9-]*$/;
 
+// A plugin may be loaded before the room is whose registry it adds to, so what it brings waits here, by what it is.
+const registries = new Map<string, Registry<Named>>();
+const brought = new Map<string, Named[]>();
+
+/**
+ * Adds entries of a plugin to the registry of what they are, now or once that is there.
+ * @throws REGISTRATION_INVALID for a name that is taken or malformed
+ */
+export function bring(what: string, entries: readonly Named[]): void {
+  for (const entry of entries) registries.get(what)?.register(entry);
+  brought.set(what, [...new Set([...(brought.get(what) ?? []), ...entries])]);
+}
+
 export class Registry<E extends Named> {
   private readonly entries = new Map<string, E>();
 
   /** @param what one of its entries, as an error calls it, e.g. `learner` */
-  constructor(readonly what: string) {}
+  constructor(
+    readonly what: string,
+    ours: readonly E[] = [],
+  ) {
+    for (const entry of ours) this.register(entry);
+    for (const entry of brought.get(what) ?? []) this.register(entry as E);
+    registries.set(what, this as unknown as Registry<Named>);
+  }
 
   /** @throws REGISTRATION_INVALID for a name that is taken or malformed */
   register(entry: E): void {

@@ -16,6 +16,16 @@ import { Rng, type RngState } from '../core/rng.js';
 import type { VectorSpace } from '../core/spaces.js';
 import { requireAction, rowSize } from './space-values.js';
 
+export interface ClockSetting {
+  /** Steps before truncation: undefined for the environment's own, null for never. */
+  readonly maxEpisodeSteps?: number | null;
+}
+
+/** Steps before truncation: as specified, null for never, else the environment's own. */
+export function clockOf({ maxEpisodeSteps }: ClockSetting, own: number): number | undefined {
+  return maxEpisodeSteps === null ? undefined : (maxEpisodeSteps ?? own);
+}
+
 /** What a world answers to one action. */
 export interface Advance {
   readonly reward: number;

@@ -2,45 +2,63 @@
 
 import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
-import { builtInBodies } from './mujoco/bodies/index.js';
+import { bodyKeys, environments, gridKeys, keysOf } from './environments.js';
 import { bodyShape } from './mujoco/body-spec.js';
 import { parseStrictly } from './strict-parse.js';
 
-const CLASSIC_IDS = ['cartpole', 'pendulum'];
+const ourKeys = {
+  id: z.string().optional().describe('a built-in environment, or a name for an mjcf one'),
+  mjcf: z.string().optional().describe('path of a MuJoCo model, relative to the scenario folder'),
+  maxEpisodeSteps: z.int().min(1).nullable().optional().describe('steps before truncated; null for no clock'),
+  ...bodyKeys.shape,
+  ...gridKeys.shape,
+};
 
-/** All environments that need no model file. */
-export const environmentIds: readonly string[] = [...Object.keys(builtInBodies), ...CLASSIC_IDS, 'gridworld'];
-
-const bodyKeys = z.strictObject(bodyShape).partial().shape;
+type OurSchema = z.ZodObject<typeof ourKeys, z.core.$strict>;
 
 /**
  * An environment: `id` of a built-in one, or `mjcf` with observation and reward. Keys of a body also override those of a
- * built-in MuJoCo one.
+ * built-in MuJoCo one. Plugins add keys of their environments, so it is made when it is asked for; its type is that of ours.
  */
-export const envSpecSchema = z
-  .strictObject({
-    id: z.string().optional().describe('a built-in environment, or a name for an mjcf one'),
-    mjcf: z.string().optional().describe('path of a MuJoCo model, relative to the scenario folder'),
-    maxEpisodeSteps: z.int().min(1).nullable().optional().describe('steps before truncated; null for no clock'),
-    ...bodyKeys,
-    map: z.array(z.string()).min(1).optional().describe('gridworld: rows of S start, . free, # wall, G goal, H hole'),
-    slip: z.number().min(0).max(1).optional().describe('gridworld: probability of moving to a side instead'),
-    stepReward: z.number().optional().describe('gridworld: reward of every step'),
-  })
-  .superRefine((spec, context) => {
-    for (const problem of misplaced(spec)) context.addIssue({ code: 'custom', message: problem });
-  });
+export function envSpecSchema(): OurSchema {
+  const known = environments.names().length;
+  if (made?.known !== known) made = { known, schema: schemaOfNow() };
+  return made.schema;
+}
 
-export type EnvSpec = z.input<typeof envSpecSchema>;
-export type CheckedEnvSpec = z.output<typeof envSpecSchema>;
+let made: { readonly known: number; readonly schema: OurSchema } | undefined;
+
+function schemaOfNow(): OurSchema {
+  return z.strictObject({ ...ourKeys, ...keysOfPlugins() }).superRefine((spec, context) => {
+    for (const problem of misplaced(spec)) context.addIssue({ code: 'custom', message: problem });
+  }) as unknown as OurSchema;
+}
+
+export type EnvSpec = z.input<OurSchema>;
+export type CheckedEnvSpec = z.output<OurSchema>;
 
 /** The spec with defaults, or UNKNOWN_KEY, ENV_UNKNOWN, ENV_SPEC_INVALID. */
 export function checkEnvSpec(spec: unknown): CheckedEnvSpec {
-  const checked = parseStrictly(envSpecSchema, spec, 'environment');
-  if (checked.mjcf === undefined && !environmentIds.includes(checked.id!)) {
-    throw reverieError('ENV_UNKNOWN', { id: checked.id, known: environmentIds.join(', ') });
+  const checked = parseStrictly(envSpecSchema(), spec, 'environment');
+  if (checked.mjcf === undefined && !environments.has(checked.id!)) {
+    throw reverieError('ENV_UNKNOWN', { id: checked.id, known: environments.names().join(', ') });
   }
   return checked;
+}
+
+/** Without defaults, which are the environment's own and no other's. Two environments may mean different things by one key. */
+function keysOfPlugins(): Record<string, z.ZodType> {
+  const keys: Record<string, z.ZodType> = {};
+  for (const { schema } of environments.list()) {
+    for (const [key, type] of Object.entries(schema?.shape ?? {})) {
+      if (key in ourKeys) continue;
+      const bare = (type instanceof z.ZodDefault ? type.unwrap() : type) as z.ZodType;
+      keys[key] = z
+        .optional(keys[key] === undefined ? bare : z.union([keys[key], bare]))
+        .describe(bare.description ?? '');
+    }
+  }
+  return keys;
 }
 
 function misplaced(spec: Record<string, unknown>): string[] {
@@ -48,9 +66,9 @@ function misplaced(spec: Record<string, unknown>): string[] {
   const id = spec.id as string | undefined;
   if (spec.mjcf === undefined && id === undefined) return ['give "id" of a built-in environment, or "mjcf"'];
   const missing = spec.mjcf === undefined ? [] : ['observation', 'reward'].filter((key) => spec[key] === undefined);
-  const isBody = spec.mjcf !== undefined || id! in builtInBodies;
-  const allowed = ['id', 'mjcf', 'maxEpisodeSteps', ...(isBody ? Object.keys(bodyShape) : [])];
-  if (spec.mjcf === undefined && id === 'gridworld') allowed.push('map', 'slip', 'stepReward');
+  const allowed = ['id', 'mjcf', 'maxEpisodeSteps'];
+  if (spec.mjcf !== undefined) allowed.push(...Object.keys(bodyShape));
+  else if (environments.has(id!)) allowed.push(...keysOf(environments.get(id!)));
   const wrong = given.filter((key) => !allowed.includes(key));
   return [
     ...missing.map((key) => `an environment with "mjcf" needs "${key}"`),

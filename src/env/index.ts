@@ -11,7 +11,9 @@ export {
   type EnvironmentCheck,
   type EnvironmentReport,
 } from './check-environment.js';
-export { checkEnvSpec, type EnvSpec, environmentIds, envSpecSchema } from './env-spec.js';
+export { type Advance, ClockedEnvironment, type EnvironmentDescription } from './clocked-environment.js';
+export { checkEnvSpec, type EnvSpec, envSpecSchema } from './env-spec.js';
+export { type EnvironmentEntry, type EnvironmentSettings, environmentIds, environments } from './environments.js';
 export { type MakeOptions, makeEnvironment } from './make-environment.js';
 export type { BodySpec, BodySpecInput } from './mujoco/body-spec.js';
 export type { Expression } from './mujoco/expression-schema.js';

@@ -20,3 +20,10 @@ export const profilesKey = z
   .record(z.string(), z.looseObject({}))
   .default({})
   .describe('Named partial scenarios, e.g. `smoke`; `--profile NAME` lays one over the rest.');
+
+export const pluginsKey = z
+  .array(z.string().min(1))
+  .optional()
+  .describe(
+    'Modules of yours that add kinds, environments, dynamics, learners or exports: paths relative to the scenario, as `./mine.mjs`, or names of packages. They are run when the scenario is loaded (docs/extending.md).',
+  );

@@ -1,5 +1,5 @@
 // A learner as a folder: manifest.json (what it is, what it learned from, hashes; sealed), learner.safetensors (its exact
-// state) and policy.onnx (its policy, for anyone). Written whole or not at all; read back checked.
+// state) and, where the policy is a network, policy.onnx (for anyone). Written whole or not at all; read back checked.
 
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { Rng } from '../core/rng.js';
 import { recoverFolder, replaceFolderAtomic } from '../store/atomic-file.js';
 import { openSealed, sealedText } from '../store/sealed-json.js';
 import type { Learner, LearnerState } from './learner.js';
-import { makeLearner } from './make-learner.js';
+import { makeLearner } from './learners.js';
 import type { Spaces } from './spaces.js';
 
 const count = z.int().min(0);
@@ -36,17 +36,15 @@ const spaceSchema = z.discriminatedUnion('type', [
 export const checkpointManifestSchema = z.strictObject({
   format: z.literal('reverie-learner'),
   formatVersion: z.literal(1),
-  kind: z.enum(['sac', 'ppo', 'bc']),
+  kind: z.string(),
   config: z.record(z.string(), z.unknown()),
   spaces: z.strictObject({ observationSpace: spaceSchema, actionSpace: spaceSchema }),
   gradientSteps: count,
   policyVersion: z.string(),
   learnedFrom: learnedFromSchema,
-  files: z.strictObject({ 'learner.safetensors': fileSchema, 'policy.onnx': fileSchema }),
+  files: z.strictObject({ 'learner.safetensors': fileSchema, 'policy.onnx': fileSchema.optional() }),
 });
 export type CheckpointManifest = z.infer<typeof checkpointManifestSchema>;
-
-type CheckedFile = keyof CheckpointManifest['files'];
 
 const STATE_FILE = 'learner.safetensors';
 const POLICY_FILE = 'policy.onnx';
@@ -63,18 +61,18 @@ export async function saveLearner(
 ): Promise<CheckpointManifest> {
   const state = learner.state();
   const stateBytes = encodeArrays(state.arrays);
-  const policyBytes = learner.policyModel();
+  const policyBytes = learner.policyModel?.();
   const manifest = checkpointManifestSchema.parse({
     format: 'reverie-learner',
     formatVersion: 1,
     ...state.meta,
     policyVersion: learner.policy().version,
     learnedFrom,
-    files: { [STATE_FILE]: describe(stateBytes), [POLICY_FILE]: describe(policyBytes) },
+    files: { [STATE_FILE]: describe(stateBytes), ...(policyBytes && { [POLICY_FILE]: describe(policyBytes) }) },
   });
   await replaceFolderAtomic(folder, async (temporary) => {
     await writeFile(join(temporary, STATE_FILE), stateBytes);
-    await writeFile(join(temporary, POLICY_FILE), policyBytes);
+    if (policyBytes !== undefined) await writeFile(join(temporary, POLICY_FILE), policyBytes);
     await writeFile(join(temporary, MANIFEST_FILE), sealedText(manifest));
   });
   return manifest;
@@ -113,8 +111,9 @@ export async function readManifest(folder: string): Promise<CheckpointManifest> 
 
 async function readState(folder: string, manifest: CheckpointManifest): Promise<LearnerState> {
   const { kind, config, spaces, gradientSteps } = manifest;
-  await readChecked(folder, manifest, POLICY_FILE);
-  const bytes = await readChecked(folder, manifest, STATE_FILE);
+  const { [POLICY_FILE]: policy, [STATE_FILE]: arrays } = manifest.files;
+  if (policy !== undefined) await readChecked(folder, POLICY_FILE, policy);
+  const bytes = await readChecked(folder, STATE_FILE, arrays);
   try {
     return { meta: { kind, config, spaces: spaces as Spaces, gradientSteps }, arrays: decodeArrays(bytes) };
   } catch (error) {
@@ -122,9 +121,10 @@ async function readState(folder: string, manifest: CheckpointManifest): Promise<
   }
 }
 
-async function readChecked(folder: string, manifest: CheckpointManifest, file: CheckedFile): Promise<Uint8Array> {
+type ExpectedFile = z.infer<typeof fileSchema>;
+
+async function readChecked(folder: string, file: string, expected: ExpectedFile): Promise<Uint8Array> {
   const path = join(folder, file);
-  const expected = manifest.files[file];
   const bytes = await readFile(path).catch((error: Error) => {
     throw corrupt(path, error.message, error);
   });

@@ -28,8 +28,8 @@ export {
 } from './evaluate.js';
 export { exportPolicy } from './export-policy.js';
 export type { Learner, LearnerKind, LearnerState, ReplayLearner, RolloutLearner } from './learner.js';
+export { type LearnerEntry, learners, type MakeLearner, makeLearner } from './learners.js';
 export { loadPolicy } from './load-policy.js';
-export { makeLearner } from './make-learner.js';
 export { CEM_DEFAULTS, type CemOptions, CemPlanner } from './planners/cem.js';
 export { type GaeInput, type GaeOutput, generalisedAdvantage, makePpo, Ppo, type PpoMetrics } from './ppo.js';
 export { RandomPolicy } from './random-policy.js';

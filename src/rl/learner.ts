@@ -8,7 +8,8 @@ import type { ActingOutputs } from './network-policy.js';
 import type { Rollout } from './rollout.js';
 import type { Spaces } from './spaces.js';
 
-export type LearnerKind = 'sac' | 'ppo' | 'bc';
+/** Its name among the learners (learners.ts). */
+export type LearnerKind = string;
 
 /** Everything needed to go on bit-identically: JSON-safe `meta` and named float32 arrays (copies). */
 export interface LearnerState {
@@ -30,8 +31,8 @@ export interface Learner {
   policy(): Policy;
   /** The weights of now, frozen; acts byte for byte as `policy()` does now. */
   policySnapshot(): PolicySnapshot;
-  /** A self-contained .onnx (opset 17): see `policyModel` for its inputs and outputs. */
-  policyModel(): Uint8Array;
+  /** A self-contained .onnx (opset 17): see `policyModel` for its inputs and outputs. Absent where its policy is no network. */
+  policyModel?(): Uint8Array;
   state(): LearnerState;
   /** Goes on from `state`; throws CHECKPOINT_CORRUPT if it does not fit this learner, which is then unchanged. */
   restore(state: LearnerState): void;

@@ -201,6 +201,8 @@ function stamp(date: Date): string {
 
 // Whether a run can be spread over a queue at all; asked before anything is made.
 
+const PLUGINS_AT_HOME = { setting: 'plugins', problem: "workers of a queue run no modules of others' scenarios" };
+
 /** @throws QUEUE_URL_INVALID, SCENARIO_FAMILY, QUEUE_UNSUITED naming the setting that stands against it */
 function requireQueueable(url: string, { family, config }: AnyScenario): void {
   parseQueueUrl(url);
@@ -210,6 +212,6 @@ function requireQueueable(url: string, { family, config }: AnyScenario): void {
     const wanted = able.map(({ name }) => name).join(' or ');
     throw reverieError('SCENARIO_FAMILY', { name: config.name, family, wanted });
   }
-  const problem = queue(config as never);
+  const problem = config.plugins === undefined ? queue(config as never) : PLUGINS_AT_HOME;
   if (problem !== undefined) throw reverieError('QUEUE_UNSUITED', problem);
 }

@@ -9,7 +9,7 @@ import { ensureFolder, storageError, writeFileAtomic } from '../store/atomic-fil
 import { isLockFile, lockFolder } from '../store/folder-lock.js';
 import { runDeviceSchema } from './device.js';
 import type { JobInputs, JobResult } from './job.js';
-import { type AnyScenario, reviveScenario } from './scenario.js';
+import { type AnyScenario, type ReviveOptions, reviveScenario } from './scenario.js';
 import { checkAgainst } from './schema-check.js';
 
 export const RUN_FILE = 'run.json';
@@ -98,11 +98,11 @@ export function readRunRecord(folder: string): RunRecord | undefined {
 }
 
 /** The scenario saved in `folder` or in the nearest folder above it, up to three levels; undefined if there is none. */
-export async function savedScenario(folder: string): Promise<AnyScenario | undefined> {
+export async function savedScenario(folder: string, options?: ReviveOptions): Promise<AnyScenario | undefined> {
   let here = resolve(folder);
   for (let level = 0; level <= 3; level++, here = dirname(here)) {
     const file = join(here, SCENARIO_FILE);
-    if (existsSync(file)) return reviveScenario(readJson(file) as AnyScenario, file);
+    if (existsSync(file)) return reviveScenario(readJson(file) as AnyScenario, file, options);
   }
   return undefined;
 }

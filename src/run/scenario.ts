@@ -8,9 +8,11 @@ import type { ZodType } from 'zod';
 import { canonicalJson } from '../core/canonical-json.js';
 import { ReverieError, reverieError } from '../core/errors.js';
 import type { CommonConfig, ScenarioOf, ScenarioSections } from '../core/kind.js';
+import { loadPlugins, pluginFile } from '../core/plugins.js';
 import {
   DEFAULT_KIND,
   kinds,
+  pluginsKey,
   type Scenario,
   type ToolsScenario,
   toolsScenario,
@@ -55,6 +57,7 @@ export async function loadToolsScenario(reference: string, options: ScenarioOpti
 export async function loadAnyScenario(reference: string, options: ScenarioOptions = {}): Promise<AnyScenario> {
   const file = scenarioFile(reference);
   const data = readScenarioFile(file);
+  await runPlugins(data, dirname(file), file);
   const kind = await kindOf(data, file);
   const { profiles, ...base } = checkedFile(data, kind.sections, file);
   const raw = layered(base, profileLayer(profiles, options.profile, file));
@@ -91,11 +94,23 @@ export function scenarioText({ config }: AnyScenario): string {
   return stringify(config, { aliasDuplicateObjects: false, lineWidth: 100 }).trimEnd();
 }
 
+export interface ReviveOptions {
+  /** Whether modules that it names are run; never for what came over a network. */
+  readonly plugins?: boolean;
+}
+
 /**
  * A scenario as it was saved with a run. Its hash is that of the file, so keys that came into being since do not make
- * it another one. @throws SCENARIO_CHANGED if the file, or a file it names, was changed since; SCENARIO_INVALID
+ * it another one. @throws SCENARIO_CHANGED if the file, or a file it names, was changed since; SCENARIO_INVALID; PLUGIN_REFUSED
  */
-export async function reviveScenario(saved: AnyScenario, source: string): Promise<AnyScenario> {
+export async function reviveScenario(
+  saved: AnyScenario,
+  source: string,
+  { plugins = true }: ReviveOptions = {},
+): Promise<AnyScenario> {
+  const [plugin] = saved.config.plugins ?? [];
+  if (plugin !== undefined && !plugins) throw reverieError('PLUGIN_REFUSED', { path: source, plugin });
+  await runPlugins(saved.config as unknown as ConfigObject, saved.folder, source);
   const kind = await kindOf(saved.config, source);
   const config = checkAgainst(kind.sections.schema, saved.config, source) as CommonConfig;
   const hash = hashOf(saved.config, kind.sections, saved.folder);
@@ -120,6 +135,14 @@ async function kindOf({ family = DEFAULT_KIND }: { family?: unknown }, source: s
   const known = kinds.list().filter(({ scenario }) => scenario !== undefined);
   const problem = `"family" is ${JSON.stringify(family)}; expected one of ${known.map(({ name }) => name).join(', ')}.`;
   throw reverieError('SCENARIO_INVALID', { path: source, problem });
+}
+
+/** Loads what a scenario names before the rest of it is checked: its sections may be those of a plugin. */
+async function runPlugins({ plugins }: ConfigObject, folder: string, source: string): Promise<void> {
+  const names = checkAgainst(pluginsKey, plugins, source) ?? [];
+  for (const { file, isNew } of await loadPlugins(names, folder)) {
+    if (isNew) process.stderr.write(`Running the plugin ${file}, which ${source} names.\n`);
+  }
 }
 
 function readScenarioFile(file: string): ConfigObject {
@@ -152,9 +175,15 @@ function checkedFile(data: ConfigObject, { schema, fileSchema }: LoadedKind['sec
   const { profiles: _, ...base } = data;
   // Profiles are checked even when none is asked for: a typing error in one should not wait for its day.
   for (const [name, layer] of Object.entries(profiles)) {
+    if ('plugins' in layer) throw pluginsMisplaced(`${file} (profile ${name})`);
     checkAgainst(schema, layered(base, layer), `${file} (profile ${name})`);
   }
   return { ...base, profiles };
+}
+
+/** They decide what the rest may say, so they are read first. */
+function pluginsMisplaced(path: string): Error {
+  return reverieError('SCENARIO_INVALID', { path, problem: '"plugins" is named at the top of the file alone.' });
 }
 
 function profileLayer(profiles: Record<string, ConfigObject>, name: string | undefined, file: string): ConfigObject {
@@ -178,6 +207,7 @@ function flagged(
   const config = checkAgainst(schema, raw, source) as CommonConfig;
   const flags = flagLayers(options);
   if (flags.length === 0) return config;
+  for (const flag of flags) if ('plugins' in flag.layer) throw pluginsMisplaced(flag.source);
   const whole = flags.reduce((layers, { layer }) => layered(layers, layer), raw);
   const all = flags.map((flag) => flag.source).join(' ');
   try {
@@ -228,7 +258,8 @@ function identified(
 function hashOf(config: CommonConfig, { identity, files }: LoadedKind['sections'], folder: string): string {
   const { seed: _seed, workers: _workers, ...rest } = config;
   const hash = createHash('sha256').update(canonicalJson(identity?.(rest) ?? rest));
-  for (const asset of files?.(config, folder) ?? []) {
+  const modules = (rest.plugins ?? []).map((name) => pluginFile(name, folder));
+  for (const asset of [...(files?.(config, folder) ?? []), ...modules]) {
     // What is no regular file is refused with its own words by whoever opens it.
     if (statSync(asset, { throwIfNoEntry: false })?.isFile()) hash.update(readFileSync(asset));
   }

@@ -5,14 +5,16 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { makeProgram, runCommandLine } from '../../src/cli/command-line.js';
-import { toolsScenarioFileSchema } from '../../src/kinds/tools/scenario.js';
-import { scenarioFileSchema } from '../../src/kinds/vector/scenario.js';
+import { kinds } from '../../src/kinds/index.js';
 import { recordingStream } from '../run/streams.js';
 import { scenarioTables, silentKeys } from './schema-tables.js';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const BEGIN = '<!-- generated: begin -->';
 const END = '<!-- generated: end -->';
+
+const { fileSchema: scenarioFileSchema } = await kinds.get('vector').scenario!();
+const { fileSchema: toolsScenarioFileSchema } = await kinds.get('tools').scenario!();
 
 /** The page with what lies between its markers replaced. */
 function regenerated(page: string, generated: string): string {

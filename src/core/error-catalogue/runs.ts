@@ -14,6 +14,26 @@ export const RUN_ERRORS = {
     message: 'The {what} "{name}" cannot be registered: {problem}',
     hint: 'Give it another name in the module that registers it.',
   },
+  PLUGIN_NOT_FOUND: {
+    status: 404,
+    message: 'There is no plugin "{plugin}" as seen from {folder}.',
+    hint: 'Write ./module.mjs for a file beside the scenario, or the name of a package that is installed there.',
+  },
+  PLUGIN_FAILED: {
+    status: 400,
+    message: 'The plugin {path} could not be loaded: {problem}',
+    hint: 'It is a module of yours that runs when it is loaded; docs/extending.md says what one looks like.',
+  },
+  PLUGIN_INVALID: {
+    status: 400,
+    message: 'The module {path} is no plugin: {problem}.',
+    hint: 'Its default export is what definePlugin takes; docs/extending.md has examples.',
+  },
+  PLUGIN_REFUSED: {
+    status: 403,
+    message: 'Scenario "{path}" names the plugin "{plugin}", which is not run here.',
+    hint: 'Only a command that you give yourself runs plugins; a queue, or a client of a server, cannot have one run.',
+  },
 
   // scenario files, flags and paths
   SCENARIO_NOT_FOUND: {

@@ -7,7 +7,7 @@ import { llmConfigSchema } from '../../llm/index.js';
 import { experienceSchema } from '../../replay/index.js';
 import { EPISODE_FORMATS, qualitySchema, tasksSchema } from '../../synth/index.js';
 import { judgeSchema, toolsModelSchema } from '../../worldmodel/index.js';
-import { nameKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
+import { nameKey, pluginsKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
 import { toolsFidelitySchema } from './fidelity-section.js';
 
 const positive = z.int().min(1);
@@ -131,6 +131,7 @@ const sections = {
   family: z.literal('tools').describe('Messages and typed tool calls over a state.'),
   name: nameKey,
   description: z.string().default('').describe('One sentence on what the domain is.'),
+  plugins: pluginsKey,
   domain: domainSpecSchema.prefault({}).describe('What is simulated: a folder of its files, or a domain of τ-bench.'),
   llm: llmConfigSchema.nullable().default(null).describe('The language model that everybody uses; null: none.'),
   roles: z

@@ -13,7 +13,7 @@ export const vectorKind: Kind = {
   name: 'vector',
   summary: 'Rows of numbers: learned dynamics, policies as networks.',
   representation: 'numbers',
-  scenario: async () => (await import('./sections.js')).vectorSections,
+  scenario: async () => (await import('./sections.js')).vectorSections(),
   jobs: {
     collect: {
       load: async () => (await import('../../run/pipeline/collect.js')).collectJob,

@@ -3,24 +3,14 @@
 
 import { z } from 'zod';
 import { envSpecSchema } from '../../env/index.js';
-import { ppoConfigSchema, sacConfigSchema } from '../../rl/index.js';
+import { learners, type ppoConfigSchema, type sacConfigSchema } from '../../rl/index.js';
 import { modelSectionSchema } from '../../worldmodel/index.js';
-import { nameKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
+import { nameKey, pluginsKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
 import { vectorFidelitySchema } from './fidelity-section.js';
 
 const positive = z.int().min(1);
 const count = z.int().min(0);
 const share = z.number().min(0).max(1);
-
-const envSection = envSpecSchema.describe(
-  'The real environment: a known id with options, or a body of your own (see below).',
-);
-const sacSection = sacConfigSchema.extend({ algorithm: z.literal('sac').describe('Soft actor-critic (1812.05905).') });
-const ppoSection = ppoConfigSchema.extend({
-  algorithm: z.literal('ppo').describe('Proximal policy optimisation (1707.06347).'),
-});
-
-const modelSection = modelSectionSchema().prefault({ kind: 'ensemble' }).describe('The world model.');
 
 const horizonSchema = z.union([
   positive,
@@ -90,10 +80,23 @@ const replaySection = z
   .prefault({})
   .describe('What is kept, and what a learner is shown of it.');
 
-const rlSection = z
-  .discriminatedUnion('algorithm', [sacSection, ppoSection])
-  .prefault({ algorithm: 'sac' })
-  .describe('The learner.');
+type OurLearner<Name extends string, Section extends z.ZodObject> = z.ZodObject<
+  Section['shape'] & { readonly algorithm: z.ZodLiteral<Name> },
+  z.core.$strict
+>;
+type OurLearners = [OurLearner<'sac', typeof sacConfigSchema>, OurLearner<'ppo', typeof ppoConfigSchema>];
+
+/** One of the learners that a training run can have; its type is that of ours. */
+function rlSection() {
+  const trained = learners.list().filter(({ learnsFrom }) => learnsFrom !== 'demonstrations');
+  const sections = trained.map(({ name, summary, schema }) =>
+    schema.extend({ algorithm: z.literal(name).describe(summary) }),
+  );
+  return z
+    .discriminatedUnion('algorithm', sections as unknown as OurLearners)
+    .prefault({ algorithm: 'sac' })
+    .describe('The learner.');
+}
 
 const trainKeys = z.strictObject({
   mode: z
@@ -207,46 +210,49 @@ const quickstartSection = z
   .prefault({})
   .describe('`reverie quickstart`: from scratch against warm-started in the dream.');
 
-const sections = {
-  family: z
-    .literal('vector')
-    .optional()
-    .describe('Rows of numbers; `tools` scenarios have other sections (docs/tools.md).'),
-  name: nameKey,
-  description: z.string().default('').describe('One sentence on what is to be learned.'),
-  env: envSection,
-  model: modelSection,
-  rollout: rolloutSection,
-  replay: replaySection,
-  rl: rlSection,
-  train: trainSection,
-  collect: collectSection,
-  eval: evalSection,
-  synth: synthSection,
-  fidelity: vectorFidelitySchema,
-  quickstart: quickstartSection,
-  seed: seedKey,
-  workers: workersKey('Worker threads for dreaming and fitting; 0: in the main thread. Never changes results.'),
-};
+function sections() {
+  return {
+    family: z
+      .literal('vector')
+      .optional()
+      .describe('Rows of numbers; `tools` scenarios have other sections (docs/tools.md).'),
+    name: nameKey,
+    description: z.string().default('').describe('One sentence on what is to be learned.'),
+    plugins: pluginsKey,
+    env: envSpecSchema().describe('The real environment: a known id with options, or a body of your own (see below).'),
+    model: modelSectionSchema().prefault({ kind: 'ensemble' }).describe('The world model.'),
+    rollout: rolloutSection,
+    replay: replaySection,
+    rl: rlSection(),
+    train: trainSection,
+    collect: collectSection,
+    eval: evalSection,
+    synth: synthSection,
+    fidelity: vectorFidelitySchema,
+    quickstart: quickstartSection,
+    seed: seedKey,
+    workers: workersKey('Worker threads for dreaming and fitting; 0: in the main thread. Never changes results.'),
+  };
+}
 
-/** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
-export const scenarioSchema = z.strictObject(sections).superRefine(checkRollouts);
+/** Of the environments, dynamics and learners that are registered now. */
+export function scenarioSchemas() {
+  return {
+    /** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
+    schema: z.strictObject(sections()).superRefine(checkRollouts),
+    /** A scenario file: the same, and named profiles, each a partial scenario laid over the rest by `--profile`. */
+    fileSchema: z.strictObject({ ...sections(), profiles: profilesKey }).superRefine(checkRollouts),
+  };
+}
 
-/** A scenario file: the same, and named profiles, each a partial scenario laid over the rest by `--profile`. */
-export const scenarioFileSchema = z
-  .strictObject({
-    ...sections,
-    profiles: profilesKey,
-  })
-  .superRefine(checkRollouts);
+export type ScenarioConfig = z.output<ReturnType<typeof scenarioSchemas>['schema']>;
 
-export type ScenarioConfig = z.output<typeof scenarioSchema>;
+type RolloutSections = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'rl' | 'train' | 'rollout'>;
 
-type RolloutSections = Pick<z.output<z.ZodObject<typeof sections>>, 'rl' | 'train' | 'rollout'>;
-
-/** PPO learns from one rollout at a time, so each must fill a batch. */
+/** Who learns from one rollout at a time, as PPO does, needs a batch in each. */
 function checkRollouts({ rl, train, rollout }: RolloutSections, context: z.RefinementCtx): void {
-  if (rl.algorithm !== 'ppo') return;
+  const { name, learnsFrom } = learners.get(rl.algorithm);
+  if (learnsFrom !== 'rollouts' || typeof rl.batchSize !== 'number') return;
   const branches = Math.floor(rollout.startsPerRound / train.cyclesPerRound);
   const horizon = shortestBranch(rollout.horizon);
   const [path, rows, of] =
@@ -254,7 +260,7 @@ function checkRollouts({ rl, train, rollout }: RolloutSections, context: z.Refin
       ? [['train', 'stepsPerRound'], train.stepsPerRound, 'a round']
       : [['rollout', 'startsPerRound'], branches * horizon, `a cycle (${branches} starts, ${horizon} steps each)`];
   if (rows >= rl.batchSize) return;
-  const message = `PPO learns from batches of ${rl.batchSize} rows (rl.batchSize), and ${of} gives ${rows}`;
+  const message = `${name.toUpperCase()} learns from batches of ${rl.batchSize} rows (rl.batchSize), and ${of} gives ${rows}`;
   context.addIssue({ code: 'custom', path, message });
 }
 

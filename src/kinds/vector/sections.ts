@@ -4,14 +4,12 @@ import { resolve } from 'node:path';
 import type { ScenarioSections } from '../../core/kind.js';
 import { checkEnvSpec } from '../../env/index.js';
 import { dynamicsKinds } from '../../worldmodel/index.js';
-import { type ScenarioConfig, scenarioFileSchema, scenarioSchema } from './scenario.js';
+import { type ScenarioConfig, scenarioSchemas } from './scenario.js';
 
-export const vectorSections: ScenarioSections<ScenarioConfig> = {
-  schema: scenarioSchema,
-  fileSchema: scenarioFileSchema,
-  check: ({ env }) => void checkEnvSpec(env),
-  files: namedFiles,
-};
+/** As they are now: plugins add to them. */
+export function vectorSections(): ScenarioSections<ScenarioConfig> {
+  return { ...scenarioSchemas(), check: ({ env }) => void checkEnvSpec(env), files: namedFiles };
+}
 
 function namedFiles({ env, model }: ScenarioConfig, folder: string): string[] {
   const mjcf = (env as { mjcf?: unknown }).mjcf;

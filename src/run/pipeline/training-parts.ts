@@ -22,7 +22,7 @@ import {
   type Selector,
   UniformSelector,
 } from '../../replay/index.js';
-import { type LearnedFrom, type LoadedLearner, makePpo, makeSac } from '../../rl/index.js';
+import { type LearnedFrom, type LoadedLearner, makeLearner } from '../../rl/index.js';
 import type { JobContext } from '../job.js';
 import { learnerFor, recordsOf, resolvedSpec, settled } from './given-parts.js';
 import { broughtModel, findInput } from './inputs.js';
@@ -129,8 +129,8 @@ async function firstLearner(
   const checkpoint = findInput(inputs, 'checkpoint');
   if (checkpoint === undefined) {
     const { algorithm, ...settings } = config.rl;
-    const learner = await (algorithm === 'sac' ? makeSac(settings, env, rng) : makePpo(settings, env, rng));
-    return { learner, before: undefined };
+    const learner = await makeLearner(algorithm, settings, env, rng);
+    return { learner: learner as TrainableLearner, before: undefined };
   }
   const loaded = await learnerFor(env, checkpoint);
   const learner = await trainable(loaded, config, (theirs, ours) => {

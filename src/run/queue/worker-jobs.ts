@@ -122,7 +122,7 @@ export class WorkerJobs {
     const folder = this.options.files ?? folderHere(description);
     const saved = { config, hash, folder } as unknown as AnyScenario;
     try {
-      return toolsScenario(await reviveScenario(saved, `${name} (of the queue)`));
+      return toolsScenario(await reviveScenario(saved, `${name} (of the queue)`, { plugins: false }));
     } catch (error) {
       if (!(error instanceof ReverieError) || error.code !== 'SCENARIO_CHANGED') throw error;
       const what = `scenario's hash, with that of the files it names below ${folder},`;

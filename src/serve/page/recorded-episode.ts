@@ -151,7 +151,7 @@ export class StartStates {
 
 async function made(folder: string): Promise<ToolsDomain | string> {
   try {
-    const scenario = await savedScenario(folder);
+    const scenario = await savedScenario(folder, { plugins: false });
     if (scenario === undefined || !isToolsScenario(scenario)) return 'the run keeps no scenario of tools';
     return await makeDomain(scenario.config.domain, { folder: scenario.folder });
   } catch (error) {

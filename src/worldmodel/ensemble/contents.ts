@@ -44,7 +44,7 @@ export const ensembleDescriptionSchema = z.strictObject({
     reward: z.enum(['learned', 'known']),
     terminated: z.enum(['learned', 'known', 'never']),
   }),
-  env: envSpecSchema.optional(),
+  env: z.lazy(envSpecSchema).optional(),
   report: fitReportSchema,
 });
 

@@ -41,7 +41,8 @@ export const onnxManifestSchema = z.strictObject({
       terminatedIs: z.enum(['probability', 'logit']).default('probability').describe('what `terminated` holds'),
     })
     .refine(({ nextObs, delta }) => (nextObs === undefined) !== (delta === undefined), 'give one of nextObs and delta'),
-  env: envSpecSchema
+  env: z
+    .lazy(envSpecSchema)
     .optional()
     .describe('the environment whose known reward and end are used where the model has none'),
 });

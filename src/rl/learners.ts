@@ -1,0 +1,71 @@
+// The learners that a scenario or a checkpoint can name: ours, an entry each, and those of plugins.
+
+import type { z } from 'zod';
+import { reverieError } from '../core/errors.js';
+import { threadPlugins } from '../core/plugins.js';
+import { type Entry, Registry } from '../core/registry.js';
+import type { Rng } from '../core/rng.js';
+import type { VectorSpace } from '../env/index.js';
+import { bcConfigSchema, ppoConfigSchema, sacConfigSchema } from './config.js';
+import type { Learner } from './learner.js';
+import type { Spaces } from './spaces.js';
+
+/** A fresh learner. Throws LEARNER_CONFIG_INVALID, or SPACE_UNSUPPORTED for spaces it cannot learn in. */
+export type MakeLearner = (settings: Record<string, unknown>, spaces: Spaces, rng: Rng) => Promise<Learner>;
+
+/** `name` is what scenarios give as `rl.algorithm`; `schema` has the other keys of that section. */
+export interface LearnerEntry extends Entry<MakeLearner> {
+  readonly schema: z.ZodObject;
+  /**
+   * What it learns from: rows of a replay buffer, rollouts of the policy of the moment, or demonstrations, which no training run has.
+   * It says the same of itself as `learnsFrom`.
+   */
+  readonly learnsFrom: 'replay' | 'rollouts' | 'demonstrations';
+  /** Action spaces it can act in. */
+  readonly actions: readonly VectorSpace['type'][];
+}
+
+const sac: LearnerEntry = {
+  name: 'sac',
+  summary: 'Soft actor-critic (1812.05905).',
+  schema: sacConfigSchema,
+  learnsFrom: 'replay',
+  actions: ['box'],
+  make: async () => (await import('./sac.js')).makeSac,
+};
+
+const ppo: LearnerEntry = {
+  name: 'ppo',
+  summary: 'Proximal policy optimisation (1707.06347).',
+  schema: ppoConfigSchema,
+  learnsFrom: 'rollouts',
+  actions: ['box', 'discrete'],
+  make: async () => (await import('./ppo.js')).makePpo,
+};
+
+const bc: LearnerEntry = {
+  name: 'bc',
+  summary: 'Behaviour cloning.',
+  schema: bcConfigSchema,
+  learnsFrom: 'demonstrations',
+  actions: ['box', 'discrete'],
+  make: async () => (await import('./bc.js')).makeBc,
+};
+
+export const learners = new Registry<LearnerEntry>('learner', [sac, ppo, bc]);
+
+/** Throws LEARNER_CONFIG_INVALID for an unknown kind or setting, SPACE_UNSUPPORTED for spaces it cannot learn in. */
+export async function makeLearner(
+  kind: string,
+  config: Record<string, unknown>,
+  spaces: Spaces,
+  rng: Rng,
+): Promise<Learner> {
+  await threadPlugins();
+  if (!learners.has(kind)) {
+    const problem = `no learner is called "${kind}"; known: ${learners.names().join(', ')}`;
+    throw reverieError('LEARNER_CONFIG_INVALID', { learner: 'learner', problem });
+  }
+  const make = await learners.get(kind).make();
+  return make(config, spaces, rng);
+}
