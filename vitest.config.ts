@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
@@ -20,6 +21,8 @@ class LongFirst extends BaseSequencer {
 }
 
 export default defineConfig({
+  // Plugins of ours import the package by its name: in tests, the source.
+  resolve: { alias: [{ find: /^reverie$/, replacement: fileURLToPath(new URL('./src/index.ts', import.meta.url)) }] },
   test: {
     testTimeout: 120_000,
     hookTimeout: 240_000,

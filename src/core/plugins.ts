@@ -96,8 +96,6 @@ function importOf(target: unknown): unknown {
 function loaded(file: string): Promise<void> {
   const known = loading.get(file) ?? load(file);
   loading.set(file, known);
-  // A module that was mended may be tried again.
-  known.catch(() => loading.delete(file));
   return known;
 }
 

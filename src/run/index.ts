@@ -4,6 +4,7 @@ export { FIDELITY_FILE, openFidelityReport, type ShownReport, withoutSamples } f
 export type { ScenarioConfig } from '../kinds/index.js';
 export { checkScenarioEnvironment, environmentReportText } from './check-environment.js';
 export { type Colours, coloursFor } from './colours.js';
+export { definePlugin, type PluginEntries } from './define-plugin.js';
 export type { DeviceFlags } from './device-flags.js';
 export { type Diagnosis, diagnose, diagnosisText, type Finding } from './doctor.js';
 export { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from './format.js';

@@ -35,7 +35,7 @@ export { dynamicsKinds, folderDeviceFit, loadWorldModel, modelSectionSchema, sec
 export { type AmplifiedTrajectory, type AmplifyRequest, amplifyTrajectory } from './llm/amplify.js';
 export { LlmUser, type LlmUserOptions } from './llm/llm-user.js';
 export { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from './memoryless.js';
-export { readManifest } from './model-folder.js';
+export { readManifest, readModelPart, writeModelFolder } from './model-folder.js';
 export type { Spaces } from './model-spaces.js';
 export {
   type GeneratedProbes,

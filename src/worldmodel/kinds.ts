@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
+import { threadPlugins } from '../core/plugins.js';
 import { Registry } from '../core/registry.js';
 import type { DeviceFit, Precision } from '../nn/index.js';
 import type { ModelPlace, StoredDynamics, WorldModelSnapshot } from './dynamics.js';
@@ -32,6 +33,7 @@ export async function loadWorldModel(
   source: WorldModelSnapshot | string,
   place: ModelPlace = {},
 ): Promise<StoredDynamics> {
+  await threadPlugins();
   const isFolder = typeof source === 'string';
   const entry = isFolder ? entryOfFormat(source, (await readManifest(source))['format']) : entryOfSnapshot(source);
   const kind = await entry.make();

@@ -1,0 +1,19 @@
+// What a module of yours exports to be named in a scenario's `plugins`. See docs/extending.md.
+
+import type { Kind } from '../core/kind.js';
+import type { Plugin } from '../core/plugins.js';
+import type { EnvironmentEntry } from '../env/index.js';
+import type { LearnerEntry } from '../rl/index.js';
+import type { DynamicsEntry } from '../worldmodel/index.js';
+
+export interface PluginEntries extends Plugin {
+  readonly kinds?: readonly Kind[];
+  readonly environments?: readonly EnvironmentEntry[];
+  readonly dynamics?: readonly DynamicsEntry[];
+  readonly learners?: readonly LearnerEntry[];
+}
+
+/** The entries themselves, checked by the compiler; `export default definePlugin({...})`. */
+export function definePlugin(entries: PluginEntries): PluginEntries {
+  return entries;
+}

@@ -1,0 +1,74 @@
+// The examples of things from outside are what the page on extending says they are: short, and they run.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../src/cli/command-line.js';
+import { recordingStream } from '../run/streams.js';
+
+const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
+const MODULES = {
+  'own-environment': 'mountain-car.mjs',
+  'own-learner': 'hill-climber.mjs',
+  'own-dynamics': 'nearest-row.mjs',
+};
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-examples-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function reverie(...args: string[]) {
+  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
+  const exitCode = await runCommandLine(args, terminal);
+  if (exitCode !== 0) throw new Error(terminal.stderr.text());
+  return JSON.parse(terminal.stdout.text());
+}
+
+describe.each(Object.entries(MODULES))('examples/%s', (name, module) => {
+  it('is a module of under 80 lines', () => {
+    expect(
+      readFileSync(join(EXAMPLES, name, module), 'utf8')
+        .trimEnd()
+        .split('\n').length,
+    ).toBeLessThan(80);
+  });
+
+  it('trains, in the main thread and with workers to the same policy', async () => {
+    const train = (out: string, ...more: string[]) =>
+      reverie('train', join(EXAMPLES, name), '--out', join(folder, out), '--json', '--quiet', ...more);
+    const alone = await train(`${name}-alone`);
+    const shared = await train(`${name}-shared`, '--workers', '2');
+    expect(alone).toMatchObject({ job: 'train', realSteps: 400 });
+    expect(alone.updates).toBeGreaterThan(0);
+    expect(shared.evaluations).toEqual(alone.evaluations);
+  });
+});
+
+describe('what comes from outside', () => {
+  it('keeps the contract of an environment', async () => {
+    expect(await reverie('check-env', join(EXAMPLES, 'own-environment'), '--json')).toMatchObject({ passed: true });
+  });
+
+  it('is found again in what it left: a learner and dynamics of a checkpoint', async () => {
+    const [records, model] = ['records', 'model'].map((out) => join(folder, out));
+    const quiet = ['--json', '--quiet'];
+    await reverie('collect', join(EXAMPLES, 'own-dynamics'), '--set', 'collect.steps=300', '--out', records, ...quiet);
+    await reverie('fit', '--data', records, '--out', model, ...quiet);
+    const dreamt = join(folder, 'dreamt');
+    const synth = ['synth', '--model', model, '--data', records, '--set', 'synth.starts=64', '--out', dreamt, ...quiet];
+    expect(await reverie(...synth, '--workers', '1')).toMatchObject({ transitions: 64 });
+    const policy = join(folder, 'own-learner-alone');
+    const judged = await reverie('eval', '--checkpoint', policy, '--out', join(folder, 'judged'), ...quiet);
+    expect(judged.episodes).toBe(10);
+  });
+
+  it('dreams with a learner of its own', async () => {
+    const args = [join(EXAMPLES, 'own-learner'), '--set', 'train.mode=dream', '--out', join(folder, 'dreaming')];
+    const trained = await reverie('train', ...args, '--json', '--quiet');
+    expect(trained.syntheticSteps).toBeGreaterThan(0);
+  });
+});
