@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Tests that need a process of their own: what they look at belongs to a process as a whole. Others share one and what it has loaded. */
-const APART = ['test/serve/http/tokens.test.ts'];
+const APART = ['test/serve/http/tokens.test.ts', 'test/examples/examples.test.ts', 'test/run/plugins.test.ts'];
 
 /** What takes long begins first, so that nothing is left over at the end, alone on one core. */
 const LONG = ['/test/native/', '/test/e2e/', '/test/synth/export-episodes/'];

@@ -26,7 +26,7 @@ const DOORS: Readonly<Record<keyof Plugin, readonly [what: string, needs: string
   dynamics: ['dynamics', 'make'],
   learners: ['learner', 'make'],
   exports: ['export', 'make'],
-  protocols: ['protocol', 'register'],
+  protocols: ['protocol', 'make'],
 };
 
 /** Read by every thread that this one starts. */

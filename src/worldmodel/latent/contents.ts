@@ -34,7 +34,7 @@ const descriptionSchema = z.strictObject({
     reward: z.enum(['learned', 'known']),
     terminated: z.enum(['learned', 'known', 'never']),
   }),
-  env: envSpecSchema.optional(),
+  env: z.lazy(envSpecSchema).optional(),
   report: latentReportSchema,
 });
 
