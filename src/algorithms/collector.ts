@@ -1,5 +1,7 @@
 // Lives real episodes with a frozen policy and hands over what was lived, with provenance. Used by collect and train.
 
+import { Acting } from '../core/acting.js';
+import type { FrozenCarry } from '../core/dynamics.js';
 import type { Rng } from '../core/rng.js';
 import type { EnvSnapshot, Policy, VectorEnvironment } from '../env/index.js';
 import { rowSize } from '../env/index.js';
@@ -11,6 +13,8 @@ export interface CollectorState {
   readonly episode: number;
   readonly step: number;
   readonly episodeReturn: number;
+  /** What the policy that acted last remembers of the episode; absent without a memory. */
+  readonly remembered?: FrozenCarry;
 }
 
 /** A finished real episode. */
@@ -32,6 +36,7 @@ export class Collector {
   private live = false;
   private step = 0;
   private episodeReturn = 0;
+  private remembered: FrozenCarry | undefined;
 
   /**
    * @param seeds root stream: episode n is reset with a seed drawn from `seeds.split('episode', n)`
@@ -45,7 +50,10 @@ export class Collector {
     private episode = 0,
   ) {}
 
-  /** Takes exactly `steps` real steps; `rng` feeds the policy alone. Stops early, with what there is, when `signal` aborts. */
+  /**
+   * Takes exactly `steps` real steps; `rng` feeds the policy alone. Stops early, with what there is, when `signal` aborts. A
+   * policy of another version than the last call's begins to remember anew, within an episode too.
+   */
   async collect(policy: Policy, steps: number, rng: Rng, signal?: AbortSignal): Promise<Collected> {
     const { observationSpace, actionSpace } = this.env;
     const batch = allocateBatch(steps, rowSize(observationSpace), rowSize(actionSpace));
@@ -53,17 +61,23 @@ export class Collector {
     const step = new Uint32Array(steps);
     const logProb = new Float32Array(steps).fill(Number.NaN);
     const episodes: EpisodeSummary[] = [];
+    const acting = new Acting(policy, 1);
+    if (this.live && this.remembered?.version === policy.version) acting.revive(this.remembered);
     let row = 0;
     while (row < steps && !signal?.aborted) {
-      if (!this.live) await this.begin();
+      if (!this.live) {
+        await this.begin();
+        acting.restart(Uint32Array.of(0));
+      }
       episode[row] = this.episode;
       step[row] = this.step;
-      const acted = await policy.act(this.observation, 1, rng);
+      const acted = await acting.act(this.observation, rng);
       if (acted.logProb) logProb[row] = acted.logProb[0];
       const finished = await this.stepOnce(acted.action, batch, row);
       if (finished) episodes.push(finished);
       row++;
     }
+    this.remembered = acting.freeze();
     const whole = row === steps;
     return {
       batch: whole ? batch : truncateBatch(batch, row),
@@ -89,6 +103,7 @@ export class Collector {
       episode: this.episode,
       step: this.step,
       episodeReturn: this.episodeReturn,
+      ...(this.remembered && { remembered: this.remembered }),
     };
   }
 
@@ -99,6 +114,7 @@ export class Collector {
     this.episode = state.episode;
     this.step = state.step;
     this.episodeReturn = state.episodeReturn;
+    this.remembered = state.remembered;
   }
 
   private async begin(): Promise<void> {

@@ -2,6 +2,7 @@
 // horizon, so that every column of it is an unbroken stretch. A branch that ends early is followed by another one.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Acting } from '../core/acting.js';
 import type { Rng } from '../core/rng.js';
 import { rowSize } from '../env/index.js';
 import { allocateBatch, type Provenance, type ReplayBuffer, type TransitionBatch } from '../replay/index.js';
@@ -54,14 +55,18 @@ export async function dreamRollout(request: DreamRolloutRequest): Promise<DreamR
     step: { propagation },
   });
   const act = rng.split('act');
+  const acting = new Acting(actor, branches);
   let obs = await dream.reset();
   for (let step = 0; step < horizon; step++) {
     // A model that never waits would keep timers and signals from running.
     await nextTurn();
     signal?.throwIfAborted();
-    const acted = await actor.act(obs, branches, act);
+    const acted = await acting.act(obs, act);
     const lived = await dream.step(acted.action);
     record.keep(step, obs, acted, lived);
+    acting.restart(
+      Uint32Array.from(lived.terminated.keys()).filter((row) => lived.terminated[row] || lived.truncated[row]),
+    );
     obs = lived.obs;
   }
   return record.finish();

@@ -1,7 +1,7 @@
 // Learning from what the policy of the moment has just lived: each rollout, real or dreamt, is one update's.
 
+import type { ActOptions, Policy, PolicyAction, PolicyMemory } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { Policy, PolicyAction } from '../env/index.js';
 import type { Rollout, RolloutLearner } from '../rl/index.js';
 import type { Collected } from './collector.js';
 import type { Training } from './training.js';
@@ -32,10 +32,14 @@ export class RolloutRecorder implements Policy {
     return this.learner.policy().version;
   }
 
-  async act(obs: Float32Array, rows: number, rng: Rng): Promise<PolicyAction> {
-    const { action, logProb, raw } = await this.learner.act(obs, rows, rng);
+  get memory(): PolicyMemory | undefined {
+    return this.learner.memory;
+  }
+
+  async act(obs: Float32Array, rows: number, rng: Rng, options?: ActOptions): Promise<PolicyAction> {
+    const { action, logProb, raw, carry } = await this.learner.act(obs, rows, rng, options);
     this.kept.push(raw);
-    return { action, logProb };
+    return { action, logProb, carry };
   }
 
   /** The rows it lived, as one rollout. */

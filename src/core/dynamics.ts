@@ -88,6 +88,13 @@ export interface Dynamics<C extends Carry, O, A> extends Memory<C> {
   close(): Promise<void>;
 }
 
+/** A memory in which rows `rows` are those of `fresh`, in that order. */
+export function exchangeRows<C extends Carry>(memory: Memory<C>, carry: C, rows: Uint32Array, fresh: C): C {
+  const order = Uint32Array.from({ length: carry.rows }, (_, row) => row);
+  for (const [at, row] of rows.entries()) order[row] = carry.rows + at;
+  return memory.pick(memory.join([carry, fresh]), order);
+}
+
 /** Float32 values as text for a frozen carry: base64, as decimal JSON would lose the sign of zero. */
 export function packFloats(values: Float32Array): string {
   const { buffer, byteOffset, byteLength } = values;

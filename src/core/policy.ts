@@ -1,5 +1,6 @@
 // What acts: declared here so that rooms which run policies need not know how one is learnt.
 
+import type { Carry, Memory } from './dynamics.js';
 import type { Awaitable } from './environment.js';
 import type { Rng } from './rng.js';
 
@@ -8,11 +9,21 @@ export interface PolicyAction {
   readonly action: Float32Array;
   /** Log-probability (density for continuous actions) of each row's action; absent for deterministic policies. */
   readonly logProb?: Float32Array;
+  /** What it remembers from here on; of policies with a memory. */
+  readonly carry?: Carry;
 }
 
 export interface ActOptions {
   /** Take the mode instead of sampling. */
   readonly deterministic?: boolean;
+  /** What it remembers of these rows; without it a policy with a memory acts as at the first step of an episode. */
+  readonly carry?: Carry;
+}
+
+/** What a policy has that remembers. A memory that is frozen names the policy's version. */
+export interface PolicyMemory extends Memory<Carry> {
+  /** Of so many episodes, before their first observation. */
+  begin(rows: number): Carry;
 }
 
 /** One fully connected layer: w [in, out] row-major, b [out]. */
@@ -48,13 +59,15 @@ export interface PolicyNetwork {
   readonly actions: NetworkActions;
 }
 
-/** A batched vector policy; stateless: all randomness comes from `rng`. */
+/** A batched vector policy; without a state of its own: all randomness comes from `rng`, all memory from a carry. */
 export interface Policy {
   /** Identifies the exact weights; recorded with every transition. */
   readonly version: string;
+  /** Absent in policies that act on the last observation alone. `Acting` (acting.ts) keeps it where environments are stepped. */
+  readonly memory?: PolicyMemory;
   /** obs [rows, obsDim] to actions; the same inputs and rng state give the same bytes. */
   act(obs: Float32Array, rows: number, rng: Rng, options?: ActOptions): Awaitable<PolicyAction>;
-  /** What `act` computes, as a network; absent where it is none. */
+  /** What `act` computes, as a network; absent where it is none, or remembers. */
   network?(): PolicyNetwork;
 }
 

@@ -1,5 +1,6 @@
 // How good a policy is, for real or in a dream: whole episodes with seeds of their own.
 
+import { Acting } from '../core/acting.js';
 import { Rng } from '../core/rng.js';
 import { mean, sampleDeviation } from '../core/statistics.js';
 import type { Policy, VectorEnvironment } from '../env/index.js';
@@ -61,13 +62,14 @@ async function runEpisode(env: VectorEnvironment, policy: Policy, index: number,
   const rng = Rng.fromSeed(options.seed).split('episode', index);
   const deterministic = options.deterministic ?? true;
   const limit = options.maxEpisodeSteps ?? env.maxEpisodeSteps ?? 10_000;
+  const acting = new Acting(policy, 1);
   let { observation } = await env.reset({ seed: options.seed + index });
   let reward = 0;
   let steps = 0;
   let ended = false;
   while (!ended && steps < limit) {
     options.signal?.throwIfAborted();
-    const { action } = await policy.act(observation, 1, rng, { deterministic });
+    const { action } = await acting.act(observation, rng, { deterministic });
     const result = await env.step(action);
     reward += result.reward;
     steps++;

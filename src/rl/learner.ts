@@ -1,8 +1,8 @@
 // What every learner offers, whatever it learns: policies to act with and to send away, and its exact state; and what the
 // two kinds add that learn by reward, from old rows or from fresh rollouts. Loops of training know no more of a learner.
 
+import type { ActOptions, Policy, PolicyMemory, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { Policy, PolicySnapshot } from '../env/index.js';
 import type { TransitionBatch } from '../replay/index.js';
 import type { ActingOutputs } from './network-policy.js';
 import type { Rollout } from './rollout.js';
@@ -59,7 +59,9 @@ export interface RolloutLearner extends Learner {
   /** Of a gradient step: a rollout of fewer rows is not learned from. */
   readonly config: { readonly batchSize: number };
   /** Acts as `policy()` does, and answers what `update` learns from besides. */
-  act(obs: Float32Array, rows: number, rng: Rng): Promise<ActingOutputs>;
+  act(obs: Float32Array, rows: number, rng: Rng, options?: ActOptions): Promise<ActingOutputs>;
+  /** Of networks with a memory. */
+  readonly memory?: PolicyMemory;
   /** Learns from one rollout; answers figures for the journal. */
   update(rollout: Rollout, rng: Rng): Promise<object>;
 }

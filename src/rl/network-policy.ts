@@ -2,6 +2,7 @@
 // and the two policies over it, one whose weights go on changing and one frozen.
 
 import { createHash } from 'node:crypto';
+import type { Carry } from '../core/dynamics.js';
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
 import type { ActOptions, Policy, PolicyAction, PolicyNetwork } from '../env/index.js';
@@ -13,6 +14,8 @@ export interface ActingOutputs {
   readonly mean: Float32Array;
   readonly logProb: Float32Array;
   readonly raw: Float32Array;
+  /** What is remembered from here on; of networks with a memory. */
+  readonly carry?: Carry;
 }
 
 // One session per architecture for the life of the thread: weights are an input, so none is re-created as they change.

@@ -1,5 +1,6 @@
 // On-policy experience: fixed-length stretches of several environments side by side, as PPO learns from.
 
+import { Acting, type Actor } from '../core/acting.js';
 import type { Rng } from '../core/rng.js';
 import type { VectorEnvironment } from '../env/index.js';
 import { allocateBatch, type TransitionBatch } from '../replay/index.js';
@@ -18,9 +19,7 @@ export interface Rollout {
   readonly logProb: Float32Array;
 }
 
-export interface OnPolicyActor {
-  act(obs: Float32Array, rows: number, rng: Rng): Promise<ActingOutputs>;
-}
+export type OnPolicyActor = Actor<ActingOutputs>;
 
 /** Steps environments in lockstep and goes on, between calls, where it was. */
 export class RolloutCollector {
@@ -29,6 +28,7 @@ export class RolloutCollector {
   private readonly actionDim: number;
   private obs: Float32Array | undefined;
   private readonly seed: number;
+  private acting: { readonly of: OnPolicyActor; readonly rows: Acting<ActingOutputs> } | undefined;
   private readonly returnSoFar: Float64Array;
   /** Returns of the episodes that ended since the collector was made. */
   readonly returns: number[] = [];
@@ -50,11 +50,16 @@ export class RolloutCollector {
     const logProb = new Float32Array(rows);
     const obs = this.obs ?? (await this.firstObs());
     this.obs = obs;
+    // Another actor begins to remember anew, within an episode too.
+    const acting = this.acting?.of === actor ? this.acting.rows : new Acting(actor, envs.length);
+    this.acting = { of: actor, rows: acting };
     for (let t = 0; t < steps; t++) {
-      const acted = await actor.act(obs, envs.length, rng);
+      const acted = await acting.act(obs, rng);
       raw.set(acted.raw, t * envs.length * actionDim);
       logProb.set(acted.logProb, t * envs.length);
-      for (let e = 0; e < envs.length; e++) await this.stepOne(e, acted.action, obs, batch, t * envs.length + e);
+      const row = (e: number) => t * envs.length + e;
+      for (let e = 0; e < envs.length; e++) await this.stepOne(e, acted.action, obs, batch, row(e));
+      acting.restart(Uint32Array.from(envs.keys()).filter((e) => batch.terminated[row(e)] || batch.truncated[row(e)]));
     }
     return { steps, envs: envs.length, batch, raw, logProb };
   }

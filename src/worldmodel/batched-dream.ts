@@ -1,6 +1,6 @@
 // Many dreamt episodes side by side, as structures of arrays: for learners that act on whole batches.
 
-import type { Carry, FrozenCarry, ImagineOptions } from '../core/dynamics.js';
+import { type Carry, exchangeRows, type FrozenCarry, type ImagineOptions } from '../core/dynamics.js';
 import { reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
 import type { VectorDynamics } from './dynamics.js';
@@ -160,15 +160,13 @@ export class BatchedDream {
   /** The episodes, those of rows `over` at new starts. */
   private async restarted({ obs, carry }: Present, over: Uint32Array): Promise<Present> {
     if (over.length === 0) return { obs, carry };
-    const { rows, model, shape } = this;
+    const { obsDim } = this.shape;
     const fresh = await this.begun(over.length);
-    const order = Uint32Array.from({ length: rows }, (_, row) => row);
     const current = obs.slice();
     for (const [at, row] of over.entries()) {
-      order[row] = rows + at;
-      current.set(fresh.obs.subarray(at * shape.obsDim, (at + 1) * shape.obsDim), row * shape.obsDim);
+      current.set(fresh.obs.subarray(at * obsDim, (at + 1) * obsDim), row * obsDim);
     }
-    return { obs: current, carry: model.pick(model.join([carry, fresh.carry]), order) };
+    return { obs: current, carry: exchangeRows(this.model, carry, over, fresh.carry) };
   }
 
   /** 1 where an episode is over by the clock or by doubt. */

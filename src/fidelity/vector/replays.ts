@@ -1,6 +1,7 @@
 // The consistency of a dream: a policy acts in the dream, and what it did there is done once more for real. What it earns
 // is worth as much as it promised only if the dream did not mislead it.
 
+import { Acting } from '../../core/acting.js';
 import type { Rng } from '../../core/rng.js';
 import type { VectorEnvironment } from '../../env/index.js';
 import { batchOfStarts, type Start } from '../../worldmodel/index.js';
@@ -94,15 +95,17 @@ async function actedTogether(
   let carry = await begunAt(model, ground.truth, starts, rng);
   let obs = batchOfStarts(starts, { obsDim, actionDim }).starts;
   let living = starts.map((_, i) => i);
+  const acting = new Acting(policy, starts.length);
   const acted = starts.map((): Acted => ({ actions: [], return: 0, ended: false }));
   const [actRng, stepRng] = [rng.split('act'), rng.split('step')];
   for (let t = 0; ; t++) {
     const rows = Uint32Array.from(living.keys()).filter((k) => t < steps[living[k]] && !acted[living[k]].ended);
     if (rows.length === 0) return acted;
     carry = model.pick(carry, rows);
+    acting.keep(rows);
     obs = rowsOf(obs, rows, obsDim);
     living = Array.from(rows, (k) => living[k]);
-    const { action } = await policy.act(obs, living.length, actRng);
+    const { action } = await acting.act(obs, actRng);
     const said = await model.imagine(carry, action, stepRng, { propagation });
     carry = said.carry;
     obs = said.observation;
@@ -132,11 +135,12 @@ async function actedAlone(
   for (const [i, { seed }] of beginnings.entries()) {
     const env = await subject.dream(seed!);
     const actRng = rng.split('act', i);
+    const acting = new Acting(policy, 1);
     const acted: Acted = { actions: [], return: 0, ended: false };
     try {
       let { observation } = await env.reset({ seed });
       for (let isOver = false; !isOver && acted.actions.length < steps[i]; ) {
-        const { action } = await policy.act(observation, 1, actRng);
+        const { action } = await acting.act(observation, actRng);
         const result = await env.step(action);
         observation = result.observation;
         acted.actions.push(action);

@@ -54,6 +54,7 @@ const runSchema = z.strictObject({
     episode: count,
     step: count,
     episodeReturn: z.number(),
+    remembered: z.strictObject({ version: z.string(), state: z.unknown() }).optional(),
   }),
   /** None for a learner that does not draw from the buffers. */
   selectors: z.strictObject({ real: selectorSchema.optional(), synthetic: selectorSchema.optional() }),

@@ -2,6 +2,7 @@
 // order kept. This is the only place that decides when a branch ends.
 // Branched rollouts: Janner et al., "When to Trust Your Model" (MBPO, 1906.08253), algorithm 2.
 
+import { Acting } from '../../core/acting.js';
 import type { ImagineOptions } from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
@@ -29,11 +30,12 @@ export async function rolloutChunk(
   const options = imagineOptions(settings);
   let branch: Uint32Array = Uint32Array.from({ length: task.parent.length }, (_, row) => row);
   let obs: Float32Array = task.starts;
+  const acting = new Acting(policy, branch.length);
   let carry = await beginFrom(model, obs, task.history, rng.split('begin'));
   for (let step = 0; step < settings.horizon && branch.length > 0; step++) {
     if (await isStopped?.()) return undefined;
     const rows = branch.length;
-    const acted = await policy.act(obs, rows, rng.split('act', step), { deterministic: settings.deterministicPolicy });
+    const acted = await acting.act(obs, rng.split('act', step), { deterministic: settings.deterministicPolicy });
     checkActions(model, acted, rows);
     const imagined = await model.imagine(carry, acted.action, rng.split('model', step), options);
     checkPrediction(imagined, { rows, obsDim, step, episodeOf: (row) => task.firstEpisode + branch[row] });
@@ -41,6 +43,7 @@ export async function rolloutChunk(
     recorder.record({ branch, obs, acted: ownAction(acted), imagined, verdict });
     const living = Uint32Array.from(branch.keys()).filter((row) => verdict[row] === VERDICT.goesOn);
     const isWhole = living.length === rows;
+    if (!isWhole) acting.keep(living);
     carry = isWhole ? imagined.carry : model.pick(imagined.carry, living);
     obs = isWhole ? imagined.observation : pickRows(imagined.observation, living, obsDim);
     branch = isWhole ? branch : living.map((row) => branch[row]);

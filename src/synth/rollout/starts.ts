@@ -14,7 +14,7 @@ export function drawStarts(
   rows: number,
   rng: Rng,
   context: number,
-): Pick<RolloutRequest, 'starts' | 'startIds' | 'history'> {
+): Pick<RolloutRequest, 'starts' | 'history'> & { readonly startIds: Float64Array } {
   const { obsDim, actionDim } = real;
   const starts = new Float32Array(rows * obsDim);
   const startIds = new Float64Array(rows);

@@ -1,6 +1,7 @@
 // From a recipe to something that acts: one row at a time, all randomness from the row's own stream, so that a policy draws the
 // same noise for real and in the dream.
 
+import { Acting } from '../../../../core/acting.js';
 import { reverieError } from '../../../../core/errors.js';
 import { clipToSpace, type Policy, type VectorEnvironment, type VectorSpace } from '../../../../env/index.js';
 import { RandomPolicy } from '../../../../rl/index.js';
@@ -20,7 +21,7 @@ export interface ActorParts {
   readonly trained?: TrainedPolicies;
 }
 
-/** Throws SPACE_UNSUPPORTED for an action box without finite bounds. */
+/** Acts in one episode. Throws SPACE_UNSUPPORTED for an action box without finite bounds. */
 export function actorOf(recipe: Recipe, parts: ActorParts): Actor {
   const { actionSpace } = parts.env;
   const act = bareActor(recipe, parts);
@@ -54,7 +55,8 @@ function checkpointActor(realSteps: number | undefined, { env, trained }: ActorP
   const checkpoint = realSteps === undefined ? trained?.last : trained?.earlier.get(realSteps);
   if (checkpoint === undefined)
     throw reverieError('INPUT_NEEDED', { what: `a policy for ${env.id}`, input: 'checkpoint' });
-  return async (obs, rng) => (await checkpoint.act(obs, 1, rng, { deterministic: true })).action;
+  const acting = new Acting(checkpoint, 1);
+  return async (obs, rng) => (await acting.act(obs, rng, { deterministic: true })).action;
 }
 
 /** Both policies draw from streams of their own, so that whether an action was random changes no later draw. */

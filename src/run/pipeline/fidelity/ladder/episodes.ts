@@ -57,6 +57,7 @@ export async function livedReturn(
 
 interface Dreamer {
   observation: Float32Array;
+  readonly actor: Actor;
   readonly act: Rng;
   readonly dream: Rng;
   readonly sum: Returns;
@@ -69,7 +70,7 @@ interface Dreamer {
  */
 export async function dreamtReturns(
   { model, propagation }: RowModel,
-  actor: Actor,
+  actor: () => Actor,
   starts: readonly Float32Array[],
   seeds: readonly EpisodeSeeds[],
   { gamma, maxSteps, signal }: EpisodeRules,
@@ -77,6 +78,7 @@ export async function dreamtReturns(
   const dreamers = starts.map(
     (observation, i): Dreamer => ({
       observation,
+      actor: actor(),
       act: streamOf(seeds[i], 'act'),
       dream: streamOf(seeds[i], 'dream'),
       sum: new Returns(gamma),
@@ -92,7 +94,7 @@ export async function dreamtReturns(
     await nextTurn();
     signal?.throwIfAborted();
     const actions: Float32Array[] = [];
-    for (const one of running) actions.push(await actor(one.observation, one.act));
+    for (const one of running) actions.push(await one.actor(one.observation, one.act));
     const next = await dreamStep({ model, propagation }, carry, running, actions);
     const rows = Uint32Array.from(running.keys()).filter((row) => running[row].state === 'running');
     running = Array.from(rows, (row) => running[row]);

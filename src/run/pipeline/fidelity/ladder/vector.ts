@@ -128,7 +128,8 @@ class VectorLadder implements RankSource {
   readonly policies: readonly string[];
   readonly episodes: number;
   readonly gamma: number;
-  private readonly actors: readonly Actor[];
+  /** Of each policy, who acts in an episode. */
+  private readonly actors: readonly (() => Actor)[];
   private readonly maxSteps: number;
 
   constructor(
@@ -142,7 +143,11 @@ class VectorLadder implements RankSource {
     this.policies = policies.map(({ name }) => name);
     this.episodes = fidelity.rank.episodes;
     this.gamma = policyGamma(setup.scenario.config);
-    this.actors = policies.map(({ recipe }) => actorOf(recipe, { env, normaliser, trained }));
+    this.actors = policies.map(
+      ({ recipe }) =>
+        () =>
+          actorOf(recipe, { env, normaliser, trained }),
+    );
     this.maxSteps = env.maxEpisodeSteps ?? MAX_STEPS;
   }
 
@@ -156,7 +161,7 @@ class VectorLadder implements RankSource {
   private async real(policy: number, seeds: readonly EpisodeSeeds[], rules: EpisodeRules): Promise<EpisodeReturn[]> {
     return this.withReal(async (env) => {
       const returns: EpisodeReturn[] = [];
-      for (const one of seeds) returns.push(await livedReturn(env, this.actors[policy], one, rules));
+      for (const one of seeds) returns.push(await livedReturn(env, this.actors[policy](), one, rules));
       return returns;
     });
   }
@@ -179,7 +184,7 @@ class VectorLadder implements RankSource {
     for (const one of seeds) {
       const env = await this.world.dream(startSeed(one));
       try {
-        returns.push(await livedReturn(env, this.actors[policy], one, rules));
+        returns.push(await livedReturn(env, this.actors[policy](), one, rules));
       } finally {
         await env.close();
       }

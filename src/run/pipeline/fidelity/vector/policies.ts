@@ -40,16 +40,17 @@ export async function policyMixture(env: VectorEnvironment, checkpoint: string |
 export function noisy(policy: Policy, random: Policy, share: number): Policy {
   return {
     version: `${policy.version}+random-${share}`,
-    async act(obs, rows, rng): Promise<PolicyAction> {
-      const { action } = await policy.act(obs, rows, rng, { deterministic: true });
-      if (share === 0) return { action };
+    memory: policy.memory,
+    async act(obs, rows, rng, { carry: before } = {}): Promise<PolicyAction> {
+      const { action, carry } = await policy.act(obs, rows, rng, { deterministic: true, carry: before });
+      if (share === 0) return { action, carry };
       const mixed = action.slice();
       const width = action.length / rows;
       const { action: drawn } = await random.act(obs, rows, rng);
       for (let r = 0; r < rows; r++) {
         if (rng.uniform() < share) mixed.set(drawn.subarray(r * width, (r + 1) * width), r * width);
       }
-      return { action: mixed };
+      return { action: mixed, carry };
     },
   };
 }

@@ -2,6 +2,7 @@
 // with the environment's own snapshots where open-loop dreams begin. Recorded once: who opens the run again finds it.
 
 import { join } from 'node:path';
+import { Acting } from '../../../../core/acting.js';
 import { Rng } from '../../../../core/rng.js';
 import { type EnvSnapshot, rowSize, type VectorEnvironment } from '../../../../env/index.js';
 import { type DriftStart, readKept, type TruthEpisode } from '../../../../fidelity/index.js';
@@ -133,10 +134,11 @@ class Recorder {
     const rng = this.root.split('policy', number);
     const first = this.rows;
     const steps: Step[] = [];
+    const acting = new Acting(policy, 1);
     let { observation } = await this.env.reset({ seed });
     for (let ended = false; !ended && steps.length < this.limit; ) {
       await this.markStart(first + steps.length);
-      const { action } = await policy.act(observation, 1, rng);
+      const { action } = await acting.act(observation, rng);
       const result = await this.env.step(action);
       steps.push({ obs: observation, action, ...result, nextObs: result.observation });
       ended = result.terminated || result.truncated;
