@@ -3,7 +3,7 @@
 
 import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { open, type RootDatabase } from 'lmdb';
+import { open } from 'lmdb';
 import { LRUCache } from 'lru-cache';
 import { ReverieError, reverieError } from '../core/errors.js';
 import { ensureFolder, storageError } from '../store/atomic-file.js';
@@ -54,6 +54,14 @@ async function openStore(path: string, memoryBytes: number): Promise<ReplyStore>
   }
 }
 
+/** What is asked of the database. LMDB's own types do not compile in a program that checks its libraries' declarations. */
+interface KeptTexts {
+  readonly flushed: Promise<unknown>;
+  get(key: string): string | undefined;
+  put(key: string, text: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
 export class ReplyStore {
   /** Replies that were read, as JSON text: a caller that changes one changes nobody else's. */
   private readonly memory: LRUCache<string, string> | undefined;
@@ -63,7 +71,7 @@ export class ReplyStore {
 
   constructor(
     private readonly path: string,
-    private readonly database: RootDatabase<string, string>,
+    private readonly database: KeptTexts,
     memoryBytes: number,
   ) {
     if (memoryBytes >= 1) {
