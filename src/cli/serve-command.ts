@@ -72,10 +72,22 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     level: flags.quiet ? 'warn' : level,
     pretty: flags.log === undefined && terminal.stderr.isTTY,
   });
-  const { loadAnyScenario } = await load.scenarios();
   const named = given.map(namedScenario);
-  const scenarios = await Promise.all(named.map(({ reference }) => loadAnyScenario(reference, { profile, set, seed })));
   const tokens = readTokens(flags.tokenFile, terminal.env.REVERIE_TOKEN);
+  const { HeldPort, HTTP_LIMITS } = await loadServing.port();
+  // No connection is cut while its answer is awaited.
+  const httpLimits = { bodyBytes: maxBodyBytes, silentSeconds: Math.ceil(Math.max(180, 3 * stepTimeout)) };
+  const held = await HeldPort.hold({
+    host,
+    port,
+    hasTokens: tokens.length > 0,
+    limits: { ...HTTP_LIMITS, ...httpLimits },
+  });
+  logger.info(`starting on ${held.url}: requests are answered 503 until all is open`);
+  const scenarios = await loadedScenarios(named, { profile, set, seed }).catch(async (error) => {
+    await held.close();
+    throw error;
+  });
   const folder = resolve(flags.out);
   mkdirSync(folder, { recursive: true });
   return {
@@ -85,20 +97,25 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     device: { device, precision },
     ...modelsOf(flags.model),
     folder,
-    host,
-    port,
+    held,
     tokens,
     allowHosts: allowHost,
     workers,
     runs: flags.runs ?? (existsSync('runs') ? 'runs' : undefined),
     ...(flags.persist ? { persist: join(folder, 'sessions') } : {}),
     limits: { slots: flags.maxSessions, idleSeconds: flags.idleSeconds, stepSeconds: stepTimeout },
-    // No connection is cut while its answer is awaited.
-    httpLimits: { bodyBytes: maxBodyBytes, silentSeconds: Math.ceil(Math.max(180, 3 * stepTimeout)) },
+    httpLimits,
     logger,
     log: (line) => logger.info(line),
   };
 }
+
+async function loadedScenarios(named: readonly { readonly reference: string }[], options: ScenarioFlags) {
+  const { loadAnyScenario } = await load.scenarios();
+  return Promise.all(named.map(({ reference }) => loadAnyScenario(reference, options)));
+}
+
+type ScenarioFlags = Pick<ServeFlags, 'profile' | 'set' | 'seed'>;
 
 /** What is served and where, each address ready to be pasted. */
 async function readyText({ url, endpoints, sessions }: RunningServer): Promise<string> {

@@ -1,10 +1,9 @@
 // Starts and stops a server of environments.
 
-import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { reverieError } from '../core/errors.js';
-import { type AnyScenario, type DeviceFlags, openServable, type Servable, versions } from '../run/index.js';
+import { type AnyScenario, type DeviceFlags, openServable, type Servable, versions } from '../run/serving/index.js';
 import { openSessions } from './core/open-sessions.js';
 import type { SessionLimits, SessionTable } from './core/session-table.js';
 import { type Endpoint, endpointsAt, protocols } from './facades/protocols.js';
@@ -12,9 +11,9 @@ import { type Hosting, hosted, hostGauges, type WorkerHost } from './hosts/worke
 import { LOOPBACK_NAMES } from './http/access.js';
 import { makeApp } from './http/app.js';
 import { closeSockets } from './http/frames.js';
-import { listenAddress, listenError, urlOf } from './http/listen-address.js';
+import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.js';
+import { HeldPort } from './http/port.js';
 import type { Phase } from './http/probes.js';
-import type { HttpLimits } from './http/request-guards.js';
 import { type TokenEntry, Tokens } from './http/tokens.js';
 import { ServerMetrics } from './observe/server-metrics.js';
 import { pageFacade } from './page/page.js';
@@ -24,6 +23,8 @@ export interface ServeOptions extends OpenOptions {
   readonly host?: string;
   /** 0: a free one. Default: 8000. */
   readonly port?: number;
+  /** A port that is listened on already, in place of `host` and `port`. */
+  readonly held?: HeldPort;
   /** Who may come in; none: whoever reaches a loopback address. */
   readonly tokens?: readonly TokenEntry[];
   /** Names the server is also called by, e.g. behind a proxy: their pages may use it too. */
@@ -69,35 +70,36 @@ export interface ServedRoute {
 const LAST_ANSWERS = 1;
 
 /**
+ * Holds the port first: until all is open, `/ready` says that it starts.
  * @throws ADDRESS_NEEDS_TOKEN, ADDRESS_UNUSABLE, PORT_TAKEN, ENV_NAME_RESERVED, WORKERS_INVALID; as `openScenarios` and `openSessions`
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
-  const { host = '127.0.0.1', port = 8000, tokens = [] } = options;
-  const { address, isLoopback } = await listenAddress(host, port);
-  if (!isLoopback && tokens.length === 0) throw reverieError('ADDRESS_NEEDS_TOKEN', { host, address });
-  const { workers } = options;
-  const hosting = await hosted(await openScenarios(options), { workers });
+  const { host = '127.0.0.1', port = 8000, tokens = [], workers } = options;
+  const limits = { ...HTTP_LIMITS, ...options.httpLimits };
+  const held = options.held ?? (await HeldPort.hold({ host, port, hasTokens: tokens.length > 0, limits }));
   try {
-    return await listening(options, hosting, { address, isLoopback, port });
+    const opened = await openScenarios(options);
+    const hosting = await hosted(opened, { workers });
+    return await withHosting(options, hosting, held);
   } catch (error) {
-    await hosting.close();
-    throw listenError(host, port, error as NodeJS.ErrnoException);
+    held.server.closeAllConnections();
+    await held.close();
+    throw error;
   }
 }
 
-interface Where {
-  readonly address: string;
-  readonly isLoopback: boolean;
-  readonly port: number;
-}
-
-async function listening(options: ServeOptions, hosting: Hosting, where: Where): Promise<RunningServer> {
+async function withHosting(options: ServeOptions, hosting: Hosting, port: HeldPort): Promise<RunningServer> {
   const { served } = hosting;
-  const sessions = await sessionsOf(options, served);
   try {
-    return await overHttp(options, { hosting, sessions, where });
+    const sessions = await sessionsOf(options, served);
+    try {
+      return await overHttp(options, { hosting, sessions, port });
+    } catch (error) {
+      await sessions.drain(0);
+      throw error;
+    }
   } catch (error) {
-    await sessions.drain(0);
+    await hosting.close();
     throw error;
   }
 }
@@ -110,10 +112,10 @@ function sessionsOf({ tokens = [], limits, persist }: ServeOptions, served: Host
 interface Parts {
   readonly hosting: Hosting;
   readonly sessions: SessionTable;
-  readonly where: Where;
+  readonly port: HeldPort;
 }
 
-async function overHttp(options: ServeOptions, { hosting, sessions, where }: Parts): Promise<RunningServer> {
+async function overHttp(options: ServeOptions, { hosting, sessions, port }: Parts): Promise<RunningServer> {
   const { host: workerHost } = hosting;
   const { reverie: version } = versions();
   const metrics = new ServerMetrics({ sessions, version, ...(workerHost && { gauges: () => hostGauges(workerHost) }) });
@@ -121,27 +123,29 @@ async function overHttp(options: ServeOptions, { hosting, sessions, where }: Par
   let phase: Phase = 'starting';
   const routes: ServedRoute[] = [];
   const { runs, pageFiles: files } = options;
+  options.log('loading protocols');
   const spoken = await Promise.all(protocols.list().map((protocol) => protocol.make()));
   const facades = [...spoken, pageFacade({ sessions, runs, files })];
   const app = await makeApp({
     sessions,
     facades,
     version,
-    access: accessRules(options, where),
+    access: accessRules(options, port),
+    port,
     limits: options.httpLimits,
     logger: options.logger,
     metrics,
     phase: () => phase,
     onRoute: ({ method, url }) => routes.push(...[method].flat().map((one) => ({ method: one, path: url }))),
   });
-  await app.listen({ host: where.address, port: where.port });
+  await app.ready();
   phase = 'ready';
-  const url = urlOf(where.address, (app.server.address() as AddressInfo).port);
+  const { url } = port;
   const endpoints = [...endpointsAt(url, sessions.environments.keys()), { protocol: 'page', url: `${url}/web/` }];
   const stop = async (seconds: number) => {
     phase = 'draining';
     await sessions.drain(seconds);
-    await closeApp(app);
+    await closeApp(app, port);
     await hosting.close();
   };
   let stopping: Promise<void> | undefined;
@@ -149,17 +153,17 @@ async function overHttp(options: ServeOptions, { hosting, sessions, where }: Par
 }
 
 /** On loopback, names that a page could have rebound to it are refused; elsewhere strangers have no token. */
-function accessRules({ tokens = [], allowHosts = [] }: ServeOptions, { address, isLoopback }: Where) {
+function accessRules({ tokens = [], allowHosts = [] }: ServeOptions, { address, isLoopback }: HeldPort) {
   const pagesOf = allowHosts.map((name) => name.toLowerCase());
   const own = address.includes(':') ? `[${address}]` : address;
   const hosts = isLoopback ? [...LOOPBACK_NAMES, own, ...pagesOf] : ('any' as const);
   return { hosts, pagesOf, ...(tokens.length === 0 ? {} : { tokens: new Tokens(tokens) }) };
 }
 
-async function closeApp(app: FastifyInstance): Promise<void> {
+async function closeApp(app: FastifyInstance, port: HeldPort): Promise<void> {
   await closeSockets(app.websocketServer);
-  const timer = setTimeout(() => app.server.closeAllConnections(), LAST_ANSWERS * 1000);
-  await app.close();
+  const timer = setTimeout(() => port.server.closeAllConnections(), LAST_ANSWERS * 1000);
+  await Promise.all([app.close(), port.close()]);
   clearTimeout(timer);
 }
 
@@ -199,13 +203,9 @@ async function openScenarios(options: OpenOptions): Promise<readonly Servable[]>
     for (const [i, scenario] of options.scenarios.entries()) {
       const { real, folder, log, models, device } = options;
       const model = models?.[names[i]] ?? options.model;
-      const opened = await openServable(scenario, {
-        real,
-        folder,
-        log,
-        device,
-        ...(model === undefined ? {} : { model }),
-      });
+      const wanted = { real, folder, log, device, ...(model === undefined ? {} : { model }) };
+      log(`opening ${names[i]}`);
+      const opened = await openServable(scenario, wanted);
       served.push(opened.name === names[i] ? opened : { ...opened, name: names[i] });
     }
   } catch (error) {

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { HTTP_LIMITS } from '../../src/serve/http/http-limits.js';
+import { HeldPort } from '../../src/serve/http/port.js';
 import { hashOfToken } from '../../src/serve/http/tokens.js';
 import type { RunningServer } from '../../src/serve/index.js';
 import { ask, serveScenarios } from './running-server.js';
@@ -124,4 +126,50 @@ describe('sessions that are written down', () => {
     const second = await ask(`${server.url}${path}/step`, { action: [1] });
     expect([first.body.step_count, second.body.step_count]).toEqual([1, 2]);
   });
+});
+
+describe('a server that starts', () => {
+  it('holds its port first, and says that it starts until all is open', async () => {
+    const held = await HeldPort.hold({ host: '127.0.0.1', port: 0, hasTokens: false, limits: HTTP_LIMITS });
+    const { url } = held;
+    expect(await ask(`${url}/health`)).toEqual({ status: 200, body: { status: 'healthy' } });
+    expect(await ask(`${url}/ready`)).toEqual({ status: 503, body: { status: 'starting' } });
+    expect(await ask(`${url}/v1/sessions`, {})).toMatchObject({
+      status: 503,
+      body: { error: { code: 'SERVER_STARTING' } },
+    });
+    server = await serveScenarios(['pendulum'], { held });
+    expect(server.url).toBe(url);
+    expect(await ask(`${url}/ready`)).toEqual({ status: 200, body: { status: 'ready' } });
+  });
+
+  it('lets its port go where something cannot be opened', async () => {
+    const held = await HeldPort.hold({ host: '127.0.0.1', port: 0, hasTokens: false, limits: HTTP_LIMITS });
+    const { url } = held;
+    await expect(serveScenarios(['pendulum', 'pendulum'], { held })).rejects.toMatchObject({ code: 'ENV_NAME_TWICE' });
+    await expect(fetch(`${url}/health`)).rejects.toThrow();
+  });
+
+  it('says what it waits for', async () => {
+    const lines: string[] = [];
+    server = await serveScenarios(['pendulum'], { log: (line) => lines.push(line) });
+    expect(lines).toEqual(['opening pendulum', 'loading protocols']);
+  });
+
+  it('tells addresses that work as they stand', async () => {
+    server = await serveScenarios(['pendulum', 'cellar']);
+    const of = (name: string) => server!.endpoints.filter(({ protocol }) => protocol === name);
+    expect(of('agentgym').map(({ env }) => env)).toEqual(['pendulum', 'cellar']);
+    for (const { url } of of('agentgym')) expect((await ask(url)).status, url).toBe(200);
+    for (const { url } of of('nemo')) expect((await ask(`${url}/reset`, {})).status, url).toBe(200);
+    expect(of('ors')[0].variables).toEqual(['OPENREWARD_API_URL', 'OPENREWARD_SESSION_URL']);
+  });
+});
+
+it('refuses an action in the words of the wire', async () => {
+  server = await serveScenarios(['pendulum']);
+  const session = await playing(server);
+  const { body } = await ask(`${session}/step`, { action: [99] });
+  expect(body.error.message).toContain('[99]');
+  expect(JSON.stringify(body)).not.toMatch(/Float32Array|\(\)/);
 });

@@ -105,6 +105,11 @@ export const SERVING_ERRORS = {
     message: 'The quota of {what} is used up: {used} of {limit}.',
     hint: 'Close what is no longer needed, or ask the operator for a larger quota.',
   },
+  SERVER_STARTING: {
+    status: 503,
+    message: 'The server is starting and answers soon.',
+    hint: 'Ask again in a second; GET /ready says when.',
+  },
   SERVER_DRAINING: {
     status: 503,
     message: 'The server is shutting down and takes no new sessions.',

@@ -2,8 +2,6 @@
 
 import { reverieError } from '../../core/errors.js';
 import { makeEnvironment, rowSize } from '../../env/index.js';
-import { loadWorldModel } from '../../worldmodel/index.js';
-import { settleModelDevice } from '../device-choice.js';
 import type { JobInputs } from '../job.js';
 import { resolvedSpec } from '../pipeline/given-parts.js';
 import { findInput } from '../pipeline/inputs.js';
@@ -58,6 +56,10 @@ async function dreamBlueprint(
   inputs: JobInputs,
   { device: asked = {}, log }: ServableOptions,
 ): Promise<VectorBlueprint> {
+  const [{ loadWorldModel }, { settleModelDevice }] = await Promise.all([
+    import('../../worldmodel/index.js'),
+    import('../device-choice.js'),
+  ]);
   const { device, remark } = await settleModelDevice(asked, findInput(inputs, 'model')!);
   if (remark !== undefined) log(remark);
   const model = await loadWorldModel(findInput(inputs, 'model')!);

@@ -1,7 +1,7 @@
 // A vector environment, real or dreamt, as data that another thread can make it from.
 
 import { type EnvSpec, makeEnvironment, type VectorEnvironment } from '../../env/index.js';
-import { Dream, loadWorldModel, type VectorDynamics, type WorldModelSnapshot } from '../../worldmodel/index.js';
+import type { VectorDynamics, WorldModelSnapshot } from '../../worldmodel/index.js';
 import type { RunDevice } from '../device.js';
 
 /** Structured-clonable. */
@@ -35,6 +35,8 @@ export async function vectorMaker(
   wrap: (model: VectorDynamics) => VectorDynamics = (model) => model,
 ): Promise<VectorMaker> {
   if (blueprint.source === 'real') return { make: () => makeEnvironment(blueprint.env), close: async () => {} };
+  // Real environments need no networks, nor their runtime.
+  const { Dream, loadWorldModel } = await import('../../worldmodel/index.js');
   const { id, starts, maxEpisodeSteps, device } = blueprint;
   const model = wrap(await loadWorldModel(blueprint.model, { device }));
   return { make: async () => new Dream({ id, model, starts, maxEpisodeSteps }), close: () => model.close() };

@@ -1,6 +1,6 @@
 // A server's sessions, those of the process before it included where they were written down.
 
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import type { SessionLimits } from './quotas.js';
 import type { Owner, QuotaLimits } from './session-contract.js';
 import { SessionStore } from './session-store.js';

@@ -3,7 +3,7 @@
 
 import type { Json } from '../../core/json.js';
 import type { Info, ToolsAction } from '../../env/index.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 
 /** Who asks: quotas and visibility of sessions go by it. One token, one owner; `local` where no token is asked for. */
 export type Owner = string;

@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import { reverieError } from '../../core/errors.js';
 import type { EnvSnapshot } from '../../env/index.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import { Deadline, Slots } from './queues.js';
 import { Quotas, type SessionLimits } from './quotas.js';
 import { Session } from './session.js';

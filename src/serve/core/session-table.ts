@@ -2,7 +2,7 @@
 
 import type { EventEmitter } from 'node:events';
 import { reverieError } from '../../core/errors.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import { Histories } from './history.js';
 import { Deadline } from './queues.js';
 import { SESSION_LIMITS, type SessionLimits } from './quotas.js';

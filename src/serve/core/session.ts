@@ -4,7 +4,7 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { EnvSnapshot, StepResult } from '../../env/index.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import { Deadline, Gate } from './queues.js';
 
 import { RequestMemory } from './request-memory.js';

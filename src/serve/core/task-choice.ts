@@ -1,7 +1,7 @@
 // Which task a reset means: one by id, or one by its place in a split. In family `vector` a task is a seed.
 
 import { reverieError } from '../../core/errors.js';
-import type { Servable, TaskCard } from '../../run/index.js';
+import type { Servable, TaskCard } from '../../run/serving/index.js';
 import type { ResetRequest, Sessions } from './session-contract.js';
 
 export const SPLITS = ['train', 'validation', 'test'] as const;

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { Info, Message, ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/index.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import type { Action } from './session-contract.js';
 
 const call = z.strictObject({

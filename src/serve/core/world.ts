@@ -2,7 +2,7 @@
 // not to count.
 
 import type { Awaitable, Environment, EnvSnapshot } from '../../env/index.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 
 /** Environments whose steps and resets can be called off. */
 interface Cancellable {

@@ -4,7 +4,7 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import type { Action } from '../core/session-contract.js';
 import { decodeAction } from '../core/values.js';
 import { parseJson } from '../http/request-guards.js';

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { describeSpace, type Space, type ToolSpec, type ToolsObservation, type VectorSpace } from '../../env/index.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import type { Action, Turn } from '../core/session-contract.js';
 import { decodeAction } from '../core/values.js';
 

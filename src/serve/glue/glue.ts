@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { packageRoot, type Servable } from '../../run/index.js';
+import { packageRoot, type Servable } from '../../run/serving/index.js';
 import { type OfferedTool, sayToolOf } from '../facades/tool-calls.js';
 import { pythonMethods } from './python-methods.js';
 

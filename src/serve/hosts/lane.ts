@@ -4,7 +4,7 @@
 // the others live on.
 
 import { reverieError, unpackError } from '../../core/errors.js';
-import type { VectorBlueprint } from '../../run/index.js';
+import type { VectorBlueprint } from '../../run/serving/index.js';
 import type { BatchHistogram } from './batching-model.js';
 import type { AnswerOf, HostAnswer, Journal, Question, ThreadMessage } from './messages.js';
 

@@ -10,7 +10,7 @@ import type {
   StepResult,
   VectorEnvironment,
 } from '../../env/index.js';
-import type { VectorBlueprint } from '../../run/index.js';
+import type { VectorBlueprint } from '../../run/serving/index.js';
 
 /** What changes the state of an environment. Done again from the same state they give the same bytes. */
 export type Deed =

@@ -6,7 +6,7 @@ import { exit } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
 import { packError } from '../../core/errors.js';
 import type { EnvSnapshot, VectorEnvironment } from '../../env/index.js';
-import { type VectorBlueprint, type VectorMaker, vectorMaker } from '../../run/index.js';
+import { type VectorBlueprint, type VectorMaker, vectorMaker } from '../../run/serving/index.js';
 import { BatchingModel } from './batching-model.js';
 import type {
   EnvironmentRequest,

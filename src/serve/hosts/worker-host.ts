@@ -13,7 +13,7 @@ import type {
   VectorEnvironment,
   VectorSpace,
 } from '../../env/index.js';
-import type { Servable, VectorBlueprint } from '../../run/index.js';
+import type { Servable, VectorBlueprint } from '../../run/serving/index.js';
 import { BatchHistogram, type BatchSizes } from './batching-model.js';
 import { Lane, type Resident } from './lane.js';
 import { type Description, Journal } from './messages.js';

@@ -1,7 +1,6 @@
 // One fastify application: every facade's routes over the same sessions, behind the same doors, with one way to say what
 // went wrong.
 
-import { createServer, type RequestListener, type Server } from 'node:http';
 import websocket from '@fastify/websocket';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type RouteOptions } from 'fastify';
 import { reverieError } from '../../core/errors.js';
@@ -14,11 +13,12 @@ import { docsPage } from './docs-page.js';
 import { answerFrameworkError, errorAnswer } from './error-answer.js';
 import type { Facade, FacadeContext } from './facade.js';
 import { dropDeafSockets } from './frames.js';
-
+import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
 import { addLogin, BrowserLogins } from './login.js';
 import { openApiDocument } from './openapi.js';
+import { type HeldPort, nodeServer } from './port.js';
 import { addProbes, type Phase, PROBE_PATHS } from './probes.js';
-import { answerHeaders, guardRequest, HTTP_LIMITS, type HttpLimits, readJson, traceIdOf } from './request-guards.js';
+import { answerHeaders, guardRequest, readJson, traceIdOf } from './request-guards.js';
 
 // GET /openapi.json and GET /docs: what this server offers, told by its facades.
 
@@ -63,6 +63,8 @@ export interface AppOptions {
   readonly metrics?: ServerMetrics;
   /** Default: ready. */
   readonly phase?: () => Phase;
+  /** Whose requests it answers, once it is ready; it listens by itself unless given. */
+  readonly port?: HeldPort;
   /** Told of every route as it is added. */
   readonly onRoute?: (route: RouteOptions) => void;
 }
@@ -84,7 +86,7 @@ export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   checkNames(sessions, facades);
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const access = { hosts: 'any' as const, pagesOf: [], logins: new BrowserLogins(), ...options.access };
-  const app = bareApp(limits, options.logger);
+  const app = bareApp(limits, options);
   if (options.onRoute !== undefined) app.addHook('onRoute', options.onRoute);
   await app.register(websocket, { options: { maxPayload: limits.bodyBytes, perMessageDeflate: false } });
   dropDeafSockets(app.websocketServer, limits);
@@ -99,11 +101,14 @@ export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   return app;
 }
 
-function bareApp(limits: HttpLimits, logger: FastifyBaseLogger | undefined): FastifyInstance {
+function bareApp(limits: HttpLimits, { logger, port }: Pick<AppOptions, 'logger' | 'port'>): FastifyInstance {
   const app = Fastify({
     ...(logger === undefined ? { logger: false } : { loggerInstance: logger }),
     bodyLimit: limits.bodyBytes,
-    serverFactory: (listener) => nodeServer(listener, limits),
+    serverFactory: (listener) => {
+      port?.handOver(listener);
+      return port?.server ?? nodeServer(listener, limits);
+    },
     forceCloseConnections: 'idle',
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'trace' }),
     genReqId: traceIdOf,
@@ -115,28 +120,6 @@ function bareApp(limits: HttpLimits, logger: FastifyBaseLogger | undefined): Fas
     throw reverieError('ROUTE_UNKNOWN', { method, path: url.split('?', 1)[0] });
   });
   return app;
-}
-
-// The server that fastify's application listens on: node's own, held to our limits.
-
-/** Milliseconds until a connection is closed that nobody asks anything on; clients are told. */
-const KEPT_ALIVE = 72_000;
-
-function nodeServer(listener: RequestListener, limits: HttpLimits): Server {
-  const server = createServer(
-    {
-      maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.headerSeconds * 1000,
-      requestTimeout: limits.headerSeconds * 2000,
-      connectionsCheckingInterval: Math.min(limits.headerSeconds * 250, 5000),
-      keepAliveTimeout: KEPT_ALIVE,
-      keepAlive: true,
-    },
-    listener,
-  );
-  server.setTimeout(limits.silentSeconds * 1000);
-  server.maxConnections = limits.connections;
-  return server;
 }
 
 // What is done with every request, in the order of its doing. All in one hook before a request and one after it, which

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import type { HttpLimits } from './request-guards.js';
+import type { HttpLimits } from './http-limits.js';
 
 /**
  * `{"error": {code, message, hint, trace}}` with the catalogue's status; what is not said of an error is in the log. Facades

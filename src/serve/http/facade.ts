@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Sessions } from '../core/session-contract.js';
-import type { HttpLimits } from './request-guards.js';
+import type { HttpLimits } from './http-limits.js';
 
 export interface FacadeContext {
   readonly sessions: Sessions;

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import type { RawData, WebSocket, WebSocketServer } from 'ws';
 import { type ReverieError, reverieError } from '../../core/errors.js';
 import { asCatalogued } from './error-answer.js';
-import { HTTP_LIMITS, type HttpLimits } from './request-guards.js';
+import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
 
 export interface FrameHandlers {
   /** Answers one frame; undefined: it gets no answer. */

@@ -1,4 +1,5 @@
-// How much one client may ask of the server at once.
+// What every request is held to, whatever route it is for: its URL, the type, size and shape of its body; and what every answer
+// says.
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
@@ -6,42 +7,7 @@ import secureJson from 'secure-json-parse';
 import type { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import { unguessable } from '../core/session-ids.js';
-
-export interface HttpLimits {
-  /** Bytes of a request's body, or of a WebSocket's frame. */
-  readonly bodyBytes: number;
-  /** Objects and lists within each other in a body or frame. */
-  readonly jsonDepth: number;
-  /** Keys of objects and items of lists in a body or frame, together. */
-  readonly jsonValues: number;
-  /** Bytes of a request's line and headers. */
-  readonly headerBytes: number;
-  /** Characters of a request's URL. */
-  readonly urlLength: number;
-  /** Connections open at once; more are closed as they come. */
-  readonly connections: number;
-  /** Requests on one WebSocket that were not answered yet. */
-  readonly underway: number;
-  /** Bytes of answers on one WebSocket that its client did not read yet. */
-  readonly unreadBytes: number;
-  /** Seconds a client may take to send a request's headers, and half of what it may take for all of it. */
-  readonly headerSeconds: number;
-  /** Seconds after which a connection is closed on which nothing is sent. Longer than any answer takes. */
-  readonly silentSeconds: number;
-}
-
-export const HTTP_LIMITS: HttpLimits = {
-  bodyBytes: 1 << 20,
-  jsonDepth: 64,
-  jsonValues: 100_000,
-  headerBytes: 16 * 1024,
-  urlLength: 4096,
-  connections: 16_384,
-  underway: 64,
-  unreadBytes: 16 << 20,
-  headerSeconds: 15,
-  silentSeconds: 180,
-};
+import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
 
 // JSON from strangers: measured before it is parsed, so that no depth, number of keys or prototype key gets any further.
 
@@ -128,9 +94,6 @@ export function checkedBody<T>(schema: z.ZodType<T>, body: unknown): T {
   const problem = read.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`).join('; ');
   throw reverieError('REQUEST_INVALID', { problem });
 }
-
-// What every request is held to, whatever route it is for: its URL, the type and the shape of its body; and what every
-// answer says.
 
 /** For answers in a browser, which are data or pages of this server alone. */
 const BROWSER_HEADERS = Object.entries({

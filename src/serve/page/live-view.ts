@@ -3,7 +3,7 @@
 import type { EventEmitter } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import type { ToolsStepInfo } from '../../env/index.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import type { SessionEvent, SessionState } from '../core/session-contract.js';
 import { sessionKey } from '../core/session-ids.js';
 import type { SessionTable } from '../core/session-table.js';

@@ -8,18 +8,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { Space } from '../../env/index.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import { sessionKey } from '../core/session-ids.js';
 import type { SessionTable } from '../core/session-table.js';
 import type { Facade } from '../http/facade.js';
 import { checkedBody } from '../http/request-guards.js';
-import { curvesView } from './curves.js';
-import { searchEpisodes } from './episode-search.js';
 import { ActivityLog, liveView } from './live-view.js';
-
-import { recordedEpisode, StartStates } from './recorded-episode.js';
-import { listReports, REPORT_POLICY, readFidelity, readReport } from './reports.js';
-import { RunList, runView } from './run-list.js';
 
 import { hasScene, sceneView } from './scene.js';
 import { sessionEpisode } from './session-episode.js';
@@ -63,7 +57,7 @@ export function pageFacade({ sessions, runs, files = BUILT_PAGE }: PageOptions):
     async register(app, { version }) {
       liveRoutes(app, sessions, version);
       sessionRoutes(app, sessions);
-      runRoutes(app, new RunList(runs && realpathSync(runs)));
+      runRoutes(app, runs && realpathSync(runs));
       await servePageFiles(app, files);
     },
   };
@@ -136,30 +130,60 @@ function sessionRoutes(app: FastifyInstance, sessions: SessionTable): void {
   });
 }
 
-function runRoutes(app: FastifyInstance, list: RunList): void {
-  const starts = new StartStates();
-  app.addHook('onClose', async () => starts.close());
+/** What shows runs is loaded when somebody looks at one: a server of environments alone never needs it. */
+function runRoutes(app: FastifyInstance, root: string | undefined): void {
+  let parts: Promise<RunParts> | undefined;
+  const loaded = () => (parts ??= loadRunParts(root));
+  app.addHook('onClose', async () => (await parts)?.starts.close());
   const rootOf = () => {
-    if (list.root === undefined) throw reverieError('RUNS_NOT_SHOWN');
-    return list.root;
+    if (root === undefined) throw reverieError('RUNS_NOT_SHOWN');
+    return root;
   };
-  app.get('/web/api/runs', OPERATOR, () => list.view());
-  app.get('/web/api/run', OPERATOR, ({ query }) => runView(rootOf(), checkedBody(runQuery, query).path));
-  app.get('/web/api/episodes', OPERATOR, ({ query }) => searchEpisodes(list, checkedBody(episodesQuery, query)));
-  app.get('/web/api/episode', OPERATOR, ({ query }) => {
+  app.get('/web/api/runs', OPERATOR, async () => (await loaded()).list.view());
+  app.get('/web/api/run', OPERATOR, async ({ query }) =>
+    (await loaded()).runView(rootOf(), checkedBody(runQuery, query).path),
+  );
+  app.get('/web/api/episodes', OPERATOR, async ({ query }) => {
+    const { searchEpisodes, list } = await loaded();
+    return searchEpisodes(list, checkedBody(episodesQuery, query));
+  });
+  app.get('/web/api/episode', OPERATOR, async ({ query }) => {
     const { run, at } = checkedBody(episodeQuery, query);
+    const { recordedEpisode, starts } = await loaded();
     return recordedEpisode(rootOf(), run, at, starts);
   });
-  app.get('/web/api/curves', OPERATOR, ({ query }) => {
+  app.get('/web/api/curves', OPERATOR, async ({ query }) => {
     const { run: runs, ...request } = checkedBody(curvesQuery, query);
-    return curvesView(rootOf(), { runs, ...request });
+    return (await loaded()).curvesView(rootOf(), { runs, ...request });
   });
-  app.get('/web/api/reports', OPERATOR, () => (list.root === undefined ? [] : listReports(list.root)));
-  app.get('/web/api/fidelity', OPERATOR, ({ query }) => readFidelity(rootOf(), checkedBody(runQuery, query).path));
-  app.get('/web/api/report', OPERATOR, (request, reply) => sendReport(rootOf(), request, reply));
+  app.get('/web/api/reports', OPERATOR, async () => (root === undefined ? [] : (await loaded()).listReports(root)));
+  app.get('/web/api/fidelity', OPERATOR, async ({ query }) =>
+    (await loaded()).readFidelity(rootOf(), checkedBody(runQuery, query).path),
+  );
+  app.get('/web/api/report', OPERATOR, async (request, reply) => sendReport(await loaded(), rootOf(), request, reply));
 }
 
-async function sendReport(root: string, { query }: FastifyRequest, reply: FastifyReply) {
+type RunParts = Awaited<ReturnType<typeof loadRunParts>>;
+
+async function loadRunParts(root: string | undefined) {
+  const [runs, curves, search, recorded, reports] = await Promise.all([
+    import('./run-list.js'),
+    import('./curves.js'),
+    import('./episode-search.js'),
+    import('./recorded-episode.js'),
+    import('./reports.js'),
+  ]);
+  const list = new runs.RunList(root);
+  const starts = new recorded.StartStates();
+  return { ...runs, ...curves, ...search, ...recorded, ...reports, list, starts };
+}
+
+async function sendReport(
+  { readReport, REPORT_POLICY }: RunParts,
+  root: string,
+  { query }: FastifyRequest,
+  reply: FastifyReply,
+) {
   const page = await readReport(root, checkedBody(runQuery, query).path);
   return reply
     .type('text/html; charset=utf-8')

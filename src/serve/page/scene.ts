@@ -2,7 +2,7 @@
 // actions, which gives the very same; where that cannot be, and of a dream, the body is put where observations say it is.
 
 import { MujocoEnvironment, makeEnvironment } from '../../env/index.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import type { SessionHistory } from '../core/session-contract.js';
 import type { GeomView, SceneView } from './wire.js';
 

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../core/json.js';
 import { initialStateOf, type Message, type ToolsAction, type ToolsObservation } from '../../env/index.js';
-import type { Servable } from '../../run/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import type { HistoryStep, SessionHistory, SessionState } from '../core/session-contract.js';
 import { sessionKey } from '../core/session-ids.js';
 import { answerView, messageView, otherInfo, StateTrace, toolsInfo, verdictView } from './episode-turns.js';

@@ -3,7 +3,7 @@
 import { LRUCache } from 'lru-cache';
 import { reverieError } from '../../core/errors.js';
 import type { Info, VectorEnvironment } from '../../env/index.js';
-import { type Servable, type VectorMaker, vectorMaker } from '../../run/index.js';
+import { type Servable, type VectorMaker, vectorMaker } from '../../run/serving/index.js';
 import type { Sessions, SlotLease } from '../core/session-contract.js';
 import { unguessable } from '../core/session-ids.js';
 import { BatchingModel } from '../hosts/batching-model.js';

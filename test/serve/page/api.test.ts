@@ -80,7 +80,7 @@ describe('the episode of a session', () => {
     expect((await api(`sessions/${client.id}`)).turns.map(({ step }: TurnView) => step)).toEqual([0, 1]);
     const { sessions } = await client.post('fork', { count: 1 });
     const fork = await api(`sessions/${sessions[0].id}`);
-    expect(fork).toMatchObject({ parent: client.id, notes: [] });
+    expect(fork).toMatchObject({ parent: `local/${client.id}`, notes: [] });
     expect(fork.turns.map(({ step }: TurnView) => step)).toEqual([0, 1]);
   });
 

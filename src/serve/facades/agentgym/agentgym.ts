@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import { describeSpace } from '../../../env/index.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, Sessions, Turn } from '../../core/session-contract.js';
 import { environmentNamed, resetOf, splitsOf } from '../../core/task-choice.js';
 import type { Facade, FacadeContext, RouteDescription } from '../../http/facade.js';

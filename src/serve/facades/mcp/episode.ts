@@ -4,7 +4,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { type ErrorCode, ReverieError } from '../../../core/errors.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, ResetRequest, SessionState, Sessions, Turn } from '../../core/session-contract.js';
 import { resetOf } from '../../core/task-choice.js';
 import { checkedBody } from '../../http/request-guards.js';

@@ -19,7 +19,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, Sessions } from '../../core/session-contract.js';
 import { unguessable } from '../../core/session-ids.js';
 import { environmentNamed } from '../../core/task-choice.js';

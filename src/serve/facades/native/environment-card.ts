@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { reverieError } from '../../../core/errors.js';
 import type { Space } from '../../../env/index.js';
-import type { Servable, TaskCard } from '../../../run/index.js';
+import type { Servable, TaskCard } from '../../../run/serving/index.js';
 import type { Sessions } from '../../core/session-contract.js';
 import { splitsOf, tasksOf } from '../../core/task-choice.js';
 

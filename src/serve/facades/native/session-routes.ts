@@ -1,7 +1,7 @@
 // Routes of one session: open, reset, step, look, snapshot, restore, fork, close.
 
 import type { z } from 'zod';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { StepRequest } from '../../core/session-contract.js';
 import { decodeAction } from '../../core/values.js';
 import { checkedBody } from '../../http/request-guards.js';

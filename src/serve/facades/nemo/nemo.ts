@@ -5,7 +5,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, Sessions } from '../../core/session-contract.js';
 import { unguessable } from '../../core/session-ids.js';
 import { environmentNamed, resetOf } from '../../core/task-choice.js';

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { type ReverieError, reverieError } from '../../../core/errors.js';
 import type { ToolMessage, ToolsAction, ToolsObservation } from '../../../env/index.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { Action, Turn } from '../../core/session-contract.js';
 import { parseJson } from '../../http/request-guards.js';
 import { actionInText } from '../text-action.js';

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { BoxSpace, VectorSpace } from '../../../env/index.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import { encodeObservation } from '../../core/values.js';
 import { actionOfCall, observationText, offeredTools, rulesOf } from '../tool-calls.js';
 import { actionShape, commonShape, endingOf } from './ending.js';

@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import { servedByName } from '../../core/task-choice.js';
 import type { FacadeContext } from '../../http/facade.js';
 import { envWire } from './env-wire.js';

@@ -3,7 +3,7 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, Sessions } from '../../core/session-contract.js';
 import { envWire } from './env-wire.js';
 import { checkedMessage, RPC_CODES, RpcFault, type RpcMethods } from './json-rpc.js';

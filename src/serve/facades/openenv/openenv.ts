@@ -4,7 +4,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import { ReverieError, reverieError } from '../../../core/errors.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import { servedByName } from '../../core/task-choice.js';
 import type { Facade, FacadeContext } from '../../http/facade.js';
 import { type FrameHandlers, serveFrames } from '../../http/frames.js';

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { reverieError } from '../../../core/errors.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { Action, Owner, ResetRequest, Sessions, Turn } from '../../core/session-contract.js';
 import { resetOf, splitNames } from '../../core/task-choice.js';
 import { envWire } from './env-wire.js';

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { reverieError } from '../../../core/errors.js';
 import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../../env/index.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { Turn } from '../../core/session-contract.js';
 import { type OfferedTool, sayToolOf } from '../tool-calls.js';
 import { actionShape, commonShape, endingOf } from './ending.js';

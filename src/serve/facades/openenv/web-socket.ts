@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { SessionCounts } from '../../core/session-contract.js';
 import type { FacadeContext } from '../../http/facade.js';
 import { type FrameHandlers, serveFrames } from '../../http/frames.js';

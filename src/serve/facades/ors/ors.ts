@@ -4,7 +4,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, ReverieError, reverieError } from '../../../core/errors.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, Sessions, Turn } from '../../core/session-contract.js';
 import { unguessable } from '../../core/session-ids.js';
 import { environmentNamed } from '../../core/task-choice.js';

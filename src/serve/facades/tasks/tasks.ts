@@ -4,7 +4,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError } from '../../../core/errors.js';
-import type { Servable } from '../../../run/index.js';
+import type { Servable } from '../../../run/serving/index.js';
 import { environmentNamed, SPLITS, splitNames, type TaskSpec, taskCount, taskSpec } from '../../core/task-choice.js';
 import type { Facade, FacadeContext, RouteDescription } from '../../http/facade.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listenAddress, urlOf } from '../../../src/serve/http/listen-address.js';
+import { listenAddress, urlOf } from '../../../src/serve/http/port.js';
 
 describe('an address to listen on', () => {
   // The last three are other ways to write 127.0.0.1 and 0.0.0.0 that resolvers take.
