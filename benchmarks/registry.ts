@@ -170,4 +170,11 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'none',
     load: () => import('./fidelity-speed.js'),
   },
+  'house.memory': {
+    title:
+      'Pendulum without its velocity, 10 imagined steps after 8 real ones: error of the ensemble ÷ of the recurrent latent model (raw: each step, real returns of one planner in either)',
+    unit: 'ratio',
+    baseline: 'our own ensemble of five networks of the same width, no memory, same rows',
+    load: () => import('./house-memory.js'),
+  },
 };
