@@ -1,7 +1,5 @@
 // The table and the page of experience.ablation.
 
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { CHANGE_GROUPS } from '../src/fidelity/index.js';
 import {
   type ReportBars,
@@ -9,7 +7,6 @@ import {
   type ReportCurve,
   type ReportTable,
   reportProvenance,
-  writeReport,
 } from '../src/run/index.js';
 import type { BenchmarkContext } from './benchmark.js';
 import type { AblationParts, Cell } from './experience-ablation.js';
@@ -18,6 +15,7 @@ import type { EpisodeScores } from './experience-ablation-episodes.js';
 import type { RealModelResult } from './experience-ablation-real-model.js';
 import { ABLATION_ID, TYPICAL } from './experience-ablation-settings.js';
 import { percent, percentOf, pooled, type Share, shareValue, total } from './experience-ablation-share.js';
+import { keepReport } from './pages.js';
 
 interface Results {
   readonly cells: readonly Cell[];
@@ -58,11 +56,9 @@ export async function writeAblationReport(
   { scenario, sizes, questions, trainTasks }: AblationParts,
   results: Results,
 ): Promise<void> {
-  const folder = join(root, 'benchmarks', 'results');
-  mkdirSync(folder, { recursive: true });
   const { cells, realModel } = results;
   const gain = meanOf(cells, '+router', readBack) - meanOf(cells, 'text', readBack);
-  await writeReport(join(folder, `${ABLATION_ID}.html`), {
+  await keepReport(root, ABLATION_ID, {
     title: 'What each part of the experience model is worth',
     lead: `Help desk, ${questions.length} calls of held-out tasks and ${trainTasks.length} whole episodes for each arm, error and seed; a language model whose error is known answers, and the domain's rules say what is true.`,
     figures: [

@@ -4,7 +4,7 @@
 // REVERIE_BENCH_SEEDS=3 judges one body and all worlds of tools with as many seeds. What is judged is kept case by case, and a
 // benchmark that was stopped goes on with the next.
 
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reverieError } from '../src/core/errors.js';
@@ -15,6 +15,7 @@ import { startControlledServer } from './controlled-server.js';
 import { BODIES, type Body, TOOLS, type ToolsWorld, TRANSITION_ERROR, toolsSettings } from './fidelity-cases.js';
 import { runJob } from './fidelity-runs.js';
 import { type KeptCases, keptCases, NOTHING_KEPT } from './kept-cases.js';
+import { keepFidelityReport } from './pages.js';
 
 const RANK = ['spearman', 'kendall', 'pearson', 'mmrv', 'mmrv-share', 'regret-at-1', 'spearman-ceiling', 'return-gap'];
 const HORIZON = ['trusted-steps', 'step-error', 'return-bound', 'return-bound-ratio', 'success-bound'];
@@ -111,7 +112,7 @@ function judgedCase({ scenario, settings, measure }: Case, place: Place, kept: K
   const { root, quick, seed } = place;
   return kept.of(`${scenario}-${seed}`, [settings, seed], async () => {
     const out = await measure(place);
-    if (!quick && seed === FIRST_SEED) await keepPage(root, out, scenario);
+    if (!quick && seed === FIRST_SEED) await keepFidelityReport(root, out, scenario);
     return judgedOf(await readFidelityReport(join(out, 'fidelity.json')), seed);
   });
 }
@@ -158,12 +159,6 @@ function judgedOf({ scenario, subjects }: FidelityReport, seed: number): Judged[
     const ladder = section('rank')?.tables.flatMap(({ columns, rows }) => [columns, ...rows]) ?? [];
     return { scenario, seed, subject: name, metrics, ladder };
   });
-}
-
-async function keepPage(root: string, out: string, scenario: string): Promise<void> {
-  const folder = join(root, 'benchmarks', 'results', 'fidelity');
-  await mkdir(folder, { recursive: true });
-  await copyFile(join(out, 'fidelity.html'), join(folder, `${scenario}.html`));
 }
 
 function rho({ metrics }: Judged): number {

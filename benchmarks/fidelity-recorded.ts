@@ -2,7 +2,7 @@
 // recorded conversations of GPT-4o with it, answered by the router, with each tier off, and by a language model whose error
 // is known in three ways alone. The page is kept beside the figures.
 
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FidelityReport, SubjectReport } from '../src/fidelity/index.js';
@@ -10,6 +10,7 @@ import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { startControlledServer } from './controlled-server.js';
 import { TOOLS, TRANSITION_ERROR, toolsSettings } from './fidelity-cases.js';
 import { judge } from './fidelity-runs.js';
+import { keepFidelityReport } from './pages.js';
 
 const WORLD = TOOLS.find(({ scenario }) => scenario === 'tau-airline')!;
 const RECORDED = 'trajectories-gpt-4o.jsonl';
@@ -32,7 +33,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       out,
     });
     for (const subject of report.subjects) log(`${subject.name}: ${JSON.stringify(valuesOf(subject))}`);
-    if (!quick) await keepPage(root, out);
+    if (!quick) await keepFidelityReport(root, out, `${WORLD.scenario}-recorded`);
     return measurementOf(report);
   } finally {
     server.close();
@@ -68,10 +69,4 @@ function valuesOf(subject: SubjectReport) {
   const wanted = ['state-exact', 'observation-exact', 'error-flag', 'read-back'].map((key) => `one-step.${key}`);
   const estimates = estimatesOf(subject);
   return Object.fromEntries(wanted.map((key) => [key, estimates[key]?.value]));
-}
-
-async function keepPage(root: string, out: string): Promise<void> {
-  const folder = join(root, 'benchmarks', 'results', 'fidelity');
-  await mkdir(folder, { recursive: true });
-  await copyFile(join(out, 'fidelity.html'), join(folder, `${WORLD.scenario}-recorded.html`));
 }

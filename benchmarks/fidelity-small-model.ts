@@ -3,12 +3,13 @@
 // τ-bench's airline, held against recorded conversations: behind the router, and alone in three ways. Prompts are limited
 // to what its window holds. Replies are kept, so that a benchmark that was stopped goes on where it was.
 
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { FidelityReport } from '../src/fidelity/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { judge } from './fidelity-runs.js';
+import { keepFidelityReport } from './pages.js';
 
 const SEED = 1;
 const REPLIES = join('benchmarks', '.cache', 'small-model', 'replies');
@@ -44,7 +45,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       const set = [...settingsOf(world, quick), `llm.url=${url}`, `llm.model=${JSON.stringify(model)}`];
       const cache = `cache=${JSON.stringify(join(root, REPLIES, world.scenario))}`;
       reports.push(await judge({ scenario: world.scenario, set: [...set, cache], seed: SEED, workers: 1, out }));
-      if (!quick) await keepPage(root, out, world.scenario);
+      if (!quick) await keepFidelityReport(root, out, `${world.scenario}-smollm2-135m`);
     }
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -114,10 +115,4 @@ function judgedOf({ scenario, subjects }: FidelityReport) {
     );
     return { scenario, subject: name, metrics: Object.fromEntries(metrics) };
   });
-}
-
-async function keepPage(root: string, out: string, scenario: string): Promise<void> {
-  const folder = join(root, 'benchmarks', 'results', 'fidelity');
-  await mkdir(folder, { recursive: true });
-  await copyFile(join(out, 'fidelity.html'), join(folder, `${scenario}-smollm2-135m.html`));
 }

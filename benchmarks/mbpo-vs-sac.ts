@@ -2,20 +2,12 @@
 // stronger of two plain SACs, one with the customary update a step and one with as many updates as the dream has.
 // The same network, learning rates and evaluation for all; pairs by seed; interval by bootstrap over seeds.
 
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { Rng } from '../src/core/rng.js';
-import {
-  adjustScenario,
-  loadScenario,
-  type ReportInput,
-  reportProvenance,
-  type Scenario,
-  writeReport,
-} from '../src/run/index.js';
+import { adjustScenario, loadScenario, type ReportInput, reportProvenance, type Scenario } from '../src/run/index.js';
 import type { ArmRun } from '../src/run/pipeline/arms.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { mean } from './measure.js';
+import { keepReport } from './pages.js';
 import { runArms } from './training-arms.js';
 
 const ID = 'mbpo-vs-sac.half-cheetah';
@@ -54,8 +46,7 @@ export async function run(context: BenchmarkContext): Promise<Measurement> {
   );
   const provenance = reportProvenance(job, `npm run bench -- ${ID}`, seeds);
   if (!quick) {
-    mkdirSync(join(root, 'benchmarks', 'results'), { recursive: true });
-    await writeReport(join(root, 'benchmarks', 'results', `${ID}.html`), report(runs, returns, provenance));
+    await keepReport(root, ID, report(runs, returns, provenance));
   }
   return {
     ...ratio(returns),

@@ -2,16 +2,15 @@
 // value is the ratio of medians, its interval the bootstrap over seeds of both arms. A run that never got there counts
 // as its whole budget, which can only make the ratio of an unreached baseline smaller.
 
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { DREAM_ARM, SCRATCH_ARM } from '../src/algorithms/index.js';
 import { Rng } from '../src/core/rng.js';
-import { loadScenario, writeReport } from '../src/run/index.js';
+import { loadScenario } from '../src/run/index.js';
 import type { ArmRun } from '../src/run/pipeline/arms.js';
 import { compare } from '../src/run/pipeline/comparison.js';
 import { warmStartArms } from '../src/run/pipeline/quickstart.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { median } from './measure.js';
+import { keepReport } from './pages.js';
 import { runArms } from './training-arms.js';
 
 const RESAMPLES = 10_000;
@@ -28,9 +27,7 @@ export async function runWarmStart(id: string, scenarioName: string, context: Be
   const threshold = scenario.config.train.threshold ?? Number.POSITIVE_INFINITY;
   const { arms, reportInput } = compare(runs, threshold, job, seeds);
   if (!quick) {
-    const folder = join(root, 'benchmarks', 'results');
-    mkdirSync(folder, { recursive: true });
-    await writeReport(join(folder, `${id}.html`), {
+    await keepReport(root, id, {
       ...reportInput,
       provenance: { ...reportInput.provenance, command: `npm run bench -- ${id}` },
     });

@@ -1,0 +1,31 @@
+// Pages of benchmarks are drawn from what is kept, and none lies in the repository.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { drawPages, keepReport } from '../../benchmarks/pages.js';
+
+it('what is kept is drawn', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'pages-'));
+  await keepReport(root, 'some.id', {
+    title: 'A title that is kept',
+    lead: 'A sentence.',
+    figures: [],
+    summary: { columns: ['arm'], rows: [['one']] },
+    charts: [],
+    provenance: {
+      ...{ command: 'npm run bench -- some.id', scenario: 'none', scenarioHash: 'none', seeds: [1] },
+      ...{ machine: 'any', date: '2026-01-01', versions: {} },
+    },
+  });
+  const [page] = await drawPages(root, join(root, 'pages'));
+  expect(page).toBe(join(root, 'pages', 'some.id.html'));
+  expect(readFileSync(page, 'utf8')).toContain('A title that is kept');
+});
+
+it('no generated page lies in the repository', () => {
+  const pages = execFileSync('git', ['ls-files', '*.html'], { encoding: 'utf8' }).split('\n').filter(Boolean);
+  expect(pages.filter((page) => page !== 'web/index.html' && existsSync(page))).toEqual([]);
+});
