@@ -40,7 +40,7 @@ export { exportJsonl, exportParquet, TRANSITION_COLUMNS } from './export/transit
 
 export type { DiversityReport } from './quality/diversity.js';
 export type { Filter, Judgement, QualityContext } from './quality/filter.js';
-export { type PolicyRule, policyFilter } from './quality/policy.js';
+export { type ExactJudgement, judgeExactly, type PolicyRule, policyFilter } from './quality/policy.js';
 export { type QualityConfig, qualitySchema } from './quality/quality-config.js';
 export { filterEpisodes, makeFilters, type QualityInput, QualityPipeline } from './quality/quality-pipeline.js';
 export type { DatasetReport, FilterReport } from './quality/report.js';

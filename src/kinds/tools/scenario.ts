@@ -164,7 +164,7 @@ const sections = {
   fidelity: toolsFidelitySchema,
   seed: seedKey,
   workers: workersKey(
-    'Episodes under way at once; 0: 32. They wait for models most of the time. Never changes results.',
+    'Where language models are waited for: episodes under way at once, 0: 32. Where rows only compute (exact rules, scripted users): worker threads; 0: in the main thread. Never changes results.',
   ),
 };
 

@@ -32,7 +32,7 @@ export interface WorkerJobsOptions {
 }
 
 /** A job as this worker can live its rows. */
-interface WorkerJob {
+export interface WorkerJob {
   readonly parts: ToolsParts;
   readonly live: LiveRow;
   readonly scenario: ToolsScenario;
@@ -132,10 +132,14 @@ export class WorkerJobs {
 }
 
 /** @throws QUEUE_JOB_REFUSED naming what is not as it is with the coordinator */
-async function jobOf(scenario: ToolsScenario, made: ToolsParts, description: JobDescription): Promise<WorkerJob> {
+export async function jobOf(
+  scenario: ToolsScenario,
+  made: ToolsParts,
+  description: { readonly tasks: readonly unknown[] } & Pick<JobDescription, 'seed' | 'withheld' | 'versions'>,
+): Promise<WorkerJob> {
   const { seed, withheld, tasks } = description;
   const { config } = scenario;
-  const domain = withAddedTasks(made.domain, tasks as unknown as ToolsTask[], config.quality.splits);
+  const domain = withAddedTasks(made.domain, tasks as readonly ToolsTask[], config.quality.splits);
   const parts = { ...made, domain };
   const context = { scenario, seed };
   const shadow = makeShadow(context, parts);
@@ -157,7 +161,7 @@ async function jobOf(scenario: ToolsScenario, made: ToolsParts, description: Job
   return { parts, live, scenario, seed, tasks: byId, underway: 0, told: NO_COST };
 }
 
-async function livedRow(
+export async function livedRow(
   { tasks, scenario, seed, live }: WorkerJob,
   { row, task: id, maxSteps }: RowMessage,
   what: string,

@@ -3,11 +3,14 @@
 
 import type { ToolsDomain, ToolsTask } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
+import type { ExactJudgement } from './policy.js';
 
 export interface QualityContext {
   readonly domain: ToolsDomain;
   /** The task of that id, where it is known. */
   readonly taskOf: (id: string) => ToolsTask | undefined;
+  /** What exact rules were found to have against a record, where that was looked at before; undefined: it was not. */
+  readonly exact?: (record: EpisodeRecord) => ExactJudgement | undefined;
 }
 
 /** Reasons and notes are counted by their text, so they name a kind of fault and never a value. */

@@ -57,22 +57,32 @@ export function policyFilter(settings: PolicySettings, further: readonly PolicyR
       });
       const first = breaks.sort((a, b) => a.index - b.index)[0];
       if (first) return cutOrDrop(record, first.index, first.name);
-      return judgeExactly(record, context, settings);
+      const known = context.exact?.(record);
+      const found = known === undefined ? judgeExactly(record, context, settings) : known;
+      if (found === null) return KEEP;
+      return found.message === undefined ? drop(found.fault) : cutOrDrop(record, found.message, found.fault);
     },
   };
 }
 
-function judgeExactly(record: EpisodeRecord, { domain, taskOf }: QualityContext, settings: PolicySettings): Judgement {
+/** What exact rules have against an episode, and from which message on; null: nothing. */
+export type ExactJudgement = { readonly fault: string; readonly message?: number } | null;
+
+export function judgeExactly(
+  record: EpisodeRecord,
+  { domain, taskOf }: Pick<QualityContext, 'domain' | 'taskOf'>,
+  settings: Pick<PolicySettings, 'checks' | 'exact'>,
+): ExactJudgement {
   const { rules, initialState } = domain;
   const task = taskOf(record.task);
   // Without rules, or without knowing what it began with, nothing can be said exactly.
-  if (!rules || !task || record.source === 'real' || !(settings.exact || settings.checks.length > 0)) return KEEP;
+  if (!rules || !task || record.source === 'real' || !(settings.exact || settings.checks.length > 0)) return null;
   const began = beginning(initialState, task);
   const lived = relive(record, began, settings.exact ? rules : undefined);
-  if ('fault' in lived) return cutOrDrop(record, lived.message, lived.fault);
+  if ('fault' in lived) return lived;
   const end: EpisodeEnd = { initialState: began, finalState: lived.state, messages: record.messages };
   const failed = settings.checks.find((name) => rules.check(name, end).passed === false);
-  return failed === undefined ? KEEP : drop(`check ${failed} failed`);
+  return failed === undefined ? null : { fault: `check ${failed} failed` };
 }
 
 function beginning(state: JsonObject, { initialOperations = [] }: ToolsTask): JsonObject {

@@ -10,7 +10,7 @@ import { DiversityMeter } from './diversity.js';
 import { drop, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
 import { loopFilter } from './loops.js';
 import { nearDuplicateFilter } from './near-duplicates.js';
-import { type PolicyRule, policyFilter } from './policy.js';
+import { type ExactJudgement, judgeExactly, type PolicyRule, policyFilter } from './policy.js';
 import { provenanceFilter } from './provenance.js';
 import type { QualityConfig } from './quality-config.js';
 import { agentTurns, answerOf, cutBefore, cutOrDrop, withoutMessages } from './repairs.js';
@@ -26,6 +26,8 @@ export interface QualityInput {
   readonly tasks?: readonly ToolsTask[];
   /** Rules of your own, judged with the policy's. */
   readonly rules?: readonly PolicyRule[];
+  /** What exact rules say of rows as they were lived, where that is known; those judged here are entered. */
+  readonly exact?: Map<number, ExactJudgement>;
   /** Filters of your own, after all others. */
   readonly filters?: readonly Filter[];
 }
@@ -81,6 +83,8 @@ export class QualityPipeline {
   private readonly context: QualityContext;
   private readonly meter: DiversityMeter;
   private readonly splits = { train: 0, validation: 0, test: 0 };
+  /** The record at hand, before anything of it was mended. */
+  private asLived: EpisodeRecord | undefined;
   private seen = 0;
   private kept = 0;
 
@@ -88,7 +92,9 @@ export class QualityPipeline {
   constructor(input: QualityInput) {
     const { domain, tasks = [] } = input;
     const byId = new Map([...domain.tasks, ...tasks].map((task) => [task.id, task]));
-    this.context = { domain, taskOf: (id) => byId.get(id) };
+    const context = { domain, taskOf: (id: string) => byId.get(id) };
+    const exact = input.exact && ((record: EpisodeRecord) => this.exactly(record, context, input));
+    this.context = { ...context, exact };
     this.filters = makeFilters(input).map((filter) => ({
       filter,
       counts: { in: 0, out: 0, repaired: new Map(), dropped: new Map() },
@@ -99,6 +105,7 @@ export class QualityPipeline {
   /** The record as it may be written out, mended where need be; undefined if it must not be. */
   judge(record: EpisodeRecord): EpisodeRecord | undefined {
     this.seen++;
+    this.asLived = record;
     let current = record;
     for (const { filter, counts } of this.filters) {
       counts.in++;
@@ -116,6 +123,20 @@ export class QualityPipeline {
     this.splits[current.split]++;
     this.meter.add(current);
     return current;
+  }
+
+  /** Rules are asked once of a row, however often it is looked at; what was mended is another row. */
+  private exactly(
+    record: EpisodeRecord,
+    context: QualityContext,
+    { exact, config }: QualityInput,
+  ): ExactJudgement | undefined {
+    if (exact === undefined || record !== this.asLived) return undefined;
+    const known = exact.get(record.row);
+    if (known !== undefined) return known;
+    const found = judgeExactly(record, context, config.policy);
+    exact.set(record.row, found);
+    return found;
   }
 
   /** Counts so far, without the measures that take time. */

@@ -1,4 +1,4 @@
-// A run whose rows are lived over a queue, within this process: the same bytes, also where rows depend on earlier ones.
+// A run whose rows are lived in threads, or over a queue within this process: the same bytes, also where rows depend on earlier ones.
 
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,6 +36,19 @@ async function synth(name: string, options: Partial<LaunchOptions>) {
 }
 
 const told = (result: object) => result as Record<string, unknown>;
+
+describe('a run that only computes', () => {
+  it('makes the same bytes in any number of threads, whatever rows know of earlier ones', async () => {
+    const here = await synth('unthreaded', { set: DEPENDENT });
+    for (const workers of [1, 3]) {
+      const threaded = await synth(`threads-${workers}`, { set: DEPENDENT, workers });
+      expect(threaded.made).toEqual(here.made);
+      for (const key of ['episodes', 'accepted', 'rejected', 'success', 'answeredBy', 'cost', 'shadow'] as const) {
+        expect(told(threaded.result)[key], key).toEqual(told(here.result)[key]);
+      }
+    }
+  });
+});
 
 describe('a run over a queue', () => {
   it('makes the bytes of a run without one, tries and lags and all', async () => {

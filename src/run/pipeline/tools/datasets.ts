@@ -11,6 +11,7 @@ import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import {
   type DatasetReport,
   type EpisodeFormatName,
+  type ExactJudgement,
   exportEpisodes,
   type FailedRow,
   filterEpisodes,
@@ -43,10 +44,11 @@ export async function makeDatasets(
   { domain }: Pick<ToolsParts, 'domain'>,
   journal: RowJournal<EpisodeRecord | FailedRow>,
   statistics: RowStatistics,
+  exact: Map<number, ExactJudgement>,
 ): Promise<MadeDatasets> {
   const { config } = context.scenario;
   const data = join(context.out, 'data');
-  const pipeline = new QualityPipeline({ config: qualityOf(context.scenario), domain });
+  const pipeline = new QualityPipeline({ config: qualityOf(context.scenario), domain, exact });
   const phase = context.progress.phase('filter', journal.size, 'episodes');
   await ensureFolder(data);
   const passed = filterEpisodes(recordsOf(journal), pipeline);

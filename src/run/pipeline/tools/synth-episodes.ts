@@ -6,6 +6,7 @@ import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import {
   type EarlyExperienceRow,
+  type ExactJudgement,
   earlyExperience,
   type FailedRow,
   isFailed,
@@ -14,6 +15,7 @@ import {
 } from '../../../synth/index.js';
 import { interrupted, type JobContext } from '../../job.js';
 import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
+import { onlyComputes, ThreadedRows } from '../../queue/threaded-rows.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { SynthEpisodesResult } from '../../tools-results.js';
 import { trustedTurns } from '../fidelity/horizon/auto.js';
@@ -49,11 +51,12 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
     const estimate = estimateJob(context.scenario.config, parts.domain, stage.tasks);
     if (estimate !== undefined) context.log(estimateText(estimate));
     const statistics = new RowStatistics();
+    const exact = new Map<number, ExactJudgement>();
     const shadow = makeShadow(context, parts);
     const turns = await trustedTurns(context, parts.responder.version);
-    const lived = await live(context, parts, { stage, gate, judge, statistics, shadow, queue, turns });
+    const lived = await live(context, parts, { stage, gate, judge, statistics, exact, shadow, queue, turns });
     try {
-      let made = await makeDatasets(context, parts, lived.journal, statistics);
+      let made = await makeDatasets(context, parts, lived.journal, statistics, exact);
       const early = await makeEarlyExperience(context, parts, made.data);
       if (early !== undefined) made = { ...made, datasets: [...made.datasets, early] };
       return resultOf(context, parts, { stage, gate, lived, statistics, made, shadow });
@@ -74,21 +77,22 @@ interface Life {
   readonly judge: ScenarioJudge | undefined;
   readonly queue: RolloutQueue | undefined;
   readonly statistics: RowStatistics;
+  /** What exact rules say of rows. */
+  readonly exact: Map<number, ExactJudgement>;
   readonly shadow: Shadow | undefined;
   /** That the dream is trusted for. */
   readonly turns: number | undefined;
 }
 
 async function live(context: Context, parts: ToolsParts, life: Life): Promise<LivedRows> {
-  const { stage, gate, judge, statistics, shadow, queue, turns } = life;
+  const { stage, gate, judge, statistics, exact, shadow, turns } = life;
   const { config } = context.scenario;
   const phase = context.progress.phase('live', config.synth.episodes, 'episodes');
-  const quality = new QualityPipeline({ config: qualityOf(context.scenario), domain: parts.domain });
+  const quality = new QualityPipeline({ config: qualityOf(context.scenario), domain: parts.domain, exact });
   const responder = shadow?.responder ?? parts.responder;
   let done = 0;
   const tell = () => phase.set(done, progressNote(statistics, quality, elsewhere));
-  const facts = { tasks: stage.added, withheld: gate.withheld, responder, judge: judge?.version };
-  const elsewhere = queue && (await QueuedRows.begin(context, parts, { queue, ...facts, onTick: () => tell() }));
+  const elsewhere = await rowsElsewhere(context, parts, life, () => tell());
   const isAmplifiedHere = config.synth.mode === 'amplify' && elsewhere === undefined;
   try {
     const rows = await livedRows(context, parts, {
@@ -119,11 +123,27 @@ async function live(context: Context, parts: ToolsParts, life: Life): Promise<Li
   }
 }
 
+/** Who lives the rows, if not this thread: workers of a queue, or threads where rows only compute. */
+async function rowsElsewhere(
+  context: Context,
+  parts: ToolsParts,
+  { stage, gate, judge, exact, shadow, queue }: Life,
+  onTick: () => void,
+): Promise<QueuedRows | ThreadedRows | undefined> {
+  const responder = shadow?.responder ?? parts.responder;
+  const facts = { tasks: stage.added, withheld: gate.withheld, responder };
+  if (queue !== undefined) {
+    return QueuedRows.begin(context, parts, { queue, ...facts, judge: judge?.version, onTick });
+  }
+  if (context.workers === 0 || !onlyComputes(context)) return undefined;
+  return new ThreadedRows(context, parts, facts, (row, found) => exact.set(row, found));
+}
+
 /** Acceptance so far, the most frequent reason against it, success and cost; who lives them, if that is others. */
 function progressNote(
   statistics: RowStatistics,
   quality: QualityPipeline,
-  elsewhere: Pick<QueuedRows, 'note'> | undefined,
+  elsewhere: { readonly note?: string } | undefined,
 ): string {
   const report = quality.progress;
   const [first] = Object.entries(report.dropped).sort(([, a], [, b]) => b - a);
