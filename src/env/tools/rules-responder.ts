@@ -29,6 +29,7 @@ export function rulesResponder(domain: ToolsDomain, backend: 'rules' | 'real' = 
       const why = `a precondition of ${call.name} refuses: ${refusals.join('; ')}`;
       return exactPrediction(refusalOf(refusals), { backend, modelVersion, why: [why] });
     },
+    trusts: (name) => name === backend,
     close: () => {},
   };
 }

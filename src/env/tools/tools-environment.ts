@@ -156,7 +156,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
         ...(verdict === undefined ? {} : { verdict }),
       };
       const reward = predictions.reduce(
-        (sum, one) => sum + (isTrusted(one) ? (one.reward ?? 0) : 0),
+        (sum, one) => sum + (this.isTrusted(one) ? (one.reward ?? 0) : 0),
         verdict?.reward ?? 0,
       );
       this.episode = after;
@@ -234,7 +234,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
         calls: episode.calls + 1,
       },
       terminated:
-        turn.terminated || (isTrusted(prediction) && prediction.terminated) || (this.endsBy(call) && !isError),
+        turn.terminated || (this.isTrusted(prediction) && prediction.terminated) || (this.endsBy(call) && !isError),
     };
   }
 
@@ -264,6 +264,11 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       userCost: addCosts(turn.userCost, cost),
       terminated: done,
     };
+  }
+
+  /** What a model writes may have been put into its mouth: only who is declared exact has a say in reward and end. */
+  private isTrusted({ backend }: Prediction): boolean {
+    return this.options.responder.trusts?.(backend) === true;
   }
 
   private verdictOf({ task, state, messages }: Episode): Verdict {
@@ -310,11 +315,6 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       this.busy = false;
     }
   }
-}
-
-/** What a model writes may have been put into its mouth: it has no say in reward and end. */
-function isTrusted({ backend }: Prediction): boolean {
-  return backend !== 'llm';
 }
 
 function observationOf({ messages, observedFrom }: Episode): ToolsObservation {

@@ -59,6 +59,11 @@ export interface CallQuery {
 export interface Responder {
   /** Names and versions of all that may answer; part of a job's identity. */
   readonly version: string;
+  /**
+   * Whether answers of this backend (a prediction's `backend`) may give rewards and end an episode: those of exact code and
+   * of the real environment. What is not declared is not trusted.
+   */
+  trusts?(backend: string): boolean;
   answer(query: CallQuery, signal?: AbortSignal): Awaitable<Prediction>;
   close(): Awaitable<void>;
 }

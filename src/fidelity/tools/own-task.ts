@@ -13,14 +13,18 @@ export interface UnaidedOptions {
 /** Made once a task; whoever made what it is made of closes it. */
 export function unaidedResponder({ version, index, make }: UnaidedOptions): Responder {
   const byTask = new Map<string, Promise<Responder>>();
+  let answering: Responder | undefined;
   return {
     version,
     answer: async (query, signal) => {
       const { id } = query.task;
       const made = byTask.get(id) ?? Promise.resolve(make(withoutTask(index, id)));
       byTask.set(id, made);
-      return (await made).answer(query, signal);
+      answering = await made;
+      return answering.answer(query, signal);
     },
+    // All of them have the same backends.
+    trusts: (backend) => answering?.trusts?.(backend) === true,
     close: () => {},
   };
 }

@@ -3,7 +3,9 @@
 
 import type { ToolsDomain, ToolsTask } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
-import type { ExactJudgement } from './policy.js';
+
+/** What exact rules have against an episode, and from which message on; null: nothing. */
+export type ExactJudgement = { readonly fault: string; readonly message?: number } | null;
 
 export interface QualityContext {
   readonly domain: ToolsDomain;

@@ -5,7 +5,7 @@ import { ReverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { applyOperations, type EpisodeEnd, type Operation, type ToolRules, type ToolsTask } from '../../env/index.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
-import { drop, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
+import { drop, type ExactJudgement, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
 import { agentTurns, cutOrDrop, isMasked } from './repairs.js';
 
 /** A rule of the policy: where it is first broken (a message of the agent), or undefined. */
@@ -64,9 +64,6 @@ export function policyFilter(settings: PolicySettings, further: readonly PolicyR
     },
   };
 }
-
-/** What exact rules have against an episode, and from which message on; null: nothing. */
-export type ExactJudgement = { readonly fault: string; readonly message?: number } | null;
 
 export function judgeExactly(
   record: EpisodeRecord,

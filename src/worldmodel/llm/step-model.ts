@@ -33,6 +33,8 @@ export interface LlmStepOptions extends PromptOptions {
   readonly temperature: number;
   readonly maxTokens: number;
   readonly consistency: number;
+  /** Below this confidence the next backend is asked. */
+  readonly minConfidence?: number;
 }
 
 const SCHEMAS = {
@@ -44,6 +46,7 @@ export class LlmStepModel implements ToolsBackendModel {
   readonly name = 'llm';
   readonly version: string;
   readonly trust: 'proposal' | 'text';
+  readonly minConfidence: number;
   readonly repairs = true;
 
   constructor(
@@ -56,6 +59,7 @@ export class LlmStepModel implements ToolsBackendModel {
     const decides = promptTokens == null ? always : options;
     const decided = canonicalJson({ prompt: PROMPT_VERSION, options: decides, retrieves: index !== undefined });
     this.version = `llm:${model.version}:${createHash('sha256').update(decided).digest('hex').slice(0, 12)}`;
+    this.minConfidence = options.minConfidence ?? 0;
     this.trust = options.mode === 'typed' ? 'proposal' : 'text';
   }
 

@@ -54,6 +54,8 @@ export interface ToolsBackendModel {
   /** Identifies what answers: code, index or model with its options. */
   readonly version: string;
   readonly trust: Trust;
+  /** Its bar: a proposal of lower confidence is not taken; 0 unless given. */
+  readonly minConfidence?: number;
   /** Whether asking again with reasons can give another answer. */
   readonly repairs: boolean;
   predict(query: CallQuery, options: PredictOptions): Promise<RawProposal | Declined | Failed>;

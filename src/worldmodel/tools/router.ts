@@ -28,6 +28,10 @@ export class Router implements Responder {
     this.version = `router:${decided}(${backends.map(({ version }) => version).join(' | ')})`;
   }
 
+  trusts(backend: string): boolean {
+    return this.backends.some(({ name, trust }) => name === backend && trust === 'exact');
+  }
+
   /** Errors of the network and of budgets pass through: the step did not happen and can be taken again. */
   async answer(query: CallQuery, signal?: AbortSignal): Promise<Prediction> {
     const trail = new Trail(this.absent);
@@ -78,7 +82,7 @@ export class Router implements Responder {
       provenance: { check: check.provenance, patterns: check.idPatterns },
     });
     if (checked.problems !== undefined) return { problems: checked.problems, previous: asJson(proposal) };
-    const least = backend.name === 'llm' ? this.config.llm.minConfidence : 0;
+    const least = backend.minConfidence ?? 0;
     if (proposal.confidence >= least) return { proposal, operations: checked.operations };
     trail.refused.push(`${backend.name}: confidence ${proposal.confidence} is below ${least}`);
     return trail.say(backend.name, `confidence ${proposal.confidence} is below ${least}`);

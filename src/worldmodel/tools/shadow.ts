@@ -33,6 +33,10 @@ export class ShadowResponder implements Responder {
     this.version = `${responder.version}+shadow:${share}:${seed}:${real.version}`;
   }
 
+  trusts(backend: string): boolean {
+    return this.options.responder.trusts?.(backend) === true;
+  }
+
   async answer(query: CallQuery, signal?: AbortSignal): Promise<Prediction> {
     const prediction = await this.options.responder.answer(query, signal);
     if (this.isCompared(query)) this.keep(query, await this.compare(query, prediction, signal));

@@ -160,11 +160,12 @@ describe('calls', () => {
     expect(again.observation.messages[0]).toMatchObject({ toolCallId: 'call-4' });
   });
 
-  test('answered by a language model give no reward and end nothing, those of exact backends do', async () => {
-    for (const backend of ['llm', 'replay'] as const) {
+  test('give reward and end an episode only where their backend is declared to be trusted', async () => {
+    for (const backend of ['llm', 'real', 'replay'] as const) {
       const rules = rulesResponder(domain);
       const responder: Responder = {
         ...rules,
+        trusts: (name) => name === 'replay',
         answer: async (query) => ({ ...(await rules.answer(query)), backend, reward: 5, terminated: true }),
       };
       const env = libraryEnvironment(domain, { responder });
