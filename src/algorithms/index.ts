@@ -4,6 +4,7 @@
 export { type Collected, Collector, type CollectorState, type EpisodeSummary } from './collector.js';
 export { type DreamRollout, type DreamRolloutRequest, dreamRollout } from './dream-rollout.js';
 export { DreamWorld, horizonAt } from './dream-world.js';
+export { type Recording, type RecordingPorts, record } from './recording.js';
 export { train } from './train.js';
 export {
   type Counters,

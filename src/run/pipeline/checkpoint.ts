@@ -37,6 +37,16 @@ const evaluationSchema = z.strictObject({
   meanLength: z.number(),
 });
 
+/** Where living was broken off. */
+export const collectorSchema = z.strictObject({
+  env: z.strictObject({ env: z.string(), state: z.unknown() }).nullable(),
+  observation: z.array(z.number()),
+  episode: count,
+  step: count,
+  episodeReturn: z.number(),
+  remembered: z.strictObject({ version: z.string(), state: z.unknown() }).optional(),
+});
+
 const runSchema = z.strictObject({
   format: z.literal('reverie-run'),
   formatVersion: z.literal(1),
@@ -48,14 +58,7 @@ const runSchema = z.strictObject({
   evaluations: z.array(evaluationSchema),
   worldModelVersions: z.array(z.string()),
   dreamtEpisodes: count,
-  collector: z.strictObject({
-    env: z.strictObject({ env: z.string(), state: z.unknown() }).nullable(),
-    observation: z.array(z.number()),
-    episode: count,
-    step: count,
-    episodeReturn: z.number(),
-    remembered: z.strictObject({ version: z.string(), state: z.unknown() }).optional(),
-  }),
+  collector: collectorSchema,
   /** None for a learner that does not draw from the buffers. */
   selectors: z.strictObject({ real: selectorSchema.optional(), synthetic: selectorSchema.optional() }),
 });

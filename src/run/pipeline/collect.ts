@@ -1,72 +1,159 @@
-// `reverie collect`: real episodes with a random or a trained policy, kept as a replay snapshot.
+// `reverie collect`: real episodes with a random or a trained policy, kept as a replay snapshot. What was lived is put away
+// every few seconds, so that a recording that was stopped or killed goes on to the same bytes:
+//
+//   checkpoint/recording.json  episodes so far, where the environment, the policy's stream and the metrics are; sealed
+//   checkpoint/real/           the rows so far, a replay snapshot like any other
 
+import { existsSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Collector, type EpisodeSummary } from '../../algorithms/index.js';
+import { z } from 'zod';
+import { Collector, type Recording, type RecordingPorts, record } from '../../algorithms/index.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
+import type { Phase } from '../../core/progress.js';
 import { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
 import { makeEnvironment, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
 import { ReplayBuffer } from '../../replay/index.js';
 import { RandomPolicy } from '../../rl/index.js';
+import { recoverFolder, replaceFolderAtomic } from '../../store/atomic-file.js';
+import { openSealed, sealedText } from '../../store/sealed-json.js';
 import { type CollectResult, interrupted, type JobContext } from '../job.js';
+import { collectorSchema } from './checkpoint.js';
 import { learnerFor } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
 
-/** Steps between looks at the progress bar and Ctrl-C. */
-const STRETCH = 250;
+const CHECKPOINT_FOLDER = 'checkpoint';
+const RECORDING_FILE = 'recording.json';
 
-/** Restartable rather than resumable: recording goes at the speed of physics, and starts anew after a kill. */
+/** Milliseconds between checkpoints, or more: all rows are written each time, and that may take a twentieth of the time. */
+const CHECKPOINT_MS = 5_000;
+const TIMES_A_SAVE = 20;
+
+const count = z.int().min(0);
+
+const recordingSchema = z.strictObject({
+  format: z.literal('reverie-recording'),
+  formatVersion: z.literal(1),
+  collector: collectorSchema,
+  rng: z.strictObject({ key: z.tuple([z.int(), z.int()]), position: count }),
+  episodes: z.array(z.strictObject({ episode: count, return: z.number(), length: count })),
+  metrics: z.strictObject({ bytes: count, wallSeconds: z.number() }),
+});
+
 export async function collectJob(context: JobContext): Promise<CollectResult> {
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
   const { policy, close } = await actor(context, env);
+  const keeper = new RecordingKeeper(context);
   try {
-    const { buffer, episodes } = await record(context, env, policy);
-    const data = join(context.out, 'data');
-    await buffer.save(data);
-    if (context.signal.aborted) interrupted();
-    return {
-      job: 'collect',
-      family: 'vector',
-      wallSeconds: context.metrics.wallSeconds,
-      data,
-      transitions: buffer.size,
-      episodes: episodes.length,
-      meanReturn: episodes.length > 0 ? mean(episodes.map((episode) => episode.return)) : null,
-    };
+    const recording = await keeper.begin(env, policy);
+    await record(recording, config.collect.steps, keeper);
+    return await finished(recording, keeper, context);
   } finally {
     await close();
     await env.close();
   }
 }
 
-async function record(context: JobContext, env: VectorEnvironment, policy: Policy) {
-  const { collect, name } = context.scenario.config;
-  const root = Rng.fromSeed(context.seed);
-  const rng = root.split('collect');
-  const collector = new Collector(env, name, root.split('episodes'), context.seed);
-  const buffer = new ReplayBuffer({
-    capacity: collect.steps,
-    obsDim: rowSize(env.observationSpace),
-    actionDim: rowSize(env.actionSpace),
-    source: 'real',
-  });
-  const episodes: EpisodeSummary[] = [];
-  const phase = context.progress.phase('collect', collect.steps, 'real steps');
-  while (buffer.size < collect.steps && !context.signal.aborted) {
-    const lived = await collector.collect(policy, Math.min(STRETCH, collect.steps - buffer.size), rng, context.signal);
-    buffer.append(lived.batch, lived.provenance);
-    for (const episode of lived.episodes)
-      context.metrics.write({ kind: 'episode', realSteps: buffer.size, ...episode });
-    episodes.push(...lived.episodes);
-    phase.set(
-      buffer.size,
-      lived.episodes.length > 0 ? `return ${lived.episodes.at(-1)!.return.toFixed(1)}` : undefined,
-    );
-    // Physics answers without waiting: let the bar move and Ctrl-C in.
-    await new Promise((resolve) => setImmediate(resolve));
+async function finished(
+  { buffer, episodes }: Recording,
+  keeper: RecordingKeeper,
+  { out, metrics }: JobContext,
+): Promise<CollectResult> {
+  const data = join(out, 'data');
+  await buffer.save(data);
+  await keeper.end();
+  return {
+    job: 'collect',
+    family: 'vector',
+    wallSeconds: metrics.wallSeconds,
+    data,
+    transitions: buffer.size,
+    episodes: episodes.length,
+    meanReturn: episodes.length > 0 ? mean(episodes.map((episode) => episode.return)) : null,
+  };
+}
+
+/** What a recording is given of its run: the bar, the journal of metrics, and checkpoints. */
+class RecordingKeeper implements RecordingPorts {
+  readonly signal: AbortSignal;
+  private readonly folder: string;
+  private readonly bar: Phase;
+  private dueAt = performance.now() + CHECKPOINT_MS;
+
+  constructor(private readonly context: JobContext) {
+    this.signal = context.signal;
+    this.folder = join(context.out, CHECKPOINT_FOLDER);
+    this.bar = context.progress.phase('collect', context.scenario.config.collect.steps, 'real steps');
   }
-  phase.end();
-  return { buffer, episodes };
+
+  /** A recording that begins, or the one that was put away. @throws CHECKPOINT_CORRUPT */
+  async begin(env: VectorEnvironment, policy: Policy): Promise<Recording> {
+    const { scenario, seed, metrics, resume } = this.context;
+    const { collect, name } = scenario.config;
+    const root = Rng.fromSeed(seed);
+    const collector = new Collector(env, name, root.split('episodes'), seed);
+    if (resume) await recoverFolder(this.folder);
+    if (!resume || !existsSync(this.folder)) {
+      metrics.rewind({ bytes: 0, wallSeconds: 0 });
+      const [obsDim, actionDim] = [rowSize(env.observationSpace), rowSize(env.actionSpace)];
+      const buffer = new ReplayBuffer({ capacity: collect.steps, obsDim, actionDim, source: 'real' });
+      return { collector, policy, rng: root.split('collect'), buffer, episodes: [] };
+    }
+    const saved = await readRecording(join(this.folder, RECORDING_FILE));
+    const buffer = await ReplayBuffer.load(join(this.folder, 'real'), { capacity: collect.steps });
+    await collector.restore(saved.collector);
+    metrics.rewind(saved.metrics);
+    this.bar.set(buffer.size);
+    this.context.log(`Going on after ${buffer.size} real steps.`);
+    return { collector, policy, rng: Rng.fromState(saved.rng), buffer, episodes: saved.episodes };
+  }
+
+  tell(event: { readonly kind: string }): void {
+    this.context.metrics.write(event);
+  }
+
+  async checkpoint(recording: Recording): Promise<void> {
+    const last = recording.episodes.at(-1);
+    this.bar.set(recording.buffer.size, last && `return ${last.return.toFixed(1)}`);
+    const started = performance.now();
+    if (!this.signal.aborted && started < this.dueAt) return;
+    await this.save(recording);
+    if (this.signal.aborted) interrupted();
+    const took = performance.now() - started;
+    this.dueAt = performance.now() + Math.max(CHECKPOINT_MS, TIMES_A_SAVE * took);
+  }
+
+  /** Everything is kept elsewhere. */
+  async end(): Promise<void> {
+    this.bar.end();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  private async save({ collector, rng, buffer, episodes }: Recording): Promise<void> {
+    const manifest: z.input<typeof recordingSchema> = {
+      format: 'reverie-recording',
+      formatVersion: 1,
+      collector: await collector.state(),
+      rng: { key: [...rng.state().key], position: rng.state().position },
+      episodes: [...episodes],
+      metrics: this.context.metrics.mark(),
+    };
+    await replaceFolderAtomic(this.folder, async (temporary) => {
+      await buffer.save(join(temporary, 'real'));
+      await writeFile(join(temporary, RECORDING_FILE), sealedText(manifest));
+    });
+  }
+}
+
+async function readRecording(path: string): Promise<z.output<typeof recordingSchema>> {
+  try {
+    return recordingSchema.parse(openSealed(await readFile(path, 'utf8')));
+  } catch (error) {
+    const problem = error instanceof z.ZodError ? describeIssues(error) : (error as Error).message;
+    throw reverieError('CHECKPOINT_CORRUPT', { path, problem }, error);
+  }
 }
 
 async function actor(

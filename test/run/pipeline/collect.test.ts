@@ -1,0 +1,94 @@
+// A recording that was stopped, broken off or killed anywhere goes on to the same bytes.
+
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { CollectResult, JobContext } from '../../../src/run/job.js';
+import { type LaunchOptions, launch } from '../../../src/run/launch.js';
+import { readMetrics } from '../../../src/run/metrics.js';
+import { collectJob } from '../../../src/run/pipeline/collect.js';
+import { fileHashes, startReverie } from '../../e2e/reverie.js';
+import { recordingStream } from '../streams.js';
+
+type Options = Omit<LaunchOptions<CollectResult>, 'stream' | 'command'>;
+
+let folder: string;
+const at = (...names: string[]) => join(folder, ...names);
+const RECORD = { scenario: 'pendulum', seed: 5, set: ['collect.steps=1100'] };
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-collect-'));
+  await collect({ ...RECORD, out: at('whole') });
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+afterEach(() => void vi.restoreAllMocks());
+
+function collect(options: Options, job = collectJob): Promise<CollectResult> {
+  const launched = { jobs: { vector: async () => job }, stream: recordingStream(), command: 'reverie collect' };
+  return launch('collect', { ...launched, ...options, quiet: true });
+}
+
+/** A clock on which ten seconds pass between any two looks at it, so that a checkpoint is always due. */
+function hurry(): void {
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += 10_000));
+}
+
+/** The job, broken off as it tells its n-th episode: within a stretch, as a kill would. */
+const brokenOffAt = (n: number) => (context: JobContext) => {
+  const write = context.metrics.write.bind(context.metrics);
+  let told = 0;
+  context.metrics.write = (event) => {
+    if (++told === n) throw new Error('broken off');
+    write(event);
+  };
+  return collectJob(context);
+};
+
+const timeless = (run: string) => readMetrics(at(run, 'metrics.jsonl')).map(({ wallSeconds: _, ...event }) => event);
+
+function expectSame(run: string): void {
+  expect(fileHashes(at(run, 'data'))).toEqual(fileHashes(at('whole', 'data')));
+  expect(timeless(run)).toEqual(timeless('whole'));
+  expect(existsSync(at(run, 'checkpoint'))).toBe(false);
+  const result = (of: string) => {
+    const { wallSeconds: _, data: __, ...rest } = JSON.parse(readFileSync(at(of, 'result.json'), 'utf8'));
+    return rest;
+  };
+  expect(result(run)).toEqual(result('whole'));
+}
+
+describe('a recording', () => {
+  it.each([1, 2, 4, 5])('that broke off at episode %i goes on from what was put away', async (n) => {
+    hurry();
+    const out = `broken-${n}`;
+    await expect(collect({ ...RECORD, out: at(out) }, brokenOffAt(n))).rejects.toThrow('broken off');
+    const kept = at(out, 'checkpoint', 'real', 'transitions.bin');
+    expect(existsSync(kept)).toBe(n > 1);
+    await collect({ resume: at(out) });
+    expectSame(out);
+  });
+
+  it('whose checkpoint was changed is refused', async () => {
+    hurry();
+    await expect(collect({ ...RECORD, out: at('damaged') }, brokenOffAt(4))).rejects.toThrow('broken off');
+    rmSync(at('damaged', 'checkpoint', 'recording.json'));
+    await expect(collect({ resume: at('damaged') })).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT' });
+  });
+
+  it('that is killed keeps what it had, to fit from or to go on with', async () => {
+    const set = ['--set', 'collect.steps=3000000', '--seed', '5'];
+    const { child, outcome } = startReverie(['collect', 'pendulum', ...set, '--out', 'killed', '--quiet'], folder);
+    while (!existsSync(at('killed', 'checkpoint'))) await new Promise((resolve) => setTimeout(resolve, 50));
+    child.kill('SIGKILL');
+    await outcome;
+    // Less would take long to record: the whole is the beginning of the killed.
+    const { ReplayBuffer } = await import('../../../src/replay/index.js');
+    const kept = await ReplayBuffer.load(at('killed', 'checkpoint', 'real'));
+    const whole = await ReplayBuffer.load(at('whole', 'data'));
+    expect(kept.size).toBeGreaterThan(whole.size);
+    expect(kept.columns().obs.subarray(0, 3 * whole.size)).toEqual(whole.columns().obs.subarray(0, 3 * whole.size));
+    expect(existsSync(at('killed', 'data'))).toBe(false);
+  });
+});
