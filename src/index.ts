@@ -11,6 +11,7 @@ export {
   type EnvSnapshot,
   type EnvSpec,
   environmentIds,
+  type MujocoEnvironment,
   makeEnvironment,
   type Policy,
   type PolicySnapshot,

@@ -137,6 +137,53 @@ describe('what the data says is what happens', () => {
     env.close();
   });
 
+  test('an actuator without a range, by its name', async () => {
+    const free = arm().replace(' ctrlrange="-0.5 0.5"', '');
+    writeFileSync(path.join(folder, 'free.xml'), free);
+    const made = (change: object) => makeEnvironment({ ...spec, mjcf: 'free.xml', ...change }, { folder });
+    await expect(made({})).rejects.toMatchObject({
+      code: 'ENV_SPEC_INVALID',
+      message: expect.stringMatching(/"bend" has no ctrlrange.*env\.action\.range/),
+    });
+    const env = await made({ action: { range: [-2, 2] } });
+    expect(env.actionSpace).toMatchObject({ low: [-2, -2], high: [2, 2] });
+    env.close();
+  });
+
+  test.each([
+    [
+      'one term',
+      [{ name: 'huge', of: { constant: 1e39 } }],
+      /The reward is not finite \(1e\+39\).*reward term "huge", as float32/,
+    ],
+    [
+      'their sum',
+      [
+        { name: 'large', of: { constant: 3e38 } },
+        { name: 'larger', of: { constant: 2e38 } },
+      ],
+      /sum of the rewards.*"larger", as float32/,
+    ],
+  ])('a reward that float32 cannot hold: %s', async (_, reward, message) => {
+    const env = await make({ reward });
+    env.reset({ seed: 0 });
+    expect(() => env.step(Float32Array.of(0, 0))).toThrow(
+      expect.objectContaining({ code: 'NON_FINITE_VALUE', message: expect.stringMatching(message) }),
+    );
+    env.close();
+  });
+
+  test('a body is put where it is wanted, and its episode goes on from there', async () => {
+    const env = await make({});
+    env.reset({ seed: 0 });
+    const { qpos, qvel } = env.jointState();
+    const observation = env.setJointState([1, qpos[1]], qvel);
+    expect(observation[0]).toBeCloseTo(Math.sin(1));
+    expect(env.jointState().qpos[0]).toBe(1);
+    expect(env.step(Float32Array.of(0, 0)).observation[0]).toBeCloseTo(Math.sin(1), 1);
+    env.close();
+  });
+
   test('some actuators, and another range', async () => {
     const env = await make({ action: { actuators: ['bend'], range: [-2, 2] } });
     expect(env.actionSpace).toEqual({ type: 'box', shape: [1], low: [-2], high: [2] });

@@ -230,11 +230,19 @@ export class MujocoEnvironment extends ClockedEnvironment {
     let reward = 0;
     for (const { name, infoKey, weight, read } of this.terms) {
       const value = weight * read();
-      if (!Number.isFinite(value)) throw this.nonFinite('The reward', value, `reward term "${name}"`);
+      this.requireReward('The reward', value, name);
       info[infoKey] = value;
       reward += value;
+      this.requireReward('The sum of the rewards', reward, name);
     }
     return { reward, terminated, info };
+  }
+
+  /** Rewards are kept and learned from as float32. */
+  private requireReward(what: string, value: number, term: string): void {
+    if (Number.isFinite(Math.fround(value))) return;
+    const where = `reward term "${term}"${Number.isFinite(value) ? ', as float32' : ''}`;
+    throw this.nonFinite(what, value, where);
   }
 
   private source(): ScalarSource {
@@ -275,7 +283,12 @@ function actuatorsOf(simulation: Simulation, body: BodySpec): number[] {
 function actionSpaceOf(simulation: Simulation, actuators: readonly number[], body: BodySpec) {
   if (actuators.length === 0)
     throw reverieError('ENV_SPEC_INVALID', { problem: 'The model has no actuator to act with.' });
-  const ranges = actuators.map((actuator) => body.action.range ?? simulation.controlRange(actuator) ?? [null, null]);
+  const ranges = actuators.map((actuator) => {
+    const range = body.action.range ?? simulation.controlRange(actuator);
+    if (range !== undefined) return range;
+    const problem = `Actuator ${simulation.nameOf('actuator', actuator)} has no ctrlrange, so its actions have no bounds to draw and learn them in. Give it one in the MJCF file, or all of them one with env.action.range.`;
+    throw reverieError('ENV_SPEC_INVALID', { problem });
+  });
   return boxSpace(
     ranges.map(([low]) => low),
     ranges.map(([, high]) => high),

@@ -159,6 +159,12 @@ export class Simulation {
     return all.filter((name) => name !== '' && name !== null && name !== undefined);
   }
 
+  /** `"push"`, or the number of one without a name. */
+  nameOf(kind: NamedKind, index: number): string {
+    const name = this.mujoco.mj_id2name(this.model, OBJECT_TYPE[kind], index);
+    return name ? `"${name}"` : String(index);
+  }
+
   /** Addresses in qpos (or qvel) of a joint's elements. */
   jointAddresses(joint: number, of: 'qpos' | 'qvel'): number[] {
     const type = this.model.jnt_type[joint];
