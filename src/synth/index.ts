@@ -64,8 +64,14 @@ export {
   type RolloutState,
   type WorkerPresence,
 } from './queue/rollout-queue.js';
-export { branchedRollouts } from './rollout/branched.js';
-export { dreamEpisodes, type EpisodeOptions, type EpisodeRequest, episodeRollouts } from './rollout/episodes.js';
+export {
+  branchedRollouts,
+  dreamEpisodes,
+  type EpisodeOptions,
+  type EpisodeRequest,
+  episodeRollouts,
+} from './rollout/branched.js';
+export { type HorizonSchedule, horizonSchedule } from './rollout/plan.js';
 export { type ChunkRange, RolloutPool, type RolloutPoolOptions } from './rollout/pool.js';
 export type {
   FrozenRolloutRequest,
@@ -79,7 +85,6 @@ export type {
   RolloutResult,
   RolloutSettings,
 } from './rollout/request.js';
-export { type HorizonSchedule, horizonSchedule } from './rollout/schedule.js';
 export { drawStarts, startAt } from './rollout/starts.js';
 export { type SynthesisControls, type SynthesisRequest, synthesize, synthesizedChunks } from './synthesize.js';
 export { type Admission, type AdmissionOptions, Admissions, admitTask } from './tasks/admission.js';

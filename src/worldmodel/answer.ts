@@ -1,6 +1,7 @@
 // The last part of a step, common to all kinds of dynamics: known reward and end, bounds, and the guard against NaN.
 
-import type { KnownFunctions, VectorSpace } from '../env/index.js';
+import { reverieError } from '../core/errors.js';
+import { type EnvSpec, type KnownFunctions, makeEnvironment, type VectorSpace } from '../env/index.js';
 import { requireFinite } from './input-check.js';
 
 /** Where a model gets its reward and its end by the task. */
@@ -57,4 +58,32 @@ export function requireFiniteAnswer(model: string, nextObs: Float32Array, reward
   const hint = 'The model was asked far from its data or has diverged; shorten the horizon or fit it on more data.';
   requireFinite('nextObs', nextObs, rows, where, hint);
   requireFinite('reward', reward, rows, where, hint);
+}
+
+// Known reward and end of a stored world model: functions cannot be stored, so the environment that has them is named.
+
+/**
+ * The functions a stored model uses, from the environment it names; none if it uses none.
+ * Throws MODEL_FOLDER_INVALID if that environment knows no reward where one is used, and what `makeEnvironment` throws.
+ */
+export async function reviveKnown(outcome: Outcome, env: EnvSpec | undefined, path: string): Promise<KnownFunctions> {
+  if (outcome.reward !== 'known' && outcome.terminated !== 'known') return {};
+  const hint = 'Restore manifest.json as it was saved.';
+  if (env === undefined) {
+    throw reverieError('MODEL_FOLDER_INVALID', { path, problem: 'it uses known functions but names no "env".', hint });
+  }
+  const environment = await makeEnvironment(env);
+  const { known = {} } = environment;
+  environment.close();
+  if (outcome.reward === 'known' && !known.reward) {
+    const problem = `environment ${JSON.stringify(env)} has no known reward function.`;
+    throw reverieError('MODEL_FOLDER_INVALID', { path, problem, hint });
+  }
+  return known;
+}
+
+/** Throws MODEL_NOT_PORTABLE if another thread could not revive the functions. */
+export function requirePortable(outcome: Outcome, env: EnvSpec | undefined): void {
+  if (env !== undefined || (outcome.reward !== 'known' && outcome.terminated !== 'known')) return;
+  throw reverieError('MODEL_NOT_PORTABLE', { problem: 'it uses known functions of no named environment.' });
 }

@@ -4,9 +4,8 @@ import { type Carry, exchangeRows, type FrozenCarry, type ImagineOptions } from 
 import { reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
 import type { VectorDynamics } from './dynamics.js';
-import { batchOfStarts, beginFrom } from './history.js';
 import { type RowShape, rowShape } from './model-spaces.js';
-import { checkRows, type DrawStart, type StartStates, startSampler } from './start-states.js';
+import { batchOfStarts, beginFrom, checkRows, type DrawStart, type StartStates, startSampler } from './starts.js';
 
 export interface BatchedDreamOptions {
   /** Not closed by the dream: several may share one. */

@@ -15,9 +15,8 @@ import {
   type VectorSpace,
 } from '../env/index.js';
 import type { VectorDynamics } from './dynamics.js';
-import { batchOfStarts, beginFrom } from './history.js';
 import { type RowShape, rowShape } from './model-spaces.js';
-import { type DrawStart, type StartStates, startSampler } from './start-states.js';
+import { batchOfStarts, beginFrom, type DrawStart, type StartStates, startSampler } from './starts.js';
 
 export interface DreamOptions {
   /** Not closed by the dream: several may share one. */

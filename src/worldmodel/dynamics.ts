@@ -20,6 +20,8 @@ export type Propagation = 'ts1' | 'mean';
 export interface VectorDynamics<C extends Carry = Carry> extends Dynamics<C, Float32Array, Float32Array> {
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
+  /** Opinions that `forecast` tells and `disagreement` compares; one where absent. */
+  readonly opinions?: number;
   /** What each opinion foresees, without sampling; says the same when asked twice. Absent where it says one thing only. */
   forecast?(carry: C, action: Float32Array): Promise<Forecast>;
   /**

@@ -30,7 +30,6 @@ export type { MemberAnswer } from './ensemble/member-sessions.js';
 export type { MemberReport } from './ensemble/member-training.js';
 export type { FitProgress } from './ensemble/training-pool.js';
 export { TabularModel } from './exact/tabular-model.js';
-export { batchOfStarts, beginFrom, type History, pickHistory, type Start } from './history.js';
 export { dynamicsKinds, folderDeviceFit, loadWorldModel, modelSectionSchema, sectionDeviceFit } from './kinds.js';
 export { type AmplifiedTrajectory, type AmplifyRequest, amplifyTrajectory } from './llm/amplify.js';
 export { LlmUser, type LlmUserOptions } from './llm/llm-user.js';
@@ -64,15 +63,14 @@ export {
   readLabelledEpisodes,
 } from './reward/judge-audit.js';
 export { type JudgedVerdict, type JudgeEpisodeOptions, judgeEpisode } from './reward/judge-episode.js';
-
 export {
   type AuditLimits,
   type JudgeConfig,
   type JudgeConfigInput,
   judgeSchema,
 } from './reward/judge-schema.js';
+export { batchOfStarts, beginFrom, type History, pickHistory, type Start, type StartStates } from './starts.js';
 
-export type { StartStates } from './start-states.js';
 export { type CheckedProposal, checkProposal, type ProposalLimits, type ProposalQuery } from './state.js';
 export type * from './tools/backend-model.js';
 export { type IdPattern, idPatternOf } from './tools/id-pattern.js';

@@ -48,7 +48,7 @@ export function checkStreams(backend: string, rngs: Rngs, rows: number): void {
 }
 
 /** Throws MODEL_DATA_INVALID or NON_FINITE_VALUE unless a world model can learn from every row. */
-export function checkTrainingData(batch: TransitionBatch, spaces: Spaces): void {
+export function checkTrainingData(backend: string, batch: TransitionBatch, spaces: Spaces): void {
   const { obsDim, actionDim } = rowShape(spaces);
   const { rows } = batch;
   if (rows < 2) {
@@ -67,7 +67,7 @@ export function checkTrainingData(batch: TransitionBatch, spaces: Spaces): void 
     }
     if (values instanceof Float32Array) requireFinite(column, values, rows, 'the training data of a world model');
   }
-  checkDiscrete('ensemble', 'action', batch.action, spaces.actionSpace);
+  checkDiscrete(backend, 'action', batch.action, spaces.actionSpace);
 }
 
 /** Throws NON_FINITE_VALUE naming the row of the first NaN or infinity in `values` [rows, dim]. */

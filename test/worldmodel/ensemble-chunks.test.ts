@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { drawElites } from '../../src/worldmodel/ensemble/grouping.js';
+import { drawElites } from '../../src/worldmodel/ensemble/step-noise.js';
 import { type EnsembleModel, fitEnsemble } from '../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 import { oneStep } from './one-step.js';

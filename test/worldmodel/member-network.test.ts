@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { float32, Graph, InferenceSession } from '../../src/nn/index.js';
 import { parseEnsembleConfig } from '../../src/worldmodel/ensemble/config.js';
-import { drawElites, groupByElite } from '../../src/worldmodel/ensemble/grouping.js';
 import {
   decayVector,
   type MemberShape,
@@ -12,6 +11,7 @@ import {
   renormalise,
 } from '../../src/worldmodel/ensemble/member-network.js';
 import { momentsOf, type Normaliser, normalise } from '../../src/worldmodel/ensemble/normaliser.js';
+import { drawElites, groupByElite } from '../../src/worldmodel/ensemble/step-noise.js';
 
 const shape: MemberShape = { inputDim: 5, outputDim: 3, termination: true, hidden: [40, 40] };
 const config = parseEnsembleConfig({ hidden: [40, 40], weightDecay: [1, 2, 3] });

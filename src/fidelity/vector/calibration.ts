@@ -185,7 +185,7 @@ function concludeCalibration({ ground, subject }: Judged, rows: readonly Calibra
       charts: [...calibrationCharts(ground, rows, repaired), ...doubt.charts],
       tables: [scaleTable(ground, repaired)],
       worst: [],
-      notes: notesOf(rows, subject.kind),
+      notes: notesOf(rows, subject.model?.opinions),
     },
     metricsOfInfos(METRICS, found),
   );
@@ -214,12 +214,12 @@ function intervalEstimates({ units, plan }: Ground, rows: readonly CalibrationRo
   };
 }
 
-function notesOf(rows: readonly CalibrationRow[], kind: string): readonly string[] {
+function notesOf(rows: readonly CalibrationRow[], opinions = 1): readonly string[] {
   const wrong = rows.filter(({ isRight }) => isRight === 0).length;
   return [
     'Intervals are of each element by itself: a model that has the elements right and their dependence wrong looks calibrated.',
     'Coverage over all transitions can be right while it is too low where it matters and too high elsewhere.',
-    ...(kind === 'ensemble'
+    ...(opinions > 1
       ? []
       : [
           'This model has one opinion: its doubt is the noise that it states, whose size was estimated from 64 samples.',

@@ -3,7 +3,6 @@
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { type History, pickHistory } from '../../worldmodel/index.js';
-import { firstNonFinite } from './finite.js';
 import type { RolloutRequest, RolloutSettings } from './request.js';
 
 const DEFAULT_CHUNK_SIZE = 512;
@@ -160,4 +159,40 @@ function seedOf(rng: Rng): number {
 
 function invalid(problem: string, hint: string): never {
   throw reverieError('ROLLOUT_INVALID', { problem, hint });
+}
+
+// Finds values that are not finite; runs over everything that is dreamt.
+
+/** Index of the first NaN or infinity, or -1. */
+export function firstNonFinite(values: Float32Array): number {
+  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return i;
+  return -1;
+}
+
+// How long branches may be as training goes on.
+
+/** `[fromStep, toStep, fromHorizon, toHorizon]`; steps in whatever unit the caller counts, MBPO: epochs of 1000 real steps. */
+export type HorizonSchedule = readonly [fromStep: number, toStep: number, fromHorizon: number, toHorizon: number];
+
+/**
+ * Horizon at `step`: `fromHorizon` until `fromStep`, then linear to `toHorizon` at `toStep`, rounded down, then constant
+ * (MBPO, 1906.08253, appendix C: `[20, 150, 1, 1]` for HalfCheetah, `[20, 300, 1, 25]` for Humanoid;
+ * rounding as in its code, `_set_rollout_length`). Throws ROLLOUT_INVALID.
+ */
+export function horizonSchedule(step: number, schedule: HorizonSchedule): number {
+  const [fromStep, toStep, fromHorizon, toHorizon] = schedule;
+  const fits =
+    schedule.every(Number.isFinite) &&
+    toStep >= fromStep &&
+    Number.isInteger(fromHorizon) &&
+    Number.isInteger(toHorizon);
+  if (!fits || fromHorizon < 1 || toHorizon < 1 || Number.isNaN(step)) {
+    throw reverieError('ROLLOUT_INVALID', {
+      problem: `horizon schedule [${schedule.join(', ')}] at step ${step}.`,
+      hint: 'Give [fromStep, toStep, fromHorizon, toHorizon] with fromStep <= toStep and whole horizons >= 1.',
+    });
+  }
+  if (step <= fromStep) return fromHorizon;
+  if (step >= toStep) return toHorizon;
+  return Math.floor(fromHorizon + ((step - fromStep) / (toStep - fromStep)) * (toHorizon - fromHorizon));
 }

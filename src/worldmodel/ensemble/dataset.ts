@@ -32,7 +32,7 @@ export interface PreparedData {
  */
 export function prepareData(batch: TransitionBatch, spaces: Spaces, config: EnsembleConfig, rng: Rng): PreparedData {
   const shape = rowShape(spaces);
-  checkTrainingData(batch, spaces);
+  checkTrainingData('ensemble', batch, spaces);
   const { rows } = batch;
   const outputDim = shape.obsDim + (config.learnReward ? 1 : 0);
   const holdoutRows = Math.max(1, Math.min(Math.floor(rows * config.holdout), config.holdoutMaxRows, rows - 1));

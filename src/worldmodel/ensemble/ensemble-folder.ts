@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { describeIssues } from '../../core/errors.js';
 import type { KnownFunctions } from '../../env/index.js';
-import { reviveKnown } from '../known.js';
+import { reviveKnown } from '../answer.js';
 import { fileHashesSchema, folderInvalid, readManifest, readModelPart, writeModelFolder } from '../model-folder.js';
 import { ENSEMBLE_FORMAT } from './config.js';
 import { type EnsembleContents, type EnsembleDescription, ensembleDescriptionSchema, versionOf } from './contents.js';

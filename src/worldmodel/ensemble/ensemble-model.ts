@@ -2,10 +2,16 @@
 // (PETS, Chua et al. 2018, 1805.12114; MBPO, Janner et al. 2019, 1906.08253).
 
 import type { KnownFunctions } from '../../env/index.js';
-import { boundsClipper, knownEnds, knownRewards, requireFiniteAnswer } from '../answer.js';
+import {
+  boundsClipper,
+  knownEnds,
+  knownRewards,
+  requireFiniteAnswer,
+  requirePortable,
+  reviveKnown,
+} from '../answer.js';
 import type { Forecast, ModelPlace, WholeRollout, WholeRolloutAnswer, WorldModelSnapshot } from '../dynamics.js';
 import { checkStepInput } from '../input-check.js';
-import { requirePortable, reviveKnown } from '../known.js';
 import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../memoryless.js';
 import { rowEncoder, rowShape } from '../model-spaces.js';
 import { type EnsembleContents, type EnsembleDescription, memberShapeOf, versionOf } from './contents.js';
@@ -59,6 +65,10 @@ export class EnsembleModel extends MemorylessDynamics {
   /** Settings, normaliser, elites and how the fit went. */
   get description(): EnsembleDescription {
     return this.contents.description;
+  }
+
+  get opinions(): number {
+    return this.description.elites.length;
   }
 
   /** Each member's trained parameters, for a warm start; undefined in a model revived from a snapshot. */

@@ -2,8 +2,8 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
-import type { EnvSpec, KnownFunctions } from '../../env/index.js';
-import { describeSpace } from '../../env/index.js';
+import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/index.js';
+
 import type { TransitionBatch } from '../../replay/index.js';
 import type { Outcome } from '../answer.js';
 import type { Spaces } from '../model-spaces.js';

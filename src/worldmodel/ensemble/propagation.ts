@@ -5,10 +5,9 @@
 import { Rng } from '../../core/rng.js';
 import type { EncodeRows } from '../model-spaces.js';
 import type { ElitePropagation, Propagated, PropagationRequest } from './elite-propagation.js';
-import { groupByElite } from './grouping.js';
 import type { MemberShape } from './member-network.js';
 import { KERNEL_ROWS, type MemberAnswer, type MemberSessions, TILE_ROWS } from './member-sessions.js';
-import { batchNoise, rowNoise } from './step-noise.js';
+import { batchNoise, groupByElite, rowNoise } from './step-noise.js';
 
 /** Rows between two draws of noise. Fewer would make each elite read its weights anew for too few rows. */
 const CHUNK_ROWS = 4096;

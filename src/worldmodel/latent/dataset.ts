@@ -45,7 +45,7 @@ export interface PreparedWindows {
  */
 export function prepareWindows(rows: EpisodeRows, spaces: Spaces, config: LatentConfig, rng: Rng): PreparedWindows {
   const { batch } = rows;
-  checkTrainingData(batch, spaces);
+  checkTrainingData('latent', batch, spaces);
   const { inputDim, obsDim } = rowShape(spaces);
   const outputDim = obsDim + 1;
   const encoded = new Float32Array(batch.rows * inputDim);

@@ -15,11 +15,11 @@ import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import type { KnownFunctions, VectorSpace } from '../../env/index.js';
 import { float32, hasExactRows, InferenceSession } from '../../nn/index.js';
-import { boundsClipper, knownEnds, requireFiniteAnswer } from '../answer.js';
+import { boundsClipper, knownEnds, requireFiniteAnswer, requirePortable, reviveKnown } from '../answer.js';
 import type { Forecast, StoredDynamics, WorldModelSnapshot } from '../dynamics.js';
 import { batchNoise, rowNoise } from '../ensemble/step-noise.js';
 import { checkObservations, checkStepInput, checkStreams } from '../input-check.js';
-import { requirePortable, reviveKnown } from '../known.js';
+
 import { type EncodeRows, type RowShape, rowEncoder, rowShape } from '../model-spaces.js';
 import { type LatentContents, type LatentDescription, latentVersion, readLatent, saveLatent } from './contents.js';
 
@@ -96,6 +96,10 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
     checkObservations(this.backend, this, starts, rows, this.shape);
     const memory = this.sessions.map(() => new Float32Array(rows * this.latent));
     return { rows, obs: starts.slice(), memory };
+  }
+
+  get opinions(): number {
+    return this.sessions.length;
   }
 
   async follow(carry: LatentCarry, action: Float32Array, seen: Float32Array): Promise<LatentCarry> {

@@ -1,14 +1,13 @@
 // Dynamics of one's own: any ONNX model whose manifest says which tensors are observation, action, what follows and why.
 
 import { dirname, join } from 'node:path';
+import type { Carry } from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import type { KnownFunctions } from '../../env/index.js';
 import { float32, hasExactRows, InferenceSession } from '../../nn/index.js';
-import { boundsClipper, knownEnds, knownRewards, type Outcome, requireFiniteAnswer } from '../answer.js';
-import type { Forecast, WorldModelSnapshot } from '../dynamics.js';
-import { sampledForecast } from '../forecast.js';
-import { reviveKnown } from '../known.js';
+import { boundsClipper, knownEnds, knownRewards, type Outcome, requireFiniteAnswer, reviveKnown } from '../answer.js';
+import type { Forecast, VectorDynamics, WorldModelSnapshot } from '../dynamics.js';
 import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../memoryless.js';
 import { folderInvalid, MANIFEST, readManifest, readModelPart, sha256, writeModelFolder } from '../model-folder.js';
 import { type ActionInput, checkSignature, type OnnxManifest, parseOnnxManifest } from './onnx-manifest.js';
@@ -203,4 +202,28 @@ function outcomeOf({ outputs, env }: OnnxManifest, path: string): Outcome {
 /** A declared environment need not know an end: then there is none. */
 function endsOf(outcome: Outcome, known: KnownFunctions): Outcome {
   return outcome.terminated === 'known' && !known.terminated ? { ...outcome, terminated: 'never' } : outcome;
+}
+
+// The spread of a model that can only be sampled, as the one Gaussian it is taken for.
+
+/** Samples that a spread is estimated from: known to about 9 %. */
+const SAMPLES = 64;
+/** Where clipping leaves no spread at all, a likelihood still has to exist. */
+const LEAST_STD = 1e-9;
+
+/** One Gaussian about what the model says without noise. The noise is that of one stream, whatever is asked. */
+async function sampledForecast<C extends Carry>(
+  model: VectorDynamics<C>,
+  carry: C,
+  action: Float32Array,
+): Promise<Forecast> {
+  const rng = Rng.fromSeed(0).split('forecast');
+  const { observation: mean } = await model.imagine(carry, action, rng, { deterministic: true });
+  const squares = new Float64Array(mean.length);
+  for (let sample = 0; sample < SAMPLES; sample++) {
+    const { observation } = await model.imagine(carry, action, rng);
+    for (let i = 0; i < squares.length; i++) squares[i] += (observation[i] - mean[i]) ** 2;
+  }
+  const std = Float32Array.from(squares, (sum) => Math.max(Math.sqrt(sum / SAMPLES), LEAST_STD));
+  return { components: 1, mean, std };
 }

@@ -122,6 +122,8 @@ export interface Faults {
 }
 
 export class FaultyModel extends MemorylessDynamics {
+  readonly opinions = 2;
+
   constructor(
     private readonly world: World,
     private readonly faults: Faults = {},
