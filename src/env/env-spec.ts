@@ -10,6 +10,11 @@ const ourKeys = {
   id: z.string().optional().describe('a built-in environment, or a name for an mjcf one'),
   mjcf: z.string().optional().describe('path of a MuJoCo model, relative to the scenario folder'),
   maxEpisodeSteps: z.int().min(1).nullable().optional().describe('steps before truncated; null for no clock'),
+  hide: z
+    .array(z.int().min(0))
+    .min(1)
+    .optional()
+    .describe('elements of the observation that are not shown, counted from 0; for agents and models that remember'),
   ...bodyKeys.shape,
   ...gridKeys.shape,
 };
@@ -66,7 +71,7 @@ function misplaced(spec: Record<string, unknown>): string[] {
   const id = spec.id as string | undefined;
   if (spec.mjcf === undefined && id === undefined) return ['give "id" of a built-in environment, or "mjcf"'];
   const missing = spec.mjcf === undefined ? [] : ['observation', 'reward'].filter((key) => spec[key] === undefined);
-  const allowed = ['id', 'mjcf', 'maxEpisodeSteps'];
+  const allowed = ['id', 'mjcf', 'maxEpisodeSteps', 'hide'];
   if (spec.mjcf !== undefined) allowed.push(...Object.keys(bodyShape));
   else if (environments.has(id!)) allowed.push(...keysOf(environments.get(id!)));
   const wrong = given.filter((key) => !allowed.includes(key));

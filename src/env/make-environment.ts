@@ -2,8 +2,9 @@
 
 import type { SyncVectorEnvironment } from '../core/environment.js';
 import { threadPlugins } from '../core/plugins.js';
-import { checkEnvSpec, type EnvSpec } from './env-spec.js';
+import { type CheckedEnvSpec, checkEnvSpec, type EnvSpec } from './env-spec.js';
 import { environments, keysOf } from './environments.js';
+import { hideElements } from './partial-environment.js';
 import { parseStrictly } from './strict-parse.js';
 
 export interface MakeOptions {
@@ -18,6 +19,11 @@ export interface MakeOptions {
 export async function makeEnvironment(spec: EnvSpec, options: MakeOptions = {}): Promise<SyncVectorEnvironment> {
   await threadPlugins();
   const checked = checkEnvSpec(spec);
+  const whole = await makeWhole(checked, options);
+  return checked.hide === undefined ? whole : hideElements(whole, checked.hide);
+}
+
+async function makeWhole(checked: CheckedEnvSpec, options: MakeOptions): Promise<SyncVectorEnvironment> {
   if (checked.mjcf !== undefined) {
     const { makeFromFile } = await import('./mujoco/make-body.js');
     return makeFromFile(checked, checked.mjcf, options.folder ?? '.');

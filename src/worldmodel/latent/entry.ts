@@ -16,15 +16,18 @@ export const latentEntry: DynamicsEntry = {
       revive: (snapshot) => LatentModel.fromSnapshot(snapshot),
       fit: async ({ data, section, spaces, onProgress, ...options }: FitRequest) => {
         const { episode, step } = data.columns();
+        const { batchSize, window } = latentConfigSchema.parse(section);
+        // Windows overlap by half, so a pass over the rows is about two windows for as many rows as one holds.
+        const passes = (steps: number) => Math.ceil((steps * batchSize * window) / (2 * data.size));
         const tell = ({ gradientSteps, holdoutError }: { gradientSteps: number; holdoutError: number }) =>
-          onProgress?.({ epochs: gradientSteps, holdoutError });
+          onProgress?.({ epochs: passes(gradientSteps), holdoutError });
         const rows = { batch: data.rows(), episode, step };
         const { model, report } = await fitLatent(rows, spaces, section as LatentConfigInput, {
           ...options,
           onProgress: tell,
         });
         const longest = Math.max(...report.members.map(({ gradientSteps }) => gradientSteps));
-        return { model, report: { epochs: longest, holdoutError: report.holdoutError } };
+        return { model, report: { epochs: passes(longest), holdoutError: report.holdoutError } };
       },
     };
   },
