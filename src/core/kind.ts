@@ -49,6 +49,14 @@ export interface KindJob {
   readonly text?: () => Promise<(result: never) => string>;
 }
 
+/** How worlds of a kind look from outside: to clients, the protocols they speak, and the page. */
+export interface Face {
+  /** What an action is: a row of numbers, a line of text, or a turn of a conversation, of words and calls. */
+  readonly acts: 'numbers' | 'line' | 'turn';
+  /** What a task is: a seed, or one of the domain's by its id. */
+  readonly tasks: 'seed' | 'id';
+}
+
 /**
  * A kind of world. It is light: whatever reads, computes or draws is behind a loader. The loaders' own types are those of the
  * rooms that call them, as this room knows none of them.
@@ -60,6 +68,8 @@ export interface Kind {
   readonly summary: string;
   /** Arrays with shape and dtype, or typed state with operations and a rendering. */
   readonly representation: 'numbers' | 'structured';
+  /** Absent where it cannot be served. */
+  readonly face?: Face;
   /** Absent for a face of another kind's scenarios, which cannot be named as `family`. */
   readonly scenario?: () => Promise<ScenarioSections>;
   /** By the job's name; what is not there cannot be done in it. */

@@ -6,6 +6,7 @@ import { ReverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
 import { sampleAction, strayAction } from './check-actions.js';
 import { problemsOfStep, type StepRecord, sameStep, shown } from './check-step.js';
+import { spacesOf } from './space-values.js';
 
 export interface EnvironmentCheck {
   readonly name: CheckName;
@@ -134,11 +135,11 @@ function problemsOfSpaces({ family, observationSpace, actionSpace }: Environment
     }
     if (space.type === 'discrete' && !(Number.isInteger(space.n) && space.n > 0))
       problems.push(`${name}: n is ${space.n}`);
-    if (family === 'vector' && space.type !== 'box' && space.type !== 'discrete') {
-      problems.push(`${name}: a vector environment has box or discrete spaces, not ${space.type}`);
-    }
-    if ((family === 'text' || family === 'tools') && space.type !== family) {
-      problems.push(`${name}: an environment of family ${family} has ${family} spaces, not ${space.type}`);
+    const fitting = spacesOf(family);
+    if (fitting !== undefined && !fitting.includes(space.type)) {
+      problems.push(
+        `${name}: an environment of family ${family} has ${fitting.join(' or ')} spaces, not ${space.type}`,
+      );
     }
   }
   return problems;

@@ -36,11 +36,10 @@ function exactly(value: number): number | string {
   return Object.is(value, -0) || !Number.isFinite(value) ? String(Object.is(value, -0) ? '-0' : value) : value;
 }
 
-function problemsOfObservation({ family, observationSpace: space }: Environment, observation: unknown): string[] {
-  if (family === 'text')
+function problemsOfObservation({ observationSpace: space }: Environment, observation: unknown): string[] {
+  if (space.type === 'text')
     return typeof observation === 'string' ? [] : [`observation is ${typeof observation}, not text`];
-  if (family === 'tools') return problemsOfMessages(observation);
-  if (family !== 'vector' || (space.type !== 'box' && space.type !== 'discrete')) return [];
+  if (space.type === 'tools') return problemsOfMessages(observation);
   if (!(observation instanceof Float32Array)) return [`observation is ${shown(observation)}, not a Float32Array`];
   if (observation.length !== rowSize(space)) {
     return [`observation has ${observation.length} elements, its space ${rowSize(space)}`];

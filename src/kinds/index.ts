@@ -5,7 +5,7 @@ import './built-in.js';
 
 export { pluginsKey } from './common-keys.js';
 export { FIDELITY_SECTIONS, type FidelitySectionId } from './fidelity-keys.js';
-export { DEFAULT_KIND, kinds } from './registry.js';
+export { DEFAULT_KIND, faceOf, kinds } from './registry.js';
 export { isToolsScenario, type ToolsScenario, toolsScenario } from './tools/kind.js';
 export type { LlmRole, ToolsScenarioConfig } from './tools/scenario.js';
 export { type Scenario, vectorScenario } from './vector/kind.js';

@@ -3,6 +3,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { reverieError } from '../core/errors.js';
+import { kinds } from '../kinds/index.js';
 import { type AnyScenario, type DeviceFlags, openServable, type Servable, versions } from '../run/serving/index.js';
 import { openSessions } from './core/open-sessions.js';
 import type { SessionLimits, SessionTable } from './core/session-table.js';
@@ -224,7 +225,7 @@ function checkNames(names: readonly string[]): void {
 
 /** A model that nothing would use is a mistake. */
 function checkModels({ scenarios, model, models = {}, real, device }: OpenOptions, names: readonly string[]): void {
-  const vector = names.filter((_, i) => scenarios[i].family === 'vector');
+  const vector = names.filter((_, i) => kinds.get(scenarios[i].family).device !== undefined);
   const refuse = (value: string, expected: string) => {
     throw reverieError('FLAG_INVALID', { flag: '--model', value, expected });
   };

@@ -56,7 +56,8 @@ export type AnyRemoteEnvironment = RemoteVectorEnvironment | RemoteTextEnvironme
 export async function openRemote(url: string, options: RemoteOptions = {}): Promise<AnyRemoteEnvironment> {
   const connection = new RemoteConnection(url, options);
   try {
-    return environmentOf(connection, await cardOf(connection, options.environment));
+    const card = await cardOf(connection, options.environment);
+    return OPEN[card.family](connection, card);
   } catch (error) {
     await connection.close();
     throw error;
@@ -73,12 +74,14 @@ async function cardOf(connection: RemoteConnection, name?: string): Promise<Remo
   throw reverieError('ENV_NOT_SERVED', { env: name, known: environments.map((card) => card.name).join(', ') });
 }
 
-function environmentOf(connection: RemoteConnection, card: RemoteCard): AnyRemoteEnvironment {
-  const { family, observationSpace, actionSpace } = card;
-  if (family === 'vector') {
-    const codec = rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace);
+type Open = (connection: RemoteConnection, card: RemoteCard) => AnyRemoteEnvironment;
+
+const OPEN: Readonly<Record<RemoteCard['family'], Open>> = {
+  vector: (connection, card) => {
+    const codec = rowCodec(card.observationSpace as VectorSpace, card.actionSpace as VectorSpace);
     return new RemoteVectorEnvironment(connection, card, codec);
-  }
-  if (family === 'text') return new RemoteTextEnvironment(connection, card, textCodec(actionSpace as TextSpace));
-  return new RemoteToolsEnvironment(connection, card, new ConversationCodec(actionSpace as ToolsSpace));
-}
+  },
+  text: (connection, card) => new RemoteTextEnvironment(connection, card, textCodec(card.actionSpace as TextSpace)),
+  tools: (connection, card) =>
+    new RemoteToolsEnvironment(connection, card, new ConversationCodec(card.actionSpace as ToolsSpace)),
+};

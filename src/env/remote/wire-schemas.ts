@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { Space } from '../../core/spaces.js';
-import { rowSize } from '../space-values.js';
+import { rowSize, spacesOf } from '../space-values.js';
 
 const bound = z.number().nullable();
 
@@ -36,9 +36,7 @@ export const cardSchema = z
   })
   .refine(
     ({ family, observation_space: observation, action_space: action }) =>
-      [observation, action].every(({ type }) =>
-        family === 'vector' ? type === 'box' || type === 'discrete' : type === family,
-      ),
+      [observation, action].every(({ type }) => spacesOf(family)?.includes(type)),
     'its spaces do not fit its family',
   )
   .transform(({ observation_space, action_space, max_episode_steps, is_default, ...rest }) => ({

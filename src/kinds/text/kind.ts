@@ -6,5 +6,6 @@ export const textKind: Kind = {
   name: 'text',
   summary: 'One line of text in, one out: how a domain of a single tool "act" is played.',
   representation: 'structured',
+  face: { acts: 'line', tasks: 'id' },
   jobs: {},
 };

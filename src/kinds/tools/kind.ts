@@ -14,6 +14,7 @@ export const toolsKind: Kind = {
   name: 'tools',
   summary: 'Messages and typed tool calls over a state, answered by rules, records or language models.',
   representation: 'structured',
+  face: { acts: 'turn', tasks: 'id' },
   scenario: async () => (await import('./sections.js')).toolsSections,
   jobs: {
     collect: {

@@ -13,6 +13,7 @@ export const vectorKind: Kind = {
   name: 'vector',
   summary: 'Rows of numbers: learned dynamics, policies as networks.',
   representation: 'numbers',
+  face: { acts: 'numbers', tasks: 'seed' },
   scenario: async () => (await import('./sections.js')).vectorSections(),
   jobs: {
     collect: {

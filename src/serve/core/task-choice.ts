@@ -1,6 +1,7 @@
 // Which task a reset means: one by id, or one by its place in a split. In family `vector` a task is a seed.
 
 import { reverieError } from '../../core/errors.js';
+import { faceOf } from '../../kinds/index.js';
 import type { Servable, TaskCard } from '../../run/serving/index.js';
 import type { ResetRequest, Sessions } from './session-contract.js';
 
@@ -28,7 +29,7 @@ export interface ChosenEpisode {
 export function chosenEpisode(served: Servable, { task, split, index, seed }: ResetRequest): ChosenEpisode {
   const isPlaced = task === undefined && (split !== undefined || index !== undefined);
   const place = isPlaced ? placedTask(served, split, index ?? 0) : undefined;
-  if (served.family !== 'vector') return { task: task ?? place?.id, seed };
+  if (faceOf(served).tasks === 'id') return { task: task ?? place?.id, seed };
   return { seed: seed ?? place?.seed ?? (task === undefined ? undefined : seedOf(served, task)) };
 }
 

@@ -3,7 +3,9 @@
 
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
+import type { Face } from '../../core/kind.js';
 import type { Info, Message, ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/index.js';
+import { faceOf } from '../../kinds/index.js';
 import type { Servable } from '../../run/serving/index.js';
 import type { Action } from './session-contract.js';
 
@@ -69,13 +71,15 @@ function snakeCase(key: string): string {
  * environment's to refuse.
  * @throws REQUEST_INVALID
  */
-export function decodeAction({ family }: Pick<Servable, 'family'>, action: unknown): Action {
-  if (family === 'vector') return row(action);
-  if (family === 'text') {
-    if (typeof action === 'string') return action;
-    throw invalid('action: expected a string');
-  }
-  return toolsAction(action);
+export function decodeAction(served: Pick<Servable, 'family'>, action: unknown): Action {
+  return DECODERS[faceOf(served).acts](action);
+}
+
+const DECODERS: Readonly<Record<Face['acts'], (action: unknown) => Action>> = { numbers: row, line, turn: toolsAction };
+
+function line(action: unknown): string {
+  if (typeof action === 'string') return action;
+  throw invalid('action: expected a string');
 }
 
 function row(action: unknown): Float32Array {

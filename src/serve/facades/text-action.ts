@@ -4,6 +4,7 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
+import { faceOf } from '../../kinds/index.js';
 import type { Servable } from '../../run/serving/index.js';
 import type { Action } from '../core/session-contract.js';
 import { decodeAction } from '../core/values.js';
@@ -21,9 +22,10 @@ const ALOUD = /^\s*Thought:[^\n]*(?:\n+|$)/;
 /** @throws REQUEST_INVALID for what begins as a call, or should be numbers, and cannot be read */
 export function actionInText(served: Servable, written: string): Action {
   const text = written.replace(THOUGHTS, '').trim();
-  if (served.family === 'tools') return toolsAction(served, text);
+  const { acts } = faceOf(served);
+  if (acts === 'turn') return toolsAction(served, text);
   const marked = (MARKED.exec(text)?.[1] ?? text).trim();
-  return served.family === 'text' ? decodeAction(served, marked) : decodeAction(served, numbersIn(marked));
+  return acts === 'line' ? decodeAction(served, marked) : decodeAction(served, numbersIn(marked));
 }
 
 function toolsAction(served: Servable, text: string): Action {

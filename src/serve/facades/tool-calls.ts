@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { describeSpace, type Space, type ToolSpec, type ToolsObservation, type VectorSpace } from '../../env/index.js';
+import { faceOf } from '../../kinds/index.js';
 import type { Servable } from '../../run/serving/index.js';
 import type { Action, Turn } from '../core/session-contract.js';
 import { decodeAction } from '../core/values.js';
@@ -21,9 +22,10 @@ const argumentsSchema = z.record(z.string(), z.json());
 
 /** What an agent may call; the same before and during an episode. */
 export function offeredTools(served: Servable): readonly OfferedTool[] {
-  if (served.family === 'vector') return [stepTool(served)];
+  const { acts } = faceOf(served);
+  if (acts === 'numbers') return [stepTool(served)];
   const own = served.tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
-  return served.family === 'text' ? own : [...own, sayToolOf(served)];
+  return acts === 'line' ? own : [...own, sayToolOf(served)];
 }
 
 /**
@@ -36,10 +38,11 @@ export function actionOfCall(served: Servable, call: GivenCall): Action {
   if (!read.success)
     throw reverieError('REQUEST_INVALID', { problem: `arguments of ${call.name}: expected an object` });
   const { data } = read;
-  if (served.family === 'tools') return toolsAction(served, call, data as JsonObject);
+  const { acts } = faceOf(served);
+  if (acts === 'turn') return toolsAction(served, call, data as JsonObject);
   const [{ name }] = offeredTools(served);
   if (call.name !== name) throw reverieError('TOOL_NOT_OFFERED', { name: call.name, known: name });
-  return decodeAction(served, served.family === 'text' ? data['text'] : data['action']);
+  return decodeAction(served, acts === 'line' ? data['text'] : data['action']);
 }
 
 function toolsAction(served: Servable, { id = '', name }: GivenCall, given: JsonObject): Action {
@@ -69,8 +72,9 @@ export function openingOf(served: Servable, observation: unknown): { readonly ru
 }
 
 /** What an agent is to know of an environment before it sees anything. */
-export function rulesOf({ family, policy, description, observationSpace, actionSpace }: Servable): string {
-  if (family !== 'vector') return policy;
+export function rulesOf(served: Servable): string {
+  const { policy, description, observationSpace, actionSpace } = served;
+  if (faceOf(served).acts !== 'numbers') return policy;
   const rules = [
     description,
     `Observations are ${describeSpace(observationSpace)}.`,

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
+import { faceOf } from '../../kinds/index.js';
 import { packageRoot, type Servable } from '../../run/serving/index.js';
 import { type OfferedTool, sayToolOf } from '../facades/tool-calls.js';
 import { pythonMethods } from './python-methods.js';
@@ -54,13 +55,15 @@ export function glueText(kind: GlueKind, target: GlueTarget): string {
   return Object.entries(values).reduce((text, [mark, value]) => text.replaceAll(mark, () => value), template);
 }
 
-function requireFit(kind: GlueKind, { family, name }: GlueTarget): void {
+function requireFit(kind: GlueKind, target: GlueTarget): void {
+  const { family, name } = target;
+  const { acts } = faceOf(target);
   const isLanguage = kind !== 'gym';
-  if (isLanguage && family === 'vector') {
+  if (isLanguage && acts === 'numbers') {
     const problem = 'it trains language models, and actions there are numbers';
     throw reverieError('GLUE_UNFIT', { kind, env: name, family, problem, other: 'gym' });
   }
-  if (!isLanguage && family === 'tools') {
+  if (!isLanguage && acts === 'turn') {
     const problem = 'Gymnasium has no space of tool calls';
     throw reverieError('GLUE_UNFIT', { kind, env: name, family, problem, other: 'trl' });
   }
@@ -68,7 +71,7 @@ function requireFit(kind: GlueKind, { family, name }: GlueTarget): void {
 
 /** What the model may do, as methods. */
 function methodsOf(target: GlueTarget): string {
-  if (target.family === 'text') {
+  if (faceOf(target).acts === 'line') {
     return pythonMethods([ACT], () => `self._step(given["text"])`);
   }
   const say = sayToolOf({ tools: target.tools as Servable['tools'] });

@@ -8,6 +8,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { Space } from '../../env/index.js';
+import { faceOf } from '../../kinds/index.js';
 import type { Servable } from '../../run/serving/index.js';
 import { sessionKey } from '../core/session-ids.js';
 import type { SessionTable } from '../core/session-table.js';
@@ -212,7 +213,9 @@ function playableView(served: Servable): PlayableView {
       description: tool.description,
       parameters: tool.parameters as WireJson,
     })),
-    ...(family === 'vector' ? { actions: rowSpace(actionSpace), observations: rowSpace(observationSpace) } : {}),
+    ...(faceOf(served).acts === 'numbers'
+      ? { actions: rowSpace(actionSpace), observations: rowSpace(observationSpace) }
+      : {}),
     ...(maxEpisodeSteps === undefined ? {} : { maxEpisodeSteps }),
   };
 }

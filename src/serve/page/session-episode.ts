@@ -1,7 +1,9 @@
 // The episode a session is in, for the viewer: from what the server remembers of it.
 
 import type { JsonObject } from '../../core/json.js';
+import type { Face } from '../../core/kind.js';
 import { initialStateOf, type Message, type ToolsAction, type ToolsObservation } from '../../env/index.js';
+import { faceOf } from '../../kinds/index.js';
 import type { Servable } from '../../run/serving/index.js';
 import type { HistoryStep, SessionHistory, SessionState } from '../core/session-contract.js';
 import { sessionKey } from '../core/session-ids.js';
@@ -47,15 +49,16 @@ function initialState({ domain }: Servable, { task: id }: SessionState): JsonObj
   return domain === undefined || task === undefined ? undefined : initialStateOf(domain, task);
 }
 
-function turnView({ family }: Servable, step: HistoryStep, isFirst: boolean, trace: StateTrace): TurnView {
+function turnView(served: Servable, step: HistoryStep, isFirst: boolean, trace: StateTrace): TurnView {
   const { index, reward, terminated, truncated, seconds, info } = step;
   const { predictions = [], stateHash } = toolsInfo(info);
   const changes = trace.step(predictions, stateHash);
-  const tools = callsOf(step, family);
+  const { acts } = faceOf(served);
+  const tools = callsOf(step, acts);
   return {
     step: index,
-    ...(family === 'tools' ? {} : rowsOf(step, isFirst)),
-    messages: family === 'tools' ? messagesOf(step, isFirst) : [],
+    ...(acts === 'turn' ? {} : rowsOf(step, isFirst)),
+    messages: acts === 'turn' ? messagesOf(step, isFirst) : [],
     reward,
     terminated,
     truncated,
@@ -83,8 +86,8 @@ function spoken(action: ToolsAction): MessageView {
   return messageView({ ...action, role: 'assistant' } as Message);
 }
 
-function callsOf({ action }: HistoryStep, family: string): string[] {
-  if (family !== 'tools') return ['act'];
+function callsOf({ action }: HistoryStep, acts: Face['acts']): string[] {
+  if (acts !== 'turn') return ['act'];
   return ((action as unknown as ToolsAction | null)?.toolCalls ?? []).map(({ name }) => name);
 }
 

@@ -3,7 +3,7 @@
 import { ReverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { ToolsTask } from '../../env/index.js';
-import { isToolsScenario } from '../../kinds/index.js';
+import { faceOf, isToolsScenario } from '../../kinds/index.js';
 import { type AnyScenario, checkScenarioEnvironment, type Servable } from '../../run/index.js';
 import { sayToolOf } from '../facades/tool-calls.js';
 import { startServer } from '../server.js';
@@ -219,7 +219,7 @@ function solutionOf(task: ToolsTask, served: Servable): [string, readonly JsonOb
   const { id, reference } = task;
   if (reference === undefined) return [];
   const { calls, say } = reference;
-  if (served.family === 'text') return [[id, calls.map(({ arguments: given }) => ({ message: given['text'] }))]];
+  if (faceOf(served).acts === 'line') return [[id, calls.map(({ arguments: given }) => ({ message: given['text'] }))]];
   const said = say === undefined ? [] : [callOf(sayToolOf(served).name, { content: say })];
   return [[id, [...calls.map(({ name, arguments: given }) => callOf(name, given)), ...said]]];
 }

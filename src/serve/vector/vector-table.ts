@@ -3,6 +3,7 @@
 import { LRUCache } from 'lru-cache';
 import { reverieError } from '../../core/errors.js';
 import type { Info, VectorEnvironment } from '../../env/index.js';
+import { faceOf } from '../../kinds/index.js';
 import { type Servable, type VectorMaker, vectorMaker } from '../../run/serving/index.js';
 import type { Sessions, SlotLease } from '../core/session-contract.js';
 import { unguessable } from '../core/session-ids.js';
@@ -102,7 +103,7 @@ export class VectorTable {
     if (served === undefined) {
       throw reverieError('ENV_NOT_SERVED', { env: name, known: [...environments.keys()].join(', ') });
     }
-    if (served.family === 'vector') return served;
+    if (faceOf(served).acts === 'numbers') return served;
     throw reverieError('ENV_NOT_VECTOR', { env: served.name, family: served.family });
   }
 }

@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import { describeSpace } from '../../../env/index.js';
+import { faceOf } from '../../../kinds/index.js';
 import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, Sessions, Turn } from '../../core/session-contract.js';
 import { environmentNamed, resetOf, splitsOf } from '../../core/task-choice.js';
@@ -135,7 +136,7 @@ class TodoDialect {
   async reset({ served, owner, body }: Asked): Promise<string> {
     const { env_idx, id: item } = checkedBody(resetBody, body);
     const { id } = this.table.get(env_idx, served, owner);
-    const task = served.family === 'vector' ? { seed: item } : { split: splitsOf(served)[0], index: item };
+    const task = faceOf(served).tasks === 'seed' ? { seed: item } : { split: splitsOf(served)[0], index: item };
     return told(served, await this.sessions.reset(id, resetOf(served, task), owner));
   }
 
@@ -234,8 +235,9 @@ function firstObservation(served: Servable, observation: unknown): string {
 const NEW = 'This is a new environment. What follows replaces all instructions and actions above.';
 
 function writing(served: Servable): string {
-  if (served.family === 'text') return 'Write your action as one line:\nAction: [what you do]';
-  if (served.family === 'vector') {
+  const { acts } = faceOf(served);
+  if (acts === 'line') return 'Write your action as one line:\nAction: [what you do]';
+  if (acts === 'numbers') {
     return `Write your action as a list of numbers, ${describeSpace(served.actionSpace)}:\nAction: [numbers]`;
   }
   const tools = offeredTools(served).map(({ name, description, parameters }) => {
@@ -246,6 +248,6 @@ function writing(served: Servable): string {
   return `Actions:\n\n${tools.join('\n\n')}\n\n${how}`;
 }
 
-function opener({ family }: Servable): string {
-  return family === 'tools' ? 'The user says:' : 'Observation:';
+function opener(served: Servable): string {
+  return faceOf(served).acts === 'turn' ? 'The user says:' : 'Observation:';
 }

@@ -19,6 +19,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
+import { faceOf } from '../../../kinds/index.js';
 import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, Sessions } from '../../core/session-contract.js';
 import { unguessable } from '../../core/session-ids.js';
@@ -259,7 +260,8 @@ async function told<R>(work: () => Promise<R>): Promise<R> {
   }
 }
 
-function instructionsOf({ family, policy, description }: Servable): string {
+function instructionsOf(served: Servable): string {
+  const { policy, description } = served;
   const where = `The resource ${RESOURCE} (or the prompt "${PROMPT}") tells how the episode opens: read it first.`;
-  return [family === 'vector' ? description : policy, where].filter((part) => part !== '').join('\n\n');
+  return [faceOf(served).acts === 'numbers' ? description : policy, where].filter((part) => part !== '').join('\n\n');
 }

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { type ReverieError, reverieError } from '../../../core/errors.js';
 import type { ToolMessage, ToolsAction, ToolsObservation } from '../../../env/index.js';
+import { faceOf } from '../../../kinds/index.js';
 import type { Servable } from '../../../run/serving/index.js';
 import type { Action, Turn } from '../../core/session-contract.js';
 import { parseJson } from '../../http/request-guards.js';
@@ -46,7 +47,7 @@ export function actionOfResponse(served: Servable, response: Response): Action {
   if (calls.length > 0) return actionOfCalls(served, calls);
   const text = textOf(response);
   if (text.trim() === '') throw reverieError('REQUEST_INVALID', { problem: 'say something or call a tool' });
-  return served.family === 'tools' ? { content: text } : actionInText(served, text);
+  return faceOf(served).acts === 'turn' ? { content: text } : actionInText(served, text);
 }
 
 /** What the tools answered, call by call; and what there is to read beside it. */
@@ -72,7 +73,7 @@ function actionOfCalls(served: Servable, calls: readonly ResponseCall[]): Action
   const actions = calls.map((call) => actionOfCall(served, { ...call, id: '', arguments: argumentsOf(call) }));
   if (actions.length === 1) return actions[0];
   const turns = actions as readonly ToolsAction[];
-  if (served.family !== 'tools' || turns.some(({ toolCalls }) => toolCalls === undefined)) {
+  if (faceOf(served).acts !== 'turn' || turns.some(({ toolCalls }) => toolCalls === undefined)) {
     throw reverieError('REQUEST_INVALID', { problem: 'that tool is called alone in a turn; none was called' });
   }
   return { content: null, toolCalls: turns.flatMap(({ toolCalls }) => toolCalls ?? []) };

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import type { BoxSpace, VectorSpace } from '../../../env/index.js';
+import { faceOf } from '../../../kinds/index.js';
 import type { Servable } from '../../../run/serving/index.js';
 import { encodeObservation } from '../../core/values.js';
 import { actionOfCall, observationText, offeredTools, rulesOf } from '../tool-calls.js';
@@ -22,8 +23,9 @@ export function envWire(served: Servable): EnvWire {
 }
 
 function makeWire(served: Servable): EnvWire {
-  if (served.family === 'tools') return toolsWire(served);
-  return withCalls(served, served.family === 'vector' ? vectorWire(served) : textWire(served));
+  const { acts } = faceOf(served);
+  if (acts === 'turn') return toolsWire(served);
+  return withCalls(served, acts === 'numbers' ? vectorWire(served) : textWire(served));
 }
 
 // Whatever the actions of an environment are, agents can take them by calling its tool (`MCPToolClient`, tools/call).

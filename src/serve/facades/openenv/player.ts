@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { reverieError } from '../../../core/errors.js';
+import { faceOf } from '../../../kinds/index.js';
 import type { Servable } from '../../../run/serving/index.js';
 import type { Action, Owner, ResetRequest, Sessions, Turn } from '../../core/session-contract.js';
 import { resetOf, splitNames } from '../../core/task-choice.js';
@@ -154,7 +155,7 @@ function readReset(served: Servable, data: unknown, at: readonly string[]): Rese
   const { seed, episode_id: episodeId, task, task_id: taskId, id, split, index, from_snapshot: snapshot } = read;
   const named = (typeof task === 'object' ? task?.id : task) ?? taskId ?? id ?? undefined;
   const place = { split: split ?? undefined, index: index ?? undefined, from_snapshot: snapshot ?? undefined };
-  const wanted = served.family === 'vector' ? seedOf(served, seed, named) : { seed: seed ?? undefined, id: named };
+  const wanted = faceOf(served).tasks === 'seed' ? seedOf(served, seed, named) : { seed: seed ?? undefined, id: named };
   return { ...resetOf(served, { ...place, ...wanted }), episodeId: episodeId ?? undefined };
 }
 

@@ -2,6 +2,7 @@
 
 import { reverieError } from '../../../../core/errors.js';
 import { readFidelityReport, type Trust, trustedSteps } from '../../../../fidelity/index.js';
+import { kinds } from '../../../../kinds/index.js';
 import { loadWorldModel } from '../../../../worldmodel/index.js';
 import type { JobContext } from '../../../job.js';
 import type { AnyScenario, Scenario, ToolsScenario } from '../../../scenario.js';
@@ -62,7 +63,10 @@ async function trustOf(
     const problem = `by it not even one dreamt step of ${trust.subject} can be trusted, so that nothing is to be dreamt`;
     throw reverieError('FIDELITY_UNFIT', { path, problem });
   }
-  const rows = scenario.family === 'vector' ? `, ${Number((100 * trust.realRatio).toPrecision(3))} % real rows` : '';
+  const rows =
+    kinds.get(scenario.family).representation === 'numbers'
+      ? `, ${Number((100 * trust.realRatio).toPrecision(3))} % real rows`
+      : '';
   log(`Trusted by the report on ${trust.subject}: ${trust.steps} dreamt steps${rows}.`);
   return trust;
 }

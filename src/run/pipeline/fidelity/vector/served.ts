@@ -3,6 +3,7 @@
 import { reverieError } from '../../../../core/errors.js';
 import { type RemoteVectorEnvironment, remoteEnvironment } from '../../../../env/index.js';
 import type { VectorSubjectModel } from '../../../../fidelity/index.js';
+import { faceOf } from '../../../../kinds/index.js';
 import { judgedEnvironment } from '../remote.js';
 
 export function isUrl(given: string): boolean {
@@ -19,8 +20,8 @@ export interface Served {
 export async function openServed(url: string, scenario: string): Promise<Served> {
   const first = await judgedEnvironment(url, scenario);
   try {
-    const { family, card, observationSpace, actionSpace } = first;
-    if (family !== 'vector') throw reverieError('FIDELITY_NO_MODEL', { name: url });
+    const { card, observationSpace, actionSpace } = first;
+    if (faceOf(card).acts !== 'numbers') throw reverieError('FIDELITY_NO_MODEL', { name: url });
     const subject: VectorSubjectModel = {
       name: url,
       kind: 'served',

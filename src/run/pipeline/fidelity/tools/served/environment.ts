@@ -15,6 +15,7 @@ import {
   type ToolsObservation,
 } from '../../../../../env/index.js';
 import type { CarrySequence, DreamtStep, LivedEpisode } from '../../../../../fidelity/index.js';
+import { faceOf } from '../../../../../kinds/index.js';
 import { judgedEnvironment } from '../../remote.js';
 
 export interface ServedTools {
@@ -41,7 +42,7 @@ export async function openServedTools(
 ): Promise<ServedTools> {
   const first = await judgedEnvironment(url, scenario);
   try {
-    if (first.family !== 'tools') throw unfit(url, `it is of family ${first.family}, and not of tools`);
+    if (faceOf(first.card).acts !== 'turn') throw unfit(url, `it is of family ${first.family}, and not of tools`);
     const known = await knownTasks(first);
     requireDomain(url, first as RemoteToolsEnvironment, domain, known);
     return new Served(url, first as RemoteToolsEnvironment, known, seed);
