@@ -4,6 +4,7 @@
 import type { ArmSummary, TrainEvaluation } from '../algorithms/index.js';
 import type { GateResult } from '../fidelity/index.js';
 import type { ReturnSummary } from '../rl/index.js';
+import type { HeldOutReport } from '../worldmodel/index.js';
 import type { RunDevice } from './device.js';
 import type { MetricsWriter } from './metrics.js';
 import type { Progress } from './progress.js';
@@ -89,6 +90,8 @@ export interface FitResult extends JobResult {
   readonly epochs: number;
   /** Held-out one-step error of the mean prediction, in units of the data's standard deviation. */
   readonly holdoutError: number;
+  /** What the model is worth element by element, beside simple ones; absent for a kind that cannot say. */
+  readonly heldOut?: HeldOutReport;
 }
 
 export interface SynthResult extends JobResult {

@@ -1,5 +1,6 @@
 // How the results of jobs on numbers read on a terminal.
 
+import type { HeldOutFigures } from '../worldmodel/index.js';
 import { formatCount, formatNumber, formatRate, formatSpread } from './format.js';
 import type { CollectResult, EvalResult, FitResult, QuickstartResult, SynthResult, TrainResult } from './job.js';
 import { type Line, resultLines, terminalTable } from './result-text.js';
@@ -27,9 +28,52 @@ function fitLines(result: FitResult): Line[] {
   return [
     ['fitted', `${result.epochs} epochs on ${formatCount(result.transitions)} transitions`],
     ['held-out error', `${formatNumber(result.holdoutError)} standard deviations a step`],
+    ...heldOutLines(result),
     ['model', `${result.modelVersion.slice(0, 12)} in ${result.model}`],
     ['next', `reverie synth --model ${result.model} --data FOLDER`],
   ];
+}
+
+/** Elements told one by one; of more, the worst. `result.json` has them all. */
+const SHOWN_ELEMENTS = 12;
+
+/** What the fit is worth, element by element, and whether it was cut off. */
+function heldOutLines({ heldOut }: FitResult): Line[] {
+  if (heldOut === undefined) return [];
+  const { elements, logLikelihood, membersAtMaxEpochs, members, maxEpochs } = heldOut;
+  const worstFirst = elements.toSorted((a, b) => (a.r2.model ?? 1) - (b.r2.model ?? 1));
+  const shown = elements.length <= SHOWN_ELEMENTS ? elements : worstFirst.slice(0, SHOWN_ELEMENTS);
+  const cut = `${membersAtMaxEpochs} of ${members} networks stopped at model.maxEpochs=${maxEpochs} and might learn more`;
+  return [
+    ['explained (R²)', figuresText('model', 'linear model', 'nothing changes')],
+    ...shown.map(({ element, r2 }): Line => [`  ${element}`, r2.model === null ? 'never changes' : figuresOf(r2)]),
+    ...(shown.length < elements.length
+      ? [['', `the worst ${shown.length} of ${elements.length}; all are in result.json`] as const]
+      : []),
+    ['log-likelihood', figuresOf(logLikelihood)],
+    ...worthless(heldOut),
+    ...(membersAtMaxEpochs > 0 ? [['cut off', cut] as const] : []),
+  ];
+}
+
+function worthless({ elements }: NonNullable<FitResult['heldOut']>): Line[] {
+  const bad = elements.filter(
+    ({ r2 }) => r2.model !== null && r2.model < Math.max(0, r2.linear ?? 0, r2.unchanged ?? 0),
+  );
+  if (bad.length === 0) return [];
+  return [['beware', `worse than a simple model or the mean: ${bad.map(({ element }) => element).join(', ')}`]];
+}
+
+function figuresOf({ model, linear, unchanged }: HeldOutFigures<number | null>): string {
+  const text = (value: number | null) => (value === null ? '–' : formatNumber(value));
+  return figuresText(text(model), text(linear), text(unchanged));
+}
+
+function figuresText(...cells: readonly string[]): string {
+  return cells
+    .map((cell) => cell.padEnd(15))
+    .join(' ')
+    .trimEnd();
 }
 
 function synthLines(result: SynthResult): Line[] {

@@ -75,4 +75,26 @@ export interface Fitted {
     /** Root mean squared error of one step on rows held out, in standard deviations of what is predicted. */
     readonly holdoutError: number;
   };
+  /** What the fit is worth element by element; computed when it is asked for. Absent where a kind cannot say. */
+  readonly heldOut?: () => HeldOutReport;
+}
+
+/** The model's figure beside those of a linear model and of "nothing changes". */
+export interface HeldOutFigures<T> {
+  readonly model: T;
+  readonly linear: T;
+  readonly unchanged: T;
+}
+
+/** On rows that were not trained on. */
+export interface HeldOutReport {
+  readonly rows: number;
+  /** Networks of the model, how many passes over the data each may take, and how many took them all: they may not be done. */
+  readonly members: number;
+  readonly maxEpochs: number;
+  readonly membersAtMaxEpochs: number;
+  /** Of one element, in units of the training data's deviation, nats; mean over elements. */
+  readonly logLikelihood: HeldOutFigures<number>;
+  /** Share of an element's variance that is explained: 1 all of it, 0 as good as the mean; null for one that never changes. */
+  readonly elements: readonly { readonly element: string; readonly r2: HeldOutFigures<number | null> }[];
 }

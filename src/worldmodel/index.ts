@@ -14,6 +14,8 @@ export type {
   DynamicsKind,
   FitRequest,
   Fitted,
+  HeldOutFigures,
+  HeldOutReport,
   ModelSection,
 } from './dynamics-kind.js';
 export {

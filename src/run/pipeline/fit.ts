@@ -22,7 +22,11 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
   const previous = earlier === undefined ? undefined : await kind.load(earlier, {});
   const phase = context.progress.phase('fit model', null, 'epochs');
   try {
-    const { model, report } = await kind.fit({
+    const {
+      model,
+      report,
+      heldOut: judge,
+    } = await kind.fit({
       ...{ section: config.model, data: real, spaces: env },
       rng: Rng.fromSeed(context.seed).split('fit'),
       workers: context.workers,
@@ -36,14 +40,18 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     const target = join(context.out, 'model');
     await model.save(target);
     await model.close();
+    const heldOut = judge?.();
+    const { epochs, holdoutError } = report;
+    context.metrics.write({ kind: 'fit', modelVersion: model.modelVersion, epochs, holdoutError, ...heldOut });
     return {
       job: 'fit',
       wallSeconds: context.metrics.wallSeconds,
       model: target,
       modelVersion: model.modelVersion,
       transitions: real.size,
-      epochs: report.epochs,
-      holdoutError: report.holdoutError,
+      epochs,
+      holdoutError,
+      heldOut,
     };
   } catch (error) {
     if (context.signal.aborted) interrupted();

@@ -6,11 +6,13 @@ import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/inde
 
 import type { TransitionBatch } from '../../replay/index.js';
 import type { Outcome } from '../answer.js';
+import type { HeldOutReport } from '../dynamics-kind.js';
 import type { Spaces } from '../model-spaces.js';
 import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig } from './config.js';
 import { type EnsembleDescription, type FitReport, memberModels, memberShapeOf } from './contents.js';
 import { type PreparedData, prepareData } from './dataset.js';
 import { EnsembleModel } from './ensemble-model.js';
+import { judgeHeldOut } from './held-out.js';
 import { memberLayout, renormalise } from './member-network.js';
 import type { TrainedMember } from './member-training.js';
 import { type TrainingOptions, type TrainingTask, trainMembers } from './training-pool.js';
@@ -35,7 +37,7 @@ export async function fitEnsemble(
   spaces: Spaces,
   settings: EnsembleConfigInput,
   options: FitOptions,
-): Promise<{ model: EnsembleModel; report: FitReport }> {
+): Promise<{ model: EnsembleModel; report: FitReport; heldOut: () => HeldOutReport }> {
   const config = parseEnsembleConfig(settings);
   const { observationSpace, actionSpace } = spaces;
   requireBox(spaces);
@@ -62,7 +64,8 @@ export async function fitEnsemble(
   };
   const thetas = trained.map(({ theta }) => theta);
   const contents = { description, models: memberModels(description, thetas), parameters: joined(thetas) };
-  return { model: await EnsembleModel.open(contents, known), report };
+  const heldOut = () => judgeHeldOut(prepared, report, config);
+  return { model: await EnsembleModel.open(contents, known), report, heldOut };
 }
 
 function requireBox({ observationSpace }: Spaces): void {
