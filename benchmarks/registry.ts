@@ -176,5 +176,16 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'ratio',
     baseline: 'our own ensemble of five networks of the same width, no memory, same rows',
     load: () => import('./house-memory.js'),
+  'house.start': {
+    title: '`reverie --help`, from start to end: time beyond that of Node alone (raw: other commands)',
+    unit: 'ms',
+    baseline: 'node --eval 0',
+    load: () => import('./house-start.js'),
+  },
+  'house.tests': {
+    title: 'Continuous integration on a fresh clone, installation included, on two cores: time (raw: each part)',
+    unit: 'min',
+    baseline: 'none',
+    load: () => import('./house-tests.js'),
   },
 };
