@@ -176,6 +176,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'ratio',
     baseline: 'our own ensemble of five networks of the same width, no memory, same rows',
     load: () => import('./house-memory.js'),
+  },
   'house.start': {
     title: '`reverie --help`, from start to end: time beyond that of Node alone (raw: other commands)',
     unit: 'ms',

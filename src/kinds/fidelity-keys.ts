@@ -1,23 +1,10 @@
 // What scenarios of every kind may say of judging their world model (`reverie fidelity`).
 
 import { z } from 'zod';
+import { FIDELITY_SECTIONS } from '../core/fidelity-sections.js';
 
 const positive = z.int().min(1);
 const share = z.number().min(0).max(1);
-
-/** Aspects of fidelity, in the order they are read. */
-export const FIDELITY_SECTIONS = [
-  'one-step',
-  'k-steps',
-  'reward-end',
-  'calibration',
-  'rank',
-  'distribution',
-  'must-fail',
-  'learning',
-  'horizon',
-] as const;
-export type FidelitySectionId = (typeof FIDELITY_SECTIONS)[number];
 
 export const sectionsKey = z
   .array(z.enum(FIDELITY_SECTIONS))

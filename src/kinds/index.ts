@@ -4,7 +4,6 @@
 import './built-in.js';
 
 export { pluginsKey } from './common-keys.js';
-export { FIDELITY_SECTIONS, type FidelitySectionId } from './fidelity-keys.js';
 export { DEFAULT_KIND, faceOf, kinds } from './registry.js';
 export { isToolsScenario, type ToolsScenario, toolsScenario } from './tools/kind.js';
 export type { LlmRole, ToolsScenarioConfig } from './tools/scenario.js';
