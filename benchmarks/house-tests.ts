@@ -46,7 +46,7 @@ function wholeRun(root: string, log: (line: string) => void): Timing {
 
 function readTiming(file: string): Timing {
   if (!existsSync(file)) {
-    throw reverieError('BENCHMARK_PEER_FAILED', { name: '.ci/run', problem: `it left no times in ${file}` });
+    throw reverieError('BENCHMARK_USAGE', { arguments: `house.tests without a kept run: nothing is in ${file}` });
   }
   return timingSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
 }
