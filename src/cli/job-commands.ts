@@ -226,7 +226,9 @@ function refuseBadUsage(
   scenario: string | undefined,
   flags: JobFlags & JobInputs,
 ): void {
-  const given = Object.keys(flags).filter((flag) => !['workers', 'queue', 'json', 'quiet', 'resume'].includes(flag));
+  const given = Object.keys(flags).filter(
+    (flag) => !['workers', 'queue', 'trustRules', 'json', 'quiet', 'resume'].includes(flag),
+  );
   if (flags.resume !== undefined) {
     if (scenario !== undefined) command.error('error: --resume uses the scenario of its run; leave the scenario out');
     if (given.length > 0)

@@ -14,6 +14,7 @@ export interface JobFlags extends ScenarioFlags, DeviceFlags {
   readonly out?: string;
   readonly resume?: string;
   readonly queue?: string;
+  readonly trustRules?: boolean;
   readonly json?: boolean;
   readonly quiet?: boolean;
 }
@@ -35,6 +36,7 @@ export function withJobOptions(command: Command, overQueue = false): Command {
   if (overQueue) {
     command.option('--queue <url>', 'of a tools scenario: have episodes lived by the workers of this queue');
   }
+  command.option('--trust-rules', 'run rules of domains as ordinary code of this process, without their sandbox');
   return withOutputOptions(command.option('--quiet', 'no progress'));
 }
 

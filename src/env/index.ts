@@ -59,6 +59,7 @@ export type * from './tools/message.js';
 export type * from './tools/prediction.js';
 export { exactPrediction, refusalOf, refusalsOf, rulesResponder } from './tools/rules-responder.js';
 export { type SandboxedRules, sandboxedRules } from './tools/sandbox/sandboxed-rules.js';
+export { areRulesTrusted, trustRules } from './tools/sandbox/trusted-sandbox.js';
 export { FAREWELL, NOTHING_TO_ADD, ScriptedUser } from './tools/scripted-user.js';
 export { initialStateOf, referenceStateOf } from './tools/task-states.js';
 export { type TextEnvironment, textEnvironment } from './tools/text-environment.js';

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
-import type { Responder, ToolsTask } from '../../env/index.js';
+import { areRulesTrusted, type Responder, type ToolsTask, trustRules } from '../../env/index.js';
 import { toolsScenario } from '../../kinds/index.js';
 import { poolTask, WorkerPool } from '../../pool/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
@@ -23,6 +23,8 @@ const ROWS_A_THREAD = 3;
 interface ThreadedJob extends Pick<JobDescription, 'seed' | 'withheld' | 'versions'> {
   readonly scenario: AnyScenario;
   readonly tasks: readonly ToolsTask[];
+  /** Whether rules run without a sandbox, as they do here. */
+  readonly trustsRules: boolean;
   /** Where parts of threads keep their files. */
   readonly folder: string;
 }
@@ -75,6 +77,7 @@ export class ThreadedRows implements Elsewhere {
       withheld: withheld ?? null,
       tasks,
       versions: { ...who, judge: null },
+      trustsRules: areRulesTrusted(),
       folder: this.folder,
     };
     this.job = shared(JSON.stringify(job));
@@ -122,6 +125,7 @@ export const rowTask = poolTask(
 
 async function jobHere(bytes: Uint8Array): Promise<WorkerJob> {
   const job = JSON.parse(Buffer.from(bytes).toString('utf8')) as ThreadedJob;
+  if (job.trustsRules) trustRules();
   const scenario = toolsScenario(await reviveScenario(job.scenario, `${job.scenario.config.name} (of a thread)`));
   const parts = await makeParts({ scenario, out: join(job.folder, String(threadId)), log: () => {} });
   return jobOf(scenario, parts, job);
