@@ -3,25 +3,22 @@
 
 import {
   add,
-  exp,
   Graph,
   linear,
   mlp,
   mlpSpecs,
   mul,
-  neg,
   ParamLayout,
   reduceMean,
-  reduceSum,
   sigmoid,
   slice,
   softplus,
   sqrt,
-  square,
   sub,
   swish,
   type Value,
 } from '../../nn/index.js';
+import { boundedLogVar, boundSpecs, gaussianLosses } from '../gaussian-head.js';
 import { decayOfLayer, type EnsembleConfig } from './config.js';
 import type { Normaliser } from './normaliser.js';
 
@@ -45,11 +42,9 @@ const sizesOf = ({ inputDim, hidden, outputDim, termination }: MemberShape): num
 
 /** Parameters of a member: `net.w0`, `net.b0`, ..., and the learned bounds of the log-variance. */
 export function memberLayout(shape: MemberShape, config: Pick<EnsembleConfig, 'logVarMin' | 'logVarMax'>): ParamLayout {
-  const bounds = [shape.outputDim];
   return new ParamLayout([
     ...mlpSpecs(PREFIX, sizesOf(shape), { kind: 'truncNormalFanIn' }),
-    { name: 'logVarMax', shape: bounds, init: { kind: 'constant', value: config.logVarMax } },
-    { name: 'logVarMin', shape: bounds, init: { kind: 'constant', value: config.logVarMin } },
+    ...boundSpecs(shape.outputDim, config),
   ]);
 }
 
@@ -69,13 +64,11 @@ export interface MemberOutput {
   readonly logit?: Value;
 }
 
-/** The member in normalised units. Bounds: PETS, 1805.12114, appendix A.1. */
+/** The member in normalised units. */
 export function memberOutput(params: Record<string, Value>, x: Value, shape: MemberShape): MemberOutput {
   const { outputDim, termination, hidden } = shape;
   const y = mlp(params, PREFIX, x, hidden.length + 1, 'swish');
-  const raw = slice(y, 1, outputDim, 2 * outputDim);
-  const below = sub(params['logVarMax'], softplus(sub(params['logVarMax'], raw)));
-  const logVar = add(params['logVarMin'], softplus(sub(below, params['logVarMin'])));
+  const logVar = boundedLogVar(params, slice(y, 1, outputDim, 2 * outputDim));
   const logit = termination ? slice(y, 1, 2 * outputDim, 2 * outputDim + 1) : undefined;
   return { mean: slice(y, 1, 0, outputDim), logVar, logit };
 }
@@ -91,15 +84,8 @@ export interface MemberLosses {
 
 /** Losses of a member's output against normalised targets [rows, outputDim] and ends [rows, 1] (0 or 1). */
 export function memberLosses({ mean, logVar, logit }: MemberOutput, target: Value, terminated: Value): MemberLosses {
-  const error = square(sub(mean, target));
-  const nll = reduceMean(add(mul(error, exp(neg(logVar))), logVar));
   const crossEntropy = logit && reduceMean(sub(softplus(logit), mul(logit, terminated)));
-  return { nll, squaredError: reduceMean(error, [0]), crossEntropy };
-}
-
-/** The pull on the learned bounds: logVarPenalty · (Σ max − Σ min). */
-export function boundPenalty(params: Record<string, Value>, config: EnsembleConfig): Value {
-  return mul(sub(reduceSum(params['logVarMax']), reduceSum(params['logVarMin'])), config.logVarPenalty);
+  return { ...gaussianLosses(mean, logVar, target), crossEntropy };
 }
 
 /**

@@ -15,16 +15,10 @@ import {
   mul,
   type Trainer,
 } from '../../nn/index.js';
+import { boundPenalty } from '../gaussian-head.js';
 import type { EnsembleConfig } from './config.js';
 import type { MemberData } from './dataset.js';
-import {
-  boundPenalty,
-  decayVector,
-  type MemberShape,
-  memberLayout,
-  memberLosses,
-  memberOutput,
-} from './member-network.js';
+import { decayVector, type MemberShape, memberLayout, memberLosses, memberOutput } from './member-network.js';
 
 /** Hold-out results of a member, in normalised units. */
 export interface MemberReport {
