@@ -142,6 +142,19 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'its own memory after the first third of the time',
     load: () => import('./serve-soak.js'),
   },
+  'structured.step': {
+    title:
+      'Steps of the service desk by its rules in their sandbox, through `Environment`, one core: steps/s ÷ 1,500 (raw: trusted rules, without the sandbox)',
+    unit: 'ratio',
+    baseline: '1,500 steps/s, measured when each call woke a thread',
+    load: () => import('./structured-step.js'),
+  },
+  'structured.workers': {
+    title: 'synth of the service desk: episodes/s of two workers ÷ of one',
+    unit: 'ratio',
+    baseline: 'one worker of the same pool',
+    load: () => import('./structured-workers.js'),
+  },
   'fidelity.rank': {
     title:
       "Ladders of policies in world models and for real: Spearman's rank correlation of their returns, the worst scenario (raw: every scenario, Kendall, Pearson, MMRV, regret, returns)",
