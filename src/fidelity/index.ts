@@ -23,6 +23,7 @@ export {
 } from './horizon/trust-horizon.js';
 
 export type * from './instrument.js';
+export { gatesOn, type ReportRequest, reportOn, requireMeasured, uniquelyNamed } from './judging.js';
 export { type FidelityKind, instrumentsOf, type Question } from './kind.js';
 export { kindNamed, registerKind } from './kinds.js';
 export {
@@ -89,6 +90,7 @@ export {
 } from './report/shown-report.js';
 export { differenceText, estimateText, gateText, intervalText, valueText } from './report/wording.js';
 export { unmeasured } from './section.js';
+export { type FidelityInputs, type FidelityServices, type FidelitySetup, isUrl, type OpenedSubjects } from './setup.js';
 export { type Estimate, NOTHING } from './statistics/estimate.js';
 export {
   type AskedOptions,
@@ -107,7 +109,9 @@ export {
   saidInstrument,
 } from './tools/distribution.js';
 export { stepErrorRule } from './tools/horizon.js';
+export type { AnsweringModel, ToolsGround, ToolsJudged } from './tools/judged.js';
 export { type KStepsOptions, kStepsInstrument } from './tools/k-steps.js';
+export { toolsKind } from './tools/kind.js';
 export {
   type DecidedEnd,
   type LivedEpisode,
@@ -131,6 +135,7 @@ export {
   type TrueSequence,
   type TrueStep,
 } from './tools/open-loop.js';
+export { type ToolsJudging, type ToolsSubject, toolsSubjects } from './tools/opening.js';
 export { type UnaidedOptions, unaidedResponder } from './tools/own-task.js';
 export {
   CHANGE_GROUPS,
@@ -149,6 +154,7 @@ export {
   type TrueAnswer,
 } from './tools/question.js';
 export { type RewardEndOptions, rewardEndInstrument } from './tools/reward-end.js';
+export { openServedTools, type ServedTools } from './tools/served.js';
 export {
   type Forecaster,
   type Ground,
@@ -160,4 +166,6 @@ export {
 } from './vector/ground.js';
 export { driftRule } from './vector/horizon.js';
 export { vectorKind } from './vector/kind.js';
+export { openVectorSubjects } from './vector/opening.js';
+export type { VectorHost, VectorSetup } from './vector/setup.js';
 export type { DriftStart, TruthEpisode, VectorTruth } from './vector/truth.js';

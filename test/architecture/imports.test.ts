@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   synth: ['store', 'pool', 'env', 'llm', 'worldmodel', 'replay'],
   kinds: ['store', 'pool', 'env', 'llm', 'replay', 'worldmodel', 'rl', 'synth'],
   algorithms: ['store', 'pool', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'kinds'],
-  fidelity: ['store', 'pool', 'env', 'llm', 'worldmodel', 'replay', 'rl', 'kinds', 'algorithms'],
+  fidelity: ['store', 'pool', 'env', 'llm', 'worldmodel', 'replay', 'rl', 'synth', 'kinds', 'algorithms'],
   run: ['store', 'pool', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'kinds', 'algorithms', 'fidelity'],
   serve: ['store', 'pool', 'env', 'worldmodel', 'synth', 'replay', 'kinds', 'run'],
   cli: ['run', 'serve'],

@@ -4,6 +4,7 @@ import type { Carry } from '../../core/dynamics.js';
 import { Rng } from '../../core/rng.js';
 import type { Policy, VectorEnvironment } from '../../env/index.js';
 import type { Forecast, Propagation, VectorDynamics } from '../../worldmodel/index.js';
+import type { Instrument } from '../instrument.js';
 import type { SectionId } from '../report/fidelity-report.js';
 import { crossFitted, type LinearBaseline } from './linear-baseline.js';
 import type { Scales, Units, VectorTruth } from './truth.js';
@@ -45,6 +46,8 @@ export function groundOf(truth: VectorTruth, plan: VectorPlan, replay?: Replay):
 export interface Judged {
   readonly ground: Ground;
   readonly subject: VectorSubjectModel;
+  /** What is measured by policies that act in it and learners that learn from it, as far as it was asked for. */
+  readonly policies?: Readonly<Partial<Record<'rank' | 'learning', (subject: VectorSubjectModel) => Instrument>>>;
 }
 
 /** Rows of a chunk of transitions, and starts of a chunk of dreams. */

@@ -21,7 +21,7 @@ import {
 import { loadWorldModel, type StoredDynamics } from '../../worldmodel/index.js';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type SynthResult } from '../job.js';
-import { withTrustedHorizon } from './fidelity/horizon/auto.js';
+import { withTrustedHorizon } from './fidelity/auto-horizon.js';
 import { learnerFor, recordsOf, settled } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
 

@@ -9,7 +9,7 @@ import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
 import type { MetricsEvent, MetricsWriter } from '../metrics.js';
 import { loadRun, saveRun } from './checkpoint.js';
-import { withTrustedHorizon } from './fidelity/horizon/auto.js';
+import { withTrustedHorizon } from './fidelity/auto-horizon.js';
 import { keepPolicy } from './kept-policies.js';
 import { newTraining } from './training-parts.js';
 

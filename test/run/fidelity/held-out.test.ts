@@ -5,15 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { makeDomain } from '../../../src/env/index.js';
+import { episodeOverlap, refuseSeenEpisodes } from '../../../src/fidelity/tools/held-out.js';
+import { seenRows } from '../../../src/fidelity/vector/opening.js';
 import { allocateBatch, type EpisodeRecord, ReplayBuffer, readEpisodeLogs } from '../../../src/replay/index.js';
 import { loadToolsScenario } from '../../../src/run/index.js';
-import {
-  episodeOverlap,
-  refuseSeenEpisodes,
-  seenRows,
-  trainingFolders,
-} from '../../../src/run/pipeline/fidelity/held-out.js';
-import { openToolsSubjects } from '../../../src/run/pipeline/fidelity/tools/subjects.js';
+import { openToolsSubjects } from '../../../src/run/pipeline/fidelity/tools.js';
+import { trainingFolders } from '../../../src/run/pipeline/fidelity/vector-host.js';
 import { makeProgress } from '../../../src/run/progress.js';
 
 const SHARED = process.env['REVERIE_SHARED_DATA'] ?? join('..', 'shared', 'data');

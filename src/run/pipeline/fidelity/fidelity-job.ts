@@ -2,65 +2,80 @@
 // people, as Markdown, as a model card and as JSON.
 
 import { join } from 'node:path';
-import { reverieError } from '../../../core/errors.js';
 import type { Json } from '../../../core/json.js';
-import { Rng } from '../../../core/rng.js';
 import {
-  type ChunkAddress,
-  compareSubjects,
   constructionOf,
   type FidelityReport,
+  type FidelityServices,
   fidelityMarkdown,
   type Gate,
+  gatesOn,
   headlines,
-  judgeGates,
   type Measured,
+  type MeasureOptions,
   measureWithinBudget,
-  metricsOf,
   modelCard,
-  parseGates,
-  requireMetric,
-  type Section,
-  type Subject,
+  type OpenedSubjects,
+  openVectorSubjects,
+  reportOn,
+  requireMeasured,
+  uniquelyNamed,
   writeFidelityReport,
 } from '../../../fidelity/index.js';
+import type { Scenario, ToolsScenario } from '../../../kinds/index.js';
 import { writeFileAtomic } from '../../../store/atomic-file.js';
-import { type FidelityResult, interrupted, type JobContext, type JobInputs } from '../../job.js';
+import { type FidelityResult, interrupted, type JobContext } from '../../job.js';
 import type { Phase } from '../../progress.js';
 import { fidelityPage } from '../../report/fidelity/fidelity-page.js';
-import type { AnyScenario, Scenario, ToolsScenario } from '../../scenario.js';
+import type { AnyScenario } from '../../scenario.js';
 import { machine, reportProvenance } from '../../versions.js';
-import type { OpenedSubjects } from './setup.js';
-import { openToolsSubjects } from './tools/subjects.js';
-import { VectorFidelityPool } from './vector/pool.js';
-import { openVectorSubjects } from './vector/subjects.js';
+import { openToolsSubjects } from './tools.js';
+import { vectorHost } from './vector-host.js';
+import { VectorFidelityPool } from './vector-threads.js';
 
 /** Questions under way at once where the scenario does not say: most of them wait for a language model. */
 const CONCURRENT_QUESTIONS = 32;
 
-type MeasureChunk = (address: ChunkAddress, signal?: AbortSignal) => Promise<readonly Json[]>;
-
-export async function vectorFidelityJob(context: JobContext<Scenario>): Promise<FidelityResult> {
-  const { workers, scenario, seed, inputs, out } = context;
-  const gates = gatesOf(inputs, scenario);
-  const setup = { scenario, seed, inputs, out };
-  const opened = await openVectorSubjects(setup, context);
-  const pool = workers > 0 ? new VectorFidelityPool(setup, workers) : undefined;
-  try {
-    return await judged(context, gates, 'vector', opened, Math.max(1, workers), pool?.measureChunk);
-  } finally {
-    await pool?.close();
-    await opened.close();
-  }
+/** How the models of a kind are opened, and where their chunks are measured. */
+interface Opening {
+  readonly open: (services: FidelityServices) => Promise<OpenedSubjects>;
+  /** Chunks under way at once. */
+  readonly concurrency: number;
+  /** Started once all is open. */
+  readonly threads?: () => { readonly measureChunk: MeasureOptions['measureChunk']; close(): Promise<void> };
 }
 
-export async function toolsFidelityJob(context: JobContext<ToolsScenario>): Promise<FidelityResult> {
+export function vectorFidelityJob(context: JobContext<Scenario>): Promise<FidelityResult> {
   const { workers, scenario, seed, inputs, out } = context;
-  const gates = gatesOf(inputs, scenario);
-  const opened = await openToolsSubjects({ scenario, seed, inputs, out }, context);
+  const setup = { scenario, seed, inputs, out };
+  return judge(context, {
+    open: (services) => openVectorSubjects(setup, vectorHost, services),
+    concurrency: Math.max(1, workers),
+    ...(workers > 0 && { threads: () => new VectorFidelityPool(setup, workers) }),
+  });
+}
+
+export function toolsFidelityJob(context: JobContext<ToolsScenario>): Promise<FidelityResult> {
+  const { workers, scenario, seed, inputs, out } = context;
+  const setup = { scenario, seed, inputs, out };
+  return judge(context, {
+    open: () => openToolsSubjects(setup, context),
+    concurrency: workers === 0 ? CONCURRENT_QUESTIONS : workers,
+  });
+}
+
+async function judge(context: JobContext<Scenario | ToolsScenario>, opening: Opening): Promise<FidelityResult> {
+  const { inputs, scenario, signal } = context;
+  const gates = gatesOn(scenario.config.fidelity.sections, inputs.failUnder);
+  const opened = await opening.open(context).catch((error) => {
+    if (signal.aborted) interrupted();
+    throw error;
+  });
+  const threads = opening.threads?.();
   try {
-    return await judged(context, gates, 'tools', opened, workers === 0 ? CONCURRENT_QUESTIONS : workers);
+    return await judged(context, gates, opened, opening.concurrency, threads?.measureChunk);
   } finally {
+    await threads?.close();
     await opened.close();
   }
 }
@@ -68,40 +83,31 @@ export async function toolsFidelityJob(context: JobContext<ToolsScenario>): Prom
 async function judged(
   context: JobContext<AnyScenario>,
   gates: readonly Gate[],
-  family: FidelityReport['family'],
   opened: OpenedSubjects,
   concurrency: number,
-  measureChunk?: MeasureChunk,
+  measureChunk?: MeasureOptions['measureChunk'],
 ): Promise<FidelityResult> {
+  const { scenario, seed, progress } = context;
   requireMeasured(gates, opened.subjects[0]);
   const named = { ...opened, subjects: uniquelyNamed(opened.subjects) };
-  const { subjects, spent } = await measured(context, named, concurrency, measureChunk);
-  if (subjects.length === 0) throw spent;
-  const rng = Rng.fromSeed(context.seed).split('fidelity-comparisons');
-  const report: FidelityReport = {
-    format: 'reverie-fidelity/1',
-    scenario: context.scenario.config.name,
-    family,
-    truth: opened.truth,
-    subjects,
-    comparisons: compareSubjects(subjects, rng),
-    gates: judgeGates(gates, subjects[0]),
+  const found = await measured(context, named, concurrency, measureChunk);
+  if (found.subjects.length === 0) throw found.spent;
+  const report = reportOn(found, {
+    scenario: scenario.config.name,
+    family: scenario.family,
+    seed,
+    gates,
+    opened,
     provenance: provenanceOf(context, opened),
-    ...(spent && { incomplete: incompleteText(named.subjects.length - subjects.length, spent) }),
-  };
+  });
   for (const { metric } of report.gates) {
     const construction = constructionOf(report, metric);
     if (construction !== undefined) context.log(`The gate on ${metric} proves nothing: ${construction}`);
   }
   const page = await written(context, report);
-  if (spent === undefined) return resultOf(context, report, page);
-  context.progress.log(`A budget is spent. What was measured until then is in ${page}.`);
-  throw spent;
-}
-
-function incompleteText(missing: number, spent: Error): string {
-  const unseen = missing === 0 ? '' : ` Not reached: ${missing} of the models.`;
-  return `Not all was measured. ${spent.message}${unseen}`;
+  if (found.spent === undefined) return resultOf(context, report, page);
+  progress.log(`A budget is spent. What was measured until then is in ${page}.`);
+  throw found.spent;
 }
 
 /** @throws JobInterrupted once what is measured so far is on disk */
@@ -109,7 +115,7 @@ async function measured(
   { out, signal, progress }: JobContext<AnyScenario>,
   { subjects, identity }: OpenedSubjects,
   concurrency: number,
-  measureChunk?: MeasureChunk,
+  measureChunk?: MeasureOptions['measureChunk'],
 ): Promise<Measured> {
   const phases = new Map<number, Phase>();
   // Opened when its subject's turn has come: a phase's clock runs from its opening.
@@ -167,58 +173,4 @@ function resultOf({ metrics }: JobContext<AnyScenario>, report: FidelityReport, 
       headlines: headlines(subject),
     })),
   };
-}
-
-// Comparisons and charts go by the names of models: each has its own.
-
-/** Those of a name that was there before get a number: `model`, `model 2`. */
-export function uniquelyNamed<T extends { readonly name: string }>(subjects: readonly T[]): T[] {
-  const taken = new Set<string>();
-  return subjects.map((subject) => {
-    let name = subject.name;
-    for (let number = 2; taken.has(name); number++) name = `${subject.name} ${number}`;
-    taken.add(name);
-    return { ...subject, name };
-  });
-}
-
-// Gates are read before anything is opened, and their metrics looked for before anything is measured: who wrote one wrong
-// should not wait for it.
-
-/** @throws FIDELITY_GATE_INVALID, also for a section that is not measured */
-function gatesOf({ failUnder = [] }: JobInputs, { config }: Scenario | ToolsScenario): Gate[] {
-  const gates = parseGates(failUnder);
-  const sections: readonly string[] = config.fidelity.sections;
-  for (const [i, { metric }] of gates.entries()) {
-    const [section] = metric.split('.');
-    if (sections.includes(section)) continue;
-    const problem = `section "${section}" is not measured: it is not among fidelity.sections`;
-    throw reverieError('FIDELITY_GATE_INVALID', { gate: failUnder[i], problem });
-  }
-  return gates;
-}
-
-/**
- * Metrics that exist only once something was found, such as those of one backend, begin like one that is always there; they are
- * looked for when all is measured.
- *
- * @throws FIDELITY_METRIC_UNKNOWN, FIDELITY_GATE_INVALID for a metric of which neither way is better
- */
-function requireMeasured(gates: readonly Gate[], { name, instruments, derive }: Subject): void {
-  if (gates.length === 0) return;
-  const found = new Map(instruments.map((instrument) => [instrument.id, instrument.conclude([])]));
-  const sections = [...found.values(), ...(derive?.(found) ?? [])].map(({ section }) => section);
-  const subject = { name, kind: '', version: '', sections };
-  const known = [...metricsOf(subject).keys()];
-  for (const gate of gates) {
-    if (known.includes(gate.metric)) judgeGates([gate], subject);
-    else if (!mayComeToBe(gate.metric, sections)) requireMetric(subject, gate.metric);
-  }
-}
-
-function mayComeToBe(name: string, sections: readonly Section[]): boolean {
-  const section = sections.find(({ id }) => name.startsWith(`${id}.`));
-  if (section === undefined) return false;
-  const { id, metrics } = section;
-  return metrics.length === 0 || metrics.some(({ key }) => name.startsWith(`${id}.${key}-`));
 }

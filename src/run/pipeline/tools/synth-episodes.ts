@@ -18,7 +18,7 @@ import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
 import { onlyComputes, ThreadedRows } from '../../queue/threaded-rows.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { SynthEpisodesResult } from '../../tools-results.js';
-import { trustedTurns } from '../fidelity/horizon/auto.js';
+import { trustedTurns } from '../fidelity/auto-horizon.js';
 import { amplifiedRows } from './amplified-rows.js';
 import { estimateJob, estimateText } from './cost-estimate.js';
 import { makeDatasets, qualityOf, readEpisodes } from './datasets.js';

@@ -12,8 +12,8 @@ import {
   type ToolsDomain,
 } from '../../../../src/env/index.js';
 import type { Finding, RankRow } from '../../../../src/fidelity/index.js';
-import { agentLadder, toolsRankInstrument } from '../../../../src/run/pipeline/fidelity/ladder/tools.js';
-import type { FidelitySetup } from '../../../../src/run/pipeline/fidelity/setup.js';
+import type { FidelitySetup } from '../../../../src/fidelity/setup.js';
+import { agentLadder, toolsRankInstrument } from '../../../../src/fidelity/tools/rank.js';
 import { loadToolsScenario, type ToolsScenario } from '../../../../src/run/scenario.js';
 
 let domain: ToolsDomain;

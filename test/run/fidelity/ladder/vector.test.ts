@@ -8,9 +8,10 @@ import type { Json } from '../../../../src/core/json.js';
 import { Rng } from '../../../../src/core/rng.js';
 import { makeEnvironment } from '../../../../src/env/index.js';
 import type { Finding, RankRow } from '../../../../src/fidelity/index.js';
+import { type LadderDream, openVectorLadder } from '../../../../src/fidelity/vector/rank.js';
+import type { VectorSetup } from '../../../../src/fidelity/vector/setup.js';
 import { makePpo, saveLearner } from '../../../../src/rl/index.js';
-import { type LadderDream, openVectorLadder } from '../../../../src/run/pipeline/fidelity/ladder/vector.js';
-import type { FidelitySetup } from '../../../../src/run/pipeline/fidelity/setup.js';
+import { vectorHost } from '../../../../src/run/pipeline/fidelity/vector-host.js';
 import { loadScenario } from '../../../../src/run/scenario.js';
 import { pendulumModel } from '../pendulum-model.js';
 
@@ -20,15 +21,12 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function setup(name: string, out: string): Promise<FidelitySetup> {
+async function setup(name: string, out: string): Promise<VectorSetup> {
   const set = ['fidelity.rank.episodes=6', 'fidelity.rank.policies=10', 'env.maxEpisodeSteps=60'];
-  return { scenario: await loadScenario(name, { set }), seed: 3, inputs: {}, out: join(folder, out) };
+  return { scenario: await loadScenario(name, { set }), seed: 3, inputs: {}, out: join(folder, out), host: vectorHost };
 }
 
-async function lived(
-  given: FidelitySetup,
-  dream: LadderDream,
-): Promise<{ rows: readonly RankRow[]; finding: Finding }> {
+async function lived(given: VectorSetup, dream: LadderDream): Promise<{ rows: readonly RankRow[]; finding: Finding }> {
   const { rank, close } = await openVectorLadder(given);
   const instrument = rank(dream);
   try {
@@ -40,7 +38,7 @@ async function lived(
   }
 }
 
-async function rank(given: FidelitySetup, dream: LadderDream): Promise<Finding> {
+async function rank(given: VectorSetup, dream: LadderDream): Promise<Finding> {
   return (await lived(given, dream)).finding;
 }
 

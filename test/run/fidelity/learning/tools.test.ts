@@ -14,8 +14,8 @@ import {
   type ToolsDomain,
 } from '../../../../src/env/index.js';
 import type { Finding, LearningRow } from '../../../../src/fidelity/index.js';
-import { toolsLearningInstrument } from '../../../../src/run/pipeline/fidelity/learning/tools.js';
-import type { FidelitySetup } from '../../../../src/run/pipeline/fidelity/setup.js';
+import type { FidelitySetup } from '../../../../src/fidelity/setup.js';
+import { toolsLearningInstrument } from '../../../../src/fidelity/tools/learning.js';
 import { loadToolsScenario, type ToolsScenario } from '../../../../src/run/scenario.js';
 
 let domain: ToolsDomain;

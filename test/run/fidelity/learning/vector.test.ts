@@ -3,12 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../../src/core/rng.js';
 import { discreteSpace, makeEnvironment } from '../../../../src/env/index.js';
+import { dreamtRows, mixedRows, vectorLearningInstrument } from '../../../../src/fidelity/vector/learning.js';
 import { allocateBatch, type TransitionBatch } from '../../../../src/replay/index.js';
-import {
-  dreamtRows,
-  mixedRows,
-  vectorLearningInstrument,
-} from '../../../../src/run/pipeline/fidelity/learning/vector.js';
 
 import { loadScenario } from '../../../../src/run/scenario.js';
 import { pendulumModel } from '../pendulum-model.js';

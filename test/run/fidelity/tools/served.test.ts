@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ToolsDomain } from '../../../../src/env/index.js';
-import { readFidelityReport, type SubjectReport } from '../../../../src/fidelity/index.js';
+import { readFidelityReport, type SubjectReport, uniquelyNamed } from '../../../../src/fidelity/index.js';
 import { type FidelityResult, type JobInputs, loadToolsScenario } from '../../../../src/run/index.js';
 import { launch } from '../../../../src/run/launch.js';
-import { toolsFidelityJob, uniquelyNamed } from '../../../../src/run/pipeline/fidelity/fidelity-job.js';
+import { toolsFidelityJob } from '../../../../src/run/pipeline/fidelity/fidelity-job.js';
 
 import type { RunningServer } from '../../../../src/serve/index.js';
 import { type ControlledModel, startControlledModel } from '../../../controlled/controlled-model.js';

@@ -13,12 +13,14 @@ import {
   type SectionId,
   type SubjectReport,
 } from '../../../../src/fidelity/index.js';
+import type { FidelitySetup as Setup } from '../../../../src/fidelity/setup.js';
+import { openVectorSubjects } from '../../../../src/fidelity/vector/opening.js';
+import type { Scenario } from '../../../../src/kinds/index.js';
 import type { JobInputs } from '../../../../src/run/job.js';
 import { launch } from '../../../../src/run/launch.js';
 import { collectJob } from '../../../../src/run/pipeline/collect.js';
-import type { FidelitySetup } from '../../../../src/run/pipeline/fidelity/setup.js';
-import { VectorFidelityPool } from '../../../../src/run/pipeline/fidelity/vector/pool.js';
-import { openVectorSubjects } from '../../../../src/run/pipeline/fidelity/vector/subjects.js';
+import { vectorHost } from '../../../../src/run/pipeline/fidelity/vector-host.js';
+import { VectorFidelityPool } from '../../../../src/run/pipeline/fidelity/vector-threads.js';
 import { fitJob } from '../../../../src/run/pipeline/fit.js';
 import { loadScenario } from '../../../../src/run/scenario.js';
 import { TabularModel } from '../../../../src/worldmodel/index.js';
@@ -62,10 +64,11 @@ async function setupOf(
   return { scenario: await loadScenario(scenario, { set: SMALL }), seed: 5, inputs, out: join(folder, out) };
 }
 
+type FidelitySetup = Setup<Scenario>;
 type Options = Partial<Pick<MeasureOptions, 'signal' | 'onChunk' | 'measureChunk' | 'concurrency'>>;
 
 async function judged(setup: FidelitySetup, options: Options = {}): Promise<readonly SubjectReport[]> {
-  const opened = await openVectorSubjects(setup);
+  const opened = await openVectorSubjects(setup, vectorHost);
   try {
     const { identity, subjects } = opened;
     return await measureSubjects(subjects, { folder: join(setup.out, 'chunks'), identity, concurrency: 1, ...options });
@@ -126,7 +129,7 @@ describe('a fitted ensemble', () => {
 
   it('is found the same by threads', async () => {
     const setup = await setupOf('threads');
-    await (await openVectorSubjects(setup)).close();
+    await (await openVectorSubjects(setup, vectorHost)).close();
     const pool = new VectorFidelityPool(setup, 2);
     try {
       const { measureChunk } = pool;
@@ -151,15 +154,17 @@ describe('truth that the user brings', () => {
     expect(sectionOf(report, 'one-step').notes.join()).toMatch(/800 of these transitions are among those/);
     expect(sectionOf(report, 'k-steps').notes.join()).toMatch(/begin at its resets/);
     const held = await setupOf('held', { model: fitted, heldOut: records });
-    await expect(openVectorSubjects(held)).rejects.toMatchObject({ code: 'FIDELITY_HELD_OUT_SEEN' });
+    await expect(openVectorSubjects(held, vectorHost)).rejects.toMatchObject({ code: 'FIDELITY_HELD_OUT_SEEN' });
   });
 });
 
 describe('a model', () => {
   it('has to be there, and of the same environment', async () => {
-    await expect(openVectorSubjects(await setupOf('none', {}))).rejects.toMatchObject({ code: 'FIDELITY_NO_MODEL' });
+    await expect(openVectorSubjects(await setupOf('none', {}), vectorHost)).rejects.toMatchObject({
+      code: 'FIDELITY_NO_MODEL',
+    });
     const other = await setupOf('other', { model: fitted }, 'cartpole');
-    await expect(openVectorSubjects(other)).rejects.toMatchObject({ code: 'INPUT_UNFIT' });
+    await expect(openVectorSubjects(other, vectorHost)).rejects.toMatchObject({ code: 'INPUT_UNFIT' });
   });
 
   it('that is exact is found to be, and one compared with it has a name of its own', async () => {

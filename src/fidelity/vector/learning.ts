@@ -2,29 +2,17 @@
 // with as many rows and updates each, and judged in the real environment.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Carry } from '../../../../core/dynamics.js';
-import { Rng } from '../../../../core/rng.js';
-import { makeEnvironment, type VectorEnvironment } from '../../../../env/index.js';
-import {
-  type Instrument,
-  type LearningSource,
-  learningInstrument,
-  type Ratio,
-  type TruthEpisode,
-  unlearnable,
-  type VectorTruth,
-} from '../../../../fidelity/index.js';
-import type { ScenarioConfig } from '../../../../kinds/index.js';
-import { allocateBatch, sliceBatch, type TransitionBatch } from '../../../../replay/index.js';
-import { evaluatePolicy, makeSac, type Sac } from '../../../../rl/index.js';
-import {
-  batchOfStarts,
-  beginFrom,
-  type Propagation,
-  type Start,
-  type VectorDynamics,
-} from '../../../../worldmodel/index.js';
+import type { Carry } from '../../core/dynamics.js';
+import { Rng } from '../../core/rng.js';
+import { makeEnvironment, type VectorEnvironment } from '../../env/index.js';
+import type { Scenario, ScenarioConfig } from '../../kinds/index.js';
+import { allocateBatch, sliceBatch, type TransitionBatch } from '../../replay/index.js';
+import { evaluatePolicy, makeSac, type Sac } from '../../rl/index.js';
+import { batchOfStarts, beginFrom, type Propagation, type Start, type VectorDynamics } from '../../worldmodel/index.js';
+import type { Instrument } from '../instrument.js';
+import { type LearningSource, learningInstrument, type Ratio, unlearnable } from '../learning/learning.js';
 import type { FidelitySetup } from '../setup.js';
+import type { TruthEpisode, VectorTruth } from './truth.js';
 
 /** Gradient steps per call: short enough to be stopped, long enough to hide the call. */
 const UPDATES_PER_CALL = 50;
@@ -34,7 +22,7 @@ const UPDATES_PER_CALL = 50;
  * section says so. The model is not closed.
  */
 export function vectorLearningInstrument(
-  setup: FidelitySetup,
+  setup: FidelitySetup<Scenario>,
   truth: Pick<VectorTruth, 'rows' | 'episodes' | 'actionSpace'>,
   model: VectorDynamics | undefined,
 ): Instrument {
@@ -67,7 +55,7 @@ class OfflineLearners implements LearningSource {
   private dreamt: Promise<TransitionBatch> | undefined;
 
   constructor(
-    private readonly setup: FidelitySetup,
+    private readonly setup: FidelitySetup<Scenario>,
     private readonly truth: Pick<VectorTruth, 'rows' | 'episodes'>,
     private readonly model: VectorDynamics,
   ) {

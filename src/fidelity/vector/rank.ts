@@ -1,24 +1,17 @@
 // Ranking of policies for scenarios of numbers: a ladder of policies lives in the real environment and in the dream.
 
 import { join } from 'node:path';
-import { Rng } from '../../../../core/rng.js';
-import { makeEnvironment, type Policy, type VectorEnvironment } from '../../../../env/index.js';
-import {
-  type EpisodeReturn,
-  type Instrument,
-  type RankSource,
-  rankInstrument,
-  readKept,
-} from '../../../../fidelity/index.js';
-import type { Learner } from '../../../../rl/index.js';
-import { ensureFolder, writeFileAtomic } from '../../../../store/atomic-file.js';
-import { sealedText } from '../../../../store/sealed-json.js';
-import type { VectorDynamics } from '../../../../worldmodel/index.js';
-import { learnerFor } from '../../given-parts.js';
-import { findInput } from '../../inputs.js';
-import { keptPolicies } from '../../kept-policies.js';
-import type { FidelitySetup } from '../setup.js';
-import { actorOf, type TrainedPolicies } from './actors.js';
+import { Rng } from '../../core/rng.js';
+import { makeEnvironment, type Policy, type VectorEnvironment } from '../../env/index.js';
+import type { Learner } from '../../rl/index.js';
+import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
+import { sealedText } from '../../store/sealed-json.js';
+import type { VectorDynamics } from '../../worldmodel/index.js';
+import type { Instrument } from '../instrument.js';
+import { readKept } from '../measure.js';
+import { type RankSource, rankInstrument } from '../rank/rank.js';
+import type { EpisodeReturn } from '../rank/rank-metrics.js';
+import { type Actor, actorOf, type Ladder, type TrainedPolicies } from './ladder-policies.js';
 import {
   dreamtReturns,
   type EpisodeRules,
@@ -26,10 +19,9 @@ import {
   firstObservation,
   livedReturn,
   startSeed,
-} from './episodes.js';
-import { planLadder } from './plan.js';
-import type { Actor, Ladder } from './recipes.js';
-import { policyGamma } from './scale.js';
+} from './paired-episodes.js';
+import { planLadder } from './policy-ladder.js';
+import { policyGamma, type VectorSetup } from './setup.js';
 
 /** The dream policies live in: a model that answers rows side by side, or an environment whose episodes start as the real ones. */
 export interface LadderDream {
@@ -50,7 +42,7 @@ export interface OpenedLadder {
 const MAX_STEPS = 1000;
 
 /** Throws what making the environment or reading the checkpoint throws, and SPACE_UNSUPPORTED for actions without bounds. */
-export async function openVectorLadder(setup: FidelitySetup): Promise<OpenedLadder> {
+export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder> {
   const { scenario, seed } = setup;
   const { fidelity, env: spec } = scenario.config;
   const env = await makeEnvironment(spec, { folder: scenario.folder });
@@ -77,7 +69,7 @@ export async function openVectorLadder(setup: FidelitySetup): Promise<OpenedLadd
 }
 
 /** The same in all threads of a run. */
-function ladderOf(setup: FidelitySetup, env: VectorEnvironment, trained?: TrainedPolicies): Promise<Ladder> {
+function ladderOf(setup: VectorSetup, env: VectorEnvironment, trained?: TrainedPolicies): Promise<Ladder> {
   const { policies } = setup.scenario.config.fidelity.rank;
   const rng = Rng.fromSeed(setup.seed).split('ladder');
   const earlier = [...(trained?.earlier.keys() ?? [])];
@@ -86,7 +78,7 @@ function ladderOf(setup: FidelitySetup, env: VectorEnvironment, trained?: Traine
   );
 }
 
-function identityOf({ scenario, seed }: FidelitySetup, trained: TrainedPolicies | undefined): string {
+function identityOf({ scenario, seed }: VectorSetup, trained: TrainedPolicies | undefined): string {
   const { env, fidelity } = scenario.config;
   const earlier = [...(trained?.earlier ?? [])].map(([steps, { version }]) => [steps, version]);
   const policies = [trained?.last.version ?? null, ...(earlier.length === 0 ? [] : [earlier])];
@@ -98,22 +90,22 @@ interface OpenedTrained extends TrainedPolicies {
 }
 
 /** The policy of `--checkpoint`; of a run that kept some on the way, these too. Nothing stays open where one cannot be read. */
-async function openTrained({ inputs }: FidelitySetup, env: VectorEnvironment): Promise<OpenedTrained | undefined> {
-  const folder = findInput(inputs, 'checkpoint');
+async function openTrained({ inputs, host }: VectorSetup, env: VectorEnvironment): Promise<OpenedTrained | undefined> {
+  const folder = host.find(inputs, 'checkpoint');
   if (folder === undefined || inputs.checkpoint === undefined) return undefined;
   const learners: Learner[] = [];
   const close = async () => {
     for (const learner of learners) await learner.close();
   };
   const open = async (from: string) => {
-    const { learner } = await learnerFor(env, from);
+    const { learner } = await host.learner(env, from);
     learners.push(learner);
     return learner.policy();
   };
   try {
     const last = await open(folder);
     const earlier = new Map<number, Policy>();
-    for (const kept of await keptPolicies(inputs.checkpoint)) {
+    for (const kept of await host.keptLearners(inputs.checkpoint)) {
       const policy = await open(kept.folder);
       if (policy.version !== last.version) earlier.set(kept.realSteps, policy);
     }
@@ -133,7 +125,7 @@ class VectorLadder implements RankSource {
   private readonly maxSteps: number;
 
   constructor(
-    private readonly setup: FidelitySetup,
+    private readonly setup: VectorSetup,
     env: VectorEnvironment,
     { policies, normaliser }: Ladder,
     trained: TrainedPolicies | undefined,

@@ -3,10 +3,10 @@
 
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { canonicalJson } from '../../../../core/canonical-json.js';
-import { reverieError } from '../../../../core/errors.js';
-import type { JsonObject } from '../../../../core/json.js';
-import { Rng } from '../../../../core/rng.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { reverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import { Rng } from '../../core/rng.js';
 import {
   callChecks,
   initialStateOf,
@@ -15,20 +15,13 @@ import {
   type ToolCall,
   type ToolsDomain,
   type ToolsTask,
-} from '../../../../env/index.js';
-import {
-  questionId,
-  readBacksOf,
-  shuffled,
-  type ToolsQuestion,
-  type TrueAnswer,
-  type TrueSequence,
-  type TrueStep,
-} from '../../../../fidelity/index.js';
-import { type EpisodeRecord, ReplayedCalls, readEpisodeLogs } from '../../../../replay/index.js';
-import type { ToolsScenario } from '../../../scenario.js';
-import { refuseSeenEpisodes } from '../held-out.js';
-import { fewer, LEAST_CALLS, type ToolsTruth } from './truth.js';
+} from '../../env/index.js';
+import type { ToolsScenario } from '../../kinds/index.js';
+import { type EpisodeRecord, ReplayedCalls, readEpisodeLogs } from '../../replay/index.js';
+import type { TruthReport } from '../report/fidelity-report.js';
+import { refuseSeenEpisodes } from './held-out.js';
+import type { TrueSequence, TrueStep } from './open-loop.js';
+import { questionId, readBacksOf, shuffled, type ToolsQuestion, type TrueAnswer } from './question.js';
 
 export interface HeldOut {
   readonly path: string;
@@ -205,4 +198,25 @@ function notesOf(domain: ToolsDomain, walked: readonly Walked[], skipped: number
       ? []
       : [`${lost} calls after such a change are not asked about, as the state they were made in is not known.`]),
   ];
+}
+
+// What dreams of tools are held against.
+
+export interface ToolsTruth {
+  readonly report: TruthReport;
+  readonly questions: readonly ToolsQuestion[];
+  /** Real episodes to be carried out in the dream. */
+  readonly sequences: readonly TrueSequence[];
+  /** Who answers by what is also the truth; absent where nobody does. */
+  readonly truthBackend?: string;
+  /** What cannot be compared, and why. */
+  readonly notes: readonly string[];
+}
+
+/** Calls of an episode that is worth carrying out again. */
+export const LEAST_CALLS = 2;
+
+/** Says it where there are not as many questions as were wanted. */
+export function fewer(found: number, wanted: number): string[] {
+  return found < wanted ? [`There are ${found} different calls to ask about, not the ${wanted} that were wanted.`] : [];
 }

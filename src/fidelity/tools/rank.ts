@@ -1,23 +1,17 @@
 // Ranking of agents for scenarios of tools: a ladder of agents that need no language model lives the same tasks against the
 // exact rules and in the dream. What an episode was worth is found by the task's verifier on the state each world ended in.
 
-import { NO_COST } from '../../../../core/cost.js';
-import { type Responder, rulesResponder, type ToolsPolicy, type ToolsTask } from '../../../../env/index.js';
-import {
-  type EpisodeReturn,
-  type Instrument,
-  type RankSource,
-  rankInstrument,
-  unrankable,
-  type World,
-} from '../../../../fidelity/index.js';
-import { liveEpisode, planRow, RandomAgent, ReferenceAgent, type RowPlan } from '../../../../synth/index.js';
-import type { ToolsScenario } from '../../../scenario.js';
-import { makeEpisodeEnvironment, type ToolsParts } from '../../tools/parts.js';
+import { NO_COST } from '../../core/cost.js';
+import { type Responder, rulesResponder, type ToolsPolicy, type ToolsTask } from '../../env/index.js';
+import type { ToolsScenario } from '../../kinds/index.js';
+import { liveEpisode, planRow, RandomAgent, ReferenceAgent, type RowPlan } from '../../synth/index.js';
+import type { Instrument } from '../instrument.js';
+import { type RankSource, rankInstrument, unrankable, type World } from '../rank/rank.js';
+import type { EpisodeReturn } from '../rank/rank-metrics.js';
 import type { FidelitySetup } from '../setup.js';
-import { agentGamma } from './scale.js';
+import { agentGamma, type EpisodeStage, episodeEnvironment } from './episodes.js';
 
-type Parts = Pick<ToolsParts, 'domain' | 'user'>;
+type Parts = Pick<EpisodeStage, 'domain' | 'user'>;
 
 /** Lives an episode in a dream that answers of itself, such as one on a server. */
 export type LiveInDream = (
@@ -97,7 +91,7 @@ class AgentLadder implements RankSource {
     this.agents = agentLadder(fidelity.rank.policies);
     this.policies = this.agents.map(({ name }) => name);
     this.episodes = fidelity.rank.episodes;
-    this.gamma = agentGamma(setup.scenario.config);
+    this.gamma = agentGamma(setup.scenario.config.synth.maxSteps);
     this.solved = parts.domain.tasks.filter(({ reference }) => reference !== undefined);
   }
 
@@ -123,7 +117,7 @@ class AgentLadder implements RankSource {
     const task = this.solved[episode % this.solved.length];
     if (typeof responder === 'function')
       return this.returnOf(await responder(this.agents[policy].agent, task, plan, signal));
-    const environment = makeEpisodeEnvironment(this.parts, responder, scenario.config);
+    const environment = episodeEnvironment(this.parts, responder, scenario);
     const record = await liveEpisode(
       environment,
       this.agents[policy].agent,

@@ -1,8 +1,8 @@
 // Episodes of agents that err, each in its own way: in the real environment for calls to ask about, in a dream to see what it
 // makes of them.
 
-import { concurrently } from '../../../../core/concurrently.js';
-import { Rng } from '../../../../core/rng.js';
+import { concurrently } from '../../core/concurrently.js';
+import { Rng } from '../../core/rng.js';
 import {
   type CallQuery,
   exactPrediction,
@@ -11,16 +11,16 @@ import {
   rulesResponder,
   ScriptedUser,
   type ToolsDomain,
+  ToolsEpisodeEnvironment,
   type ToolsPolicy,
   type ToolsTask,
   type UserSimulator,
-} from '../../../../env/index.js';
-import { shuffled } from '../../../../fidelity/index.js';
-import type { EpisodeRecord, Source } from '../../../../replay/index.js';
-import { type EpisodeSettings, liveEpisode, planRow, RandomAgent, ReferenceAgent } from '../../../../synth/index.js';
-import { episodeWeight } from '../../../../worldmodel/index.js';
-import type { ToolsScenario } from '../../../scenario.js';
-import { makeEpisodeEnvironment } from '../../tools/parts.js';
+} from '../../env/index.js';
+import type { ToolsScenario } from '../../kinds/index.js';
+import type { EpisodeRecord, Source } from '../../replay/index.js';
+import { type EpisodeSettings, liveEpisode, planRow, RandomAgent, ReferenceAgent } from '../../synth/index.js';
+import { episodeWeight } from '../../worldmodel/index.js';
+import { shuffled } from './question.js';
 
 /** Who acts, in turn: by the solution with this share of wrong calls, and at random. */
 const AGENTS: readonly ToolsPolicy[] = [
@@ -54,6 +54,22 @@ export function castOf(
   return { task: order[row % order.length], agent: AGENTS[(row + round) % AGENTS.length] };
 }
 
+/** An environment of the domain in which `responder` answers calls. */
+export function episodeEnvironment(
+  { domain, user }: Pick<EpisodeStage, 'domain' | 'user'>,
+  responder: Responder,
+  { config }: ToolsScenario,
+): ToolsEpisodeEnvironment {
+  const { maxSteps } = config.synth;
+  const { maxTurns } = config.user;
+  return new ToolsEpisodeEnvironment({ id: config.name, domain, responder, user, maxSteps, maxTurns });
+}
+
+/** Episodes of tools have no discount: one that looks as far ahead as the longest of them is. */
+export function agentGamma(maxSteps: number): number {
+  return 1 - 1 / Math.max(2, maxSteps);
+}
+
 /** Throws what the responder, the user or the judge throw. */
 export function liveFidelityEpisode(
   stage: EpisodeStage,
@@ -61,7 +77,7 @@ export function liveFidelityEpisode(
   signal?: AbortSignal,
 ): Promise<EpisodeRecord> {
   const { scenario, seed, responder, user, judge } = stage;
-  const environment = makeEpisodeEnvironment(stage, responder, scenario.config);
+  const environment = episodeEnvironment(stage, responder, scenario);
   const plan = planRow(row, { seed, groupSize: 1, branchAt: 0 });
   const settings: EpisodeSettings = {
     scenario: scenario.config.name,

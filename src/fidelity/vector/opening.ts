@@ -1,46 +1,43 @@
 // Opens all that is judged in family `vector`: the truth, the models, and what is measured of each.
 
-import { reverieError } from '../../../../core/errors.js';
-import { Rng } from '../../../../core/rng.js';
-import { type EnvSpec, makeEnvironment, rowSize, type VectorEnvironment } from '../../../../env/index.js';
+import { reverieError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
+import { type EnvSpec, makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
+import type { Scenario } from '../../kinds/index.js';
+import { ReplayBuffer, type TransitionBatch } from '../../replay/index.js';
+import { horizonFindings } from '../horizon/horizon.js';
+import type { HorizonPlan } from '../horizon/return-bounds.js';
+import type { Finding, Subject } from '../instrument.js';
+import { instrumentsOf } from '../kind.js';
+import type { SectionId, TruthReport } from '../report/fidelity-report.js';
 import {
-  driftRule,
-  type Finding,
-  groundOf,
-  type HorizonPlan,
-  horizonFindings,
-  type Instrument,
-  instrumentsOf,
-  type Judged,
-  type SectionId,
-  type Subject,
-  type TruthEpisode,
-  type TruthReport,
-  type VectorSubjectModel,
-  type VectorTruth,
-  vectorKind,
-} from '../../../../fidelity/index.js';
-import type { ReplayBuffer } from '../../../../replay/index.js';
-import type { JobInputs } from '../../../job.js';
-import type { Scenario } from '../../../scenario.js';
-import { recordsOf } from '../../given-parts.js';
-import { findInput } from '../../inputs.js';
-import { seenRows, trainingFolders } from '../held-out.js';
-import { policyGamma } from '../ladder/scale.js';
-import { openVectorLadder } from '../ladder/vector.js';
-import { vectorLearningInstrument } from '../learning/vector.js';
-import type { FidelityServices, FidelitySetup, OpenedSubjects } from '../setup.js';
+  type FidelityInputs,
+  type FidelityServices,
+  type FidelitySetup,
+  isUrl,
+  type OpenedSubjects,
+} from '../setup.js';
+import { groundOf, type Judged } from './ground.js';
+import { driftRule } from './horizon.js';
+import { vectorKind } from './kind.js';
+import { vectorLearningInstrument } from './learning.js';
 import { type OpenedModel, openModels } from './models.js';
-import { type PolicyMixture, policyMixture } from './policies.js';
-import { recordedTruth } from './recording.js';
-import { isUrl } from './served.js';
-import { hashOf, type TruthRows } from './truth-rows.js';
+import { openVectorLadder } from './rank.js';
+import { hashOf, recordedTruth, type TruthRows } from './recording.js';
+import { type PolicyMixture, policyMixture } from './recording-policies.js';
+import { policyGamma, type VectorHost, type VectorSetup } from './setup.js';
+import type { TruthEpisode, VectorTruth } from './truth.js';
 
 /**
  * Records the truth first where there is none yet. Worker threads open the same without `services`.
  * @throws what `openTruth` and `openModels` throw, and CHECKPOINT_CORRUPT
  */
-export async function openVectorSubjects(setup: FidelitySetup, services?: FidelityServices): Promise<OpenedSubjects> {
+export async function openVectorSubjects(
+  given: FidelitySetup<Scenario>,
+  host: VectorHost,
+  services?: FidelityServices,
+): Promise<OpenedSubjects> {
+  const setup: VectorSetup = { ...given, host };
   const { config, folder } = setup.scenario;
   const real = (): Promise<VectorEnvironment> => makeEnvironment(config.env, { folder });
   const env = await real();
@@ -62,13 +59,13 @@ export async function openVectorSubjects(setup: FidelitySetup, services?: Fideli
     const plan = { seed: setup.seed, horizon, tolerance, propagation: config.rollout.propagation };
     const ground = groundOf(truth, plan, { ...mixture.replayed, environment: real });
     const subjects = models.map(({ model }): Subject => {
-      const judged: Judged = { ground, subject: { ...model, notes: [...notes, ...(model.notes ?? [])] } };
-      const instruments = [...instrumentsOf(vectorKind, judged, sections), ...judging.of(judged.subject, truth)];
+      const subject = { ...model, notes: [...notes, ...(model.notes ?? [])] };
+      const judged: Judged = { ground, subject, policies: judging.of(truth) };
       return {
         name: model.name,
         kind: model.kind,
         version: model.version,
-        instruments: instruments.filter(({ id }) => sections.includes(id)),
+        instruments: instrumentsOf(vectorKind, judged, sections),
         derive: vectorHorizon(setup.scenario, env.maxEpisodeSteps ?? horizon),
         close: async () => {},
       };
@@ -81,9 +78,9 @@ export async function openVectorSubjects(setup: FidelitySetup, services?: Fideli
   }
 }
 
-async function mixtureFor({ inputs }: FidelitySetup, env: VectorEnvironment): Promise<PolicyMixture> {
+async function mixtureFor({ inputs, host }: VectorSetup, env: VectorEnvironment): Promise<PolicyMixture> {
   try {
-    return await policyMixture(env, findInput(inputs, 'checkpoint'));
+    return await policyMixture(env, host.find(inputs, 'checkpoint'), host);
   } catch (error) {
     await env.close();
     throw error;
@@ -111,21 +108,21 @@ function vectorHorizon({ config }: Scenario, maxSteps: number): Derive {
 interface PolicyInstruments {
   /** Identifies policies and learners. */
   readonly identity: string;
-  of(subject: VectorSubjectModel, truth: VectorTruth): readonly Instrument[];
+  of(truth: VectorTruth): Judged['policies'];
   close(): Promise<void>;
 }
 
 /** Throws what `openVectorLadder` throws. */
-async function openPolicyInstruments(setup: FidelitySetup): Promise<PolicyInstruments> {
+async function openPolicyInstruments(setup: VectorSetup): Promise<PolicyInstruments> {
   const { sections, learning } = setup.scenario.config.fidelity;
   const ladder = sections.includes('rank') ? await openVectorLadder(setup) : undefined;
   const isLearned = sections.includes('learning');
   return {
     identity: JSON.stringify([ladder?.identity ?? null, isLearned ? learning : null]),
-    of: (subject, truth) => [
-      ...(ladder === undefined ? [] : [ladder.rank(subject)]),
-      ...(isLearned ? [vectorLearningInstrument(setup, truth, subject.model)] : []),
-    ],
+    of: (truth) => ({
+      ...(ladder && { rank: (subject) => ladder.rank(subject) }),
+      ...(isLearned && { learning: ({ model }) => vectorLearningInstrument(setup, truth, model) }),
+    }),
     close: async () => ladder?.close(),
   };
 }
@@ -143,13 +140,13 @@ interface OpenedTruth {
  * not there yet). @throws FIDELITY_TRUTH_UNFIT, INPUT_UNFIT, INPUT_MISSING, CHECKPOINT_CORRUPT
  */
 async function openTruth(
-  setup: FidelitySetup,
+  setup: VectorSetup,
   env: VectorEnvironment,
   mixture: PolicyMixture,
   services?: FidelityServices,
 ): Promise<OpenedTruth> {
   const { inputs, scenario } = setup;
-  const brought = findInput({ data: inputs.heldOut ?? inputs.data }, 'data');
+  const brought = setup.host.find({ data: inputs.heldOut ?? inputs.data }, 'data');
   const found =
     brought === undefined
       ? await recordedTruth(setup, env, mixture, services)
@@ -200,8 +197,8 @@ function elementNames(spec: EnvSpec, env: VectorEnvironment): readonly string[] 
 // Recorded transitions of the user's as truth: whole episodes, drawn until there are enough rows.
 
 /** @throws INPUT_UNFIT, CHECKPOINT_CORRUPT, FIDELITY_TRUTH_UNFIT, FIDELITY_HELD_OUT_SEEN */
-async function broughtTruth(setup: FidelitySetup, env: VectorEnvironment, folder: string): Promise<TruthRows> {
-  const buffer = await recordsOf(env, folder);
+async function broughtTruth(setup: VectorSetup, env: VectorEnvironment, folder: string): Promise<TruthRows> {
+  const buffer = await setup.host.records(env, folder);
   if (buffer.source !== 'real' || buffer.size === 0) {
     const problem = buffer.size === 0 ? 'it holds no transitions.' : 'its transitions were dreamt, not lived.';
     throw reverieError('FIDELITY_TRUTH_UNFIT', { path: folder, problem });
@@ -214,7 +211,7 @@ async function broughtTruth(setup: FidelitySetup, env: VectorEnvironment, folder
   const starts = Array.from(drawn.sort(), (row) => ({ row }));
   const seen = await seenRows(
     rows,
-    judged(setup.inputs).flatMap((model) => trainingFolders(model)),
+    judged(setup.inputs).flatMap((model) => setup.host.trainingFolders(model)),
   );
   if (seen > 0 && setup.inputs.heldOut !== undefined) {
     throw reverieError('FIDELITY_HELD_OUT_SEEN', { path: folder, overlap: `${seen} transitions` });
@@ -230,7 +227,7 @@ async function broughtTruth(setup: FidelitySetup, env: VectorEnvironment, folder
 }
 
 /** Folders of models under judgement. */
-function judged({ model, compare = [] }: JobInputs): readonly string[] {
+function judged({ model, compare = [] }: FidelityInputs): readonly string[] {
   return [...(model === undefined ? [] : [model]), ...compare.filter((given) => !isUrl(given))];
 }
 
@@ -291,4 +288,32 @@ function drawnEpisodes(
 function isSame(a: Float32Array, at: number, b: Float32Array, bt: number, length: number): boolean {
   for (let j = 0; j < length; j++) if (a[at + j] !== b[bt + j]) return false;
   return true;
+}
+
+// Whether transitions were kept from a model.
+
+/**
+ * How many of the rows lie, to the bit, in one of the folders.
+ *
+ * @param rows float rows: observations and actions as wide as the batch says
+ * @throws CHECKPOINT_CORRUPT
+ */
+export async function seenRows(rows: TransitionBatch, folders: readonly string[]): Promise<number> {
+  const known = new Set<string>();
+  for (const folder of folders) {
+    const theirs = (await ReplayBuffer.load(folder)).rows();
+    for (let row = 0; row < theirs.rows; row++) known.add(rowKey(theirs, row));
+  }
+  let seen = 0;
+  for (let row = 0; row < rows.rows; row++) if (known.has(rowKey(rows, row))) seen++;
+  return seen;
+}
+
+function rowKey({ rows, obs, action, nextObs }: TransitionBatch, row: number): string {
+  return [obs, action, nextObs]
+    .map((values) => {
+      const width = values.length / rows;
+      return values.subarray(row * width, (row + 1) * width).join();
+    })
+    .join(';');
 }

@@ -1,15 +1,12 @@
-// Whether what a model is to be judged by was kept from it. Episodes of tools: no family of tasks and no episode, nor one in
-// other clothes, of the records that the model answers from. Transitions: none that lies where a model was fitted.
+// Whether episodes that a model is to be judged by were kept from it: no family of tasks and no episode, nor one in other words,
+// is among the records that the model answers from.
 
-import { existsSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { ReverieError, reverieError } from '../../../core/errors.js';
-import type { ToolsDomain } from '../../../env/index.js';
-import { type EpisodeRecord, ReplayBuffer, readEpisodeLogs, type TransitionBatch } from '../../../replay/index.js';
-import { gramHashes, wordsOf } from '../../../synth/index.js';
-import { readRunRecord } from '../../run-folder.js';
-import type { ToolsScenario } from '../../scenario.js';
-import { findInput } from '../inputs.js';
+import { resolve } from 'node:path';
+import { reverieError } from '../../core/errors.js';
+import type { ToolsDomain } from '../../env/index.js';
+import type { ToolsScenario } from '../../kinds/index.js';
+import { type EpisodeRecord, readEpisodeLogs } from '../../replay/index.js';
+import { gramHashes, wordsOf } from '../../synth/index.js';
 
 /** Words of a run, as benchmarks are decontaminated. */
 const WORDS = 8;
@@ -89,58 +86,4 @@ function gramsOf({ messages }: EpisodeRecord): number[] {
     const words = message.role === 'user' ? wordsOf(message.content) : [];
     return words.length < WORDS ? [] : gramHashes(words, WORDS);
   });
-}
-
-/**
- * Folders of transitions that a model was made from, as far as runs say: those that lie beside it, those its run was given,
- * and those of the model that it goes on from.
- *
- * @param model a world model's folder, or a run that holds one
- */
-export function trainingFolders(model: string, known: ReadonlySet<string> = new Set()): string[] {
-  const folder = resolve(model);
-  if (known.has(folder) || !existsSync(folder)) return [];
-  const seen = new Set([...known, folder]);
-  const run = [folder, dirname(folder)].find((place) => readRunRecord(place) !== undefined) ?? folder;
-  const { data, model: earlier } = readRunRecord(run)?.inputs ?? {};
-  const named = data !== undefined && existsSync(data) ? transitionsIn(data) : [];
-  const before = earlier === undefined ? [] : trainingFolders(earlier, seen);
-  return [...new Set([...transitionsIn(run), ...named, ...before])];
-}
-
-function transitionsIn(folder: string): string[] {
-  try {
-    const found = findInput({ data: folder }, 'data');
-    return found === undefined ? [] : [resolve(found)];
-  } catch (error) {
-    // A model need not lie where transitions do.
-    if (error instanceof ReverieError && error.code === 'INPUT_MISSING') return [];
-    throw error;
-  }
-}
-
-/**
- * How many of the rows lie, to the bit, in one of the folders.
- *
- * @param rows float rows: observations and actions as wide as the batch says
- * @throws CHECKPOINT_CORRUPT
- */
-export async function seenRows(rows: TransitionBatch, folders: readonly string[]): Promise<number> {
-  const known = new Set<string>();
-  for (const folder of folders) {
-    const theirs = (await ReplayBuffer.load(folder)).rows();
-    for (let row = 0; row < theirs.rows; row++) known.add(rowKey(theirs, row));
-  }
-  let seen = 0;
-  for (let row = 0; row < rows.rows; row++) if (known.has(rowKey(rows, row))) seen++;
-  return seen;
-}
-
-function rowKey({ rows, obs, action, nextObs }: TransitionBatch, row: number): string {
-  return [obs, action, nextObs]
-    .map((values) => {
-      const width = values.length / rows;
-      return values.subarray(row * width, (row + 1) * width).join();
-    })
-    .join(';');
 }

@@ -2,8 +2,8 @@
 // the server tells a hash after each step.
 
 import { z } from 'zod';
-import { canonicalJson } from '../../../../../core/canonical-json.js';
-import { ReverieError, reverieError } from '../../../../../core/errors.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { ReverieError, reverieError } from '../../core/errors.js';
 import {
   type AssistantMessage,
   type Message,
@@ -13,10 +13,11 @@ import {
   type ToolsAction,
   type ToolsDomain,
   type ToolsObservation,
-} from '../../../../../env/index.js';
-import type { CarrySequence, DreamtStep, LivedEpisode } from '../../../../../fidelity/index.js';
-import { faceOf } from '../../../../../kinds/index.js';
-import { judgedEnvironment } from '../../remote.js';
+} from '../../env/index.js';
+import { faceOf } from '../../kinds/index.js';
+import { judgedEnvironment } from '../remote.js';
+import type { LivedEpisode } from './lived-episodes.js';
+import type { CarrySequence, DreamtStep } from './open-loop.js';
 
 export interface ServedTools {
   readonly name: string;

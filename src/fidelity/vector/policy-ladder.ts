@@ -2,21 +2,21 @@
 // asked about policies it was picked for.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Rng } from '../../../../core/rng.js';
-import { rowSize, type VectorEnvironment } from '../../../../env/index.js';
-import { RandomPolicy } from '../../../../rl/index.js';
-import { networkAction } from './actors.js';
+import type { Rng } from '../../core/rng.js';
+import { rowSize, type VectorEnvironment } from '../../env/index.js';
+import { RandomPolicy } from '../../rl/index.js';
 import {
   headsOf,
   type Ladder,
   type NamedRecipe,
   type NetworkRecipe,
   type Normaliser,
+  networkAction,
   type Recipe,
   randomNetwork,
+  scriptFor,
   weightCount,
-} from './recipes.js';
-import { scriptFor } from './scripts.js';
+} from './ladder-policies.js';
 
 export interface LadderOptions {
   /** Rungs; at least 8 are needed to speak of rank. More where more policies were kept on the way. */

@@ -1,16 +1,16 @@
 // The models of tools that are judged: the scenario's own, those it names beside, and the router with each of its tiers off.
 
 import { join, resolve } from 'node:path';
-import { reverieError } from '../../../../core/errors.js';
-import type { Responder } from '../../../../env/index.js';
-import { unaidedResponder } from '../../../../fidelity/index.js';
-import type { ToolsScenarioConfig } from '../../../../kinds/index.js';
-import type { ExperienceIndex } from '../../../../replay/index.js';
-import { parseToolsModelConfig, type ToolsModelConfig } from '../../../../worldmodel/index.js';
-import { type ConfigObject, layered } from '../../../overrides.js';
-import type { ToolsScenario } from '../../../scenario.js';
-import { ModelCast } from '../../tools/model-cast.js';
-import { makeResponder, type ToolsParts } from '../../tools/parts.js';
+import { reverieError } from '../../../core/errors.js';
+import type { Responder } from '../../../env/index.js';
+import { unaidedResponder } from '../../../fidelity/index.js';
+import type { ToolsScenarioConfig } from '../../../kinds/index.js';
+import type { ExperienceIndex } from '../../../replay/index.js';
+import { parseToolsModelConfig, type ToolsModelConfig } from '../../../worldmodel/index.js';
+import { type ConfigObject, layered } from '../../overrides.js';
+import type { ToolsScenario } from '../../scenario.js';
+import { ModelCast } from '../tools/model-cast.js';
+import { makeResponder, type ToolsParts } from '../tools/parts.js';
 
 export interface JudgedModel {
   readonly name: string;

@@ -1,19 +1,20 @@
 // Records the truth in the real environment: whole episodes of a mixture of policies, from seeds that no other job uses,
 // with the environment's own snapshots where open-loop dreams begin. Recorded once: who opens the run again finds it.
 
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { Acting } from '../../../../core/acting.js';
-import { Rng } from '../../../../core/rng.js';
-import { type EnvSnapshot, rowSize, type VectorEnvironment } from '../../../../env/index.js';
-import { type DriftStart, readKept, type TruthEpisode } from '../../../../fidelity/index.js';
-import { ReplayBuffer, type TransitionBatch } from '../../../../replay/index.js';
-import { ensureFolder, writeFileAtomic } from '../../../../store/atomic-file.js';
-import { sealedText } from '../../../../store/sealed-json.js';
-import { interrupted } from '../../../job.js';
-import { resolvedSpec } from '../../given-parts.js';
-import type { FidelityServices, FidelitySetup } from '../setup.js';
-import type { NamedPolicy, PolicyMixture } from './policies.js';
-import { hashOf, type TruthRows } from './truth-rows.js';
+import { Acting } from '../../core/acting.js';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { Rng } from '../../core/rng.js';
+import { type EnvSnapshot, rowSize, type VectorEnvironment } from '../../env/index.js';
+import { ReplayBuffer, type TransitionBatch } from '../../replay/index.js';
+import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
+import { sealedText } from '../../store/sealed-json.js';
+import { readKept } from '../measure.js';
+import type { FidelityServices } from '../setup.js';
+import type { NamedPolicy, PolicyMixture } from './recording-policies.js';
+import type { VectorSetup } from './setup.js';
+import type { DriftStart, TruthEpisode, VectorTruth } from './truth.js';
 
 /** What lies beside the recorded rows; written last, so that where it is, all is. */
 interface TruthFile {
@@ -31,7 +32,7 @@ const FILE = 'truth.json';
 const LONGEST = 1000;
 
 export async function recordedTruth(
-  setup: FidelitySetup,
+  setup: VectorSetup,
   env: VectorEnvironment,
   mixture: PolicyMixture,
   services?: FidelityServices,
@@ -58,10 +59,10 @@ export async function recordedTruth(
   };
 }
 
-function keyOf(setup: FidelitySetup, { policies }: PolicyMixture): string {
+function keyOf(setup: VectorSetup, { policies }: PolicyMixture): string {
   const { transitions, starts } = setup.scenario.config.fidelity;
   const versions = policies.map(({ policy }) => policy.version);
-  return hashOf(resolvedSpec(setup.scenario), setup.seed, transitions, starts, versions);
+  return hashOf(setup.host.environment(setup.scenario), setup.seed, transitions, starts, versions);
 }
 
 async function readTruth(folder: string, key: string): Promise<TruthFile | undefined> {
@@ -70,7 +71,7 @@ async function readTruth(folder: string, key: string): Promise<TruthFile | undef
 }
 
 async function record(
-  setup: FidelitySetup,
+  setup: VectorSetup,
   env: VectorEnvironment,
   mixture: PolicyMixture,
   folder: string,
@@ -82,7 +83,7 @@ async function record(
   const phase = services?.progress.phase('record truth', transitions, 'real steps');
   const lived = mixture.policies.map(() => 0);
   while (recorder.rows < transitions) {
-    if (services?.signal.aborted) interrupted();
+    services?.signal.throwIfAborted();
     // Whoever has lived least: each policy gets an equal share of the rows, however soon its episodes end.
     const turn = lived.indexOf(Math.min(...lived));
     lived[turn] += await recorder.episode(mixture.policies[turn]);
@@ -108,7 +109,7 @@ class Recorder {
   private readonly limit: number;
 
   constructor(
-    private readonly setup: FidelitySetup,
+    private readonly setup: VectorSetup,
     private readonly env: VectorEnvironment,
   ) {
     const { transitions, starts } = setup.scenario.config.fidelity;
@@ -190,4 +191,19 @@ function batchOf(steps: readonly Step[], { obsDim, actionDim }: ReplayBuffer): T
     batch.nextObs.set(step.nextObs, r * obsDim);
   });
   return batch;
+}
+
+// What recording and reading the truth both give, and the hashes that identify it.
+
+/** Rows, episodes and starts, without the names that go with them. */
+export type TruthRows = Pick<VectorTruth, 'rows' | 'episodes' | 'starts'> & {
+  /** Of the rows and the starts. */
+  readonly version: string;
+  readonly description: string;
+  readonly notes: readonly string[];
+};
+
+/** Short hash of plain data. */
+export function hashOf(...parts: readonly unknown[]): string {
+  return createHash('sha256').update(canonicalJson(parts)).digest('hex').slice(0, 32);
 }

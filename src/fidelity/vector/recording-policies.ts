@@ -1,10 +1,10 @@
 // Who acts while the truth is recorded: a mixture, so that a model is judged where policies of every kind lead.
 
 import { createHash } from 'node:crypto';
-import { Rng } from '../../../../core/rng.js';
-import { type Policy, type PolicyAction, rowSize, type VectorEnvironment } from '../../../../env/index.js';
-import { RandomPolicy } from '../../../../rl/index.js';
-import { learnerFor } from '../../given-parts.js';
+import { Rng } from '../../core/rng.js';
+import { type Policy, type PolicyAction, rowSize, type VectorEnvironment } from '../../env/index.js';
+import { RandomPolicy } from '../../rl/index.js';
+import type { VectorHost } from './setup.js';
 
 export interface NamedPolicy {
   readonly name: string;
@@ -23,12 +23,16 @@ const NOISE = [0, 0.1, 0.3, 0.6];
 const CONTROLLERS = 3;
 
 /** @throws CHECKPOINT_CORRUPT, or INPUT_UNFIT for a checkpoint that acts in other spaces */
-export async function policyMixture(env: VectorEnvironment, checkpoint: string | undefined): Promise<PolicyMixture> {
+export async function policyMixture(
+  env: VectorEnvironment,
+  checkpoint: string | undefined,
+  host: Pick<VectorHost, 'learner'>,
+): Promise<PolicyMixture> {
   const random = new RandomPolicy(env.actionSpace);
   const controllers = Array.from({ length: CONTROLLERS }, (_, i) => linearController(env, i));
   const untrained = [{ name: 'random', policy: random }, ...controllers];
   if (checkpoint === undefined) return { policies: untrained, replayed: controllers[0], close: async () => {} };
-  const { learner } = await learnerFor(env, checkpoint);
+  const { learner } = await host.learner(env, checkpoint);
   const trained = NOISE.map((share) => {
     const name = share === 0 ? 'trained' : `trained, ${100 * share} % random`;
     return { name, policy: noisy(learner.policy(), random, share) };

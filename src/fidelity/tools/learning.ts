@@ -1,9 +1,9 @@
 // What dreamt episodes are worth to a learner of tools: demonstrations are lived for real and dreamt again, task by task, and the
 // same learner, given as many of them, is judged for real in tasks of other families.
 
-import { concurrently } from '../../../../core/concurrently.js';
-import { NO_COST } from '../../../../core/cost.js';
-import { Rng } from '../../../../core/rng.js';
+import { concurrently } from '../../core/concurrently.js';
+import { NO_COST } from '../../core/cost.js';
+import { Rng } from '../../core/rng.js';
 import {
   type Responder,
   rulesResponder,
@@ -11,26 +11,18 @@ import {
   type ToolsPolicy,
   type ToolsPolicyQuery,
   type ToolsTask,
-} from '../../../../env/index.js';
-import {
-  type Choice,
-  ChoiceModel,
-  ChoosingAgent,
-  type Instrument,
-  type LearningSource,
-  learningInstrument,
-  type Ratio,
-  shownChoices,
-  shuffled,
-  unlearnable,
-} from '../../../../fidelity/index.js';
-import type { EpisodeRecord, Source } from '../../../../replay/index.js';
-import { liveEpisode, planRow, RandomAgent, ReferenceAgent } from '../../../../synth/index.js';
-import type { ToolsScenario } from '../../../scenario.js';
-import { makeEpisodeEnvironment, type ToolsParts } from '../../tools/parts.js';
+} from '../../env/index.js';
+import type { ToolsScenario } from '../../kinds/index.js';
+import type { EpisodeRecord, Source } from '../../replay/index.js';
+import { liveEpisode, planRow, RandomAgent, ReferenceAgent } from '../../synth/index.js';
+import type { Instrument } from '../instrument.js';
+import { type Choice, ChoiceModel, ChoosingAgent, shownChoices } from '../learning/choosing-agent.js';
+import { type LearningSource, learningInstrument, type Ratio, unlearnable } from '../learning/learning.js';
 import type { FidelitySetup } from '../setup.js';
+import { type EpisodeStage, episodeEnvironment } from './episodes.js';
+import { shuffled } from './question.js';
 
-type Parts = Pick<ToolsParts, 'domain' | 'user'>;
+type Parts = Pick<EpisodeStage, 'domain' | 'user'>;
 
 /** Episodes that are lived at once: in a dream of a language model they wait most of the time. */
 const CONCURRENT_EPISODES = 8;
@@ -168,7 +160,7 @@ class ToolsLearners implements LearningSource {
   ): Promise<EpisodeRecord> {
     const { scenario, seed } = this.setup;
     const responder = source === 'real' ? rulesResponder(this.parts.domain) : this.dream;
-    const environment = makeEpisodeEnvironment(this.parts, responder, scenario.config);
+    const environment = episodeEnvironment(this.parts, responder, scenario);
     const plan = planRow(row, { seed, groupSize: 1, branchAt: 0 });
     const settings = {
       scenario: scenario.config.name,

@@ -1,13 +1,13 @@
 // Episodes of one policy, real and dreamt, as pairs: same first state, same noise of the actions.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Carry, Imagined } from '../../../../core/dynamics.js';
-import { ReverieError } from '../../../../core/errors.js';
-import { Rng, type RngState } from '../../../../core/rng.js';
-import { rowSize, type VectorEnvironment } from '../../../../env/index.js';
-import type { EpisodeReturn } from '../../../../fidelity/index.js';
-import type { Propagation, VectorDynamics } from '../../../../worldmodel/index.js';
-import type { Actor } from './recipes.js';
+import type { Carry, Imagined } from '../../core/dynamics.js';
+import { ReverieError } from '../../core/errors.js';
+import { Rng, type RngState } from '../../core/rng.js';
+import { rowSize, type VectorEnvironment } from '../../env/index.js';
+import type { Propagation, VectorDynamics } from '../../worldmodel/index.js';
+import type { EpisodeReturn } from '../rank/rank-metrics.js';
+import type { Actor } from './ladder-policies.js';
 
 /** Seed of a ladder and number of an episode: what an episode's start and noise come from. */
 export interface EpisodeSeeds {

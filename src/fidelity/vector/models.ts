@@ -1,14 +1,19 @@
 // Opens the models under judgement: folders of world models, and served environments.
 
 import { basename, resolve } from 'node:path';
-import { reverieError } from '../../../../core/errors.js';
-import { describeSpace, type VectorEnvironment } from '../../../../env/index.js';
-import type { VectorSubjectModel } from '../../../../fidelity/index.js';
-import { Dream, loadWorldModel, type StoredDynamics } from '../../../../worldmodel/index.js';
-import type { JobInputs } from '../../../job.js';
-import { broughtModel, findInput } from '../../inputs.js';
-import type { FidelitySetup } from '../setup.js';
-import { isUrl, openServed } from './served.js';
+import { reverieError } from '../../core/errors.js';
+import {
+  describeSpace,
+  type RemoteVectorEnvironment,
+  remoteEnvironment,
+  type VectorEnvironment,
+} from '../../env/index.js';
+import { faceOf } from '../../kinds/index.js';
+import { Dream, loadWorldModel, type StoredDynamics } from '../../worldmodel/index.js';
+import { judgedEnvironment } from '../remote.js';
+import { type FidelityInputs, isUrl } from '../setup.js';
+import type { VectorSubjectModel } from './ground.js';
+import type { VectorSetup } from './setup.js';
 
 export interface OpenedModel {
   readonly model: VectorSubjectModel;
@@ -22,7 +27,7 @@ export type MakeReal = () => Promise<VectorEnvironment>;
  * All models to judge, the first being the one that gates look at.
  * @throws FIDELITY_NO_MODEL, MODEL_FOLDER_INVALID, INPUT_MISSING, INPUT_UNFIT
  */
-export async function openModels(setup: FidelitySetup, env: VectorEnvironment, real: MakeReal): Promise<OpenedModel[]> {
+export async function openModels(setup: VectorSetup, env: VectorEnvironment, real: MakeReal): Promise<OpenedModel[]> {
   const opened: OpenedModel[] = [];
   try {
     for (const { at, name } of namedModels(setup)) {
@@ -43,12 +48,12 @@ interface NamedModel {
 }
 
 /** The served one, the one of --model (or of the scenario), and those to compare. */
-function namedModels({ inputs, scenario }: FidelitySetup): NamedModel[] {
+function namedModels({ inputs, scenario, host }: VectorSetup): NamedModel[] {
   const { name } = scenario.config;
-  const own = findInput(inputs, 'model') ?? broughtModel(scenario);
+  const own = host.find(inputs, 'model') ?? host.ownModel(scenario);
   const compared = (inputs.compare ?? []).map((given) => ({
     given,
-    at: isUrl(given) ? given : findInput({ model: given }, 'model')!,
+    at: isUrl(given) ? given : host.find({ model: given }, 'model')!,
   }));
   const all = [
     ...(inputs.url === undefined ? [] : [{ given: inputs.url, at: inputs.url }]),
@@ -64,7 +69,7 @@ function isOnce(names: readonly string[], index: number): boolean {
   return names.filter((name) => name === names[index]).length === 1;
 }
 
-async function openUrl(url: string, { scenario }: FidelitySetup, env: VectorEnvironment): Promise<OpenedModel> {
+async function openUrl(url: string, { scenario }: VectorSetup, env: VectorEnvironment): Promise<OpenedModel> {
   const { subject, spaces } = await openServed(url, scenario.config.name);
   requireSpaces(spaces, env, url, 'url');
   return { model: subject, close: async () => {} };
@@ -73,7 +78,7 @@ async function openUrl(url: string, { scenario }: FidelitySetup, env: VectorEnvi
 async function openFolder(
   folder: string,
   name: string,
-  { scenario }: FidelitySetup,
+  { scenario }: VectorSetup,
   env: VectorEnvironment,
   real: MakeReal,
 ): Promise<OpenedModel> {
@@ -118,12 +123,41 @@ function requireSpaces(
   model: Pick<VectorEnvironment, 'observationSpace' | 'actionSpace'>,
   env: VectorEnvironment,
   path: string,
-  input: keyof JobInputs,
+  input: keyof FidelityInputs,
 ): void {
   for (const space of ['observationSpace', 'actionSpace'] as const) {
     const [theirs, ours] = [describeSpace(model[space]), describeSpace(env[space])];
     if (theirs === ours) continue;
     const what = space === 'actionSpace' ? 'action space' : 'observation space';
     throw reverieError('INPUT_UNFIT', { path, input, env: env.id, what, theirs, ours });
+  }
+}
+
+// A served environment under judgement: one can only live in it, from its own reset on.
+
+/** Spaces of the served environment, and itself as a subject. */
+interface Served {
+  readonly subject: VectorSubjectModel;
+  readonly spaces: Pick<RemoteVectorEnvironment, 'observationSpace' | 'actionSpace'>;
+}
+
+/** The environment called as the scenario is, else the server's default one. @throws FIDELITY_NO_MODEL, and as `remoteEnvironment` */
+async function openServed(url: string, scenario: string): Promise<Served> {
+  const first = await judgedEnvironment(url, scenario);
+  try {
+    const { card, observationSpace, actionSpace } = first;
+    if (faceOf(card).acts !== 'numbers') throw reverieError('FIDELITY_NO_MODEL', { name: url });
+    const subject: VectorSubjectModel = {
+      name: url,
+      kind: 'served',
+      version: card.version,
+      notes: [
+        `"${card.name}" is served as ${card.source === 'real' ? 'a real environment' : 'a dream'}; its episodes are begun with the seeds of the real ones.`,
+      ],
+      dream: async () => (await remoteEnvironment(url, { environment: card.name })) as RemoteVectorEnvironment,
+    };
+    return { subject, spaces: { observationSpace, actionSpace } as Served['spaces'] };
+  } finally {
+    await first.close();
   }
 }

@@ -1,9 +1,11 @@
 // The thread's side of judging: opens truth and models once, then measures the chunks it is asked for.
 
-import { packError } from '../../../../core/errors.js';
-import type { FidelitySetup, OpenedSubjects } from '../setup.js';
-import type { ChunkOutcome, ChunkTask } from './messages.js';
-import { openVectorSubjects } from './subjects.js';
+import { packError } from '../../../core/errors.js';
+import type { FidelitySetup, OpenedSubjects } from '../../../fidelity/index.js';
+import { openVectorSubjects } from '../../../fidelity/index.js';
+import type { Scenario } from '../../../kinds/index.js';
+import { vectorHost } from './vector-host.js';
+import type { ChunkOutcome, ChunkTask } from './vector-threads.js';
 
 /** Of the setup that this thread was first asked for: a pool has but one. */
 let opened: Promise<OpenedSubjects> | undefined;
@@ -20,7 +22,7 @@ export default async function measure({ setup, address, stop }: ChunkTask): Prom
   }
 }
 
-function opening(setup: FidelitySetup): Promise<OpenedSubjects> {
-  opened ??= openVectorSubjects(setup);
+function opening(setup: FidelitySetup<Scenario>): Promise<OpenedSubjects> {
+  opened ??= openVectorSubjects(setup, vectorHost);
   return opened;
 }

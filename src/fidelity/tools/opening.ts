@@ -1,0 +1,139 @@
+// Opens what dreams of tools are held against, and puts models together with it.
+
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { reverieError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
+import type { ToolsDomain, UserSimulator } from '../../env/index.js';
+import type { ToolsScenario } from '../../kinds/index.js';
+import type { EpisodeRecord } from '../../replay/index.js';
+import { horizonFindings } from '../horizon/horizon.js';
+import type { Subject } from '../instrument.js';
+import { instrumentsOf } from '../kind.js';
+import type { FidelitySetup, OpenedSubjects } from '../setup.js';
+import { agentGamma, realEpisodes } from './episodes.js';
+import { type AnsweringModel, answeringJudged, servedJudged, type ToolsGround } from './judged.js';
+import { toolsKind } from './kind.js';
+import { carryOutForReal, type TrueSequence } from './open-loop.js';
+import { drawQuestions, shuffled } from './question.js';
+import { fewer, LEAST_CALLS, recordedTruth, type ToolsTruth } from './recorded-truth.js';
+import type { ServedTools } from './served.js';
+
+/** What is judged: a model of this process, or a served environment. */
+export type ToolsSubject = { readonly model: AnsweringModel } | { readonly served: ServedTools };
+
+export interface ToolsJudging {
+  readonly setup: FidelitySetup<ToolsScenario>;
+  readonly domain: ToolsDomain;
+  readonly user: UserSimulator;
+  readonly judge: ToolsGround['judge'];
+  /** The first is the one that gates look at. */
+  readonly judged: readonly ToolsSubject[];
+  /** Of the models under judgement: none may have seen what is held out. */
+  readonly answering: readonly ToolsScenario[];
+}
+
+/** @throws SCENARIO_INVALID, LOG_INVALID, FIDELITY_HELD_OUT_SEEN */
+export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedSubjects, 'close'>> {
+  const { setup, domain, user, judge, judged } = judging;
+  const truth = await truthOf(judging);
+  const ground: ToolsGround = { setup, domain, user, truth, judge };
+  return { truth: truth.report, identity: identityOf(ground), subjects: judged.map((one) => subjectOf(ground, one)) };
+}
+
+function truthOf({ setup, domain, answering }: ToolsJudging): Promise<ToolsTruth> {
+  const { scenario, seed, inputs } = setup;
+  const { heldOut } = inputs;
+  // What is held out was recorded, whatever the scenario holds dreams against otherwise.
+  const isRecorded = heldOut !== undefined || scenario.config.fidelity.truth === 'recorded';
+  if (!isRecorded) return rulesTruth(scenario, domain, seed);
+  return recordedTruth(scenario, domain, seed, heldOut === undefined ? undefined : { path: heldOut, from: answering });
+}
+
+function subjectOf(ground: ToolsGround, judged: ToolsSubject): Subject {
+  const { fidelity, synth } = ground.setup.scenario.config;
+  const { tolerance, sections } = fidelity;
+  const { maxSteps } = synth;
+  const plan = { rule: toolsKind.horizon, tolerance, gamma: agentGamma(maxSteps), maxSteps };
+  const [about, as] =
+    'served' in judged
+      ? [
+          { name: judged.served.name, kind: 'served', version: judged.served.version },
+          servedJudged(ground, judged.served),
+        ]
+      : [
+          { name: judged.model.name, kind: 'router', version: judged.model.responder.version },
+          answeringJudged(ground, judged.model),
+        ];
+  return {
+    ...about,
+    instruments: instrumentsOf(toolsKind, as, sections),
+    ...(sections.includes('horizon') ? { derive: (findings) => horizonFindings(findings, plan) } : {}),
+    close: async () => {},
+  };
+}
+
+function identityOf({ setup, domain, user, truth }: ToolsGround): string {
+  const { scenario, seed } = setup;
+  const decided = canonicalJson({
+    format: 'tools fidelity 1',
+    hash: scenario.hash,
+    domain: domain.version,
+    truth: truth.report.version,
+    user: user.version,
+    seed,
+  });
+  return createHash('sha256').update(decided).digest('hex').slice(0, 16);
+}
+
+// The domain's exact rules as truth: calls of agents that err in real episodes, as many as are wanted.
+
+/** @throws SCENARIO_INVALID where the domain has no rules */
+async function rulesTruth(scenario: ToolsScenario, domain: ToolsDomain, seed: number): Promise<ToolsTruth> {
+  const { config } = scenario;
+  const { rules } = domain;
+  if (rules === undefined) {
+    const problem =
+      '"fidelity.truth" is "rules", but the domain has none. Give recorded episodes: fidelity.truth=recorded.';
+    throw reverieError('SCENARIO_INVALID', { path: config.name, problem });
+  }
+  const records: EpisodeRecord[] = [];
+  const callsOf = async (round: number) => {
+    const lived = await realEpisodes({ scenario, domain, seed }, round);
+    records.push(...lived.map(({ record }) => record));
+    return lived.flatMap(({ queries }) => queries);
+  };
+  const questions = await drawQuestions(domain, callsOf, { count: config.fidelity.questions, seed });
+  const sequences = await sequencesOf(domain, records, config.fidelity.episodes, seed);
+  return {
+    questions,
+    sequences,
+    truthBackend: 'rules',
+    report: {
+      kind: 'environment',
+      description: `${domain.id}: calls of agents that err, answered by the domain's exact rules`,
+      version: domain.version,
+      transitions: questions.length,
+      episodes: records.length,
+    },
+    notes: [...fewer(questions.length, config.fidelity.questions), ...unknownTools(domain)],
+  };
+}
+
+async function sequencesOf(domain: ToolsDomain, records: readonly EpisodeRecord[], count: number, seed: number) {
+  const sequences: TrueSequence[] = [];
+  for (const { id, task: name, messages } of shuffled(records, Rng.fromSeed(seed).split('sequences'))) {
+    if (sequences.length === count) break;
+    const task = domain.tasks.find((each) => each.id === name)!;
+    const { steps, isWhole } = await carryOutForReal(domain, task, messages);
+    if (!isWhole || steps.length < LEAST_CALLS) continue;
+    const known = steps.map(({ prediction: { observation, isError }, state }) => ({ observation, isError, state }));
+    sequences.push({ id, task, messages, steps: known });
+  }
+  return sequences;
+}
+
+function unknownTools({ tools, rules }: ToolsDomain): string[] {
+  const unknown = tools.filter(({ name }) => !rules!.tools.has(name)).map(({ name }) => name);
+  return unknown.length === 0 ? [] : [`Not asked, as no rules know what they truly do: ${unknown.join(', ')}.`];
+}
