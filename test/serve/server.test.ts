@@ -64,7 +64,7 @@ describe('a server that stops', () => {
   });
 });
 
-describe('a server that starts', () => {
+describe('a server that is told what to serve', () => {
   it('serves scenarios by the names that they are given', async () => {
     server = await serveScenarios(['pendulum', 'pendulum'], { names: ['one', undefined] });
     expect([...server.sessions.environments.keys()]).toEqual(['one', 'pendulum']);

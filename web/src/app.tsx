@@ -77,15 +77,16 @@ function Page({ route: { page, params } }: { route: Route }) {
     case 'episode':
       return <RecordedPage run={params.get('run') ?? ''} at={params.get('at') ?? '0'} />;
     case 'run':
-      return <RunPage path={params.get('path') ?? ''} />;
+      return params.has('path') ? <RunPage path={params.get('path')!} /> : <EpisodesPage params={params} />;
     case 'curves':
       return <CurvesPage params={params} />;
     case 'reports':
       return <ReportsPage />;
     case 'fidelity':
-      return <FidelityPage path={params.get('path') ?? ''} />;
+      // A report is chosen from the list.
+      return params.has('path') ? <FidelityPage path={params.get('path')!} /> : <ReportsPage />;
     case 'report':
-      return <ReportPage path={params.get('path') ?? ''} />;
+      return params.has('path') ? <ReportPage path={params.get('path')!} /> : <ReportsPage />;
     default:
       return (
         <p class="empty">

@@ -32,7 +32,3 @@ export function formatDate(iso: string): string {
     minute: '2-digit',
   });
 }
-
-export function shortId(id: string): string {
-  return id.length > 10 ? id.slice(0, 8) : id;
-}

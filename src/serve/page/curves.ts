@@ -65,12 +65,26 @@ function numberAt(event: MetricsEvent, name: string): [string, number][] {
   return typeof value === 'number' ? [[name, value]] : [];
 }
 
+/** Values at one place, such as episodes that end together, are one point: their mean. A curve has no upright lines. */
+function meansOf(points: readonly (readonly [number, number])[]): [number, number][] {
+  const found: [x: number, mean: number][] = [];
+  let count = 0;
+  for (const [x, y] of points) {
+    const last = found.at(-1);
+    if (last?.[0] !== x) {
+      found.push([x, y]);
+      count = 1;
+    } else last[1] += (y - last[1]) / ++count;
+  }
+  return found;
+}
+
 /** Thinned by leaving out points between: first and last stay. */
 function pointsOf(
   values: Values extends Map<string, infer V> ? V | undefined : never,
   axis: string,
 ): CurveView['points'] {
-  const points = (values ?? []).flatMap(([x, y]): [number, number][] => (axis in x ? [[x[axis], y]] : []));
+  const points = meansOf((values ?? []).flatMap(([x, y]): [number, number][] => (axis in x ? [[x[axis], y]] : [])));
   if (points.length <= MOST_POINTS) return points;
   const stride = (points.length - 1) / (MOST_POINTS - 1);
   return Array.from({ length: MOST_POINTS }, (_, i) => points[Math.round(i * stride)]);

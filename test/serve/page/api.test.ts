@@ -195,6 +195,22 @@ describe('runs', () => {
     expect(await refusal('episode?run=desk&at=-1')).toBe('REQUEST_INVALID');
   });
 
+  it('have one point where several episodes end at once: their mean', async () => {
+    const folder = join(root, 'ends-together');
+    mkdirSync(folder);
+    const lines = [
+      [200, 1],
+      [200, 3],
+      [400, 5],
+    ].map(([realSteps, value]) => JSON.stringify({ kind: 'episode', realSteps, return: value }));
+    writeFileSync(join(folder, 'metrics.jsonl'), `${lines.join('\n')}\n`);
+    const { curves } = await api('curves?run=ends-together&quantity=episode.return&axis=realSteps');
+    expect(curves[0].points).toEqual([
+      [200, 2],
+      [400, 5],
+    ]);
+  });
+
   it('have curves over any of their counters', async () => {
     const view = await api('curves?run=swing');
     expect(view).toMatchObject({ quantity: 'eval.return', axis: 'realSteps' });

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { CurvesView, RunsView } from '../../../src/serve/page/wire.js';
 import { useAsked, withQuery } from '../api.js';
 import { formatNumber } from '../format.js';
-import { COLOURS, Legend, LineChart } from '../parts/line-chart.js';
+import { COLOURS, Legend, type Line, LineChart } from '../parts/line-chart.js';
 import { Empty, Problem } from '../parts/problem.js';
 import { Scrubber } from '../parts/scrubber.js';
 import { linkTo, replaceRoute } from '../route.js';
@@ -16,8 +16,11 @@ export function CurvesPage({ params }: { params: URLSearchParams }) {
   const runs = useAsked<RunsView>('/web/api/runs');
   const known = (runs.data?.runs ?? []).filter(({ hasMetrics }) => hasMetrics);
   const asked = params.get('runs');
-  const chosen =
+  const picked =
     asked === null ? known.slice(0, 1).map(({ path }) => path) : asked.split('|').filter((path) => path !== '');
+  // In the order they were run in, which gives them the colours that reports give them.
+  const begun = (path: string) => known.find((run) => run.path === path)?.startedAt ?? '';
+  const chosen = [...picked].sort((a, b) => begun(a).localeCompare(begun(b)));
   const [quantity, axis] = [params.get('quantity') ?? '', params.get('axis') ?? ''];
   const curves = useAsked<CurvesView>(
     chosen.length === 0 ? null : withQuery('/web/api/curves', { run: chosen, quantity, axis }),
@@ -49,11 +52,7 @@ export function CurvesPage({ params }: { params: URLSearchParams }) {
                 <input type="checkbox" checked={chosen.includes(path)} onChange={() => toggle(path)} />
                 <i style={{ background: chosen.includes(path) ? colourOf(chosen, path) : 'transparent' }} />
                 <span>
-                  {path}{' '}
-                  <small>
-                    {job}
-                    {scenario === null ? '' : `, ${scenario}`}
-                  </small>
+                  {scenario === null ? job : `${scenario}, ${job}`} <small class="path">{path}</small>
                 </span>
               </label>
             ))}
@@ -126,6 +125,12 @@ function Chart({ view, chosen, onSet }: ChartProps) {
           None of these runs has {quantity === null ? 'anything to draw' : wordsOf(quantity)} over{' '}
           {AXIS_WORDS[axis] ?? axis}.
         </Empty>
+      ) : places.length === 1 ? (
+        <Single
+          lines={lines}
+          what={wordsOf(quantity ?? '')}
+          at={`${formatNumber(places[0], 1)} ${AXIS_WORDS[axis] ?? axis}`}
+        />
       ) : (
         <>
           <LineChart
@@ -147,6 +152,22 @@ function Chart({ view, chosen, onSet }: ChartProps) {
         </>
       )}
     </section>
+  );
+}
+
+/** What was measured once makes no curve. */
+function Single({ lines, what, at }: { lines: readonly Line[]; what: string; at: string }) {
+  return (
+    <dl class="facts" aria-label={what}>
+      {lines.map(({ name, points }) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            {what} <b>{formatNumber(points[0][1])}</b>, measured once, at {at}
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

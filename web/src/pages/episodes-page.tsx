@@ -143,7 +143,9 @@ export function Results({ filter }: { filter: Readonly<Record<string, string>> }
           <h2 aria-live="polite">
             {formatCount(found.episodes.length)} found{' '}
             <small>
-              of {formatCount(found.looked)} looked at{found.next === undefined ? '' : ' so far'}
+              {found.next === undefined
+                ? `of ${formatCount(found.looked)}`
+                : `in the first ${formatCount(found.looked)}; there are more`}
             </small>
           </h2>
           {found.notes.map((note) => (
@@ -158,7 +160,7 @@ export function Results({ filter }: { filter: Readonly<Record<string, string>> }
           )}
           {found.next === undefined ? null : (
             <button type="button" onClick={() => more(found)}>
-              Go on looking
+              Look further
             </button>
           )}
         </>
@@ -229,7 +231,6 @@ function Runs({ view: { runs, root, cut } }: { view: RunsView }) {
           <tr>
             <th scope="col">run</th>
             <th scope="col">job</th>
-            <th scope="col">scenario</th>
             <th scope="col">status</th>
             <th scope="col">begun</th>
             <th scope="col">holds</th>
@@ -239,10 +240,10 @@ function Runs({ view: { runs, root, cut } }: { view: RunsView }) {
           {runs.map((run) => (
             <tr key={run.path}>
               <th scope="row">
-                <a href={linkTo('run', { path: run.path })}>{run.path}</a>
+                <a href={linkTo('run', { path: run.path })}>{run.scenario ?? run.path}</a>
+                {run.scenario === null ? null : <small class="path">{run.path}</small>}
               </th>
               <td data-label="job">{run.job}</td>
-              <td data-label="scenario">{run.scenario ?? '–'}</td>
               <td data-label="status">
                 <span class={`tag status ${run.status}`}>{run.status}</span>
               </td>

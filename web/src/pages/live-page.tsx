@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import type { EnvironmentRow, LiveView, SessionRow } from '../../../src/serve/page/wire.js';
 import { useAsked, useEvents, withQuery } from '../api.js';
-import { formatAge, formatCount, shortId } from '../format.js';
+import { formatAge, formatCount } from '../format.js';
 import { Legend, LineChart } from '../parts/line-chart.js';
 import { Empty, Problem } from '../parts/problem.js';
 import { SharesOf } from '../parts/shares.js';
@@ -264,7 +264,7 @@ function Session({ row, now }: { row: SessionRow; now: number }) {
         {formatCount(stepCount)}
       </td>
       <td data-label="return" class="num">
-        <Reward value={sum} isFinal={status !== 'running' && status !== 'idle'} />
+        {stepCount === 0 ? '–' : <Reward value={sum} isFinal={status === 'done' || status === 'closed'} />}
       </td>
       <td data-label="answered by">
         <SharesOf shares={answered} />

@@ -39,6 +39,7 @@ export const COLOURS = 10;
 const MARGIN = { left: 44, right: 10, top: 8, bottom: 22 };
 const SMALL_MARGIN = { left: 2, right: 2, top: 3, bottom: 3 };
 
+/** Draws nothing where there is no point at all. */
 export function LineChart(props: LineChartProps) {
   const { label, lines, height, cursor, onCursor, small = false, area = false } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -190,8 +191,9 @@ function scaleOf(
     }
   }
   if (first === Infinity || width === 0) return undefined;
-  if (high === low) [low, high] = [low - (floor === undefined ? 0.5 : 0), high + 1];
-  if (last === first) last = first + 1;
+  // A single value lies in the middle, between round numbers.
+  if (high === low) [low, high] = floor === undefined ? [low - 1, high + 1] : [low, high + 1];
+  if (last === first) [first, last] = [first - 0.5, last + 0.5];
   if (margin === MARGIN) [low, high] = rounded(low, high, stepOf(high - low, tickCount(height)));
   const right = width - margin.right;
   const [across, up] = [right - margin.left, height - margin.top - margin.bottom];

@@ -62,7 +62,7 @@ function Measure({ row, name, place }: { row: MetricRow; name: string; place: nu
 
 export function Who({ name, place }: { name: string; place: number }) {
   return (
-    <span class="who">
+    <span class="subject">
       <i style={{ background: `var(--arm-${place % COLOURS})` }} />
       {name}
     </span>

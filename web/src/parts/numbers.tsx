@@ -58,6 +58,8 @@ interface GroupProps {
 }
 
 function Group({ title, lines, cursor, onCursor }: GroupProps) {
+  // Before the first step there is nothing to draw.
+  if (lines.every(({ points }) => points.length === 0)) return null;
   return (
     <section aria-label={title}>
       <h3>{title}</h3>
@@ -83,7 +85,7 @@ function Info({ turn }: { turn: TurnView | undefined }) {
 }
 
 function indexOf({ name }: Line): number {
-  return Number(/\d+/.exec(name)?.[0]);
+  return Number(/\d+/.exec(name)?.[0] ?? 0);
 }
 
 function seriesOf(turns: readonly TurnView[]) {
@@ -93,7 +95,8 @@ function seriesOf(turns: readonly TurnView[]) {
       0,
     );
     return Array.from({ length: width }, (_, i) => ({
-      name: `${name} ${i}`,
+      // One element needs no number.
+      name: width === 1 ? name : `${name} ${i}`,
       colour: of === 'action' ? i + 2 : 0,
       points: turns.flatMap((turn): [number, number][] => {
         const row = turn[of] as readonly number[] | undefined;
