@@ -89,8 +89,10 @@ describe.skipIf(noBrowser !== undefined)(`the page${noBrowser === undefined ? ''
     await go(`session?id=${client.id}`);
     await page.getByRole('heading', { name: `helpdesk · session ${client.id}` }).waitFor();
     const role = page.locator('.message.tool .who').first();
-    expect(await role.evaluate((who) => getComputedStyle(who).display)).toBe('block');
-    expect(await role.evaluate((who) => getComputedStyle(who).whiteSpace)).toBe('nowrap');
+    await role.waitFor();
+    const style =
+      "(({ display, whiteSpace }) => ({ display, whiteSpace }))(getComputedStyle(document.querySelector('.message.tool .who')))";
+    expect(await page.evaluate(style)).toEqual({ display: 'block', whiteSpace: 'nowrap' });
     await go('');
     await page.getByRole('link', { name: client.id, exact: true }).waitFor();
   });
