@@ -1,11 +1,11 @@
 // A learner as a folder: manifest.json (what it is, what it learned from, hashes; sealed), learner.safetensors (its exact
 // state) and, where the policy is a network, policy.onnx (for anyone). Written whole or not at all; read back checked.
 
-import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../core/errors.js';
+import { sha256 } from '../core/hash.js';
 import { Rng } from '../core/rng.js';
 import { recoverFolder, replaceFolderAtomic } from '../store/atomic-file.js';
 import { openSealed, sealedText } from '../store/sealed-json.js';
@@ -136,7 +136,7 @@ async function readChecked(folder: string, file: string, expected: ExpectedFile)
 }
 
 function describe(bytes: Uint8Array): { bytes: number; sha256: string } {
-  return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+  return { bytes: bytes.length, sha256: sha256(bytes) };
 }
 
 function corrupt(path: string, problem: string, cause?: unknown): Error {

@@ -1,6 +1,6 @@
 // The policy that knows nothing: uniform over the action space. The baseline, and the explorer of the first steps.
 
-import { createHash } from 'node:crypto';
+import { sha256 } from '../core/hash.js';
 import type { Rng } from '../core/rng.js';
 import { compiledUrl } from '../core/worker-url.js';
 import type { ActOptions, Policy, PolicyAction, PolicySnapshot, VectorSpace } from '../env/index.js';
@@ -20,7 +20,7 @@ export class RandomPolicy implements Policy {
   constructor(space: VectorSpace) {
     this.space = space;
     this.actions = actionsOf(space);
-    this.version = `random-${createHash('sha256').update(JSON.stringify(space)).digest('hex').slice(0, 8)}`;
+    this.version = `random-${sha256(JSON.stringify(space)).slice(0, 8)}`;
   }
 
   /** A random policy has no mode: `deterministic` answers the middle of the Box, or the first action. */

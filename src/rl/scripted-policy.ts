@@ -1,7 +1,7 @@
 // Policies written by hand: a controller, an expert to clone, a probe. They travel to workers as the module that holds them.
 
-import { createHash } from 'node:crypto';
 import { reverieError } from '../core/errors.js';
+import { sha256 } from '../core/hash.js';
 import type { Rng } from '../core/rng.js';
 import { compiledUrl } from '../core/worker-url.js';
 import type { ActOptions, Policy, PolicyAction, PolicySnapshot } from '../env/index.js';
@@ -34,7 +34,7 @@ export class ScriptedPolicy implements Policy {
     this.script = script;
     const { export: name, settings = null, obsDim, actionDim } = source;
     const text = JSON.stringify([name, settings, obsDim, actionDim, script.toString()]);
-    this.version = `scripted-${createHash('sha256').update(text).digest('hex').slice(0, 8)}`;
+    this.version = `scripted-${sha256(text).slice(0, 8)}`;
   }
 
   /** Imports the module of a source. Throws POLICY_INVALID if it has no such function. */

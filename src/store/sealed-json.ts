@@ -1,14 +1,13 @@
 // JSON files that vouch for themselves: beside its content, the object has a `seal`, the SHA-256 of the content's
 // canonical JSON. Such a file is accepted only as it was written, byte for byte.
 
-import { createHash } from 'node:crypto';
-import { canonicalJson } from '../core/canonical-json.js';
+import { contentHash } from '../core/hash.js';
 
 export const SEAL = 'seal';
 
 /** The file's text: the content, indented, with its seal as the last key. */
 export function sealedText(content: object): string {
-  const seal = createHash('sha256').update(canonicalJson(content)).digest('hex');
+  const seal = contentHash(content);
   return `${JSON.stringify({ ...content, [SEAL]: seal }, null, 2)}\n`;
 }
 

@@ -1,12 +1,11 @@
 // A job as workers are told of it: what they need to make the same parts, and the versions to check them by.
 
-import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { z } from 'zod';
-import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
+import { contentHash, sha256 } from '../../core/hash.js';
 import type { ToolsTask } from '../../env/index.js';
 import { writeFileAtomic } from '../../store/atomic-file.js';
 import { openParcel } from '../../synth/index.js';
@@ -50,7 +49,7 @@ export async function describedJob(
 
 /** SHA-256, 64 hex digits. */
 export function jobIdOf(description: JobDescription): string {
-  return createHash('sha256').update(canonicalJson(description)).digest('hex');
+  return contentHash(description);
 }
 
 /** @throws QUEUE_MESSAGE_INVALID, also of a description that is not the one its id says; QUEUE_JOB_REFUSED by version */
@@ -79,7 +78,7 @@ async function runOf(out: string): Promise<string> {
   const file = join(out, RUN_FILE);
   if (existsSync(file)) return readRun(file);
   const own = [hostname(), out, process.pid, new Date().toISOString()];
-  const run = createHash('sha256').update(JSON.stringify(own)).digest('hex');
+  const run = sha256(JSON.stringify(own));
   await writeFileAtomic(file, `${JSON.stringify({ run })}\n`);
   return run;
 }

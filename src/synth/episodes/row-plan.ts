@@ -1,6 +1,6 @@
 // What a row of a job is before it is lived: its task, its group, and seeds that depend on nothing but job and row.
 
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../core/hash.js';
 import { Rng } from '../../core/rng.js';
 
 export interface RowPlan {
@@ -44,5 +44,5 @@ export function planRow(row: number, { seed, groupSize, branchAt }: PlanSettings
 
 /** 16 hex digits: the same row of the same job always has the same id. */
 export function episodeId(scenarioHash: string, seed: number, row: number): string {
-  return createHash('sha256').update(`${scenarioHash}\n${seed}\n${row}`).digest('hex').slice(0, 16);
+  return sha256(`${scenarioHash}\n${seed}\n${row}`).slice(0, 16);
 }

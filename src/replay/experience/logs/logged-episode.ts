@@ -1,8 +1,8 @@
 // A recorded conversation as an episode like any other, with what its calls did to the state as far as that is known.
 
-import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
+import { sha256 } from '../../../core/hash.js';
 import type { JsonObject } from '../../../core/json.js';
 import {
   type AssistantMessage,
@@ -42,7 +42,7 @@ export function loggedEpisode(
   const known = domain?.tasks.find((each) => each.id === task);
   const identity = canonicalJson([scenario, task, id, messages]);
   const record: EpisodeRecord = {
-    id: createHash('sha256').update(identity).digest('hex').slice(0, 16),
+    id: sha256(identity).slice(0, 16),
     row: -1,
     source: 'real',
     scenario,
