@@ -24,7 +24,7 @@ export interface ReplayBufferOptions {
 
 const FIRST_ROWS = 1024;
 /** The one file a saved buffer is, in its folder. */
-const SNAPSHOT_FILE = 'transitions.bin';
+export const SNAPSHOT_FILE = 'transitions.bin';
 
 export class ReplayBuffer implements RowStore {
   readonly capacity: number;
@@ -114,6 +114,20 @@ export class ReplayBuffer implements RowStore {
     return viewColumns(this.store, this.size, this.obsDim, this.actionDim);
   }
 
+  /** Rows [from, from + rows) oldest first: live views where they lie together, else copies. */
+  lived(from: number, rows: number): Columns {
+    const { store, obsDim, actionDim } = this;
+    // In a ring that went round, the oldest row lies behind the newest.
+    const first = (this.insertedRows - this.size + from) % this.capacity;
+    const count = Math.min(this.capacity - first, rows);
+    if (count === rows) return viewColumns(store, rows, obsDim, actionDim, first);
+    const copy = allocateColumns(rows, obsDim, actionDim);
+    copyColumns(viewColumns(store, count, obsDim, actionDim, first), copy);
+    const rest = viewColumns(copy, rows - count, obsDim, actionDim, count);
+    copyColumns(viewColumns(store, rows - count, obsDim, actionDim), rest);
+    return copy;
+  }
+
   /** The rows held as a batch of live views, in storage order; stale after the next append. */
   rows(): TransitionBatch {
     const { obs, action, reward, terminated, truncated, nextObs } = this.columns();
@@ -184,13 +198,7 @@ export class ReplayBuffer implements RowStore {
     const other = new ReplayBuffer({ capacity, obsDim, actionDim, source });
     const rows = Math.min(this.size, capacity);
     other.reserve(rows);
-    for (let done = 0; done < rows; ) {
-      const first = (this.insertedRows - rows + done) % this.capacity;
-      const count = Math.min(this.capacity - first, rows - done);
-      const from = viewColumns(this.store, count, obsDim, actionDim, first);
-      copyColumns(from, viewColumns(other.store, count, obsDim, actionDim, done));
-      done += count;
-    }
+    copyColumns(this.lived(this.size - rows, rows), other.store);
     other.insertedRows = rows;
     other.origins = OriginTable.from(this.origins.list(), other.columns().origin);
     return other;

@@ -53,21 +53,30 @@ function columnWidth(name: ColumnName, obsDim: number, actionDim: number): numbe
   return name === 'action' ? actionDim : 1;
 }
 
+/** Bytes of one row in a column. */
+export function columnBytes(name: ColumnName, obsDim: number, actionDim: number): number {
+  return CONSTRUCTORS[name].BYTES_PER_ELEMENT * columnWidth(name, obsDim, actionDim);
+}
+
 /** Bytes of one row in all columns together. */
 export function rowBytes(obsDim: number, actionDim: number): number {
-  return COLUMN_NAMES.reduce(
-    (bytes, name) => bytes + CONSTRUCTORS[name].BYTES_PER_ELEMENT * columnWidth(name, obsDim, actionDim),
-    0,
-  );
+  return COLUMN_NAMES.reduce((bytes, name) => bytes + columnBytes(name, obsDim, actionDim), 0);
 }
 
 /** Zeroed columns for `rows` rows. */
 export function allocateColumns(rows: number, obsDim: number, actionDim: number): Columns {
-  const entries = COLUMN_NAMES.map((name) => [
-    name,
-    new CONSTRUCTORS[name](rows * columnWidth(name, obsDim, actionDim)),
-  ]);
-  return Object.fromEntries(entries) as Columns;
+  return allocateSome(COLUMN_NAMES, rows, obsDim, actionDim);
+}
+
+/** As `allocateColumns`, of the columns `names` alone. */
+export function allocateSome<N extends ColumnName>(
+  names: readonly N[],
+  rows: number,
+  obsDim: number,
+  actionDim: number,
+): Pick<Columns, N> {
+  const entries = names.map((name) => [name, new CONSTRUCTORS[name](rows * columnWidth(name, obsDim, actionDim))]);
+  return Object.fromEntries(entries) as Pick<Columns, N>;
 }
 
 /** Copies every column of `from` to the start of `to`; `to` is at least as long. */
@@ -75,13 +84,19 @@ export function copyColumns(from: Columns, to: Columns): void {
   for (const name of COLUMN_NAMES) setColumn(to[name], from[name], 0);
 }
 
-/** `rows` rows of every column from row `first` on, as views. */
-export function viewColumns(columns: Columns, rows: number, obsDim: number, actionDim: number, first = 0): Columns {
-  const entries = COLUMN_NAMES.map((name) => {
+/** `rows` rows of every column that is there from row `first` on, as views. */
+export function viewColumns<N extends ColumnName>(
+  columns: Pick<Columns, N>,
+  rows: number,
+  obsDim: number,
+  actionDim: number,
+  first = 0,
+): Pick<Columns, N> {
+  const entries = (Object.keys(columns) as N[]).map((name) => {
     const width = columnWidth(name, obsDim, actionDim);
     return [name, columns[name].subarray(first * width, (first + rows) * width)];
   });
-  return Object.fromEntries(entries) as Columns;
+  return Object.fromEntries(entries) as Pick<Columns, N>;
 }
 
 function setColumn(to: ColumnArray, from: ColumnArray, at: number): void {

@@ -1,6 +1,6 @@
 export { allocateBatch, concatBatches, sliceBatch } from './batch.js';
-export { ReplayBuffer, type ReplayBufferOptions } from './buffer.js';
-export type { ColumnName, Columns } from './columns.js';
+export { ReplayBuffer, type ReplayBufferOptions, SNAPSHOT_FILE } from './buffer.js';
+export { allocateColumns, type ColumnName, type Columns, viewColumns } from './columns.js';
 export { type BufferDescription, describeBuffer } from './describe.js';
 export { type Embedder, HashedTrigramEmbedder } from './experience/embedder.js';
 export type * from './experience/experience.js';
@@ -33,7 +33,9 @@ export type { Origin } from './origins.js';
 export { type PrioritizedOptions, PrioritizedSelector } from './prioritized.js';
 export type { RowProvenance } from './provenance.js';
 export { type RecencyOptions, RecencySelector } from './recency.js';
+export { SavedTransitions } from './saved-transitions.js';
 export type { RowStore, Selector, SelectorState } from './selector.js';
+export { beginSnapshot, type SnapshotDraft, sealSnapshot, writeSnapshotRows } from './snapshot-rows.js';
 export * from './transition.js';
 export { UniformSelector } from './uniform.js';
 export { historyLength, type Windows, windowsOf } from './windows.js';

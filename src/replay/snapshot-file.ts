@@ -15,7 +15,8 @@ import { allocateColumns, COLUMN_NAMES, type ColumnArray, type Columns, rowBytes
 
 const MAGIC = 'RVRPLAY1';
 const PREFIX_BYTES = 12;
-const DIGEST_BYTES = 32;
+/** The file's checksum, at its end. */
+export const DIGEST_BYTES = 32;
 /** Small enough that hashing one piece does not hold up the event loop. */
 const PIECE_BYTES = 1 << 20;
 
@@ -68,26 +69,57 @@ export function hashSnapshot({ header, columns }: Snapshot): string {
 
 /** Reads and checks a file. Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file. */
 export async function readSnapshot(path: string): Promise<Snapshot> {
-  const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw reverieError('CHECKPOINT_NOT_FOUND', { path });
-    throw corrupt(path, error.message, error);
-  });
+  const file = await openFile(path);
   try {
     return await decode(path, file);
   } catch (error) {
-    throw error instanceof ReverieError ? error : corrupt(path, (error as Error).message, error);
+    throw asCorrupt(path, error);
   } finally {
     await file.close();
   }
 }
 
-async function decode(path: string, file: FileHandle): Promise<Snapshot> {
+/**
+ * Opens a file to be read by ranges of rows: header and size are checked, the checksum of the content is not.
+ * Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file.
+ */
+export async function openSnapshot(
+  path: string,
+): Promise<{ readonly file: FileHandle; readonly header: SnapshotHeader }> {
+  const file = await openFile(path);
+  try {
+    const { header } = await checkedHeader(path, file, createHash('sha256'));
+    return { file, header };
+  } catch (error) {
+    await file.close();
+    throw asCorrupt(path, error);
+  }
+}
+
+function openFile(path: string): Promise<FileHandle> {
+  return open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw reverieError('CHECKPOINT_NOT_FOUND', { path });
+    throw corrupt(path, error.message, error);
+  });
+}
+
+/** What went wrong with a file, as an error of the catalogue. */
+export function asCorrupt(path: string, error: unknown): ReverieError {
+  return error instanceof ReverieError ? error : corrupt(path, (error as Error).message, error);
+}
+
+async function checkedHeader(path: string, file: FileHandle, hash: Hash) {
   const { size: fileBytes } = await file.stat();
-  const hash = createHash('sha256');
   const { header, end } = await readHeader(path, file, fileBytes, hash);
   const rows = Math.min(header.inserted, header.capacity);
   const wanted = end + rows * rowBytes(header.obsDim, header.actionDim) + DIGEST_BYTES;
   if (fileBytes !== wanted) throw corrupt(path, `it has ${fileBytes} bytes, its header says ${wanted}.`);
+  return { header, end, rows };
+}
+
+async function decode(path: string, file: FileHandle): Promise<Snapshot> {
+  const hash = createHash('sha256');
+  const { header, end, rows } = await checkedHeader(path, file, hash);
   const columns = allocateColumns(rows, header.obsDim, header.actionDim);
   let position = end;
   for (const name of COLUMN_NAMES) position = await readInto(file, bytesOf(columns[name]), position, hash);
@@ -144,20 +176,24 @@ async function readBytes(file: FileHandle, length: number, position: number): Pr
   return bytes;
 }
 
-function* contentPieces(header: SnapshotHeader, columns: Columns): Generator<Uint8Array> {
+/** What comes before the columns. */
+export function headerBytes(header: SnapshotHeader): Buffer {
   const json = Buffer.from(JSON.stringify(header), 'utf8');
   const prefix = Buffer.alloc(PREFIX_BYTES);
   prefix.write(MAGIC, 'latin1');
   prefix.writeUInt32LE(json.length, MAGIC.length);
-  yield prefix;
-  yield json;
+  return Buffer.concat([prefix, json]);
+}
+
+function* contentPieces(header: SnapshotHeader, columns: Columns): Generator<Uint8Array> {
+  yield headerBytes(header);
   for (const name of COLUMN_NAMES) {
     const bytes = bytesOf(columns[name]);
     for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
   }
 }
 
-function bytesOf(column: ColumnArray): Uint8Array {
+export function bytesOf(column: ColumnArray): Uint8Array {
   return new Uint8Array(column.buffer, column.byteOffset, column.byteLength);
 }
 

@@ -35,6 +35,7 @@ export {
 } from './export/episodes/export-episodes.js';
 export { openAiMessage } from './export/episodes/messages.js';
 export { exportMinari, type MinariExport, type MinariOptions } from './export/minari.js';
+export type { ExportOptions } from './export/slice-task.js';
 export type { TransitionSource } from './export/table.js';
 export { exportJsonl, exportParquet, TRANSITION_COLUMNS } from './export/transitions.js';
 
@@ -74,6 +75,7 @@ export {
 export { type HorizonSchedule, horizonSchedule } from './rollout/plan.js';
 export { type ChunkRange, RolloutPool, type RolloutPoolOptions } from './rollout/pool.js';
 export type {
+  Drawn,
   FrozenRolloutRequest,
   LiveRolloutRequest,
   OnDoubt,
@@ -85,8 +87,17 @@ export type {
   RolloutResult,
   RolloutSettings,
 } from './rollout/request.js';
-export { drawStarts, startAt } from './rollout/starts.js';
-export { type SynthesisControls, type SynthesisRequest, synthesize, synthesizedChunks } from './synthesize.js';
+export type { StartSource } from './rollout/start-source.js';
+export { drawnStarts, drawStarts, startAt } from './rollout/starts.js';
+export { type JournalledRollouts, type SaveRolloutsOptions, saveRollouts } from './saved-rollouts.js';
+export {
+  type DrawnSynthesisRequest,
+  type SynthesisControls,
+  type SynthesisRequest,
+  synthesize,
+  synthesizedChunks,
+  synthesizeToJournal,
+} from './synthesize.js';
 export { type Admission, type AdmissionOptions, Admissions, admitTask } from './tasks/admission.js';
 export { Curriculum, type CurriculumOptions, type CurriculumTask, type Pick } from './tasks/curriculum.js';
 export {

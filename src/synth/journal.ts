@@ -22,13 +22,21 @@ const LARGEST_TAIL_BYTES = 2 ** 30;
 /** What identifies a job: flat, JSON-safe. */
 export type JobDescription = Readonly<Record<string, string | number | boolean | null>>;
 
+/** Where a piece lies in its file, so that any thread may read it. */
+export interface PiecePlace {
+  readonly path: string;
+  readonly index: number;
+  readonly at: number;
+  readonly bytes: number;
+}
+
 interface Place {
   readonly at: number;
   readonly bytes: number;
 }
 
 interface Waiting {
-  readonly payload: Uint8Array;
+  readonly record: (number: number) => Uint8Array;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -80,16 +88,36 @@ export class Journal {
 
   /** Payload of piece `index` < `pieces`. Throws JOURNAL_CORRUPT. */
   async read(index: number): Promise<Uint8Array> {
-    const place = this.places[index + 1];
-    const record = await readRecord(this.file, place.at, place.at + place.bytes);
-    if (record?.number === index + 1) return record.payload;
-    throw corrupt(this.path, place.at, `record ${index + 1} does not match its checksum.`);
+    return payloadOf(await this.readRecord(index));
+  }
+
+  /** The whole record of piece `index`, as `encodeRecord` made it. Throws JOURNAL_CORRUPT. */
+  readRecord(index: number): Promise<Uint8Array> {
+    return readPiece(this.file, this.place(index));
+  }
+
+  /** Where piece `index` < `pieces` lies. */
+  place(index: number): PiecePlace {
+    return { path: this.path, index, ...this.places[index + 1] };
   }
 
   /** Appends the next piece; durable once the promise resolves. Throws STORAGE_FULL, STORAGE_FAILED. */
   append(payload: Uint8Array): Promise<void> {
+    return this.appended((number) => encode(number, payload));
+  }
+
+  /** As `append`, with what `encodeRecord` made of the piece. */
+  appendRecord(record: Uint8Array): Promise<void> {
+    return this.appended((number) => {
+      const named = new DataView(record.buffer, record.byteOffset).getUint32(4, true);
+      if (named !== number) throw new Error(`Record ${named} where ${number} is next: a defect of the job.`);
+      return record;
+    });
+  }
+
+  private appended(record: Waiting['record']): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ payload, resolve, reject });
+      this.waiting.push({ record, resolve, reject });
       this.flushing ??= this.flush();
     });
   }
@@ -121,7 +149,7 @@ export class Journal {
   }
 
   private async write(group: readonly Waiting[]): Promise<void> {
-    const records = group.map(({ payload }, i) => encode(this.places.length + i, payload));
+    const records = group.map(({ record }, i) => record(this.places.length + i));
     const bytes = Buffer.concat(records);
     for (let at = 0; at < bytes.length; ) at += (await this.file.write(bytes, at)).bytesWritten;
     await this.file.datasync();
@@ -135,6 +163,23 @@ export class Journal {
     if (differences.length > 0)
       throw reverieError('JOURNAL_MISMATCH', { path: folder, differences: differences.join(', ') });
   }
+}
+
+/** What a journal writes of piece `index`: for threads that leave it nothing but the writing. */
+export function encodeRecord(index: number, payload: Uint8Array): Uint8Array {
+  return encode(index + 1, payload);
+}
+
+/** The payload of a whole record. */
+export function payloadOf(record: Uint8Array): Uint8Array {
+  return record.subarray(HEAD_BYTES);
+}
+
+/** The record of a piece. Throws JOURNAL_CORRUPT. */
+export async function readPiece(file: FileHandle, { path, index, at, bytes }: PiecePlace): Promise<Uint8Array> {
+  const record = await readRecord(file, at, at + bytes);
+  if (record?.number === index + 1) return record.whole;
+  throw corrupt(path, at, `record ${index + 1} does not match its checksum.`);
 }
 
 function encode(number: number, payload: Uint8Array): Buffer {
@@ -153,7 +198,7 @@ function checksum(head: Buffer, payload: Uint8Array): number {
 
 interface JournalRecord {
   readonly number: number;
-  readonly payload: Uint8Array;
+  readonly whole: Uint8Array;
 }
 
 /** The record at byte `at`, or undefined if there is no intact one before byte `end`. */
@@ -162,9 +207,10 @@ async function readRecord(file: FileHandle, at: number, end: number): Promise<Jo
   if (head.length < HEAD_BYTES || !head.subarray(0, 4).equals(MAGIC)) return undefined;
   const length = head.readUInt32LE(8);
   if (at + HEAD_BYTES + length > end) return undefined;
-  const payload = await readBytes(file, at + HEAD_BYTES, length);
-  if (payload.length < length || checksum(head, payload) !== head.readUInt32LE(12)) return undefined;
-  return { number: head.readUInt32LE(4), payload };
+  const whole = await readBytes(file, at, HEAD_BYTES + length);
+  if (whole.length < HEAD_BYTES + length || checksum(whole, payloadOf(whole)) !== head.readUInt32LE(12))
+    return undefined;
+  return { number: head.readUInt32LE(4), whole };
 }
 
 async function readBytes(file: FileHandle, at: number, length: number): Promise<Buffer> {
@@ -185,8 +231,8 @@ async function intactPlaces(file: FileHandle, size: number, path: string): Promi
   while (at < size) {
     const record = await readRecord(file, at, size);
     if (record?.number !== places.length) break;
-    places.push({ at, bytes: HEAD_BYTES + record.payload.length });
-    at += HEAD_BYTES + record.payload.length;
+    places.push({ at, bytes: record.whole.length });
+    at += record.whole.length;
   }
   if (at < size) await refuseDamage(file, at, size, places.length, path);
   return places;

@@ -6,17 +6,20 @@ import { horizonAt } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment, type PolicySnapshot, rowSize, type VectorEnvironment } from '../../env/index.js';
-import { ReplayBuffer } from '../../replay/index.js';
+import { WorkerPool } from '../../pool/index.js';
+import type { ReplayBuffer, SavedTransitions } from '../../replay/index.js';
 import { RandomPolicy } from '../../rl/index.js';
 import {
-  drawStarts,
+  type Drawn,
+  drawnStarts,
   exportJsonl,
   exportMinari,
   exportParquet,
   type FrozenRolloutRequest,
+  type JournalledRollouts,
   RolloutPool,
-  type RolloutResult,
-  synthesize,
+  saveRollouts,
+  synthesizeToJournal,
 } from '../../synth/index.js';
 import { loadWorldModel, type StoredDynamics } from '../../worldmodel/index.js';
 import { deviceText } from '../device.js';
@@ -31,10 +34,13 @@ export async function synthJob(asked: JobContext): Promise<SynthResult> {
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
   const model = await loadWorldModel(requireInput(context.inputs, 'model'));
-  const pool = new RolloutPool({ workers: context.workers, device: context.device });
+  const workers = context.workers;
+  const pool = new RolloutPool({ workers, device: context.device });
+  // With a device chunks are lived in this thread; the rest is work for others all the same.
+  const threads = context.device ? new WorkerPool({ workers }) : pool.pool;
   try {
     const real = await recordsOf(env, requireInput(context.inputs, 'data'));
-    const request: FrozenRolloutRequest = {
+    const request = {
       ...requestOf(context, env, real, model),
       model: model.snapshot(),
       policy: await actor(context, env),
@@ -42,11 +48,13 @@ export async function synthJob(asked: JobContext): Promise<SynthResult> {
     const started = performance.now();
     const { rollouts, resumedRows } = await dream(context, pool, request);
     const seconds = (performance.now() - started) / 1000;
-    return await keep(context, env, rollouts, (rollouts.batch.rows - resumedRows) / seconds, model.modelVersion);
+    const rate = (rollouts.counts.rows - resumedRows) / seconds;
+    return await keep(context, env, threads, rollouts, rate, model.modelVersion);
   } catch (error) {
     if (context.signal.aborted) interrupted();
     throw error;
   } finally {
+    if (threads !== pool.pool) await threads.close();
     await pool.close();
     await model.close();
     await env.close();
@@ -57,7 +65,7 @@ function requestOf(context: JobContext, env: VectorEnvironment, real: ReplayBuff
   const { rollout, synth, name } = context.scenario.config;
   const rng = Rng.fromSeed(context.seed).split('synth');
   return {
-    ...drawStarts(real, synth.starts, rng.split('starts'), model.context),
+    starts: drawnStarts(real, synth.starts, rng.split('starts'), model.context),
     horizon: synth.episodes ? episodeSteps(env) : horizonAt(real.inserted, settled(rollout.horizon)),
     propagation: rollout.propagation,
     disagreementLimit: rollout.disagreementLimit ?? undefined,
@@ -75,11 +83,11 @@ function episodeSteps(env: VectorEnvironment): number {
   throw reverieError('SCENARIO_INVALID', { path: env.id, problem });
 }
 
-async function dream(context: JobContext, pool: RolloutPool, request: FrozenRolloutRequest) {
+async function dream(context: JobContext, pool: RolloutPool, request: Drawn<FrozenRolloutRequest>) {
   const phase = context.progress.phase('dream', null, 'transitions');
   let resumedChunks = 0;
   let resumedRows = 0;
-  const rollouts = await synthesize(
+  const rollouts = await synthesizeToJournal(
     { ...request, pool, journal: join(context.out, 'journal') },
     {
       signal: context.signal,
@@ -99,20 +107,20 @@ async function dream(context: JobContext, pool: RolloutPool, request: FrozenRoll
 async function keep(
   context: JobContext,
   env: VectorEnvironment,
-  { batch, provenance, counts }: RolloutResult,
+  pool: WorkerPool,
+  rollouts: JournalledRollouts,
   transitionsPerSecond: number,
   modelVersion: string,
 ): Promise<SynthResult> {
+  const { counts } = rollouts;
+  const { signal } = context;
   const data = join(context.out, 'data');
-  const buffer = new ReplayBuffer({
-    capacity: Math.max(1, batch.rows),
-    obsDim: rowSize(env.observationSpace),
-    actionDim: rowSize(env.actionSpace),
-    source: 'synthetic',
-  });
-  if (batch.rows > 0) buffer.append(batch, provenance);
-  await buffer.save(data);
-  const datasets = await exportTransitions(buffer, env, context);
+  const phase = context.progress.phase('save', counts.rows, 'transitions');
+  const dims = { obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) };
+  const onRows = (rows: number) => phase.set(rows);
+  const saved = await saveRollouts(rollouts, { folder: data, ...dims, pool, signal, onRows });
+  phase.end();
+  const datasets = await exportTransitions(saved, env, pool, context).finally(() => saved.close());
   context.metrics.write({ kind: 'dream', ...counts, transitionsPerSecond });
   return {
     job: 'synth',
@@ -122,7 +130,7 @@ async function keep(
     datasets,
     modelVersion,
     device: deviceText(context.device),
-    transitions: batch.rows,
+    transitions: counts.rows,
     truncatedByDoubt: counts.doubted,
     transitionsPerSecond,
   };
@@ -140,17 +148,26 @@ async function actor(context: JobContext, env: VectorEnvironment): Promise<Polic
 // Dreamt transitions as datasets that other tools read, in the formats the scenario asks for.
 
 /** Writes the datasets below the run's folder; answers their paths. */
-async function exportTransitions(buffer: ReplayBuffer, env: VectorEnvironment, context: JobContext): Promise<string[]> {
+async function exportTransitions(
+  saved: SavedTransitions,
+  env: VectorEnvironment,
+  pool: WorkerPool,
+  context: JobContext,
+): Promise<string[]> {
   const { config, hash } = context.scenario;
+  const { signal } = context;
   const written: string[] = [];
   for (const format of config.synth.export) {
     const path = join(context.out, 'datasets', format === 'minari' ? 'minari' : `transitions.${format}`);
+    const phase = context.progress.phase(`export ${format}`, saved.rows, 'transitions');
     // What an interrupted run left there is not whole.
     rmSync(path, { recursive: true, force: true });
-    if (format === 'parquet') await exportParquet(buffer, path);
-    else if (format === 'jsonl') await exportJsonl(buffer, path);
+    const options = { pool, signal, onRows: (rows: number) => phase.set(rows) };
+    if (format === 'parquet') await exportParquet(saved, path, options);
+    else if (format === 'jsonl') await exportJsonl(saved, path, options);
     else {
-      await exportMinari(buffer, {
+      await exportMinari(saved, {
+        ...options,
         root: path,
         datasetId: `${config.name}/dreamt-v0`,
         observationSpace: env.observationSpace,
@@ -158,6 +175,7 @@ async function exportTransitions(buffer: ReplayBuffer, env: VectorEnvironment, c
         metadata: { scenario_hash: hash, seed: context.seed },
       });
     }
+    phase.end();
     written.push(path);
   }
   return written;

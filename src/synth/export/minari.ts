@@ -5,13 +5,18 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { rowSize, type VectorSpace } from '../../env/index.js';
+import { SavedTransitions } from '../../replay/index.js';
 import { replaceFolderAtomic } from '../../store/atomic-file.js';
 import { type ColumnType, parquetPieces } from './parquet-file.js';
-import { rowOf, type TransitionSource, type TransitionTable, tableOf } from './table.js';
+import { type ExportOptions, encodedSlices, type SliceRange, sliceTask } from './slice-task.js';
+import { rowOf, type TransitionSlice, type TransitionSource, type TransitionTable, tableOf } from './table.js';
 import { refuseExisting } from './transitions.js';
 
 /** Dataset versions of this layout that minari 0.5 reads. */
 const MINARI_VERSION = '0.5.3';
+/** Rows that make a piece of work, and rows in whose numbers episodes are looked for at once. */
+const RANGE_ROWS = 32_768;
+const SCANNED_ROWS = 1 << 20;
 const DATASET_ID = /^(?:[-\w][-\w/]*[-\w]\/)?[-\w]+?-v\d+$/;
 
 export interface MinariOptions {
@@ -38,15 +43,26 @@ export interface MinariExport {
  * Writes a dataset; its folder appears whole or not at all. Where each episode came from is in its `metadata.json`, under
  * `reverie`. Throws EXPORT_INVALID, EXPORT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
  */
-export async function exportMinari(source: TransitionSource, options: MinariOptions): Promise<MinariExport> {
+export async function exportMinari(
+  source: TransitionSource,
+  options: MinariOptions & ExportOptions,
+): Promise<MinariExport> {
   const table = tableOf(source);
   checkOptions(table, options);
   const folder = join(options.root, ...options.datasetId.split('/'));
   await refuseExisting(folder);
-  const episodes = episodesOf(table);
-  await replaceFolderAtomic(folder, (temporary) => writeDataset(join(temporary, 'data'), table, episodes, options));
-  const cut = episodes.filter((rows) => isCut(table, rows)).length;
-  return { folder, episodes: episodes.length, steps: table.rows, cut };
+  // What is in memory is looked at before anything is made; what is on disk, as it is written.
+  if (!(source instanceof SavedTransitions)) episodesOf(await table.slice(0, table.rows));
+  let written: WrittenEpisodes = { episodes: 0, bytes: 0, cut: 0 };
+  await replaceFolderAtomic(folder, async (temporary) => {
+    const data = join(temporary, 'data');
+    written = await writeEpisodes(source, data, options);
+    await writeFile(
+      join(data, 'metadata.json'),
+      JSON.stringify(datasetMetadata(written, table.rows, options), null, 2),
+    );
+  });
+  return { folder, episodes: written.episodes, steps: table.rows, cut: written.cut };
 }
 
 function checkOptions(table: TransitionTable, { datasetId, observationSpace, actionSpace }: MinariOptions): void {
@@ -65,36 +81,97 @@ function checkOptions(table: TransitionTable, { datasetId, observationSpace, act
   }
 }
 
-async function writeDataset(
+interface WrittenEpisodes {
+  readonly episodes: number;
+  readonly bytes: number;
+  readonly cut: number;
+}
+
+/** Rows of whole episodes, and the number of the first of them. */
+interface EpisodeRange extends SliceRange {
+  readonly firstId: number;
+}
+
+interface EpisodeWords {
+  readonly data: string;
+  readonly spaces: Spaces;
+}
+
+type Spaces = Pick<MinariOptions, 'observationSpace' | 'actionSpace'>;
+
+async function writeEpisodes(
+  source: TransitionSource,
   data: string,
-  table: TransitionTable,
-  episodes: readonly EpisodeRows[],
-  options: MinariOptions,
-): Promise<void> {
-  let bytes = 0;
-  for (const [id, rows] of episodes.entries()) {
-    const folder = join(data, String(id));
-    await mkdir(folder, { recursive: true });
-    const file = Buffer.concat([...parquetPieces(columnsOf(options), [episodeColumns(table, rows, options)])]);
-    await writeFile(join(folder, 'part-0.parquet'), file);
-    await writeFile(join(folder, 'metadata.json'), JSON.stringify(episodeMetadata(table, rows, id)));
-    bytes += file.length;
+  { observationSpace, actionSpace, ...options }: MinariOptions & ExportOptions,
+): Promise<WrittenEpisodes> {
+  const ranges = (source instanceof SavedTransitions && (await episodeRanges(source))) || [
+    { from: 0, rows: tableOf(source).rows, firstId: 0 },
+  ];
+  const words: EpisodeWords = { data, spaces: { observationSpace, actionSpace } };
+  let all: WrittenEpisodes = { episodes: 0, bytes: 0, cut: 0 };
+  for await (const one of encodedSlices(source, ranges, episodesTask, words, options)) {
+    all = { episodes: all.episodes + one.episodes, bytes: all.bytes + one.bytes, cut: all.cut + one.cut };
   }
-  const metadata = {
+  return all;
+}
+
+/** Ranges of whole episodes, where they lie one after another by ascending number; undefined where they are mixed. */
+async function episodeRanges(saved: SavedTransitions): Promise<EpisodeRange[] | undefined> {
+  const ranges: EpisodeRange[] = [];
+  let open = { from: 0, firstId: 0 };
+  let last = -1;
+  let episodes = 0;
+  for (let from = 0; from < saved.rows; from += SCANNED_ROWS) {
+    const { episode } = await saved.read(from, Math.min(SCANNED_ROWS, saved.rows - from), ['episode']);
+    for (let row = 0; row < episode.length; row++) {
+      if (episode[row] === last) continue;
+      if (episode[row] < last) return undefined;
+      last = episode[row];
+      if (from + row - open.from >= RANGE_ROWS) {
+        ranges.push({ ...open, rows: from + row - open.from });
+        open = { from: from + row, firstId: episodes };
+      }
+      episodes++;
+    }
+  }
+  return [...ranges, { ...open, rows: saved.rows - open.from }];
+}
+
+/** Writes the folders of a slice's episodes, numbered from `firstId`. */
+export const episodesTask = sliceTask(
+  import.meta.url,
+  'episodesTask',
+  async (slice, { data, spaces }: EpisodeWords, { firstId }: EpisodeRange): Promise<WrittenEpisodes> => {
+    const episodes = episodesOf(slice);
+    let bytes = 0;
+    for (const [i, rows] of episodes.entries()) {
+      const folder = join(data, String(firstId + i));
+      await mkdir(folder, { recursive: true });
+      const file = Buffer.concat([...parquetPieces(columnsOf(spaces), [episodeColumns(slice, rows, spaces)])]);
+      await writeFile(join(folder, 'part-0.parquet'), file);
+      await writeFile(join(folder, 'metadata.json'), JSON.stringify(episodeMetadata(slice, rows, firstId + i)));
+      bytes += file.length;
+    }
+    const cut = episodes.filter((rows) => isCut(slice, rows)).length;
+    return { episodes: episodes.length, bytes, cut };
+  },
+);
+
+function datasetMetadata({ episodes, bytes }: WrittenEpisodes, rows: number, options: MinariOptions): object {
+  return {
     ...options.metadata,
     dataset_id: options.datasetId,
-    total_episodes: episodes.length,
-    total_steps: table.rows,
+    total_episodes: episodes,
+    total_steps: rows,
     dataset_size: Math.round(bytes / 1e5) / 10,
     data_format: 'parquet',
     observation_space: minariSpace(options.observationSpace),
     action_space: minariSpace(options.actionSpace),
     minari_version: MINARI_VERSION,
   };
-  await writeFile(join(data, 'metadata.json'), JSON.stringify(metadata, null, 2));
 }
 
-function columnsOf({ observationSpace, actionSpace }: MinariOptions): Record<string, ColumnType> {
+function columnsOf({ observationSpace, actionSpace }: Spaces): Record<string, ColumnType> {
   const typeOf = (space: VectorSpace): ColumnType => (space.type === 'discrete' ? 'integer' : 'float list');
   return {
     observations: typeOf(observationSpace),
@@ -106,9 +183,8 @@ function columnsOf({ observationSpace, actionSpace }: MinariOptions): Record<str
 }
 
 /** T steps as T + 1 rows: one observation more than actions, whose last entry (and that of the rest) is padding. */
-function episodeColumns(table: TransitionTable, rows: EpisodeRows, options: MinariOptions) {
-  const { batch, obsDim, actionDim } = table;
-  const at = rows.map(table.indexOf);
+function episodeColumns(slice: TransitionSlice, at: EpisodeRows, options: Spaces) {
+  const { columns: batch, obsDim, actionDim } = slice;
   const last = at[at.length - 1];
   const cellOf = (space: VectorSpace, values: number[]) => (space.type === 'discrete' ? values[0] : values);
   const observation = (values: number[]) => cellOf(options.observationSpace, values);
@@ -124,18 +200,19 @@ function episodeColumns(table: TransitionTable, rows: EpisodeRows, options: Mina
     ],
     rewards: [...at.map((index) => batch.reward[index]), 0],
     terminations: [...at.map((index) => batch.terminated[index] === 1), false],
-    truncations: [...at.map((index) => batch.truncated[index] === 1 || (index === last && isCut(table, rows))), false],
+    truncations: [...at.map((index) => batch.truncated[index] === 1 || (index === last && isCut(slice, at))), false],
   };
 }
 
-function isCut({ batch, indexOf }: TransitionTable, rows: EpisodeRows): boolean {
-  const last = indexOf(rows[rows.length - 1]);
+function isCut({ columns: batch }: TransitionSlice, rows: EpisodeRows): boolean {
+  const last = rows[rows.length - 1];
   return batch.terminated[last] === 0 && batch.truncated[last] === 0;
 }
 
-function episodeMetadata(table: TransitionTable, rows: EpisodeRows, id: number) {
-  const { source, backend, modelVersion, scenario, task, policyVersion, seed, episode, step, group, parent } =
-    table.provenanceOf(rows[0]);
+function episodeMetadata({ source, origins, columns }: TransitionSlice, rows: EpisodeRows, id: number) {
+  const [first] = rows;
+  const { backend, modelVersion, scenario, task, policyVersion, seed } = origins[columns.origin[first]];
+  const [group, parent] = [columns.group[first], columns.parent[first]];
   const reverie = {
     source,
     backend,
@@ -144,8 +221,8 @@ function episodeMetadata(table: TransitionTable, rows: EpisodeRows, id: number) 
     task,
     policy_version: policyVersion,
     seed,
-    episode,
-    first_step: step,
+    episode: columns.episode[first],
+    first_step: columns.step[first],
     group: group < 0 ? null : group,
     parent: parent < 0 ? null : parent,
   };
@@ -179,38 +256,36 @@ function nested(values: readonly string[], shape: readonly number[]): string {
 
 // Transitions put together to episodes again, checked to be unbroken: formats of episodes keep each observation once.
 
-/** Rows of a table that are one episode, steps ascending without a gap. */
+/** Rows of a slice that are one episode, steps ascending without a gap. */
 type EpisodeRows = readonly number[];
 
 /**
- * The episodes of a table, in the order in which they begin. An episode may lack its beginning (a ring forgets) or its end.
+ * The episodes of a slice, in the order in which they begin. An episode may lack its beginning (a ring forgets) or its end.
  * Throws EXPORT_INVALID for one with a step missing or twice, or where an observation is not the one before led to.
  */
-function episodesOf(table: TransitionTable): EpisodeRows[] {
+function episodesOf(slice: TransitionSlice): EpisodeRows[] {
   const episodes = new Map<number, number[]>();
-  const steps = new Uint32Array(table.rows);
-  for (let row = 0; row < table.rows; row++) {
-    const { episode, step } = table.provenanceOf(row);
-    steps[row] = step;
-    const rows = episodes.get(episode);
+  const { step: steps, episode: episodeOf } = slice.columns;
+  for (let row = 0; row < slice.rows; row++) {
+    const rows = episodes.get(episodeOf[row]);
     if (rows) rows.push(row);
-    else episodes.set(episode, [row]);
+    else episodes.set(episodeOf[row], [row]);
   }
   for (const [episode, rows] of episodes) {
     rows.sort((a, b) => steps[a] - steps[b]);
     for (let i = 1; i < rows.length; i++) {
       if (steps[rows[i]] !== steps[rows[i - 1]] + 1)
         broken(episode, `step ${steps[rows[i]]} follows step ${steps[rows[i - 1]]}`);
-      if (!isContinued(table, rows[i - 1], rows[i]))
+      if (!isContinued(slice, rows[i - 1], rows[i]))
         broken(episode, `step ${steps[rows[i]]} begins elsewhere than the step before it ended`);
     }
   }
   return [...episodes.values()];
 }
 
-function isContinued({ batch, obsDim, indexOf }: TransitionTable, before: number, after: number): boolean {
-  const from = indexOf(before) * obsDim;
-  const to = indexOf(after) * obsDim;
+function isContinued({ columns: batch, obsDim }: TransitionSlice, before: number, after: number): boolean {
+  const from = before * obsDim;
+  const to = after * obsDim;
   for (let k = 0; k < obsDim; k++) if (batch.nextObs[from + k] !== batch.obs[to + k]) return false;
   return true;
 }

@@ -1,61 +1,99 @@
-// One view of transitions for every exporter, whether they come from rollouts or lie in a replay buffer.
+// One view of transitions for every exporter, whether they come from rollouts, lie in a replay buffer, or on disk.
 
-import { ReplayBuffer, type RowProvenance, type TransitionBatch } from '../../replay/index.js';
+import {
+  type Columns,
+  type Origin,
+  ReplayBuffer,
+  SavedTransitions,
+  type Source,
+  viewColumns,
+} from '../../replay/index.js';
 import type { RolloutResult } from '../rollout/request.js';
 
+/** Rows one after another, in the order they were lived, with all that is known of them. */
+export interface TransitionSlice {
+  readonly rows: number;
+  /** Row id of the first; the others follow. */
+  readonly firstRowId: number;
+  readonly obsDim: number;
+  readonly actionDim: number;
+  readonly source: Source;
+  /** What column `origin` refers to by number. */
+  readonly origins: readonly Origin[];
+  readonly columns: Columns;
+}
+
 export interface TransitionTable {
-  /** Rows in the order they were lived. */
   readonly rows: number;
   readonly obsDim: number;
   readonly actionDim: number;
-  readonly batch: TransitionBatch;
-  /** Where row `row` lies in `batch`. */
-  readonly indexOf: (row: number) => number;
-  /** Everything recorded about row `row`; its `rowId` is its number where rows have none of their own. */
-  readonly provenanceOf: (row: number) => RowProvenance;
+  /** Rows [from, from + rows) in the order they were lived; may be a live view. */
+  slice(from: number, rows: number): Promise<TransitionSlice>;
 }
 
-export type TransitionSource = ReplayBuffer | Pick<RolloutResult, 'batch' | 'provenance'>;
+/** Rows of a rollout: their row ids are their numbers. */
+type Rollouts = Pick<RolloutResult, 'batch' | 'provenance'>;
+
+export type TransitionSource = ReplayBuffer | SavedTransitions | Rollouts;
 
 /** A live view: stale once the source changes. */
 export function tableOf(source: TransitionSource): TransitionTable {
-  return source instanceof ReplayBuffer ? tableOfBuffer(source) : tableOfResult(source);
+  if (source instanceof ReplayBuffer) return tableOfBuffer(source);
+  return source instanceof SavedTransitions ? tableOfSaved(source) : tableOfRollouts(source);
+}
+
+function tableOfSaved(saved: SavedTransitions): TransitionTable {
+  const { obsDim, actionDim, source, origins } = saved;
+  return {
+    ...{ rows: saved.rows, obsDim, actionDim },
+    slice: async (from, rows) => ({
+      ...{ rows, firstRowId: saved.firstRowId + from, obsDim, actionDim, source, origins },
+      columns: await saved.read(from, rows),
+    }),
+  };
 }
 
 function tableOfBuffer(buffer: ReplayBuffer): TransitionTable {
-  const { size, capacity, obsDim, actionDim } = buffer;
-  // In a ring that went round, the oldest row lies behind the newest.
-  const oldest = buffer.inserted > capacity ? buffer.inserted % capacity : 0;
-  const indexOf = (row: number) => (oldest + row) % capacity;
-  const provenanceOf = (row: number) => buffer.provenanceAt(indexOf(row));
-  return { rows: size, obsDim, actionDim, batch: buffer.rows(), indexOf, provenanceOf };
+  const { size, inserted, obsDim, actionDim, source } = buffer;
+  return {
+    ...{ rows: size, obsDim, actionDim },
+    slice: async (from, rows) => ({
+      ...{ rows, firstRowId: inserted - size + from, obsDim, actionDim, source, origins: buffer.originList() },
+      columns: buffer.lived(from, rows),
+    }),
+  };
 }
 
-function tableOfResult({ batch, provenance }: Pick<RolloutResult, 'batch' | 'provenance'>): TransitionTable {
+function tableOfRollouts({ batch, provenance }: Rollouts): TransitionTable {
   const { backend, modelVersion, scenario, task = '', policyVersion, seed, source } = provenance;
-  const shared = { source, backend, modelVersion, scenario, task, policyVersion, seed };
-  const { rows } = batch;
+  const { rows: all } = batch;
+  const obsDim = all === 0 ? 0 : batch.obs.length / all;
+  const actionDim = all === 0 ? 0 : batch.action.length / all;
+  const whole: Columns = {
+    ...{ obs: batch.obs, action: batch.action, reward: batch.reward, nextObs: batch.nextObs },
+    ...{ terminated: batch.terminated, truncated: batch.truncated },
+    origin: new Uint32Array(all),
+    episode: provenance.episode,
+    step: provenance.step,
+    group: provenance.group ?? new Float64Array(all).fill(-1),
+    parent: provenance.parent ?? new Float64Array(all).fill(-1),
+    logProb: provenance.logProb ?? new Float32Array(all).fill(Number.NaN),
+    confidence: provenance.confidence ?? new Float32Array(all).fill(source === 'real' ? 1 : Number.NaN),
+    stateHash: provenance.stateHash ?? new BigUint64Array(all),
+  };
+  const origins = [{ backend, modelVersion, scenario, task, policyVersion, seed }];
   return {
-    rows,
-    obsDim: rows === 0 ? 0 : batch.obs.length / rows,
-    actionDim: rows === 0 ? 0 : batch.action.length / rows,
-    batch,
-    indexOf: (row) => row,
-    provenanceOf: (row) => ({
-      ...shared,
-      rowId: row,
-      episode: provenance.episode[row],
-      step: provenance.step[row],
-      group: provenance.group?.[row] ?? -1,
-      parent: provenance.parent?.[row] ?? -1,
-      logProb: provenance.logProb?.[row] ?? Number.NaN,
-      confidence: provenance.confidence?.[row] ?? (source === 'real' ? 1 : Number.NaN),
-      stateHash: provenance.stateHash?.[row] ?? 0n,
+    ...{ rows: all, obsDim, actionDim },
+    slice: async (from, rows) => ({
+      ...{ rows, firstRowId: from, obsDim, actionDim, source, origins },
+      columns: viewColumns(whole, rows, obsDim, actionDim, from),
     }),
   };
 }
 
 /** Row `index` of a [rows, dim] column as plain numbers. */
 export function rowOf(column: Float32Array, index: number, dim: number): number[] {
-  return Array.from(column.subarray(index * dim, (index + 1) * dim));
+  const row = new Array<number>(dim);
+  for (let k = 0; k < dim; k++) row[k] = column[index * dim + k];
+  return row;
 }

@@ -4,7 +4,8 @@ import type { Carry, Imagined } from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
 import { type PolicyAction, rowSize } from '../../env/index.js';
 import type { VectorDynamics } from '../../worldmodel/index.js';
-import { type ChunkTask, firstNonFinite } from './plan.js';
+import type { ChunkTask } from './plan.js';
+import { firstNonFinite } from './start-source.js';
 
 /** What a world model of numbers answers. */
 export type VectorImagined = Imagined<Carry, Float32Array>;

@@ -2,8 +2,9 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
-import { type History, pickHistory } from '../../worldmodel/index.js';
-import type { RolloutRequest, RolloutSettings } from './request.js';
+import type { History } from '../../worldmodel/index.js';
+import type { Drawn, RolloutRequest, RolloutSettings } from './request.js';
+import { type StartSource, startSource } from './start-source.js';
 
 const DEFAULT_CHUNK_SIZE = 512;
 
@@ -32,25 +33,19 @@ export class RolloutPlan {
   readonly firstEpisode: number;
   readonly settings: RolloutSettings;
   readonly seed: number;
-  private readonly request: RolloutRequest;
+  /** Where the branches begin. */
+  readonly starts: StartSource;
+  private readonly rngOfJob: Rng;
 
   /** Throws ROLLOUT_INVALID naming the value that does not fit. */
-  constructor(request: RolloutRequest) {
-    const { starts, startIds } = request;
-    const rows = startIds.length;
-    this.request = request;
+  constructor(request: RolloutRequest | Drawn<RolloutRequest>) {
+    this.starts = startSource(request);
+    const { rows, obsDim } = this.starts;
+    this.rngOfJob = request.rng;
     this.branches = wholeNumber('branches', request.branches ?? 1, 1);
     this.chunkSize = wholeNumber('chunkSize', request.chunkSize ?? DEFAULT_CHUNK_SIZE, 1);
     this.firstEpisode = wholeNumber('firstEpisode', request.firstEpisode ?? 0, 0);
-    this.obsDim = rows === 0 ? 0 : starts.length / rows;
-    if (!Number.isInteger(this.obsDim) || (rows > 0 && this.obsDim === 0) || (rows === 0 && starts.length > 0)) {
-      invalid(
-        `starts has ${starts.length} values for ${rows} startIds.`,
-        'starts is [rows, obsDim] with one id per row.',
-      );
-    }
-    checkFinite(starts, this.obsDim);
-    checkHistory(request, this.obsDim);
+    this.obsDim = obsDim;
     this.settings = settingsOf(request);
     this.episodes = rows * this.branches;
     this.chunks = Math.ceil(this.episodes / this.chunkSize);
@@ -59,7 +54,7 @@ export class RolloutPlan {
 
   /** The random stream of chunk `index`. */
   rng(index: number): Rng {
-    return this.request.rng.split('chunk', index);
+    return this.rngOfJob.split('chunk', index);
   }
 
   /** The work of chunk `index`, in arrays of its own that may be transferred. */
@@ -67,43 +62,19 @@ export class RolloutPlan {
     const from = index * this.chunkSize;
     const rows = Math.min(this.chunkSize, this.episodes - from);
     const { obsDim, branches } = this;
-    const starts = this.startsOf(from, rows);
-    const history = this.historyOf(from, rows);
-    const parent = new Float64Array(rows);
+    const start = Uint32Array.from({ length: rows }, (_, row) => Math.floor((from + row) / branches));
+    const { starts, startIds, history } = this.starts.take(start);
+    const parent = Float64Array.from(startIds);
     const group = new Float64Array(rows).fill(-1);
-    for (let row = 0; row < rows; row++) {
-      const start = Math.floor((from + row) / branches);
-      parent[row] = this.request.startIds[start];
-      if (branches > 1) group[row] = this.firstEpisode + start * branches;
-    }
+    if (branches > 1) for (let row = 0; row < rows; row++) group[row] = this.firstEpisode + start[row] * branches;
     return {
       ...{ index, obsDim, starts, history, parent, group },
       ...{ firstEpisode: this.firstEpisode + from, settings: this.settings },
     };
   }
-
-  /** Start states of branches [from, from + rows), copied. */
-  private startsOf(from: number, rows: number): Float32Array {
-    const { obsDim, branches } = this;
-    const { starts } = this.request;
-    if (branches === 1) return starts.slice(from * obsDim, (from + rows) * obsDim);
-    const copies = new Float32Array(rows * obsDim);
-    for (let row = 0; row < rows; row++) {
-      const start = Math.floor((from + row) / branches) * obsDim;
-      copies.set(starts.subarray(start, start + obsDim), row * obsDim);
-    }
-    return copies;
-  }
-
-  private historyOf(from: number, rows: number): History | undefined {
-    const { history } = this.request;
-    if (history === undefined) return undefined;
-    const starts = Uint32Array.from({ length: rows }, (_, row) => Math.floor((from + row) / this.branches));
-    return pickHistory(history, starts);
-  }
 }
 
-function settingsOf(request: RolloutRequest): RolloutSettings {
+function settingsOf(request: RolloutSettings): RolloutSettings {
   const { disagreementLimit, onDoubt } = request;
   if (disagreementLimit !== undefined && !(disagreementLimit >= 0)) {
     invalid(`disagreementLimit is ${disagreementLimit}.`, 'Give a number >= 0, or leave it out for no limit.');
@@ -127,30 +98,6 @@ function wholeNumber(name: string, value: number, least: number): number {
   return invalid(`${name} is ${value}.`, `Give a whole number >= ${least}.`);
 }
 
-function checkFinite(starts: Float32Array, obsDim: number): void {
-  const at = firstNonFinite(starts);
-  if (at < 0) return;
-  throw reverieError('NON_FINITE_VALUE', {
-    what: 'A start state',
-    value: starts[at],
-    where: `start ${Math.floor(at / obsDim)}, element ${at % obsDim}`,
-    hint: 'Start only from observations that a real environment gave.',
-  });
-}
-
-function checkHistory({ history, startIds }: RolloutRequest, obsDim: number): void {
-  if (history === undefined) return;
-  const { steps, lengths, obs, action } = history;
-  const rows = startIds.length;
-  const isWhole = lengths.length === rows && obs.length === rows * steps * obsDim && lengths.every((n) => n <= steps);
-  if (!isWhole || action.length % Math.max(1, rows * steps) !== 0) {
-    invalid(
-      `history has ${lengths.length} lengths, ${obs.length} observation and ${action.length} action values for ${rows} starts and ${steps} steps.`,
-      'history is [starts, steps, dim], with a length of at most `steps` for each start.',
-    );
-  }
-}
-
 /** The seed of a root stream; for a split stream, 53 bits of its key. */
 function seedOf(rng: Rng): number {
   const [low, high] = rng.state().key;
@@ -163,11 +110,6 @@ function invalid(problem: string, hint: string): never {
 
 // Finds values that are not finite; runs over everything that is dreamt.
 
-/** Index of the first NaN or infinity, or -1. */
-export function firstNonFinite(values: Float32Array): number {
-  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return i;
-  return -1;
-}
 
 // How long branches may be as training goes on.
 

@@ -3,13 +3,14 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { reverieError } from '../../core/errors.js';
-import { shareBytes, WorkerPool, type WorkerPoolOptions } from '../../pool/index.js';
+import { inOrder, type PoolTask, shareBytes, WorkerPool, type WorkerPoolOptions } from '../../pool/index.js';
 import type { ModelPlace } from '../../worldmodel/index.js';
 import { type EpisodeRequest, episodeRollouts } from './branched.js';
 import { rolloutChunk } from './chunk.js';
-import { type ChunkInput, chunkTask } from './chunk-task.js';
+import { type ChunkRecord, packChunk } from './chunk-record.js';
+import { type ChunkInput, chunkRecordTask, chunkTask } from './chunk-task.js';
 import { RolloutPlan } from './plan.js';
-import type { FrozenRolloutRequest, RolloutChunk, RolloutControls, RolloutResult } from './request.js';
+import type { Drawn, FrozenRolloutRequest, RolloutChunk, RolloutControls, RolloutResult } from './request.js';
 import { identityOf, mergeChunks } from './result.js';
 import { Revival } from './revival.js';
 import { wholeChunk } from './whole-chunk.js';
@@ -27,7 +28,10 @@ export interface ChunkRange {
   readonly signal?: AbortSignal;
 }
 
-type LiveChunk = (index: number, signal: AbortSignal) => Promise<RolloutChunk | undefined>;
+type AnyRequest = FrozenRolloutRequest | Drawn<FrozenRolloutRequest>;
+
+/** Undefined where it was stopped. */
+type ChunkWork<T> = (index: number, signal: AbortSignal) => Promise<T | undefined>;
 
 /** A chunk on the device, and one whose rows are laid out and consumed meanwhile. */
 const CHUNKS_ON_DEVICE = 2;
@@ -36,7 +40,8 @@ export class RolloutPool {
   readonly workers: number;
   readonly device?: ModelPlace['device'];
   private readonly modelLoader?: string;
-  private readonly pool: WorkerPool;
+  /** The threads that chunks are lived on, for other work of the same job. */
+  readonly pool: WorkerPool;
   private readonly revival = new Revival();
   private readonly shared = new WeakMap<object, unknown>();
   private readonly jobs = new Set<Promise<unknown>>();
@@ -77,29 +82,22 @@ export class RolloutPool {
    * The chunks of a job, in order. Only a few are lived ahead of the reader: a reader that waits makes the workers wait.
    * Leaving the loop early gives the rest up.
    */
-  async *chunks(request: FrozenRolloutRequest, { from = 0, signal }: ChunkRange = {}): AsyncGenerator<RolloutChunk> {
+  chunks(request: AnyRequest, range: ChunkRange = {}): AsyncGenerator<RolloutChunk> {
     const plan = new RolloutPlan(request);
-    const live = this.workers > 0 ? this.onWorkers(request, plan) : this.inThisThread(request, plan);
-    const control = new AbortController();
-    const giveUp = () => control.abort(signal?.reason);
-    signal?.addEventListener('abort', giveUp);
-    // Two chunks a worker: the next one waits at the thread while the pool is busy with the last.
-    const ahead = this.device ? CHUNKS_ON_DEVICE : Math.max(1, this.workers * 2);
-    const underWay: Promise<RolloutChunk | undefined>[] = [];
-    let next = from;
-    try {
-      while (next < plan.chunks || underWay.length > 0) {
-        signal?.throwIfAborted();
-        while (next < plan.chunks && underWay.length < ahead) underWay.push(observed(live(next++, control.signal)));
-        const chunk = await underWay.shift();
-        if (chunk === undefined) throw this.pool.closed ? reverieError('POOL_CLOSED') : signal?.reason;
-        yield chunk;
-      }
-    } finally {
-      giveUp();
-      signal?.removeEventListener('abort', giveUp);
-      await Promise.allSettled(underWay);
-    }
+    const work = this.workers > 0 ? this.onWorkers(chunkTask, request, plan) : this.inThisThread(request, plan);
+    return this.inOrder(plan, work, range);
+  }
+
+  /** As `chunks`, each as the record that a journal keeps of it, made where the chunk is lived. */
+  records(request: AnyRequest, range: ChunkRange = {}): AsyncGenerator<ChunkRecord> {
+    const plan = new RolloutPlan(request);
+    if (this.workers > 0) return this.inOrder(plan, this.onWorkers(chunkRecordTask, request, plan), range);
+    const live = this.inThisThread(request, plan);
+    const work: ChunkWork<ChunkRecord> = async (index, signal) => {
+      const chunk = await live(index, signal);
+      return chunk && packChunk(chunk);
+    };
+    return this.inOrder(plan, work, range);
   }
 
   /** Ends the threads, each after the steps it is at; jobs under way reject with POOL_CLOSED. */
@@ -109,7 +107,20 @@ export class RolloutPool {
     await this.revival.close();
   }
 
-  private inThisThread(request: FrozenRolloutRequest, plan: RolloutPlan): LiveChunk {
+  private async *inOrder<T>(
+    plan: RolloutPlan,
+    work: ChunkWork<T>,
+    { from = 0, signal }: ChunkRange,
+  ): AsyncGenerator<T> {
+    // Two chunks a worker: the next one waits at the thread while the pool is busy with the last.
+    const ahead = this.device ? CHUNKS_ON_DEVICE : Math.max(1, this.workers * 2);
+    for await (const answer of inOrder(numbers(from, plan.chunks), work, { ahead, signal })) {
+      if (answer === undefined) throw this.pool.closed ? reverieError('POOL_CLOSED') : signal?.reason;
+      yield answer;
+    }
+  }
+
+  private inThisThread(request: AnyRequest, plan: RolloutPlan): ChunkWork<RolloutChunk> {
     const live = async (index: number, signal: AbortSignal) => {
       const model = await this.revival.model(request.model, this.modelLoader, { device: this.device });
       const policy = await this.revival.policy(request.policy);
@@ -131,7 +142,11 @@ export class RolloutPool {
     };
   }
 
-  private onWorkers(request: FrozenRolloutRequest, plan: RolloutPlan): LiveChunk {
+  private onWorkers<T>(
+    task: PoolTask<ChunkInput, T | undefined>,
+    request: AnyRequest,
+    plan: RolloutPlan,
+  ): ChunkWork<T> {
     const model = this.share(request.model);
     const policy = this.share(request.policy);
     return (index, signal) => {
@@ -145,7 +160,7 @@ export class RolloutPool {
         parent.buffer,
         group.buffer,
       ];
-      return this.pool.run(chunkTask, make, { signal, transfer, label: `chunk ${index}` });
+      return this.pool.run(task, make, { signal, transfer, label: `chunk ${index}` });
     };
   }
 
@@ -158,8 +173,6 @@ export class RolloutPool {
   }
 }
 
-/** A promise that others may fail before: its failure is seen when its turn comes. */
-function observed<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
+function* numbers(from: number, to: number): Generator<number> {
+  for (let number = from; number < to; number++) yield number;
 }

@@ -4,6 +4,7 @@ import type { Rng } from '../../core/rng.js';
 import type { Policy, PolicySnapshot } from '../../env/index.js';
 import type { Provenance, TransitionBatch } from '../../replay/index.js';
 import type { History, Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/index.js';
+import type { StartSource } from './start-source.js';
 
 /**
  * What becomes of the transition whose disagreement exceeds the limit; either way its branch ends there.
@@ -33,7 +34,7 @@ export interface RolloutSettings {
 export interface RolloutRequest extends RolloutSettings {
   /** Start states [rows, obsDim], row-major; `rows` is the length of `startIds`. */
   readonly starts: Float32Array;
-  /** Real steps before each start; needed by models with a memory, and not read by others. `startsFrom` draws both. */
+  /** Real steps before each start; needed by models with a memory, and not read by others. `drawStarts` draws both. */
   readonly history?: History;
   /** Row id of each start in the real buffer, recorded as `parent`; -1 for none. */
   readonly startIds: ArrayLike<number>;
@@ -51,6 +52,11 @@ export interface RolloutRequest extends RolloutSettings {
   /** Recorded as the seed of the batch; default: the seed `rng` was made from by `Rng.fromSeed`. */
   readonly seed?: number;
 }
+
+/** A request whose start states are drawn as they are needed. */
+export type Drawn<Request extends RolloutRequest> = Omit<Request, 'starts' | 'startIds' | 'history'> & {
+  readonly starts: StartSource;
+};
 
 /** A request with the model and policy themselves, to be lived in this thread. */
 export interface LiveRolloutRequest extends RolloutRequest {

@@ -11,13 +11,13 @@ export interface RolloutIdentity {
   readonly policyVersion: string;
 }
 
-export function identityOf({ model, policy }: FrozenRolloutRequest): RolloutIdentity {
+export function identityOf({ model, policy }: Pick<FrozenRolloutRequest, 'model' | 'policy'>): RolloutIdentity {
   return { backend: model.backend, modelVersion: model.modelVersion, policyVersion: policy.version };
 }
 
 export function mergeChunks(
   chunks: readonly RolloutChunk[],
-  request: RolloutRequest,
+  request: Pick<RolloutRequest, 'scenario' | 'task'>,
   plan: RolloutPlan,
   identity: RolloutIdentity,
 ): RolloutResult {
@@ -30,7 +30,7 @@ export function mergeChunks(
   };
 }
 
-function sumCounts(counts: readonly RolloutCounts[]): RolloutCounts {
+export function sumCounts(counts: readonly RolloutCounts[]): RolloutCounts {
   const sum = (key: keyof RolloutCounts) => counts.reduce((total, one) => total + one[key], 0);
   return {
     episodes: sum('episodes'),
@@ -99,14 +99,32 @@ function joinProvenance(chunks: readonly RolloutChunk[]): ColumnProvenance {
   };
 }
 
-function sharedProvenance(request: RolloutRequest, plan: RolloutPlan, identity: RolloutIdentity) {
+/** The part of provenance that all rows of a job share. */
+export type SharedProvenance = Pick<
+  Provenance,
+  'source' | 'backend' | 'modelVersion' | 'policyVersion' | 'scenario' | 'task' | 'seed'
+>;
+
+export function sharedProvenance(
+  request: Pick<RolloutRequest, 'scenario' | 'task'>,
+  plan: RolloutPlan,
+  identity: RolloutIdentity,
+): SharedProvenance {
   return {
-    source: 'synthetic' as const,
+    source: 'synthetic',
     ...identity,
     scenario: request.scenario ?? '',
     ...(request.task !== undefined && { task: request.task }),
     seed: plan.seed,
   };
+}
+
+/** Where each row of a chunk came from. */
+export function provenanceOfChunk(
+  { episode, step, group, parent, confidence, logProb }: RolloutChunk,
+  shared: SharedProvenance,
+): Provenance {
+  return { ...shared, episode, step, group, parent, ...(confidence && { confidence }), ...(logProb && { logProb }) };
 }
 
 function isWhole(columns: readonly (Float32Array | undefined)[]): columns is Float32Array[] {

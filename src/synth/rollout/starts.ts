@@ -1,9 +1,9 @@
 // Where branched rollouts start: at random rows of the real buffer, each with what was lived before it.
 
-import type { Rng } from '../../core/rng.js';
+import { Rng } from '../../core/rng.js';
 import type { ReplayBuffer } from '../../replay/index.js';
 import { batchOfStarts, type Start } from '../../worldmodel/index.js';
-import type { RolloutRequest } from './request.js';
+import type { StartSource, Starts } from './start-source.js';
 
 /**
  * `rows` random real states, drawn with replacement, with the row ids they have in the buffer.
@@ -14,20 +14,29 @@ export function drawStarts(
   rows: number,
   rng: Rng,
   context: number,
-): Pick<RolloutRequest, 'starts' | 'history'> & { readonly startIds: Float64Array } {
-  const { obsDim, actionDim } = real;
-  const starts = new Float32Array(rows * obsDim);
-  const startIds = new Float64Array(rows);
+): Starts & { readonly startIds: Float64Array } {
   const drawn = new Uint32Array(rows);
+  for (let row = 0; row < rows; row++) drawn[row] = rng.int(real.size);
+  return startsAt(real, drawn, context);
+}
+
+/** What `drawStarts` draws, each when it is asked for: start n takes the n-th draw of `rng`, which is not advanced. */
+export function drawnStarts(real: ReplayBuffer, rows: number, rng: Rng, context: number): StartSource {
+  const { key, position } = rng.state();
+  const drawOf = (row: number) => Rng.fromState({ key, position: position + row }).int(real.size);
+  return { rows, obsDim: real.obsDim, take: (taken) => startsAt(real, taken.map(drawOf), context) };
+}
+
+function startsAt(real: ReplayBuffer, rows: Uint32Array, context: number) {
+  const { obsDim, actionDim } = real;
   const { obs } = real.columns();
-  for (let row = 0; row < rows; row++) {
-    const index = rng.int(real.size);
-    starts.set(obs.subarray(index * obsDim, (index + 1) * obsDim), row * obsDim);
-    startIds[row] = real.rowId(index);
-    drawn[row] = index;
+  const starts = new Float32Array(rows.length * obsDim);
+  for (let to = 0; to < rows.length; to++) {
+    starts.set(obs.subarray(rows[to] * obsDim, (rows[to] + 1) * obsDim), to * obsDim);
   }
+  const startIds = Float64Array.from(rows, (row) => real.rowId(row));
   if (context === 0) return { starts, startIds };
-  const led = Array.from(drawn, (index) => startAt(real, index, context));
+  const led = Array.from(rows, (row) => startAt(real, row, context));
   return { starts, startIds, history: batchOfStarts(led, { obsDim, actionDim }).history };
 }
 
