@@ -10,7 +10,8 @@ export interface CommonConfig {
   readonly name: string;
   readonly description: string;
   readonly seed: number;
-  readonly workers: number;
+  /** Worker threads; `auto`: as many as help the job. */
+  readonly workers: number | 'auto';
   /** Modules that add kinds, environments, learners: relative paths, or names of packages. */
   readonly plugins?: readonly string[];
 }

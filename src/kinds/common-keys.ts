@@ -16,6 +16,14 @@ export function workersKey(meaning: string) {
   return count.default(0).describe(meaning);
 }
 
+/** @param meaning what they are in this kind, what 0 means and what `auto`, which is the default */
+export function autoWorkersKey(meaning: string) {
+  return z
+    .union([count, z.literal('auto')])
+    .default('auto')
+    .describe(meaning);
+}
+
 export const profilesKey = z
   .record(z.string(), z.looseObject({}))
   .default({})

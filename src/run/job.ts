@@ -41,6 +41,8 @@ export interface JobContext<S extends AnyScenario = Scenario> {
   readonly seed: number;
   /** Worker threads; 0: in this thread. Never changes results. */
   readonly workers: number;
+  /** Nobody said how many: `workers` is 0, and a job that gains by more may take as many as help. */
+  readonly isAutoWorkers?: boolean;
   /** What learned dynamics run on; the processor unless given. */
   readonly device?: RunDevice;
   /** The run's own folder; exists. */

@@ -192,13 +192,18 @@ function contextOf(
   metrics: MetricsWriter,
   signal: AbortSignal,
 ): JobContext<AnyScenario> {
-  const { seed, workers } = scenario.config;
+  const { seed, workers: asked } = scenario.config;
+  const isAutoWorkers = asked === 'auto';
+  const workers = isAutoWorkers ? 0 : asked;
   const log = (line: string) => progress.log(line);
   const { queue } = options;
   const resume = options.resume !== undefined;
   const { device } = place;
   const { command } = record;
-  return { scenario, seed, workers, device, out, inputs, resume, signal, progress, metrics, log, queue, command };
+  return {
+    ...{ scenario, seed, workers, isAutoWorkers, device, out, inputs, resume, signal, progress, metrics, log, queue },
+    command,
+  };
 }
 
 async function ended({ out, record }: Prepared, status: RunRecord['status']): Promise<void> {

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { envSpecSchema } from '../../env/index.js';
 import { learners, type ppoConfigSchema, type sacConfigSchema } from '../../rl/index.js';
 import { modelSectionSchema } from '../../worldmodel/index.js';
-import { nameKey, pluginsKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
+import { autoWorkersKey, nameKey, pluginsKey, profilesKey, seedKey } from '../common-keys.js';
 import { vectorFidelitySchema } from './fidelity-section.js';
 
 const positive = z.int().min(1);
@@ -231,7 +231,9 @@ function sections() {
     fidelity: vectorFidelitySchema,
     quickstart: quickstartSection,
     seed: seedKey,
-    workers: workersKey('Worker threads for dreaming and fitting; 0: in the main thread. Never changes results.'),
+    workers: autoWorkersKey(
+      'Worker threads for dreaming, fitting and writing datasets; 0: in the main thread; auto: `synth` takes the cores there are, every other job none. Never changes results.',
+    ),
   };
 }
 

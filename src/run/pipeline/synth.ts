@@ -1,6 +1,7 @@
 // `reverie synth`: transitions dreamt in a world model from recorded states, as a replay snapshot and as datasets.
 
 import { rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { horizonAt } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
@@ -28,37 +29,51 @@ import { withTrustedHorizon } from './fidelity/auto-horizon.js';
 import { learnerFor, recordsOf, settled } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
 
+/** A job of fewer transitions is over before threads have started. */
+const ROWS_WORTH_THREADS = 100_000;
+
 /** Resumable: finished chunks are in the journal, and the same bytes come out however often it was stopped. */
 export async function synthJob(asked: JobContext): Promise<SynthResult> {
   const context = await withTrustedHorizon(asked, asked.scenario.config.synth.episodes ? [] : ['horizon']);
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
   const model = await loadWorldModel(requireInput(context.inputs, 'model'));
-  const workers = context.workers;
+  try {
+    return await synthesized(context, env, model);
+  } catch (error) {
+    if (context.signal.aborted) interrupted();
+    throw error;
+  } finally {
+    await model.close();
+    await env.close();
+  }
+}
+
+async function synthesized(context: JobContext, env: VectorEnvironment, model: StoredDynamics): Promise<SynthResult> {
+  const real = await recordsOf(env, requireInput(context.inputs, 'data'));
+  const asked = requestOf(context, env, real, model);
+  const workers = workersFor(context, asked.starts.rows * asked.horizon);
   const pool = new RolloutPool({ workers, device: context.device });
   // With a device chunks are lived in this thread; the rest is work for others all the same.
   const threads = context.device ? new WorkerPool({ workers }) : pool.pool;
   try {
-    const real = await recordsOf(env, requireInput(context.inputs, 'data'));
-    const request = {
-      ...requestOf(context, env, real, model),
-      model: model.snapshot(),
-      policy: await actor(context, env),
-    };
+    const request = { ...asked, model: model.snapshot(), policy: await actor(context, env) };
     const started = performance.now();
     const { rollouts, resumedRows } = await dream(context, pool, request);
     const seconds = (performance.now() - started) / 1000;
     const rate = (rollouts.counts.rows - resumedRows) / seconds;
     return await keep(context, env, threads, rollouts, rate, model.modelVersion);
-  } catch (error) {
-    if (context.signal.aborted) interrupted();
-    throw error;
   } finally {
     if (threads !== pool.pool) await threads.close();
     await pool.close();
-    await model.close();
-    await env.close();
   }
+}
+
+/** Threads for so many rows: those that were asked for, else the cores there are; of many, one is left to the thread that writes. */
+function workersFor({ workers, isAutoWorkers }: JobContext, rows: number): number {
+  if (!isAutoWorkers) return workers;
+  const cores = availableParallelism();
+  return rows < ROWS_WORTH_THREADS ? 0 : Math.min(cores, Math.max(2, cores - 1));
 }
 
 function requestOf(context: JobContext, env: VectorEnvironment, real: ReplayBuffer, model: StoredDynamics) {

@@ -110,7 +110,6 @@ function invalid(problem: string, hint: string): never {
 
 // Finds values that are not finite; runs over everything that is dreamt.
 
-
 // How long branches may be as training goes on.
 
 /** `[fromStep, toStep, fromHorizon, toHorizon]`; steps in whatever unit the caller counts, MBPO: epochs of 1000 real steps. */

@@ -1,0 +1,175 @@
+// Rollouts that go to disk as they are dreamt: the files that rollouts in memory make, byte for byte, for any number of workers.
+
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
+import { boxSpace } from '../../src/env/index.js';
+import { ReplayBuffer, SavedTransitions } from '../../src/replay/index.js';
+import {
+  type DrawnSynthesisRequest,
+  drawnStarts,
+  drawStarts,
+  exportJsonl,
+  exportMinari,
+  exportParquet,
+  RolloutPool,
+  type RolloutResult,
+  type SynthesisRequest,
+  saveRollouts,
+  synthesize,
+  synthesizeToJournal,
+  type TransitionSource,
+} from '../../src/synth/index.js';
+import { ACTION_DIM, MODEL_LOADER, OBS_DIM, requestOf } from './fixtures.js';
+
+let folder: string;
+const open: RolloutPool[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-saved-rollouts-'));
+});
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((pool) => pool.close()));
+  rmSync(folder, { recursive: true });
+});
+
+function poolOf(workers: number): RolloutPool {
+  const pool = new RolloutPool({ workers, modelLoader: MODEL_LOADER });
+  open.push(pool);
+  return pool;
+}
+
+const dims = { obsDim: OBS_DIM, actionDim: ACTION_DIM };
+const spaces = {
+  observationSpace: boxSpace(new Array(OBS_DIM).fill(-9), new Array(OBS_DIM).fill(9)),
+  actionSpace: boxSpace(new Array(ACTION_DIM).fill(-1), new Array(ACTION_DIM).fill(1)),
+};
+
+async function exported(source: TransitionSource, name: string, pool: RolloutPool): Promise<Record<string, string>> {
+  const options = { pool: pool.pool };
+  const root = join(folder, name);
+  await exportParquet(source, join(root, 'rows.parquet'), options);
+  await exportJsonl(source, join(root, 'rows.jsonl'), options);
+  return hashes(root);
+}
+
+/** Path below a folder to the hash of its file. */
+function hashes(root: string): Record<string, string> {
+  const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const paths = files.map(({ parentPath, name }) => join(parentPath, name)).sort();
+  const hash = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
+  return Object.fromEntries(paths.map((path) => [path.slice(root.length), hash(path)]));
+}
+
+async function bufferOf({ batch, provenance }: RolloutResult): Promise<ReplayBuffer> {
+  const buffer = new ReplayBuffer({ capacity: Math.max(1, batch.rows), ...dims, source: 'synthetic' });
+  if (batch.rows > 0) buffer.append(batch, provenance);
+  return buffer;
+}
+
+describe('rollouts on disk', () => {
+  it('are the buffer and the datasets of rollouts in memory, with 0 and 2 workers', async () => {
+    const request = requestOf(4700, {
+      disagreementLimit: 0.8,
+      branches: 2,
+      chunkSize: 512,
+      scenario: 'toy',
+      task: 'a',
+    });
+    const truth = await bufferOf(await poolOf(0).branchedRollouts(request));
+    expect(truth.size).toBeGreaterThan(32_768);
+    await truth.save(join(folder, 'truth'));
+    const datasets = await exported(truth, 'truth-datasets', poolOf(0));
+    for (const workers of [0, 2]) {
+      const pool = poolOf(workers);
+      const rollouts = await synthesizeToJournal({ ...request, pool, journal: join(folder, `journal-${workers}`) });
+      const told: number[] = [];
+      const saved = await saveRollouts(rollouts, {
+        ...{ folder: join(folder, `data-${workers}`), ...dims, pool: pool.pool },
+        onRows: (rows) => told.push(rows),
+      });
+      expect(rollouts.counts.rows).toBe(truth.size);
+      expect(told.at(-1)).toBe(truth.size);
+      expect(hashes(join(folder, `data-${workers}`))).toEqual(hashes(join(folder, 'truth')));
+      expect(await exported(saved, `datasets-${workers}`, pool)).toEqual(datasets);
+      await saved.close();
+    }
+  });
+
+  it('are the Minari dataset of rollouts in memory, also where episodes are mixed', async () => {
+    const pool = poolOf(1);
+    const lived = await pool.branchedRollouts(requestOf(20));
+    const shuffled = await bufferOf(lived);
+    const order = Uint32Array.from({ length: shuffled.size }, (_, i) => i).sort((a, b) => {
+      const { step, episode } = shuffled.columns();
+      return step[a] - step[b] || episode[a] - episode[b];
+    });
+    const mixed = await bufferOf({
+      ...lived,
+      batch: shuffled.gather(order),
+      provenance: {
+        ...lived.provenance,
+        ...{ group: undefined, logProb: undefined, confidence: undefined, parent: undefined },
+        episode: Float64Array.from(order, (row) => lived.provenance.episode[row]),
+        step: Uint32Array.from(order, (row) => lived.provenance.step[row]),
+      },
+    });
+    for (const [name, buffer] of Object.entries({ whole: await bufferOf(lived), mixed })) {
+      await buffer.save(join(folder, name));
+      const saved = await SavedTransitions.open(join(folder, name));
+      const options = { ...spaces, datasetId: 'some/toy-v0', pool: pool.pool };
+      const [here, there] = [join(folder, `${name}-here`), join(folder, `${name}-there`)];
+      expect(await exportMinari(saved, { ...options, root: there })).toMatchObject({ episodes: 20 });
+      await exportMinari(buffer, { ...options, root: here });
+      expect(hashes(there)).toEqual(hashes(here));
+      await saved.close();
+    }
+  });
+
+  it('may be none', async () => {
+    const pool = poolOf(0);
+    const rollouts = await synthesizeToJournal({ ...requestOf(0), pool, journal: join(folder, 'journal') });
+    const saved = await saveRollouts(rollouts, { folder: join(folder, 'data'), ...dims, pool: pool.pool });
+    await (await bufferOf(await pool.branchedRollouts(requestOf(0)))).save(join(folder, 'truth'));
+    expect(hashes(join(folder, 'data'))).toEqual(hashes(join(folder, 'truth')));
+    expect(await exportParquet(saved, join(folder, 'none.parquet'))).toBe(0);
+    await saved.close();
+  });
+
+  it('end with the reason of their signal, and leave no file in its place', async () => {
+    const pool = poolOf(1);
+    const rollouts = await synthesizeToJournal({ ...requestOf(64), pool, journal: join(folder, 'journal') });
+    const signal = AbortSignal.abort(new Error('enough'));
+    const data = join(folder, 'data');
+    await expect(saveRollouts(rollouts, { folder: data, ...dims, pool: pool.pool, signal })).rejects.toThrow('enough');
+    const saved = await saveRollouts(rollouts, { folder: data, ...dims, pool: pool.pool });
+    const path = join(folder, 'rows.parquet');
+    await expect(exportParquet(saved, path, { pool: pool.pool, signal })).rejects.toThrow('enough');
+    expect(readdirSync(data)).toEqual(['transitions.bin']);
+    expect(readdirSync(folder).sort()).toEqual(['data', 'journal']);
+    await saved.close();
+  });
+});
+
+describe('start states drawn as they are needed', () => {
+  it('are those drawn at once: the same journal, and each of the two goes on with the other', async () => {
+    const pool = poolOf(0);
+    const real = await bufferOf(await pool.branchedRollouts(requestOf(40)));
+    const { starts: _, startIds: __, ...rest } = requestOf(1, { chunkSize: 16, branches: 3 });
+    const rng = () => Rng.fromSeed(5).split('starts');
+    const atOnce: SynthesisRequest = { ...rest, ...drawStarts(real, 100, rng(), 0), pool, journal: join(folder, 'a') };
+    const later: DrawnSynthesisRequest = {
+      ...{ ...rest, pool, journal: join(folder, 'b') },
+      starts: drawnStarts(real, 100, rng(), 0),
+    };
+    const { batch } = await synthesize(atOnce);
+    const { counts } = await synthesizeToJournal(later);
+    expect(counts.rows).toBe(batch.rows);
+    expect(hashes(join(folder, 'b'))).toEqual(hashes(join(folder, 'a')));
+    await synthesizeToJournal({ ...later, journal: join(folder, 'a') });
+  });
+});
