@@ -86,8 +86,8 @@ export type {
   RolloutRequest,
   RolloutResult,
   RolloutSettings,
+  StartSource,
 } from './rollout/request.js';
-export type { StartSource } from './rollout/start-source.js';
 export { drawnStarts, drawStarts, startAt } from './rollout/starts.js';
 export { type JournalledRollouts, type SaveRolloutsOptions, saveRollouts } from './saved-rollouts.js';
 export {

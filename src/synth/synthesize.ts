@@ -8,9 +8,16 @@ import { type JobDescription, Journal, type PiecePlace } from './journal.js';
 import { type ChunkRecord, unpackRecord } from './rollout/chunk-record.js';
 import { RolloutPlan } from './rollout/plan.js';
 import type { RolloutPool } from './rollout/pool.js';
-import type { Drawn, FrozenRolloutRequest, RolloutChunk, RolloutControls, RolloutResult } from './rollout/request.js';
+import type {
+  Drawn,
+  FrozenRolloutRequest,
+  RolloutChunk,
+  RolloutControls,
+  RolloutResult,
+  StartSource,
+  Starts,
+} from './rollout/request.js';
 import { identityOf, mergeChunks, sharedProvenance, sumCounts } from './rollout/result.js';
-import type { StartSource, Starts } from './rollout/start-source.js';
 import type { JournalledPiece, JournalledRollouts } from './saved-rollouts.js';
 
 interface InJournal {

@@ -3,8 +3,8 @@
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import type { History } from '../../worldmodel/index.js';
-import type { Drawn, RolloutRequest, RolloutSettings } from './request.js';
-import { type StartSource, startSource } from './start-source.js';
+import type { Drawn, RolloutRequest, RolloutSettings, StartSource } from './request.js';
+import { startSource } from './start-source.js';
 
 const DEFAULT_CHUNK_SIZE = 512;
 

@@ -4,7 +4,6 @@ import type { Rng } from '../../core/rng.js';
 import type { Policy, PolicySnapshot } from '../../env/index.js';
 import type { Provenance, TransitionBatch } from '../../replay/index.js';
 import type { History, Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/index.js';
-import type { StartSource } from './start-source.js';
 
 /**
  * What becomes of the transition whose disagreement exceeds the limit; either way its branch ends there.
@@ -51,6 +50,17 @@ export interface RolloutRequest extends RolloutSettings {
   readonly task?: string;
   /** Recorded as the seed of the batch; default: the seed `rng` was made from by `Rng.fromSeed`. */
   readonly seed?: number;
+}
+
+/** Start states with their ids, and what was lived before each where models remember. */
+export type Starts = Pick<RolloutRequest, 'starts' | 'history' | 'startIds'>;
+
+/** Start states by their number. The same number gives the same state, whenever it is asked for. */
+export interface StartSource {
+  readonly rows: number;
+  readonly obsDim: number;
+  /** Those of numbers `rows`, in arrays of their own. */
+  take(rows: Uint32Array): Starts;
 }
 
 /** A request whose start states are drawn as they are needed. */

@@ -3,18 +3,7 @@
 
 import { reverieError } from '../../core/errors.js';
 import { pickHistory } from '../../worldmodel/index.js';
-import type { Drawn, RolloutRequest } from './request.js';
-
-/** Start states with their ids, and what was lived before each where models remember. */
-export type Starts = Pick<RolloutRequest, 'starts' | 'history' | 'startIds'>;
-
-/** Start states by their number. The same number gives the same state, whenever it is asked for. */
-export interface StartSource {
-  readonly rows: number;
-  readonly obsDim: number;
-  /** Those of numbers `rows`, in arrays of their own. */
-  take(rows: Uint32Array): Starts;
-}
+import type { Drawn, RolloutRequest, StartSource, Starts } from './request.js';
 
 /** Throws ROLLOUT_INVALID where starts, ids and history do not fit, NON_FINITE_VALUE. */
 export function startSource(request: Starts | Pick<Drawn<RolloutRequest>, 'starts'>): StartSource {

@@ -3,7 +3,7 @@
 import { Rng } from '../../core/rng.js';
 import type { ReplayBuffer } from '../../replay/index.js';
 import { batchOfStarts, type Start } from '../../worldmodel/index.js';
-import type { StartSource, Starts } from './start-source.js';
+import type { StartSource, Starts } from './request.js';
 
 /**
  * `rows` random real states, drawn with replacement, with the row ids they have in the buffer.
