@@ -22,7 +22,12 @@ class LongFirst extends BaseSequencer {
 
 export default defineConfig({
   // Plugins of ours import the package by its name: in tests, the source.
-  resolve: { alias: [{ find: /^reverie$/, replacement: fileURLToPath(new URL('./src/index.ts', import.meta.url)) }] },
+  resolve: {
+    alias: [
+      { find: /^reverie$/, replacement: fileURLToPath(new URL('./src/index.ts', import.meta.url)) },
+      { find: /^reverie\/extend$/, replacement: fileURLToPath(new URL('./src/extend.ts', import.meta.url)) },
+    ],
+  },
   test: {
     testTimeout: 120_000,
     hookTimeout: 240_000,

@@ -1,7 +1,7 @@
 // Dynamics from outside: what follows is what followed the most similar row that was recorded. No network, nothing to train.
 
 import { createHash } from 'node:crypto';
-import { definePlugin, MemorylessDynamics, readManifest, readModelPart, writeModelFolder, z } from 'reverie';
+import { definePlugin, MemorylessDynamics, readManifest, readModelPart, writeModelFolder, z } from 'reverie/extend';
 
 const FORMAT = 'example-nearest-row';
 

@@ -1,6 +1,6 @@
 // An environment from outside: a car in a valley that must rock its way up (Gymnasium's MountainCarContinuous-v0).
 
-import { boxSpace, ClockedEnvironment, definePlugin, z } from 'reverie';
+import { boxSpace, ClockedEnvironment, definePlugin, z } from 'reverie/extend';
 
 const GOAL = 0.45;
 

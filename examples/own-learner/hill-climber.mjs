@@ -2,7 +2,7 @@
 // from rollouts of its own, as PPO does.
 
 import { createHash } from 'node:crypto';
-import { definePlugin, rowSize, z } from 'reverie';
+import { definePlugin, rowSize, z } from 'reverie/extend';
 
 /** Acts with `weights` [actionDim, obsDim + 1], squashed into the bounds of the action space. */
 function linearPolicy(weights, obsDim, { low, high }) {

@@ -56,7 +56,7 @@ describe('a plugin', () => {
 
   it('may bring a kind of world with sections of its own', async () => {
     const module = `
-      import { z } from 'reverie';
+      import { z } from 'reverie/extend';
       const keys = { family: z.literal('dice'), name: z.string(), description: z.string().default(''), plugins: z.array(z.string()),
         sides: z.int().default(6), seed: z.int().default(0), workers: z.int().default(0) };
       const schema = z.strictObject(keys);
