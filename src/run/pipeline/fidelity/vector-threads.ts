@@ -1,61 +1,56 @@
 // Judging on worker threads: what a chunk holds depends on its address alone, so that threads leave no trace in the rows.
 
-import { Piscina } from 'piscina';
-import { type PackedError, unpackError } from '../../../core/errors.js';
 import type { Json } from '../../../core/json.js';
-import { makeStopFlag, raise } from '../../../core/stop-flag.js';
-import { compiledUrl } from '../../../core/worker-url.js';
-import type { ChunkAddress, FidelitySetup, MeasureOptions } from '../../../fidelity/index.js';
+import {
+  type ChunkAddress,
+  type FidelitySetup,
+  type MeasureOptions,
+  type OpenedSubjects,
+  openVectorSubjects,
+} from '../../../fidelity/index.js';
 import type { Scenario } from '../../../kinds/index.js';
+import { poolTask, WorkerPool } from '../../../pool/index.js';
+import { vectorHost } from './vector-host.js';
+
+interface ChunkInput {
+  readonly setup: FidelitySetup<Scenario>;
+  readonly address: ChunkAddress;
+}
+
+/** Of the setup that this thread was first asked for: a pool has but one. */
+let opened: Promise<OpenedSubjects> | undefined;
+
+export const judgeChunkTask = poolTask(
+  import.meta.url,
+  'judgeChunkTask',
+  async ({ setup, address }: ChunkInput, { stop }): Promise<readonly Json[]> => {
+    if (Atomics.load(stop, 0) === 1) return [];
+    opened ??= openVectorSubjects(setup, vectorHost);
+    const { instruments } = (await opened).subjects[address.subject];
+    return instruments.find(({ id }) => id === address.instrument)!.measure(address.chunk);
+  },
+);
 
 export class VectorFidelityPool {
-  private readonly threads: Piscina;
+  private readonly pool: WorkerPool;
 
   /** The truth has to lie in the run's folder already: threads that found none would each record it. */
   constructor(
     private readonly setup: FidelitySetup<Scenario>,
     workers: number,
   ) {
-    this.threads = new Piscina({
-      filename: compiledUrl(import.meta.url, './vector-worker.js'),
-      // A thread that ended with its task would open everything again for the next.
-      minThreads: workers,
-      maxThreads: workers,
-      concurrentTasksPerWorker: 1,
-    });
+    this.pool = new WorkerPool({ workers });
   }
 
   /** For `measureSubjects`. Throws what opening or measuring threw, and the reason of `signal`. */
   readonly measureChunk: NonNullable<MeasureOptions['measureChunk']> = async (address, signal) => {
-    const stop = makeStopFlag();
-    const giveUp = () => raise(stop);
-    signal?.addEventListener('abort', giveUp);
-    try {
-      const outcome: ChunkOutcome = await this.threads.run({ setup: this.setup, address, stop });
-      if (outcome.kind === 'failed') throw unpackError(outcome.error);
-      if (outcome.kind === 'stopped') throw signal?.reason;
-      return outcome.rows;
-    } finally {
-      signal?.removeEventListener('abort', giveUp);
-    }
+    const label = `chunk ${address.chunk} of ${address.instrument}`;
+    const rows = await this.pool.run(judgeChunkTask, () => ({ setup: this.setup, address }), { signal, label });
+    signal?.throwIfAborted();
+    return rows;
   };
 
-  async close(): Promise<void> {
-    await this.threads.destroy();
+  close(): Promise<void> {
+    return this.pool.close();
   }
 }
-
-// What the main thread and the threads that judge tell each other.
-
-export interface ChunkTask {
-  readonly setup: FidelitySetup<Scenario>;
-  readonly address: ChunkAddress;
-  /** Set to 1 where nobody wants the rows any more. */
-  readonly stop: Int32Array;
-}
-
-/** A failure crosses as data, so that its catalogue code survives. */
-export type ChunkOutcome =
-  | { readonly kind: 'done'; readonly rows: readonly Json[] }
-  | { readonly kind: 'stopped' }
-  | { readonly kind: 'failed'; readonly error: PackedError };
