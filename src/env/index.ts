@@ -35,6 +35,7 @@ export {
   contains,
   describeSpace,
   discreteSpace,
+  requireAction,
   rowSize,
   unboundedSpace,
 } from './space-values.js';

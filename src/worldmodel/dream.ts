@@ -4,12 +4,11 @@ import { type Carry, type FrozenCarry, type ImagineOptions, packFloats, unpackFl
 import { reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
 import {
-  contains,
-  describeSpace,
   type EnvSnapshot,
   type ResetOptions,
   type ResetResult,
   type RestoreOptions,
+  requireAction,
   type StepResult,
   type VectorEnvironment,
   type VectorSpace,
@@ -84,7 +83,7 @@ export class Dream implements VectorEnvironment {
 
   async step(action: Float32Array): Promise<StepResult<Float32Array>> {
     if (!this.running || this.carry === undefined) throw reverieError('ENV_NOT_RESET', { id: this.id });
-    this.requireAction(action);
+    requireAction(this.actionSpace, action);
     // While the model works the episode is closed, so that a second step cannot overtake the first.
     this.running = false;
     const { carry, observation, reward, terminated, disagreement } = await this.ask(this.carry, action);
@@ -149,13 +148,6 @@ export class Dream implements VectorEnvironment {
       this.running = true;
       throw error;
     }
-  }
-
-  private requireAction(action: Float32Array): void {
-    if (contains(this.actionSpace, action)) return;
-    const shown = ArrayBuffer.isView(action) ? `[${Array.from(action).join(', ')}]` : String(action);
-    const hint = 'Give a Float32Array of that shape with finite elements; clipToSpace() brings one within bounds.';
-    throw reverieError('ACTION_OUT_OF_SPACE', { action: shown, space: describeSpace(this.actionSpace), hint });
   }
 }
 
