@@ -157,7 +157,7 @@ export class Lane {
   private send(job: Job): void {
     const { resident, question } = job;
     const { env, model, journal } = resident;
-    const isDeed = question.kind === 'step' || question.kind === 'reset';
+    const isCommand = question.kind === 'step' || question.kind === 'reset';
     if (!this.loaded.has(model)) {
       this.loaded.add(model);
       this.thread!.send({ kind: 'load', model, blueprint: this.options.blueprints.get(model)! });
@@ -166,7 +166,7 @@ export class Lane {
     this.inFlight.set(id, job);
     const revival = resident.isLive ? undefined : { model, past: journal.past };
     resident.isLive = true;
-    this.thread!.send({ kind: 'ask', id, env, question, revival, withSnapshot: isDeed && journal.wantsSnapshot });
+    this.thread!.send({ kind: 'ask', id, env, question, revival, withSnapshot: isCommand && journal.wantsSnapshot });
   }
 
   private onAnswers({ answers, batches }: Exclude<ThreadMessage, 'ready'>): void {

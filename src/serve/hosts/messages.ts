@@ -13,17 +13,17 @@ import type {
 import type { VectorBlueprint } from '../../run/serving/index.js';
 
 /** What changes the state of an environment. Done again from the same state they give the same bytes. */
-export type Deed =
+export type Command =
   | { readonly kind: 'reset'; readonly options: ResetOptions }
   | { readonly kind: 'step'; readonly action: Float32Array }
   | { readonly kind: 'restore'; readonly snapshot: EnvSnapshot; readonly options: RestoreOptions };
 
-export type Question = { readonly kind: 'describe' } | { readonly kind: 'snapshot' } | Deed;
+export type Question = { readonly kind: 'describe' } | { readonly kind: 'snapshot' } | Command;
 
 /** A state: what was done since a snapshot, or since the environment was made. */
 export interface Past {
   readonly snapshot?: EnvSnapshot;
-  readonly deeds: readonly Deed[];
+  readonly commands: readonly Command[];
 }
 
 export interface EnvironmentRequest {
@@ -79,11 +79,11 @@ export type ThreadMessage = 'ready' | { readonly answers: readonly HostAnswer[];
 // How an environment came to be as it is: a snapshot and what was done since. Dynamics are deterministic, so that whoever
 // restores the one and does the other has it as it was, to the byte, in any thread.
 
-/** Deeds between two snapshots: doing them again after a death must not take long, nor must snapshots at every step. */
-const DEEDS_BETWEEN = 64;
+/** Commands between two snapshots: doing them again after a death must not take long, nor must snapshots at every step. */
+const COMMANDS_BETWEEN = 64;
 
 export class Journal {
-  private state: Past = { deeds: [] };
+  private state: Past = { commands: [] };
   /** The snapshot is wanted after every step by whoever has the environment. */
   private isAsked = false;
 
@@ -93,12 +93,12 @@ export class Journal {
 
   /** A snapshot of this moment, where it is known. */
   get current(): EnvSnapshot | undefined {
-    return this.state.deeds.length === 0 ? this.state.snapshot : undefined;
+    return this.state.commands.length === 0 ? this.state.snapshot : undefined;
   }
 
-  /** Whether the next deed is to bring a snapshot of the state after it. */
+  /** Whether the next command is to bring a snapshot of the state after it. */
   get wantsSnapshot(): boolean {
-    return this.isAsked || this.state.deeds.length >= DEEDS_BETWEEN - 1;
+    return this.isAsked || this.state.commands.length >= COMMANDS_BETWEEN - 1;
   }
 
   /** Somebody wants to know the snapshot of this moment, and so perhaps that of the next. */
@@ -107,16 +107,16 @@ export class Journal {
   }
 
   /** The environment did it. @param snapshot  of the state after it, if known */
-  record(deed: Deed, snapshot: EnvSnapshot | undefined): void {
-    if (deed.kind !== 'restore') this.isAsked = false;
+  record(command: Command, snapshot: EnvSnapshot | undefined): void {
+    if (command.kind !== 'restore') this.isAsked = false;
     if (snapshot !== undefined) this.know(snapshot);
-    else if (deed.kind === 'restore') this.state = { deeds: [deed] };
-    else this.state = { ...this.state, deeds: [...this.state.deeds, deed] };
+    else if (command.kind === 'restore') this.state = { commands: [command] };
+    else this.state = { ...this.state, commands: [...this.state.commands, command] };
   }
 
   /** The snapshot of this moment. */
   know(snapshot: EnvSnapshot): void {
-    this.state = { snapshot, deeds: [] };
+    this.state = { snapshot, commands: [] };
   }
 
   /** Answers what brings this moment back. */

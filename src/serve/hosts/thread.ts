@@ -62,7 +62,7 @@ async function revive(env: number, model: string, past: Past): Promise<void> {
   const environment = await (await makers.get(model)!).make();
   try {
     if (past.snapshot !== undefined) await environment.restore(past.snapshot);
-    for (const deed of past.deeds) await ask(environment, deed);
+    for (const command of past.commands) await ask(environment, command);
   } catch (error) {
     await environment.close();
     throw error;
