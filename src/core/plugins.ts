@@ -1,4 +1,4 @@
-// Modules of users that add kinds, environments, dynamics, learners and protocols. Whoever names one runs it, with all
+// Modules of users that add kinds, environments, dynamics, learners, exports and protocols. Whoever names one runs it, with all
 // that this process may do: scenarios name them, which are files of the user's own, and nothing that comes over a network.
 
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -15,6 +15,8 @@ export interface Plugin {
   readonly environments?: readonly Named[];
   readonly dynamics?: readonly Named[];
   readonly learners?: readonly Named[];
+  /** Formats of datasets of episodes. */
+  readonly exports?: readonly Named[];
   readonly protocols?: readonly Named[];
 }
 
@@ -24,6 +26,7 @@ const DOORS: Readonly<Record<keyof Plugin, readonly [what: string, needs: string
   environments: ['environment', 'make'],
   dynamics: ['dynamics', 'make'],
   learners: ['learner', 'make'],
+  exports: ['export', 'make'],
   protocols: ['protocol', 'make'],
 };
 

@@ -4,6 +4,7 @@ import type { Kind } from '../core/kind.js';
 import type { Plugin } from '../core/plugins.js';
 import type { EnvironmentEntry } from '../env/index.js';
 import type { LearnerEntry } from '../rl/index.js';
+import type { EpisodeExport } from '../synth/index.js';
 import type { DynamicsEntry } from '../worldmodel/index.js';
 
 export interface PluginEntries extends Plugin {
@@ -11,6 +12,7 @@ export interface PluginEntries extends Plugin {
   readonly environments?: readonly EnvironmentEntry[];
   readonly dynamics?: readonly DynamicsEntry[];
   readonly learners?: readonly LearnerEntry[];
+  readonly exports?: readonly EpisodeExport[];
 }
 
 /** The entries themselves, checked by the compiler; `export default definePlugin({...})`. */

@@ -27,11 +27,12 @@ export {
 export { episodeId, type PlanSettings, planRow, type RowPlan } from './episodes/row-plan.js';
 export type { CardOptions } from './export/episodes/card.js';
 export {
-  EPISODE_FORMATS,
   type EpisodeExport,
   type EpisodeExportOptions,
-  type EpisodeFormatName,
+  episodeExports,
+  episodeFormatSchema,
   exportEpisodes,
+  type WrittenEpisodes,
 } from './export/episodes/export-episodes.js';
 export { openAiMessage } from './export/episodes/messages.js';
 export { exportMinari, type MinariExport, type MinariOptions } from './export/minari.js';

@@ -1,12 +1,18 @@
 // Plugins that a scenario names: how they are found, what counts of them, and how they are refused.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { environments } from '../../src/env/index.js';
 import { kinds } from '../../src/kinds/index.js';
-import { loadAnyScenario, loadScenario, reviveScenario, scenarioText } from '../../src/run/scenario.js';
+import {
+  loadAnyScenario,
+  loadScenario,
+  loadToolsScenario,
+  reviveScenario,
+  scenarioText,
+} from '../../src/run/scenario.js';
 
 let folder: string;
 beforeAll(() => {
@@ -52,6 +58,21 @@ describe('a plugin', () => {
     writeFileSync(join(home2, 'package.json'), JSON.stringify(manifest));
     writeFileSync(join(home2, 'main.js'), `export default { environments: [${environment('packaged')}] };`);
     expect((await loadScenario(home)).config.env.id).toBe('packaged');
+  });
+
+  it('may bring a format of datasets, which a scenario of tools may then name', async () => {
+    const module = `
+      const make = async () => () => ({ tables: { default: {} },
+        *rows({ id }) { yield { split: 'train', value: { id } }; } });
+      export default { exports: [{ name: 'ids-alone', summary: 'Ids, one a line.', make }] };`;
+    const home = written('exported', module);
+    const text = readFileSync('scenarios/helpdesk/scenario.yaml', 'utf8');
+    cpSync('scenarios/helpdesk', home, { recursive: true });
+    writeFileSync(join(home, 'plugin.mjs'), module);
+    writeFileSync(join(home, 'scenario.yaml'), `plugins: [./plugin.mjs]\n${text}`);
+    const scenario = await loadToolsScenario(home, { set: ['synth.export=[ids-alone]'] });
+    expect(scenario.config.synth.export).toEqual(['ids-alone']);
+    await expect(loadToolsScenario(home, { set: ['synth.export=[ids]'] })).rejects.toThrow(/"ids-alone"/);
   });
 
   it('may bring a kind of world with sections of its own', async () => {

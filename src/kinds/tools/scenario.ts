@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { domainSpecSchema } from '../../env/index.js';
 import { llmConfigSchema } from '../../llm/index.js';
 import { experienceSchema } from '../../replay/index.js';
-import { EPISODE_FORMATS, qualitySchema, tasksSchema } from '../../synth/index.js';
+import { episodeFormatSchema, qualitySchema, tasksSchema } from '../../synth/index.js';
 import { judgeSchema, toolsModelSchema } from '../../worldmodel/index.js';
 import { nameKey, pluginsKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
 import { toolsFidelitySchema } from './fidelity-section.js';
@@ -120,7 +120,7 @@ const synthSection = z
       .default(['train'])
       .describe('Splits of the domain whose tasks are lived; the others are kept for evaluation.'),
     license: z.string().min(1).default('other').describe('Licence identifier that the dataset card carries.'),
-    export: z.array(z.enum(EPISODE_FORMATS)).default(['openai', 'parquet']).describe('Datasets to write.'),
+    export: z.array(episodeFormatSchema).default(['openai', 'parquet']).describe('Datasets to write.'),
     earlyExperience: earlyExperienceSection,
     budget: budgetSection,
   })

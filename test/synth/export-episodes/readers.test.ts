@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import type { EpisodeRecord } from '../../../src/replay/index.js';
-import { EPISODE_FORMATS, type EpisodeFormatName } from '../../../src/synth/index.js';
+import { episodeExports } from '../../../src/synth/index.js';
 import { call, parcelDomain, parcelTask, record, USUAL } from '../episode-records.js';
 import { exported, type Row } from './exported.js';
 import { INSTALL_TIME, type PythonReaders, pythonReaders } from './python-readers.js';
 
 let root: string;
-const folderOf = (format: EpisodeFormatName) => join(root, format);
+const folderOf = (format: string) => join(root, format);
 
 /** What breaks careless readers: mixed types of arguments, empty contents, quotes, other scripts, all splits, groups. */
 function awkward(): EpisodeRecord[] {
@@ -38,7 +38,7 @@ const records = awkward();
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'reverie-readers-'));
   const domain = parcelDomain({ tasks: [parcelTask('known')] });
-  for (const format of EPISODE_FORMATS) {
+  for (const format of episodeExports.names()) {
     await exported(folderOf(format), format, records, { domain, shardBytes: format === 'sharegpt' ? 3000 : 2 ** 28 });
   }
 });
@@ -59,7 +59,7 @@ describe('read by Python', () => {
   };
 
   it('`datasets` loads every format by its card, split by split', (context) => {
-    const configs: [EpisodeFormatName, string?][] = [
+    const configs: [string, string?][] = [
       ['openai'],
       ['sharegpt'],
       ['hermes'],

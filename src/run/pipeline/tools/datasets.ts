@@ -10,7 +10,6 @@ import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import {
   type DatasetReport,
-  type EpisodeFormatName,
   type ExactJudgement,
   exportEpisodes,
   type FailedRow,
@@ -75,7 +74,7 @@ export async function* readEpisodes(folder: string): AsyncGenerator<EpisodeRecor
 }
 
 export interface ExportRequest {
-  readonly format: EpisodeFormatName;
+  readonly format: string;
   /** Folder of the episodes. */
   readonly data: string;
   readonly quality?: DatasetReport;

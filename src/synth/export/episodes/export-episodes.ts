@@ -2,7 +2,9 @@
 
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { z } from 'zod';
 import { reverieError } from '../../../core/errors.js';
+import { type Entry, Registry } from '../../../core/registry.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, replaceFolderAtomic } from '../../../store/atomic-file.js';
@@ -20,23 +22,31 @@ import { EpisodeStatistics } from './statistics.js';
 import { trlFormat } from './trl.js';
 import { verlFormat } from './verl.js';
 
-const FORMATS = {
-  openai: openAiFormat,
-  sharegpt: shareGptFormat,
-  hermes: hermesFormat,
-  trl: trlFormat,
-  verl: verlFormat,
-  atif: atifFormat,
-  adp: adpFormat,
-  parquet: parquetFormat,
-} as const satisfies Record<string, (context: FormatContext) => EpisodeFormat>;
+/** A format of datasets of episodes: what writes rows, made for a domain and its tools. `name` is what `synth.export` gives. */
+export type EpisodeExport = Entry<(context: FormatContext) => EpisodeFormat>;
 
-export type EpisodeFormatName = keyof typeof FORMATS;
+const entry = (name: string, summary: string, format: (context: FormatContext) => EpisodeFormat): EpisodeExport => ({
+  ...{ name, summary },
+  make: async () => format,
+});
 
-export const EPISODE_FORMATS = Object.keys(FORMATS) as [EpisodeFormatName, ...EpisodeFormatName[]];
+export const episodeExports = new Registry<EpisodeExport>('export', [
+  entry('openai', "OpenAI's fine-tuning rows.", openAiFormat),
+  entry('sharegpt', "ShareGPT's conversations, as LLaMA-Factory reads them.", shareGptFormat),
+  entry('hermes', "Hermes' function calling.", hermesFormat),
+  entry('trl', "TRL's trainers: messages, completions, preferences.", trlFormat),
+  entry('verl', "verl's supervised and reinforcement learning.", verlFormat),
+  entry('atif', 'Trajectories in ATIF.', atifFormat),
+  entry('adp', 'Trajectories in ADP.', adpFormat),
+  entry('parquet', 'One wide table.', parquetFormat),
+]);
+
+/** Names of formats that are registered now. */
+export const episodeFormatSchema = z.lazy(() => z.enum(episodeExports.names() as [string, ...string[]]));
 
 export interface EpisodeExportOptions {
-  readonly format: EpisodeFormatName;
+  /** Name of a registered format. */
+  readonly format: string;
   /** A folder that is not there yet, or is empty. */
   readonly folder: string;
   readonly domain: ToolsDomain;
@@ -47,7 +57,7 @@ export interface EpisodeExportOptions {
   readonly shardBytes?: number;
 }
 
-export interface EpisodeExport {
+export interface WrittenEpisodes {
   /** Paths within the folder, data first. */
   readonly files: readonly string[];
   readonly rows: number;
@@ -65,14 +75,14 @@ export interface EpisodeExport {
 export async function exportEpisodes(
   records: AsyncIterable<EpisodeRecord> | Iterable<EpisodeRecord>,
   options: EpisodeExportOptions,
-): Promise<EpisodeExport> {
+): Promise<WrittenEpisodes> {
   await refuseOccupied(options.folder);
   await ensureFolder(dirname(options.folder));
-  let made: EpisodeExport | undefined;
+  let made: WrittenEpisodes | undefined;
   await replaceFolderAtomic(options.folder, async (temporary) => {
     made = await writeDataset(records, temporary, options);
   });
-  return made as EpisodeExport;
+  return made as WrittenEpisodes;
 }
 
 async function refuseOccupied(folder: string): Promise<void> {
@@ -87,9 +97,10 @@ async function writeDataset(
   records: AsyncIterable<EpisodeRecord> | Iterable<EpisodeRecord>,
   folder: string,
   options: EpisodeExportOptions,
-): Promise<EpisodeExport> {
+): Promise<WrittenEpisodes> {
   const adapted = new Adaptations();
-  const format = FORMATS[options.format](contextOf(options, (reason) => adapted.add(reason)));
+  const make = await episodeExports.get(options.format).make();
+  const format = make(contextOf(options, (reason) => adapted.add(reason)));
   const statistics = new EpisodeStatistics();
   const shards = new ShardWriter(folder, format.tables, options.shardBytes ?? 256 * 2 ** 20);
   const tables = await writeRows(records, format, shards, (record) => {
