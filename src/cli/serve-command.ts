@@ -73,6 +73,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     pretty: flags.log === undefined && terminal.stderr.isTTY,
   });
   const named = given.map(namedScenario);
+  const models = modelsOf(flags.model);
   const tokens = readTokens(flags.tokenFile, terminal.env.REVERIE_TOKEN);
   const { HeldPort, HTTP_LIMITS } = await loadServing.port();
   // No connection is cut while its answer is awaited.
@@ -84,18 +85,21 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     limits: { ...HTTP_LIMITS, ...httpLimits },
   });
   logger.info(`starting on ${held.url}: requests are answered 503 until all is open`);
-  const scenarios = await loadedScenarios(named, { profile, set, seed }).catch(async (error) => {
+  const folder = resolve(flags.out);
+  const opening = async () => {
+    mkdirSync(folder, { recursive: true });
+    return loadedScenarios(named, { profile, set, seed });
+  };
+  const scenarios = await opening().catch(async (error) => {
     await held.close();
     throw error;
   });
-  const folder = resolve(flags.out);
-  mkdirSync(folder, { recursive: true });
   return {
     scenarios,
     names: named.map(({ name }) => name),
     real,
     device: { device, precision },
-    ...modelsOf(flags.model),
+    ...models,
     folder,
     held,
     tokens,

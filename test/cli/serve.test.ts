@@ -81,7 +81,7 @@ describe('reverie serve', () => {
     [['--token-file', 'none.yaml'], 'no such file'],
     [['--host', '0.0.0.0'], 'Give --token-file FILE or set REVERIE_TOKEN'],
   ])('refuses %j', async (flags, message) => {
-    const { exitCode, stderr } = await refused('pendulum', ...flags, '--out', join(folder, 'refused'));
+    const { exitCode, stderr } = await refused('pendulum', '--port', '0', ...flags, '--out', join(folder, 'refused'));
     expect(stderr).toContain(message);
     expect(exitCode).toBe(1);
   });
@@ -94,6 +94,6 @@ describe('reverie serve', () => {
       `error[PORT_TAKEN]: Port ${port}`,
     );
     other.close();
-    expect((await refused('pendulun')).stderr).toContain('SCENARIO_NOT_FOUND');
+    expect((await refused('pendulun', '--port', '0')).stderr).toContain('SCENARIO_NOT_FOUND');
   });
 });
