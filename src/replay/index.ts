@@ -38,4 +38,4 @@ export type { RowStore, Selector, SelectorState } from './selector.js';
 export { beginSnapshot, type SnapshotDraft, sealSnapshot, writeSnapshotRows } from './snapshot-rows.js';
 export * from './transition.js';
 export { UniformSelector } from './uniform.js';
-export { historyLength, type Windows, windowsOf } from './windows.js';
+export { type Windows, windowsOf } from './windows.js';

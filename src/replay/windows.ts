@@ -1,5 +1,5 @@
 // Windows over stored transitions: stretches of consecutive steps of one episode, as models and policies with a memory
-// learn from, and the history that led to a row.
+// learn from. The history that led to a row is drawn with the start (src/synth/rollout/starts.ts).
 
 /** Stretches of rows: window w is rows `start[w]` … `start[w] + length[w] - 1`, in order of time. */
 export interface Windows {
@@ -39,20 +39,6 @@ export function windowsOf(
     from = end;
   }
   return { start: Uint32Array.from(start), length: Uint32Array.from(lengths) };
-}
-
-/** Rows of the same episode just before `row`, at most `length` of them: how many, ending at `row - 1`. */
-export function historyLength({ episode, step }: EpisodeColumns, row: number, length: number): number {
-  let count = 0;
-  while (
-    count < length &&
-    row - count > 0 &&
-    episode[row - count - 1] === episode[row] &&
-    step[row - count - 1] === step[row] - count - 1
-  ) {
-    count++;
-  }
-  return count;
 }
 
 function endOfRun({ episode, step }: EpisodeColumns, rows: number, from: number): number {

@@ -1,7 +1,7 @@
 // Windows over stored rows: within episodes, in order, nothing twice without need.
 
 import { describe, expect, it } from 'vitest';
-import { historyLength, windowsOf } from '../../src/replay/index.js';
+import { windowsOf } from '../../src/replay/index.js';
 
 /** Episodes of these lengths, one after the other. */
 function columnsOf(...lengths: number[]) {
@@ -50,12 +50,5 @@ describe('windows', () => {
 
   it('of no rows are none', () => {
     expect(pairs(windowsOf(columnsOf(), 0, 4))).toEqual([]);
-  });
-});
-
-describe('the history of a row', () => {
-  it('is what its episode holds before it, as far as asked', () => {
-    const columns = columnsOf(4, 3);
-    expect([0, 1, 3, 4, 6].map((row) => historyLength(columns, row, 2))).toEqual([0, 1, 2, 0, 2]);
   });
 });
