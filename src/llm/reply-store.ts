@@ -7,7 +7,7 @@ import { open } from 'lmdb';
 import { LRUCache } from 'lru-cache';
 import { ReverieError, reverieError } from '../core/errors.js';
 import { ensureFolder, storageError } from '../store/atomic-file.js';
-import { databaseProblem } from '../store/lmdb-file.js';
+import { closeDatabase, databaseProblem } from '../store/lmdb-file.js';
 import type { ChatReply } from './language-model.js';
 
 /** What the cache holds for a request. */
@@ -146,7 +146,7 @@ export class ReplyStore {
     const shared = stores.get(this.path);
     if (shared === undefined || --shared.users > 0) return;
     stores.delete(this.path);
-    await this.database.close();
+    await closeDatabase(this.database);
   }
 }
 

@@ -7,6 +7,7 @@ import { open } from 'lmdb';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../src/core/canonical-json.js';
 import type { ChatRequest } from '../../src/llm/index.js';
+import { closeDatabase } from '../../src/store/lmdb-file.js';
 import type { Answer } from '../llm-server/llm-server.js';
 import { modelOf, POINT_SCHEMA, question, serve, temporaryFolder } from './helpers.js';
 
@@ -29,7 +30,7 @@ function keyOf(request: ChatRequest): string {
 async function rewrite(folder: string, key: string, change: (text: string) => string): Promise<void> {
   const database = open<string, string>({ path: folder, encoding: 'string', noSubdir: false });
   await database.put(key, change(database.get(key)!));
-  await database.close();
+  await closeDatabase(database);
 }
 
 async function overwrite(path: string, at: number, byte: number): Promise<void> {
@@ -217,7 +218,7 @@ describe('a damaged cache', () => {
     await first.close();
     const database = open<string, string>({ path: cacheFolder, encoding: 'string', noSubdir: false });
     await database.put(keyOf(question('a')), database.get(keyOf(question('b')))!);
-    await database.close();
+    await closeDatabase(database);
     const replaying = await modelOf(server, REPLAY, { cacheFolder });
     await expect(replaying.chat(question('a'))).rejects.toMatchObject({ code: 'LLM_CACHE_CORRUPT' });
   });

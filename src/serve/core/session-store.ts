@@ -10,7 +10,7 @@ import { ReverieError, reverieError } from '../../core/errors.js';
 import type { EnvSnapshot } from '../../env/index.js';
 import { ensureFolder, storageError } from '../../store/atomic-file.js';
 import { lockFolder } from '../../store/folder-lock.js';
-import { databaseProblem } from '../../store/lmdb-file.js';
+import { closeDatabase, databaseProblem } from '../../store/lmdb-file.js';
 import { REMEMBERED } from './request-memory.js';
 import type { Owner, Spend } from './session-contract.js';
 import { sessionKey } from './session-ids.js';
@@ -134,8 +134,7 @@ export class SessionStore implements SessionKeeper {
   }
 
   async close(): Promise<void> {
-    await this.database.flushed;
-    await this.database.close();
+    await closeDatabase(this.database);
     this.unlock();
   }
 
