@@ -36,6 +36,21 @@ export interface Memory<C extends Carry> {
   revive(frozen: FrozenCarry): C;
 }
 
+/** What batches are made of in one representation of the world. The first element of each is row 0's. */
+export interface Rows {
+  /** What rows begin from. */
+  readonly starts: unknown;
+  readonly observations: unknown;
+  readonly actions: unknown;
+}
+
+/** Rows of numbers, row-major [rows, dim]; a start is an observation, a discrete action one element. */
+export interface NumberRows extends Rows {
+  readonly starts: Float32Array;
+  readonly observations: Float32Array;
+  readonly actions: Float32Array;
+}
+
 /** How a model is asked. Settings that a kind of model does not know do not change its answer. */
 export interface ImagineOptions {
   /** One random elite a row and step (TS1), or the elites' mean. PETS, 1805.12114, section 5. */
@@ -44,6 +59,8 @@ export interface ImagineOptions {
   readonly disagreement?: boolean;
   /** The most likely answer instead of a sample. */
   readonly deterministic?: boolean;
+  /** Gives up what is waited for, where an answer takes a while: a language model's. */
+  readonly signal?: AbortSignal;
 }
 
 /** What one imagined step of all rows gave; structures of arrays that nobody writes to, as the carry may share them. */
@@ -54,6 +71,8 @@ export interface Imagined<C extends Carry, O> {
   readonly reward: Float32Array;
   /** [rows], 1 = ended by the task. */
   readonly terminated: Uint8Array;
+  /** [rows], 1 = so doubtful that the episode should be broken off; where a model says so. */
+  readonly truncated?: Uint8Array;
   /** [rows], epistemic doubt in the model's own units, 0 = none; where it was asked for. */
   readonly disagreement?: Float32Array;
   /** [rows], how sure the model is, in (0, 1]; where it can say. */
@@ -63,10 +82,10 @@ export interface Imagined<C extends Carry, O> {
 }
 
 /**
- * @typeParam C its carry @typeParam O a batch of observations @typeParam A a batch of actions. For numbers both are
- * Float32Array, row-major [rows, dim]; for structured worlds arrays of `rows` elements.
+ * @typeParam C its carry
+ * @typeParam R the representation of its world: `NumberRows`, or `StructuredRows` (src/env/tools/structured.ts)
  */
-export interface Dynamics<C extends Carry, O, A> extends Memory<C> {
+export interface Dynamics<C extends Carry, R extends Rows> extends Memory<C> {
   /** Kind of dynamics, recorded as `backend` with every transition. */
   readonly backend: string;
   /** Hash of weights and configuration: equal versions give equal bytes. */
@@ -75,16 +94,21 @@ export interface Dynamics<C extends Carry, O, A> extends Memory<C> {
   readonly actionSpace: Space;
   /** Real steps before a start that `follow` should be shown for the carry to be worth anything; 0 for a model without memory. */
   readonly context: number;
-  /** A first memory, from observations alone. @throws as `imagine` */
-  begin(starts: O, rngs: Rngs): Awaitable<C>;
+  /** A first memory, from what rows begin with alone. @throws as `imagine` */
+  begin(starts: R['starts'], rngs: Rngs): Awaitable<C>;
   /** Takes in what was really seen: `action` led to `seen`. Draws nothing. @throws as `imagine` */
-  follow(carry: C, action: A, seen: O): Awaitable<C>;
+  follow(carry: C, action: R['actions'], seen: R['observations']): Awaitable<C>;
   /**
    * One step of every row. Same carry, action and streams, same bytes.
-   * @throws MODEL_INPUT_INVALID for batches or streams of another number of rows or values outside their space,
-   * NON_FINITE_VALUE for NaN or infinity going in or coming out; streams may have moved then.
+   * @throws MODEL_INPUT_INVALID for batches or streams of another number of rows or values outside their space
+   * (ACTION_OUT_OF_SPACE where actions are structured), NON_FINITE_VALUE for NaN or infinity going in or coming out; streams may have moved then.
    */
-  imagine(carry: C, action: A, rngs: Rngs, options?: ImagineOptions): Awaitable<Imagined<C, O>>;
+  imagine(
+    carry: C,
+    action: R['actions'],
+    rngs: Rngs,
+    options?: ImagineOptions,
+  ): Awaitable<Imagined<C, R['observations']>>;
   close(): Promise<void>;
 }
 
@@ -93,6 +117,50 @@ export function exchangeRows<C extends Carry>(memory: Memory<C>, carry: C, rows:
   const order = Uint32Array.from({ length: carry.rows }, (_, row) => row);
   for (const [at, row] of rows.entries()) order[row] = carry.rows + at;
   return memory.pick(memory.join([carry, fresh]), order);
+}
+
+/** How one representation keeps rows: what memories are made of, whatever a row is. */
+export interface RowCodec<B> {
+  pick(batch: B, rows: Uint32Array): B;
+  join(batches: readonly B[]): B;
+  /** Structured-clonable and JSON-safe. */
+  pack(batch: B): unknown;
+  unpack(packed: unknown): B;
+}
+
+/** Rows of `width` float32 values; packed exactly. */
+export function numberRows(width: number): RowCodec<Float32Array> {
+  return {
+    pick: (values, rows) => {
+      const picked = new Float32Array(rows.length * width);
+      for (let to = 0; to < rows.length; to++) {
+        const from = rows[to] * width;
+        for (let k = 0; k < width; k++) picked[to * width + k] = values[from + k];
+      }
+      return picked;
+    },
+    join: (parts) => {
+      const all = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+      let at = 0;
+      for (const part of parts) {
+        all.set(part, at);
+        at += part.length;
+      }
+      return all;
+    },
+    pack: packFloats,
+    unpack: (packed) => unpackFloats(packed as string),
+  };
+}
+
+/** Rows that are values of their own, which nobody changes: a fork shares them. */
+export function valueRows<T>(pack: (row: T) => unknown, unpack: (packed: unknown) => T): RowCodec<readonly T[]> {
+  return {
+    pick: (batch, rows) => Array.from(rows, (row) => batch[row]),
+    join: (batches) => batches.flat(),
+    pack: (batch) => batch.map(pack),
+    unpack: (packed) => (packed as readonly unknown[]).map(unpack),
+  };
 }
 
 /** Float32 values as text for a frozen carry: base64, as decimal JSON would lose the sign of zero. */

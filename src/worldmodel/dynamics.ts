@@ -1,7 +1,7 @@
 // What every world model of numbers is, beyond the contract of all dynamics (src/core/dynamics.ts): rows of float32, ways to
 // be put away and sent to other threads, and what only some can do.
 
-import type { Carry, Dynamics } from '../core/dynamics.js';
+import type { Carry, Dynamics, NumberRows } from '../core/dynamics.js';
 import type { PolicyNetwork } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { VectorSpace } from '../core/spaces.js';
@@ -17,7 +17,7 @@ export type Propagation = 'ts1' | 'mean';
  * observation elements, each in standard deviations of its change in the training data: 1 = one opinion is off by as much as
  * the state usually moves.
  */
-export interface VectorDynamics<C extends Carry = Carry> extends Dynamics<C, Float32Array, Float32Array> {
+export interface VectorDynamics<C extends Carry = Carry> extends Dynamics<C, NumberRows> {
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
   /** Opinions that `forecast` tells and `disagreement` compares; one where absent. */

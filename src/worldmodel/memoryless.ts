@@ -5,9 +5,9 @@ import {
   type Carry,
   type FrozenCarry,
   type ImagineOptions,
-  packFloats,
+  numberRows,
   type Rngs,
-  unpackFloats,
+  type RowCodec,
 } from '../core/dynamics.js';
 import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
@@ -44,6 +44,7 @@ export abstract class MemorylessDynamics implements StoredDynamics<ObservationCa
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
   protected readonly shape: RowShape;
+  private readonly rows: RowCodec<Float32Array>;
 
   constructor(
     readonly backend: string,
@@ -53,6 +54,7 @@ export abstract class MemorylessDynamics implements StoredDynamics<ObservationCa
     this.observationSpace = observationSpace;
     this.actionSpace = actionSpace;
     this.shape = rowShape({ observationSpace, actionSpace });
+    this.rows = numberRows(this.shape.obsDim);
   }
 
   begin(starts: Float32Array): ObservationCarry {
@@ -76,35 +78,23 @@ export abstract class MemorylessDynamics implements StoredDynamics<ObservationCa
   }
 
   pick({ obs }: ObservationCarry, rows: Uint32Array): ObservationCarry {
-    const { obsDim } = this.shape;
-    const picked = new Float32Array(rows.length * obsDim);
-    for (let to = 0; to < rows.length; to++) {
-      const from = rows[to] * obsDim;
-      for (let k = 0; k < obsDim; k++) picked[to * obsDim + k] = obs[from + k];
-    }
-    return { rows: rows.length, obs: picked };
+    return { rows: rows.length, obs: this.rows.pick(obs, rows) };
   }
 
   join(carries: readonly ObservationCarry[]): ObservationCarry {
     const rows = carries.reduce((sum, carry) => sum + carry.rows, 0);
-    const obs = new Float32Array(rows * this.shape.obsDim);
-    let at = 0;
-    for (const carry of carries) {
-      obs.set(carry.obs, at);
-      at += carry.obs.length;
-    }
-    return { rows, obs };
+    return { rows, obs: this.rows.join(carries.map(({ obs }) => obs)) };
   }
 
   freeze({ obs }: ObservationCarry): FrozenCarry {
-    return { version: this.modelVersion, state: packFloats(obs) };
+    return { version: this.modelVersion, state: this.rows.pack(obs) };
   }
 
   revive({ version, state }: FrozenCarry): ObservationCarry {
     if (version !== this.modelVersion) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: `a model ${version}`, into: `a model ${this.modelVersion}` });
     }
-    return this.begin(unpackFloats(state as string));
+    return this.begin(this.rows.unpack(state));
   }
 
   abstract snapshot(): WorldModelSnapshot;

@@ -1,7 +1,7 @@
 // Planning by cross-entropy over any dynamics: here a point on a line that is to stand at a target.
 
 import { describe, expect, it } from 'vitest';
-import type { Carry, Dynamics } from '../../src/core/dynamics.js';
+import type { Carry, Dynamics, NumberRows } from '../../src/core/dynamics.js';
 import { Rng } from '../../src/core/rng.js';
 import { boxSpace, discreteSpace } from '../../src/env/index.js';
 import { CemPlanner } from '../../src/rl/index.js';
@@ -13,7 +13,7 @@ interface Point extends Carry {
 const TARGET = 3;
 
 /** x' = x + action; reward −|x' − target|. */
-const line: Dynamics<Point, Float32Array, Float32Array> = {
+const line: Dynamics<Point, NumberRows> = {
   ...{ backend: 'line', modelVersion: '1', context: 0 },
   ...{ observationSpace: boxSpace([-10], [10]), actionSpace: boxSpace([-1], [1]) },
   begin: (x) => ({ rows: x.length, x }),

@@ -2,7 +2,7 @@
 // sequences of actions are drawn, imagined, and drawn again from those that went best. It knows no kind of model: candidates
 // are forks of one carry, and a step of all of them is one batch.
 
-import type { Carry, Dynamics } from '../../core/dynamics.js';
+import type { Carry, Dynamics, NumberRows } from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import type { VectorSpace } from '../../core/spaces.js';
@@ -21,7 +21,7 @@ export interface CemOptions {
 
 export const CEM_DEFAULTS: CemOptions = { horizon: 20, candidates: 128, elites: 12, rounds: 4, gamma: 0.99 };
 
-type NumericDynamics<C extends Carry> = Dynamics<C, Float32Array, Float32Array>;
+type NumericDynamics<C extends Carry> = Dynamics<C, NumberRows>;
 
 /** Plans anew at each step and does the first action (model-predictive control); the rest of a plan begins the next one. */
 export class CemPlanner<C extends Carry> {

@@ -7,9 +7,9 @@ import {
   type FrozenCarry,
   type Imagined,
   type ImagineOptions,
-  packFloats,
+  numberRows,
   type Rngs,
-  unpackFloats,
+  type RowCodec,
 } from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
@@ -31,6 +31,8 @@ export interface LatentCarry extends Carry {
   readonly memory: readonly Float32Array[];
 }
 
+const SCALARS = numberRows(1);
+
 interface MemberStep {
   readonly memory: Float32Array;
   readonly mean: Float32Array;
@@ -45,6 +47,9 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
   readonly context: number;
   private readonly shape: RowShape;
   private readonly latent: number;
+  /** Rows of observations, and of a member's memory. */
+  private readonly seen: RowCodec<Float32Array>;
+  private readonly remembered: RowCodec<Float32Array>;
   private readonly encode: EncodeRows;
   private readonly clip?: (rows: Float32Array) => void;
   private exactRows?: Promise<boolean>;
@@ -61,6 +66,8 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
     this.context = description.config.context;
     this.latent = description.config.latent;
     this.shape = rowShape(description);
+    this.seen = numberRows(this.shape.obsDim);
+    this.remembered = numberRows(this.latent);
     this.encode = rowEncoder(description);
     this.clip = boundsClipper(description.observationSpace);
   }
@@ -158,21 +165,24 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
   pick({ obs, memory }: LatentCarry, rows: Uint32Array): LatentCarry {
     return {
       rows: rows.length,
-      obs: pickRows(obs, rows, this.shape.obsDim),
-      memory: memory.map((of) => pickRows(of, rows, this.latent)),
+      obs: this.seen.pick(obs, rows),
+      memory: memory.map((of) => this.remembered.pick(of, rows)),
     };
   }
 
   join(carries: readonly LatentCarry[]): LatentCarry {
     return {
       rows: carries.reduce((sum, { rows }) => sum + rows, 0),
-      obs: joined(carries.map(({ obs }) => obs)),
-      memory: this.sessions.map((_, m) => joined(carries.map(({ memory }) => memory[m]))),
+      obs: this.seen.join(carries.map(({ obs }) => obs)),
+      memory: this.sessions.map((_, m) => this.remembered.join(carries.map(({ memory }) => memory[m]))),
     };
   }
 
   freeze({ obs, memory }: LatentCarry): FrozenCarry {
-    return { version: this.modelVersion, state: { obs: packFloats(obs), memory: memory.map(packFloats) } };
+    return {
+      version: this.modelVersion,
+      state: { obs: this.seen.pack(obs), memory: memory.map(this.remembered.pack) },
+    };
   }
 
   revive({ version, state }: FrozenCarry): LatentCarry {
@@ -180,7 +190,7 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
       throw reverieError('SNAPSHOT_MISMATCH', { from: `a model ${version}`, into: `a model ${this.modelVersion}` });
     }
     const { obs, memory } = state as { obs: string; memory: string[] };
-    return { ...this.begin(unpackFloats(obs)), memory: memory.map(unpackFloats) };
+    return { ...this.begin(this.seen.unpack(obs)), memory: memory.map(this.remembered.unpack) };
   }
 
   /** What each member foresees. */
@@ -241,10 +251,10 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
     }
     return {
       carry: this.join(alone.map(({ carry: one }) => one)),
-      observation: joined(alone.map(({ observation }) => observation)),
-      reward: joined(alone.map(({ reward }) => reward)),
+      observation: this.seen.join(alone.map(({ observation }) => observation)),
+      reward: SCALARS.join(alone.map(({ reward }) => reward)),
       terminated: Uint8Array.from(alone, ({ terminated }) => terminated[0]),
-      disagreement: options.disagreement ? joined(alone.map(({ disagreement }) => disagreement!)) : undefined,
+      disagreement: options.disagreement ? SCALARS.join(alone.map(({ disagreement }) => disagreement!)) : undefined,
     };
   }
 
@@ -308,24 +318,6 @@ function meanOver<T>(items: readonly T[], read: (item: T) => number): number {
   let sum = 0;
   for (const item of items) sum += read(item);
   return sum / items.length;
-}
-
-function pickRows(values: Float32Array, rows: Uint32Array, width: number): Float32Array {
-  const picked = new Float32Array(rows.length * width);
-  rows.forEach((row, to) => {
-    picked.set(values.subarray(row * width, (row + 1) * width), to * width);
-  });
-  return picked;
-}
-
-function joined(parts: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }
 
 function toShared(model: Uint8Array): Uint8Array {
