@@ -17,11 +17,14 @@ export type * from './training-settings.js';
 export {
   type ArmSummary,
   type ArmsRequest,
+  type BreakEven,
   compareWarmStart,
   DREAM_ARM,
   judgePolicy,
+  MANY_UPDATES_ARM,
   medianSteps,
   SCRATCH_ARM,
   type TrainedArm,
   trainEveryArm,
+  type WarmStart,
 } from './warm-start.js';

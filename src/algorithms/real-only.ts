@@ -3,7 +3,7 @@
 import type { ReplayLearner, RolloutLearner } from '../rl/index.js';
 import { ReplayUpdates } from './replay-updates.js';
 import { learnRollout, RolloutRecorder } from './rollout-updates.js';
-import type { Training } from './training.js';
+import { share, type Training } from './training.js';
 
 /** A learner that replays rows (SAC): so many gradient steps for each real step, once the first, random ones are lived. */
 export async function replayedOnly(training: Training, learner: ReplayLearner): Promise<void> {
@@ -16,6 +16,31 @@ export async function replayedOnly(training: Training, learner: ReplayLearner): 
       const { batch } = await training.collect(learner.policy(), rng.split('live'));
       await updates.learn(Math.round(batch.rows * updatesPerStep), rng.split('learn'));
     }
+    training.endRound();
+
+    if (training.isEvaluationDue()) await training.evaluate();
+    await training.checkpoint();
+  }
+}
+
+/**
+ * The rounds of a dream with nothing dreamt, as `replay.realRatio` is 1: as many gradient steps, at the same moments, on real
+ * rows alone. What is left of a dream's gain against this arm is the dream's own.
+ */
+export async function replayedInRounds(training: Training, learner: ReplayLearner): Promise<void> {
+  const { cyclesPerRound, updatesPerRound } = training.settings.train;
+  const updates = new ReplayUpdates(training, learner);
+  while (!training.isFinished()) {
+    const rng = training.beginRound();
+    if (training.knowsNothing()) await training.collectAtRandom(rng.split('live'));
+    else await training.collect(learner.policy(), rng.split('live'));
+
+    const phase = training.ports.phase('learn', updatesPerRound, 'updates');
+    for (let cycle = 0; cycle < cyclesPerRound; cycle++) {
+      const stream = rng.split('cycle', cycle).split('learn');
+      await updates.learn(share(updatesPerRound, cycle, cyclesPerRound), stream, (n) => phase.advance(n));
+    }
+    phase.end();
     training.endRound();
 
     if (training.isEvaluationDue()) await training.evaluate();

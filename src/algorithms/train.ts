@@ -2,7 +2,7 @@
 
 import { mbpo } from './mbpo.js';
 import { onPolicyDream } from './on-policy-dream.js';
-import { onPolicyOnly, replayedOnly } from './real-only.js';
+import { onPolicyOnly, replayedInRounds, replayedOnly } from './real-only.js';
 import type { Training } from './training.js';
 
 /**
@@ -11,6 +11,9 @@ import type { Training } from './training.js';
  */
 export function train(training: Training): Promise<void> {
   const { learner, world } = training.parts;
-  if (learner.learnsFrom === 'replay') return world ? mbpo(training, learner) : replayedOnly(training, learner);
+  if (learner.learnsFrom === 'replay') {
+    if (world) return mbpo(training, learner);
+    return training.settings.dream ? replayedInRounds(training, learner) : replayedOnly(training, learner);
+  }
   return world ? onPolicyDream(training, learner) : onPolicyOnly(training, learner);
 }

@@ -1,5 +1,5 @@
-// Warm start: the same learner trained from scratch and in the dream with the same seeds, every run judged by episodes of its
-// own, and what the dream saved of real steps. Any other ways of training are compared in the same way.
+// Warm start: a learner in the dream against baselines that learn from the real environment alone, with the same seeds, every
+// run judged by episodes of its own. What the dream saved is told against the best of the baselines, in real steps and in time.
 
 import { concurrently } from '../core/concurrently.js';
 import { Rng } from '../core/rng.js';
@@ -7,8 +7,10 @@ import { mean, median, sampleDeviation } from '../core/statistics.js';
 import type { Policy, VectorEnvironment } from '../env/index.js';
 import { evaluatePolicy } from '../rl/index.js';
 
-/** The two ways of training that a warm start compares. */
+/** The learner from scratch, with the few updates a real step that such learners are mostly run with. */
 export const SCRATCH_ARM = 'from scratch';
+/** The learner on real rows alone, with as many updates as in the dream: what is left of a gain once updates are equal. */
+export const MANY_UPDATES_ARM = 'real rows, as many updates';
 export const DREAM_ARM = 'dream';
 
 /** One finished run of one arm, as far as a comparison looks at it. */
@@ -63,16 +65,63 @@ export async function judgePolicy(
   return Array.from(returns);
 }
 
-/** What the dream saved: median real steps from scratch over the dream's; null if a median run did not get there. */
-export function compareWarmStart(runs: readonly TrainedArm[]): { arms: ArmSummary[]; ratio: number | null } {
-  const arms = [SCRATCH_ARM, DREAM_ARM].map((name) => {
-    return summariseArm(
+export interface WarmStart {
+  /** Arms in the order in which their runs appear. */
+  readonly arms: readonly ArmSummary[];
+  /** Name of the baseline that needed the fewest real steps (median over seeds); null if none got there. */
+  readonly best: string | null;
+  /** Median real steps of that baseline over the dream's; null if either did not get there. */
+  readonly ratio: number | null;
+  readonly breakEven: BreakEven;
+}
+
+/**
+ * From which price of a real step on, in seconds of waiting beside those that training took, the dream is the cheapest way to
+ * the threshold: `always` (it took no longer), `from` a price, or `never`; `unknown` where the dream did not get there. A way that did not get there costs more than any.
+ */
+export type BreakEven =
+  | { readonly kind: 'always' | 'never' | 'unknown' }
+  | { readonly kind: 'from'; readonly secondsPerStep: number };
+
+/** What the dream saved. Every arm that is not the dream is a baseline. */
+export function compareWarmStart(runs: readonly TrainedArm[]): WarmStart {
+  const names = [...new Set(runs.map(({ arm }) => arm))];
+  const arms = names.map((name) =>
+    summariseArm(
       name,
       runs.filter(({ arm }) => arm === name),
-    );
-  });
-  const [scratch, dream] = arms.map((arm) => medianSteps(arm.realStepsToThreshold));
-  return { arms, ratio: scratch === null || dream === null ? null : scratch / dream };
+    ),
+  );
+  const dream = arms.find(({ arm }) => arm === DREAM_ARM);
+  const baselines = arms.filter((arm) => arm !== dream);
+  const best = bestOf(baselines);
+  const dreamt = dream && medianSteps(dream.realStepsToThreshold);
+  const steps = best && medianSteps(best.realStepsToThreshold);
+  const ratio = steps == null || dreamt == null ? null : steps / dreamt;
+  return { arms, best: best?.arm ?? null, ratio, breakEven: breakEven(dream, baselines) };
+}
+
+/** Fewest median real steps, of those that got there; the first of equals. */
+function bestOf(arms: readonly ArmSummary[]): ArmSummary | undefined {
+  const reached = arms.filter((arm) => medianSteps(arm.realStepsToThreshold) !== null);
+  return reached.reduce<ArmSummary | undefined>((best, arm) => {
+    return best && medianSteps(best.realStepsToThreshold)! <= medianSteps(arm.realStepsToThreshold)! ? best : arm;
+  }, undefined);
+}
+
+/** Each way costs its wall time, and a price for each real step: the price at which the dream's sum is nobody's largest. */
+function breakEven(dream: ArmSummary | undefined, baselines: readonly ArmSummary[]): BreakEven {
+  const steps = dream && medianSteps(dream.realStepsToThreshold);
+  if (dream === undefined || steps == null) return { kind: 'unknown' };
+  let price = 0;
+  for (const { realStepsToThreshold, wallSeconds } of baselines) {
+    const others = medianSteps(realStepsToThreshold) ?? Number.POSITIVE_INFINITY;
+    const longer = dream.wallSeconds - wallSeconds;
+    if (longer <= 0 && steps <= others) continue;
+    if (steps >= others) return { kind: 'never' };
+    price = Math.max(price, longer / (others - steps));
+  }
+  return price === 0 ? { kind: 'always' } : { kind: 'from', secondsPerStep: price };
 }
 
 /** Middle value; a run that never got there counts as later than any other. Null if the middle is such a run. */

@@ -39,7 +39,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'quickstart',
     summary: 'see what dreaming saves, in a few minutes',
     description:
-      'Trains one policy twice to the same return in the real environment: from scratch, and warm-started in a learned world model. Ends with a table and an HTML report.',
+      'Trains one learner to the same return in the real environment: from scratch, with many updates on real rows only, and warm-started in a learned world model. Ends with a table, the price of a real step from which the dream pays, and an HTML report.',
     takes: [],
     needs: [],
     defaultScenario: 'cartpole-swingup',

@@ -1,7 +1,7 @@
 // What a job is: the context every pipeline receives, and the JSON-safe results they answer. The command line makes
 // the context; src/run/pipeline/ holds the jobs.
 
-import type { ArmSummary, TrainEvaluation } from '../algorithms/index.js';
+import type { ArmSummary, BreakEven, TrainEvaluation } from '../algorithms/index.js';
 import type { GateResult } from '../fidelity/index.js';
 import type { ReturnSummary } from '../rl/index.js';
 import type { HeldOutReport } from '../worldmodel/index.js';
@@ -155,8 +155,12 @@ export interface QuickstartResult extends JobResult {
   readonly job: 'quickstart';
   readonly threshold: number;
   readonly arms: readonly ArmSummary[];
-  /** Median real steps from scratch over median real steps warm-started; null if either was not reached. */
+  /** Name of the baseline that reached the threshold in the fewest real steps; null if none did. */
+  readonly best: string | null;
+  /** Median real steps of the best baseline over median real steps warm-started; null if either was not reached. */
   readonly ratio: number | null;
+  /** From which price of a real step on the dream is the cheapest way. */
+  readonly breakEven: BreakEven;
   /** File of the HTML report. */
   readonly report: string;
   /** What the table and the report are made from. */

@@ -4,14 +4,15 @@ import { describe, expect, it } from 'vitest';
 import {
   compareWarmStart,
   DREAM_ARM,
+  MANY_UPDATES_ARM,
   medianSteps,
   SCRATCH_ARM,
   type TrainedArm,
   trainEveryArm,
 } from '../../src/algorithms/index.js';
 
-function run(arm: string, realStepsToThreshold: number | null, finalReturns = [1, 3]): TrainedArm {
-  return { arm, realStepsToThreshold, finalReturns, wallSeconds: 2, dreamtTransitions: 100, dreamSeconds: 0.5 };
+function run(arm: string, realStepsToThreshold: number | null, finalReturns = [1, 3], wallSeconds = 2): TrainedArm {
+  return { arm, realStepsToThreshold, finalReturns, wallSeconds, dreamtTransitions: 100, dreamSeconds: 0.5 };
 }
 
 describe('a warm start', () => {
@@ -30,6 +31,32 @@ describe('a warm start', () => {
     expect(medianSteps([null, null, 100])).toBeNull();
     expect(medianSteps([100, null])).toBeNull();
     expect(compareWarmStart([run(SCRATCH_ARM, null), run(DREAM_ARM, 100)]).ratio).toBeNull();
+  });
+});
+
+describe('the best baseline', () => {
+  const arms = (scratch: number | null, many: number | null, dream: number | null, seconds: readonly number[]) =>
+    compareWarmStart([
+      run(SCRATCH_ARM, scratch, [1], seconds[0]),
+      run(MANY_UPDATES_ARM, many, [1], seconds[1]),
+      run(DREAM_ARM, dream, [1], seconds[2]),
+    ]);
+
+  it('is the one that needed the fewest real steps, and the dream is held against it', () => {
+    expect(arms(5000, 2750, 625, [10, 60, 90])).toMatchObject({ best: MANY_UPDATES_ARM, ratio: 4.4 });
+    expect(arms(500, 2750, 1000, [10, 60, 90])).toMatchObject({ best: SCRATCH_ARM, ratio: 0.5 });
+    expect(arms(null, 2750, 625, [10, 60, 90])).toMatchObject({ best: MANY_UPDATES_ARM, ratio: 4.4 });
+    expect(arms(null, null, 625, [10, 60, 90])).toMatchObject({ best: null, ratio: null });
+    expect(arms(5000, 2750, null, [10, 60, 90])).toMatchObject({ best: MANY_UPDATES_ARM, ratio: null });
+  });
+
+  it('leaves a price of a real step from which the dream is cheaper than every baseline', () => {
+    // From scratch: 80 s more for 4,000 steps fewer; many updates: 30 s more for 500 fewer, which is the dearer of the two.
+    expect(arms(5000, 1500, 1000, [10, 60, 90]).breakEven).toEqual({ kind: 'from', secondsPerStep: 0.06 });
+    expect(arms(5000, null, 1000, [10, 60, 90]).breakEven).toEqual({ kind: 'from', secondsPerStep: 0.02 });
+    expect(arms(5000, 1500, 1000, [95, 96, 90]).breakEven).toEqual({ kind: 'always' });
+    expect(arms(800, 1500, 1000, [10, 60, 90]).breakEven).toEqual({ kind: 'never' });
+    expect(arms(800, 1500, null, [10, 60, 90]).breakEven).toEqual({ kind: 'unknown' });
   });
 });
 

@@ -297,13 +297,15 @@ describe('a dream that is killed', () => {
 });
 
 describe('the quickstart', () => {
-  it('compares both ways, in a table and a report, even if neither gets there', async () => {
+  it('compares the dream with its baselines, in a table and a report, even if neither gets there', async () => {
     const set = ['--set', 'rl.hidden=[32, 16]'];
     const args = ['quickstart', '--profile', 'smoke', ...set, '--out', 'quickstart', '--quiet'];
     const { code, stdout, stderr } = await startReverie(args, folder).outcome;
     expect(`${code}${stderr}`).toBe('0');
     expect(stdout).toMatch(/from scratch +not reached/);
+    expect(stdout).toMatch(/real rows, as many updates +not reached/);
     expect(stdout).toMatch(/dream +not reached/);
+    expect(stdout).toContain('Break-even:');
     const page = readFileSync(at('quickstart', 'report.html'), 'utf8');
     expect(page).toMatch(/^<!doctype html>/i);
     expect(page).toContain('Warm start: cartpole-swingup');
@@ -311,7 +313,9 @@ describe('the quickstart', () => {
     expect(result('quickstart')).toMatchObject({
       job: 'quickstart',
       ratio: null,
-      arms: [{ arm: 'from scratch' }, { arm: 'dream' }],
+      best: null,
+      breakEven: { kind: 'unknown' },
+      arms: [{ arm: 'from scratch' }, { arm: 'real rows, as many updates' }, { arm: 'dream' }],
     });
     expect(halfWritten(at('quickstart'))).toEqual([]);
   });

@@ -199,16 +199,34 @@ function overridesOf(section: z.ZodObject): z.ZodObject {
   return z.strictObject(Object.fromEntries(shape));
 }
 
-const quickstartSection = z
-  .strictObject({
-    seeds: positive.default(3).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
-    finalEpisodes: positive.default(20).describe('Real episodes the trained policy is judged by at the end.'),
-    fromScratch: overridesOf(trainKeys.omit({ mode: true, threshold: true, stopAtThreshold: true }))
-      .default({})
-      .describe('Keys of `train` that differ when the same learner is trained from scratch, in real mode.'),
-  })
-  .prefault({})
-  .describe('`reverie quickstart`: from scratch against warm-started in the dream.');
+/** What the dream is compared with besides the learner from scratch: that with many updates, and other learners. */
+function quickstartSection() {
+  const trained = learners.list().filter(({ learnsFrom }) => learnsFrom !== 'demonstrations');
+  return z
+    .strictObject({
+      seeds: positive.default(3).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
+      finalEpisodes: positive.default(20).describe('Real episodes the trained policy is judged by at the end.'),
+      fromScratch: overridesOf(trainKeys.omit({ mode: true, threshold: true, stopAtThreshold: true }))
+        .default({})
+        .describe('Keys of `train` that differ when the same learner is trained from scratch, in real mode.'),
+      baselines: z
+        .array(z.enum(['many-updates', ...trained.map(({ name }) => name)]))
+        .default(['many-updates'])
+        .describe(
+          'What the dream is compared with besides the learner from scratch: `many-updates`, the same learner on real rows alone (`replay.realRatio: 1`) with as many updates as in the dream; or other learners from scratch. The best of all counts.',
+        ),
+      computePerHour: z
+        .number()
+        .positive()
+        .nullable()
+        .default(null)
+        .describe(
+          'Price of an hour of this computer, in money of your own: the price of a real step from which the dream pays is then told in it, and not in seconds alone; null: not known.',
+        ),
+    })
+    .prefault({})
+    .describe('`reverie quickstart`: warm-started in the dream against the best of the baselines.');
+}
 
 function sections() {
   return {
@@ -229,7 +247,7 @@ function sections() {
     eval: evalSection,
     synth: synthSection,
     fidelity: vectorFidelitySchema,
-    quickstart: quickstartSection,
+    quickstart: quickstartSection(),
     seed: seedKey,
     workers: autoWorkersKey(
       'Worker threads for dreaming, fitting and writing datasets; 0: in the main thread; auto: `synth` takes the cores there are, every other job none. Never changes results.',

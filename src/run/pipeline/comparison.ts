@@ -1,12 +1,15 @@
-// What a warm start saved: the table, the figures and the charts of runs from scratch and in the dream.
+// What a warm start saved against the best of its baselines: the table, the figures, the charts, and the price of a real step
+// from which the dream pays.
 
 import {
   type ArmSummary,
+  type BreakEven,
   compareWarmStart,
   DREAM_ARM,
+  MANY_UPDATES_ARM,
   medianSteps,
-  SCRATCH_ARM,
   type TrainedArm,
+  type WarmStart,
 } from '../../algorithms/index.js';
 import type { ScenarioConfig } from '../../kinds/index.js';
 import { dynamicsKinds } from '../../worldmodel/index.js';
@@ -17,9 +20,7 @@ import type { ReportChart, ReportInput, ReportTable } from '../report/report-inp
 import { reportProvenance } from '../versions.js';
 import type { ArmRun } from './arms.js';
 
-export interface Comparison {
-  readonly arms: readonly ArmSummary[];
-  readonly ratio: number | null;
+export interface Comparison extends WarmStart {
   readonly reportInput: ReportInput;
 }
 
@@ -29,8 +30,8 @@ export function compare(
   context: JobContext,
   seeds: readonly number[],
 ): Comparison {
-  const { arms, ratio } = compareWarmStart(runs.map(trainedArm));
-  return { arms, ratio, reportInput: report(runs, arms, ratio, threshold, context, seeds) };
+  const found = compareWarmStart(runs.map(trainedArm));
+  return { ...found, reportInput: report(runs, found, threshold, context, seeds) };
 }
 
 function trainedArm({ arm, result, finalReturns, events }: ArmRun): TrainedArm {
@@ -53,28 +54,47 @@ function sumOf(events: readonly MetricsEvent[], key: string): number {
 
 function report(
   runs: readonly ArmRun[],
-  arms: readonly ArmSummary[],
-  ratio: number | null,
+  found: WarmStart,
   threshold: number,
   context: JobContext,
   seeds: readonly number[],
 ): ReportInput {
   const { config } = context.scenario;
+  const price = breakEvenText(found.breakEven, config.quickstart.computePerHour);
   return {
     title: `Warm start: ${config.name}`,
-    lead: lead(ratio, threshold, seeds.length),
-    figures: figures(arms, ratio),
-    summary: summaryTable(arms, ratio, seeds.length),
+    lead: `${lead(found, threshold, seeds.length)} ${price}`,
+    figures: figures(found),
+    summary: summaryTable(found, seeds.length),
     charts: [returnChart(runs, threshold), errorChart(runs), dreamtChart(runs), ...lossCharts(runs)].filter(
       (chart) => chart.curves.length > 0,
     ),
     notes: [
-      'Both ways use the same learner and network. Real steps count every training step in the real environment, the random ones at the start included; evaluation episodes are not counted, and are as many in both.',
+      'Real steps count every training step in the real environment, the random ones at the start included; evaluation episodes are not counted, and are as many in all. The ratio is that of the best baseline, the one that needed the fewest real steps, to the dream.',
+      `"${MANY_UPDATES_ARM}" is the learner of the dream with all its gradient updates and nothing dreamt (replay.realRatio=1): what a dream is worth beyond learning more often.`,
       'A run ends at its first evaluation whose mean return reaches the threshold. The final return comes from episodes of their own, not from the evaluation that ended the run.',
       rewardNote(config),
     ],
     provenance: reportProvenance(context, `reverie quickstart ${config.name} --seed ${context.seed}`, seeds),
   };
+}
+
+/** The price of a real step that decides: what a step costs in waiting, or, where the computer has a price, in money. */
+export function breakEvenText(breakEven: BreakEven, computePerHour: number | null): string {
+  switch (breakEven.kind) {
+    case 'unknown':
+      return 'Break-even: not known, as the dream did not reach it.';
+    case 'always':
+      return 'Break-even: the dream pays at any price of a real step, as it takes no more time either.';
+    case 'never':
+      return 'Break-even: the dream does not pay at any price of a real step, as a baseline needs no more of them.';
+    case 'from': {
+      const { secondsPerStep } = breakEven;
+      const money =
+        computePerHour === null ? '' : `, or ${formatNumber((secondsPerStep * computePerHour) / 3600)} in money`;
+      return `Break-even: the dream pays where a real step takes more than ${formatNumber(secondsPerStep)} s beyond its computing here${money}.`;
+    }
+  }
 }
 
 /** What of the dream was learned and what was known. */
@@ -86,41 +106,55 @@ function rewardNote({ model }: ScenarioConfig): string {
     : 'The world model learns how the environment moves; the reward is the known function of what is observed.';
 }
 
-function lead(ratio: number | null, threshold: number, seeds: number): string {
+function lead({ best, ratio }: WarmStart, threshold: number, seeds: number): string {
   const goal = `a mean real return of ${formatNumber(threshold)}`;
-  if (ratio === null)
-    return `Not every way reached ${goal} within its budget of real steps (median of ${seedsText(seeds)}).`;
+  const medians = `median of ${seedsText(seeds)}`;
+  if (best === null) return `No baseline reached ${goal} within its budget of real steps (${medians}).`;
+  if (ratio === null) return `The dream did not reach ${goal} within its budget of real steps (${medians}).`;
   const more = ratio >= 1 ? `${formatNumber(ratio)} times fewer` : `${formatNumber(1 / ratio)} times more`;
-  return `To reach ${goal}, the policy that learned in the dream needed ${more} real steps than the same learner from scratch (medians of ${seedsText(seeds)}).`;
+  return `To reach ${goal}, the policy that learned in the dream needed ${more} real steps than the best baseline, "${best}" (medians of ${seedsText(seeds)}).`;
 }
 
 function seedsText(seeds: number): string {
   return seeds === 1 ? '1 seed' : `${seeds} seeds`;
 }
 
-function figures(arms: readonly ArmSummary[], ratio: number | null) {
+function figures({ arms, best, ratio }: WarmStart) {
   const dream = arms.find((arm) => arm.arm === DREAM_ARM);
   return [
-    { value: ratio === null ? '–' : `${formatNumber(ratio)}×`, label: 'fewer real steps' },
+    {
+      value: ratio === null ? '–' : `${formatNumber(ratio)}×`,
+      label: `fewer real steps than ${best ?? 'any baseline'}`,
+    },
     { value: formatCount(dream?.dreamtTransitions ?? 0), label: 'transitions dreamt' },
     { value: dream?.dreamtPerSecond ? formatCount(dream.dreamtPerSecond) : '–', label: 'dreamt a second, one thread' },
   ];
 }
 
-function summaryTable(arms: readonly ArmSummary[], ratio: number | null, seeds: number): ReportTable {
+function summaryTable({ arms, best }: WarmStart, seeds: number): ReportTable {
+  const least = arms.find(({ arm }) => arm === best);
   return {
     columns: ['', 'real steps to threshold', 'ratio', 'final real return', 'wall time a run', 'dreamt', 'dreamt/s'],
     rows: arms.map((arm) => [
-      arm.arm,
+      arm.arm === best ? `${arm.arm} (best baseline)` : arm.arm,
       stepsText(arm.realStepsToThreshold),
-      arm.arm === SCRATCH_ARM ? '1' : ratio === null ? '–' : `${formatNumber(ratio)}× fewer`,
+      ratioText(arm, least),
       formatSpread(arm.finalReturn.mean, arm.finalReturn.std),
       formatDuration(arm.wallSeconds),
       arm.dreamtTransitions > 0 ? formatCount(arm.dreamtTransitions) : '–',
       arm.dreamtPerSecond === null ? '–' : formatCount(arm.dreamtPerSecond),
     ]),
-    note: `Steps: median of ${seedsText(seeds)} [least – most]. Return: mean ± standard deviation over all final episodes.`,
+    note: `Steps: median of ${seedsText(seeds)} [least – most]. Ratio: to the best baseline. Return: mean ± standard deviation over all final episodes.`,
   };
+}
+
+/** How many times the best baseline's real steps an arm's go into. */
+function ratioText(arm: ArmSummary, best: ArmSummary | undefined): string {
+  if (arm === best) return '1';
+  const steps = medianSteps(arm.realStepsToThreshold);
+  const least = best && medianSteps(best.realStepsToThreshold);
+  if (steps === null || least == null) return '–';
+  return least >= steps ? `${formatNumber(least / steps)}× fewer` : `${formatNumber(steps / least)}× more`;
 }
 
 function stepsText(steps: readonly (number | null)[]): string {

@@ -1,8 +1,10 @@
-// `reverie quickstart`: the same learner from scratch and warm-started in the dream, to the same real return.
+// `reverie quickstart`: a learner warm-started in the dream, to the same real return as baselines that know the real
+// environment alone: the learner from scratch, the learner with as many updates, and others that a scenario names.
 
 import { join } from 'node:path';
-import { DREAM_ARM, SCRATCH_ARM } from '../../algorithms/index.js';
+import { DREAM_ARM, MANY_UPDATES_ARM, SCRATCH_ARM } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
+import { learners } from '../../rl/index.js';
 import type { JobContext, QuickstartResult } from '../job.js';
 import { writeReport } from '../report/report.js';
 import { adjustScenario, type Scenario } from '../scenario.js';
@@ -22,30 +24,62 @@ export async function quickstartJob(context: JobContext): Promise<QuickstartResu
   const options = { seeds, finalEpisodes: quickstart.finalEpisodes, threads: THREADS };
   const runs = await trainArms(await warmStartArms(context.scenario), options, context);
   const report = join(context.out, 'report.html');
-  const { arms, ratio, reportInput } = compare(runs, train.threshold, context, seeds);
+  const { arms, best, ratio, breakEven, reportInput } = compare(runs, train.threshold, context, seeds);
   await writeReport(report, reportInput);
   return {
     job: 'quickstart',
     wallSeconds: context.metrics.wallSeconds,
     threshold: train.threshold,
     arms,
+    best,
     ratio,
+    breakEven,
     report,
     reportInput,
   };
 }
 
-/** The scenario twice: as the same learner's plain baseline, and as it is, in the dream. Both end at the threshold. */
+/** The scenario as its baselines, and as it is, in the dream. All end at the threshold. */
 export async function warmStartArms(scenario: Scenario): Promise<Arm[]> {
-  const scratch = Object.entries(scenario.config.quickstart.fromScratch).map(([key, value]) => `train.${key}=${value}`);
+  const { baselines, fromScratch } = scenario.config.quickstart;
+  const scratch = Object.entries(fromScratch).map(([key, value]) => `train.${key}=${JSON.stringify(value)}`);
+  const arm = async (name: string, set: readonly string[]): Promise<Arm> => {
+    return { name, scenario: await adjustScenario(scenario, { set: ['train.stopAtThreshold=true', ...set] }) };
+  };
+  const others = baselines.filter((name) => name !== scenario.config.rl.algorithm && isDrawnFrom(name, scenario));
   return [
-    {
-      name: SCRATCH_ARM,
-      scenario: await adjustScenario(scenario, { set: ['train.mode=real', 'train.stopAtThreshold=true', ...scratch] }),
-    },
-    {
-      name: DREAM_ARM,
-      scenario: await adjustScenario(scenario, { set: ['train.mode=dream', 'train.stopAtThreshold=true'] }),
-    },
+    await arm(SCRATCH_ARM, ['train.mode=real', ...scratch]),
+    ...(await Promise.all(others.map((name) => baseline(name, scenario, scratch, arm)))),
+    await arm(DREAM_ARM, ['train.mode=dream']),
   ];
 }
+
+/** Many updates are asked of a learner that replays rows alone. */
+function isDrawnFrom(name: string, { config }: Scenario): boolean {
+  return name !== 'many-updates' || learners.get(config.rl.algorithm).learnsFrom === 'replay';
+}
+
+function baseline(
+  name: string,
+  scenario: Scenario,
+  scratch: readonly string[],
+  arm: (name: string, set: readonly string[]) => Promise<Arm>,
+): Promise<Arm> {
+  const { quickstart, train, rl } = scenario.config;
+  if (name === 'many-updates') {
+    // The dream's own rounds, with the budget of the run from scratch.
+    const budget = quickstart.fromScratch['realSteps'] ?? train.realSteps;
+    return arm(MANY_UPDATES_ARM, ['train.mode=dream', 'replay.realRatio=1', `train.realSteps=${budget}`]);
+  }
+  const { schema, updatesPerStep } = learners.get(name);
+  const shared = Object.entries(rl).filter(([key]) => key in schema.shape && SHARED_KEYS.includes(key));
+  return arm(name, [
+    ...['train.mode=real', ...scratch],
+    ...(updatesPerStep === undefined ? [] : [`train.updatesPerStep=${updatesPerStep}`]),
+    `rl.algorithm=${name}`,
+    ...shared.map(([key, value]) => `rl.${key}=${JSON.stringify(value)}`),
+  ]);
+}
+
+/** What another learner takes over of the scenario's: what says how large it is and what it is after, not how it learns. */
+const SHARED_KEYS: readonly string[] = ['hidden', 'gamma', 'rewardScale'];

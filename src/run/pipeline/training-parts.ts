@@ -91,6 +91,9 @@ async function firstParts(context: JobContext, settings: TrainingSettings): Prom
   const nextEpisode = real.columns().episode.reduce((next, episode) => Math.max(next, episode + 1), 0);
   const { syntheticCapacity: capacity, realRatio, selector } = config.replay;
   const synthetic = new ReplayBuffer({ ...dimensions, capacity, source: 'synthetic' });
+  const realShare = settings.dream ? settled(realRatio) : 1;
+  // Where every row of a batch is real, nothing is fitted or dreamt that nobody would learn from.
+  const isDreaming = settings.dream !== undefined && (realShare < 1 || learner.learnsFrom !== 'replay');
   return {
     env,
     evalEnv,
@@ -99,9 +102,9 @@ async function firstParts(context: JobContext, settings: TrainingSettings): Prom
     real,
     synthetic,
     selectors: selectorsOf(selector, { learner, real, synthetic }),
-    realRatio: settings.dream ? settled(realRatio) : 1,
+    realRatio: realShare,
     collector: new Collector(env, config.name, root.split('episodes'), context.seed, nextEpisode),
-    world: settings.dream && new DreamWorld(settings, settings.dream, env),
+    world: isDreaming ? new DreamWorld(settings, settings.dream!, env) : undefined,
   };
 }
 

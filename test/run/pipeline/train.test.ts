@@ -194,3 +194,19 @@ describe('PPO on CartPole', () => {
     });
   });
 });
+
+describe('SAC with replay.realRatio: 1', () => {
+  it('takes the updates of a dream on real rows alone, fits and dreams nothing, and goes on to the same bytes', async () => {
+    const options = (out: string) => ({
+      ...{ scenario: 'pendulum', profile: 'smoke', seed: 3, out: join(folder, out) },
+      set: ['replay.realRatio=1', 'train.checkpointSeconds=0'],
+    });
+    const result = await train(options('updates'));
+    expect(result).toMatchObject({ realSteps: 600, syntheticSteps: 0, updates: 3 * 50 });
+    expect(readMetrics(join(folder, 'updates', 'metrics.jsonl')).map(({ kind }) => kind)).not.toContain('fit');
+    await expect(train(options('broken'), brokenOffAt(6))).rejects.toThrow('broken off');
+    await train({ resume: join(folder, 'broken') });
+    const checkpoint = (out: string) => fileHashes(join(folder, out, 'checkpoint'));
+    expect(checkpoint('broken')).toEqual(checkpoint('updates'));
+  });
+});
