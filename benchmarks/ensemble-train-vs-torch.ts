@@ -4,7 +4,7 @@
 
 import { Rng } from '../src/core/rng.js';
 import { adamScalars } from '../src/nn/index.js';
-import { parseEnsembleConfig } from '../src/worldmodel/ensemble/config.js';
+import { ensembleConfigSchema } from '../src/worldmodel/ensemble/config.js';
 import { memberShapeOf } from '../src/worldmodel/ensemble/contents.js';
 import { decayVector, memberLayout } from '../src/worldmodel/ensemble/member-network.js';
 import { memberTrainer } from '../src/worldmodel/ensemble/member-training.js';
@@ -40,7 +40,10 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
 
 /** Answers what trains all members for `steps` steps and says how many seconds that took. */
 async function prepare(steps: number) {
-  const config = parseEnsembleConfig({ members: MEMBERS, hidden: HIDDEN, lr: LR, batchSize: BATCH });
+  const config = ensembleConfigSchema.parse({
+    ...{ members: MEMBERS, hidden: HIDDEN, lr: LR, batchSize: BATCH },
+    ...{ learnReward: true, learnTermination: false },
+  });
   const shape = memberShapeOf(SPACES, config);
   const layout = memberLayout(shape, config);
   const trainer = await memberTrainer(shape, config, BATCH);
@@ -49,6 +52,7 @@ async function prepare(steps: number) {
     inputs: rng.fillNormal(new Float32Array(ROWS * shape.inputDim)),
     targets: rng.fillNormal(new Float32Array(ROWS * shape.outputDim)),
     terminated: new Float32Array(ROWS),
+    weights: new Float32Array(shape.outputDim).fill(1),
     decay: decayVector(layout, config),
   };
   const scalars = Array.from({ length: steps }, (_, i) => adamScalars(i + 1, LR));

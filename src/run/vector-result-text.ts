@@ -56,9 +56,12 @@ function heldOutLines({ heldOut }: FitResult): Line[] {
   ];
 }
 
+/** Of the variance: what a simple model explains by so little more says nothing. */
+const HARDLY_WORSE = 0.02;
+
 function worthless({ elements }: NonNullable<FitResult['heldOut']>): Line[] {
   const bad = elements.filter(
-    ({ r2 }) => r2.model !== null && r2.model < Math.max(0, r2.linear ?? 0, r2.unchanged ?? 0),
+    ({ r2 }) => r2.model !== null && r2.model < Math.max(0, r2.linear ?? 0, r2.unchanged ?? 0) - HARDLY_WORSE,
   );
   if (bad.length === 0) return [];
   return [['beware', `worse than a simple model or the mean: ${bad.map(({ element }) => element).join(', ')}`]];

@@ -44,16 +44,27 @@ export function gaussianNll(squaredError: Value, logVar: Value): Value {
   return add(mul(squaredError, exp(neg(logVar))), logVar);
 }
 
-/** The pull on the learned bounds: logVarPenalty · (Σ max − Σ min). */
+/** The pull on the learned bounds: logVarPenalty · (Σ max − Σ min), each output's with its weight, where there are weights. */
 export function boundPenalty(
   params: Readonly<Record<string, Value>>,
   { logVarPenalty }: Pick<GaussianBounds, 'logVarPenalty'>,
+  weights?: Value,
 ): Value {
-  return mul(sub(reduceSum(params['logVarMax']), reduceSum(params['logVarMin'])), logVarPenalty);
+  const sum = (bound: Value) => reduceSum(weights ? mul(bound, weights) : bound);
+  return mul(sub(sum(params['logVarMax']), sum(params['logVarMin'])), logVarPenalty);
 }
 
-/** Losses of a head against targets [rows, outputDim]: mean negative log-likelihood, and squared error per output. */
-export function gaussianLosses(mean: Value, logVar: Value, target: Value): { nll: Value; squaredError: Value } {
+/**
+ * Losses of a head against targets [rows, outputDim]: mean negative log-likelihood, in which outputs count by `weights`
+ * [outputDim] where there are any, and squared error per output.
+ */
+export function gaussianLosses(
+  mean: Value,
+  logVar: Value,
+  target: Value,
+  weights?: Value,
+): { nll: Value; squaredError: Value } {
   const error = square(sub(mean, target));
-  return { nll: reduceMean(gaussianNll(error, logVar)), squaredError: reduceMean(error, [0]) };
+  const nll = gaussianNll(error, logVar);
+  return { nll: reduceMean(weights ? mul(nll, weights) : nll), squaredError: reduceMean(error, [0]) };
 }

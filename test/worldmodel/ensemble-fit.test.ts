@@ -161,10 +161,65 @@ describe('a learned end', () => {
     await model.close();
   });
 
-  it('is demanded where transitions end and nobody says why', async () => {
+  it('is learnt where transitions end and nobody says why', async () => {
+    const fitted = async (edge: number, previous?: EnsembleModel) => {
+      const batch = linearTransitions(100, Rng.fromSeed(1), { edge });
+      const settings = { ...config, maxEpochs: 1 };
+      return (await fitEnsemble(batch, linearSpaces, settings, { rng: Rng.fromSeed(2), previous })).model;
+    };
+    const endless = await fitted(Number.POSITIVE_INFINITY);
+    expect(endless.description.outcome).toEqual({ reward: 'learned', terminated: 'never' });
+    // What was fitted before there was an end has no head for it, and is not gone on from.
+    const ending = await fitted(0, endless);
+    expect(ending.description.outcome).toEqual({ reward: 'learned', terminated: 'learned' });
+    expect(ending.description.report.isWarmStart).toBe(false);
+    await endless.close();
+    await ending.close();
+  });
+
+  it('is demanded where transitions end and it is not to be learnt', async () => {
     const batch = linearTransitions(100, Rng.fromSeed(1), { edge: 0 });
-    const fit = fitEnsemble(batch, linearSpaces, config, { rng: Rng.fromSeed(2) });
+    const fit = fitEnsemble(batch, linearSpaces, { ...config, learnTermination: false }, { rng: Rng.fromSeed(2) });
     await expect(fit).rejects.toMatchObject({ code: 'MODEL_CONFIG_INVALID' });
+  });
+});
+
+describe('what a Gaussian of observation and action cannot learn', () => {
+  it('is passed on where it never changes, and stops no fit', async () => {
+    const batch = linearTransitions(2000, Rng.fromSeed(1));
+    // A goal that differs between episodes and never moves within one.
+    for (let r = 0; r < batch.rows; r++) batch.nextObs[2 * r + 1] = batch.obs[2 * r + 1];
+    const { model, report } = await fitEnsemble(batch, linearSpaces, config, { rng: Rng.fromSeed(2) });
+    expect(report.epochs).toBeGreaterThan(5);
+    expect(report.holdoutError).toBeLessThan(0.3);
+    const probe = linearTransitions(200, Rng.fromSeed(3));
+    const { nextObs } = await oneStep(model, probe.obs, probe.action, Rng.fromSeed(4));
+    for (let r = 0; r < 200; r++) expect(nextObs[2 * r + 1]).toBe(probe.obs[2 * r + 1]);
+    await model.close();
+  });
+
+  it('is the reward that jumps at an end, which is told from the rest', async () => {
+    const [edge, fall] = [0.8, -20];
+    const jumping = (rows: number, seed: number) => {
+      const batch = linearTransitions(rows, Rng.fromSeed(seed), { edge });
+      for (let r = 0; r < rows; r++) batch.reward[r] += batch.terminated[r] * fall;
+      return batch;
+    };
+    const known = { terminated: (nextObs: Float32Array, at: number) => nextObs[at] > edge };
+    const { model, report } = await fitEnsemble(jumping(3000, 1), linearSpaces, config, {
+      rng: Rng.fromSeed(2),
+      known,
+    });
+    expect(Math.abs(model.description.endReward! - fall)).toBeLessThan(1);
+    // Of the reward's deviation without the jump, a tenth of which is noise.
+    expect(report.rewardError).toBeLessThan(0.2);
+    const probe = jumping(500, 3);
+    const { reward, terminated } = await oneStep(model, probe.obs, probe.action, Rng.fromSeed(4));
+    for (let r = 0; r < 500; r++) {
+      const expected = meanReward(probe.obs[2 * r], probe.action[r]) + terminated[r] * fall;
+      expect(Math.abs(reward[r] - expected)).toBeLessThan(2);
+    }
+    await model.close();
   });
 });
 

@@ -43,4 +43,7 @@ export function linearTransitions(
 }
 
 /** Settings that fit the linear system in about a second. */
-export const smallConfig = { members: 3, elites: 2, hidden: [32, 32], maxEpochs: 30, lr: 3e-3, patience: 3 } as const;
+export const smallConfig = {
+  ...{ members: 3, elites: 2, hidden: [32, 32], maxEpochs: 30, lr: 3e-3, patience: 3 },
+  ...{ batchSize: 256, minEpochSteps: 1 },
+};

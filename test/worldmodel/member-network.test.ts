@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { float32, Graph, InferenceSession } from '../../src/nn/index.js';
-import { parseEnsembleConfig } from '../../src/worldmodel/ensemble/config.js';
+import { ensembleConfigSchema } from '../../src/worldmodel/ensemble/config.js';
 import {
   decayVector,
   type MemberShape,
@@ -14,7 +14,10 @@ import { momentsOf, type Normaliser, normalise } from '../../src/worldmodel/ense
 import { drawElites, groupByElite } from '../../src/worldmodel/ensemble/step-noise.js';
 
 const shape: MemberShape = { inputDim: 5, outputDim: 3, termination: true, hidden: [40, 40] };
-const config = parseEnsembleConfig({ hidden: [40, 40], weightDecay: [1, 2, 3] });
+const config = ensembleConfigSchema.parse({
+  ...{ hidden: [40, 40], weightDecay: [1, 2, 3], batchSize: 256 },
+  ...{ learnReward: true, learnTermination: true },
+});
 const layout = memberLayout(shape, config);
 
 /** Inputs whose elements lie far from zero compared with how much they vary, the hard case for folding. */

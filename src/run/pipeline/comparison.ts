@@ -101,6 +101,8 @@ export function breakEvenText(breakEven: BreakEven, computePerHour: number | nul
 function rewardNote({ model }: ScenarioConfig): string {
   if (dynamicsKinds.get(model.kind).broughtFolder)
     return 'The world model is a brought one; nothing of it was learned here.';
+  if (model['learnReward'] === 'auto')
+    return 'The world model learns how the environment moves; the reward is the known function of what is observed where there is one, and learnt where there is none.';
   return model['learnReward'] !== false
     ? 'The world model learns how the environment moves and what it rewards.'
     : 'The world model learns how the environment moves; the reward is the known function of what is observed.';

@@ -26,7 +26,10 @@ const fitReportSchema = z.strictObject({
   holdoutRows: z.int().describe('of these, held out'),
   epochs: z.int().describe('of the member that trained longest'),
   gradientSteps: z.int().describe('of all members together'),
-  holdoutError: z.number().describe('root mean squared error of the elites, each on its own'),
+  holdoutError: z
+    .number()
+    .describe('root mean squared error of the elites, each on its own, over elements that change'),
+  rewardError: z.number().optional().describe('the same of the reward, where it is learned and changes'),
   isWarmStart: z.boolean(),
   elites: z.array(z.int()).describe('members by rising hold-out loss'),
   members: z.array(memberReport).readonly(),
@@ -38,7 +41,11 @@ export const ensembleDescriptionSchema = z.strictObject({
   observationSpace: vectorSpaceSchema,
   actionSpace: vectorSpaceSchema,
   config: ensembleConfigSchema,
-  normaliser: z.strictObject({ input: moments, target: moments }),
+  normaliser: z.strictObject({
+    input: moments,
+    target: moments,
+    constant: z.array(z.int().min(0)).readonly().optional(),
+  }),
   elites: z.array(z.int().min(0)).min(1),
   outcome: z.strictObject({
     reward: z.enum(['learned', 'known']),
@@ -46,6 +53,7 @@ export const ensembleDescriptionSchema = z.strictObject({
   }),
   env: z.lazy(envSpecSchema).optional(),
   report: fitReportSchema,
+  endReward: z.number().optional().describe('what an end by the task adds to the learned reward'),
 });
 
 export interface EnsembleDescription extends Spaces {
@@ -57,6 +65,8 @@ export interface EnsembleDescription extends Spaces {
   /** The environment whose known functions are used. */
   readonly env?: EnvSpec;
   readonly report: FitReport;
+  /** What an end by the task adds to the learned reward; absent where nothing does. */
+  readonly endReward?: number;
 }
 
 export interface EnsembleContents {
@@ -94,9 +104,11 @@ export function memberModels(description: EnsembleDescription, thetas: readonly 
 
 /** Hash of everything a prediction depends on. */
 export function versionOf({ description, models }: EnsembleContents): string {
-  const { observationSpace, actionSpace, config, elites, outcome, env } = description;
+  const { observationSpace, actionSpace, config, elites, outcome, env, endReward } = description;
   const hash = createHash('sha256');
-  hash.update(JSON.stringify({ observationSpace, actionSpace, config, elites, outcome, env: env ?? null }));
+  // An absent key is not written.
+  const settings = { observationSpace, actionSpace, config, elites, outcome, env: env ?? null, endReward };
+  hash.update(JSON.stringify(settings));
   for (const model of models) hash.update(model);
   return hash.digest('hex').slice(0, 32);
 }

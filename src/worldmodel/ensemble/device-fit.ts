@@ -3,7 +3,7 @@
 import { type DeviceFit, deviceFit, type EnsembleWeights, type LayerWeights, type Precision } from '../../nn/index.js';
 import type { DeviceSupport } from '../dynamics-kind.js';
 import { rowShape, type Spaces } from '../model-spaces.js';
-import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig } from './config.js';
+import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig, settleEnsembleConfig } from './config.js';
 import { ensembleDescriptionSchema, memberShapeOf } from './contents.js';
 
 /** Of an ensemble of this form. Throws CUDA_UNAVAILABLE without the addon. */
@@ -39,7 +39,11 @@ export function ensembleDeviceFit(spaces: Spaces, config: EnsembleConfig, precis
 /** What the registry asks. */
 export const ensembleDevices: DeviceSupport = {
   ofSection: (section, spaces, precision) =>
-    ensembleDeviceFit(spaces, parseEnsembleConfig(section as EnsembleConfigInput), precision),
+    ensembleDeviceFit(
+      spaces,
+      settleEnsembleConfig(parseEnsembleConfig(section as EnsembleConfigInput), { spaces }),
+      precision,
+    ),
   ofManifest: ({ description }, precision) => {
     const parsed = ensembleDescriptionSchema.safeParse(description);
     // What is wrong with it, its reader says.

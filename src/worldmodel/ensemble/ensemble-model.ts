@@ -106,7 +106,13 @@ export class EnsembleModel extends MemorylessDynamics {
   }
 
   rollout(request: WholeRollout): Promise<WholeRolloutAnswer> | undefined {
-    return this.propagation.rollout?.(request);
+    const { endReward } = this.description;
+    const lived = this.propagation.rollout?.(request);
+    if (lived === undefined || endReward === undefined) return lived;
+    return lived.then((answer) => {
+      addAtEnds(answer.reward, answer.terminated, endReward);
+      return answer;
+    });
   }
 
   snapshot(): WorldModelSnapshot {
@@ -144,7 +150,7 @@ export class EnsembleModel extends MemorylessDynamics {
 
   private answer(obs: Float32Array, action: Float32Array, rows: number, propagated: Propagated): VectorPrediction {
     const { nextObs, disagreement } = propagated;
-    const { outcome } = this.description;
+    const { outcome, endReward } = this.description;
     requireFiniteAnswer(this.modelVersion, nextObs, propagated.reward ?? EMPTY, rows);
     this.clip?.(nextObs);
     const reward = propagated.reward ?? knownRewards(this.known.reward!, obs, action, nextObs, rows);
@@ -152,8 +158,14 @@ export class EnsembleModel extends MemorylessDynamics {
     const terminated =
       propagated.terminated ??
       (outcome.terminated === 'known' ? knownEnds(this.known.terminated!, nextObs, rows) : new Uint8Array(rows));
+    if (endReward !== undefined && propagated.reward) addAtEnds(reward, terminated, endReward);
     return { nextObs, reward, terminated, disagreement };
   }
+}
+
+/** What an end adds to the rewards of rows that end, in place. */
+function addAtEnds(reward: Float32Array, terminated: Uint8Array, endReward: number): void {
+  for (let row = 0; row < reward.length; row++) if (terminated[row]) reward[row] += endReward;
 }
 
 /** From what `snapshot` gave. @throws as `EnsembleModel.open` */

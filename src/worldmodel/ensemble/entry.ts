@@ -1,14 +1,14 @@
 // The ensemble in the registry of dynamics.
 
 import type { DynamicsEntry, DynamicsKind, FitRequest } from '../dynamics-kind.js';
-import { ENSEMBLE_FORMAT, type EnsembleConfigInput, ensembleConfigSchema } from './config.js';
+import { ENSEMBLE_FORMAT, type EnsembleConfigInput, ensembleSectionSchema } from './config.js';
 import type { EnsembleModel } from './ensemble-model.js';
 
 export const ensembleEntry: DynamicsEntry = {
   name: 'ensemble',
   summary: 'Bootstrapped networks with Gaussian heads, learned from transitions; without a memory.',
   format: ENSEMBLE_FORMAT,
-  schema: ensembleConfigSchema,
+  schema: ensembleSectionSchema,
   make: async (): Promise<DynamicsKind> => {
     const { EnsembleModel: Ensemble, reviveEnsemble } = await import('./ensemble-model.js');
     const { fitEnsemble } = await import('./fit.js');

@@ -2,13 +2,20 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
+import { mean } from '../../core/statistics.js';
 import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/index.js';
 
 import type { TransitionBatch } from '../../replay/index.js';
 import type { Outcome } from '../answer.js';
 import type { HeldOutReport } from '../dynamics-kind.js';
 import type { Spaces } from '../model-spaces.js';
-import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig } from './config.js';
+import {
+  type EnsembleConfig,
+  type EnsembleConfigInput,
+  type EnsembleSection,
+  parseEnsembleConfig,
+  settleEnsembleConfig,
+} from './config.js';
 import { type EnsembleDescription, type FitReport, memberModels, memberShapeOf } from './contents.js';
 import { type PreparedData, prepareData } from './dataset.js';
 import { EnsembleModel } from './ensemble-model.js';
@@ -38,13 +45,17 @@ export async function fitEnsemble(
   settings: EnsembleConfigInput,
   options: FitOptions,
 ): Promise<{ model: EnsembleModel; report: FitReport; heldOut: () => HeldOutReport }> {
-  const config = parseEnsembleConfig(settings);
+  const section = parseEnsembleConfig(settings);
   const { observationSpace, actionSpace } = spaces;
   requireBox(spaces);
   const { known = {}, env, previous, rng } = options;
+  const config = settleEnsembleConfig(section, {
+    ...{ spaces, rows: batch.rows, hasEnds: batch.terminated.includes(1) },
+    known,
+  });
   const outcome = outcomeOf(batch, config, known);
   const prepared = prepareData(batch, { observationSpace, actionSpace }, config, rng);
-  const initial = previous && warmStart(previous, spaces, config, prepared);
+  const initial = previous && warmStart(previous, spaces, config, prepared, section);
   const trained = await trainMembers(tasksOf(prepared, spaces, config, rng, initial), {
     ...options,
     workers: options.workers ?? 0,
@@ -61,6 +72,7 @@ export async function fitEnsemble(
     outcome,
     env,
     report,
+    ...(prepared.endReward !== 0 && { endReward: prepared.endReward }),
   };
   const thetas = trained.map(({ theta }) => theta);
   const contents = { description, models: memberModels(description, thetas), parameters: joined(thetas) };
@@ -109,13 +121,17 @@ function tasksOf(
   });
 }
 
-/** The previous members' parameters, computing the same function under the new normaliser. */
+/**
+ * The previous members' parameters, computing the same function under the new normaliser; none where the data that came since
+ * settled what was left open in another way, such as an end that must now be learnt.
+ */
 function warmStart(
   previous: EnsembleModel,
   spaces: Spaces,
   config: EnsembleConfig,
   { normaliser }: PreparedData,
-): Float32Array[] {
+  { learnTermination }: EnsembleSection,
+): Float32Array[] | undefined {
   const { description, parameters } = previous;
   const shape = memberShapeOf(spaces, config);
   const layout = memberLayout(shape, config);
@@ -125,6 +141,7 @@ function warmStart(
     JSON.stringify(before) !== JSON.stringify(shape) ||
     description.config.members !== config.members
   ) {
+    if (parameters && learnTermination === 'auto' && before.termination !== shape.termination) return undefined;
     const problem = parameters
       ? 'the previous model has other spaces, members, hidden layers or heads; a warm start needs the same.'
       : 'the previous model is revived from a snapshot and has no parameters to start from; load it from its folder.';
@@ -148,17 +165,31 @@ function reportOf(
     .map((_, member) => member)
     .sort((a, b) => members[a].holdoutLoss - members[b].holdoutLoss || a - b)
     .slice(0, config.elites);
-  const errors = elites.flatMap((member) => members[member].holdoutMse);
+  // Of the outputs that change; the reward's error is one of its own.
+  const { outputDim, weights } = data;
+  const rewardAt = config.learnReward && weights[outputDim - 1] > 0 ? outputDim - 1 : -1;
+  const errors = elites.flatMap((member) =>
+    members[member].holdoutMse.filter(
+      (_, output) => weights[output] > 0 && !(config.learnReward && output === outputDim - 1),
+    ),
+  );
+  const rewardErrors = elites.flatMap((member) => (rewardAt < 0 ? [] : [members[member].holdoutMse[rewardAt]]));
   return {
     rows: data.rows,
     holdoutRows: data.holdoutRows,
     epochs: Math.max(...members.map(({ epochs }) => epochs)),
     gradientSteps: members.reduce((sum, { gradientSteps }) => sum + gradientSteps, 0),
-    holdoutError: Math.sqrt(errors.reduce((sum, mse) => sum + mse, 0) / errors.length),
+    holdoutError: rootMean(errors),
+    ...(rewardErrors.length > 0 && { rewardError: rootMean(rewardErrors) }),
     isWarmStart,
     elites,
     members,
   };
+}
+
+/** 0 for none: where nothing changes there is nothing to be wrong about. */
+function rootMean(squares: readonly number[]): number {
+  return squares.length === 0 ? 0 : Math.sqrt(mean(squares));
 }
 
 function joined(thetas: readonly Float32Array[]): Float32Array {

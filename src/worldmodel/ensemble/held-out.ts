@@ -68,7 +68,7 @@ function fromPets(nll: number): number {
 }
 
 /** Of predictions for all rows [rows, outputDim]: the error on held-out rows, its variance taken from the others. */
-function errorsOf({ rows, holdoutRows, outputDim, targets }: MemberData, predicted: Float64Array): Errors {
+function errorsOf({ rows, holdoutRows, outputDim, targets, weights }: MemberData, predicted: Float64Array): Errors {
   const residual = Float64Array.from(predicted, (value, i) => targets[i] - value);
   const used = predicted.length / outputDim;
   const mse: number[] = [];
@@ -76,7 +76,7 @@ function errorsOf({ rows, holdoutRows, outputDim, targets }: MemberData, predict
   for (let k = 0; k < outputDim; k++) {
     mse.push(meanSquare(residual, outputDim, k, 0, holdoutRows));
     const variance = Math.max(CONSTANT, meanSquare(residual, outputDim, k, holdoutRows, Math.min(rows, used)));
-    nll += (mse[k] / variance + Math.log(variance)) / outputDim;
+    nll += (weights[k] * (mse[k] / variance + Math.log(variance))) / outputDim;
   }
   return { mse, logLikelihood: fromPets(nll) };
 }

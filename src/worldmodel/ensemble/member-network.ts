@@ -82,10 +82,18 @@ export interface MemberLosses {
   readonly crossEntropy?: Value;
 }
 
-/** Losses of a member's output against normalised targets [rows, outputDim] and ends [rows, 1] (0 or 1). */
-export function memberLosses({ mean, logVar, logit }: MemberOutput, target: Value, terminated: Value): MemberLosses {
+/**
+ * Losses of a member's output against normalised targets [rows, outputDim] and ends [rows, 1] (0 or 1); targets count by
+ * `weights` [outputDim], all the same where there are none.
+ */
+export function memberLosses(
+  { mean, logVar, logit }: MemberOutput,
+  target: Value,
+  terminated: Value,
+  weights?: Value,
+): MemberLosses {
   const crossEntropy = logit && reduceMean(sub(softplus(logit), mul(logit, terminated)));
-  return { ...gaussianLosses(mean, logVar, target), crossEntropy };
+  return { ...gaussianLosses(mean, logVar, target, weights), crossEntropy };
 }
 
 /**
@@ -143,7 +151,7 @@ export function foldNormaliser(
 ): FoldedMember {
   const folded = theta.slice();
   const view = (name: string) => layout.view(folded, name);
-  const { input, target } = normaliser;
+  const { input, target, constant = [] } = normaliser;
   const last = shape.hidden.length;
   rescaleInputs(view(`${PREFIX}.w0`), view(`${PREFIX}.b0`), input.mean, input.scale);
   const [w, b] = [view(`${PREFIX}.w${last}`), view(`${PREFIX}.b${last}`)];
@@ -157,8 +165,16 @@ export function foldNormaliser(
     varianceMin[j] = target.scale[j] ** 2 * Math.exp(min[j]);
     varianceMax[j] = target.scale[j] ** 2 * Math.exp(max[j]);
   }
+  for (const j of constant) {
+    for (let at = j; at < w.length; at += b.length) w[at] = 0;
+    b[j] = target.mean[j];
+    varianceMin[j] = varianceMax[j] = LEAST_VARIANCE;
+  }
   return { varianceMin, varianceMax, view };
 }
+
+/** Of what never changes: too little for a sample to move a float32 of ordinary size, and still a logarithm's argument. */
+const LEAST_VARIANCE = 1e-30;
 
 /** Makes the first layer w [in, out], b [out] take x where it took (x − mean) / scale. */
 function rescaleInputs(w: Float32Array, b: Float32Array, mean: readonly number[], scale: readonly number[]): void {

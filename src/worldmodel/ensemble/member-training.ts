@@ -25,8 +25,9 @@ export interface MemberReport {
   readonly epochs: number;
   readonly gradientSteps: number;
   /**
-   * What early stopping and the choice of elites go by: geometric mean of the outputs' squared errors, plus cross-entropy
-   * of a learned end. Geometric, so that an output that cannot be predicted does not hide what is learned of the others.
+   * What early stopping and the choice of elites go by: geometric mean of the squared errors of outputs that change, and of
+   * the cross-entropy of a learned end in units of its entropy. Geometric, so that an output that cannot be predicted does not
+   * hide what is learned of the others.
    */
   readonly holdoutLoss: number;
   /** Gaussian negative log-likelihood per output as PETS writes it: (y - mean)^2 / var + logVar. */
@@ -145,8 +146,8 @@ function runSteps(
     alpha[i] = scalars.alpha;
     epsilon[i] = scalars.epsilon;
   }
-  const { inputs, targets, terminated } = data;
-  const feeds = { inputs, targets, terminated, decay };
+  const { inputs, targets, weights, terminated } = data;
+  const feeds = { inputs, targets, terminated, weights, decay };
   return trainer.run({ state, inputs: feeds, perStep: { rows, alpha, epsilon }, steps }).then((result) => result.state);
 }
 
@@ -162,6 +163,7 @@ export function memberTrainer(shape: MemberShape, config: EnsembleConfig, batchS
       inputs: { dtype: 'float32', shape: ['rows', inputDim] },
       targets: { dtype: 'float32', shape: ['rows', outputDim] },
       terminated: { dtype: 'float32', shape: ['rows', 1] },
+      weights: { dtype: 'float32', shape: [outputDim] },
       decay: { dtype: 'float32', shape: size },
     },
     perStep: {
@@ -173,8 +175,9 @@ export function memberTrainer(shape: MemberShape, config: EnsembleConfig, batchS
       const params = layout.unpack(state.theta);
       const pick = (column: string) => gather(inputs[column], perStep.rows, 0);
       const output = memberOutput(params, pick('inputs'), shape);
-      const { nll, crossEntropy } = memberLosses(output, pick('targets'), pick('terminated'));
-      const loss = add(crossEntropy ? add(nll, crossEntropy) : nll, boundPenalty(params, config));
+      const { nll, crossEntropy } = memberLosses(output, pick('targets'), pick('terminated'), inputs['weights']);
+      const penalty = boundPenalty(params, config, inputs['weights']);
+      const loss = add(crossEntropy ? add(nll, crossEntropy) : nll, penalty);
       const [slope] = gradients(loss, [state.theta]);
       const grad = add(slope, mul(inputs.decay, state.theta));
       const { alpha, epsilon } = perStep;
@@ -198,13 +201,16 @@ async function makeJudge(data: MemberData, shape: MemberShape, config: EnsembleC
     inputs: float32(data.inputs.subarray(0, rows * inputDim), [rows, inputDim]),
     targets: float32(data.targets.subarray(0, rows * outputDim), [rows, outputDim]),
     terminated: float32(data.terminated.subarray(0, rows), [rows, 1]),
+    weights: float32(data.weights, [outputDim]),
   };
+  const entropy = endEntropy(data);
   return {
     evaluate: async (theta) => {
       const results = await session.run({ ...feeds, theta: float32(theta) });
       const holdoutMse = Array.from(results['squaredError'].data as Float32Array);
       const crossEntropy = results['crossEntropy'] && Number(results['crossEntropy'].data[0]);
-      const holdoutLoss = geometricMean(holdoutMse) + (crossEntropy ?? 0);
+      const varied = holdoutMse.filter((_, output) => data.weights[output] > 0);
+      const holdoutLoss = geometricMean(crossEntropy === undefined ? varied : [...varied, crossEntropy / entropy]);
       const holdoutNll = Number(results['nll'].data[0]);
       return {
         holdoutLoss,
@@ -217,10 +223,18 @@ async function makeJudge(data: MemberData, shape: MemberShape, config: EnsembleC
   };
 }
 
+/** What guessing an end by its share alone costs, nats a row; rows that never or always end count as one in their number. */
+function endEntropy({ terminated, rows }: MemberData): number {
+  const ends = terminated.reduce((sum, end) => sum + end, 0);
+  const share = Math.min(Math.max(ends, 1), rows - 1) / rows;
+  return -(share * Math.log(share) + (1 - share) * Math.log(1 - share));
+}
+
 /** Errors below a thousandth of a standard deviation count as that: nothing is gained by chasing them. */
 const LEAST_MSE = 1e-6;
 
 function geometricMean(errors: readonly number[]): number {
+  if (errors.length === 0) return LEAST_MSE;
   return Math.exp(errors.reduce((sum, mse) => sum + Math.log(Math.max(mse, LEAST_MSE)), 0) / errors.length);
 }
 
@@ -230,7 +244,9 @@ function judgingGraph(shape: MemberShape, config: EnsembleConfig): Graph {
   const params = layout.unpack(graph.input('theta', 'float32', [layout.size]));
   const output = memberOutput(params, graph.input('inputs', 'float32', ['rows', shape.inputDim]), shape);
   const targets = graph.input('targets', 'float32', ['rows', shape.outputDim]);
-  const losses = memberLosses(output, targets, graph.input('terminated', 'float32', ['rows', 1]));
+  const terminated = graph.input('terminated', 'float32', ['rows', 1]);
+  const weights = graph.input('weights', 'float32', [shape.outputDim]);
+  const losses = memberLosses(output, targets, terminated, weights);
   graph.output('nll', losses.nll);
   graph.output('squaredError', losses.squaredError);
   if (losses.crossEntropy) graph.output('crossEntropy', losses.crossEntropy);

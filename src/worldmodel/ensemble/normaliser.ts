@@ -11,6 +11,8 @@ export interface Normaliser {
   readonly input: Moments;
   /** Change of each observation element, then the reward where it is learned. */
   readonly target: Moments;
+  /** Targets that never change: they are answered as they are and take no part in what is learned. Absent where none. */
+  readonly constant?: readonly number[];
 }
 
 /**
@@ -28,10 +30,24 @@ export function momentsOf(data: Float32Array, width: number, first: number, rows
     let squares = 0;
     for (let r = first; r < rows; r++) squares += (data[r * width + j] - mean[j]) ** 2;
     const deviation = Math.sqrt(squares / count);
-    // Below float32 resolution of the column there is only rounding noise, which must not be blown up to one.
-    if (deviation > 1e-6 * Math.max(Math.abs(mean[j]), 1e-6)) scale[j] = deviation;
+    if (isVaried(deviation, mean[j])) scale[j] = deviation;
   }
   return { mean, scale };
+}
+
+/** Below float32 resolution of a column there is only rounding noise, which must not be blown up to one. */
+function isVaried(deviation: number, mean: number): boolean {
+  return deviation > 1e-6 * Math.max(Math.abs(mean), 1e-6);
+}
+
+/** Columns of `data` [rows, width] that have one value in all rows, rounding apart. */
+export function constantColumns(data: Float32Array, width: number, { mean }: Moments): number[] {
+  return mean.flatMap((value, j) => {
+    for (let at = j; at < data.length; at += width) {
+      if (isVaried(Math.abs(data[at] - value), value)) return [];
+    }
+    return [j];
+  });
 }
 
 /** Normalises `data` [rows, width] in place. */
