@@ -40,6 +40,45 @@ export const sacConfigSchema = z.strictObject({
 });
 export type SacConfig = z.infer<typeof sacConfigSchema>;
 
+const ENSEMBLE_KEYS = {
+  hidden: layerSizes.default([64, 64]).describe(HIDDEN),
+  activation: activation.default('relu').describe(ACTIVATION),
+  lr: rate.default(1e-3).describe('Step size of Adam, for every network and the temperature.'),
+  gamma: fraction.default(0.99).describe(GAMMA),
+  tau: fraction.default(0.005).describe('Share of the critics that flows into their targets at every step.'),
+  batchSize: z.int().min(1).default(64).describe('Rows of a gradient step.'),
+  targetEntropy: z
+    .union([z.literal('auto'), z.number()])
+    .default('auto')
+    .describe(
+      'Entropy the temperature steers to, nats of the action normalised to [-1, 1]; `auto`: minus its elements.',
+    ),
+  initAlpha: rate.default(0.2).describe('Temperature at the start: how much entropy counts against reward.'),
+  rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),
+  policyEvery: z.int().min(1).default(20).describe('Steps of the critics for each step of the policy.'),
+};
+
+/** REDQ (2101.05982): many critics, of which a few drawn ones make each target. Twenty updates a real step in its paper. */
+export const redqConfigSchema = z.strictObject({
+  ...ENSEMBLE_KEYS,
+  critics: z.int().min(1).max(64).default(10).describe('Critics.'),
+  drawn: z
+    .int()
+    .min(1)
+    .max(64)
+    .default(2)
+    .describe('Critics drawn anew at each step, the least of which a target goes by; no more than `critics`.'),
+  criticLayerNorm: z.boolean().default(false).describe('Layer normalisation in the critics.'),
+});
+export type RedqConfig = z.infer<typeof redqConfigSchema>;
+
+/** DroQ (2110.02034): two critics with dropout and layer normalisation. Twenty updates a real step in its paper. */
+export const droqConfigSchema = z.strictObject({
+  ...ENSEMBLE_KEYS,
+  dropout: z.number().min(0).max(0.9).default(0.01).describe("Share of the critics' hidden units left out at a step."),
+});
+export type DroqConfig = z.infer<typeof droqConfigSchema>;
+
 /** Proximal policy optimisation (1707.06347), with the details of CleanRL's `ppo.py`. */
 export const ppoConfigSchema = z.strictObject({
   hidden: layerSizes.default([64, 64]).describe(HIDDEN),

@@ -1,6 +1,6 @@
-// Learners (SAC, PPO, behaviour cloning), the policies they make, and how good those are.
+// Learners (SAC, REDQ, DroQ, PPO, behaviour cloning), the policies they make, and how good those are.
 
-export { Bc, type BcMetrics, type Demonstrations, makeBc } from './bc.js';
+export { Bc, type BcMetrics, type Demonstrations, makeBc } from './bc/bc.js';
 export {
   type CheckpointManifest,
   checkpointManifestSchema,
@@ -14,11 +14,16 @@ export {
 export {
   type BcConfig,
   bcConfigSchema,
+  type DroqConfig,
+  droqConfigSchema,
   type PpoConfig,
   ppoConfigSchema,
+  type RedqConfig,
+  redqConfigSchema,
   type SacConfig,
   sacConfigSchema,
 } from './config.js';
+export { makeDroq } from './droq/droq.js';
 export {
   type EvaluateOptions,
   type Evaluation,
@@ -31,9 +36,10 @@ export type { Learner, LearnerKind, LearnerState, ReplayLearner, RolloutLearner 
 export { type LearnerEntry, learners, type MakeLearner, makeLearner } from './learners.js';
 export { loadPolicy } from './load-policy.js';
 export { CEM_DEFAULTS, type CemOptions, CemPlanner } from './planners/cem.js';
-export { type GaeInput, type GaeOutput, generalisedAdvantage, makePpo, Ppo, type PpoMetrics } from './ppo.js';
+export { type GaeInput, type GaeOutput, generalisedAdvantage, makePpo, Ppo, type PpoMetrics } from './ppo/ppo.js';
 export { RandomPolicy } from './random-policy.js';
+export { makeRedq, Redq, type RedqMetrics } from './redq/redq.js';
 export { type Rollout, RolloutCollector } from './rollout.js';
-export { makeSac, Sac, type SacMetrics } from './sac.js';
+export { makeSac, Sac, type SacMetrics } from './sac/sac.js';
 export { type Script, ScriptedPolicy, type ScriptSource } from './scripted-policy.js';
 export type { Spaces } from './spaces.js';

@@ -6,7 +6,7 @@ import { threadPlugins } from '../core/plugins.js';
 import { type Entry, Registry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
 import type { VectorSpace } from '../env/index.js';
-import { bcConfigSchema, ppoConfigSchema, sacConfigSchema } from './config.js';
+import { bcConfigSchema, droqConfigSchema, ppoConfigSchema, redqConfigSchema, sacConfigSchema } from './config.js';
 import type { Learner } from './learner.js';
 import type { Spaces } from './spaces.js';
 
@@ -33,7 +33,27 @@ const sac: LearnerEntry = {
   schema: sacConfigSchema,
   learnsFrom: 'replay',
   actions: ['box'],
-  make: async () => (await import('./sac.js')).makeSac,
+  make: async () => (await import('./sac/sac.js')).makeSac,
+};
+
+const redq: LearnerEntry = {
+  name: 'redq',
+  summary: 'Randomised ensembled double Q-learning (2101.05982).',
+  schema: redqConfigSchema,
+  learnsFrom: 'replay',
+  updatesPerStep: 20,
+  actions: ['box'],
+  make: async () => (await import('./redq/redq.js')).makeRedq,
+};
+
+const droq: LearnerEntry = {
+  name: 'droq',
+  summary: 'Dropout Q-functions (2110.02034).',
+  schema: droqConfigSchema,
+  learnsFrom: 'replay',
+  updatesPerStep: 20,
+  actions: ['box'],
+  make: async () => (await import('./droq/droq.js')).makeDroq,
 };
 
 const ppo: LearnerEntry = {
@@ -42,7 +62,7 @@ const ppo: LearnerEntry = {
   schema: ppoConfigSchema,
   learnsFrom: 'rollouts',
   actions: ['box', 'discrete'],
-  make: async () => (await import('./ppo.js')).makePpo,
+  make: async () => (await import('./ppo/ppo.js')).makePpo,
 };
 
 const bc: LearnerEntry = {
@@ -51,10 +71,10 @@ const bc: LearnerEntry = {
   schema: bcConfigSchema,
   learnsFrom: 'demonstrations',
   actions: ['box', 'discrete'],
-  make: async () => (await import('./bc.js')).makeBc,
+  make: async () => (await import('./bc/bc.js')).makeBc,
 };
 
-export const learners = new Registry<LearnerEntry>('learner', [sac, ppo, bc]);
+export const learners = new Registry<LearnerEntry>('learner', [sac, redq, droq, ppo, bc]);
 
 /** Throws LEARNER_CONFIG_INVALID for an unknown kind or setting, SPACE_UNSUPPORTED for spaces it cannot learn in. */
 export async function makeLearner(

@@ -1,4 +1,4 @@
-// What SAC, PPO and cloning share: named arrays carried through a trainer, of which one slice is the policy.
+// What learners with networks share: named arrays carried through trainers, of which one slice is the policy.
 
 import { compiledUrl } from '../core/worker-url.js';
 import type { Policy, PolicySnapshot } from '../env/index.js';
@@ -31,6 +31,7 @@ export abstract class NetworkLearner<Config> implements Learner {
   readonly spaces: Spaces;
   protected readonly net: PolicyNet;
   protected readonly live: NetworkPolicy;
+  protected readonly trainer: Trainer;
   private readonly parts: LearnerParts<Config>;
   private arrays: Arrays;
   private weights: Float32Array;
@@ -38,6 +39,7 @@ export abstract class NetworkLearner<Config> implements Learner {
 
   constructor(parts: LearnerParts<Config>) {
     this.parts = parts;
+    this.trainer = parts.trainer;
     this.config = parts.config;
     this.spaces = plainSpaces(parts.spaces);
     this.net = parts.net;
@@ -78,7 +80,7 @@ export abstract class NetworkLearner<Config> implements Learner {
   }
 
   async close(): Promise<void> {
-    await this.parts.trainer.release();
+    await this.trainer.release();
   }
 
   /** Runs `steps` gradient steps and commits them; the trainer throws NON_FINITE_VALUE first if they diverged. */
@@ -90,9 +92,14 @@ export abstract class NetworkLearner<Config> implements Learner {
   ): Promise<Record<string, Float32Array>> {
     const schedule = adamSchedule(this.steps, steps, lr);
     const run = { state: this.arrays, inputs, perStep: { ...perStep, ...schedule }, steps };
-    const { state, metrics } = await this.parts.trainer.run(run);
+    const { state, metrics } = await this.trainer.run(run);
     this.commit(state, this.steps + steps);
     return metrics;
+  }
+
+  /** Puts some of the arrays in the place of those of the moment: for a learner of several trainers. */
+  protected replace(arrays: Arrays, steps: number): void {
+    this.commit({ ...this.arrays, ...arrays }, steps);
   }
 
   /** Runs `work`; if it throws, the learner is as before. */
@@ -123,7 +130,12 @@ export function withMoments(theta: Float32Array): { theta: Float32Array; m: Floa
   return { theta, m: new Float32Array(theta.length), v: new Float32Array(theta.length) };
 }
 
-function adamSchedule(done: number, steps: number, lr: number): { adamAlpha: Float32Array; adamEpsilon: Float32Array } {
+/** Scalars of Adam for `steps` steps after the first `done`. */
+export function adamSchedule(
+  done: number,
+  steps: number,
+  lr: number,
+): { adamAlpha: Float32Array; adamEpsilon: Float32Array } {
   const adamAlpha = new Float32Array(steps);
   const adamEpsilon = new Float32Array(steps);
   for (let i = 0; i < steps; i++) {

@@ -2,7 +2,18 @@
 
 import type { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/index.js';
-import { type Bc, makeBc, makePpo, makeSac, type Ppo, RolloutCollector, type Sac } from '../../src/rl/index.js';
+import {
+  type Bc,
+  makeBc,
+  makeDroq,
+  makePpo,
+  makeRedq,
+  makeSac,
+  type Ppo,
+  type Redq,
+  RolloutCollector,
+  type Sac,
+} from '../../src/rl/index.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 import { learnerContract } from './learner-contract.js';
 
@@ -26,6 +37,27 @@ learnerContract('SAC with layer-normalised critics', {
   high: 1,
   make: (rng) => makeSac({ hidden: [16], batchSize: 8, criticLayerNorm: true, activation: 'swish' }, reacherLike, rng),
   train: (learner, rng) => (learner as Sac).update(randomBatch(8, 5, 2, rng), 1, rng),
+});
+
+learnerContract('REDQ', {
+  obsDim: 5,
+  actionDim: 2,
+  noiseDim: 2,
+  low: -1,
+  high: 1,
+  make: (rng) => makeRedq({ hidden: [16, 16], batchSize: 8, critics: 4, policyEvery: 2 }, reacherLike, rng),
+  // Three steps a call: the policy's step falls at the end of one call and within the next.
+  train: (learner, rng) => (learner as Redq).update(randomBatch(24, 5, 2, rng), 3, rng),
+});
+
+learnerContract('DroQ', {
+  obsDim: 5,
+  actionDim: 2,
+  noiseDim: 2,
+  low: -1,
+  high: 1,
+  make: (rng) => makeDroq({ hidden: [16], batchSize: 8, dropout: 0.2, policyEvery: 2 }, reacherLike, rng),
+  train: (learner, rng) => (learner as Redq).update(randomBatch(24, 5, 2, rng), 3, rng),
 });
 
 learnerContract('PPO with a Box', {

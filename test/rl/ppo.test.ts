@@ -6,7 +6,7 @@ import { makeEnvironment } from '../../src/env/index.js';
 import { evaluateReference, Graph, type ParamLayout } from '../../src/nn/index.js';
 import { evaluatePolicy, makePpo, ppoConfigSchema, RolloutCollector } from '../../src/rl/index.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
-import { ppoLayout, ppoLoss } from '../../src/rl/ppo-graph.js';
+import { ppoLayout, ppoLoss } from '../../src/rl/ppo/ppo-graph.js';
 
 const NET: PolicyNet = {
   head: 'gaussian',

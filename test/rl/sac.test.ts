@@ -5,7 +5,7 @@ import { Rng } from '../../src/core/rng.js';
 import type { ParamLayout } from '../../src/nn/index.js';
 import { makeSac, type Sac } from '../../src/rl/index.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
-import { sacLayout } from '../../src/rl/sac-graph.js';
+import { sacLayout } from '../../src/rl/sac/sac-graph.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 import {
   absoluteErrors,

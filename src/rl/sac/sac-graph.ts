@@ -5,14 +5,10 @@ import {
   abs,
   adamStep,
   add,
-  concat,
-  div,
   exp,
   Graph,
   gradients,
-  linear,
   minimum,
-  mlp,
   mlpSpecs,
   mul,
   neg,
@@ -20,26 +16,19 @@ import {
   type ParamSpec,
   reduceMean,
   reduceSum,
-  relu,
   slice,
   split,
-  sqrt,
   square,
   squeeze,
   stopGradient,
   sub,
-  swish,
   type TrainerSpec,
-  tanh,
-  tanhNormalSample,
   type Value,
-  withGradient,
-} from '../nn/index.js';
-import type { SacConfig } from './config.js';
-import { type PolicyNet, policyGaussian, policyParams } from './policy-net.js';
-import type { BoxActions } from './spaces.js';
-
-const ACTIVATIONS = { relu, tanh, swish };
+} from '../../nn/index.js';
+import type { SacConfig } from '../config.js';
+import { type PolicyNet, policyParams } from '../policy-net.js';
+import type { BoxActions } from '../spaces.js';
+import { criticValues, entropyTarget, normalisedActions, sampledAction } from './critics.js';
 
 type Params = Record<string, Value>;
 
@@ -127,7 +116,7 @@ export function sacTrainer(net: PolicyNet, config: SacConfig): TrainerSpec {
 function sacStep(net: PolicyNet, config: SacConfig, layout: SacLayout, state: Params, perStep: Params) {
   const { theta, m, v, target } = state;
   const actions = net.actions as BoxActions;
-  const step = { ...perStep, action: normalised(perStep.action, actions) } as unknown as Step;
+  const step = { ...perStep, action: normalisedActions(perStep.action, actions) } as unknown as Step;
   const losses = sacLosses(net, config, layout.all.unpack(theta), layout.critic.unpack(target), step);
   const [grad] = gradients(add(add(losses.critic, losses.policy), losses.alpha), [theta]);
   const alpha = mul(perStep.adamAlpha, learningRates(theta, config, layout));
@@ -160,14 +149,14 @@ export function tdErrorModel(net: PolicyNet, config: SacConfig): Uint8Array {
   const actionDim = net.actions.dim;
   const step = {
     obs: matrix('obs', net.obsDim),
-    action: normalised(matrix('action', actionDim), net.actions as BoxActions),
+    action: normalisedActions(matrix('action', actionDim), net.actions as BoxActions),
     reward: column('reward'),
     discount: column('discount'),
     nextObs: matrix('nextObs', net.obsDim),
     nextNoise: matrix('nextNoise', actionDim),
   };
   const y = softTarget(net, config, params, target, step, exp(params.logAlpha));
-  graph.output('tdError', reduceMean(abs(sub(critics(config, params, step.obs, step.action), y)), [0]));
+  graph.output('tdError', reduceMean(abs(sub(criticValues(config, params, step.obs, step.action), y)), [0]));
   return graph.toModel();
 }
 
@@ -175,12 +164,12 @@ export function tdErrorModel(net: PolicyNet, config: SacConfig): Uint8Array {
 function sacLosses(net: PolicyNet, config: SacConfig, params: Params, target: Params, step: Step): Losses {
   const alpha = stopGradient(exp(params.logAlpha));
   const y = stopGradient(softTarget(net, config, params, target, step, alpha));
-  const q = critics(config, params, step.obs, step.action);
+  const q = criticValues(config, params, step.obs, step.action);
   const error = sub(q, y);
   const critic = reduceMean(mul(step.weight, mul(0.5, reduceSum(square(error), [0]))));
-  const { action, logProb } = sampled(net, params, step.obs, step.noise);
+  const { action, logProb } = sampledAction(net, params, step.obs, step.noise);
   const frozen = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, stopGradient(value)]));
-  const qPolicy = critics(config, frozen, step.obs, action);
+  const qPolicy = criticValues(config, frozen, step.obs, action);
   const policy = reduceMean(sub(mul(alpha, logProb), smaller(qPolicy)));
   const entropyGap = stopGradient(reduceMean(add(logProb, entropyTarget(net, config))));
   const alphaLoss = neg(reduceSum(mul(params.logAlpha, entropyGap)));
@@ -196,40 +185,10 @@ function softTarget(
   step: Bootstrap,
   alpha: Value,
 ): Value {
-  const { action, logProb } = sampled(net, params, step.nextObs, step.nextNoise);
-  const value = sub(smaller(critics(config, target, step.nextObs, action)), mul(alpha, logProb));
+  const { action, logProb } = sampledAction(net, params, step.nextObs, step.nextNoise);
+  const value = sub(smaller(criticValues(config, target, step.nextObs, action)), mul(alpha, logProb));
   const reward = config.rewardScale === 1 ? step.reward : mul(step.reward, config.rewardScale);
   return add(reward, mul(step.discount, value));
-}
-
-function sampled(net: PolicyNet, params: Params, obs: Value, noise: Value) {
-  const { mean, logStd } = policyGaussian(net, params, obs);
-  return tanhNormalSample(mean, logStd, noise);
-}
-
-/** Both critics' values, [2, rows]. */
-function critics(config: SacConfig, params: Params, obs: Value, action: Value): Value {
-  const input = concat([obs, action], 1);
-  const layers = config.hidden.length;
-  if (!config.criticLayerNorm) return squeeze(mlp(params, 'critic', input, layers + 1, config.activation), [2]);
-  let x = input;
-  for (let layer = 0; layer < layers; layer++) {
-    const affine = linear(x, params[`critic.w${layer}`], params[`critic.b${layer}`]);
-    x = ACTIVATIONS[config.activation](layerNorm(affine));
-  }
-  return squeeze(linear(x, params[`critic.w${layers}`], params[`critic.b${layers}`]), [2]);
-}
-
-/** Rows to mean 0 and variance 1 (Ba et al., 1607.06450), without gain and shift: the next layer can hold those. */
-function layerNorm(x: Value): Value {
-  const centred = sub(x, reduceMean(x, [-1], true));
-  const precision = div(1, sqrt(add(reduceMean(square(centred), [-1], true), 1e-5)));
-  const y = mul(centred, precision);
-  const rule = (g: Value) => {
-    const along = mul(y, reduceMean(mul(g, y), [-1], true));
-    return [mul(precision, sub(sub(g, reduceMean(g, [-1], true)), along))];
-  };
-  return withGradient(y, [x], rule);
 }
 
 /** The smaller of the twins, [rows]. */
@@ -246,14 +205,4 @@ function learningRates(theta: Value, config: SacConfig, layout: SacLayout): Valu
   ratios.fill(actorLr / criticLr, layout.critic.size, layout.all.size - 1);
   ratios[layout.all.size - 1] = alphaLr / criticLr;
   return theta.graph.initializer('learningRates', [layout.all.size], ratios);
-}
-
-function entropyTarget(net: PolicyNet, config: SacConfig): number {
-  return config.targetEntropy === 'auto' ? -net.actions.dim : config.targetEntropy;
-}
-
-function normalised(action: Value, { scale, bias }: BoxActions): Value {
-  if (scale.every((s) => s === 1) && bias.every((b) => b === 0)) return action;
-  const row = (values: readonly number[]) => action.graph.constant(values, [1, values.length]);
-  return div(sub(action, row(bias)), row(scale));
 }

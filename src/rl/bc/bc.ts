@@ -1,9 +1,9 @@
 // Behaviour cloning as a learner: a policy imitates the actions in a set of transitions.
 
 import type { z } from 'zod';
-import { reverieError } from '../core/errors.js';
-import type { Rng } from '../core/rng.js';
-import { mean } from '../core/statistics.js';
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
+import { mean } from '../../core/statistics.js';
 import {
   adamStep,
   buildTrainer,
@@ -19,16 +19,16 @@ import {
   sub,
   type TrainerSpec,
   type Value,
-} from '../nn/index.js';
-import type { TransitionBatch } from '../replay/index.js';
-import { type BcConfig, bcConfigSchema } from './config.js';
-import { assertFinite, assertLength } from './finite.js';
-import { parseConfig } from './learner-state.js';
-import { NetworkLearner, withMoments } from './network-learner.js';
-import { actingSession } from './network-policy.js';
-import { density } from './policy-density.js';
-import { type PolicyNet, policyGaussian, policyParams } from './policy-net.js';
-import { actionsOf, type DiscreteActions, normaliseActions, type Spaces, spaceDim } from './spaces.js';
+} from '../../nn/index.js';
+import type { TransitionBatch } from '../../replay/index.js';
+import { type BcConfig, bcConfigSchema } from '../config.js';
+import { assertFinite, assertLength } from '../finite.js';
+import { parseConfig } from '../learner-state.js';
+import { NetworkLearner, withMoments } from '../network-learner.js';
+import { actingSession } from '../network-policy.js';
+import { density } from '../policy-density.js';
+import { type PolicyNet, policyGaussian, policyParams } from '../policy-net.js';
+import { actionsOf, type DiscreteActions, normaliseActions, type Spaces, spaceDim } from '../spaces.js';
 
 /** What is cloned: any TransitionBatch, or its two columns. Actions in the environment's units. */
 export type Demonstrations = Pick<TransitionBatch, 'rows' | 'obs' | 'action'>;

@@ -1,19 +1,19 @@
 // Proximal policy optimisation (Schulman et al., 1707.06347) as a learner: whole rollouts in, epochs of minibatches run.
 
 import type { z } from 'zod';
-import type { Rng } from '../core/rng.js';
-import { mean } from '../core/statistics.js';
-import { buildTrainer, InferenceSession } from '../nn/index.js';
-import { type PpoConfig, ppoConfigSchema } from './config.js';
-import { assertBatch, assertFinite, assertLength } from './finite.js';
-import type { RolloutLearner } from './learner.js';
-import { parseConfig } from './learner-state.js';
-import { type LearnerParts, NetworkLearner, withMoments } from './network-learner.js';
-import { type ActingOutputs, actingSession } from './network-policy.js';
-import type { PolicyNet } from './policy-net.js';
+import type { Rng } from '../../core/rng.js';
+import { mean } from '../../core/statistics.js';
+import { buildTrainer, InferenceSession } from '../../nn/index.js';
+import { type PpoConfig, ppoConfigSchema } from '../config.js';
+import { assertBatch, assertFinite, assertLength } from '../finite.js';
+import type { RolloutLearner } from '../learner.js';
+import { parseConfig } from '../learner-state.js';
+import { type LearnerParts, NetworkLearner, withMoments } from '../network-learner.js';
+import { type ActingOutputs, actingSession } from '../network-policy.js';
+import type { PolicyNet } from '../policy-net.js';
+import type { Rollout } from '../rollout.js';
+import { actionsOf, type Spaces, spaceDim } from '../spaces.js';
 import { PPO_SCALARS, ppoLayout, ppoTrainer, valueModel } from './ppo-graph.js';
-import type { Rollout } from './rollout.js';
-import { actionsOf, type Spaces, spaceDim } from './spaces.js';
 
 /** Means over the last epoch that ran. */
 export interface PpoMetrics {

@@ -1,19 +1,19 @@
 // Soft actor-critic (Haarnoja et al., 1812.05905) as a learner: batches in, K gradient steps a run.
 
 import type { z } from 'zod';
-import type { Rng } from '../core/rng.js';
-import { mean } from '../core/statistics.js';
-import { buildTrainer, float32, InferenceSession } from '../nn/index.js';
-import type { TransitionBatch } from '../replay/index.js';
-import { type SacConfig, sacConfigSchema } from './config.js';
-import { assertBatch, assertFinite, assertLength } from './finite.js';
-import type { ReplayLearner } from './learner.js';
-import { parseConfig } from './learner-state.js';
-import { NetworkLearner, withMoments } from './network-learner.js';
-import { actingSession } from './network-policy.js';
-import type { PolicyNet } from './policy-net.js';
+import type { Rng } from '../../core/rng.js';
+import { mean } from '../../core/statistics.js';
+import { buildTrainer, float32, InferenceSession } from '../../nn/index.js';
+import type { TransitionBatch } from '../../replay/index.js';
+import { type SacConfig, sacConfigSchema } from '../config.js';
+import { assertBatch, assertFinite, assertLength } from '../finite.js';
+import type { ReplayLearner } from '../learner.js';
+import { parseConfig } from '../learner-state.js';
+import { NetworkLearner, withMoments } from '../network-learner.js';
+import { actingSession } from '../network-policy.js';
+import type { PolicyNet } from '../policy-net.js';
+import { boxActions, type Spaces, spaceDim } from '../spaces.js';
 import { sacLayout, sacTrainer, tdErrorModel } from './sac-graph.js';
-import { boxActions, type Spaces, spaceDim } from './spaces.js';
 
 /** Means over the steps of one update; `alpha` is the last step's. */
 export interface SacMetrics {

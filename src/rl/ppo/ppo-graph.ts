@@ -29,10 +29,10 @@ import {
   sub,
   type TrainerSpec,
   type Value,
-} from '../nn/index.js';
-import type { PpoConfig } from './config.js';
-import { density } from './policy-density.js';
-import { type PolicyNet, policyParams } from './policy-net.js';
+} from '../../nn/index.js';
+import type { PpoConfig } from '../config.js';
+import { density } from '../policy-density.js';
+import { type PolicyNet, policyParams } from '../policy-net.js';
 
 type Params = Record<string, Value>;
 

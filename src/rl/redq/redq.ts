@@ -1,0 +1,211 @@
+// REDQ (randomised ensembled double Q-learning; Chen et al. 2021, 2101.05982) as a learner, and what DroQ shares with it: many
+// steps of an ensemble of critics, each towards the least value of a few drawn ones, for one step of the policy.
+
+import type { z } from 'zod';
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
+import { mean } from '../../core/statistics.js';
+import { buildTrainer, float32, InferenceSession, int32, type Trainer } from '../../nn/index.js';
+import type { TransitionBatch } from '../../replay/index.js';
+import { redqConfigSchema } from '../config.js';
+import { assertBatch, assertFinite, assertLength } from '../finite.js';
+import type { LearnerKind, ReplayLearner } from '../learner.js';
+import { parseConfig } from '../learner-state.js';
+import { adamSchedule, type LearnerParts, NetworkLearner, withMoments } from '../network-learner.js';
+import { actingSession } from '../network-policy.js';
+import type { PolicyNet } from '../policy-net.js';
+import { boxActions, type Spaces, spaceDim } from '../spaces.js';
+import { dropoutMask } from './dropout-mask.js';
+import { criticTrainer, maskNames, policyTrainer, type RedqDesign, redqErrorModel, redqLayout } from './redq-graph.js';
+
+/**
+ * A fresh REDQ learner; its initial weights come from `rng`.
+ * Throws LEARNER_CONFIG_INVALID, or SPACE_UNSUPPORTED unless actions are a Box with finite bounds.
+ */
+export async function makeRedq(config: z.input<typeof redqConfigSchema>, spaces: Spaces, rng: Rng): Promise<Redq> {
+  const settings = parseConfig('REDQ learner', redqConfigSchema, config);
+  if (settings.drawn > settings.critics) {
+    const problem = `drawn is ${settings.drawn} of ${settings.critics} critics; draw as many as there are at most`;
+    throw reverieError('LEARNER_CONFIG_INVALID', { learner: 'REDQ learner', problem });
+  }
+  return criticEnsemble('redq', settings, { ...settings, dropout: 0 }, spaces, rng);
+}
+
+/** A learner of this design under its own name and settings. */
+export async function criticEnsemble<Config extends { readonly batchSize: number }>(
+  kind: LearnerKind,
+  config: Config,
+  design: RedqDesign,
+  spaces: Spaces,
+  rng: Rng,
+): Promise<Redq<Config>> {
+  const net: PolicyNet = {
+    head: 'squashed',
+    obsDim: spaceDim(spaces.observationSpace),
+    hidden: design.hidden,
+    activation: design.activation,
+    actions: boxActions(spaces.actionSpace, `${kind.toUpperCase()} learner`),
+  };
+  const layout = redqLayout(net, design);
+  const critics = layout.critics.init(rng.split('critics'));
+  const { m: criticM, v: criticV } = withMoments(critics);
+  const parts = {
+    ...{ config, spaces, net },
+    trainer: await buildTrainer(policyTrainer(net, design)),
+    session: await actingSession(net),
+    arrays: { ...withMoments(layout.theta.init(rng)), critics, criticM, criticV, target: critics.slice() },
+    ...{ policyStart: 0, policySize: layout.policySize },
+  };
+  return new Redq(kind, design, parts, await buildTrainer(criticTrainer(net, design)));
+}
+
+/** Means over the steps of one update, where one of the policy was among them; `alpha` is the last one's. */
+export interface RedqMetrics {
+  readonly criticLoss: number;
+  readonly q: number;
+  readonly policyLoss?: number;
+  readonly alpha?: number;
+  readonly entropy?: number;
+}
+
+type Columns = Record<string, Float32Array | Int32Array | Uint8Array>;
+
+/** Use `makeRedq` or `makeDroq`. */
+export class Redq<Config extends { readonly batchSize: number } = { readonly batchSize: number }>
+  extends NetworkLearner<Config>
+  implements ReplayLearner
+{
+  readonly learnsFrom = 'replay';
+  private tdSession: Promise<InferenceSession> | undefined;
+
+  constructor(
+    readonly kind: LearnerKind,
+    private readonly design: RedqDesign,
+    parts: LearnerParts<Config>,
+    private readonly criticTrainer: Trainer,
+  ) {
+    super(parts);
+  }
+
+  /** As `Sac.update`; `steps` are those of the critics, and the policy takes one after each `policyEvery` of them. */
+  update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<RedqMetrics> {
+    return this.allOrNothing(async () => {
+      const { batchSize: rows, policyEvery } = this.design;
+      const columns = this.columnsOf(batch, steps, rng, weights);
+      const found: Record<string, number[]> = {};
+      const note = (metrics: Record<string, Float32Array>) => {
+        for (const [name, values] of Object.entries(metrics)) found[name] = [...(found[name] ?? []), ...values];
+      };
+      for (let done = 0; done < steps; ) {
+        const count = Math.min(steps - done, policyEvery - (this.gradientSteps % policyEvery));
+        note(await this.criticSteps(columns, done, count, steps));
+        done += count;
+        if (this.gradientSteps % policyEvery > 0) continue;
+        const last = batch.obs.subarray((done - 1) * rows * this.net.obsDim, done * rows * this.net.obsDim);
+        note(await this.policyStep(last, rng));
+      }
+      const { alpha, ...means } = found;
+      const entries = Object.entries(means).map(([name, values]) => [name, mean(values)]);
+      return { ...Object.fromEntries(entries), ...(alpha && { alpha: alpha.at(-1) }) };
+    });
+  }
+
+  /** As `Sac.tdErrors`, the mean over all critics. */
+  async tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
+    const { rows, obs, action, reward, nextObs } = batch;
+    const { obsDim, actions } = this.net;
+    assertBatch(batch, rows, obsDim, actions.dim);
+    this.tdSession ??= InferenceSession.fromBytes(redqErrorModel(this.net, this.design));
+    const session = await this.tdSession;
+    const { theta, critics, target } = this.current;
+    const nextNoise = rng.fillNormal(new Float32Array(rows * actions.dim));
+    const { tdError } = await session.run({
+      ...{ theta: float32(theta), critics: float32(critics), target: float32(target) },
+      obs: float32(obs, [rows, obsDim]),
+      action: float32(action, [rows, actions.dim]),
+      reward: float32(reward, [rows]),
+      discount: float32(this.discounts(batch), [rows]),
+      nextObs: float32(nextObs, [rows, obsDim]),
+      nextNoise: float32(nextNoise, [rows, actions.dim]),
+      drawn: int32(this.drawn(1, rng)),
+    });
+    return tdError.data as Float32Array;
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    await this.criticTrainer.release();
+    await (await this.tdSession)?.release();
+  }
+
+  /** Everything that `steps` steps of the critics are fed, stacked. */
+  private columnsOf(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Columns {
+    const rows = steps * this.design.batchSize;
+    assertBatch(batch, rows, this.net.obsDim, this.net.actions.dim);
+    const weight = weights ?? new Float32Array(rows).fill(1);
+    assertLength('weights', weight, rows);
+    assertFinite('weights', weight, rows);
+    const { obs, action, reward, nextObs } = batch;
+    return {
+      ...{ obs, action, reward, nextObs, weight, discount: this.discounts(batch) },
+      nextNoise: rng.fillNormal(new Float32Array(rows * this.net.actions.dim)),
+      drawn: this.drawn(steps, rng),
+      ...this.masks('own', steps, rng),
+      ...this.masks('next', steps, rng),
+    };
+  }
+
+  private async criticSteps(columns: Columns, from: number, count: number, of: number) {
+    const { theta, critics, criticM: m, criticV: v, target } = this.current;
+    const perStep = Object.entries(columns).map(([name, column]) => {
+      const width = column.length / of;
+      return [name, column.subarray(from * width, (from + count) * width)];
+    });
+    const { state, metrics } = await this.criticTrainer.run({
+      state: { critics, m, v, target },
+      inputs: { theta },
+      perStep: { ...Object.fromEntries(perStep), ...adamSchedule(this.gradientSteps, count, this.design.lr) },
+      steps: count,
+    });
+    const next = { critics: state.critics, criticM: state.m, criticV: state.v, target: state.target };
+    this.replace(next, this.gradientSteps + count);
+    return metrics;
+  }
+
+  private async policyStep(obs: Float32Array, rng: Rng) {
+    const { batchSize, policyEvery, lr } = this.design;
+    const { theta, m, v, critics } = this.current;
+    const noise = rng.fillNormal(new Float32Array(batchSize * this.net.actions.dim));
+    const before = this.gradientSteps / policyEvery - 1;
+    const perStep = { obs, noise, ...this.masks('own', 1, rng), ...adamSchedule(before, 1, lr) };
+    const { state, metrics } = await this.trainer.run({
+      state: { theta, m, v },
+      inputs: { critics },
+      perStep,
+      steps: 1,
+    });
+    this.replace(state, this.gradientSteps);
+    return metrics;
+  }
+
+  private discounts({ rows, terminated }: TransitionBatch): Float32Array {
+    return Float32Array.from({ length: rows }, (_, i) => (terminated[i] ? 0 : this.design.gamma));
+  }
+
+  /** Members of the targets, without repetition, [steps, drawn]. */
+  private drawn(steps: number, rng: Rng): Int32Array {
+    const { critics, drawn } = this.design;
+    const members = new Int32Array(steps * drawn);
+    for (let step = 0; step < steps; step++) members.set(rng.permutation(critics).subarray(0, drawn), step * drawn);
+    return members;
+  }
+
+  private masks(pass: 'own' | 'next', steps: number, rng: Rng): Record<string, Uint8Array> {
+    const { batchSize, critics, drawn, dropout, hidden } = this.design;
+    const members = pass === 'own' ? critics : drawn;
+    const names = maskNames(this.design, pass);
+    return Object.fromEntries(
+      names.map((name, layer) => [name, dropoutMask(steps * members * batchSize * hidden[layer], dropout, rng)]),
+    );
+  }
+}

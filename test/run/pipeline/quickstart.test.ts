@@ -1,0 +1,50 @@
+// The ways of training that a quickstart compares, as scenarios; and the price of a real step as it is told.
+
+import { describe, expect, it } from 'vitest';
+import { DREAM_ARM, MANY_UPDATES_ARM, SCRATCH_ARM } from '../../../src/algorithms/index.js';
+import { loadScenario } from '../../../src/run/index.js';
+import { breakEvenText } from '../../../src/run/pipeline/comparison.js';
+import { warmStartArms } from '../../../src/run/pipeline/quickstart.js';
+
+const armsOf = async (name: string, set: string[] = [], profile?: string) => {
+  const arms = await warmStartArms(await loadScenario(name, { set, profile }));
+  return Object.fromEntries(arms.map((arm) => [arm.name, arm.scenario.config]));
+};
+
+describe('the arms of a quickstart', () => {
+  it('are the learner from scratch, with as many updates on real rows, and in the dream', async () => {
+    const arms = await armsOf('cartpole-swingup');
+    expect(Object.keys(arms)).toEqual([SCRATCH_ARM, MANY_UPDATES_ARM, DREAM_ARM]);
+    const { [SCRATCH_ARM]: scratch, [MANY_UPDATES_ARM]: many, [DREAM_ARM]: dream } = arms;
+    expect(scratch.train).toMatchObject({ mode: 'real', updatesPerStep: 2, realSteps: 12_000 });
+    expect(many.replay.realRatio).toBe(1);
+    expect(many.train).toEqual({ ...dream.train, realSteps: 12_000 });
+    expect(dream.train).toMatchObject({ mode: 'dream', realSteps: 3000, stopAtThreshold: true });
+  });
+
+  it('are other learners too where they are named, as large and after the same, as often updated as in their papers', async () => {
+    const arms = await armsOf('pendulum', [
+      'quickstart.baselines=[many-updates, redq, droq, ppo, sac]',
+      'rl.gamma=0.9',
+    ]);
+    expect(Object.keys(arms)).toEqual([SCRATCH_ARM, MANY_UPDATES_ARM, 'redq', 'droq', 'ppo', DREAM_ARM]);
+    expect(arms['redq'].rl).toMatchObject({ algorithm: 'redq', hidden: [64, 64], gamma: 0.9, critics: 10 });
+    expect(arms['droq'].train).toMatchObject({ mode: 'real', updatesPerStep: 20 });
+    expect(arms['ppo'].rl).toMatchObject({ algorithm: 'ppo', gamma: 0.9 });
+  });
+
+  it('ask for many updates of a learner that replays rows alone', async () => {
+    expect(Object.keys(await armsOf('cartpole', [], 'dream'))).toEqual([SCRATCH_ARM, DREAM_ARM]);
+  });
+});
+
+describe('the price of a real step', () => {
+  it('is told in seconds, and in money where an hour of the computer has a price', () => {
+    const from = { kind: 'from', secondsPerStep: 0.5 } as const;
+    expect(breakEvenText(from, null)).toContain('more than 0.5 s');
+    expect(breakEvenText(from, null)).not.toContain('money');
+    expect(breakEvenText(from, 3600)).toContain('0.5 in money');
+    expect(breakEvenText({ kind: 'always' }, null)).toContain('at any price');
+    expect(breakEvenText({ kind: 'never' }, null)).toContain('does not pay');
+  });
+});
