@@ -45,7 +45,7 @@ async function dream(): Promise<VectorBlueprint> {
   const starts = Rng.fromSeed(1).fillNormal(new Float32Array(64 * OBS_DIM));
   const snapshot = model.snapshot();
   await model.close();
-  return { source: 'dream', of: { id: 'half-cheetah' }, id: 'half-cheetah', model: snapshot, starts };
+  return { kind: 'vector', source: 'dream', of: { id: 'half-cheetah' }, id: 'half-cheetah', model: snapshot, starts };
 }
 
 async function opened(host: WorkerHost, sessions: number): Promise<readonly RemoteEnvironment[]> {

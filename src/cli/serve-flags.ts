@@ -48,7 +48,7 @@ export function withServeOptions(command: Command): Command {
     .optionsGroup('Limits:')
     .option(
       '--workers <n>',
-      'threads for physics and learned dynamics; 0: everything in one thread (default: one for each core but one)',
+      'threads for physics and learned dynamics, and for each world of tools or text; 0: everything in one thread (default: one for each core but one, at least two for tools and text)',
       numberFlag('--workers', 0, 1024),
     )
     .option('--max-sessions <n>', 'episodes under way at once', numberFlag('--max-sessions', 1, 1_000_000), 1024)

@@ -58,6 +58,14 @@ export interface Face {
   readonly tasks: 'seed' | 'id';
 }
 
+/** How environments of a kind are made in threads of a server. */
+export interface Hosted {
+  /** Loads what makes them from a `Blueprint`: a `MakerOf` of the run room. */
+  readonly maker: () => Promise<(blueprint: never, thread: never) => Promise<unknown>>;
+  /** Whether they run rules of users, which may take long: each such world then has threads of its own. */
+  readonly runsRules: boolean;
+}
+
 /**
  * A kind of world. It is light: whatever reads, computes or draws is behind a loader. The loaders' own types are those of the
  * rooms that call them, as this room knows none of them.
@@ -77,6 +85,8 @@ export interface Kind {
   readonly jobs: Readonly<Record<string, KindJob>>;
   /** Makes what a server serves of a scenario: an `OpenServable` of the run room. */
   readonly open?: () => Promise<(scenario: never, options: never) => Promise<unknown>>;
+  /** How a server makes environments of it in threads; absent: they live on the loop that serves. */
+  readonly hosted?: Hosted;
   /** Tries the contract of the real environment of a scenario: `reverie check-env`. */
   readonly checkEnvironment?: () => Promise<(scenario: never) => Promise<unknown>>;
   /** What learned dynamics a job computes with, for the choice of a device; absent: it computes with none. */

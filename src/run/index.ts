@@ -34,8 +34,9 @@ export {
   type ToolsScenario,
 } from './scenario.js';
 export { packageRoot } from './scenario-files.js';
+export type { Blueprint, EnvironmentMaker } from './serving/blueprint.js';
 export { openServable, type ServableOptions } from './serving/open-servable.js';
 export type * from './serving/servable.js';
-export { type VectorBlueprint, type VectorMaker, vectorMaker } from './serving/vector-blueprint.js';
+export { type VectorBlueprint, vectorMaker } from './serving/vector-blueprint.js';
 export type * from './tools-results.js';
 export { machine, reportProvenance, versions } from './versions.js';

@@ -33,8 +33,8 @@ export interface ServeOptions extends OpenOptions {
   readonly limits?: Partial<SessionLimits>;
   readonly httpLimits?: Partial<HttpLimits>;
   /**
-   * Threads for physics and learned dynamics; 0: they compute in this thread, which then serves nobody meanwhile. Default: one
-   * for each core but one.
+   * Threads for physics and learned dynamics, and for each world of tools or text; 0: they compute in this thread, which then
+   * serves nobody meanwhile. Default: one for each core but one, at least two for tools and text.
    */
   readonly workers?: number;
   /** Folder that sessions are written to, so that they outlive the process; one server a folder. */
@@ -56,7 +56,7 @@ export interface RunningServer {
   readonly routes: readonly ServedRoute[];
   readonly sessions: SessionTable;
   readonly metrics: ServerMetrics;
-  /** Where vector environments live; none where they live in this thread, or there are none. */
+  /** Where environments live; none where they live in this thread. */
   readonly workerHost?: WorkerHost;
   /** Takes no new sessions, waits for those that are there up to `seconds`, then closes everything. */
   stop(seconds: number): Promise<void>;
@@ -141,6 +141,7 @@ async function overHttp(options: ServeOptions, { hosting, sessions, port }: Part
   });
   await app.ready();
   phase = 'ready';
+  workerHost?.warm();
   const { url } = port;
   const endpoints = [...endpointsAt(url, sessions.environments.keys()), { protocol: 'page', url: `${url}/web/` }];
   const stop = async (seconds: number) => {

@@ -46,6 +46,7 @@ export const vectorKind: Kind = {
     },
   },
   open: async () => (await import('../../run/serving/open-vector.js')).openVector,
+  hosted: { maker: async () => (await import('../../run/serving/vector-blueprint.js')).vectorMaker, runsRules: false },
   checkEnvironment: async () => (await import('../../run/check-environment.js')).checkVectorEnvironment,
   device: async () => (await import('../../run/dream-device.js')).dreamDevice,
 };

@@ -4,6 +4,6 @@ export type { DeviceFlags } from '../device-flags.js';
 export type { AnyScenario } from '../scenario.js';
 export { packageRoot } from '../scenario-files.js';
 export { versions } from '../versions.js';
+export { type Blueprint, type EnvironmentMaker, environmentMaker, type MakerThread, runsRules } from './blueprint.js';
 export { openServable, type ServableOptions } from './open-servable.js';
 export type { Servable, TaskCard } from './servable.js';
-export { type VectorBlueprint, type VectorMaker, vectorMaker } from './vector-blueprint.js';

@@ -1,28 +1,27 @@
 // From a scenario of tools to what can be served of it; a domain of one tool that takes a line is served as text.
 
 import { join } from 'node:path';
-import { rulesResponder, type ToolsDomain, type ToolsTask, textEnvironment } from '../../env/index.js';
-import { makeEpisodeEnvironment, makeParts } from '../pipeline/tools/parts.js';
+import type { ToolsDomain, ToolsTask } from '../../env/index.js';
+import { makeParts } from '../pipeline/tools/parts.js';
 import type { ToolsScenario } from '../scenario.js';
 import type { ServableOptions } from './open-servable.js';
 import type { Servable, TaskCard } from './servable.js';
+import { episodeMaker, isText, modelAnswers, toolsBlueprint, versionOf } from './tools-blueprint.js';
 
 export async function openTools(scenario: ToolsScenario, options: ServableOptions): Promise<Servable> {
-  const { config, hash } = scenario;
+  const { config } = scenario;
   const { real = false, folder, log } = options;
   const parts = await makeParts({ scenario, out: join(folder, config.name), log });
-  const { domain, user } = parts;
-  const responder = real ? rulesResponder(domain) : parts.responder;
-  const isText = domain.tools.length === 1 && domain.tools[0].name === 'act';
-  const makeTools = () => makeEpisodeEnvironment({ domain, user }, responder, config);
-  const make = () => (isText ? textEnvironment(makeTools()) : makeTools());
+  const { domain, cast } = parts;
+  const opened = { scenario, world: parts, real };
+  const make = episodeMaker(opened);
   const { observationSpace, actionSpace } = make();
   return {
     name: config.name,
-    family: isText ? 'text' : 'tools',
+    family: isText(domain) ? 'text' : 'tools',
     description: config.description,
     source: real || isExact(config.model.backends, domain) ? 'real' : 'dream',
-    version: [hash, domain.version, responder.version, user.version].join(':'),
+    version: versionOf(opened),
     tools: domain.tools,
     policy: domain.policy,
     tasks: domain.tasks.map(cardOf),
@@ -30,7 +29,9 @@ export async function openTools(scenario: ToolsScenario, options: ServableOption
     observationSpace,
     actionSpace,
     maxEpisodeSteps: config.synth.maxSteps,
+    blueprint: await toolsBlueprint(opened, cast),
     make: async () => make(),
+    answer: modelAnswers(cast),
     close: () => parts.close(),
   };
 }

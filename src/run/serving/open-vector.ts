@@ -34,6 +34,7 @@ export async function openVector(scenario: Scenario, options: ServableOptions): 
     observationSpace,
     actionSpace,
     maxEpisodeSteps,
+    spec: resolvedSpec(scenario),
     blueprint,
     make: () => maker.make(),
     close: () => maker.close(),
@@ -41,7 +42,7 @@ export async function openVector(scenario: Scenario, options: ServableOptions): 
 }
 
 function realBlueprint(scenario: Scenario): VectorBlueprint {
-  return { source: 'real', env: resolvedSpec(scenario) };
+  return { kind: scenario.family, source: 'real', env: resolvedSpec(scenario) };
 }
 
 /** Two devices round in two ways, which may show in a rounded answer. */
@@ -77,8 +78,16 @@ async function dreamBlueprint(
       starts.set(env.reset(row === 0 ? { seed: scenario.config.seed } : {}).observation, row * obsDim);
     }
     const { maxEpisodeSteps } = env;
-    const of = resolvedSpec(scenario);
-    return { source: 'dream', of, id: scenario.config.name, model: model.snapshot(), device, starts, maxEpisodeSteps };
+    return {
+      kind: scenario.family,
+      source: 'dream',
+      of: resolvedSpec(scenario),
+      id: scenario.config.name,
+      model: model.snapshot(),
+      device,
+      starts,
+      maxEpisodeSteps,
+    };
   } finally {
     env.close();
     await model.close();

@@ -1,8 +1,8 @@
 // What of a scenario can be served: an environment by name, with all that a client may know of it, and a way to make
 // one more of it. Real or dreamt, numbers or tools: whoever serves it cannot tell.
 
-import type { EnvFamily, Environment, Space, ToolSpec, ToolsDomain } from '../../env/index.js';
-import type { VectorBlueprint } from './vector-blueprint.js';
+import type { EnvFamily, Environment, EnvSpec, Space, ToolSpec, ToolsDomain } from '../../env/index.js';
+import type { Blueprint } from './blueprint.js';
 
 /** A task as clients may see it: never its verifier, reference or hidden goal. */
 export interface TaskCard {
@@ -33,9 +33,13 @@ export interface Servable {
   readonly maxEpisodeSteps?: number;
   /** Families `tools` and `text`. For the operator alone: it holds what is hidden from clients. */
   readonly domain?: ToolsDomain;
-  /** Family `vector`: how to make it in another thread. */
-  readonly blueprint?: VectorBlueprint;
+  /** Family `vector`: the real environment that it is, or is a dream of. */
+  readonly spec?: EnvSpec;
+  /** What another thread makes it from; absent: it lives in this one. */
+  readonly blueprint?: Blueprint;
   /** One more of it, in this thread. */
   make(): Promise<Environment>;
+  /** What its environments in other threads ask of this one. @throws what the asking environment is to throw */
+  answer?(request: unknown, signal?: AbortSignal): Promise<unknown>;
   close(): Promise<void>;
 }

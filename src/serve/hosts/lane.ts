@@ -3,15 +3,21 @@
 // many requests killed a thread, those are then tried one at a time: who kills it alone, again and again, is given up, and
 // the others live on.
 
-import { reverieError, unpackError } from '../../core/errors.js';
-import type { VectorBlueprint } from '../../run/serving/index.js';
+import { packError, reverieError, unpackError } from '../../core/errors.js';
+import type { Blueprint } from '../../run/serving/index.js';
 import type { BatchHistogram } from './batching-model.js';
-import type { AnswerOf, HostAnswer, Journal, Question, ThreadMessage } from './messages.js';
-
+import { AnsweredCalls, type Answering } from './calls.js';
+import type { AnswerOf, HostAnswer, Journal, Question, ThreadAnswers } from './messages.js';
 import { ThreadHandle, type ThreadOptions } from './thread-handle.js';
 
+/** What environments are made of, and who answers what they ask. */
+export interface HostedModel {
+  readonly blueprint: Blueprint;
+  readonly answering: Answering;
+}
+
 export interface LaneOptions extends ThreadOptions {
-  readonly blueprints: ReadonlyMap<string, VectorBlueprint>;
+  readonly models: ReadonlyMap<string, HostedModel>;
   readonly batches: BatchHistogram;
   /** Requests in the thread at once; others wait outside of it. */
   readonly inFlight: number;
@@ -53,14 +59,20 @@ export class Lane {
   private readonly inFlight = new Map<number, Job>();
   private readonly loaded = new Set<string>();
   private thread: ThreadHandle | undefined;
+  private calls: AnsweredCalls | undefined;
   private isReady = false;
   private isClosed = false;
   private failedStarts = 0;
   private lastId = 0;
   private hangTimer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly options: LaneOptions) {
-    this.start();
+  /** The thread is started when something is asked for. */
+  constructor(private readonly options: LaneOptions) {}
+
+  /** Starts the thread, and has it load a model that will be asked for. */
+  warm(model: string): void {
+    if (this.thread === undefined) this.start();
+    this.load(model);
   }
 
   /** Requests that wait outside of the thread. */
@@ -110,7 +122,7 @@ export class Lane {
   /** Forgets an environment that nobody asks any more. */
   remove(resident: Resident): void {
     this.residents.delete(resident);
-    if (resident.isLive) this.thread?.send({ kind: 'close', env: resident.env });
+    this.thread?.send({ kind: 'close', env: resident.env });
     resident.isLive = false;
   }
 
@@ -125,14 +137,15 @@ export class Lane {
     for (const { reject } of [...this.inFlight.values(), ...this.queue]) reject(reverieError('SERVER_DRAINING'));
     this.inFlight.clear();
     this.queue.length = 0;
+    this.calls?.hangUp();
     await this.thread?.end();
   }
 
   private start(): void {
     this.isReady = false;
     this.loaded.clear();
-    const { maker, batchRows, resourceLimits } = this.options;
-    this.thread = new ThreadHandle(
+    const { maker, batchRows, resourceLimits, models } = this.options;
+    const thread = new ThreadHandle(
       { maker, batchRows, resourceLimits },
       {
         onReady: () => {
@@ -141,9 +154,19 @@ export class Lane {
           this.pump();
         },
         onAnswers: (message) => this.onAnswers(message),
-        onDeath: (problem) => this.onDeath(problem),
+        onCall: (message) => void calls.take(message),
+        onDeath: (problem) => {
+          calls.hangUp();
+          this.onDeath(problem);
+        },
       },
     );
+    const calls = new AnsweredCalls(
+      (model) => models.get(model)!.answering,
+      (answer) => thread.send(answer),
+    );
+    this.thread = thread;
+    this.calls = calls;
   }
 
   private pump(): void {
@@ -158,10 +181,7 @@ export class Lane {
     const { resident, question } = job;
     const { env, model, journal } = resident;
     const isCommand = question.kind === 'step' || question.kind === 'reset';
-    if (!this.loaded.has(model)) {
-      this.loaded.add(model);
-      this.thread!.send({ kind: 'load', model, blueprint: this.options.blueprints.get(model)! });
-    }
+    this.load(model);
     const id = ++this.lastId;
     this.inFlight.set(id, job);
     const revival = resident.isLive ? undefined : { model, past: journal.past };
@@ -169,7 +189,13 @@ export class Lane {
     this.thread!.send({ kind: 'ask', id, env, question, revival, withSnapshot: isCommand && journal.wantsSnapshot });
   }
 
-  private onAnswers({ answers, batches }: Exclude<ThreadMessage, 'ready'>): void {
+  private load(model: string): void {
+    if (this.loaded.has(model)) return;
+    this.loaded.add(model);
+    this.thread!.send({ kind: 'load', model, blueprint: this.options.models.get(model)!.blueprint });
+  }
+
+  private onAnswers({ answers, batches }: ThreadAnswers): void {
     clearTimeout(this.hangTimer);
     this.hangTimer = undefined;
     for (const rows of batches) this.options.batches.add(rows);
@@ -184,6 +210,8 @@ export class Lane {
   private finish({ resident, question, resolve, reject }: Job, { value, snapshot, error, lives }: HostAnswer): void {
     resident.isLive = lives;
     if (error !== undefined) {
+      // A step that fails leaves everything as it was; of a reset or restore nobody promises that.
+      if (question.kind === 'reset' || question.kind === 'restore') resident.isLive = false;
       reject(unpackError(error));
       return;
     }
@@ -235,7 +263,11 @@ export class Lane {
       this.queue.splice(at, 1);
       job.reject(job.signal?.reason);
       this.pump();
-    } else if ([...this.inFlight.values()].includes(job)) {
+      return;
+    }
+    for (const [id, one] of this.inFlight) {
+      if (one !== job) continue;
+      this.thread?.send({ kind: 'cancel', id, reason: packError(job.signal?.reason) });
       this.hangTimer ??= setTimeout(() => void this.thread?.kill(), this.options.hung);
     }
   }

@@ -1,21 +1,22 @@
 // What passes between a host and its worker threads. Requests and answers of one turn of the event loop travel as one list,
-// and rows as copies: an action is a few numbers, and whoever sent it keeps it to do it again.
+// and actions as copies: whoever sent one keeps it to do it again.
 
 import type { PackedError } from '../../core/errors.js';
 import type {
+  Environment,
   EnvSnapshot,
   ResetOptions,
   ResetResult,
   RestoreOptions,
   StepResult,
-  VectorEnvironment,
 } from '../../env/index.js';
-import type { VectorBlueprint } from '../../run/serving/index.js';
+import type { Blueprint } from '../../run/serving/index.js';
+import type { CallAnswer, CallMessage } from './calls.js';
 
 /** What changes the state of an environment. Done again from the same state they give the same bytes. */
 export type Command =
   | { readonly kind: 'reset'; readonly options: ResetOptions }
-  | { readonly kind: 'step'; readonly action: Float32Array }
+  | { readonly kind: 'step'; readonly action: unknown }
   | { readonly kind: 'restore'; readonly snapshot: EnvSnapshot; readonly options: RestoreOptions };
 
 export type Question = { readonly kind: 'describe' } | { readonly kind: 'snapshot' } | Command;
@@ -40,25 +41,30 @@ export interface EnvironmentRequest {
 
 export type HostRequest =
   | EnvironmentRequest
-  | { readonly kind: 'load'; readonly model: string; readonly blueprint: VectorBlueprint }
+  | { readonly kind: 'load'; readonly model: string; readonly blueprint: Blueprint }
+  /** Nobody waits any more for the answer to this request. */
+  | { readonly kind: 'cancel'; readonly id: number; readonly reason: PackedError }
+  | CallAnswer
   | { readonly kind: 'close'; readonly env: number };
 
 /** What a thread is told when it starts. */
 export interface ThreadData {
-  /** URL of a module with `vectorMaker`; that of the package unless given. */
+  /** URL of a module with `environmentMaker`; that of the package unless given. */
   readonly maker?: string;
   /** Rows of a model's step at most; 1: every dream asks for itself. */
   readonly batchRows: number;
 }
 
-export type Description = Pick<VectorEnvironment, 'id' | 'observationSpace' | 'actionSpace' | 'maxEpisodeSteps'>;
+export interface Description extends Pick<Environment, 'id' | 'family' | 'observationSpace' | 'actionSpace'> {
+  readonly maxEpisodeSteps?: number;
+}
 
 export interface AnswerOf {
   readonly describe: Description;
-  readonly reset: ResetResult<Float32Array>;
-  readonly step: StepResult<Float32Array>;
+  readonly reset: ResetResult<unknown>;
+  readonly step: StepResult<unknown>;
   readonly snapshot: EnvSnapshot;
-  readonly restore: Float32Array;
+  readonly restore: unknown;
 }
 
 export interface HostAnswer {
@@ -73,8 +79,14 @@ export interface HostAnswer {
 /** To a thread: it is to end. */
 export type Leave = 'leave';
 
-/** From a thread: it is ready, or answers and the rows of each model call since the last ones. */
-export type ThreadMessage = 'ready' | { readonly answers: readonly HostAnswer[]; readonly batches: readonly number[] };
+/** From a thread, with the rows of each batch that a model was asked since the last ones. */
+export interface ThreadAnswers {
+  readonly kind: 'answers';
+  readonly answers: readonly HostAnswer[];
+  readonly batches: readonly number[];
+}
+
+export type ThreadMessage = 'ready' | ThreadAnswers | CallMessage;
 
 // How an environment came to be as it is: a snapshot and what was done since. Dynamics are deterministic, so that whoever
 // restores the one and does the other has it as it was, to the byte, in any thread.
@@ -87,6 +99,9 @@ export class Journal {
   /** The snapshot is wanted after every step by whoever has the environment. */
   private isAsked = false;
 
+  /** @param between  commands that are done again at most */
+  constructor(private readonly between = COMMANDS_BETWEEN) {}
+
   get past(): Past {
     return this.state;
   }
@@ -98,7 +113,7 @@ export class Journal {
 
   /** Whether the next command is to bring a snapshot of the state after it. */
   get wantsSnapshot(): boolean {
-    return this.isAsked || this.state.commands.length >= COMMANDS_BETWEEN - 1;
+    return this.isAsked || this.state.commands.length >= this.between - 1;
   }
 
   /** Somebody wants to know the snapshot of this moment, and so perhaps that of the next. */
@@ -119,11 +134,13 @@ export class Journal {
     this.state = { snapshot, commands: [] };
   }
 
-  /** Answers what brings this moment back. */
-  mark(): () => void {
+  /** Answers what brings this moment back, and says whether anything was done since. */
+  mark(): () => boolean {
     const { state } = this;
     return () => {
+      const isChanged = this.state !== state;
       this.state = state;
+      return isChanged;
     };
   }
 }

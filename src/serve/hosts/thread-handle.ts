@@ -3,7 +3,8 @@
 
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { compiledUrl } from '../../core/worker-url.js';
-import type { HostRequest, Leave, ThreadData, ThreadMessage } from './messages.js';
+import type { CallMessage } from './calls.js';
+import type { HostRequest, Leave, ThreadAnswers, ThreadData, ThreadMessage } from './messages.js';
 
 /** Milliseconds in which a thread that is told to leave has to come back to its event loop. */
 const PATIENCE = 2000;
@@ -15,7 +16,8 @@ export interface ThreadOptions extends ThreadData {
 
 export interface ThreadEvents {
   readonly onReady: () => void;
-  readonly onAnswers: (message: Exclude<ThreadMessage, 'ready'>) => void;
+  readonly onAnswers: (message: ThreadAnswers) => void;
+  readonly onCall: (message: CallMessage) => void;
   /** @param problem  what killed it, in words */
   readonly onDeath: (problem: string) => void;
 }
@@ -35,7 +37,8 @@ export class ThreadHandle {
     this.worker.on('message', (message: ThreadMessage) => {
       if (this.isOver) return;
       if (message === 'ready') events.onReady();
-      else events.onAnswers(message);
+      else if (message.kind === 'answers') events.onAnswers(message);
+      else events.onCall(message);
     });
     this.worker.on('error', (error) => {
       problem = String(error);

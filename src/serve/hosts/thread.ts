@@ -1,14 +1,16 @@
 // A worker thread of a host: makes environments, brings them to the state they were in, and does what is asked of them. All
-// dreams of one blueprint share a model here, and are asked as batches. Knows nothing of deaths: a thread that is started
-// anew is told everything again.
+// dreams of one blueprint share a model here, and are asked as batches. Knows neither kinds of world nor deaths: a thread that
+// is started anew is told everything again.
 
 import { exit } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
-import { packError } from '../../core/errors.js';
-import type { EnvSnapshot, VectorEnvironment } from '../../env/index.js';
-import { type VectorBlueprint, type VectorMaker, vectorMaker } from '../../run/serving/index.js';
+import { packError, unpackError } from '../../core/errors.js';
+import type { Environment, ResetOptions } from '../../env/index.js';
+import { type Blueprint, type EnvironmentMaker, environmentMaker } from '../../run/serving/index.js';
 import { BatchingModel } from './batching-model.js';
+import { Calls } from './calls.js';
 import type {
+  Description,
   EnvironmentRequest,
   HostAnswer,
   HostRequest,
@@ -19,41 +21,59 @@ import type {
   ThreadMessage,
 } from './messages.js';
 
-type MakerModule = { readonly vectorMaker: typeof vectorMaker };
+type MakerModule = { readonly environmentMaker: typeof environmentMaker };
+
+/** Where one of them does not answer at once, it can be called off. */
+interface Cancellable extends Environment {
+  reset(options?: ResetOptions, signal?: AbortSignal): ReturnType<Environment['reset']>;
+  step(action: unknown, signal?: AbortSignal): ReturnType<Environment['step']>;
+}
 
 const { maker, batchRows } = workerData as ThreadData;
 const port = parentPort!;
-const makers = new Map<string, Promise<VectorMaker>>();
-const environments = new Map<number, VectorEnvironment>();
+const makers = new Map<string, Promise<EnvironmentMaker>>();
+const environments = new Map<number, Cancellable>();
+/** By request, where it is under way. */
+const stops = new Map<number, AbortController>();
+const calls = new Calls((message) => port.postMessage(message satisfies ThreadMessage));
 let answers: HostAnswer[] = [];
 let batches: number[] = [];
 
 port.on('message', (requests: readonly HostRequest[] | Leave) => {
   if (requests === 'leave') exit();
   for (const request of requests) {
-    if (request.kind === 'load') makers.set(request.model, observed(load(request.blueprint)));
+    if (request.kind === 'load') makers.set(request.model, observed(load(request.model, request.blueprint)));
     else if (request.kind === 'close') void close(request.env);
+    else if (request.kind === 'cancel') stops.get(request.id)?.abort(unpackError(request.reason));
+    else if (request.kind === 'told') calls.told(request);
     else void answer(request).then(send);
   }
 });
 port.postMessage('ready' satisfies ThreadMessage);
 
-async function load(blueprint: VectorBlueprint): Promise<VectorMaker> {
-  const module: MakerModule = maker === undefined ? { vectorMaker } : await import(maker);
-  if (batchRows === 1) return module.vectorMaker(blueprint);
+async function load(name: string, blueprint: Blueprint): Promise<EnvironmentMaker> {
+  const module: MakerModule = maker === undefined ? { environmentMaker } : await import(maker);
   const onBatch = (rows: number) => void batches.push(rows);
-  return module.vectorMaker(blueprint, (model) => new BatchingModel(model, { maxRows: batchRows, onBatch }));
+  return module.environmentMaker(blueprint, {
+    batched: (model) => (batchRows === 1 ? model : new BatchingModel(model, { maxRows: batchRows, onBatch })),
+    ask: (request, signal) => calls.ask(name, request, signal),
+  });
 }
 
 async function answer({ id, env, question, revival, withSnapshot }: EnvironmentRequest): Promise<HostAnswer> {
+  const stop = environments.get(env)?.synchronous ? undefined : new AbortController();
+  if (stop !== undefined) stops.set(id, stop);
   try {
     if (revival !== undefined) await revive(env, revival.model, revival.past);
     const environment = environments.get(env)!;
-    const value = await ask(environment, question);
+    stop?.signal.throwIfAborted();
+    const value = await ask(environment, question, stop?.signal);
     const snapshot = withSnapshot ? await environment.snapshot() : undefined;
     return { id, value, snapshot, lives: true };
   } catch (error) {
     return { id, error: packError(error), lives: environments.has(env) };
+  } finally {
+    stops.delete(id);
   }
 }
 
@@ -76,18 +96,19 @@ async function close(env: number): Promise<void> {
   await environment?.close();
 }
 
-function ask(environment: VectorEnvironment, question: Question) {
+function ask(environment: Cancellable, question: Question, signal?: AbortSignal) {
   switch (question.kind) {
     case 'describe': {
-      const { id, observationSpace, actionSpace, maxEpisodeSteps } = environment;
-      return { id, observationSpace, actionSpace, maxEpisodeSteps };
+      const { id, family, observationSpace, actionSpace } = environment;
+      const { maxEpisodeSteps } = environment as Description;
+      return { id, family, observationSpace, actionSpace, maxEpisodeSteps };
     }
     case 'reset':
-      return environment.reset(question.options);
+      return environment.reset(question.options, signal);
     case 'step':
-      return environment.step(question.action);
+      return environment.step(question.action, signal);
     case 'snapshot':
-      return environment.snapshot() as EnvSnapshot;
+      return environment.snapshot();
     case 'restore':
       return environment.restore(question.snapshot, question.options);
   }
@@ -99,7 +120,7 @@ function send(one: HostAnswer): void {
 }
 
 function flush(): void {
-  const message: ThreadMessage = { answers, batches };
+  const message: ThreadMessage = { kind: 'answers', answers, batches };
   answers = [];
   batches = [];
   port.postMessage(message);

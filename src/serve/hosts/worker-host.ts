@@ -1,25 +1,27 @@
-// Where environments that compute live: worker threads, so that the event loop that serves is never blocked by physics or
-// networks. Environments are spread evenly, and survive the death of their thread.
+// Where environments live: worker threads, so that the event loop that serves is never blocked by physics, networks or rules.
+// Environments are spread evenly, and survive the death of their thread.
 
 import { availableParallelism } from 'node:os';
 import type { ResourceLimits } from 'node:worker_threads';
 import { reverieError } from '../../core/errors.js';
 import type {
+  EnvFamily,
+  Environment,
   EnvSnapshot,
   ResetOptions,
   ResetResult,
   RestoreOptions,
+  Space,
   StepResult,
-  VectorEnvironment,
-  VectorSpace,
 } from '../../env/index.js';
-import type { Servable, VectorBlueprint } from '../../run/serving/index.js';
+import { type Blueprint, runsRules, type Servable } from '../../run/serving/index.js';
 import { BatchHistogram, type BatchSizes } from './batching-model.js';
-import { Lane, type Resident } from './lane.js';
+import type { Answering } from './calls.js';
+import { type HostedModel, Lane, type LaneOptions, type Resident } from './lane.js';
 import { type Description, Journal } from './messages.js';
 
 export interface WorkerHostOptions {
-  /** Threads; from 1. Default: `defaultWorkers()`. */
+  /** Threads for all worlds of numbers, and for each world that runs rules; from 1. Default: `defaultWorkers()`, with rules at least 2. */
   readonly workers?: number;
   /** Rows of one step of a world model at most; 1: dreams are not batched. Default 256. */
   readonly batchRows?: number;
@@ -31,7 +33,7 @@ export interface WorkerHostOptions {
   readonly hungSeconds?: number;
   /** Limits of each thread's JavaScript heap; weights and physics lie outside of it. Default: 512 MB of old generation. */
   readonly resourceLimits?: ResourceLimits;
-  /** URL of a module that exports a `vectorMaker`, for environments of one's own; default: the package's. */
+  /** URL of a module that exports an `environmentMaker`, for environments of one's own; default: the package's. */
   readonly maker?: string;
 }
 
@@ -56,36 +58,51 @@ export function defaultWorkers(): number {
   return Math.max(1, availableParallelism() - 1);
 }
 
+/** Threads for a world that runs rules: where one of them waits for a rule that takes long, the other goes on. */
+const LEAST_FOR_RULES = 2;
+/** Sessions of structured worlds wait for language models, which is no work for their thread. */
+const IN_FLIGHT_WITH_RULES = 4096;
+/** Megabytes: records and states of a world lie on the heap. */
+const HEAP_WITH_RULES = 2048;
+
 export class WorkerHost {
-  private readonly lanes: readonly Lane[];
-  private readonly blueprints = new Map<string, VectorBlueprint>();
+  /** Those of numbers first, if there are any. */
+  private readonly lanes: Lane[] = [];
+  private readonly lanesOf = new Map<string, readonly Lane[]>();
+  private readonly models = new Map<string, HostedModel>();
   private readonly batches = new BatchHistogram();
+  private forNumbers: readonly Lane[] | undefined;
   private lastEnv = 0;
 
   /** @throws WORKERS_INVALID */
-  constructor(options: WorkerHostOptions = {}) {
-    const { workers = defaultWorkers(), batchRows = 256, inFlight = 256, attempts = 3, hungSeconds = 5 } = options;
+  constructor(private readonly options: WorkerHostOptions = {}) {
+    const { workers = 1, batchRows = 1, inFlight = 1, attempts = 1 } = options;
     for (const [what, value] of Object.entries({ workers, batchRows, inFlight, attempts })) {
       if (!Number.isSafeInteger(value) || value < 1) throw reverieError('WORKERS_INVALID', { what, value });
     }
-    const { maker, resourceLimits = { maxOldGenerationSizeMb: 512 } } = options;
-    const { blueprints, batches } = this;
-    const lane = {
-      blueprints,
-      batches,
-      batchRows,
-      inFlight,
-      attempts,
-      hung: hungSeconds * 1000,
-      maker,
-      resourceLimits,
-    };
-    this.lanes = Array.from({ length: workers }, () => new Lane(lane));
   }
 
-  /** Says what environments of `model`, a name of one's own choice, are made from. */
-  add(model: string, blueprint: VectorBlueprint): void {
-    this.blueprints.set(model, blueprint);
+  /**
+   * Says what environments of `model`, a name of one's own choice, are made from. Those of numbers share threads; a world that
+   * runs rules has threads of its own, so that no other waits for its rules.
+   * @param answering  answers what its environments ask @throws NOT_REGISTERED, SCENARIO_FAMILY
+   */
+  add(model: string, blueprint: Blueprint, answering: Answering = NOBODY): void {
+    const { workers = defaultWorkers() } = this.options;
+    this.models.set(model, { blueprint, answering });
+    if (!runsRules(blueprint)) {
+      this.forNumbers ??= this.newLanes(workers, {});
+      this.lanesOf.set(model, this.forNumbers);
+      return;
+    }
+    const count = this.options.workers ?? Math.max(LEAST_FOR_RULES, workers);
+    const heap = { maxOldGenerationSizeMb: HEAP_WITH_RULES };
+    this.lanesOf.set(model, this.newLanes(count, { inFlight: IN_FLIGHT_WITH_RULES, resourceLimits: heap }));
+  }
+
+  /** Has threads started before they are needed: one for each model. */
+  warm(): void {
+    for (const [model, [lane]] of this.lanesOf) lane.warm(model);
   }
 
   /**
@@ -93,8 +110,11 @@ export class WorkerHost {
    * @throws what making it throws; ENVIRONMENT_LOST, WORKER_UNUSABLE
    */
   async make(model: string): Promise<RemoteEnvironment> {
-    const lane = this.lanes.reduce((least, one) => (one.residents.size < least.residents.size ? one : least));
-    const resident: Resident = { env: ++this.lastEnv, model, journal: new Journal(), isLive: false };
+    const lanes = this.lanesOf.get(model)!;
+    const lane = lanes.reduce((least, one) => (one.residents.size < least.residents.size ? one : least));
+    const { asks } = this.models.get(model)!.blueprint;
+    const journal = asks ? new Journal(1) : new Journal();
+    const resident: Resident = { env: ++this.lastEnv, model, journal, isLive: false };
     lane.residents.add(resident);
     try {
       return new RemoteEnvironment(await lane.ask(resident, { kind: 'describe' }), lane, resident);
@@ -126,16 +146,30 @@ export class WorkerHost {
   async close(): Promise<void> {
     await Promise.all(this.lanes.map((lane) => lane.close()));
   }
+
+  private newLanes(count: number, byKind: Partial<LaneOptions>): readonly Lane[] {
+    const { batchRows = 256, inFlight = 256, attempts = 3, hungSeconds = 5, maker } = this.options;
+    const { resourceLimits = { maxOldGenerationSizeMb: 512 } } = this.options;
+    const hung = hungSeconds * 1000;
+    const { models, batches } = this;
+    const options = { models, batches, batchRows, inFlight, attempts, hung, maker, resourceLimits, ...byKind };
+    const lanes = Array.from({ length: count }, () => new Lane(options));
+    this.lanes.push(...lanes);
+    return lanes;
+  }
 }
+
+/** Of models whose environments ask nothing. */
+const NOBODY: Answering = async () => undefined;
 
 // An environment that lives in a worker thread. Whoever has it cannot tell from one of its own: what it answers is the same
 // to the byte, also where its thread dies meanwhile.
 
-export class RemoteEnvironment implements VectorEnvironment {
-  readonly family = 'vector' as const;
+export class RemoteEnvironment implements Environment {
   readonly id: string;
-  readonly observationSpace: VectorSpace;
-  readonly actionSpace: VectorSpace;
+  readonly family: EnvFamily;
+  readonly observationSpace: Space;
+  readonly actionSpace: Space;
   readonly maxEpisodeSteps?: number;
   /** Calls wait for those before them. */
   private last: Promise<unknown> = Promise.resolve();
@@ -147,19 +181,20 @@ export class RemoteEnvironment implements VectorEnvironment {
     private readonly resident: Resident,
   ) {
     this.id = description.id;
+    this.family = description.family;
     this.observationSpace = description.observationSpace;
     this.actionSpace = description.actionSpace;
     this.maxEpisodeSteps = description.maxEpisodeSteps;
   }
 
   /** @throws as the environment; ENVIRONMENT_LOST, WORKER_UNUSABLE; what `signal` is aborted with, and nothing was done then */
-  async reset({ seed }: ResetOptions = {}, signal?: AbortSignal): Promise<ResetResult<Float32Array>> {
-    const options = seed === undefined ? {} : { seed };
+  async reset({ seed, task }: ResetOptions = {}, signal?: AbortSignal): Promise<ResetResult<unknown>> {
+    const options = { ...(seed !== undefined && { seed }), ...(task !== undefined && { task }) };
     return this.inTurn(() => this.lane.ask(this.resident, { kind: 'reset', options }, signal));
   }
 
   /** @throws as `reset` */
-  async step(action: Float32Array, signal?: AbortSignal): Promise<StepResult<Float32Array>> {
+  async step(action: unknown, signal?: AbortSignal): Promise<StepResult<unknown>> {
     // A copy: the caller's may change before it is done, or be a part of something large.
     const own = action instanceof Float32Array ? action.slice() : structuredClone(action);
     return this.inTurn(() => this.lane.ask(this.resident, { kind: 'step', action: own }, signal));
@@ -173,7 +208,7 @@ export class RemoteEnvironment implements VectorEnvironment {
     });
   }
 
-  async restore(snapshot: EnvSnapshot, options: RestoreOptions = {}): Promise<Float32Array> {
+  async restore(snapshot: EnvSnapshot, options: RestoreOptions = {}): Promise<unknown> {
     const own = structuredClone(snapshot);
     return this.inTurn(() => this.lane.ask(this.resident, { kind: 'restore', snapshot: own, options }));
   }
@@ -182,8 +217,7 @@ export class RemoteEnvironment implements VectorEnvironment {
     const { resident } = this;
     const takeBack = resident.journal.mark();
     return () => {
-      takeBack();
-      resident.isLive = false;
+      if (takeBack()) resident.isLive = false;
     };
   }
 
@@ -202,12 +236,11 @@ export class RemoteEnvironment implements VectorEnvironment {
   }
 }
 
-// Puts what computes into worker threads: environments of family `vector`. Those of tools and text wait for others and stay
-// on the event loop (their rules have a sandbox of their own).
+// Puts what is served into worker threads, where it says how it is made in one.
 
 export interface Hosting {
   readonly served: readonly Servable[];
-  /** None where nothing computes, or no workers are wanted. */
+  /** None where nothing served can live in a thread, or no workers are wanted. */
   readonly host?: WorkerHost;
   /** Closes what is served, and ends the threads. */
   close(): Promise<void>;
@@ -218,15 +251,14 @@ export interface Hosting {
  * @throws WORKERS_INVALID; what was opened is closed then
  */
 export async function hosted(opened: readonly Servable[], options: WorkerHostOptions = {}): Promise<Hosting> {
-  const { workers = defaultWorkers() } = options;
   const closeAll = async () => {
     for (const one of opened) await one.close();
   };
-  if (workers === 0 || !opened.some(({ blueprint }) => blueprint)) return { served: opened, close: closeAll };
-  const host = await startedHost({ ...options, workers }, closeAll);
+  if (options.workers === 0 || !opened.some(({ blueprint }) => blueprint)) return { served: opened, close: closeAll };
+  const host = await startedHost(options, closeAll);
   const served = opened.map((one): Servable => {
     if (one.blueprint === undefined) return one;
-    host.add(one.name, one.blueprint);
+    host.add(one.name, one.blueprint, one.answer && ((request, signal) => one.answer!(request, signal)));
     return { ...one, make: () => host.make(one.name) };
   });
   const close = async () => {

@@ -8,7 +8,7 @@ import type { GeomView, SceneView } from './wire.js';
 
 /** Whether there is a body to draw: a MuJoCo model, a pendulum or a cart with a pole. */
 export async function hasScene(served: Servable): Promise<boolean> {
-  const spec = envOf(served);
+  const { spec } = served;
   if (spec === undefined) return false;
   if (classicScene(spec.id, []) !== undefined) return true;
   return inEnvironment(spec, (env) => env instanceof MujocoEnvironment);
@@ -16,7 +16,7 @@ export async function hasScene(served: Servable): Promise<boolean> {
 
 /** undefined where there is no body, or nothing of the episode is kept. */
 export async function sceneView(served: Servable, { session, steps }: SessionHistory): Promise<SceneView | undefined> {
-  const spec = envOf(served);
+  const { spec } = served;
   if (spec === undefined || steps.length === 0) return undefined;
   const rows = steps.map(
     ({ action, observation }): Row => ({ action: rowOf(action), observation: rowOf(observation) }),
@@ -36,10 +36,6 @@ export async function sceneView(served: Servable, { session, steps }: SessionHis
     const { geoms, stepSeconds } = env;
     return { view: viewOf(seen.poses), drawnFrom, geoms, poses: seen.poses, stepSeconds, from };
   });
-}
-
-function envOf({ blueprint }: Servable) {
-  return blueprint?.source === 'dream' ? blueprint.of : blueprint?.env;
 }
 
 function seenIn({ source }: Servable): string {

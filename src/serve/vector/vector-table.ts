@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { reverieError } from '../../core/errors.js';
 import type { Info, VectorEnvironment } from '../../env/index.js';
 import { faceOf } from '../../kinds/index.js';
-import { type Servable, type VectorMaker, vectorMaker } from '../../run/serving/index.js';
+import { type EnvironmentMaker, environmentMaker, type Servable } from '../../run/serving/index.js';
 import type { Sessions, SlotLease } from '../core/session-contract.js';
 import { unguessable } from '../core/session-ids.js';
 import { BatchingModel } from '../hosts/batching-model.js';
@@ -26,7 +26,7 @@ export interface VectorRequest {
 
 export class VectorTable {
   private readonly sessions = new Map<string, VectorSession>();
-  private readonly makers = new Map<string, Promise<VectorMaker>>();
+  private readonly makers = new Map<string, Promise<EnvironmentMaker>>();
   private readonly reaper: NodeJS.Timeout;
 
   constructor(private readonly holder: VectorHolder) {
@@ -80,12 +80,15 @@ export class VectorTable {
     let maker = this.makers.get(served.name);
     if (maker === undefined) {
       // All rows of a dream are asked as one batch.
-      maker = vectorMaker(served.blueprint, (model) => new BatchingModel(model, { maxRows: BATCH_ROWS }));
+      maker = environmentMaker(served.blueprint, {
+        batched: (model) => new BatchingModel(model, { maxRows: BATCH_ROWS }),
+        ask: async (request, signal) => served.answer?.(request, signal),
+      });
       this.makers.set(served.name, maker);
       // The next one tries again.
       maker.catch(() => this.makers.delete(served.name));
     }
-    return (await maker).make();
+    return (await (await maker).make()) as VectorEnvironment;
   }
 
   private async remove(session: VectorSession): Promise<void> {

@@ -6,12 +6,17 @@ import type { VectorBlueprint } from '../../../src/run/index.js';
 import { fitEnsemble, TabularModel } from '../../../src/worldmodel/index.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../../worldmodel/linear-system.js';
 
-export const pendulum: VectorBlueprint = { source: 'real', env: { id: 'pendulum', maxEpisodeSteps: 30 } };
+export const pendulum: VectorBlueprint = {
+  kind: 'vector',
+  source: 'real',
+  env: { id: 'pendulum', maxEpisodeSteps: 30 },
+};
 
 const map = ['S..', '.#H', '..G'];
 
 /** Gridworld, dreamt from its own tables. */
 export const gridDream: VectorBlueprint = {
+  kind: 'vector',
   source: 'dream',
   of: { id: 'gridworld', map, slip: 0.2 },
   id: 'grid-dream',
@@ -28,5 +33,13 @@ export async function ensembleDream(): Promise<VectorBlueprint> {
   const snapshot = model.snapshot();
   await model.close();
   const starts = data.obs.slice(0, 40);
-  return { source: 'dream', of: { id: 'pendulum' }, id: 'linear-dream', model: snapshot, starts, maxEpisodeSteps: 25 };
+  return {
+    kind: 'vector',
+    source: 'dream',
+    of: { id: 'pendulum' },
+    id: 'linear-dream',
+    model: snapshot,
+    starts,
+    maxEpisodeSteps: 25,
+  };
 }

@@ -11,13 +11,14 @@ import { gridDream, pendulum } from './blueprints.js';
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const PERILOUS = new URL('./doubles/perilous-maker.mjs', import.meta.url).href;
-const perilous: VectorBlueprint = { source: 'real', env: { id: 'pendulum' } };
+const nowhere: VectorBlueprint = { kind: 'vector', source: 'real', env: { id: 'nowhere' } };
+const perilous: VectorBlueprint = { kind: 'vector', source: 'real', env: { id: 'pendulum' } };
 
 /** Of the package's own environments: `pendulum`, `grid`, and `nowhere`, which there is not. */
 const host = new WorkerHost({ workers: 2 });
 host.add('pendulum', pendulum);
 host.add('grid', gridDream);
-host.add('nowhere', { source: 'real', env: { id: 'nowhere' } });
+host.add('nowhere', nowhere);
 const hosts = [host];
 afterAll(() => Promise.all(hosts.map((one) => one.close())));
 

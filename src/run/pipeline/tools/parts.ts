@@ -23,17 +23,24 @@ import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { ModelCast } from './model-cast.js';
 
-export interface ToolsParts {
+/** What episodes happen in. */
+export interface ToolsWorld {
   readonly domain: ToolsDomain;
   readonly experience: ExperienceStore;
-  readonly cast: ModelCast;
-  readonly budget: Budget;
   /** Who answers calls in the dream. */
   readonly responder: Responder;
   readonly user: UserSimulator;
-  readonly agent: ToolsPolicy;
   close(): Promise<void>;
 }
+
+export interface ToolsParts extends ToolsWorld {
+  readonly cast: ModelCast;
+  readonly budget: Budget;
+  readonly agent: ToolsPolicy;
+}
+
+/** Where the language models of roles come from. */
+export type Cast = Pick<ModelCast, 'model' | 'modelIfAny'>;
 
 type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'log'>;
 
@@ -43,13 +50,43 @@ const BEGUN = ['journal', 'chunks'];
 /** Throws what any of the parts throws over what it is given; nothing stays open then. */
 export async function makeParts({ scenario, out, log }: Context): Promise<ToolsParts> {
   const { config, folder } = scenario;
-  const domain = await makeDomain(config.domain, { folder });
   const budget = new Budget(limitsOf(config.synth.budget));
   const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
   const cast = new ModelCast(config, { cacheFolder, folder, budget });
-  const experience = await ExperienceStore.open({ ...config.experience, folder: join(out, 'experience') });
-  const close = async () => {
+  try {
+    const world = await makeWorld({ scenario, log }, cast, join(out, 'experience'));
+    const close = async () => {
+      await cast.close();
+      await world.close();
+    };
+    try {
+      return { ...world, cast, budget, agent: await makeAgent(config, cast), close };
+    } catch (error) {
+      await world.close();
+      throw error;
+    }
+  } catch (error) {
     await cast.close();
+    // What was opened for a job that never began is nothing to go on with.
+    if (!BEGUN.some((name) => existsSync(join(out, name)))) {
+      for (const folder of ['experience', 'cache']) await rm(join(out, folder), { recursive: true, force: true });
+    }
+    throw error;
+  }
+}
+
+/**
+ * @param kept  folder of the experience; in memory unless given
+ * @throws as `makeParts`
+ */
+export async function makeWorld(
+  { scenario: { config, folder }, log }: Pick<Context, 'scenario' | 'log'>,
+  cast: Cast,
+  kept?: string,
+): Promise<ToolsWorld> {
+  const domain = await makeDomain(config.domain, { folder });
+  const experience = await ExperienceStore.open({ ...config.experience, folder: kept });
+  const close = async () => {
     await experience.close();
     domain.close();
   };
@@ -57,13 +94,9 @@ export async function makeParts({ scenario, out, log }: Context): Promise<ToolsP
     await remember(experience, domain, config, folder, log);
     const responder = await makeResponder(config, domain, experience, cast);
     const user = config.user.kind === 'llm' ? new LlmUser({ model: await cast.model('user') }) : new ScriptedUser();
-    return { domain, experience, cast, budget, responder, user, agent: await makeAgent(config, cast), close };
+    return { domain, experience, responder, user, close };
   } catch (error) {
     await close();
-    // What was opened for a job that never began is nothing to go on with.
-    if (!BEGUN.some((name) => existsSync(join(out, name)))) {
-      for (const folder of ['experience', 'cache']) await rm(join(out, folder), { recursive: true, force: true });
-    }
     throw error;
   }
 }
@@ -85,7 +118,7 @@ export function makeEpisodeEnvironment(
   });
 }
 
-export async function makeAgent({ agent }: ToolsScenarioConfig, cast: ModelCast): Promise<ToolsPolicy> {
+export async function makeAgent({ agent }: ToolsScenarioConfig, cast: Cast): Promise<ToolsPolicy> {
   switch (agent.kind) {
     case 'reference':
       return new ReferenceAgent(agent.error);
@@ -121,7 +154,7 @@ export async function makeResponder(
   { model: config }: Pick<ToolsScenarioConfig, 'model'>,
   domain: ToolsDomain,
   index: ExperienceIndex,
-  cast: ModelCast,
+  cast: Cast,
 ): Promise<Responder> {
   const model = config.backends.includes('llm') ? await cast.modelIfAny('world') : undefined;
   const real = domain.rules === undefined ? undefined : rulesResponder(domain);

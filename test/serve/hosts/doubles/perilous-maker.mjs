@@ -44,6 +44,6 @@ class Perilous {
   close() {}
 }
 
-export async function vectorMaker() {
+export async function environmentMaker() {
   return { make: async () => new Perilous(), close: async () => {} };
 }
