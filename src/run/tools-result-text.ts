@@ -22,10 +22,13 @@ function episodeLines(result: SynthEpisodesResult): Line[] {
   return [
     ['lived', `${formatCount(episodes)} episodes, ${formatCount(steps)} turns of the agent`],
     ['accepted', `${formatCount(accepted)}${reasons(result.rejected, '; not: ')}`],
+    ['to be imitated', imitatedText(result)],
     ...counted('failed', result.failed),
     ['success', success === null ? 'no episode was judged' : rateText(success)],
     ...(abstained > 0 ? [['not judged', `${formatCount(abstained)} episodes`] as const] : []),
     ...counted('answered by', answeredBy),
+    ...counted('refused', result.refusedOf, ' answers: an error was shown'),
+    ...counted('repaired', result.repairedOf, ' answers'),
     ...(cost.calls > 0 ? [['model calls', costText(cost, spent)] as const] : []),
     ...mustFailLine(result),
     ...shadowLine(result),
@@ -116,9 +119,17 @@ function mustFailLine({ mustFail }: SynthEpisodesResult): Line[] {
   return [['must-fail suite', `${Math.round(100 * mustFail.rate)} % of probes, ${verdict}`]];
 }
 
-function counted(label: string, counts: Readonly<Record<string, number>>): Line[] {
+/** Failures and what nobody judged are for preferences and rewards, and no examples. */
+function imitatedText({ imitated, accepted }: SynthEpisodesResult): string {
+  const text = `${formatCount(imitated)} of the accepted`;
+  return imitated === 0 && accepted > 0
+    ? `${text}: none was found good (quality.imitation=any writes all of them)`
+    : text;
+}
+
+function counted(label: string, counts: Readonly<Record<string, number>>, after = ''): Line[] {
   const text = reasons(counts, '');
-  return text === '' ? [] : [[label, text]];
+  return text === '' ? [] : [[label, `${text}${after}`]];
 }
 
 function reasons(counts: Readonly<Record<string, number>>, before: string): string {

@@ -94,6 +94,11 @@ export interface SynthEpisodesResult extends JobResult {
   readonly abstained: number;
   /** Calls answered by each backend of the router. */
   readonly answeredBy: Readonly<Record<string, number>>;
+  /** Of these: refused, so that the agent was shown an error of the environment; and repaired after one refusal. */
+  readonly refusedOf: Readonly<Record<string, number>>;
+  readonly repairedOf: Readonly<Record<string, number>>;
+  /** Episodes that are written as examples to imitate (`quality.imitation`). */
+  readonly imitated: number;
   /** What the episodes cost when they were made; answers from a cache count as when they were first asked. */
   readonly cost: Cost;
   /** What this run itself spent. */

@@ -82,7 +82,8 @@ export function judgeExactly(
   return failed === undefined ? null : { fault: `check ${failed} failed` };
 }
 
-function beginning(state: JsonObject, { initialOperations = [] }: ToolsTask): JsonObject {
+/** The state that an episode of the task begins with. */
+export function beginning(state: JsonObject, { initialOperations = [] }: ToolsTask): JsonObject {
   return applyOperations(state, initialOperations);
 }
 
@@ -109,7 +110,8 @@ function relive(record: EpisodeRecord, began: JsonObject, rules: ToolRules | und
   return { state };
 }
 
-function applied(state: JsonObject, operations: readonly Operation[]): JsonObject | undefined {
+/** The state after some changes; undefined where one does not apply. */
+export function applied(state: JsonObject, operations: readonly Operation[]): JsonObject | undefined {
   try {
     return applyOperations(state, operations);
   } catch (error) {

@@ -35,20 +35,27 @@ function judge(record: EpisodeRecord): Judgement {
 }
 
 /** What the agent has been told so far, for whole words of any case. */
-class SeenText {
+export class SeenText {
   private text = ' ';
+  private policy = ' ';
 
   add(record: EpisodeRecord, index: number): void {
     const message = record.messages[index];
-    if (message.role !== 'assistant') this.text += `${message.content.toLowerCase()} `;
+    if (message.role === 'system') this.policy += `${message.content.toLowerCase()} `;
+    else if (message.role !== 'assistant') this.text += `${message.content.toLowerCase()} `;
   }
 
+  /** An id, in lower case. A word of the policy is no id, however it is used: only what has a digit is taken from there. */
   has(id: string): boolean {
-    for (let at = this.text.indexOf(id); at >= 0; at = this.text.indexOf(id, at + 1)) {
-      if (!/[\p{L}\p{N}]/u.test(this.text[at - 1]) && !/[\p{L}\p{N}]/u.test(this.text[at + id.length])) return true;
-    }
-    return false;
+    return hasWord(this.text, id) || (/\d/.test(id) && hasWord(this.policy, id));
   }
+}
+
+function hasWord(text: string, word: string): boolean {
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
+    if (!/[\p{L}\p{N}]/u.test(text[at - 1]) && !/[\p{L}\p{N}]/u.test(text[at + word.length])) return true;
+  }
+  return false;
 }
 
 /** Ids among a call's arguments, in lower case, without a leading "#". */

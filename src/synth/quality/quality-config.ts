@@ -48,6 +48,9 @@ export const qualitySchema = z
     schema: on.describe("Mend, mask or cut calls that do not fit their tool's schema."),
     policy: policySchema,
     provenance: on.describe('Mask or cut calls with ids that nobody mentioned before.'),
+    claims: on.describe(
+      'Mask what the agent says against the typed state, of ids it was never told, or right after a failed call.',
+    ),
     confidence: z
       .strictObject({
         step: share.default(0).describe('Cut before an answer with less confidence.'),
@@ -65,6 +68,12 @@ export const qualitySchema = z
       .union([z.enum(['any', 'judged']), z.number()])
       .default('any')
       .describe('`any`; `judged`: only episodes with a reward; a number: only those with at least that reward.'),
+    imitation: z
+      .union([z.literal('any'), z.number()])
+      .default(1)
+      .describe(
+        'Least reward of an episode whose turns are written as examples to imitate; `any`: all, failed and unjudged ones too.',
+      ),
     decontaminate: z
       .strictObject({
         words: z

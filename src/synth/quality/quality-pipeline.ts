@@ -5,6 +5,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import type { Message, ToolsDomain, ToolsTask } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
+import { claimsFilter } from './claims.js';
 import { decontaminationFilter } from './decontamination.js';
 import { DiversityMeter } from './diversity.js';
 import { drop, type ExactJudgement, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
@@ -48,6 +49,7 @@ export function makeFilters({ config, domain, tasks = [], rules = [], filters = 
     ...optional(config.schema, () => schemaFilter(domain)),
     policyFilter(config.policy, rules),
     ...optional(config.provenance, provenanceFilter),
+    ...optional(config.claims, () => claimsFilter(domain)),
     confidenceFilter(config.confidence),
     ...optional(config.redundancy, redundancyFilter),
     ...optional(loops, () => loopFilter(loops as number)),
@@ -87,10 +89,13 @@ export class QualityPipeline {
   private asLived: EpisodeRecord | undefined;
   private seen = 0;
   private kept = 0;
+  private imitated = 0;
+  private readonly least: QualityConfig['imitation'];
 
   /** @throws as `makeFilters` does */
   constructor(input: QualityInput) {
     const { domain, tasks = [] } = input;
+    this.least = input.config.imitation;
     const byId = new Map([...domain.tasks, ...tasks].map((task) => [task.id, task]));
     const context = { domain, taskOf: (id: string) => byId.get(id) };
     const exact = input.exact && ((record: EpisodeRecord) => this.exactly(record, context, input));
@@ -120,6 +125,7 @@ export class QualityPipeline {
       counts.out++;
     }
     this.kept++;
+    if (whyNotImitated(current, this.least) === undefined) this.imitated++;
     this.splits[current.split]++;
     this.meter.add(current);
     return current;
@@ -157,7 +163,8 @@ export class QualityPipeline {
         dropped: sorted(dropped),
       };
     });
-    return { in: this.seen, out: this.kept, filters, splits: { ...this.splits }, diversity: this.meter.report() };
+    const [splits, diversity] = [{ ...this.splits }, this.meter.report()];
+    return { in: this.seen, out: this.kept, imitated: this.imitated, filters, splits, diversity };
   }
 }
 
@@ -195,6 +202,12 @@ export function verdictFilter(wanted: WantedVerdict): Filter {
       return wanted === 'judged' || reward >= wanted ? KEEP : drop('reward too low');
     },
   };
+}
+
+/** Why what the agent did in an episode is not to be imitated; undefined where it is. Nobody's verdict is no good verdict. */
+export function whyNotImitated({ verdict: { reward } }: EpisodeRecord, least: number | 'any'): string | undefined {
+  if (least === 'any' || (reward !== null && reward >= least)) return undefined;
+  return `not written to be imitated: ${reward === null ? 'not judged' : `its reward is below ${least}`}`;
 }
 
 // Filter: where the simulation was not sure of itself. The conversation ends before the first answer below the bar; one

@@ -15,6 +15,8 @@ export interface FilterReport {
 export interface DatasetReport {
   readonly in: number;
   readonly out: number;
+  /** Of these, episodes good enough to be imitated. */
+  readonly imitated: number;
   /** In the order in which they were applied. */
   readonly filters: readonly FilterReport[];
   readonly splits: Readonly<Record<'train' | 'validation' | 'test', number>>;

@@ -148,6 +148,32 @@ describe('hermes', () => {
   });
 });
 
+describe('what is written to be imitated', () => {
+  const lived = () => [1, 0.5, 0, null].map((reward) => record({ reward, group: 3 }));
+
+  it('is what was found good, in every format of examples', async () => {
+    for (const format of ['openai', 'sharegpt', 'hermes']) {
+      const { tables, adapted } = await exported(join(folder, format), format, lived());
+      expect([format, tables]).toEqual([format, { default: 1 }]);
+      expect(adapted).toMatchObject({
+        'not written to be imitated: its reward is below 1': 2,
+        'not written to be imitated: not judged': 1,
+      });
+    }
+    const trl = await exported(join(folder, 'trl'), 'trl', lived());
+    expect(trl.tables).toEqual({ messages: 1, prompt_completion: 3, unpaired: 3, preference: 1 });
+    expect((await exported(join(folder, 'verl'), 'verl', lived())).tables).toEqual({ sft: 1 });
+  });
+
+  it('goes by the bar that is asked for, and leaves no episode out of what carries its reward', async () => {
+    const { tables } = await exported(join(folder, 'half'), 'openai', lived(), { imitation: 0.5 });
+    expect(tables).toEqual({ default: 2 });
+    for (const format of ['parquet', 'atif', 'adp']) {
+      expect((await exported(join(folder, format), format, lived())).rows).toBe(4);
+    }
+  });
+});
+
 describe('trl', () => {
   const rows = (table: string) => jsonLines(folder, `data/${table}/train-00000-of-00001.jsonl`);
 
@@ -159,7 +185,7 @@ describe('trl', () => {
         turns: [{ user: 'P100?' }, call('get_parcel', { parcel_id: `P${reward}` }), { say: `${reward}` }],
       }),
     );
-    const { tables, card, adapted } = await exported(folder, 'trl', [...group, record()]);
+    const { tables, card, adapted } = await exported(folder, 'trl', [...group, record()], { imitation: 'any' });
     expect(tables).toEqual({ messages: 6, prompt_completion: 13, unpaired: 5, preference: 2 });
     const { configs } = parse(card.split('---\n')[1]);
     expect(configs.map((config: Row) => [config.config_name, config.default])).toEqual([
@@ -205,7 +231,9 @@ describe('trl', () => {
     const common = [{ user: 'P100?' }, call('get_parcel', { parcel_id: 'P100' }, 'here')];
     const group = [1, 0].map((reward) => record({ group: 1, reward, turns: [...common, { say: `It is ${reward}` }] }));
     const other = record({ group: 2, reward: 0, turns: [{ user: 'Something else' }, { say: 'No.' }] });
-    const { adapted } = await exported(folder, 'trl', [...group, other, record({ group: 2, reward: 1 })]);
+    const { adapted } = await exported(folder, 'trl', [...group, other, record({ group: 2, reward: 1 })], {
+      imitation: 'any',
+    });
     const [pair, none] = rows('preference');
     expect(pair.prompt.map(({ role }: Row) => role)).toEqual(['system', 'user', 'assistant', 'tool']);
     expect([pair.chosen.length, pair.rejected.length]).toEqual([1, 1]);
@@ -220,6 +248,7 @@ describe('verl', () => {
     const records = [0, 1].map((reward) => record({ task: 'move', reward, group: 1, seed: 11 }));
     const { tables, adapted } = await exported(folder, 'verl', [...records, record()], {
       domain: parcelDomain({ tasks: [task] }),
+      imitation: 'any',
     });
     expect(tables).toEqual({ sft: 3, rl: 1 });
     expect(adapted).toEqual({ 'left out of rl: its task is not known': 1 });

@@ -39,7 +39,8 @@ beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'reverie-readers-'));
   const domain = parcelDomain({ tasks: [parcelTask('known')] });
   for (const format of episodeExports.names()) {
-    await exported(folderOf(format), format, records, { domain, shardBytes: format === 'sharegpt' ? 3000 : 2 ** 28 });
+    const shardBytes = format === 'sharegpt' ? 3000 : 2 ** 28;
+    await exported(folderOf(format), format, records, { domain, shardBytes, imitation: 'any' });
   }
 });
 

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ToolRules } from '../../../src/env/index.js';
+import { claimsFilter } from '../../../src/synth/quality/claims.js';
 import { decontaminationFilter } from '../../../src/synth/quality/decontamination.js';
 import type { Filter, QualityContext } from '../../../src/synth/quality/filter.js';
 import { loopFilter } from '../../../src/synth/quality/loops.js';
@@ -134,6 +135,53 @@ describe('policy', () => {
   });
 });
 
+describe('claims', () => {
+  const tickets = {
+    'TCK-1': { status: 'open', resolution: 'none' },
+    'TCK-2': { status: 'closed', resolution: 'withdrawn' },
+  };
+  const domain = parcelDomain({ initialState: { tickets } });
+  const context: QualityContext = { domain, taskOf: () => parcelTask('a task') };
+  const asked: Turn = { user: 'Please close TCK-1. My number is EMP-7.' };
+  const closed = call('close', { ticket: 'TCK-1' }, 'ok', {
+    operations: [{ op: 'replace', path: '/tickets/TCK-1/status', value: 'closed' }],
+  });
+  const judged = (...turns: Turn[]) => outcome(claimsFilter(domain), { turns }, context);
+
+  it('masks what the state says otherwise, and keeps it once it is so', () => {
+    const claim: Turn = { say: 'TCK-1 is closed.' };
+    expect(judged(asked, call('read', {}), claim)).toEqual(['masked: a claim against the state', 5, [4]]);
+    expect(judged(asked, closed, claim)).toBe('keep');
+    expect(judged(asked, closed, { say: 'TCK-1 is closed as withdrawn.' })).toEqual([
+      ...['masked: a claim against the state', 5],
+      [4],
+    ]);
+  });
+
+  it('keeps questions, refusals, what is yet to come and what another clause says', () => {
+    const said = [
+      'Is TCK-1 closed?',
+      'TCK-1 cannot be closed.',
+      'TCK-1 will be closed.',
+      'TCK-1 is open, all else closed.',
+    ];
+    for (const say of said) expect(judged(asked, call('read', {}), { say })).toBe('keep');
+  });
+
+  it('masks text after a failed call, but no further call', () => {
+    const failed = call('close', { ticket: 'TCK-1' }, 'Error: locked', { isError: true });
+    expect(judged(asked, failed, { say: 'It is done.' })).toEqual(['masked: text after a failed call', 5, [4]]);
+    expect(judged(asked, failed, closed, { say: 'It is done.' })).toBe('keep');
+  });
+
+  it('masks ids that nobody told the agent, in texts and within arguments', () => {
+    expect(judged(asked, { say: 'I see, TCK-9.' })).toEqual(['masked: an unknown id in a text', 3, [2]]);
+    const summary = call('hand_over', { summary: 'Ask about TCK-9, please.' });
+    expect(judged(asked, summary)).toEqual(['masked: an unknown id in a text', 4, [2]]);
+    expect(judged(asked, call('hand_over', { summary: 'Ask about TCK-1, please.' }))).toBe('keep');
+  });
+});
+
 describe('provenance', () => {
   const judged = (...turns: Turn[]) => outcome(provenanceFilter(), { turns });
 
@@ -156,6 +204,14 @@ describe('provenance', () => {
     ]);
     expect(judged({ user: 'Where is my parcel?' }, get('P100'))).toBe('begins with an id out of nowhere');
     expect(judged({ user: 'It is P1001' }, get('P100'))).toBe('begins with an id out of nowhere');
+  });
+
+  it('takes no word of the policy for an id', () => {
+    const turns: Turn[] = [
+      { user: 'It was withdrawn' },
+      call('verify', { employee_id: 'parcels' }, 'no', { isError: true }),
+    ];
+    expect(judged(...turns)).toEqual(['call with an invented id masked', 4, [2]]);
   });
 
   it('masks a guess that was refused', () => {

@@ -27,6 +27,7 @@ describe('the quality pipeline', () => {
     ];
     expect(kept.map((one) => one !== undefined)).toEqual([true, false, false, true]);
     const report = pipeline.report();
+    expect(report.imitated).toBe(2);
     expect([report.in, report.out, report.splits]).toEqual([4, 2, { train: 1, validation: 1, test: 0 }]);
     const did = Object.fromEntries(report.filters.map(({ name, repaired, dropped }) => [name, { repaired, dropped }]));
     expect(did).toMatchObject({
@@ -35,7 +36,7 @@ describe('the quality pipeline', () => {
       verdict: { dropped: { 'not judged': 1 } },
       'near-duplicates': { dropped: { 'nearly the same as an earlier episode': 1 } },
     });
-    expect(report.filters.map((filter) => filter.in)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3]);
+    expect(report.filters.map((filter) => filter.in)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3]);
     expect(report.filters.at(-1)?.out).toBe(2);
     expect(report.diversity.episodes).toBe(2);
   });
@@ -82,6 +83,7 @@ describe('the quality pipeline', () => {
       structure: false,
       schema: false,
       provenance: false,
+      claims: false,
       redundancy: false,
       loops: false,
       decontaminate: { words: false },

@@ -33,6 +33,8 @@ export interface MadeDatasets {
   readonly data: string;
   readonly datasets: readonly string[];
   readonly accepted: number;
+  /** Of the accepted: written as examples to imitate. */
+  readonly imitated: number;
   readonly rejected: Readonly<Record<string, number>>;
   readonly report: string;
 }
@@ -56,7 +58,7 @@ export async function makeDatasets(
     linesOf(passed, () => phase.advance()),
   );
   const quality = pipeline.report();
-  phase.end(`${quality.out} of ${quality.in} kept`);
+  phase.end(`${quality.out} of ${quality.in} kept, ${quality.imitated} to be imitated`);
   const datasets: string[] = [];
   for (const format of config.synth.export) {
     datasets.push(await exportDataset(context, domain, { format, data, quality }));
@@ -64,7 +66,7 @@ export async function makeDatasets(
   const rejected = rejections(quality);
   const report = join(context.out, 'report.html');
   await writeEpisodesReport(report, { context, statistics, quality, rejected, episodes: () => readEpisodes(data) });
-  return { data, datasets, accepted: quality.out, rejected, report };
+  return { data, datasets, accepted: quality.out, imitated: quality.imitated, rejected, report };
 }
 
 /** The episodes in a folder of `data`, one by one, in the order of their rows. */
@@ -92,7 +94,14 @@ export async function exportDataset(
   const card = { name: `${config.name}, dreamt`, description: config.description, license: config.synth.license };
   // What an earlier try left is made anew.
   await rm(folder, { recursive: true, force: true });
-  await exportEpisodes(readEpisodes(data), { format, folder, domain, card: { ...card, generation, quality } });
+  const { imitation } = config.quality;
+  await exportEpisodes(readEpisodes(data), {
+    format,
+    folder,
+    domain,
+    imitation,
+    card: { ...card, generation, quality },
+  });
   return folder;
 }
 

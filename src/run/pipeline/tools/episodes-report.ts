@@ -53,6 +53,11 @@ function summary({ statistics, quality }: EpisodesReport): ReportTable {
   const rows: string[][] = [
     ['Turns of the agent', formatCount(steps), `${formatNumber(steps / Math.max(1, episodes))} an episode`],
     ['Success', success === null ? 'not judged' : percent(success.value ?? 0), interval(success)],
+    [
+      'To be imitated',
+      formatCount(quality.imitated),
+      `of ${formatCount(quality.out)} accepted; the others carry their reward`,
+    ],
     ['Not judged', formatCount(abstained), 'kept without a reward, never as 0'],
     [
       'Calls of language models',
@@ -97,6 +102,8 @@ function bars({ statistics, quality, rejected }: EpisodesReport): ReportBars[] {
   );
   const all = [
     counts('Who answered the calls', 'Each call by the backend that answered it.', statistics.answeredBy),
+    counts('Answers that were refused', 'The agent was shown an error of the environment.', statistics.refusedOf),
+    counts('Answers that were repaired', 'They stand after they were sent back once.', statistics.repairedOf),
     counts('Why episodes were left out', 'The first filter that refused each.', rejected),
     counts(
       'What was mended',

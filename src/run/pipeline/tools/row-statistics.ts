@@ -1,6 +1,7 @@
 // What a job's rows have come to so far: for its progress while it runs, and for its result.
 
 import { addCosts, type Cost, NO_COST } from '../../../core/cost.js';
+import type { Prediction } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { type FailedRow, isFailed } from '../../../synth/index.js';
 import { wilson } from '../../../worldmodel/index.js';
@@ -16,6 +17,10 @@ export class RowStatistics {
   cost: Cost = NO_COST;
   readonly failed: Record<string, number> = {};
   readonly answeredBy: Record<string, number> = {};
+  /** Answers that were refused, so that the agent was shown an error of the environment; by backend. */
+  readonly refusedOf: Record<string, number> = {};
+  /** Answers that stand after they were sent back once; by backend. */
+  readonly repairedOf: Record<string, number> = {};
   readonly returnsByTask = new Map<string, number[]>();
 
   add(row: EpisodeRecord | FailedRow): void {
@@ -28,7 +33,7 @@ export class RowStatistics {
     this.steps += row.steps.length;
     if (row.return === null) this.abstained++;
     else this.judge(row.task, row.return);
-    for (const { predictions } of row.steps) for (const { backend } of predictions) count(this.answeredBy, backend);
+    for (const { predictions } of row.steps) for (const prediction of predictions) this.answer(prediction);
   }
 
   /** Share of judged episodes that succeeded; null if none was judged. */
@@ -45,6 +50,12 @@ export class RowStatistics {
     const lost = Object.values(this.failed).reduce((a, b) => a + b, 0);
     if (lost > 0) parts.push(`${lost} failed`);
     return parts.join(' · ');
+  }
+
+  private answer({ backend, refused, repaired }: Prediction): void {
+    count(this.answeredBy, backend);
+    if (refused !== undefined && refused.length > 0) count(this.refusedOf, backend);
+    if (repaired) count(this.repairedOf, backend);
   }
 
   private judge(task: string, reward: number): void {

@@ -166,7 +166,7 @@ function resultOf(
   { budget }: ToolsParts,
   { stage, gate, lived, statistics, made, shadow }: Work,
 ): SynthEpisodesResult {
-  const { episodes, steps, failed, success, abstained, answeredBy, cost } = statistics;
+  const { episodes, steps, failed, success, abstained, answeredBy, refusedOf, repairedOf, cost } = statistics;
   return {
     job: 'synth',
     family: 'tools',
@@ -178,6 +178,8 @@ function resultOf(
     success,
     abstained,
     answeredBy,
+    refusedOf,
+    repairedOf,
     cost,
     spent: budget.spent,
     stoppedBy: lived.stoppedBy ?? null,

@@ -106,12 +106,14 @@ function summary({ domain, statistics, rows, format, files }: CardInput): string
 
 function origin({ options, statistics }: CardInput): string {
   const { seeds, tokens, money } = statistics;
+  const refusals = statistics.refusals.entries();
   const prompts = Object.entries(options.prompts ?? {}).map(([name, hash]): [string, string] => [name, `\`${hash}\``]);
   return [
     '## How it was made',
     table(['scenario (hash)', 'episodes'], statistics.scenarios.entries()),
     table(['who answered the calls', 'calls'], statistics.backends.entries()),
     table(['model', 'calls'], statistics.models.entries()),
+    refusals.length > 0 ? table(['answers that did not stand at once', 'calls'], refusals) : '',
     table(['environment', 'episodes'], statistics.responders.entries()),
     table(['agent', 'episodes'], statistics.policies.entries()),
     table(['user', 'episodes'], statistics.users.entries()),

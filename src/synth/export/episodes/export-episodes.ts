@@ -8,6 +8,7 @@ import { type Entry, Registry } from '../../../core/registry.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, replaceFolderAtomic } from '../../../store/atomic-file.js';
+import { whyNotImitated } from '../../quality/quality-pipeline.js';
 import { adpFormat } from './adp.js';
 import { atifFormat } from './atif.js';
 import { type CardOptions, cardText } from './card.js';
@@ -53,6 +54,8 @@ export interface EpisodeExportOptions {
   /** Tasks beyond the domain's own, where episodes were made from them. */
   readonly tasks?: readonly ToolsTask[];
   readonly card: CardOptions;
+  /** Least reward of an episode that is written to be imitated; `any`: all of them. Default 1. */
+  readonly imitation?: number | 'any';
   /** Bytes (as JSON) of a shard, roughly; default 256 MiB. */
   readonly shardBytes?: number;
 }
@@ -103,9 +106,14 @@ async function writeDataset(
   const format = make(contextOf(options, (reason) => adapted.add(reason)));
   const statistics = new EpisodeStatistics();
   const shards = new ShardWriter(folder, format.tables, options.shardBytes ?? 256 * 2 ** 20);
-  const tables = await writeRows(records, format, shards, (record) => {
-    statistics.add(record);
-    adapted.next();
+  const least = options.imitation ?? 1;
+  const tables = await writeRows(records, format, shards, {
+    seen: (record) => {
+      statistics.add(record);
+      adapted.next();
+    },
+    whyNotImitated: (record) => whyNotImitated(record, least),
+    leftOut: (reason) => adapted.add(reason),
   });
   const files = await shards.finish();
   const others = await writeOthers(folder, format, files);
@@ -122,11 +130,17 @@ function contextOf({ domain, tasks = [], card }: EpisodeExportOptions, adapt: (r
   return { domain, tools: toolDefinitions(domain), taskOf: (id) => byId.get(id), license: card.license, adapt };
 }
 
+interface RowGate {
+  readonly seen: (record: EpisodeRecord) => void;
+  readonly whyNotImitated: (record: EpisodeRecord) => string | undefined;
+  readonly leftOut: (reason: string) => void;
+}
+
 async function writeRows(
   records: AsyncIterable<EpisodeRecord> | Iterable<EpisodeRecord>,
   format: EpisodeFormat,
   shards: ShardWriter,
-  seen: (record: EpisodeRecord) => void,
+  { seen, whyNotImitated, leftOut }: RowGate,
 ): Promise<Record<string, number>> {
   const rows: Record<string, number> = {};
   const write = async (row: FormatRow): Promise<void> => {
@@ -137,7 +151,11 @@ async function writeRows(
   try {
     for await (const record of records) {
       seen(record);
-      for (const row of format.rows(record)) await write(row);
+      const reason = whyNotImitated(record);
+      for (const row of format.rows(record)) {
+        if (reason === undefined || !format.tables[row.table ?? ONLY_TABLE].isImitated) await write(row);
+        else leftOut(reason);
+      }
     }
     for (const row of format.end?.() ?? []) await write(row);
     return rows;

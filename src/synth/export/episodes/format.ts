@@ -24,6 +24,8 @@ export interface FormatTable {
   readonly columns?: NestedColumns;
   /** Feature types for the card, as `datasets` writes them in YAML: JSON Lines alone have no types. */
   readonly features?: readonly JsonObject[];
+  /** Whether what the agent does in a row is to be imitated: then only episodes that were good enough make rows of it. */
+  readonly isImitated?: boolean;
   /** Whether each split has a folder of its own. */
   readonly splitFolders?: boolean;
 }

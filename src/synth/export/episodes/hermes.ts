@@ -29,7 +29,7 @@ export function hermesFormat(context: FormatContext): EpisodeFormat {
     { name: 'conversations', list: TURN },
   ];
   return {
-    tables: { [ONLY_TABLE]: { features } },
+    tables: { [ONLY_TABLE]: { features, isImitated: true } },
     *rows(record): Generator<FormatRow> {
       const turns = textTurns(record, toLastTurn(record.messages, context.adapt), context);
       if (!turns.some((turn) => turn.isLearnt)) return;

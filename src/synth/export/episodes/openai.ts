@@ -14,7 +14,7 @@ const FEATURES: readonly JsonObject[] = [
 
 export function openAiFormat({ tools, adapt }: FormatContext): EpisodeFormat {
   return {
-    tables: { [ONLY_TABLE]: { features: FEATURES } },
+    tables: { [ONLY_TABLE]: { features: FEATURES, isImitated: true } },
     *rows(record): Generator<FormatRow> {
       const learnt = toLastTurn(record.messages, adapt);
       const messages = learnt.map((message, index) => weighted(record, message, index));

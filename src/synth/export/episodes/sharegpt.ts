@@ -28,7 +28,7 @@ const FEATURES: readonly JsonObject[] = [
 export function shareGptFormat({ domain, tools, adapt }: FormatContext): EpisodeFormat {
   const toolsText = JSON.stringify(tools.map((tool) => tool.function));
   return {
-    tables: { [ONLY_TABLE]: { features: FEATURES, splitFolders: true } },
+    tables: { [ONLY_TABLE]: { features: FEATURES, splitFolders: true, isImitated: true } },
     *rows(record): Generator<FormatRow> {
       const messages = unmaskedMessages(record, adapt);
       const turns = new Alternation(adapt).turns(messages, answersIn(record.messages));

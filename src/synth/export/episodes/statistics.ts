@@ -16,6 +16,8 @@ export class EpisodeStatistics {
   readonly scenarios = new Tally();
   readonly backends = new Tally();
   readonly models = new Tally();
+  /** Answers that were refused (the agent was shown an error) or repaired, by who gave them. */
+  readonly refusals = new Tally();
   readonly policies = new Tally();
   readonly users = new Tally();
   readonly responders = new Tally();
@@ -41,9 +43,11 @@ export class EpisodeStatistics {
     this.users.add(record.userVersion);
     this.responders.add(record.responderVersion);
     this.addOutcome(record);
-    for (const { backend, modelVersion } of record.steps.flatMap((step) => step.predictions)) {
+    for (const { backend, modelVersion, refused, repaired } of record.steps.flatMap((step) => step.predictions)) {
       this.backends.add(backend);
       this.models.add(modelVersion);
+      if (refused !== undefined && refused.length > 0) this.refusals.add(`${backend}: refused`);
+      if (repaired) this.refusals.add(`${backend}: repaired`);
     }
     this.tasks.add(hash53(record.task));
     this.families.add(hash53(record.family));

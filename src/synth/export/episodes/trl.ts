@@ -16,8 +16,8 @@ const TOOLS = { name: 'tools', dtype: 'string' };
 const lists = (...names: string[]) => names.map((name) => ({ name, list: 'json' }));
 
 const TABLES = {
-  messages: { features: [...lists('messages'), TOOLS] },
-  prompt_completion: { features: [...lists('prompt', 'completion'), TOOLS] },
+  messages: { features: [...lists('messages'), TOOLS], isImitated: true },
+  prompt_completion: { features: [...lists('prompt', 'completion'), TOOLS], isImitated: true },
   preference: {
     features: [
       ...lists('prompt', 'chosen', 'rejected'),

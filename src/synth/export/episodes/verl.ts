@@ -45,7 +45,7 @@ export function verlFormat(context: FormatContext): EpisodeFormat {
   const toolSchemas = JSON.stringify(context.tools);
   const starts = new Set<number>();
   return {
-    tables: { sft: { columns: SFT_COLUMNS }, rl: { columns: RL_COLUMNS } },
+    tables: { sft: { columns: SFT_COLUMNS, isImitated: true }, rl: { columns: RL_COLUMNS } },
     *rows(record): Generator<FormatRow> {
       const { split } = record;
       const turns = textTurns(record, unmaskedMessages(record, context.adapt), context);
