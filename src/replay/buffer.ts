@@ -1,14 +1,22 @@
-// Keeps transitions of one source as a structure of arrays: a ring with the provenance of every row. What is chosen
-// from it is a selector's business; how it reaches the disk is `snapshot-file.ts`'s.
+// Keeps transitions of one source: a ring of rows with the provenance of each. Where they lie is the storage's business, what
+// is chosen from them a selector's, and how they are saved `snapshot-file.ts`'s.
 
 import { join } from 'node:path';
 import { reverieError } from '../core/errors.js';
 import { ensureFolder, type FileSystem, writeFileAtomic } from '../store/atomic-file.js';
 import { allocateBatch, checkBatchFinite, checkBatchShape } from './batch.js';
-import { allocateColumns, type Columns, copyColumns, viewColumns } from './columns.js';
-import { gatherFlags, gatherRows } from './gather.js';
+import {
+  allocateColumns,
+  COLUMN_NAMES,
+  type ColumnName,
+  type Columns,
+  copyColumns,
+  transitionSchema,
+} from './columns.js';
+import { MemoryRows } from './memory-rows.js';
 import { type Origin, OriginTable } from './origins.js';
-import { checkProvenance, originOf, type RowProvenance, writeProvenance } from './provenance.js';
+import { checkProvenance, originOf, ProvenanceWriter, type RowProvenance } from './provenance.js';
+import { checkCapacity, type RowIndices, type RowStorage, takeRows } from './row-storage.js';
 import type { RowStore } from './selector.js';
 import { encodeSnapshot, hashSnapshot, readSnapshot, type Snapshot } from './snapshot-file.js';
 import type { Provenance, Source, TransitionBatch } from './transition.js';
@@ -22,47 +30,45 @@ export interface ReplayBufferOptions {
   readonly source: Source;
 }
 
-const FIRST_ROWS = 1024;
 /** The one file a saved buffer is, in its folder. */
 export const SNAPSHOT_FILE = 'transitions.bin';
+
+/** What is learned from, of a row. */
+const LIVED = ['obs', 'action', 'reward', 'terminated', 'truncated', 'nextObs'] as const;
 
 export class ReplayBuffer implements RowStore {
   readonly capacity: number;
   readonly obsDim: number;
   readonly actionDim: number;
   readonly source: Source;
-  private insertedRows = 0;
-  private allocatedRows: number;
-  private store: Columns;
+  private storage: RowStorage;
   private origins = new OriginTable();
-  private readonly listeners: ((index: number, count: number) => void)[] = [];
+  private readonly writer = new ProvenanceWriter();
 
   constructor({ capacity, obsDim, actionDim, source }: ReplayBufferOptions) {
-    checkDimension('capacity', capacity);
-    checkDimension('obsDim', obsDim);
-    checkDimension('actionDim', actionDim);
+    checkCapacity('obsDim', obsDim);
+    checkCapacity('actionDim', actionDim);
     this.capacity = capacity;
     this.obsDim = obsDim;
     this.actionDim = actionDim;
     this.source = source;
-    this.allocatedRows = Math.min(capacity, FIRST_ROWS);
-    this.store = allocateColumns(this.allocatedRows, obsDim, actionDim);
+    this.storage = new MemoryRows(transitionSchema(obsDim, actionDim), capacity);
   }
 
   /** Rows held now. */
   get size(): number {
-    return Math.min(this.insertedRows, this.capacity);
+    return this.storage.size;
   }
 
   /** Rows ever inserted. A row's id is its insertion number (from 0); row id r lies at index r % capacity. */
   get inserted(): number {
-    return this.insertedRows;
+    return this.storage.inserted;
   }
 
   /** Row id of the row at an index; ids survive saving and loading. */
   rowId(index: number): number {
     this.checkRow(index);
-    const newest = this.insertedRows - 1;
+    const newest = this.inserted - 1;
     return newest - ((((newest - index) % this.capacity) + this.capacity) % this.capacity);
   }
 
@@ -74,19 +80,9 @@ export class ReplayBuffer implements RowStore {
     checkBatchShape(batch, this.obsDim, this.actionDim);
     checkProvenance(provenance, this.source, batch.rows);
     checkBatchFinite(batch);
-    this.reserve(Math.min(this.capacity, this.insertedRows + batch.rows));
-    this.origins.compact(this.store.origin.subarray(0, this.size));
-    const origin = this.origins.intern(originOf(provenance));
-    for (let from = 0; from < batch.rows; ) {
-      const index = this.insertedRows % this.capacity;
-      const count = Math.min(this.capacity - index, batch.rows - from);
-      this.writeOrigin(index, count, origin);
-      this.writeRows(index, batch, from, count);
-      writeProvenance(this.store, index, provenance, from, count);
-      this.insertedRows += count;
-      from += count;
-      for (const listener of this.listeners) listener(index, count);
-    }
+    const origin = this.internOrigin(originOf(provenance), batch.rows);
+    const { rows, ...lived } = batch;
+    this.storage.append({ ...lived, ...this.writer.columns(provenance, rows, origin) }, rows);
   }
 
   /**
@@ -98,56 +94,54 @@ export class ReplayBuffer implements RowStore {
     into: TransitionBatch = allocateBatch(indices.length, this.obsDim, this.actionDim),
     at = 0,
   ): TransitionBatch {
-    this.checkGather(indices, into, at);
-    const { store, obsDim, actionDim } = this;
-    gatherRows(store.obs, obsDim, indices, into.obs, at);
-    gatherRows(store.action, actionDim, indices, into.action, at);
-    gatherRows(store.reward, 1, indices, into.reward, at);
-    gatherFlags(store.terminated, indices, into.terminated, at);
-    gatherFlags(store.truncated, indices, into.truncated, at);
-    gatherRows(store.nextObs, obsDim, indices, into.nextObs, at);
+    const { obs, action, reward, terminated, truncated, nextObs } = into;
+    this.checkInto(into, at + indices.length);
+    this.storage.gather(indices, { obs, action, reward, terminated, truncated, nextObs }, at);
     return into;
   }
 
-  /** Live views of the rows held, in storage order; stale after the next append. */
-  columns(): Columns {
-    return viewColumns(this.store, this.size, this.obsDim, this.actionDim);
+  /** Copies of rows `indices`, of the columns `names` alone. Throws ROW_OUT_OF_RANGE. */
+  take<N extends ColumnName>(indices: RowIndices, names: readonly N[]): Pick<Columns, N> {
+    return takeRows(this.storage, indices, names) as unknown as Pick<Columns, N>;
+  }
+
+  /** All rows held, in storage order, of the columns `names`: live views, stale after the next append. */
+  columns<N extends ColumnName = ColumnName>(names: readonly N[] = COLUMN_NAMES as readonly N[]): Pick<Columns, N> {
+    return this.storage.content(names) as unknown as Pick<Columns, N>;
   }
 
   /** Rows [from, from + rows) oldest first: live views where they lie together, else copies. */
-  lived(from: number, rows: number): Columns {
-    const { store, obsDim, actionDim } = this;
-    // In a ring that went round, the oldest row lies behind the newest.
-    const first = (this.insertedRows - this.size + from) % this.capacity;
-    const count = Math.min(this.capacity - first, rows);
-    if (count === rows) return viewColumns(store, rows, obsDim, actionDim, first);
-    const copy = allocateColumns(rows, obsDim, actionDim);
-    copyColumns(viewColumns(store, count, obsDim, actionDim, first), copy);
-    const rest = viewColumns(copy, rows - count, obsDim, actionDim, count);
-    copyColumns(viewColumns(store, rows - count, obsDim, actionDim), rest);
-    return copy;
+  lived<N extends ColumnName = ColumnName>(
+    from: number,
+    rows: number,
+    names: readonly N[] = COLUMN_NAMES as readonly N[],
+  ): Pick<Columns, N> {
+    return this.storage.slice(from, rows, names) as unknown as Pick<Columns, N>;
   }
 
   /** The rows held as a batch of live views, in storage order; stale after the next append. */
   rows(): TransitionBatch {
-    const { obs, action, reward, terminated, truncated, nextObs } = this.columns();
+    const { obs, action, reward, terminated, truncated, nextObs } = this.columns(LIVED);
     return { rows: this.size, obs, action, reward, terminated, truncated, nextObs };
   }
 
   provenanceAt(index: number): RowProvenance {
     const rowId = this.rowId(index);
-    const { store } = this;
+    const { origin, episode, step, group, parent, logProb, confidence, stateHash } = this.take(
+      Uint32Array.of(index),
+      COLUMN_NAMES,
+    );
     return {
-      ...this.origins.at(store.origin[index]),
+      ...this.origins.at(origin[0]),
       rowId,
       source: this.source,
-      episode: store.episode[index],
-      step: store.step[index],
-      group: store.group[index],
-      parent: store.parent[index],
-      logProb: store.logProb[index],
-      confidence: store.confidence[index],
-      stateHash: store.stateHash[index],
+      episode: episode[0],
+      step: step[0],
+      group: group[0],
+      parent: parent[0],
+      logProb: logProb[0],
+      confidence: confidence[0],
+      stateHash: stateHash[0],
     };
   }
 
@@ -157,7 +151,7 @@ export class ReplayBuffer implements RowStore {
   }
 
   onAppend(listener: (index: number, count: number) => void): void {
-    this.listeners.push(listener);
+    this.storage.onAppend(listener);
   }
 
   /**
@@ -167,7 +161,7 @@ export class ReplayBuffer implements RowStore {
   async save(folder: string, files?: FileSystem): Promise<void> {
     const { header, columns } = this.image();
     const copy = allocateColumns(this.size, this.obsDim, this.actionDim);
-    copyColumns(columns, copy);
+    copyColumns(columns, copy, this.size);
     await ensureFolder(folder, files);
     await writeFileAtomic(join(folder, SNAPSHOT_FILE), encodeSnapshot({ header, columns: copy }), files);
   }
@@ -179,12 +173,8 @@ export class ReplayBuffer implements RowStore {
   static async load(folder: string, { capacity }: { readonly capacity?: number } = {}): Promise<ReplayBuffer> {
     const { header, columns } = await readSnapshot(join(folder, SNAPSHOT_FILE));
     const buffer = new ReplayBuffer(header);
-    buffer.insertedRows = header.inserted;
     buffer.origins = OriginTable.from(header.origins, columns.origin);
-    if (buffer.size > 0) {
-      buffer.store = columns;
-      buffer.allocatedRows = buffer.size;
-    }
+    buffer.storage = MemoryRows.of(buffer.storage.schema, header.capacity, header.inserted, { ...columns });
     return capacity === undefined ? buffer : buffer.inRingOf(capacity);
   }
 
@@ -197,10 +187,8 @@ export class ReplayBuffer implements RowStore {
     const { source, obsDim, actionDim } = this;
     const other = new ReplayBuffer({ capacity, obsDim, actionDim, source });
     const rows = Math.min(this.size, capacity);
-    other.reserve(rows);
-    copyColumns(this.lived(this.size - rows, rows), other.store);
-    other.insertedRows = rows;
-    other.origins = OriginTable.from(this.origins.list(), other.columns().origin);
+    other.storage.append({ ...this.lived(this.size - rows, rows) }, rows);
+    other.origins = OriginTable.from(this.origins.list(), other.columns(['origin']).origin);
     return other;
   }
 
@@ -210,58 +198,26 @@ export class ReplayBuffer implements RowStore {
     return { header, columns: this.columns() };
   }
 
-  private reserve(rows: number): void {
-    if (rows <= this.allocatedRows) return;
-    // Doubling: the copying of all growths together is less than one copy of the final buffer.
-    this.allocatedRows = Math.min(this.capacity, Math.max(rows, this.allocatedRows * 2));
-    const grown = allocateColumns(this.allocatedRows, this.obsDim, this.actionDim);
-    copyColumns(viewColumns(this.store, this.size, this.obsDim, this.actionDim), grown);
-    this.store = grown;
+  /** Number of the origin of `rows` rows to come; those of the rows that they overwrite are let go. */
+  private internOrigin(origin: Origin, rows: number): number {
+    const { origins, size, capacity } = this;
+    const { origin: column } = this.columns(['origin']);
+    origins.compact(column);
+    const id = origins.intern(origin);
+    const overwritten = Math.min(size, Math.max(0, size + rows - capacity));
+    for (let i = 0; i < overwritten; i++) origins.release(column[(this.inserted - size + i) % capacity]);
+    origins.retain(id, Math.min(rows, capacity));
+    return id;
   }
 
-  private writeOrigin(index: number, count: number, origin: number): void {
-    const column = this.store.origin;
-    const overwritten = Math.min(count, Math.max(0, this.size - index));
-    for (let i = index; i < index + overwritten; i++) this.origins.release(column[i]);
-    column.fill(origin, index, index + count);
-    this.origins.retain(origin, count);
-  }
-
-  private writeRows(index: number, batch: TransitionBatch, from: number, count: number): void {
-    const { store, obsDim, actionDim } = this;
-    const end = from + count;
-    store.obs.set(batch.obs.subarray(from * obsDim, end * obsDim), index * obsDim);
-    store.action.set(batch.action.subarray(from * actionDim, end * actionDim), index * actionDim);
-    store.reward.set(batch.reward.subarray(from, end), index);
-    store.terminated.set(batch.terminated.subarray(from, end), index);
-    store.truncated.set(batch.truncated.subarray(from, end), index);
-    store.nextObs.set(batch.nextObs.subarray(from * obsDim, end * obsDim), index * obsDim);
-  }
-
-  private checkGather(indices: Uint32Array | Int32Array, into: TransitionBatch, at: number): void {
-    const { size } = this;
-    for (let i = 0; i < indices.length; i++) {
-      // The unsigned view of a negative index is larger than any size.
-      if (indices[i] >>> 0 >= size) throw reverieError('ROW_OUT_OF_RANGE', { row: indices[i], size });
-    }
+  private checkInto(into: TransitionBatch, rows: number): void {
     checkBatchShape(into, this.obsDim, this.actionDim);
-    if (at + indices.length > into.rows) {
-      throw reverieError('BATCH_MISMATCH', {
-        column: 'rows',
-        got: into.rows,
-        want: at + indices.length,
-        rows: into.rows,
-      });
-    }
+    if (rows <= into.rows) return;
+    throw reverieError('BATCH_MISMATCH', { column: 'rows', got: into.rows, want: rows, rows: into.rows });
   }
 
   private checkRow(index: number): void {
     if (Number.isInteger(index) && index >= 0 && index < this.size) return;
     throw reverieError('ROW_OUT_OF_RANGE', { row: index, size: this.size });
   }
-}
-
-function checkDimension(option: string, value: number): void {
-  if (Number.isSafeInteger(value) && value >= 1 && value < 2 ** 32) return;
-  throw reverieError('REPLAY_OPTION_INVALID', { option, value, want: 'an integer from 1 to 4294967295' });
 }

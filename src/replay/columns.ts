@@ -1,5 +1,7 @@
-// The columns a buffer stores: which there are, how wide a row is in each, and their allocation. One table, used by
-// append, growth and the snapshot file, so that no column can be forgotten in one of them.
+// The columns of a transition of numbers: what was lived, and where it came from. The schema of replay buffers and of their
+// files, in the order of the files.
+
+import { allocate, bytesPerRow, copyRows, pickColumns, type Schema, scalar, tensor, viewRows } from './schema.js';
 
 /** Every stored column; arrays are row-major, [rows, width]. */
 export interface Columns {
@@ -21,46 +23,31 @@ export interface Columns {
 }
 
 export type ColumnName = keyof Columns;
-export type ColumnArray = Columns[ColumnName];
 
-interface ColumnConstructor<T> {
-  new (length: number): T;
-  readonly BYTES_PER_ELEMENT: number;
+export function transitionSchema(obsDim: number, actionDim: number): Schema {
+  return {
+    obs: tensor('float32', obsDim),
+    action: tensor('float32', actionDim),
+    reward: scalar('float32'),
+    terminated: scalar('bool'),
+    truncated: scalar('bool'),
+    nextObs: tensor('float32', obsDim),
+    origin: scalar('uint32'),
+    episode: scalar('float64'),
+    step: scalar('uint32'),
+    group: scalar('float64'),
+    parent: scalar('float64'),
+    logProb: scalar('float32'),
+    confidence: scalar('float32'),
+    stateHash: scalar('uint64'),
+  };
 }
 
-const CONSTRUCTORS: { [K in ColumnName]: ColumnConstructor<Columns[K]> } = {
-  obs: Float32Array,
-  action: Float32Array,
-  reward: Float32Array,
-  terminated: Uint8Array,
-  truncated: Uint8Array,
-  nextObs: Float32Array,
-  origin: Uint32Array,
-  episode: Float64Array,
-  step: Uint32Array,
-  group: Float64Array,
-  parent: Float64Array,
-  logProb: Float32Array,
-  confidence: Float32Array,
-  stateHash: BigUint64Array,
-};
-
-export const COLUMN_NAMES = Object.keys(CONSTRUCTORS) as readonly ColumnName[];
-
-/** Elements per row of a column. */
-function columnWidth(name: ColumnName, obsDim: number, actionDim: number): number {
-  if (name === 'obs' || name === 'nextObs') return obsDim;
-  return name === 'action' ? actionDim : 1;
-}
-
-/** Bytes of one row in a column. */
-export function columnBytes(name: ColumnName, obsDim: number, actionDim: number): number {
-  return CONSTRUCTORS[name].BYTES_PER_ELEMENT * columnWidth(name, obsDim, actionDim);
-}
+export const COLUMN_NAMES = Object.keys(transitionSchema(1, 1)) as readonly ColumnName[];
 
 /** Bytes of one row in all columns together. */
 export function rowBytes(obsDim: number, actionDim: number): number {
-  return COLUMN_NAMES.reduce((bytes, name) => bytes + columnBytes(name, obsDim, actionDim), 0);
+  return bytesPerRow(transitionSchema(obsDim, actionDim));
 }
 
 /** Zeroed columns for `rows` rows. */
@@ -75,13 +62,14 @@ export function allocateSome<N extends ColumnName>(
   obsDim: number,
   actionDim: number,
 ): Pick<Columns, N> {
-  const entries = names.map((name) => [name, new CONSTRUCTORS[name](rows * columnWidth(name, obsDim, actionDim))]);
-  return Object.fromEntries(entries) as Pick<Columns, N>;
+  const schema = pickColumns(transitionSchema(obsDim, actionDim), names);
+  return allocate(schema, rows) as unknown as Pick<Columns, N>;
 }
 
-/** Copies every column of `from` to the start of `to`; `to` is at least as long. */
-export function copyColumns(from: Columns, to: Columns): void {
-  for (const name of COLUMN_NAMES) setColumn(to[name], from[name], 0);
+/** Copies every column of `from`, of `rows` rows, to rows `at` … of `to`. */
+export function copyColumns(from: Columns, to: Columns, rows: number, at = 0): void {
+  const [obsDim, actionDim] = [from.obs.length / rows, from.action.length / rows];
+  if (rows > 0) copyRows(transitionSchema(obsDim, actionDim), { ...from }, 0, { ...to }, at, rows);
 }
 
 /** `rows` rows of every column that is there from row `first` on, as views. */
@@ -92,14 +80,6 @@ export function viewColumns<N extends ColumnName>(
   actionDim: number,
   first = 0,
 ): Pick<Columns, N> {
-  const entries = (Object.keys(columns) as N[]).map((name) => {
-    const width = columnWidth(name, obsDim, actionDim);
-    return [name, columns[name].subarray(first * width, (first + rows) * width)];
-  });
-  return Object.fromEntries(entries) as Pick<Columns, N>;
-}
-
-function setColumn(to: ColumnArray, from: ColumnArray, at: number): void {
-  // Both are the same column, so of one type; the union hides that.
-  (to as Float32Array).set(from as Float32Array, at);
+  const schema = transitionSchema(obsDim, actionDim);
+  return viewRows(schema, columns as never, first, rows) as unknown as Pick<Columns, N>;
 }

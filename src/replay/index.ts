@@ -2,6 +2,7 @@ export { allocateBatch, concatBatches, sliceBatch } from './batch.js';
 export { ReplayBuffer, type ReplayBufferOptions, SNAPSHOT_FILE } from './buffer.js';
 export { allocateColumns, type ColumnName, type Columns, viewColumns } from './columns.js';
 export { type BufferDescription, describeBuffer } from './describe.js';
+export { DiskRows, type DiskRowsOptions, STORE_FILE } from './disk-rows.js';
 export { type Embedder, HashedTrigramEmbedder } from './experience/embedder.js';
 export type * from './experience/experience.js';
 export { type ExperienceConfig, experienceSchema } from './experience/experience-schema.js';
@@ -28,12 +29,25 @@ export {
 } from './experience/store.js';
 
 export { callText, MAX_HISTORY } from './experience/tokens.js';
+export { MemoryRows } from './memory-rows.js';
 export { type MixtureDraw, type MixtureOptions, MixtureSampler, type MixtureSide } from './mixture.js';
 export type { Origin } from './origins.js';
 export { type PrioritizedOptions, PrioritizedSelector } from './prioritized.js';
 export type { RowProvenance } from './provenance.js';
 export { type RecencyOptions, RecencySelector } from './recency.js';
+export { type RowIndices, type RowStorage, takeRows } from './row-storage.js';
 export { SavedTransitions } from './saved-transitions.js';
+export {
+  allocate,
+  type ColumnArray,
+  type ColumnSet,
+  type ColumnSpec,
+  checkColumns,
+  type Dtype,
+  type Schema,
+  scalar,
+  tensor,
+} from './schema.js';
 export type { RowStore, Selector, SelectorState } from './selector.js';
 export { beginSnapshot, type SnapshotDraft, sealSnapshot, writeSnapshotRows } from './snapshot-rows.js';
 export * from './transition.js';

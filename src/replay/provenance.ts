@@ -56,29 +56,39 @@ export function originOf(provenance: Provenance): Origin {
   return { backend, modelVersion, scenario, task: provenance.task ?? '', policyVersion, seed };
 }
 
-/** Writes batch rows [from, from + count) to column rows [to, to + count). */
-export function writeProvenance(columns: Columns, to: number, p: Provenance, from: number, count: number): void {
-  const end = from + count;
-  columns.episode.set(p.episode.subarray(from, end), to);
-  columns.step.set(p.step.subarray(from, end), to);
-  writeOr(columns.group, p.group, -1, to, from, count);
-  writeOr(columns.parent, p.parent, -1, to, from, count);
-  writeOr(columns.logProb, p.logProb, Number.NaN, to, from, count);
-  writeOr(columns.confidence, p.confidence, 1, to, from, count);
-  if (p.stateHash) columns.stateHash.set(p.stateHash.subarray(from, end), to);
-  else columns.stateHash.fill(0n, to, to + count);
-}
+/** Columns that say nothing, as long as they were last asked for: most batches leave most of them out. */
+const ABSENT: { [K in 'group' | 'parent' | 'logProb' | 'confidence' | 'stateHash']: (rows: number) => Columns[K] } = {
+  group: (rows) => new Float64Array(rows).fill(-1),
+  parent: (rows) => new Float64Array(rows).fill(-1),
+  logProb: (rows) => new Float32Array(rows).fill(Number.NaN),
+  confidence: (rows) => new Float32Array(rows).fill(1),
+  stateHash: (rows) => new BigUint64Array(rows),
+};
 
-function writeOr<T extends Float32Array | Float64Array>(
-  column: T,
-  values: T | undefined,
-  absent: number,
-  to: number,
-  from: number,
-  count: number,
-): void {
-  if (values) column.set(values.subarray(from, from + count), to);
-  else column.fill(absent, to, to + count);
+type ProvenanceColumns = Pick<Columns, 'origin' | 'episode' | 'step' | keyof typeof ABSENT>;
+
+/** Makes columns of provenance, and keeps those that are the same for every batch. */
+export class ProvenanceWriter {
+  private readonly kept: Partial<ProvenanceColumns> = {};
+
+  /** The stored columns of `rows` rows; some are views, stale after the next call. */
+  columns(provenance: Provenance, rows: number, origin: number): ProvenanceColumns {
+    const absent = <K extends keyof typeof ABSENT>(name: K): Columns[K] => {
+      const kept = this.kept as Partial<Columns>;
+      if ((kept[name]?.length ?? -1) < rows) kept[name] = ABSENT[name](rows);
+      return kept[name]!.subarray(0, rows) as Columns[K];
+    };
+    return {
+      origin: new Uint32Array(rows).fill(origin),
+      episode: provenance.episode,
+      step: provenance.step,
+      group: provenance.group ?? absent('group'),
+      parent: provenance.parent ?? absent('parent'),
+      logProb: provenance.logProb ?? absent('logProb'),
+      confidence: provenance.confidence ?? absent('confidence'),
+      stateHash: provenance.stateHash ?? absent('stateHash'),
+    };
+  }
 }
 
 function checkLengths(provenance: Provenance, rows: number): void {

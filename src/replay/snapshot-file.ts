@@ -11,7 +11,8 @@ import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { z } from 'zod';
 import { describeIssues, ReverieError, reverieError } from '../core/errors.js';
-import { allocateColumns, COLUMN_NAMES, type ColumnArray, type Columns, rowBytes } from './columns.js';
+import { allocateColumns, COLUMN_NAMES, type Columns, rowBytes } from './columns.js';
+import type { ColumnArray } from './schema.js';
 
 const MAGIC = 'RVRPLAY1';
 const PREFIX_BYTES = 12;

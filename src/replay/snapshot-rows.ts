@@ -5,7 +5,8 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ensureFolder, storageError, syncPath } from '../store/atomic-file.js';
-import { COLUMN_NAMES, type ColumnName, type Columns, columnBytes, rowBytes } from './columns.js';
+import { type ColumnName, type Columns, rowBytes, transitionSchema } from './columns.js';
+import { elementBytes, widthOf } from './schema.js';
 import { bytesOf, DIGEST_BYTES, headerBytes, type SnapshotHeader } from './snapshot-file.js';
 
 /** A file that is being written: plain data, for any thread. */
@@ -91,9 +92,9 @@ function bytesOfRow({ obsDim, actionDim }: SnapshotHeader): number {
 /** Where each column begins, and the bytes of its rows. */
 function* placesOf(header: SnapshotHeader): Generator<{ name: ColumnName; start: number; width: number }> {
   let start = headerBytes(header).length;
-  for (const name of COLUMN_NAMES) {
-    const width = columnBytes(name, header.obsDim, header.actionDim);
-    yield { name, start, width };
+  for (const [name, spec] of Object.entries(transitionSchema(header.obsDim, header.actionDim))) {
+    const width = widthOf(spec) * elementBytes(spec);
+    yield { name: name as ColumnName, start, width };
     start += width * rowsOf(header);
   }
 }

@@ -9,6 +9,16 @@ export const STORAGE_ERRORS = {
     message: 'Batch column "{column}" has {got} values where {want} are needed.',
     hint: 'Columns are row-major [rows, dim]; check rows ({rows}) and the dimensions of the buffer.',
   },
+  ROW_SCHEMA_INVALID: {
+    status: 400,
+    message: 'Column "{column}" of the schema is not acceptable: {problem}',
+    hint: 'A schema gives each column a dtype (float32, float64, uint8, bool, int32, uint32, uint64) and the shape of one row.',
+  },
+  COLUMN_INVALID: {
+    status: 400,
+    message: 'Column "{column}" does not fit the schema: {problem}',
+    hint: 'Its columns are {known}; values are row-major [rows, ...shape].',
+  },
   PROVENANCE_INVALID: { status: 400, message: 'Provenance of the batch is not acceptable: {problem}', hint: '{hint}' },
   ROW_OUT_OF_RANGE: {
     status: 400,
