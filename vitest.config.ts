@@ -3,7 +3,12 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Tests that need a process of their own: what they look at belongs to a process as a whole. Others share one and what it has loaded. */
-const APART = ['test/serve/http/tokens.test.ts', 'test/examples/examples.test.ts', 'test/run/plugins.test.ts'];
+const APART = [
+  'test/serve/http/tokens.test.ts',
+  'test/examples/examples.test.ts',
+  'test/run/plugins.test.ts',
+  'test/packs/packs.test.ts',
+];
 
 /** What takes long begins first, so that nothing is left over at the end, alone on one core. */
 const LONG = ['/test/native/', '/test/e2e/', '/test/synth/export-episodes/'];
@@ -26,6 +31,7 @@ export default defineConfig({
     alias: [
       { find: /^reverie$/, replacement: fileURLToPath(new URL('./src/index.ts', import.meta.url)) },
       { find: /^reverie\/extend$/, replacement: fileURLToPath(new URL('./src/extend.ts', import.meta.url)) },
+      { find: /^reverie\/tools$/, replacement: fileURLToPath(new URL('./src/tools.ts', import.meta.url)) },
     ],
   },
   test: {

@@ -140,7 +140,7 @@ function toolsWorlds(quick: boolean, log: (line: string) => void): readonly Tool
 
 async function judgeTools(world: ToolsWorld, { root, folder, quick, seed }: Place): Promise<string> {
   const data = world.data && join(process.env['REVERIE_SHARED_DATA']!, world.data);
-  const server = await startControlledServer(world.scenario, data ?? join(root, 'scenarios', world.scenario));
+  const server = await startControlledServer(world.scenario, data ?? join(root, 'packs', world.scenario));
   try {
     const out = join(folder, `${world.scenario}-judged`);
     const set = toolsSettings(world, { url: server.url, seed, data, quick });

@@ -20,7 +20,7 @@ const BEFORE = 1_500;
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
   const rounds = quick ? 2 : 9;
-  const folder = join(root, 'scenarios', 'helpdesk');
+  const folder = join(root, 'packs', 'helpdesk');
   const sandboxed = await loadDomain(folder);
   // What is loaded from here on is trusted.
   trustRules();

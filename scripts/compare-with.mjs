@@ -53,7 +53,7 @@ function escaped(text) {
 function commitOf(checkout) {
   const git = (...args) => execFileSync('git', ['-C', checkout, ...args], { encoding: 'utf8', stdio: 'pipe' }).trim();
   try {
-    return git('status', '--porcelain', '--', 'src', 'scenarios', 'package.json') === ''
+    return git('status', '--porcelain', '--', 'src', 'scenarios', 'packs', 'package.json') === ''
       ? git('rev-parse', 'HEAD')
       : undefined;
   } catch {

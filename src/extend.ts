@@ -1,7 +1,14 @@
-// The API of plugins: what environments, dynamics, learners, protocols and kinds of a user's own are made with (`reverie/extend`).
+// The API of plugins: what environments, domains, dynamics, learners, protocols and kinds of a user's own are made with (`reverie/extend`).
 
 export { z } from 'zod';
-export { boxSpace, ClockedEnvironment, discreteSpace, rowSize } from './env/index.js';
+export {
+  boxSpace,
+  ClockedEnvironment,
+  type DomainEntry,
+  discreteSpace,
+  folderDomain,
+  rowSize,
+} from './env/index.js';
 export { definePlugin, type PluginEntries } from './run/index.js';
 export {
   MemorylessDynamics,

@@ -20,7 +20,7 @@ const seen = await ReplayBuffer.load('runs/seen/data');
 const { model } = await fitEnsemble(seen.rows(), env, { hidden: [64, 64] }, { rng: Rng.fromSeed(1), known: env.known });
 const dream = new Dream({ model, starts: seen.columns().obs, maxEpisodeSteps: 200 });
 const { observation } = await dream.reset({ seed: 7 });
-const domain = await makeDomain({}, { folder: 'scenarios/helpdesk' });
+const domain = await makeDomain({ id: 'helpdesk' });
 const reply = (await makeLanguageModel({ provider: 'openai-compatible', url: 'http://localhost/v1', model: 'NAME' })).stats();
 export const told: readonly unknown[] = [observation.length, domain.tasks.length, reply.calls, startServer];
 `;

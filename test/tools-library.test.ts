@@ -27,9 +27,9 @@ describe('the public API of tools worlds', () => {
   });
 
   it('takes a program from a folder of files to a dataset dreamt by a language model', async () => {
-    const domain = await makeDomain({}, { folder: scenarioFolder('helpdesk') });
+    const domain = await makeDomain({ id: 'helpdesk' });
     const index = await ExperienceStore.open();
-    const { steps } = await tools.readEpisodeLogs(scenarioFolder('helpdesk/logs'), { domain });
+    const { steps } = await tools.readEpisodeLogs(join(scenarioFolder('helpdesk'), 'logs'), { domain });
     await index.add(steps);
     const model = await makeLanguageModel({ provider: 'openai-compatible', url: server.url, model: 'controlled' });
     const config = parseToolsModelConfig({ kind: 'tools', backends: ['llm'] });

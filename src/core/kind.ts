@@ -79,8 +79,11 @@ export interface Kind {
   readonly representation: 'numbers' | 'structured';
   /** Absent where it cannot be served. */
   readonly face?: Face;
-  /** Absent for a face of another kind's scenarios, which cannot be named as `family`. */
-  readonly scenario?: () => Promise<ScenarioSections>;
+  /**
+   * Absent for a face of another kind's scenarios, which cannot be named as `family`. The layers are those that a scenario is made
+   * of, not checked yet: its file, profiles and flags. What they name, the kind may load before it says what they may say.
+   */
+  readonly scenario?: (layers?: readonly Readonly<Record<string, unknown>>[]) => Promise<ScenarioSections>;
   /** By the job's name; what is not there cannot be done in it. */
   readonly jobs: Readonly<Record<string, KindJob>>;
   /** Makes what a server serves of a scenario: an `OpenServable` of the run room. */

@@ -1,5 +1,6 @@
-// Modules of users that add kinds, environments, dynamics, learners, exports and protocols. Whoever names one runs it, with all
-// that this process may do: scenarios name them, which are files of the user's own, and nothing that comes over a network.
+// Modules of users that add kinds, environments, domains, dynamics, learners, exports and protocols. Whoever names one runs it, with
+// all that this process may do: scenarios name them, which are files of the user's own, and nothing that comes over a network.
+// The packs that come with the package are modules of the same form.
 
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,12 +8,15 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads';
 import { reverieError } from './errors.js';
+import { packModule } from './packs.js';
 import { bring, type Named } from './registry.js';
 
 /** What a plugin's module exports by default: entries of any of the registries. */
 export interface Plugin {
   readonly kinds?: readonly Named[];
   readonly environments?: readonly Named[];
+  /** Domains of tools. */
+  readonly domains?: readonly Named[];
   readonly dynamics?: readonly Named[];
   readonly learners?: readonly Named[];
   /** Formats of datasets of episodes. */
@@ -24,6 +28,7 @@ export interface Plugin {
 const DOORS: Readonly<Record<keyof Plugin, readonly [what: string, needs: string]>> = {
   kinds: ['kind of world', 'scenario'],
   environments: ['environment', 'make'],
+  domains: ['domain', 'make'],
   dynamics: ['dynamics', 'make'],
   learners: ['learner', 'make'],
   exports: ['export', 'make'],
@@ -57,6 +62,12 @@ export async function loadPlugins(names: readonly string[], folder: string): Pro
   }
   if (found.length > 0) setEnvironmentData(OF_THREAD, [...loading.keys()]);
   return found;
+}
+
+/** Loads the pack that has a domain of this name, where one has. */
+export async function loadPackOf(domain: string): Promise<void> {
+  const file = packModule(domain);
+  if (file !== undefined) await loaded(file);
 }
 
 /** The plugins of the thread that started this one. What revives things by their names in worker threads waits for them. */
@@ -121,9 +132,16 @@ function checked(plugin: unknown, file: string): Plugin {
     entries.forEach((entry: unknown, i) => {
       const problem = problemOf(entry, needs);
       if (problem !== undefined) throw invalid(`${door}[${i}] is no ${what}: ${problem}`);
+      if (door === 'domains') refusePackName((entry as Named).name, file);
     });
   }
   return plugin as Plugin;
+}
+
+/** What a name of ours means does not depend on what was loaded before. */
+function refusePackName(name: string, file: string): void {
+  if ([undefined, file].includes(packModule(name))) return;
+  throw reverieError('REGISTRATION_INVALID', { what: 'domain', name, problem: 'the name is taken.' });
 }
 
 function problemOf(entry: unknown, needs: string): string | undefined {

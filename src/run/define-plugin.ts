@@ -2,7 +2,7 @@
 
 import type { Kind } from '../core/kind.js';
 import type { Plugin } from '../core/plugins.js';
-import type { EnvironmentEntry } from '../env/index.js';
+import type { DomainEntry, EnvironmentEntry } from '../env/index.js';
 import type { LearnerEntry } from '../rl/index.js';
 import type { EpisodeExport } from '../synth/index.js';
 import type { DynamicsEntry } from '../worldmodel/index.js';
@@ -10,6 +10,7 @@ import type { DynamicsEntry } from '../worldmodel/index.js';
 export interface PluginEntries extends Plugin {
   readonly kinds?: readonly Kind[];
   readonly environments?: readonly EnvironmentEntry[];
+  readonly domains?: readonly DomainEntry[];
   readonly dynamics?: readonly DynamicsEntry[];
   readonly learners?: readonly LearnerEntry[];
   readonly exports?: readonly EpisodeExport[];

@@ -33,7 +33,6 @@ export {
   scenarioText,
   type ToolsScenario,
 } from './scenario.js';
-export { packageRoot } from './scenario-files.js';
 export type { Blueprint, EnvironmentMaker } from './serving/blueprint.js';
 export { openServable, type ServableOptions } from './serving/open-servable.js';
 export type * from './serving/servable.js';

@@ -1,27 +1,29 @@
-// Where scenarios lie: built-in ones by name in scenarios/ of the package, others by path.
+// Where scenarios lie: built-in ones by name in scenarios/ and packs/ of the package, others by path.
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { basename, dirname, join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
+import { packageRoot, packsFolder } from '../core/packs.js';
 
 const FILE_NAME = 'scenario.yaml';
 
-/** Root of the package, from src/run as from dist/run. */
-export function packageRoot(): string {
-  // Searched upwards: the compiled benchmarks lie one folder deeper than the build.
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) folder = dirname(folder);
-  return folder;
-}
-
 /** Names of the built-in scenarios. */
 export function builtInScenarios(): string[] {
-  const folder = join(packageRoot(), 'scenarios');
+  return [...builtIn().keys()].sort();
+}
+
+/** The file of each, by the name of its folder: a pack is one itself, or has several. */
+function builtIn(): Map<string, string> {
+  const packs = foldersOf(packsFolder());
+  const folders = [...foldersOf(join(packageRoot(), 'scenarios')), ...packs, ...packs.flatMap(foldersOf)];
+  const files = folders.map((folder) => join(folder, FILE_NAME)).filter((file) => existsSync(file));
+  return new Map(files.map((file) => [basename(dirname(file)), file]));
+}
+
+function foldersOf(folder: string): string[] {
   if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .filter((name) => existsSync(join(folder, name, FILE_NAME)))
-    .sort();
+  const entries = readdirSync(folder, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
 }
 
 /**
@@ -30,12 +32,13 @@ export function builtInScenarios(): string[] {
  * @throws SCENARIO_NOT_FOUND
  */
 export function scenarioFile(reference: string): string {
-  const known = builtInScenarios();
-  if (known.includes(reference)) return join(packageRoot(), 'scenarios', reference, FILE_NAME);
+  const known = builtIn();
+  const ours = known.get(reference);
+  if (ours !== undefined) return ours;
   const path = resolve(reference);
   if (existsSync(path)) {
     const file = statSync(path).isDirectory() ? join(path, FILE_NAME) : path;
     if (existsSync(file)) return file;
   }
-  throw reverieError('SCENARIO_NOT_FOUND', { path: reference, known: known.join(', ') });
+  throw reverieError('SCENARIO_NOT_FOUND', { path: reference, known: [...known.keys()].sort().join(', ') });
 }

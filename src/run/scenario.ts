@@ -58,7 +58,7 @@ export async function loadAnyScenario(reference: string, options: ScenarioOption
   const file = scenarioFile(reference);
   const data = readScenarioFile(file);
   await runPlugins(data, dirname(file), file);
-  const kind = await kindOf(data, file);
+  const kind = await kindOf(data, file, layersOf(data, options));
   const { profiles, ...base } = checkedFile(data, kind.sections, file);
   const raw = layered(base, profileLayer(profiles, options.profile, file));
   return identified(flagged(raw, options, kind.sections, file), kind, dirname(file), options.profile);
@@ -70,7 +70,7 @@ export async function loadAnyScenario(reference: string, options: ScenarioOption
  */
 export async function adjustScenario<S extends AnyScenario>(saved: S, options: ScenarioOptions): Promise<S> {
   const source = `${saved.config.name} (saved)`;
-  const kind = await kindOf(saved.config, source);
+  const kind = await kindOf(saved.config, source, layersOf(saved.config as unknown as ConfigObject, options));
   const raw = layered(saved.config as unknown as ConfigObject, profileLayer({}, options.profile, source));
   const config = flagged(raw, options, kind.sections, source);
   const adjusted = identified(config, kind, saved.folder, saved.profile) as S;
@@ -111,7 +111,7 @@ export async function reviveScenario(
   const [plugin] = saved.config.plugins ?? [];
   if (plugin !== undefined && !plugins) throw reverieError('PLUGIN_REFUSED', { path: source, plugin });
   await runPlugins(saved.config as unknown as ConfigObject, saved.folder, source);
-  const kind = await kindOf(saved.config, source);
+  const kind = await kindOf(saved.config, source, layersOf(saved.config as unknown as ConfigObject));
   const config = checkAgainst(kind.sections.schema, saved.config, source) as CommonConfig;
   const hash = hashOf(saved.config, kind.sections, saved.folder);
   if (hash !== saved.hash) {
@@ -128,13 +128,23 @@ interface LoadedKind {
 }
 
 /** The kind a configuration says it is of. @throws SCENARIO_INVALID */
-async function kindOf({ family = DEFAULT_KIND }: { family?: unknown }, source: string): Promise<LoadedKind> {
+async function kindOf(
+  { family = DEFAULT_KIND }: { family?: unknown },
+  source: string,
+  layers: readonly ConfigObject[],
+): Promise<LoadedKind> {
   const kind = kinds.list().find(({ name }) => name === family);
   if (kind?.scenario !== undefined)
-    return { family: kind.name, sections: (await kind.scenario()) as LoadedKind['sections'] };
+    return { family: kind.name, sections: (await kind.scenario(layers)) as LoadedKind['sections'] };
   const known = kinds.list().filter(({ scenario }) => scenario !== undefined);
   const problem = `"family" is ${JSON.stringify(family)}; expected one of ${known.map(({ name }) => name).join(', ')}.`;
   throw reverieError('SCENARIO_INVALID', { path: source, problem });
+}
+
+/** What a scenario is made of, as it is written. */
+function layersOf(data: ConfigObject, options: ScenarioOptions = {}): ConfigObject[] {
+  const profiles = isConfigObject(data.profiles) ? Object.values(data.profiles).filter(isConfigObject) : [];
+  return [data, ...profiles, ...flagLayers(options).map(({ layer }) => layer)];
 }
 
 /** Loads what a scenario names before the rest of it is checked: its sections may be those of a plugin. */

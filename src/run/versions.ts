@@ -3,10 +3,10 @@
 import { readFileSync } from 'node:fs';
 import { arch, cpus, platform, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { packageRoot } from '../core/packs.js';
 import type { JobContext } from './job.js';
 import type { ReportProvenance } from './report/report-input.js';
 import type { AnyScenario } from './scenario.js';
-import { packageRoot } from './scenario-files.js';
 
 /** Packages whose version can move a result. */
 const TOLD = ['onnxruntime-node', '@mujoco/mujoco'];

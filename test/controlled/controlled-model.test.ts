@@ -6,7 +6,7 @@ import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/index.js';
 import { judgeMessages } from '../../src/worldmodel/reward/judge.js';
 import type { Completion } from '../llm-server/completion.js';
 import type { LlmServerRequestBody } from '../llm-server/llm-server.js';
-import { playCalls } from '../scenarios/own-scenario.js';
+import { playCalls } from '../packs/own-scenario.js';
 import { asText } from './asked.js';
 import { bodyOf, faultsOf, isLikely, type Question, questionsOf, stepBody } from './asking.js';
 import { answerOf, type ControlledModel, type ControlledOptions, startControlledModel } from './controlled-model.js';

@@ -2,11 +2,13 @@
 // of answers a second are wanted. Tests compare the two.
 
 import { readFileSync } from 'node:fs';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { dirname } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { parse } from 'yaml';
 import type { Json, JsonObject } from '../../src/core/json.js';
 import { recordOperations, type ToolRules, type ToolsDomain, type ToolsTask } from '../../src/env/index.js';
 import type { CheckResult, EpisodeEnd, ToolOutcome, ToolSpec } from '../../src/env/tools/domain.js';
+import { scenarioFile } from '../../src/run/scenario-files.js';
 
 class ToolError extends Error {}
 
@@ -17,9 +19,9 @@ interface RulesModule {
   readonly checks: Record<string, (episode: EpisodeEnd) => { passed: boolean; reason: string }>;
 }
 
-/** Folder of a scenario of this repository. */
+/** Folder of a pack's scenario. */
 export function scenarioFolder(name: string): string {
-  return fileURLToPath(new URL(`../../scenarios/${name}`, import.meta.url));
+  return dirname(scenarioFile(name));
 }
 
 export async function nativeDomain(name: string, folder = scenarioFolder(name)): Promise<ToolsDomain> {

@@ -14,7 +14,7 @@ const BEGIN = '<!-- generated: begin -->';
 const END = '<!-- generated: end -->';
 
 const { fileSchema: scenarioFileSchema } = await kinds.get('vector').scenario!();
-const { fileSchema: toolsScenarioFileSchema } = await kinds.get('tools').scenario!();
+const { fileSchema: toolsScenarioFileSchema } = await kinds.get('tools').scenario!([{ domain: { id: 'tau-airline' } }]);
 
 /** The page with what lies between its markers replaced. */
 function regenerated(page: string, generated: string): string {

@@ -66,8 +66,8 @@ describe('a plugin', () => {
         *rows({ id }) { yield { split: 'train', value: { id } }; } });
       export default { exports: [{ name: 'ids-alone', summary: 'Ids, one a line.', make }] };`;
     const home = written('exported', module);
-    const text = readFileSync('scenarios/helpdesk/scenario.yaml', 'utf8');
-    cpSync('scenarios/helpdesk', home, { recursive: true });
+    const text = readFileSync('packs/helpdesk/scenario.yaml', 'utf8');
+    cpSync('packs/helpdesk', home, { recursive: true });
     writeFileSync(join(home, 'plugin.mjs'), module);
     writeFileSync(join(home, 'scenario.yaml'), `plugins: [./plugin.mjs]\n${text}`);
     const scenario = await loadToolsScenario(home, { set: ['synth.export=[ids-alone]'] });

@@ -1,10 +1,11 @@
 // From a domain as data (a scenario's section `domain`) to the domain.
 
 import path from 'node:path';
-import { parseStrictly } from '../strict-parse.js';
-import { loadTauDomain } from '../tau/tau-domain.js';
+import { threadPlugins } from '../../core/plugins.js';
 import type { ToolsDomain } from './domain.js';
-import { DOMAIN_FILES, type DomainSpec, domainSpecSchema } from './domain-schemas.js';
+import { DOMAIN_FILES } from './domain-schemas.js';
+import { checkDomainSpec, type DomainSpec, loadNamedDomains, settingsOf } from './domain-spec.js';
+import { domains } from './domains.js';
 import { type DomainFiles, filesOf, loadDomain } from './load-domain.js';
 
 export interface MakeDomainOptions {
@@ -12,21 +13,31 @@ export interface MakeDomainOptions {
   readonly folder?: string;
 }
 
-/** @throws UNKNOWN_KEY, ENV_SPEC_INVALID, and what `loadDomain` and `loadTauDomain` throw */
+/** @throws UNKNOWN_KEY, ENV_SPEC_INVALID, and what `loadDomain` or the named domain throws */
 export async function makeDomain(spec: DomainSpec, { folder = '.' }: MakeDomainOptions = {}): Promise<ToolsDomain> {
-  const checked = parseStrictly(domainSpecSchema, spec, 'domain');
+  await threadPlugins();
+  await loadNamedDomains([spec]);
+  const checked = checkDomainSpec(spec);
   if (checked.id !== undefined) {
-    const domain = checked.id === 'tau-airline' ? 'airline' : 'retail';
-    return loadTauDomain({ domain, folder: path.resolve(folder, checked.data!), release: checked.release });
+    const entry = domains.get(checked.id);
+    const settings = settingsOf(entry, checked);
+    const make = await entry.make();
+    return make(entry.schema?.parse(settings) ?? settings, folder);
   }
   const named = DOMAIN_FILES.flatMap((file) => (checked[file] === undefined ? [] : [[file, checked[file]]]));
   return loadDomain(path.resolve(folder, checked.folder ?? '.'), Object.fromEntries(named) as DomainFiles);
 }
 
-const TAU_FILES = ['db.json', 'policy.md', 'tasks.json', 'tools.json'];
-
-/** Paths of all files that decide what the domain is, whether they are there or not. */
+/** Paths of all files that decide what the domain is, whether they are there or not. Its pack or plugin is loaded. */
 export function domainFiles(spec: DomainSpec, folder: string): string[] {
-  if (spec.id !== undefined) return TAU_FILES.map((file) => path.resolve(folder, spec.data ?? '.', file));
-  return filesOf(path.resolve(folder, spec.folder ?? '.'), spec);
+  if (spec.id === undefined) return filesOf(path.resolve(folder, spec.folder ?? '.'), spec as DomainFiles);
+  const entry = domains.get(spec.id);
+  return [...(entry.files?.(settingsOf(entry, spec), folder) ?? [])];
+}
+
+/** The folder that a domain's probes and labelled episodes are looked for in. Its pack or plugin is loaded. */
+export function domainFolder(spec: DomainSpec, folder: string): string {
+  if (spec.id === undefined) return path.resolve(folder, spec.folder ?? '.');
+  const entry = domains.get(spec.id);
+  return entry.home?.(settingsOf(entry, spec), folder) ?? path.resolve(folder);
 }

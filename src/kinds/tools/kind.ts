@@ -15,7 +15,7 @@ export const toolsKind: Kind = {
   summary: 'Messages and typed tool calls over a state, answered by rules, records or language models.',
   representation: 'structured',
   face: { acts: 'turn', tasks: 'id' },
-  scenario: async () => (await import('./sections.js')).toolsSections,
+  scenario: async (layers = []) => (await import('./sections.js')).toolsSections(layers),
   jobs: {
     collect: {
       load: async () => (await realEpisodes()).collectEpisodesJob,

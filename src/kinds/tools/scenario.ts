@@ -127,61 +127,64 @@ const synthSection = z
   .prefault({})
   .describe('`reverie synth`: episodes lived in the simulation, as datasets.');
 
-const sections = {
-  family: z.literal('tools').describe('Messages and typed tool calls over a state.'),
-  name: nameKey,
-  description: z.string().default('').describe('One sentence on what the domain is.'),
-  plugins: pluginsKey,
-  domain: domainSpecSchema.prefault({}).describe('What is simulated: a folder of its files, or a domain of τ-bench.'),
-  llm: llmConfigSchema.nullable().default(null).describe('The language model that everybody uses; null: none.'),
-  roles: z
-    .strictObject(
-      Object.fromEntries(
-        LLM_ROLES.map((role) => [
-          role,
-          z.looseObject({}).optional().describe(`Keys of \`llm\` that differ for: ${role}.`),
-        ]),
-      ) as Record<LlmRole, z.ZodOptional<z.ZodObject>>,
-    )
-    .prefault({})
-    .describe('Another model, or other settings, for one of those who ask.'),
-  cache: z
-    .string()
-    .nullable()
-    .default(null)
-    .describe(
-      "Folder of kept replies, relative to the scenario; null: `cache` in the run's folder. A filled one repeats a run.",
+function sections() {
+  return {
+    family: z.literal('tools').describe('Messages and typed tool calls over a state.'),
+    name: nameKey,
+    description: z.string().default('').describe('One sentence on what the domain is.'),
+    plugins: pluginsKey,
+    domain: domainSpecSchema()
+      .prefault({})
+      .describe('What is simulated: a folder of its files, or a domain that a pack or plugin has a name for.'),
+    llm: llmConfigSchema.nullable().default(null).describe('The language model that everybody uses; null: none.'),
+    roles: z
+      .strictObject(
+        Object.fromEntries(
+          LLM_ROLES.map((role) => [
+            role,
+            z.looseObject({}).optional().describe(`Keys of \`llm\` that differ for: ${role}.`),
+          ]),
+        ) as Record<LlmRole, z.ZodOptional<z.ZodObject>>,
+      )
+      .prefault({})
+      .describe('Another model, or other settings, for one of those who ask.'),
+    cache: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe(
+        "Folder of kept replies, relative to the scenario; null: `cache` in the run's folder. A filled one repeats a run.",
+      ),
+    model: toolsModelSchema.prefault({}).describe('Who answers calls, in which order, and what is believed.'),
+    experience: experienceSchema,
+    agent: agentSection,
+    user: userSection,
+    reward: rewardSection,
+    shadow: shadowSection,
+    tasks: tasksSchema,
+    quality: qualitySchema,
+    synth: synthSection,
+    fidelity: toolsFidelitySchema,
+    seed: seedKey,
+    workers: workersKey(
+      'Where language models are waited for: episodes under way at once, 0: 32. Where rows only compute (exact rules, scripted users): worker threads; 0: in the main thread. Never changes results.',
     ),
-  model: toolsModelSchema.prefault({}).describe('Who answers calls, in which order, and what is believed.'),
-  experience: experienceSchema,
-  agent: agentSection,
-  user: userSection,
-  reward: rewardSection,
-  shadow: shadowSection,
-  tasks: tasksSchema,
-  quality: qualitySchema,
-  synth: synthSection,
-  fidelity: toolsFidelitySchema,
-  seed: seedKey,
-  workers: workersKey(
-    'Where language models are waited for: episodes under way at once, 0: 32. Where rows only compute (exact rules, scripted users): worker threads; 0: in the main thread. Never changes results.',
-  ),
-};
+  };
+}
 
-/** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
-export const toolsScenarioSchema = z.strictObject(sections).superRefine(checkNeeds);
+/** Of the domains that are known now. */
+export function toolsScenarioSchemas() {
+  return {
+    /** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
+    schema: z.strictObject(sections()).superRefine(checkNeeds),
+    /** A scenario file: the same, and named profiles. */
+    fileSchema: z.strictObject({ ...sections(), profiles: profilesKey }).superRefine(checkNeeds),
+  };
+}
 
-/** A scenario file: the same, and named profiles. */
-export const toolsScenarioFileSchema = z
-  .strictObject({
-    ...sections,
-    profiles: profilesKey,
-  })
-  .superRefine(checkNeeds);
+export type ToolsScenarioConfig = z.output<ReturnType<typeof toolsScenarioSchemas>['schema']>;
 
-export type ToolsScenarioConfig = z.output<typeof toolsScenarioSchema>;
-
-type Needs = Pick<ToolsScenarioConfig, 'llm' | 'agent' | 'user' | 'reward' | 'synth'>;
+type Needs = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'llm' | 'agent' | 'user' | 'reward' | 'synth'>;
 
 /** What asks a language model needs one. */
 function checkNeeds({ llm, agent, user, reward, synth }: Needs, context: z.RefinementCtx): void {

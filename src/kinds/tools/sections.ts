@@ -1,16 +1,21 @@
 // What of a scenario of tools counts, and the files it names.
 
 import type { ScenarioSections } from '../../core/kind.js';
-import { domainFiles } from '../../env/index.js';
+import { domainFiles, loadNamedDomains } from '../../env/index.js';
 import { episodeLogFiles } from '../../replay/index.js';
-import { type ToolsScenarioConfig, toolsScenarioFileSchema, toolsScenarioSchema } from './scenario.js';
+import { type ToolsScenarioConfig, toolsScenarioSchemas } from './scenario.js';
 
-export const toolsSections: ScenarioSections<ToolsScenarioConfig> = {
-  schema: toolsScenarioSchema,
-  fileSchema: toolsScenarioFileSchema,
-  identity,
-  files: (config, folder) => [...domainFiles(config.domain, folder), ...episodeLogFiles(config.experience, folder)],
-};
+/** As they are once the domains are loaded that the layers of a scenario name. */
+export async function toolsSections(
+  layers: readonly Readonly<Record<string, unknown>>[],
+): Promise<ScenarioSections<ToolsScenarioConfig>> {
+  await loadNamedDomains(layers.map(({ domain }) => domain));
+  return {
+    ...toolsScenarioSchemas(),
+    identity,
+    files: (config, folder) => [...domainFiles(config.domain, folder), ...episodeLogFiles(config.experience, folder)],
+  };
+}
 
 /**
  * Which model answers, from where and at what price, is told by the versions recorded with everything it answers, so that a

@@ -6,12 +6,12 @@ import { isAbsolute, join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import { contentHash, sha256 } from '../../core/hash.js';
+import { packageRoot } from '../../core/packs.js';
 import type { ToolsTask } from '../../env/index.js';
 import { writeFileAtomic } from '../../store/atomic-file.js';
 import { openParcel } from '../../synth/index.js';
 import type { JobContext } from '../job.js';
 import type { ToolsScenario } from '../scenario.js';
-import { packageRoot } from '../scenario-files.js';
 import { versions } from '../versions.js';
 import { type JobDescription, jobDescriptionSchema } from './messages.js';
 

@@ -2,7 +2,6 @@
 
 export type { DeviceFlags } from '../device-flags.js';
 export type { AnyScenario } from '../scenario.js';
-export { packageRoot } from '../scenario-files.js';
 export { versions } from '../versions.js';
 export { type Blueprint, type EnvironmentMaker, environmentMaker, type MakerThread, runsRules } from './blueprint.js';
 export { openServable, type ServableOptions } from './open-servable.js';

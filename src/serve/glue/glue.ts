@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
+import { packageRoot } from '../../core/packs.js';
 import { faceOf } from '../../kinds/index.js';
-import { packageRoot, type Servable } from '../../run/serving/index.js';
+import type { Servable } from '../../run/serving/index.js';
 import { type OfferedTool, sayToolOf } from '../facades/tool-calls.js';
 import { pythonMethods } from './python-methods.js';
 

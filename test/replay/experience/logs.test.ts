@@ -248,7 +248,7 @@ it('files of a scenario are those it names, folders opened', () => {
 });
 
 describe('logs of the service desk', () => {
-  const logs = fileURLToPath(new URL('../../../scenarios/helpdesk/logs', import.meta.url));
+  const logs = fileURLToPath(new URL('../../../packs/helpdesk/logs', import.meta.url));
   it('are read whole', async () => {
     const { episodes, steps, skipped } = await readEpisodeLogs(logs);
     const lines = readFileSync(join(logs, 'seed.jsonl'), 'utf8').trim().split('\n');

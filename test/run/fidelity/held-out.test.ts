@@ -79,7 +79,7 @@ describe('held-out episodes', () => {
   });
 
   it('take the place of the truth that the scenario names', async () => {
-    const logs = fileURLToPath(new URL('../../../scenarios/helpdesk/logs', import.meta.url));
+    const logs = fileURLToPath(new URL('../../../packs/helpdesk/logs', import.meta.url));
     const open = async (set: readonly string[]) => {
       const scenario = await loadToolsScenario('helpdesk', { set: ['fidelity.sections=[one-step]', ...set] });
       return openToolsSubjects({ scenario, seed: 1, inputs: { heldOut: logs }, out: folder() }, services);

@@ -18,7 +18,7 @@ const description: JobDescription = {
   reverie: '0',
   seed: 3,
   scenario: SCENARIO,
-  folder: { base: 'package', path: 'scenarios/helpdesk' },
+  folder: { base: 'package', path: 'packs/helpdesk' },
   config: { name: 'helpdesk' },
   tasks: [],
   withheld: null,

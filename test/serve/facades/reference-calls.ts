@@ -1,4 +1,4 @@
-// Solutions that tasks of scenarios/helpdesk come with.
+// Solutions that tasks of packs/helpdesk come with.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ interface Reference {
   readonly say: string;
 }
 
-const file = fileURLToPath(new URL('../../../scenarios/helpdesk/tasks.yaml', import.meta.url));
+const file = fileURLToPath(new URL('../../../packs/helpdesk/tasks.yaml', import.meta.url));
 
 export function helpdeskReference(task: string): Reference {
   const tasks = parse(readFileSync(file, 'utf8')) as { readonly id: string; readonly reference: Reference }[];

@@ -58,7 +58,7 @@ describe.skipIf(!isPythonThere)('what connects a trainer to a server', () => {
   it('makes methods of the tools for TRL, by which a task can be solved', async () => {
     const { default: yaml } = { default: await import('yaml') };
     const { readFileSync } = await import('node:fs');
-    const tasks = yaml.parse(readFileSync('scenarios/helpdesk/tasks.yaml', 'utf8')) as {
+    const tasks = yaml.parse(readFileSync('packs/helpdesk/tasks.yaml', 'utf8')) as {
       id: string;
       split?: string;
       reference?: { calls: { name: string; arguments: object }[]; say?: string };

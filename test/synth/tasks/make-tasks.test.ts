@@ -36,7 +36,7 @@ describe('the shop', () => {
 
 describe('the service desk', () => {
   it('gets sound tasks from its own by rules alone', async () => {
-    const domain = await loadDomain('scenarios/helpdesk');
+    const domain = await loadDomain('packs/helpdesk');
     const { tasks, made } = await make(domain, { count: 6, overGeneration: 4 });
     expect(tasks.length).toBe(6);
     const player = rulesResponder(domain, 'rules');

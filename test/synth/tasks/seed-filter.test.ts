@@ -141,8 +141,8 @@ describe('a model’s opinion', () => {
 
 describe('recorded logs', () => {
   it('of the service desk are all kept', async () => {
-    const desk = await loadDomain('scenarios/helpdesk');
-    const { episodes } = await readEpisodeLogs('scenarios/helpdesk/logs', { domain: desk });
+    const desk = await loadDomain('packs/helpdesk');
+    const { episodes } = await readEpisodeLogs('packs/helpdesk/logs', { domain: desk });
     const some = episodes.filter((_, i) => i % 12 === 0);
     const { kept, counts } = await prefilterEpisodes(some, desk);
     expect([kept.length, counts]).toEqual([some.length, {}]);

@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
-import type { Responder, ToolsDomain } from '../../../env/index.js';
+import { domainFolder, type Responder, type ToolsDomain } from '../../../env/index.js';
 import {
   type AuditReport,
   auditJudge,
@@ -73,7 +73,7 @@ export async function mustFailReport(
 
 /** The domain's own probes, where it has any, and those that can be made for any domain. */
 async function probesOf(scenario: ToolsScenario, domain: ToolsDomain) {
-  const own = join(domainFolder(scenario), 'must-fail.yaml');
+  const own = join(domainFolder(scenario.config.domain, scenario.folder), 'must-fail.yaml');
   const generated = generateProbes(domain);
   const written = existsSync(own) ? await readProbes(own, domain) : [];
   return { probes: [...written, ...generated.probes], skipped: generated.skipped };
@@ -126,15 +126,14 @@ export async function judgeAudit(
   const file = join(out, 'judge-audit.json');
   const before = existsSync(file) ? await readAudit(file) : undefined;
   if (before?.judge === judge.version) return before;
-  const labelled = await readLabelledEpisodes(resolve(domainFolder(scenario), audit.labelled), domain);
+  const labelled = await readLabelledEpisodes(
+    resolve(domainFolder(scenario.config.domain, scenario.folder), audit.labelled),
+    domain,
+  );
   const phase = progress.phase('audit judge', labelled.length, 'episodes');
   const report = await auditJudge(judge, domain, labelled, { seed, signal });
   phase.set(labelled.length);
   phase.end(`false positives ${report.falsePositive.count} of ${report.falsePositive.of}`);
   await writeAudit(file, report);
   return report;
-}
-
-function domainFolder({ config, folder }: ToolsScenario): string {
-  return resolve(folder, config.domain.folder ?? config.domain.data ?? '.');
 }

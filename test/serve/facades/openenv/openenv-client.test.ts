@@ -12,7 +12,7 @@ import { helpdeskReference } from '../reference-calls.js';
 const TASK = 'unlock-after-holiday';
 const TEXT_TASK = 'put-mug-shelf';
 const script = fileURLToPath(new URL('./openenv_client.py', import.meta.url));
-const cellar = fileURLToPath(new URL('../../../../scenarios/cellar/tasks.yaml', import.meta.url));
+const cellar = fileURLToPath(new URL('../../../../packs/cellar/tasks.yaml', import.meta.url));
 
 let client: PythonClient | string;
 let server: RunningServer;

@@ -1,4 +1,4 @@
-// What every scenario of ours with tools is tested for: its tasks are solvable, its verifiers cannot be fooled by the ways
+// What every pack of ours is tested for: its tasks are solvable, its verifiers cannot be fooled by the ways
 // to fail that it lists, its state keeps to its schema, and its recorded episodes are what its rules do.
 
 import { readFileSync } from 'node:fs';
