@@ -22,7 +22,10 @@ it('ships every pack whole, and nothing that the compiler or a test reads alone'
   expect(content.filter((file) => !shipped.includes(file))).toEqual([]);
   for (const pack of readdirSync(join(ROOT, 'packs'))) {
     const module = new RegExp(`^packs/${pack}/(index\\.mjs|dist/index\\.js)$`);
-    expect(shipped.filter((file) => module.test(file)), pack).toHaveLength(1);
+    expect(
+      shipped.filter((file) => module.test(file)),
+      pack,
+    ).toHaveLength(1);
   }
   expect(shipped.filter((file) => /^packs\/.*(?<!\.d)\.ts$|^(src|test)\//.test(file))).toEqual([]);
 });
