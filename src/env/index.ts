@@ -50,6 +50,7 @@ export { loadTauDomain, type TauDomainName, type TauDomainOptions } from './tau/
 export { readTauTrajectories, type TauTrajectory } from './tau/tau-trajectories.js';
 export type { TauRelease } from './tau/tool-kit.js';
 export { type CallChecks, callChecks } from './tools/call-checks.js';
+export { CallDynamics, structuredDynamics } from './tools/call-dynamics.js';
 export { type SpokenMessage, spokenMessages, successfulCalls } from './tools/conversation.js';
 export type * from './tools/domain.js';
 export { toolsTaskSchema } from './tools/domain-schemas.js';
@@ -59,11 +60,13 @@ export { ARGUMENT_LIMITS, isJson, type JsonLimits, jsonProblem, STATE_LIMITS } f
 export { type DomainFiles, loadDomain, versionOf, withTasks } from './tools/load-domain.js';
 export { domainFiles, domainFolder, type MakeDomainOptions, makeDomain } from './tools/make-domain.js';
 export type * from './tools/message.js';
-export type * from './tools/prediction.js';
-export { exactPrediction, refusalOf, refusalsOf, rulesResponder } from './tools/rules-responder.js';
+export { exactPrediction, type Operation, type Prediction, refusalOf } from './tools/prediction.js';
+export { refusalsOf, rulesResponder } from './tools/rules-responder.js';
 export { type SandboxedRules, sandboxedRules } from './tools/sandbox/sandboxed-rules.js';
 export { areRulesTrusted, trustRules } from './tools/sandbox/trusted-sandbox.js';
 export { FAREWELL, NOTHING_TO_ADD, ScriptedUser } from './tools/scripted-user.js';
+export type { Situation } from './tools/situation.js';
+export type * from './tools/structured.js';
 export { initialStateOf, referenceStateOf } from './tools/task-states.js';
 export { type TextEnvironment, textEnvironment } from './tools/text-environment.js';
 export {

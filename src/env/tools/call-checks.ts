@@ -6,8 +6,7 @@ import { nearest } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { compileSchema, type SchemaCheck } from '../state/schema.js';
 import type { CallSpec, ToolSpec } from './domain.js';
-import type { Prediction } from './prediction.js';
-import { exactPrediction } from './rules-responder.js';
+import { exactPrediction, type Prediction } from './prediction.js';
 
 export interface CallChecks {
   /** What is wrong with a call, one sentence each; empty if a tool can be asked. */

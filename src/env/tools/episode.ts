@@ -1,29 +1,16 @@
-// One episode of a tools environment as a value: every step makes a new one, so a step that fails leaves the old one as it
-// was. And its snapshot: what cannot be had from domain and task.
+// One episode of a tools environment as a value: where it stands, and how much of its clock is spent. And its snapshot: what
+// cannot be had from domain and task.
 
 import { z } from 'zod';
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json } from '../../core/json.js';
 import type { RngState } from '../../core/rng.js';
-import { applyOperations } from '../state/operations.js';
-import { stateHash } from '../state/state-hash.js';
 import type { ToolsDomain, ToolsTask } from './domain.js';
-import type { Message } from './message.js';
-import type { Operation } from './prediction.js';
-import { initialStateOf } from './task-states.js';
+import { loadSituation, type SavedSituation, type Situation, savedSituation, saveSituation } from './situation.js';
 
 export interface Episode {
-  readonly task: ToolsTask;
-  readonly seed: number;
-  readonly row?: number;
-  readonly state: JsonObject;
-  /** All that changed the task's initial state into this one. */
-  readonly operations: readonly Operation[];
-  /** The whole conversation; the first message is the domain's policy. */
-  readonly messages: readonly Message[];
-  /** Where in `messages` the last observation begins. */
+  readonly situation: Situation;
+  /** Where in the conversation the last observation begins. */
   readonly observedFrom: number;
-  /** Calls answered. */
-  readonly calls: number;
   /** Actions taken. */
   readonly steps: number;
   /** What the user said, the opening included. */
@@ -31,50 +18,17 @@ export interface Episode {
   readonly running: boolean;
 }
 
-const message = z.discriminatedUnion('role', [
-  z.strictObject({ role: z.literal('user'), content: z.string() }),
-  z.strictObject({
-    role: z.literal('assistant'),
-    content: z.string().nullable(),
-    reasoning: z.string().optional(),
-    toolCalls: z
-      .array(
-        z.strictObject({
-          id: z.string(),
-          name: z.string(),
-          arguments: z.record(z.string(), z.json()),
-          rawArguments: z.string().optional(),
-        }),
-      )
-      .optional(),
-  }),
-  z.strictObject({
-    role: z.literal('tool'),
-    toolCallId: z.string(),
-    name: z.string(),
-    content: z.string(),
-    isError: z.boolean().optional(),
-  }),
-]);
-
 const count = z.int().min(0);
 
 const savedEpisode = z.strictObject({
+  ...savedSituation,
   /** Version of the domain. */
   domain: z.string(),
   task: z.string(),
-  seed: z.int(),
-  row: z.int().optional(),
-  operations: z.array(z.looseObject({ op: z.string(), path: z.string() })),
-  /** Without the policy, which the domain has. */
-  messages: z.array(message),
   observedFrom: count,
-  calls: count,
   steps: count,
   turns: count,
   running: z.boolean(),
-  /** Of the state that the operations must lead to. */
-  stateHash: z.string(),
   /** The environment's own stream, from which seeds of episodes come. */
   rng: z.strictObject({ key: z.tuple([z.number(), z.number()]), position: z.number() }),
 });
@@ -83,20 +37,21 @@ export type SavedEpisode = z.output<typeof savedEpisode>;
 
 /** The episode as plain JSON; of a size with the conversation, not with the state. */
 export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState): SavedEpisode {
-  const { task, seed, row, operations, messages, observedFrom, calls, steps, turns, running } = episode;
+  const { situation, observedFrom, steps, turns, running } = episode;
+  const { seed, row, operations, messages, calls, stateHash }: SavedSituation = saveSituation(situation);
   return structuredClone({
     domain: domain.version,
-    task: task.id,
+    task: situation.task.id,
     seed,
     ...(row === undefined ? {} : { row }),
-    operations: operations as readonly { op: string; path: string }[] as SavedEpisode['operations'],
-    messages: messages.slice(1) as readonly unknown[] as SavedEpisode['messages'],
+    operations,
+    messages,
     observedFrom,
     calls,
     steps,
     turns,
     running,
-    stateHash: stateHash(episode.state),
+    stateHash,
     rng: { key: [...rng.key] as [number, number], position: rng.position },
   });
 }
@@ -115,15 +70,7 @@ export function loadEpisode(
   saved: unknown,
   taskOf: (id: string) => ToolsTask,
 ): { episode: Episode; rng: RngState } {
-  const { task: id, messages, operations, rng, stateHash: hash, domain: _, ...rest } = savedEpisode.parse(saved);
-  const task = taskOf(id);
-  const changes = structuredClone(operations) as unknown as readonly Operation[];
-  const state = applyOperations(initialStateOf(domain, task), changes);
-  if (stateHash(state) !== hash) throw new RangeError('its operations lead to another state');
-  const conversation = [policyMessage(domain), ...(structuredClone(messages) as readonly unknown[] as Message[])];
-  return { episode: { ...rest, task, state, operations: changes, messages: conversation }, rng };
-}
-
-export function policyMessage(domain: ToolsDomain): Message {
-  return { role: 'system', content: domain.policy };
+  const { task, observedFrom, steps, turns, running, rng, ...kept } = savedEpisode.parse(saved);
+  const situation = { ...loadSituation(domain, taskOf(task), kept), ended: false };
+  return { episode: { situation, observedFrom, steps, turns, running }, rng };
 }

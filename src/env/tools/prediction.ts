@@ -1,6 +1,6 @@
 // What answers a tool call, exact or dreamt: changes of a typed state, and what the agent is shown of them.
 
-import type { Cost } from '../../core/cost.js';
+import { type Cost, NO_COST } from '../../core/cost.js';
 import type { Json } from '../../core/json.js';
 
 /** JSON Patch, RFC 6902: paths are JSON Pointers (RFC 6901) into the state. */
@@ -8,9 +8,6 @@ export type Operation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: Json }
   | { readonly op: 'remove'; readonly path: string }
   | { readonly op: 'move' | 'copy'; readonly path: string; readonly from: string };
-
-/** Who may answer: exact rules, exact replay of a recorded transition, a language model, or the real environment. */
-export type ToolsBackend = 'schema' | 'rules' | 'replay' | 'llm' | 'real';
 
 export interface Prediction {
   /** The model's thoughts, written before its answer; kept for audits, never shown to the agent. */
@@ -29,7 +26,11 @@ export interface Prediction {
   readonly claimed?: { readonly reward: number | null; readonly terminated: boolean };
   /** In [0, 1]; 1 for exact backends. */
   readonly confidence: number;
-  readonly backend: ToolsBackend;
+  /**
+   * Who answered: `schema` (refused before anybody was asked), `rules`, `replay`, `llm`, `real`, or a backend of a user's. How
+   * far it is trusted is said by whoever asked it, and never by its name.
+   */
+  readonly backend: string;
   readonly modelVersion: string;
   /** Why this backend answered, and what those before it said: one line each. */
   readonly why: readonly string[];
@@ -40,4 +41,32 @@ export interface Prediction {
   /** Whether the proposal that stands is the repaired one. */
   readonly repaired?: boolean;
   readonly cost: Cost;
+}
+
+/** What a call does, whoever says so. */
+type Outcome = Pick<Prediction, 'operations' | 'observation' | 'isError'>;
+
+/** An exact backend's answer as a prediction. */
+export function exactPrediction(
+  { operations, observation, isError }: Outcome,
+  { backend, modelVersion, why }: Pick<Prediction, 'backend' | 'modelVersion' | 'why'>,
+): Prediction {
+  return {
+    operations,
+    observation,
+    isError,
+    reward: null,
+    terminated: false,
+    truncated: false,
+    confidence: 1,
+    backend,
+    modelVersion,
+    why,
+    cost: NO_COST,
+  };
+}
+
+/** What the agent is shown of a call that must fail. */
+export function refusalOf(reasons: readonly string[]): Outcome {
+  return { operations: [], observation: `Error: ${reasons.join('; ')}`, isError: true };
 }

@@ -1,5 +1,6 @@
-// Episodes of tools: an agent talks to a user and calls tools, calls change a typed state. Real and dreamt ones are this
-// class; they differ in the responder. A step that throws leaves everything as it was.
+// Structured dynamics as an environment: an agent talks to a user and calls tools, calls change a typed state. What is added
+// to the dynamics are the user, the clock and the verdict. Real and dreamt episodes are this class; they differ in who
+// answers. A step that throws leaves everything as it was.
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { EnvSnapshot, ResetOptions, ResetResult, RestoreOptions, StepResult } from '../../core/environment.js';
@@ -7,14 +8,14 @@ import { nearest, reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import type { ToolsSpace } from '../../core/spaces.js';
-import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state-hash.js';
-import { type CallChecks, callChecks } from './call-checks.js';
-import { messageOf } from './check-action.js';
-import type { ToolSpec, ToolsDomain, ToolsTask, Verdict } from './domain.js';
-import { domainOfSaved, type Episode, loadEpisode, policyMessage, saveEpisode } from './episode.js';
-import type { AssistantMessage, Message, ToolCall } from './message.js';
+import { structuredDynamics } from './call-dynamics.js';
+import type { ToolsDomain, ToolsTask, Verdict } from './domain.js';
+import { domainOfSaved, type Episode, loadEpisode, saveEpisode } from './episode.js';
+import type { AssistantMessage, Message } from './message.js';
 import type { Prediction } from './prediction.js';
+import { policyMessage } from './situation.js';
+import type { SeenTurn, StructuredDynamics } from './structured.js';
 import { initialStateOf } from './task-states.js';
 import type {
   Responder,
@@ -63,6 +64,9 @@ interface Turn {
   readonly terminated: boolean;
 }
 
+/** The turn of an agent that neither speaks nor calls, beside what somebody else said. */
+const NOTHING: ToolsAction = { content: null };
+
 export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   readonly id: string;
   readonly family = 'tools' as const;
@@ -71,8 +75,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   readonly domain: ToolsDomain;
   readonly maxEpisodeSteps: number;
   private readonly options: ToolsEnvironmentOptions;
-  private readonly checks: CallChecks;
-  private readonly tools: ReadonlyMap<string, ToolSpec>;
+  private readonly dynamics: StructuredDynamics;
   private rng = streamOf(0);
   private episode: Episode | undefined;
   private busy = false;
@@ -85,27 +88,26 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     this.domain = domain;
     this.options = options;
     this.maxEpisodeSteps = maxSteps;
-    this.checks = callChecks(domain.tools);
-    this.tools = new Map(domain.tools.map((tool) => [tool.name, tool]));
-    this.actionSpace = { type: 'tools', tools: domain.tools.map(functionSchema) };
-    this.observationSpace = this.actionSpace;
+    this.dynamics = structuredDynamics(domain, options.responder);
+    this.actionSpace = this.dynamics.actionSpace;
+    this.observationSpace = this.dynamics.observationSpace;
   }
 
   get messages(): readonly Message[] {
-    return this.current().messages;
+    return this.current().situation.messages;
   }
 
   get state(): JsonObject {
-    return this.current().state;
+    return this.current().situation.state;
   }
 
   get task(): ToolsTask {
-    return this.current().task;
+    return this.current().situation.task;
   }
 
   /** Seed of the episode: the one given at reset, or drawn from the stream. */
   get seed(): number {
-    return this.current().seed;
+    return this.current().situation.seed;
   }
 
   /**
@@ -120,14 +122,13 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       const seed = options.seed ?? rng.uint32();
       const messages = [policyMessage(this.domain)];
       const said = await this.options.user.open({ domain: this.domain, task, messages, seed }, signal);
-      const { row } = options;
-      const state = initialStateOf(this.domain, task);
-      const start = { task, seed, row, state, operations: [], observedFrom: 0, calls: 0, steps: 0, turns: 1 };
-      this.episode = { ...start, messages: [...messages, { role: 'user', content: said.content }], running: true };
+      const opened: readonly Message[] = [...messages, { role: 'user', content: said.content }];
+      const { situations } = this.dynamics.begin([{ task, seed, row: options.row, messages: opened }]);
+      this.episode = { situation: situations[0], observedFrom: 0, steps: 0, turns: 1, running: true };
       this.rng = rng;
       return {
         observation: observationOf(this.episode),
-        info: { task: task.id, seed, stateHash: stateHash(state), userCost: said.cost },
+        info: { task: task.id, seed, stateHash: stateHash(situations[0].state), userCost: said.cost },
       };
     });
   }
@@ -142,16 +143,15 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   async step(action: ToolsAction, signal?: AbortSignal): Promise<StepResult<ToolsObservation>> {
     if (!this.episode?.running || this.closed) throw reverieError('ENV_NOT_RESET', { id: this.id });
     const episode = this.episode;
-    const message = messageOf(action, episode.messages, this.actionSpace);
     return this.alone(async () => {
-      const turn = await this.play(episode, message, signal);
+      const turn = await this.play(episode, action, signal);
       const { terminated, predictions, userCost } = turn;
       const truncated = !terminated && (this.isOver(turn.episode) || predictions.some((one) => one.truncated));
       const after = { ...turn.episode, running: !terminated && !truncated };
       const verdict = after.running ? undefined : this.verdictOf(after);
       const info: ToolsStepInfo = {
         predictions,
-        stateHash: stateHash(after.state),
+        stateHash: stateHash(after.situation.state),
         userCost,
         ...(verdict === undefined ? {} : { verdict }),
       };
@@ -179,8 +179,9 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     this.requireIdle();
     try {
       const { episode, rng } = loadEpisode(this.domain, snapshot.state, (id) => this.taskOf(id));
-      const { seed = episode.seed, row = episode.row } = fork;
-      this.episode = { ...episode, seed, row };
+      const { situation } = episode;
+      const { seed = situation.seed, row = situation.row } = fork;
+      this.episode = { ...episode, situation: { ...situation, seed, row } };
       this.rng = Rng.fromState(rng);
     } catch (cause) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: `${snapshot.env} (damaged)`, into: this.id }, cause);
@@ -202,65 +203,33 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     this.closed = true;
   }
 
-  private async play(before: Episode, message: AssistantMessage, signal?: AbortSignal): Promise<Turn> {
-    const observedFrom = before.messages.length + 1;
-    const messages = [...before.messages, message];
-    const asked: Turn = {
-      episode: { ...before, messages, observedFrom, steps: before.steps + 1 },
-      predictions: [],
+  private async play(before: Episode, action: ToolsAction, signal?: AbortSignal): Promise<Turn> {
+    const { situation, steps, turns } = before;
+    const carry = { rows: 1, situations: [situation] };
+    const imagined = await this.dynamics.imagine(carry, [action], undefined, { signal });
+    const observedFrom = situation.messages.length + 1;
+    const turn: Turn = {
+      episode: { situation: imagined.carry.situations[0], observedFrom, steps: steps + 1, turns, running: true },
+      predictions: imagined.predictions[0],
       userCost: NO_COST,
-      terminated: false,
+      terminated: imagined.terminated[0] === 1,
     };
-    const calls = message.toolCalls ?? [];
-    let turn = asked;
-    for (const call of calls) turn = await this.answer(turn, call, signal);
-    const isSaid = message.content?.trim() && (calls.length === 0 || this.options.allowSayAndCall);
+    const { content, toolCalls } = turn.episode.situation.messages[observedFrom - 1] as AssistantMessage;
+    const isSaid = content?.trim() && (!toolCalls?.length || this.options.allowSayAndCall);
     return isSaid && !turn.terminated ? this.hear(turn, signal) : turn;
   }
 
-  private async answer(turn: Turn, call: ToolCall, signal?: AbortSignal): Promise<Turn> {
-    const { episode } = turn;
-    const prediction = await this.predict(turn, call, signal);
-    const { observation, isError, operations } = prediction;
-    const told: Message = { role: 'tool', toolCallId: call.id, name: call.name, content: observation };
-    return {
-      ...turn,
-      predictions: [...turn.predictions, prediction],
-      episode: {
-        ...episode,
-        state: applyOperations(episode.state, operations),
-        operations: operations.length === 0 ? episode.operations : [...episode.operations, ...operations],
-        messages: [...episode.messages, isError ? { ...told, isError } : told],
-        calls: episode.calls + 1,
-      },
-      terminated:
-        turn.terminated || (this.isTrusted(prediction) && prediction.terminated) || (this.endsBy(call) && !isError),
-    };
-  }
-
-  /** Calls after one that ended the episode are refused, so that each has its answer. */
-  private predict(turn: Turn, call: ToolCall, signal?: AbortSignal): Prediction | Promise<Prediction> {
-    const problems = turn.terminated ? ['the conversation has ended'] : this.checks.problems(call);
-    if (problems.length > 0) return this.checks.refuse(problems);
-    const { task, state, messages, calls, seed, row } = turn.episode;
-    const query = { domain: this.domain, task, state, messages, call, step: calls, seed };
-    return Promise.resolve(this.options.responder.answer(row === undefined ? query : { ...query, row }, signal));
-  }
-
   private async hear(turn: Turn, signal?: AbortSignal): Promise<Turn> {
-    const { episode } = turn;
-    const query: UserQuery = {
-      domain: this.domain,
-      task: episode.task,
-      messages: episode.messages,
-      seed: episode.seed,
-    };
+    const { situation, ...clock } = turn.episode;
+    const { task, messages, seed } = situation;
+    const query: UserQuery = { domain: this.domain, task, messages, seed };
     const { content, done, cost } = await this.options.user.reply(query, signal);
     const isSilent = done && content.trim() === '';
-    const messages: readonly Message[] = isSilent ? episode.messages : [...episode.messages, { role: 'user', content }];
+    const seen: SeenTurn = { messages: isSilent ? [] : [{ role: 'user', content }], terminated: done };
+    const heard = this.dynamics.follow({ rows: 1, situations: [situation] }, [NOTHING], [seen]);
     return {
       ...turn,
-      episode: { ...episode, messages, turns: episode.turns + 1 },
+      episode: { ...clock, situation: heard.situations[0], turns: clock.turns + 1 },
       userCost: addCosts(turn.userCost, cost),
       terminated: done,
     };
@@ -268,20 +237,16 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   /** What a model writes may have been put into its mouth: only who is declared exact has a say in reward and end. */
   private isTrusted({ backend }: Prediction): boolean {
-    return this.options.responder.trusts?.(backend) === true;
+    return this.dynamics.trusts(backend);
   }
 
-  private verdictOf({ task, state, messages }: Episode): Verdict {
+  private verdictOf({ situation: { task, state, messages } }: Episode): Verdict {
     const initialState = initialStateOf(this.domain, task);
     return verifyEpisode(this.domain, task, { initialState, finalState: state, messages });
   }
 
   private isOver({ steps, turns }: Episode): boolean {
     return steps >= this.maxEpisodeSteps || turns >= (this.options.maxTurns ?? Number.POSITIVE_INFINITY);
-  }
-
-  private endsBy({ name }: ToolCall): boolean {
-    return this.tools.get(name)?.terminates === true;
   }
 
   private taskOf(id: string): ToolsTask {
@@ -317,12 +282,8 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   }
 }
 
-function observationOf({ messages, observedFrom }: Episode): ToolsObservation {
-  return { messages: messages.slice(observedFrom) };
-}
-
-function functionSchema({ name, description, parameters }: ToolSpec): Record<string, unknown> {
-  return { type: 'function', function: { name, description, parameters } };
+function observationOf({ situation, observedFrom }: Episode): ToolsObservation {
+  return { messages: situation.messages.slice(observedFrom) };
 }
 
 function streamOf(seed: number): Rng {

@@ -2,7 +2,7 @@
 
 import type { Cost } from '../../core/cost.js';
 import type { Json } from '../../core/json.js';
-import type { CallQuery, Operation, ToolsBackend } from '../../env/index.js';
+import type { CallQuery, Operation } from '../../env/index.js';
 
 /** What a backend says happens; not believed before `checkProposal` has found no fault with it. */
 export interface RawProposal {
@@ -50,7 +50,8 @@ export interface PredictOptions {
 export type Trust = 'exact' | 'proposal' | 'text';
 
 export interface ToolsBackendModel {
-  readonly name: ToolsBackend;
+  /** What its answers are recorded as. */
+  readonly name: string;
   /** Identifies what answers: code, index or model with its options. */
   readonly version: string;
   readonly trust: Trust;

@@ -28,7 +28,7 @@ export function makeRouter(config: ToolsModelConfig, parts: RouterParts): Router
   const absent = made.filter((backend) => typeof backend === 'string');
   if (backends.length === 0)
     throw reverieError('MODEL_BACKENDS_MISSING', { domain: parts.domain.id, reasons: absent.join('; ') });
-  return new Router(config, backends, absent);
+  return new Router(parts.domain, config, backends, absent);
 }
 
 /** The backend, or why there is none. */

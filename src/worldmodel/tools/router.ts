@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { Json } from '../../core/json.js';
-import type { CallQuery, Operation, Prediction, Responder, ToolsBackend } from '../../env/index.js';
+import { CallDynamics, type CallQuery, type Operation, type Prediction, type ToolsDomain } from '../../env/index.js';
 import { checkProposal, PROPOSAL_LIMITS } from '../state.js';
 import type { PredictOptions, RawProposal, ToolsBackendModel } from './backend-model.js';
 import { toolOf } from './tool-of.js';
@@ -15,15 +15,17 @@ import type { ToolsModelConfig } from './tools-model-schema.js';
 /** What an agent is shown of a call that nobody could answer. */
 export const REFUSAL = 'Error: the call could not be carried out. Nothing was changed.';
 
-export class Router implements Responder {
+export class Router extends CallDynamics {
   readonly version: string;
 
   /** `absent`: one line for each configured backend that this domain cannot have. */
   constructor(
+    domain: ToolsDomain,
     private readonly config: ToolsModelConfig,
     private readonly backends: readonly ToolsBackendModel[],
     private readonly absent: readonly string[] = [],
   ) {
+    super(domain, 'router');
     const decided = createHash('sha256').update(canonicalJson(config)).digest('hex').slice(0, 12);
     this.version = `router:${decided}(${backends.map(({ version }) => version).join(' | ')})`;
   }
@@ -41,9 +43,6 @@ export class Router implements Responder {
     }
     return this.refusal(trail);
   }
-
-  /** Models, records and environments were lent: whoever made them closes them. */
-  close(): void {}
 
   private async ask(
     backend: ToolsBackendModel,
@@ -156,11 +155,11 @@ class Trail {
     if (cost !== undefined) this.cost = addCosts(this.cost, cost);
   }
 
-  say(backend: ToolsBackend, reason: string): undefined {
+  say(backend: string, reason: string): undefined {
     this.why.push(`${backend}: ${reason}`);
   }
 
-  faults(backend: ToolsBackend, problems: readonly string[], when = 'at first'): void {
+  faults(backend: string, problems: readonly string[], when = 'at first'): void {
     this.refused.push(...problems.map((problem) => `${backend}, ${when}: ${problem}`));
     this.why.push(
       `${backend}: refused ${when} (${problems.length === 1 ? problems[0] : `${problems.length} problems`})`,

@@ -9,6 +9,7 @@ import {
   type Responder,
   rulesResponder,
   ScriptedUser,
+  type StructuredDynamics,
   type ToolsDomain,
   ToolsEpisodeEnvironment,
   type ToolsPolicy,
@@ -28,7 +29,7 @@ export interface ToolsWorld {
   readonly domain: ToolsDomain;
   readonly experience: ExperienceStore;
   /** Who answers calls in the dream. */
-  readonly responder: Responder;
+  readonly responder: StructuredDynamics;
   readonly user: UserSimulator;
   close(): Promise<void>;
 }
@@ -155,7 +156,7 @@ export async function makeResponder(
   domain: ToolsDomain,
   index: ExperienceIndex,
   cast: Cast,
-): Promise<Responder> {
+): Promise<StructuredDynamics> {
   const model = config.backends.includes('llm') ? await cast.modelIfAny('world') : undefined;
   const real = domain.rules === undefined ? undefined : rulesResponder(domain);
   // Records of which no state is known can be shown to a model, and never be replayed; nor can what is not there.
