@@ -75,6 +75,17 @@ export const ENVIRONMENT_ERRORS = {
     message: 'Rules "{file}", {where}: {problem}',
     hint: 'Correct the rule. To refuse a call, throw new ToolError("reason"): the agent is shown it, and no state is changed.',
   },
+  // games of text
+  PDDL_INVALID: {
+    status: 422,
+    message: '{what}: {problem}.',
+    hint: 'Correct it there, or take the file from where it came once more if it was cut off; docs/text-games.md says what a game consists of.',
+  },
+  PDDL_UNSUPPORTED: {
+    status: 422,
+    message: '{what} asks for "{value}", which is not supported here.',
+    hint: 'Known: {known}. Write the domain without it: what follows from other facts can be an effect of the actions, numbers can be objects.',
+  },
   // τ-bench
   TAU_DATA_MISSING: {
     status: 404,

@@ -1,0 +1,286 @@
+// A task with its variables replaced by objects: the atoms that can ever become true, and every operator that could ever be
+// applied, with the atoms it needs and changes. Found forwards from the initial facts: a new atom is joined with those before it.
+
+import { type Clause, clausesOf, type Scope } from './clauses.js';
+import { Facts, type JoinPlan, join, objectAt, type Pattern, planOf, Universe, unify } from './relations.js';
+import type { ActionSchema, Effect, PddlDomain, PddlProblem, Typed } from './task.js';
+import { supertypes } from './task.js';
+
+/** An atom made true or false where, before, all of `when` were true and none of `unless`. */
+export interface GroundEffect {
+  readonly atom: number;
+  readonly adds: boolean;
+  readonly when: readonly number[];
+  readonly unless: readonly number[];
+}
+
+export interface Operator {
+  /** Place of the action in the domain. */
+  readonly action: number;
+  /** Objects for the action's parameters. */
+  readonly args: readonly number[];
+  readonly needs: readonly number[];
+  readonly forbids: readonly number[];
+  readonly effects: readonly GroundEffect[];
+}
+
+/** Atoms are numbers below `atoms`; they are sorted by predicate and names of objects. */
+export interface GroundTask {
+  readonly universe: Universe;
+  /** Atoms that can change. */
+  readonly predicates: readonly string[];
+  readonly args: readonly (readonly number[])[];
+  readonly initial: readonly number[];
+  /** What is true and stays so. */
+  readonly constant: readonly { readonly predicate: string; readonly args: readonly number[] }[];
+  /** Sorted by action, then by objects. */
+  readonly operators: readonly Operator[];
+  /** The goal is reached where all of `needs` and none of `forbids` of one of these are true. */
+  readonly goals: readonly { readonly needs: readonly number[]; readonly forbids: readonly number[] }[];
+}
+
+/** @throws PDDL_INVALID for variables and objects that nobody declared */
+export function groundTask(domain: PddlDomain, problem: PddlProblem, what: string): GroundTask {
+  return new Grounder(domain, problem, what).ground();
+}
+
+/** One clause of an action's precondition, or of the goal. */
+interface Rule {
+  /** Place of the action; -1: the goal. */
+  readonly action: number;
+  readonly parameters: number;
+  readonly plan: JoinPlan;
+  /** Places in `plan.positive` of what can change. */
+  readonly fluent: readonly number[];
+}
+
+/** A case of a conditional effect: slots are the action's parameters and more. */
+interface EffectRule {
+  readonly plan: JoinPlan;
+  readonly fluent: ReadonlySet<number>;
+  readonly target: Pattern;
+  readonly adds: boolean;
+}
+
+interface Found {
+  readonly rule: Rule;
+  readonly objects: readonly number[];
+  readonly effects: readonly GroundEffect[];
+}
+
+class Grounder {
+  private readonly universe: Universe;
+  private readonly facts = new Facts();
+  private readonly changing: ReadonlySet<string>;
+  private readonly rules: readonly Rule[];
+  private readonly effectRules: readonly (readonly EffectRule[])[];
+  private readonly queue: number[] = [];
+  private readonly queued = new Set<number>();
+  private readonly found: Found[] = [];
+
+  constructor(
+    private readonly domain: PddlDomain,
+    private readonly problem: PddlProblem,
+    private readonly what: string,
+  ) {
+    const objects = [...domain.constants, ...problem.objects];
+    this.universe = new Universe(objects, (type) => supertypes(domain.types, type));
+    this.changing = new Set(domain.actions.flatMap(({ effects }) => effects.map(({ literal }) => literal.predicate)));
+    this.effectRules = domain.actions.map((action) => action.effects.flatMap((one) => this.effectRulesOf(action, one)));
+    const actions = domain.actions.flatMap((action, i) => this.rulesOf(i, action.parameters, action.precondition));
+    this.rules = [...actions, ...this.rulesOf(-1, [], problem.goal)];
+  }
+
+  ground(): GroundTask {
+    for (const { predicate, args } of this.problem.init) {
+      const atom = this.facts.intern(
+        predicate,
+        args.map((arg) => this.universe.numberOf(arg)),
+      );
+      if (this.changing.has(predicate)) this.reach(atom);
+      else this.facts.add(atom);
+    }
+    for (const rule of this.rules) if (rule.fluent.length === 0) this.fire(rule);
+    for (let next = 0; next < this.queue.length; next++) this.meet(this.queue[next]);
+    return this.result();
+  }
+
+  private scope(parameters: readonly Typed[], where: string): Scope {
+    const known = new Set([...parameters.map(({ name }) => name), ...this.universe.names]);
+    const objectsOf = (type: string) => this.universe.membersOf(type).list.map((i) => this.universe.names[i]);
+    return { what: `${this.what}, ${where}`, known, objectsOf };
+  }
+
+  private rulesOf(action: number, parameters: readonly Typed[], condition: ActionSchema['precondition']): Rule[] {
+    const where = action < 0 ? 'goal' : `action "${this.domain.actions[action].name}"`;
+    return clausesOf(condition, this.scope(parameters, where)).map((clause) => {
+      const plan = this.plan(parameters, clause);
+      const fluent = plan.positive.flatMap(({ predicate }, i) => (this.changing.has(predicate) ? [i] : []));
+      return { action, parameters: parameters.length, plan, fluent };
+    });
+  }
+
+  private effectRulesOf({ name, parameters }: ActionSchema, { variables, condition, literal }: Effect): EffectRule[] {
+    const all = [...parameters, ...variables];
+    const scope = this.scope(all, `action "${name}"`);
+    const [{ literals }] = clausesOf({ kind: 'literal', ...literal }, scope);
+    return clausesOf(condition, scope).map((clause) => {
+      const plan = this.plan(all, clause);
+      const [target] = planOf(
+        all,
+        literals.map((one) => ({ ...one, negated: false })),
+        this.universe,
+      ).positive;
+      const fluent = new Set(plan.positive.flatMap(({ predicate }, i) => (this.changing.has(predicate) ? [i] : [])));
+      return { plan, fluent, target, adds: !literal.negated };
+    });
+  }
+
+  private plan(variables: readonly Typed[], { variables: more, literals }: Clause): JoinPlan {
+    return planOf([...variables, ...more], literals, this.universe);
+  }
+
+  private reach(atom: number): void {
+    if (this.queued.has(atom)) return;
+    this.queued.add(atom);
+    this.queue.push(atom);
+  }
+
+  /** All bindings of a rule in which the new atom stands at one of its literals, each once. */
+  private meet(atom: number): void {
+    this.facts.add(atom);
+    const predicate = this.facts.predicates[atom];
+    for (const rule of this.rules) {
+      for (const literal of rule.fluent) {
+        if (rule.plan.positive[literal].predicate === predicate) this.fire(rule, { atom, literal });
+      }
+    }
+  }
+
+  private fire(rule: Rule, fresh?: { readonly atom: number; readonly literal: number }): void {
+    const { plan } = rule;
+    const binding = new Int32Array(plan.domains.length).fill(-1);
+    const literals = [...plan.positive.keys()].filter((i) => i !== fresh?.literal);
+    if (fresh !== undefined) {
+      const { atom, literal } = fresh;
+      if (unify(plan, plan.positive[literal], this.facts.args[atom], binding) === undefined) return;
+    }
+    // Where two literals could be the new atom, the first of them counts as its place.
+    const admits = (fact: number, literal: number) =>
+      fresh === undefined || fact !== fresh.atom || literal > fresh.literal;
+    join(this.facts, plan, binding, literals, () => this.keep(rule, binding), admits);
+  }
+
+  private keep(rule: Rule, binding: Int32Array): void {
+    const isRefused = rule.plan.negative.some(
+      (pattern) => pattern.predicate !== '=' && !this.changing.has(pattern.predicate) && this.isFact(pattern, binding),
+    );
+    if (isRefused) return;
+    const effects = rule.action < 0 ? [] : this.effectsOf(rule, binding);
+    for (const { atom, adds } of effects) if (adds) this.reach(atom);
+    this.found.push({ rule, objects: [...binding], effects });
+  }
+
+  private effectsOf({ action, parameters }: Rule, binding: Int32Array): GroundEffect[] {
+    const effects: GroundEffect[] = [];
+    for (const { plan, fluent, target, adds } of this.effectRules[action]) {
+      const slots = new Int32Array(plan.domains.length).fill(-1);
+      slots.set(binding.subarray(0, parameters));
+      const fixed = [...plan.positive.keys()].filter((i) => !fluent.has(i));
+      join(this.facts, plan, slots, fixed, () => {
+        const stands = plan.negative.filter(({ predicate }) => predicate !== '=');
+        const isNever = stands.some((one) => !this.changing.has(one.predicate) && this.isFact(one, slots));
+        if (isNever) return;
+        const when = plan.positive.filter((_, i) => fluent.has(i)).map((one) => this.atomOf(one, slots));
+        const unless = stands.filter((one) => this.changing.has(one.predicate)).map((one) => this.atomOf(one, slots));
+        effects.push({ atom: this.atomOf(target, slots), adds, when, unless });
+      });
+    }
+    return effects;
+  }
+
+  private atomOf({ predicate, args }: Pattern, binding: Int32Array): number {
+    return this.facts.intern(
+      predicate,
+      args.map((arg) => objectAt(arg, binding)),
+    );
+  }
+
+  private isFact(pattern: Pattern, binding: Int32Array): boolean {
+    return this.facts.has(this.atomOf(pattern, binding));
+  }
+
+  private result(): GroundTask {
+    const { facts, universe } = this;
+    const nameOf = (atom: number) =>
+      `${facts.predicates[atom]} ${facts.args[atom].map((i) => universe.names[i]).join(' ')}`;
+    const order = [...this.queue].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+    const place = new Int32Array(facts.count).fill(-1);
+    order.forEach((atom, i) => {
+      place[atom] = i;
+    });
+    const isInitial = new Set(this.problem.init.map(({ predicate, args }) => `${predicate} ${args.join(' ')}`));
+    const kept = this.found.flatMap((one) => this.settled(one, place) ?? []);
+    return {
+      universe,
+      predicates: order.map((atom) => facts.predicates[atom]),
+      args: order.map((atom) => facts.args[atom]),
+      initial: order.flatMap((atom, i) => (isInitial.has(nameOf(atom)) ? [i] : [])),
+      constant: [...Array(facts.count).keys()]
+        .filter((atom) => facts.has(atom) && !this.changing.has(facts.predicates[atom]))
+        .map((atom) => ({ predicate: facts.predicates[atom], args: facts.args[atom] })),
+      operators: kept.filter(({ action }) => action >= 0).sort(byActionAndObjects),
+      goals: kept.filter(({ action }) => action < 0).map(({ needs, forbids }) => ({ needs, forbids })),
+    };
+  }
+
+  /** The operator with final numbers; undefined where it could change nothing or contradicts itself. */
+  private settled({ rule, objects, effects }: Found, place: Int32Array): Operator | undefined {
+    const binding = Int32Array.from(objects);
+    const atoms = (patterns: readonly Pattern[]) =>
+      patterns
+        .filter(({ predicate }) => this.changing.has(predicate))
+        .map((one) => place[this.atomOf(one, binding)] ?? -1);
+    const needs = atoms(rule.plan.positive);
+    const forbids = atoms(rule.plan.negative).filter((atom) => atom >= 0);
+    if (needs.some((atom) => forbids.includes(atom))) return undefined;
+    const args = objects.slice(0, rule.parameters);
+    if (rule.action < 0) return { action: -1, args, needs, forbids, effects: [] };
+    const felt = feltEffects(effects, place, needs, forbids);
+    return felt.length === 0 ? undefined : { action: rule.action, args, needs, forbids, effects: felt };
+  }
+}
+
+/** Effects that can happen and change something, given what the operator needs. */
+function feltEffects(
+  effects: readonly GroundEffect[],
+  place: Int32Array,
+  needs: readonly number[],
+  forbids: readonly number[],
+): GroundEffect[] {
+  const possible = effects.flatMap(({ atom, adds, when, unless }): GroundEffect[] => {
+    const [at, ...places] = [atom, ...when, ...unless].map((one) => place[one] ?? -1);
+    const [yes, no] = [places.slice(0, when.length), places.slice(when.length)];
+    if (at < 0 || yes.some((one) => one < 0 || forbids.includes(one)) || no.some((one) => needs.includes(one)))
+      return [];
+    const open = {
+      when: yes.filter((one) => !needs.includes(one)),
+      unless: no.filter((one) => one >= 0 && !forbids.includes(one)),
+    };
+    return [{ atom: at, adds, ...open }];
+  });
+  const always = new Set(possible.flatMap((one) => (one.adds && isUnconditional(one) ? [one.atom] : [])));
+  return possible.filter(
+    ({ atom, adds }) => !(adds ? needs.includes(atom) : forbids.includes(atom) || always.has(atom)),
+  );
+}
+
+function isUnconditional({ when, unless }: GroundEffect): boolean {
+  return when.length === 0 && unless.length === 0;
+}
+
+function byActionAndObjects(a: Operator, b: Operator): number {
+  if (a.action !== b.action) return a.action - b.action;
+  const at = a.args.findIndex((object, i) => object !== b.args[i]);
+  return at < 0 ? 0 : a.args[at] - b.args[at];
+}
