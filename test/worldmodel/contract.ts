@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ImagineOptions } from '../../src/core/dynamics.js';
+import { type ImagineOptions, type NumberRows, numberRows } from '../../src/core/dynamics.js';
 import { Rng } from '../../src/core/rng.js';
 import { contains, rowSize } from '../../src/env/index.js';
 import {
@@ -14,6 +14,7 @@ import {
   type StoredDynamics,
   type VectorPrediction,
 } from '../../src/worldmodel/index.js';
+import { dynamicsContract } from './dynamics-contract.js';
 import { oneStep, predictionOf } from './one-step.js';
 
 export interface ContractSubject {
@@ -37,6 +38,17 @@ export function worldModelContract(name: string, subject: ContractSubject): void
       ({ obs, action } = subject.inputs(rows));
     });
     afterAll(() => model.close());
+
+    dynamicsContract<NumberRows>(name, {
+      model: () => model,
+      rows,
+      starts: (some) => numberRows(rowSize(model.observationSpace)).pick(obs, some),
+      actions: (some) => numberRows(rowSize(model.actionSpace)).pick(action, some),
+      observations: {
+        ...numberRows(1),
+        pick: (observation, some) => numberRows(rowSize(model.observationSpace)).pick(observation, some),
+      },
+    });
 
     const step = (options = {}, seed = 1) => oneStep(model, obs, action, Rng.fromSeed(seed), options);
 
@@ -156,16 +168,6 @@ export function worldModelContract(name: string, subject: ContractSubject): void
       for (const [i, ask] of wrong.entries()) await expect(ask(), `case ${i}`).rejects.toMatchObject(refused);
     });
 
-    it('goes on from a memory, which stays as it is', async () => {
-      const begun = await model.begin(obs, Rng.fromSeed(1));
-      const first = await model.imagine(begun, action, Rng.fromSeed(2));
-      const second = predictionOf(await model.imagine(first.carry, action, Rng.fromSeed(3)));
-      expect(first.carry.rows).toBe(rows);
-      const again = await model.imagine(begun, action, Rng.fromSeed(2));
-      expect(predictionOf(again)).toEqual(predictionOf(first));
-      expect(predictionOf(await model.imagine(again.carry, action, Rng.fromSeed(3)))).toEqual(second);
-    });
-
     it('goes on from what was really seen', async () => {
       const begun = await model.begin(obs, Rng.fromSeed(1));
       const seen = obs.slice();
@@ -176,43 +178,6 @@ export function worldModelContract(name: string, subject: ContractSubject): void
       expect(predictionOf(await model.imagine(followed, action, Rng.fromSeed(3)))).toEqual(expected);
       if (model.context > 0) return;
       expect(await oneStep(model, obs, action, Rng.fromSeed(3))).toEqual(expected);
-    });
-
-    it('forks and joins rows: each goes on as it would have', async () => {
-      const few = 12;
-      const dims = { obs: rowSize(model.observationSpace), action: rowSize(model.actionSpace) };
-      const actions = action.slice(0, few * dims.action);
-      const streams = (order: readonly number[]) => order.map((row) => Rng.fromSeed(4).split(row));
-      const all = Array.from({ length: few }, (_, row) => row);
-      const begun = await model.begin(obs.slice(0, few * dims.obs), streams(all));
-      const { carry } = await model.imagine(begun, actions, streams(all));
-      const whole = predictionOf(await model.imagine(carry, actions, streams(all)));
-      const order = [7, 2, 2, 11, 0];
-      const picked = Float32Array.from(
-        order.flatMap((row) => [...actions.subarray(row * dims.action, (row + 1) * dims.action)]),
-      );
-      const [left, right] = [order.slice(0, 2), order.slice(2)].map((part) =>
-        model.pick(carry, Uint32Array.from(part)),
-      );
-      for (const some of [model.pick(carry, Uint32Array.from(order)), model.join([left, right])]) {
-        expect(some.rows).toBe(order.length);
-        const answer = predictionOf(await model.imagine(some, picked, streams(order)));
-        for (const [at, row] of order.entries())
-          expect(rowOf(answer, at, dims.obs)).toEqual(rowOf(whole, row, dims.obs));
-      }
-    });
-
-    it('remembers the same after JSON and after a structured clone, and no other model remembers it', async () => {
-      const { carry } = await model.imagine(await model.begin(obs, Rng.fromSeed(1)), action, Rng.fromSeed(2));
-      const expected = predictionOf(await model.imagine(carry, action, Rng.fromSeed(3)));
-      const frozen = model.freeze(carry);
-      for (const kept of [JSON.parse(JSON.stringify(frozen)), structuredClone(frozen)]) {
-        const revived = model.revive(kept);
-        expect(revived.rows).toBe(rows);
-        expect(predictionOf(await model.imagine(revived, action, Rng.fromSeed(3)))).toEqual(expected);
-      }
-      const foreign = { ...frozen, version: 'other' };
-      expect(() => model.revive(foreign)).toThrowError(expect.objectContaining({ code: 'SNAPSHOT_MISMATCH' }));
     });
 
     it('refuses NaN and infinity, naming the row', async () => {
