@@ -53,6 +53,11 @@ export class DreamWorld {
     return this.model?.modelVersion;
   }
 
+  /** The model itself, for who steps it in this thread; the world's to close. @throws before the first fit, a defect of the loop */
+  get dynamics(): StoredDynamics {
+    return this.current();
+  }
+
   /** Goes on with a model that was saved. */
   async resume(folder: string, episodes: number): Promise<void> {
     this.model = await loadWorldModel(folder);

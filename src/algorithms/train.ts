@@ -2,6 +2,7 @@
 
 import { mbpo } from './mbpo.js';
 import { onPolicyDream } from './on-policy-dream.js';
+import { pets } from './pets.js';
 import { onPolicyOnly, replayedInRounds, replayedOnly } from './real-only.js';
 import type { Training } from './training.js';
 
@@ -15,5 +16,6 @@ export function train(training: Training): Promise<void> {
     if (world) return mbpo(training, learner);
     return training.settings.dream ? replayedInRounds(training, learner) : replayedOnly(training, learner);
   }
+  if (learner.learnsFrom === 'model') return pets(training, learner);
   return world ? onPolicyDream(training, learner) : onPolicyOnly(training, learner);
 }

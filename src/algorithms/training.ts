@@ -8,6 +8,7 @@ import type { ReplayBuffer, Selector, Source } from '../replay/index.js';
 import {
   evaluatePolicy,
   type LearnedFrom,
+  type PlanningLearner,
   RandomPolicy,
   type ReplayLearner,
   type ReturnSummary,
@@ -15,6 +16,7 @@ import {
   type RolloutLearner,
   summariseReturns,
 } from '../rl/index.js';
+import type { StoredDynamics } from '../worldmodel/index.js';
 import type { Collected, Collector } from './collector.js';
 import type { DreamSummary, DreamWorld } from './dream-world.js';
 import type { TrainingPorts, TrainingSettings } from './training-settings.js';
@@ -33,7 +35,7 @@ export interface TrainEvaluation extends ReturnSummary {
   readonly realSteps: number;
 }
 
-export type TrainableLearner = ReplayLearner | RolloutLearner;
+export type TrainableLearner = ReplayLearner | RolloutLearner | PlanningLearner;
 
 export interface TrainingParts {
   readonly env: VectorEnvironment;
@@ -112,6 +114,12 @@ export class Training {
     if (fit) this.tell('fit', { ...fit });
   }
 
+  /** The world model of the moment; fitted first where there is none yet, as in a run that goes on with given records. */
+  async model(rng: Rng): Promise<StoredDynamics> {
+    if (this.world.modelVersion === undefined) await this.fit(rng);
+    return this.world.dynamics;
+  }
+
   /** Dreams branches of `policy` from `starts` real states into the synthetic buffer. */
   async dream(policy: PolicySnapshot, starts: number, rng: Rng): Promise<void> {
     if (starts === 0) return;
@@ -146,10 +154,10 @@ export class Training {
   }
 
   /** Real episodes with the policy of the moment, not counted as training steps. */
-  async evaluate(): Promise<void> {
+  async evaluate(policy: Policy = this.parts.learner.policy()): Promise<void> {
     const { train, eval: options } = this.settings;
     const { realSteps } = this.counters;
-    const { returns, lengths } = await evaluatePolicy(this.parts.evalEnv, this.parts.learner.policy(), {
+    const { returns, lengths } = await evaluatePolicy(this.parts.evalEnv, policy, {
       episodes: train.evalEpisodes,
       seed: this.root.split('evaluate', realSteps).uint32(),
       deterministic: options.deterministic,

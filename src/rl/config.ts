@@ -121,6 +121,27 @@ export const ppoConfigSchema = z.strictObject({
 });
 export type PpoConfig = z.infer<typeof ppoConfigSchema>;
 
+/** Planning in a model (PETS, 1805.12114), and the policy that is taught what was planned. */
+export const petsConfigSchema = z.strictObject({
+  planner: z
+    .enum(['icem', 'cem', 'mppi'])
+    .default('icem')
+    .describe(
+      'How sequences of actions are sought: `icem` (2008.06389), which needs the fewest; the cross-entropy method; or path integrals (1707.02342).',
+    ),
+  horizon: z.int().min(1).max(1000).default(20).describe('Steps that a plan looks ahead.'),
+  candidates: z.int().min(4).max(100_000).default(48).describe('Sequences imagined in a round of planning.'),
+  elites: z.int().min(2).max(10_000).default(8).describe('The best of them, which the next round is drawn around.'),
+  rounds: z.int().min(1).max(100).default(3).describe('Rounds of planning at every real step.'),
+  gamma: fraction.default(0.99).describe(GAMMA),
+  hidden: layerSizes.default([64, 64]).describe('Layer widths of the policy that is taught.'),
+  activation: activation.default('relu').describe(ACTIVATION),
+  lr: rate.default(1e-3).describe('Step size of Adam for the policy that is taught.'),
+  batchSize: z.int().min(1).default(64).describe('Rows of a gradient step of the policy that is taught.'),
+  distilUpdates: z.int().min(0).default(500).describe('Gradient steps of the policy that is taught, after each round.'),
+});
+export type PetsConfig = z.infer<typeof petsConfigSchema>;
+
 /** Behaviour cloning: a Box action by squared error or Gaussian likelihood, a discrete one always by cross-entropy. */
 export const bcConfigSchema = z.strictObject({
   hidden: layerSizes.default([64, 64]),

@@ -1,4 +1,4 @@
-// Learners (SAC, REDQ, DroQ, PPO, behaviour cloning), the policies they make, and how good those are.
+// Learners (SAC, REDQ, DroQ, PPO, PETS, behaviour cloning), the policies they make, and how good those are.
 
 export { Bc, type BcMetrics, type Demonstrations, makeBc } from './bc/bc.js';
 export {
@@ -16,7 +16,9 @@ export {
   bcConfigSchema,
   type DroqConfig,
   droqConfigSchema,
+  type PetsConfig,
   type PpoConfig,
+  petsConfigSchema,
   ppoConfigSchema,
   type RedqConfig,
   redqConfigSchema,
@@ -32,10 +34,23 @@ export {
   summariseReturns,
 } from './evaluate.js';
 export { exportPolicy } from './export-policy.js';
-export type { Learner, LearnerKind, LearnerState, ReplayLearner, RolloutLearner } from './learner.js';
+export type {
+  Learner,
+  LearnerKind,
+  LearnerState,
+  PlanningLearner,
+  ReplayLearner,
+  RolloutLearner,
+} from './learner.js';
 export { type LearnerEntry, learners, type MakeLearner, makeLearner } from './learners.js';
 export { loadPolicy } from './load-policy.js';
+export { makePets, Pets } from './pets/pets.js';
 export { CEM_DEFAULTS, type CemOptions, CemPlanner } from './planners/cem.js';
+export { ICEM_DEFAULTS, type IcemOptions, IcemPlanner } from './planners/icem.js';
+export { type Choices, discreteChoices, MCTS_DEFAULTS, type MctsOptions, MctsPlanner } from './planners/mcts.js';
+export { MPPI_DEFAULTS, type MppiOptions, MppiPlanner } from './planners/mppi.js';
+export { PLANNED, type PlannerMethod, PlannerPolicy } from './planners/planner-policy.js';
+export { type Plan, SHOOTING_DEFAULTS, type ShootingOptions } from './planners/shooting.js';
 export { type GaeInput, type GaeOutput, generalisedAdvantage, makePpo, Ppo, type PpoMetrics } from './ppo/ppo.js';
 export { RandomPolicy } from './random-policy.js';
 export { makeRedq, Redq, type RedqMetrics } from './redq/redq.js';

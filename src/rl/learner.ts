@@ -1,6 +1,7 @@
 // What every learner offers, whatever it learns: policies to act with and to send away, and its exact state; and what the
-// two kinds add that learn by reward, from old rows or from fresh rollouts. Loops of training know no more of a learner.
+// kinds add that learn by reward, from old rows, from fresh rollouts, or by planning in a model. Loops of training know no more of a learner.
 
+import type { Carry, Dynamics, NumberRows } from '../core/dynamics.js';
 import type { ActOptions, Policy, PolicyMemory, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { TransitionBatch } from '../replay/index.js';
@@ -64,4 +65,15 @@ export interface RolloutLearner extends Learner {
   readonly memory?: PolicyMemory;
   /** Learns from one rollout; answers figures for the journal. */
   update(rollout: Rollout, rng: Rng): Promise<object>;
+}
+
+/** Plans in a model of the world at every step, and teaches a policy what it planned (PETS). `policy()` is the one it taught. */
+export interface PlanningLearner extends Learner {
+  readonly learnsFrom: 'model';
+  /** `distilUpdates`: gradient steps of the taught policy after a round. */
+  readonly config: { readonly distilUpdates: number };
+  /** The agent: its actions are planned in `model`, which stays the caller's. */
+  planner<C extends Carry>(model: Dynamics<C, NumberRows>): Policy;
+  /** `steps` gradient steps of the taught policy on what was planned; answers figures for the journal. */
+  update(planned: Pick<TransitionBatch, 'rows' | 'obs' | 'action'>, steps: number, rng: Rng): Promise<object>;
 }

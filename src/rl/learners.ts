@@ -6,7 +6,14 @@ import { threadPlugins } from '../core/plugins.js';
 import { type Entry, Registry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
 import type { VectorSpace } from '../env/index.js';
-import { bcConfigSchema, droqConfigSchema, ppoConfigSchema, redqConfigSchema, sacConfigSchema } from './config.js';
+import {
+  bcConfigSchema,
+  droqConfigSchema,
+  petsConfigSchema,
+  ppoConfigSchema,
+  redqConfigSchema,
+  sacConfigSchema,
+} from './config.js';
 import type { Learner } from './learner.js';
 import type { Spaces } from './spaces.js';
 
@@ -17,10 +24,11 @@ export type MakeLearner = (settings: Record<string, unknown>, spaces: Spaces, rn
 export interface LearnerEntry extends Entry<MakeLearner> {
   readonly schema: z.ZodObject;
   /**
-   * What it learns from: rows of a replay buffer, rollouts of the policy of the moment, or demonstrations, which no training run has.
+   * What it learns from: rows of a replay buffer, rollouts of the policy of the moment, a world model that it plans in, or
+   * demonstrations, which no training run has.
    * It says the same of itself as `learnsFrom`.
    */
-  readonly learnsFrom: 'replay' | 'rollouts' | 'demonstrations';
+  readonly learnsFrom: 'replay' | 'rollouts' | 'model' | 'demonstrations';
   /** Updates a real step that its paper runs it with, as a baseline; absent where a scenario says. */
   readonly updatesPerStep?: number;
   /** Action spaces it can act in. */
@@ -65,6 +73,15 @@ const ppo: LearnerEntry = {
   make: async () => (await import('./ppo/ppo.js')).makePpo,
 };
 
+const pets: LearnerEntry = {
+  name: 'pets',
+  summary: 'Planning in a learned world model (1805.12114), with a policy taught what was planned.',
+  schema: petsConfigSchema,
+  learnsFrom: 'model',
+  actions: ['box'],
+  make: async () => (await import('./pets/pets.js')).makePets,
+};
+
 const bc: LearnerEntry = {
   name: 'bc',
   summary: 'Behaviour cloning.',
@@ -74,7 +91,7 @@ const bc: LearnerEntry = {
   make: async () => (await import('./bc/bc.js')).makeBc,
 };
 
-export const learners = new Registry<LearnerEntry>('learner', [sac, redq, droq, ppo, bc]);
+export const learners = new Registry<LearnerEntry>('learner', [sac, redq, droq, ppo, pets, bc]);
 
 /** Throws LEARNER_CONFIG_INVALID for an unknown kind or setting, SPACE_UNSUPPORTED for spaces it cannot learn in. */
 export async function makeLearner(

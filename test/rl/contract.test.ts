@@ -6,9 +6,11 @@ import {
   type Bc,
   makeBc,
   makeDroq,
+  makePets,
   makePpo,
   makeRedq,
   makeSac,
+  type Pets,
   type Ppo,
   type Redq,
   RolloutCollector,
@@ -58,6 +60,16 @@ learnerContract('DroQ', {
   high: 1,
   make: (rng) => makeDroq({ hidden: [16], batchSize: 8, dropout: 0.2, policyEvery: 2 }, reacherLike, rng),
   train: (learner, rng) => (learner as Redq).update(randomBatch(24, 5, 2, rng), 3, rng),
+});
+
+learnerContract('PETS, the policy that it teaches', {
+  obsDim: 5,
+  actionDim: 2,
+  noiseDim: 2,
+  low: -1,
+  high: 1,
+  make: (rng) => makePets({ hidden: [16] }, reacherLike, rng),
+  train: (learner, rng) => (learner as Pets).update(randomBatch(50, 5, 2, rng), 3, rng),
 });
 
 learnerContract('PPO with a Box', {

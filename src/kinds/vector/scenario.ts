@@ -201,7 +201,7 @@ function overridesOf(section: z.ZodObject): z.ZodObject {
 
 /** What the dream is compared with besides the learner from scratch: that with many updates, and other learners. */
 function quickstartSection() {
-  const trained = learners.list().filter(({ learnsFrom }) => learnsFrom !== 'demonstrations');
+  const trained = learners.list().filter(({ learnsFrom }) => learnsFrom === 'replay' || learnsFrom === 'rollouts');
   return z
     .strictObject({
       seeds: positive.default(3).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
@@ -272,6 +272,10 @@ type RolloutSections = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 
 /** Who learns from one rollout at a time, as PPO does, needs a batch in each. */
 function checkRollouts({ rl, train, rollout }: RolloutSections, context: z.RefinementCtx): void {
   const { name, learnsFrom } = learners.get(rl.algorithm);
+  if (learnsFrom === 'model' && train.mode === 'real') {
+    const message = `${name.toUpperCase()} plans in a world model; set train.mode to dream`;
+    context.addIssue({ code: 'custom', path: ['train', 'mode'], message });
+  }
   if (learnsFrom !== 'rollouts' || typeof rl.batchSize !== 'number') return;
   const branches = Math.floor(rollout.startsPerRound / train.cyclesPerRound);
   const horizon = shortestBranch(rollout.horizon);

@@ -13,6 +13,7 @@ import { MetricsWriter } from '../metrics.js';
 import type { Phase, Progress } from '../progress.js';
 import { METRICS_FILE, RESULT_FILE } from '../run-folder.js';
 import type { Scenario } from '../scenario.js';
+import { agentOf } from './given-parts.js';
 import { trainJob } from './train.js';
 
 export interface ArmTask {
@@ -63,11 +64,13 @@ function contextOf(task: ArmTask, metrics: MetricsWriter, progress: Progress, si
 async function judge(task: ArmTask, checkpoint: string): Promise<number[]> {
   const { config, folder } = task.scenario;
   const { learner } = await loadLearner(join(checkpoint, 'learner'));
+  const agent = await agentOf(learner, join(checkpoint, 'learner'));
   const env = await makeEnvironment(config.env, { folder });
   const { seed, finalEpisodes: episodes } = task;
   try {
-    return await judgePolicy(env, learner.policy(), { seed, episodes, deterministic: config.eval.deterministic });
+    return await judgePolicy(env, agent.policy, { seed, episodes, deterministic: config.eval.deterministic });
   } finally {
+    await agent.close();
     await learner.close();
     await env.close();
   }

@@ -4,7 +4,7 @@ import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
 import { evaluatePolicy, summariseReturns } from '../../rl/index.js';
 import { type EvalResult, interrupted, type JobContext } from '../job.js';
-import { learnerFor } from './given-parts.js';
+import { agentOf, learnerFor } from './given-parts.js';
 import { requireInput } from './inputs.js';
 
 export async function evalJob(context: JobContext): Promise<EvalResult> {
@@ -12,6 +12,7 @@ export async function evalJob(context: JobContext): Promise<EvalResult> {
   const checkpoint = requireInput(context.inputs, 'checkpoint');
   const env = await makeEnvironment(config.env, { folder });
   const { learner } = await learnerFor(env, checkpoint);
+  const agent = await agentOf(learner, checkpoint);
   const phase = context.progress.phase('evaluate', config.eval.episodes, 'episodes');
   const returns: number[] = [];
   const lengths: number[] = [];
@@ -21,7 +22,7 @@ export async function evalJob(context: JobContext): Promise<EvalResult> {
       if (context.signal.aborted) interrupted();
       const seed = seeds.split('episode', episode).uint32();
       const options = { episodes: 1, seed, deterministic: config.eval.deterministic };
-      const one = await evaluatePolicy(env, learner.policy(), options);
+      const one = await evaluatePolicy(env, agent.policy, options);
       returns.push(one.returns[0]);
       lengths.push(one.lengths[0]);
       context.metrics.write({ kind: 'episode', episode, return: one.returns[0], length: one.lengths[0] });
@@ -32,6 +33,7 @@ export async function evalJob(context: JobContext): Promise<EvalResult> {
     const summary = summariseReturns(returns, lengths);
     return { job: 'eval', family: 'vector', wallSeconds: context.metrics.wallSeconds, checkpoint, returns, ...summary };
   } finally {
+    await agent.close();
     await learner.close();
     await env.close();
   }

@@ -1,11 +1,13 @@
 // What a job is given to work with, checked against the environment it is for: records and learners the user named, and the
 // environment itself in a form that can be made anywhere.
 
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import { describeSpace, type EnvSpec, rowSize, type VectorEnvironment } from '../../env/index.js';
+import { describeSpace, type EnvSpec, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
 import { ReplayBuffer } from '../../replay/index.js';
-import { type LoadedLearner, loadLearner } from '../../rl/index.js';
+import { type Learner, type LoadedLearner, loadLearner, type PlanningLearner } from '../../rl/index.js';
+import { loadWorldModel } from '../../worldmodel/index.js';
 import type { Scenario } from '../scenario.js';
 
 /** The buffer in `folder`, in a ring of `capacity` where given. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if its rows are not such as `env` gives. */
@@ -35,6 +37,21 @@ export async function learnerFor(env: VectorEnvironment, folder: string): Promis
     await learner.close();
     throw error;
   }
+}
+
+/**
+ * What a checkpoint's learner acts by: its policy, or, where it plans and the run's world model lies beside it, its planner.
+ * `close` closes the model.
+ */
+export async function agentOf(learner: Learner, folder: string): Promise<{ policy: Policy; close(): Promise<void> }> {
+  const model = [join(folder, 'model'), join(dirname(resolve(folder)), 'model')].find((path) => existsSync(path));
+  if (!isPlanning(learner) || model === undefined) return { policy: learner.policy(), close: async () => {} };
+  const world = await loadWorldModel(model);
+  return { policy: learner.planner(world), close: () => world.close() };
+}
+
+function isPlanning(learner: Learner): learner is PlanningLearner {
+  return (learner as Partial<PlanningLearner>).learnsFrom === 'model';
 }
 
 /** The scenario's environment with a model file by its whole path. */

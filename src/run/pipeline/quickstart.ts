@@ -48,10 +48,16 @@ export async function warmStartArms(scenario: Scenario): Promise<Arm[]> {
   };
   const others = baselines.filter((name) => name !== scenario.config.rl.algorithm && isDrawnFrom(name, scenario));
   return [
-    await arm(SCRATCH_ARM, ['train.mode=real', ...scratch]),
+    await arm(SCRATCH_ARM, ['train.mode=real', ...withoutModel(scenario), ...scratch]),
     ...(await Promise.all(others.map((name) => baseline(name, scenario, scratch, arm)))),
     await arm(DREAM_ARM, ['train.mode=dream']),
   ];
+}
+
+/** Who plans in a model has none to plan in from scratch: SAC stands in its place. */
+function withoutModel({ config: { rl } }: Scenario): string[] {
+  if (learners.get(rl.algorithm).learnsFrom !== 'model') return [];
+  return ['rl.algorithm=sac', ...sharedKeys(rl, 'sac')];
 }
 
 /** Many updates are asked of a learner that replays rows alone. */
@@ -71,15 +77,19 @@ function baseline(
     const budget = quickstart.fromScratch['realSteps'] ?? train.realSteps;
     return arm(MANY_UPDATES_ARM, ['train.mode=dream', 'replay.realRatio=1', `train.realSteps=${budget}`]);
   }
-  const { schema, updatesPerStep } = learners.get(name);
-  const shared = Object.entries(rl).filter(([key]) => key in schema.shape && SHARED_KEYS.includes(key));
+  const { updatesPerStep } = learners.get(name);
   return arm(name, [
     ...['train.mode=real', ...scratch],
     ...(updatesPerStep === undefined ? [] : [`train.updatesPerStep=${updatesPerStep}`]),
     `rl.algorithm=${name}`,
-    ...shared.map(([key, value]) => `rl.${key}=${JSON.stringify(value)}`),
+    ...sharedKeys(rl, name),
   ]);
 }
 
 /** What another learner takes over of the scenario's: what says how large it is and what it is after, not how it learns. */
-const SHARED_KEYS: readonly string[] = ['hidden', 'gamma', 'rewardScale'];
+function sharedKeys(rl: Scenario['config']['rl'], learner: string): string[] {
+  const { shape } = learners.get(learner).schema;
+  return Object.entries(rl)
+    .filter(([key]) => key in shape && ['hidden', 'gamma', 'rewardScale'].includes(key))
+    .map(([key, value]) => `rl.${key}=${JSON.stringify(value)}`);
+}

@@ -210,3 +210,37 @@ describe('SAC with replay.realRatio: 1', () => {
     expect(checkpoint('broken')).toEqual(checkpoint('updates'));
   });
 });
+
+describe('PETS', () => {
+  const set = [
+    'rl.algorithm=pets',
+    'rl.candidates=8',
+    'rl.elites=2',
+    'rl.rounds=1',
+    'rl.horizon=3',
+    'rl.distilUpdates=10',
+  ];
+  const options = (out: string) => ({
+    ...{ scenario: 'pendulum', profile: 'smoke', seed: 3, out: join(folder, out) },
+    set: [...set, 'train.checkpointSeconds=0', 'train.realSteps=450', 'train.stepsPerRound=125', 'train.evalEvery=250'],
+  });
+
+  it('lives what it plans in the model, teaches a policy, and goes on within an episode to the same bytes', async () => {
+    const result = await train(options('planned'));
+    expect(result).toMatchObject({ realSteps: 450, syntheticSteps: 0, updates: 20 });
+    const kinds = readMetrics(join(folder, 'planned', 'metrics.jsonl')).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'fit')).toHaveLength(3);
+    const real = await ReplayBuffer.load(join(folder, 'planned', 'checkpoint', 'real'));
+    const versions = real.originList().map(({ policyVersion }) => policyVersion.split('-')[0]);
+    expect(versions).toEqual(['random', 'planned', 'planned']);
+    await expect(train(options('planned-broken'), brokenOffAt(7))).rejects.toThrow('broken off');
+    await train({ resume: join(folder, 'planned-broken') });
+    const checkpoint = (out: string) => fileHashes(join(folder, out, 'checkpoint'));
+    expect(checkpoint('planned-broken')).toEqual(checkpoint('planned'));
+  });
+
+  it('needs a model to plan in', async () => {
+    const real = { ...options('real'), set: [...set, 'train.mode=real'] };
+    await expect(train(real)).rejects.toMatchObject({ code: 'SCENARIO_INVALID' });
+  });
+});
