@@ -5,6 +5,7 @@ import { applyPatch, createPatch, type Operation as Rfc6902Operation } from 'rfc
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Operation } from '../tools/prediction.js';
+import { appliedPlainly } from './plain-operations.js';
 
 enablePatches();
 
@@ -17,16 +18,21 @@ export function applyOperations(state: JsonObject, operations: readonly Operatio
   const known = outcomes.get(operations);
   if (known !== undefined && known.before === state) return known.after;
   refuseUnsafePaths(operations);
-  const after = produce(state, (draft) => {
-    const failures = applyPatch(draft, structuredClone(operations) as Rfc6902Operation[]);
-    const at = failures.findIndex((failure) => failure !== null);
-    if (at >= 0) throw invalid(operations[at], String(failures[at]?.message));
-  });
+  const after = appliedPlainly(state, operations) ?? appliedByBook(state, operations);
   if (Object.isFrozen(state) && after !== state) {
     outcomes.set(operations, { before: state, after });
     origins.set(after, { before: state, operations });
   }
   return after;
+}
+
+/** All of RFC 6902, with its reasons for what does not apply. */
+function appliedByBook(state: JsonObject, operations: readonly Operation[]): JsonObject {
+  return produce(state, (draft) => {
+    const failures = applyPatch(draft, structuredClone(operations) as Rfc6902Operation[]);
+    const at = failures.findIndex((failure) => failure !== null);
+    if (at >= 0) throw invalid(operations[at], String(failures[at]?.message));
+  });
 }
 
 /** What a state was made from, where it was made here. */

@@ -1,9 +1,13 @@
 // Rules that are trusted answer as they do in the sandbox, and keep as little.
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { sha256 } from '../../../src/core/hash.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { LIMITS, SandboxFailure } from '../../../src/env/tools/sandbox/interpreter.js';
+import { isOfPackage } from '../../../src/env/tools/sandbox/package-rules.js';
 import { readRules } from '../../../src/env/tools/sandbox/rules-source.js';
 import { Sandbox } from '../../../src/env/tools/sandbox/sandbox.js';
 import { TrustedSandbox } from '../../../src/env/tools/sandbox/trusted-sandbox.js';
@@ -31,7 +35,13 @@ test('the answers are those of the sandbox, to the letter', async () => {
     asked('invariants', { before: 1, after: 2 }),
     asked('read', { name: 'find_books', args: { text: '' }, state: 2 }),
   ];
-  for (const request of requests) expect(trusted.ask(request)).toBe(sandbox.ask(request));
+  const told = new TrustedSandbox(program);
+  for (const request of requests) {
+    const answer = sandbox.ask(request);
+    expect(trusted.ask(request)).toBe(answer);
+    expect(JSON.stringify(told.tell(JSON.parse(request)))).toBe(answer);
+  }
+  told.close();
   for (const place of [sandbox, trusted]) place.close();
   expect(() => trusted.ask(requests[0])).toThrow(SandboxFailure);
 });
@@ -43,4 +53,49 @@ test('nothing is kept from call to call, and nothing here is changed', () => {
   expect(Object.isFrozen(Object.prototype)).toBe(false);
   expect(typeof Math.random()).toBe('number');
   trusted.close();
+});
+
+test('values cross as JSON would carry them, and none is shared', () => {
+  const text =
+    'export const tools = { put: (state, { given }) => { state.kept = given; return [given.constructor === Object]; } };';
+  const trusted = new TrustedSandbox(programOf(text));
+  const given = JSON.parse('{"a":[-0,1,null],"__proto__":{"b":"c"},"toString":"d","2":"e","1":{}}');
+  const write = { request: 'write', name: 'put', state: 1, keep: 2, drop: [], hold: [{ key: 1, state: {} }] };
+  const odd = { ...given, none: undefined, list: [undefined, Number.NaN] };
+  const { answer } = trusted.tell({ ...write, args: { given: odd } }) as { answer: { patches: { value: object }[] } };
+  const [{ value }] = answer.patches;
+  expect(JSON.stringify(value)).toBe(JSON.stringify({ ...JSON.parse(JSON.stringify(odd)) }));
+  expect(JSON.stringify(answer)).toBe(
+    JSON.stringify(JSON.parse(trusted.ask(JSON.stringify({ ...write, args: { given: odd } }))).answer),
+  );
+  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+  expect(Object.isFrozen(value)).toBe(false);
+  trusted.close();
+});
+
+test('texts of parts of states are those of the parts at hand', async () => {
+  const text = `export const tools = { put: (state, { to }) => { state.part.n = to; state.part = { ...state.part }; } };
+export const checks = { same: ({ initialState: a, finalState: b }) =>
+  [JSON.stringify(a.part), JSON.stringify(b.part), JSON.stringify(b.part, null, 1).length].join() === '{"n":1},{"n":2},11' };`;
+  const program = programOf(text.replace('; }', '; return 1; }'));
+  const requests = [
+    asked('write', { name: 'put', args: { to: 2 }, state: 1, keep: 2, hold: [{ key: 1, state: { part: { n: 1 } } }] }),
+    ...Array(2).fill(asked('check', { name: 'same', messages: [], initialState: 1, finalState: 2 })),
+  ];
+  for (const place of [await Sandbox.open(program), new TrustedSandbox(program)]) {
+    const answers = requests.map((request) => JSON.parse(place.ask(request)).answer);
+    expect(answers.slice(1)).toEqual(Array(2).fill({ passed: true, reason: '' }));
+    place.close();
+  }
+});
+
+test('rules of the package run as its code does, and these alone, wherever they lie', () => {
+  const folder = fileURLToPath(new URL('../../../packs', import.meta.url));
+  const rules = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('rules.js'));
+  expect(rules.length).toBeGreaterThan(1);
+  for (const name of rules) {
+    const text = readFileSync(join(folder, name), 'utf8');
+    expect(isOfPackage(sha256(text)), `the hash of ${name} in package-rules.ts`).toBe(true);
+    expect(isOfPackage(sha256(`${text} `))).toBe(false);
+  }
 });

@@ -1,42 +1,24 @@
 // The program that runs inside the sandbox, around a rules file: it keeps parsed states, runs rules on drafts of them
 // (immer, evaluated in there too) and answers in JSON. It is text, as it shares nothing with this process.
 
+import { HARDENING } from './sandbox-hardening.js';
+
 /** Characters of what a tool returns. */
 const LONGEST_OBSERVATION = 1_000_000;
-/** Elements, and characters compared at worst, that native code goes through in a moment. */
-const LONGEST_LIST = 1_000_000;
-const LONGEST_SEARCH = 1e9;
-
-const LIST_LOOPS = [
-  'concat copyWithin every fill filter find findIndex findLast findLastIndex flatMap forEach includes indexOf join',
-  'lastIndexOf map reduce reduceRight reverse shift slice some sort splice toLocaleString toReversed toSorted toSpliced',
-  'unshift with',
-]
-  .join(' ')
-  .split(' ');
-
-const TEXT_SEARCHES = ['includes', 'indexOf', 'lastIndexOf', 'replace', 'replaceAll', 'split'];
-
-const KEPT_GLOBALS = [
-  'globalThis Infinity NaN undefined parseInt parseFloat isNaN isFinite encodeURIComponent decodeURIComponent',
-  'encodeURI decodeURI Object Array String Number Boolean Symbol Math JSON RegExp Reflect Map Set WeakMap WeakSet',
-  'Error EvalError RangeError ReferenceError SyntaxError TypeError URIError AggregateError InternalError',
-]
-  .join(' ')
-  .split(' ');
 
 /**
- * `(immer, careful) => ask`: call once with immer's exports. `ask(text)` takes a request and answers, both JSON; `ask.load`
- * takes the function that a rules file became, and whether it keeps nothing. A request names states by their keys, and brings those that are new: whole
- * (`hold`), or as changes of one that is there (`derive`). Where `careful`, what a native loop would take very long for is
- * not done: the answer is `doubt`.
+ * `(immer, careful) => ask`: call once with immer's exports. `ask(text)` takes a request and answers, both JSON; `ask.tell`
+ * takes and answers values, for whoever shares this heap; `ask.load` takes the function that a rules file became, and whether
+ * it keeps nothing. A request names states by their keys, and brings those that are new: whole (`hold`), or as changes of one
+ * that is there (`derive`). Where `careful`, what a native loop would take very long for is not done: the answer is `doubt`.
  */
 export const SANDBOX_PROGRAM = `
 (function (immer, careful) {
   'use strict';
   const { produceWithPatches, enablePatches } = immer;
   const { parse, stringify } = JSON;
-  const { freeze, isFrozen, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
+  const { freeze, isFrozen, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, defineProperty, keys: keysOf, values: valuesOf } = Object;
+  const { isArray, from } = Array;
   const { ownKeys } = Reflect;
   enablePatches();
 
@@ -46,6 +28,24 @@ export const SANDBOX_PROGRAM = `
   let rulesFile;
   /** What the file came to, where one evaluation serves all calls. */
   let shared;
+
+  /** Parts of states, which never change, and their texts once rules have asked for them, as they compare parts by these. */
+  const texts = new WeakMap();
+  const remembering = {
+    stringify(value, ...how) {
+      if (how.length > 0 || !texts.has(value)) return stringify(value, ...how);
+      const text = texts.get(value) ?? stringify(value);
+      texts.set(value, text);
+      return text;
+    },
+  };
+
+  function keep(key, state) {
+    states.set(key, freezeDeep(state));
+    for (const part of valuesOf(state)) {
+      if (typeof part === 'object' && part !== null && !texts.has(part)) texts.set(part, undefined);
+    }
+  }
 
   function rulesNow() {
     return shared ?? rulesFile(ToolError, () => true);
@@ -106,7 +106,7 @@ export const SANDBOX_PROGRAM = `
 
   /** The state after it is kept under the key \`keep\`, made as anyone makes it who is told the changes. */
   function write(call) {
-    const { state, args, keep } = call;
+    const { state, args, keep: key } = call;
     return outcome(call, (tool) => {
       let observation;
       const [, patches] = produceWithPatches(states.get(state), (draft) => {
@@ -115,7 +115,7 @@ export const SANDBOX_PROGRAM = `
       for (const { op, path, value } of patches) {
         if (op !== 'remove') requireJson(value, 'what it wrote at /' + path.join('/'), true, 0);
       }
-      if (patches.length > 0) states.set(keep, changed(states.get(state), patches));
+      if (patches.length > 0) keep(key, changed(states.get(state), patches));
       return { observation, patches };
     });
   }
@@ -144,7 +144,7 @@ export const SANDBOX_PROGRAM = `
       else if (op === 'remove') delete at[key];
       else at[key] = value;
     }
-    return freezeDeep(root);
+    return root;
   }
 
   /** A refusal in the tool's own words comes before that of its precondition, and both before what is wrong with it. */
@@ -229,125 +229,75 @@ export const SANDBOX_PROGRAM = `
   let doubts = false;
 
   function ask(text) {
-    const asked = parse(text);
+    return respond(parse(text), stringify);
+  }
+
+  /** \`encode\` makes what is handed out. */
+  function respond(asked, encode) {
     for (const key of asked.drop) states.delete(key);
-    if (asked.hold) for (const { key, state } of asked.hold) states.set(key, freezeDeep(state));
-    if (asked.derive) for (const { key, from, changes } of asked.derive) states.set(key, changed(states.get(from), changes));
+    if (asked.hold) for (const { key, state } of asked.hold) keep(key, state);
+    if (asked.derive) for (const { key, from, changes } of asked.derive) keep(key, changed(states.get(from), changes));
     doubts = false;
-    const answer = answerTo(asked);
-    return doubts ? '{"doubt":true}' : answer;
+    const answer = answerTo(asked, encode);
+    return doubts ? encode({ doubt: true }) : answer;
   }
 
   /** What a rule may not do to values that calls share it may do to its own: a call that fails is made once more. */
-  function answerTo(asked) {
+  function answerTo(asked, encode) {
     const kept = shared;
     if (kept !== undefined) {
       try {
-        return stringify({ answer: requests[asked.request](asked) ?? null });
+        return encode({ answer: requests[asked.request](asked) ?? null });
       } catch {
         shared = undefined;
       }
     }
-    const answer = answerAnew(asked);
+    const answer = answerAnew(asked, encode);
     shared = kept;
     return answer;
   }
 
-  function answerAnew(asked) {
+  function answerAnew(asked, encode) {
     try {
-      return stringify({ answer: requests[asked.request](asked) ?? null });
+      return encode({ answer: requests[asked.request](asked) ?? null });
     } catch (error) {
-      if (error instanceof Unfit) return stringify({ failed: error.message });
-      if (typeof error !== 'object' || error === null) return stringify({ failed: 'it threw ' + String(error) });
-      return stringify({ failed: 'it threw ' + error.name + ': ' + error.message, stack: String(error.stack) });
+      if (error instanceof Unfit) return encode({ failed: error.message });
+      if (typeof error !== 'object' || error === null) return encode({ failed: 'it threw ' + String(error) });
+      return encode({ failed: 'it threw ' + error.name + ': ' + error.message, stack: String(error.stack) });
     }
   }
 
-  function removeGlobals() {
-    const kept = new Set(${JSON.stringify(KEPT_GLOBALS)});
-    for (const name of Object.getOwnPropertyNames(globalThis)) if (!kept.has(name)) delete globalThis[name];
-    const none = () => {
-      throw new TypeError('rules are pure: there is no Math.random');
-    };
-    Math.random = none;
-    const noCode = function () {
-      throw new TypeError('rules cannot make code from text');
-    };
-    for (const made of [function () {}, function* () {}, async function () {}, async function* () {}]) {
-      Object.defineProperty(getPrototypeOf(made), 'constructor', { value: noCode });
+  /** A value as JSON would carry it in here. */
+  function own(value) {
+    if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
+    if (typeof value === 'number') return value - value === 0 ? value + 0 : null;
+    if (typeof value !== 'object') return undefined;
+    if (isArray(value)) return from(value, (part) => own(part) ?? null);
+    const copy = {};
+    for (const key of keysOf(value)) {
+      const part = own(value[key]);
+      if (part === undefined) continue;
+      if (key === '__proto__') defineProperty(copy, key, { value: part, writable: true, enumerable: true, configurable: true });
+      else copy[key] = part;
     }
+    return copy;
   }
 
-  /** A frozen prototype would keep objects from having keys of the same name; these let them, and stay as they are. */
-  function allowOverriding(prototype) {
-    for (const key of ownKeys(prototype)) {
-      const { value, writable } = getOwnPropertyDescriptor(prototype, key);
-      if (!writable) continue;
-      Object.defineProperty(prototype, key, {
-        get: () => value,
-        set(other) {
-          if (this === prototype) throw new TypeError('"' + String(key) + '" is read-only');
-          Object.defineProperty(this, key, { value: other, writable: true, enumerable: true, configurable: true });
-        },
-      });
-    }
+  /** A request of values instead of a text, none of which comes in itself; \`encode\` copies what goes out. */
+  function tell(asked, encode) {
+    const { hold, derive, args, messages } = asked;
+    return respond({
+      ...asked,
+      args: own(args),
+      messages: own(messages),
+      hold: own(hold),
+      derive: own(derive),
+    }, encode);
   }
 
-  /** Native loops are not interrupted, so how long they are is looked at first. */
-  function guardNativeLoops() {
-    const { apply } = Reflect;
-    const doubt = () => {
-      doubts = true;
-      throw new RangeError('it would take too long');
-    };
-    const guard = (prototype, name, isLong) => {
-      const native = prototype[name];
-      const guarded = { [name](...args) {
-        if (isLong(this, args)) doubt();
-        return apply(native, this, args);
-      } }[name];
-      Object.defineProperty(guarded, 'length', { value: native.length });
-      Object.defineProperty(prototype, name, { value: guarded, writable: true, configurable: true });
-    };
-    const isLongList = (list) => list !== null && list !== undefined && list.length > ${LONGEST_LIST};
-    for (const name of ${JSON.stringify(LIST_LOOPS)}) if (name in Array.prototype) guard(Array.prototype, name, isLongList);
-    guard(Array, 'from', (_, [list]) => isLongList(list));
-    const isLongSearch = (text, [what]) => typeof what === 'string' && text.length * what.length > ${LONGEST_SEARCH};
-    for (const name of ${JSON.stringify(TEXT_SEARCHES)}) guard(String.prototype, name, isLongSearch);
-    // Lists within lists may be few and still be gone through for ever.
-    const flat = { flat(depth = 1) {
-      const found = [];
-      for (const part of this) {
-        if (Array.isArray(part) && depth >= 1) for (const inner of part.flat(depth - 1)) found.push(inner);
-        else found.push(part);
-      }
-      return found;
-    } }.flat;
-    Object.defineProperty(Array.prototype, 'flat', { value: flat, writable: true, configurable: true });
-  }
-
-  function harden(root) {
-    const seen = new Set();
-    const left = [root];
-    while (left.length > 0) {
-      const value = left.pop();
-      if ((typeof value !== 'object' && typeof value !== 'function') || value === null || seen.has(value)) continue;
-      seen.add(value);
-      try {
-        freeze(value);
-      } catch (error) {
-        // A realm of V8 keeps its global object open; rules there do not get to see it.
-        if (value !== globalThis) throw error;
-      }
-      left.push(getPrototypeOf(value));
-      for (const key of ownKeys(value)) {
-        const { value: inner, get, set } = getOwnPropertyDescriptor(value, key);
-        left.push(inner, get, set);
-      }
-    }
-  }
-
+  ${HARDENING}
   removeGlobals();
+  JSON.stringify = remembering.stringify;
   if (careful) guardNativeLoops();
   for (const { prototype } of [Object, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError])
     allowOverriding(prototype);
@@ -368,6 +318,7 @@ export const SANDBOX_PROGRAM = `
   }
 
   const plainPrototypes = [Object.prototype, Array.prototype, getPrototypeOf(ask), RegExp.prototype];
+  ask.tell = tell;
   ask.load = (file, keepsNothing) => {
     rulesFile = file;
     if (!keepsNothing) return;
