@@ -86,6 +86,11 @@ export const ENVIRONMENT_ERRORS = {
     message: '{what} asks for "{value}", which is not supported here.',
     hint: 'Known: {known}. Write the domain without it: what follows from other facts can be an effect of the actions, numbers can be objects.',
   },
+  GAME_CHANGED: {
+    status: 409,
+    message: 'A state of game "{game}" belongs to other texts ({hash}) than are here ({found}).',
+    hint: 'Use the game files the state was made with, or begin the game anew.',
+  },
   // τ-bench
   TAU_DATA_MISSING: {
     status: 404,

@@ -38,6 +38,8 @@ export interface ToolRules {
   invariants(before: JsonObject, after: JsonObject): readonly string[];
   /** A check named in a task's verifier. Throws for an unknown name. */
   check(name: string, episode: EpisodeEnd): CheckResult;
+  /** Texts that the one tool of a world of text would carry out in this state, where the rules know them all. */
+  admissible?(state: JsonObject): readonly string[];
   close(): void;
 }
 

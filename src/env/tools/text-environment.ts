@@ -26,7 +26,7 @@ const MAX_OBSERVATION = 1_000_000;
 /**
  * The tools environment as one of text. After reset one sees the task's opening (or goal). It ends when `done` in the state
  * is true or, where the state has no such key, as soon as the task's verifier passes. `info.admissible` lists the actions
- * the state names as such (`admissible`, a list of texts), where it does.
+ * that the domain's rules know to be possible or, without these, that the state names as such (`admissible`, a list of texts).
  * @throws ENV_SPEC_INVALID unless the domain has one tool, `act`, with an argument `text`
  */
 export function textEnvironment(tools: ToolsEpisodeEnvironment): TextEnvironment {
@@ -120,7 +120,10 @@ class TextView implements TextEnvironment {
   }
 
   private admissible(): { admissible?: readonly string[] } {
-    const { admissible } = this.tools.state;
+    const { domain, state } = this.tools;
+    const known = domain.rules?.admissible?.(state);
+    if (known !== undefined) return { admissible: known };
+    const { admissible } = state;
     const isList = Array.isArray(admissible) && admissible.every((action) => typeof action === 'string');
     return isList ? { admissible: admissible as readonly string[] } : {};
   }
