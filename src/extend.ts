@@ -6,7 +6,14 @@ export {
   ClockedEnvironment,
   type DomainEntry,
   discreteSpace,
+  findGames,
   folderDomain,
+  type GameEntry,
+  type GameFile,
+  type GamesDomainOptions,
+  gamesDomain,
+  gamesHash,
+  readGame,
   rowSize,
 } from './env/index.js';
 export { definePlugin, type PluginEntries } from './run/index.js';

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 /** A line each: its module, and the domains that it registers. */
 const PACKS: readonly { readonly module: string; readonly domains: readonly string[] }[] = [
+  { module: 'alfworld/index.mjs', domains: ['alfworld'] },
   { module: 'cellar/index.mjs', domains: ['cellar'] },
   { module: 'helpdesk/index.mjs', domains: ['helpdesk'] },
 ];

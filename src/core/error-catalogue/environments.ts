@@ -86,6 +86,16 @@ export const ENVIRONMENT_ERRORS = {
     message: '{what} asks for "{value}", which is not supported here.',
     hint: 'Known: {known}. Write the domain without it: what follows from other facts can be an effect of the actions, numbers can be objects.',
   },
+  GAMES_NOT_FOUND: {
+    status: 404,
+    message: 'No games are in "{folder}": {problem}.',
+    hint: 'Name the folder that the games lie in; docs/text-games.md says where ALFWorld keeps its own, and how to lay out yours.',
+  },
+  GAME_FILE_INVALID: {
+    status: 422,
+    message: '"{file}" is no game file: {problem}.',
+    hint: 'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.',
+  },
   GAME_CHANGED: {
     status: 409,
     message: 'A state of game "{game}" belongs to other texts ({hash}) than are here ({found}).',
