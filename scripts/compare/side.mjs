@@ -103,7 +103,7 @@ export class Side {
 
   /** Serves while `play` asks; it answers part → what came over the wire, in normal form. */
   async served(name, args, play) {
-    const flags = ['--port', '0', '--workers', '0', '--drain-seconds', '0', '--json', '--quiet', '--out', name];
+    const flags = ['--port', '0', '--workers', '1', '--drain-seconds', '0', '--json', '--quiet', '--out', name];
     const { child, ended } = this.start(['serve', ...args, ...flags]);
     try {
       const ready = new Promise((resolve) => child.stdout.once('data', (line) => resolve(JSON.parse(line))));
