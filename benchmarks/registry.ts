@@ -135,6 +135,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'openenv-core 0.3.0, create_app around an environment whose step is awaited',
     load: () => import('./serve-sessions.js'),
   },
+  'serve.isolation': {
+    title:
+      "A pendulum session's steps while a rule of a world of tools on the same server loops: p99 of their time ÷ without it (raw: medians, longest, how long the rule ran)",
+    unit: 'ratio',
+    baseline: 'the same server, session and steps while nobody else asks anything',
+    load: () => import('./serve-isolation.js'),
+  },
   'serve.soak': {
     title:
       '2,000 sessions for 30 minutes, worker threads killed at random, every answer held against a sequential model: growth of the memory of the server',

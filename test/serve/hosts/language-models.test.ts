@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { loadDomain } from '../../../src/env/index.js';
-import { loadAnyScenario, packageRoot } from '../../../src/run/index.js';
+import { loadAnyScenario } from '../../../src/run/index.js';
 import { type RunningServer, startServer } from '../../../src/serve/index.js';
 import {
   type ControlledModel,
@@ -35,7 +35,7 @@ async function served(
   set: readonly string[] = [],
   options: Partial<ControlledOptions> = {},
 ): Promise<Served> {
-  const domain = await loadDomain(join(packageRoot(), 'scenarios', 'helpdesk'));
+  const domain = await loadDomain('packs/helpdesk');
   const model = await startControlledModel({ domain, seed: 5, malformedJson: 0.3, ...options });
   const llm = ['llm.provider=openai-compatible', `llm.url=${model.url}`, 'llm.model=controlled'];
   const scenario = await loadAnyScenario('helpdesk', {
