@@ -112,7 +112,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'audit',
     summary: 'ask whether a simulator and its judge may give rewards',
     description:
-      'Puts the must-fail suite to whoever answers calls in a tools scenario (what does not exist, what may not happen, what was not earned), and audits the judge, if there is one, on labelled episodes.',
+      'Puts the must-fail suite (what does not exist, what may not happen, what was not earned) and the must-succeed suite (what is possible) to whoever answers calls in a tools scenario, and audits the judge, if there is one, on labelled episodes.',
     takes: [],
     needs: [],
     examples: [

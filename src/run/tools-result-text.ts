@@ -31,6 +31,7 @@ function episodeLines(result: SynthEpisodesResult): Line[] {
     ...counted('repaired', result.repairedOf, ' answers'),
     ...(cost.calls > 0 ? [['model calls', costText(cost, spent)] as const] : []),
     ...mustFailLine(result),
+    ...mustSucceedLine(result),
     ...shadowLine(result),
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
     ...(result.newTasks > 0 ? [['new tasks', formatCount(result.newTasks)] as const] : []),
@@ -55,7 +56,7 @@ function realLines(result: RealEpisodesResult): Line[] {
 
 const SHOWN_FAILURES = 5;
 
-function auditLines({ mustFail, judge }: AuditResult): Line[] {
+function auditLines({ mustFail, mustSucceed, judge }: AuditResult): Line[] {
   const kinds = Object.entries(mustFail.byKind).map(([kind, rate]): Line => [`  ${kind}`, shareText(rate)]);
   const failures = mustFail.failures.slice(0, SHOWN_FAILURES);
   return [
@@ -65,8 +66,19 @@ function auditLines({ mustFail, judge }: AuditResult): Line[] {
     ],
     ...kinds,
     ...failures.map(({ probe, problem }): Line => ['  fell for', `${probe}: ${problem}`]),
+    ...(mustSucceed === null ? [] : mustSucceedLines(mustSucceed)),
     ...judgeLines(judge),
     ['report', mustFail.report],
+  ];
+}
+
+function mustSucceedLines({ rate, passed, failures, report }: NonNullable<AuditResult['mustSucceed']>): Line[] {
+  const verdict = passed ? 'it does what is possible' : 'it REFUSES what is possible';
+  const first = failures.slice(0, SHOWN_FAILURES);
+  return [
+    ['must-succeed suite', `${shareText(rate)}: ${verdict}`],
+    ...first.map(({ probe, problem }): Line => ['  did not do', `${probe}: ${problem}`]),
+    ['report', report],
   ];
 }
 
@@ -125,6 +137,12 @@ function imitatedText({ imitated, accepted }: SynthEpisodesResult): string {
   return imitated === 0 && accepted > 0
     ? `${text}: none was found good (quality.imitation=any writes all of them)`
     : text;
+}
+
+function mustSucceedLine({ mustSucceed }: SynthEpisodesResult): Line[] {
+  if (mustSucceed === null) return [];
+  const verdict = mustSucceed.passed ? 'passed' : 'FAILED: no reward was given and no dataset written';
+  return [['must-succeed', `${Math.round(100 * mustSucceed.rate)} % of possible calls answered, ${verdict}`]];
 }
 
 function counted(label: string, counts: Readonly<Record<string, number>>, after = ''): Line[] {

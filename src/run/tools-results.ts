@@ -52,6 +52,13 @@ export interface AuditResult extends JobResult {
     /** File with all of it. */
     readonly report: string;
   };
+  /** Calls that a simulator must answer; null where the domain names none. */
+  readonly mustSucceed: {
+    readonly passed: boolean;
+    readonly rate: Rate;
+    readonly failures: readonly { readonly probe: string; readonly problem: string }[];
+    readonly report: string;
+  } | null;
   /** null in a scenario without a judge. */
   readonly judge: {
     readonly version: string;
@@ -107,6 +114,8 @@ export interface SynthEpisodesResult extends JobResult {
   readonly stoppedBy: string | null;
   /** Whether the simulator passed the must-fail suite; null where none was asked for. */
   readonly mustFail: { readonly passed: boolean; readonly rate: number } | null;
+  /** Whether it does what is possible; null where that was not asked, or nothing could be. */
+  readonly mustSucceed: { readonly passed: boolean; readonly rate: number } | null;
   /** What shadow steps found: shares of wrong states, observations and rewards, and the steps that may be trusted. */
   readonly shadow: ShadowResult | null;
   readonly newTasks: number;

@@ -42,14 +42,16 @@ export {
   type GeneratedProbes,
   type GenerateOptions,
   generateProbes,
+  generateSuccesses,
 } from './must-fail/generated-probes.js';
 export { readMustFail, writeMustFail } from './must-fail/must-fail-file.js';
-export { type Probe, type ProbeKind, probeSchema, readProbes } from './must-fail/probe.js';
+export { mustSucceed, type Probe, type ProbeKind, probeSchema, readProbes } from './must-fail/probe.js';
 export {
   type MustFailReport,
   type MustFailRequest,
   type ProbeFailure,
   requireMustFail,
+  requireMustSucceed,
   runMustFail,
 } from './must-fail/run-must-fail.js';
 export { OnnxDynamics } from './onnx/onnx-dynamics.js';

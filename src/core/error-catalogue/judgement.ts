@@ -35,6 +35,12 @@ export const JUDGEMENT_ERRORS = {
       'The simulator of "{domain}" passed {passed} of {total} probes that must fail to please it ({share} %, needed {limit} %): {failures}.',
     hint: 'Use a better model or more exact rules; until then its episodes are given no reward.',
   },
+  SIMULATOR_USELESS: {
+    status: 409,
+    message:
+      'The simulator of "{domain}" did {passed} of {total} things that are possible ({share} %, needed {limit} %): {failures}.',
+    hint: 'Look at its replies (cut off? refused?): raise `llm.maxTokens`, use a better model or more exact rules. Until then its episodes are given no reward, and no dataset is written; `reward.mustSucceed.enabled=false` writes them all the same.',
+  },
   // tasks and curricula
   ADMISSION_NEEDS_ANSWERS: {
     status: 400,

@@ -59,6 +59,17 @@ const mustFailSection = z
   .prefault({})
   .describe('The must-fail suite: a simulator that plays along with the impossible cannot mint reward.');
 
+const mustSucceedSection = z
+  .strictObject({
+    limit: share.default(0.5).describe('Share of possible calls that must be answered for anything to be kept.'),
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe('Whether calls of solutions are put to whoever answers, before episodes are lived.'),
+  })
+  .prefault({})
+  .describe('The must-succeed suite: a simulator that refuses what is possible makes no rewards and no datasets.');
+
 const shadowSection = z
   .strictObject({
     share: share.default(0).describe('Share of dreamt calls that the real environment answers too; 0: none.'),
@@ -78,6 +89,7 @@ const rewardSection = z
   .strictObject({
     judge: judgeSchema.nullable().default(null).describe('A judge for what verifiers leave open; null: it stays open.'),
     mustFail: mustFailSection,
+    mustSucceed: mustSucceedSection,
   })
   .prefault({})
   .describe('What an episode was worth: exact checks first, then an audited judge.');

@@ -73,6 +73,26 @@ export function generateProbes(
   };
 }
 
+/**
+ * Calls of tasks' solutions, after those before them: a simulator that is any good answers them, and changes what they
+ * change. Where the domain has rules, they say so; a call that they do not know or refuse is no probe.
+ */
+export function generateSuccesses(domain: ToolsDomain, perTool = 2): Probe[] {
+  const placed = domain.tasks.flatMap((task) =>
+    (task.reference?.calls ?? []).map((call, i, calls): PlacedCall => ({ task, before: calls.slice(0, i), call })),
+  );
+  const possible = placed.flatMap((each): Probe[] => {
+    const { task, before, call } = each;
+    const truth = outcomeOf(domain, each, call);
+    if (truth?.isError || (truth === undefined && domain.rules !== undefined)) return [];
+    const changes = truth === undefined ? kindOf(domain, call) === 'write' : truth.operations.length > 0;
+    const name = `generated: ${call.name} as the solution calls it, call ${before.length + 1} (${task.id})`;
+    const [setup, expect] = [asProbeCalls(before), changes ? 'change' : 'answer'] as const;
+    return [{ name, kind: 'possible', task: task.id, setup, call: asProbeCall(call), expect }];
+  });
+  return firstOfEach(possible, ({ call }) => call?.name ?? '', perTool);
+}
+
 /** A call about something that does not exist. */
 interface MissingEntity extends PlacedCall {
   readonly key: string;

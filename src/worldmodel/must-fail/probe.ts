@@ -1,4 +1,5 @@
-// Probes that a simulator must fail to please: what does not exist, what may not happen, what was not earned.
+// Probes that a simulator must fail to please: what does not exist, what may not happen, what was not earned. And probes
+// that it must please: what is possible. One that refuses everything passes all of the first kind, and is worth nothing.
 
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
@@ -15,7 +16,7 @@ export const probeSchema = z
   .strictObject({
     name: z.string().min(1).describe('Unique.'),
     kind: z
-      .enum(['missing-entity', 'forbidden-transition', 'unearned-success', 'contradiction', 'flattery'])
+      .enum(['missing-entity', 'forbidden-transition', 'unearned-success', 'contradiction', 'flattery', 'possible'])
       .describe('What a simulator that fails it does wrong.'),
     task: z.string().optional().describe('Task whose initial state and verifier are used.'),
     setup: z
@@ -29,9 +30,9 @@ export const probeSchema = z
     call: callSchema.optional().describe('The call that the simulator under test answers.'),
     say: z.string().optional().describe('Last words of the agent to the user.'),
     expect: z
-      .enum(['error', 'no-change', 'no-reward'])
+      .enum(['error', 'no-change', 'no-reward', 'answer', 'change'])
       .describe(
-        'error: the answer reports an error and changes nothing; no-change: it changes nothing, whatever it says; no-reward: the episode of the task is not rewarded.',
+        'error: the answer reports an error and changes nothing; no-change: it changes nothing, whatever it says; no-reward: the episode of the task is not rewarded; answer: it is answered without an error; change: and changes something.',
       ),
   })
   .superRefine(({ expect, call, task }, context) => {
@@ -43,6 +44,11 @@ export const probeSchema = z
 
 export type Probe = z.output<typeof probeSchema>;
 export type ProbeKind = Probe['kind'];
+
+/** Whether a sound simulator does what is asked, rather than refuse it. */
+export function mustSucceed({ expect }: Probe): boolean {
+  return expect === 'answer' || expect === 'change';
+}
 
 /** Reads a YAML list of probes for a domain. Throws MUST_FAIL_INVALID naming the file and the probe. */
 export async function readProbes(path: string, domain: ToolsDomain): Promise<Probe[]> {

@@ -21,10 +21,11 @@ import type { Judge } from '../reward/judge.js';
 import type { Rate } from '../reward/judge-audit.js';
 import { judgeEpisode } from '../reward/judge-episode.js';
 import { wilson } from '../tools/shadow-estimates.js';
-import type { Probe, ProbeKind } from './probe.js';
+import { mustSucceed, type Probe, type ProbeKind } from './probe.js';
 
 const CONCURRENCY = 8;
 const SHOWN_FAILURES = 3;
+const SHOWN_CHARACTERS = 80;
 
 export interface MustFailRequest {
   readonly domain: ToolsDomain;
@@ -96,15 +97,35 @@ export async function runMustFail(request: MustFailRequest): Promise<MustFailRep
 export function requireMustFail(report: MustFailReport, limit: number): void {
   const { passed, total, failures, domain, rate } = report;
   if (rate.value !== null && rate.value >= limit) return;
-  const first = failures.slice(0, SHOWN_FAILURES).map(({ probe, problem }) => `"${probe.name}" ${problem}`);
   throw reverieError('SIMULATOR_UNSOUND', {
     domain: domain.id,
     passed,
     total,
     share: (100 * (rate.value ?? 0)).toFixed(0),
     limit: (100 * limit).toFixed(0),
-    failures: [...first, ...(failures.length > SHOWN_FAILURES ? ['...'] : [])].join('; ') || 'nothing was tried',
+    failures: firstFailures(failures) || 'nothing was tried',
   });
+}
+
+/**
+ * Answers nothing if at least the share `limit` of the probes that must succeed did, or if there are none.
+ * Throws SIMULATOR_USELESS otherwise.
+ */
+export function requireMustSucceed({ passed, total, failures, domain, rate }: MustFailReport, limit: number): void {
+  if (rate.value === null || rate.value >= limit) return;
+  throw reverieError('SIMULATOR_USELESS', {
+    domain: domain.id,
+    passed,
+    total,
+    share: (100 * rate.value).toFixed(0),
+    limit: (100 * limit).toFixed(0),
+    failures: firstFailures(failures),
+  });
+}
+
+function firstFailures(failures: MustFailReport['failures']): string {
+  const first = failures.slice(0, SHOWN_FAILURES).map(({ probe, problem }) => `"${probe.name}" ${problem}`);
+  return [...first, ...(failures.length > SHOWN_FAILURES ? ['...'] : [])].join('; ');
 }
 
 function passedOf(tried: readonly Tried[]): Rate {
@@ -189,7 +210,12 @@ class Stage {
   }
 }
 
-function problemOf(probe: Probe, { isError }: Prediction, before: JsonObject, after: JsonObject): string | undefined {
+function problemOf(probe: Probe, prediction: Prediction, before: JsonObject, after: JsonObject): string | undefined {
+  const { isError } = prediction;
+  if (mustSucceed(probe)) {
+    if (isError) return `was refused: ${prediction.observation.slice(0, SHOWN_CHARACTERS)}`;
+    return probe.expect === 'change' && stateChanges(before, after).length === 0 ? 'changed nothing' : undefined;
+  }
   const changed = stateChanges(before, after).map(({ path }) => `/${path.join('/')}`);
   if (changed.length > 0) return `changed ${changed.slice(0, SHOWN_FAILURES).join(', ')}`;
   return probe.expect === 'error' && !isError ? 'was answered without an error' : undefined;

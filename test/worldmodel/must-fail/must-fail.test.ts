@@ -17,10 +17,12 @@ import {
 import { openSealed } from '../../../src/store/sealed-json.js';
 import {
   generateProbes,
+  generateSuccesses,
   Judge,
   type Probe,
   readProbes,
   requireMustFail,
+  requireMustSucceed,
   runMustFail,
   writeMustFail,
 } from '../../../src/worldmodel/index.js';
@@ -54,6 +56,45 @@ function simulator(version: string, answer: (domain: ToolsDomain) => Partial<Pre
 }
 const yesMan = simulator('yes-man', () => ({}));
 const naysayer = simulator('naysayer', () => ({ isError: true, observation: 'Error: no' }));
+
+describe('what must succeed', () => {
+  const tried = (responder: Responder) =>
+    runMustFail({ domain, responder, probes: generateSuccesses(domain), seed: 1 });
+  const useless = expect.objectContaining({ code: 'SIMULATOR_USELESS' });
+
+  it('is made of the tasks’ solutions, for every tool that they call, and done by the real environment', async () => {
+    const report = await tried(rulesResponder(domain));
+    expect(report.failures).toEqual([]);
+    const called = new Set(domain.tasks.flatMap((task) => task.reference?.calls.map(({ name }) => name) ?? []));
+    expect(new Set(generateSuccesses(domain).map(({ call }) => call?.name))).toEqual(called);
+    expect(report.total).toBeGreaterThan(called.size);
+    requireMustSucceed(report, 1);
+  });
+
+  it('is not done by a simulator that refuses everything, which fails nothing that must fail', async () => {
+    const report = await tried(naysayer);
+    expect(report.passed).toBe(0);
+    expect(report.failures[0].problem).toBe('was refused: Error: no');
+    expect(() => requireMustSucceed(report, 0.5)).toThrow(useless);
+    const sound = await runMustFail({ domain, responder: naysayer, probes: written.filter(({ call }) => call) });
+    expect(sound.byKind['missing-entity']).toMatchObject({ value: 1 });
+  });
+
+  it('is not done by one whose replies are all cut off, nor by one that says yes and does nothing', async () => {
+    const cutOff: Responder = {
+      version: 'cut-off',
+      answer: () => Promise.reject(reverieError('LLM_REPLY_INVALID', { model: 'm', problem: 'it is cut off' })),
+      close: () => {},
+    };
+    const report = await tried(cutOff);
+    expect(report.passed).toBe(0);
+    expect(() => requireMustSucceed(report, 0.5)).toThrow(useless);
+    const { failures } = await tried(yesMan);
+    expect(new Set(failures.map(({ probe, problem }) => `${probe.expect} ${problem}`))).toEqual(
+      new Set(['change changed nothing']),
+    );
+  });
+});
 
 describe('probes of the service desk', () => {
   it('are passed by the real environment, every one', async () => {

@@ -2,11 +2,11 @@
 
 import { join } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
-import { Judge, requireAudited, requireMustFail } from '../../../worldmodel/index.js';
+import { Judge, requireAudited, requireMustFail, requireMustSucceed } from '../../../worldmodel/index.js';
 import { interrupted, type JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { AuditResult } from '../../tools-results.js';
-import { judgeAudit, mustFailReport } from './gates.js';
+import { judgeAudit, mustFailReport, mustSucceedReport } from './gates.js';
 import { makeParts, type ToolsParts } from './parts.js';
 
 type Context = JobContext<ToolsScenario>;
@@ -30,6 +30,7 @@ export async function auditJob(context: Context): Promise<AuditResult> {
         failures: report.failures.map(({ probe, problem }) => ({ probe: probe.name, problem })),
         report: join(context.out, 'must-fail.json'),
       },
+      mustSucceed: await competence(context, parts),
       judge: await judgeResult(context, parts),
       spent: parts.budget.spent,
     };
@@ -39,6 +40,18 @@ export async function auditJob(context: Context): Promise<AuditResult> {
   } finally {
     await parts.close();
   }
+}
+
+async function competence(context: Context, parts: ToolsParts): Promise<AuditResult['mustSucceed']> {
+  const report = await mustSucceedReport(context, parts);
+  if (report.total === 0) return null;
+  const { limit } = context.scenario.config.reward.mustSucceed;
+  return {
+    passed: refusalOf(() => requireMustSucceed(report, limit)) === null,
+    rate: { ...report.rate, of: report.total },
+    failures: report.failures.map(({ probe, problem }) => ({ probe: probe.name, problem })),
+    report: join(context.out, 'must-succeed.json'),
+  };
 }
 
 async function judgeResult(context: Context, { cast, domain }: ToolsParts): Promise<AuditResult['judge']> {

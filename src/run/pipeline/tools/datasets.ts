@@ -39,13 +39,20 @@ export interface MadeDatasets {
   readonly report: string;
 }
 
+interface Material {
+  readonly statistics: RowStatistics;
+  /** What exact rules say of rows. */
+  readonly exact: Map<number, ExactJudgement>;
+  /** Whether nothing is to be trained on what was lived. */
+  readonly withheld: boolean;
+}
+
 /** Whatever an interrupted run left of them is replaced. Throws STORAGE_FULL, STORAGE_FAILED. */
 export async function makeDatasets(
   context: Context,
   { domain }: Pick<ToolsParts, 'domain'>,
   journal: RowJournal<EpisodeRecord | FailedRow>,
-  statistics: RowStatistics,
-  exact: Map<number, ExactJudgement>,
+  { statistics, exact, withheld }: Material,
 ): Promise<MadeDatasets> {
   const { config } = context.scenario;
   const data = join(context.out, 'data');
@@ -60,7 +67,7 @@ export async function makeDatasets(
   const quality = pipeline.report();
   phase.end(`${quality.out} of ${quality.in} kept, ${quality.imitated} to be imitated`);
   const datasets: string[] = [];
-  for (const format of config.synth.export) {
+  for (const format of withheld ? [] : config.synth.export) {
     datasets.push(await exportDataset(context, domain, { format, data, quality }));
   }
   const rejected = rejections(quality);

@@ -9,16 +9,20 @@ import {
   type AuditReport,
   auditJudge,
   generateProbes,
+  generateSuccesses,
   Judge,
   type JudgeConfig,
   judgeEpisode,
   type MustFailReport,
+  mustSucceed,
+  type Probe,
   readAudit,
   readLabelledEpisodes,
   readMustFail,
   readProbes,
   requireAudited,
   requireMustFail,
+  requireMustSucceed,
   runMustFail,
   writeAudit,
   writeMustFail,
@@ -30,8 +34,19 @@ import type { ToolsParts } from './parts.js';
 
 type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'seed' | 'signal' | 'progress' | 'log'>;
 
+interface GateSummary {
+  readonly passed: boolean;
+  readonly rate: number;
+}
+
 export interface RewardGate extends Pick<LiveRowSettings, 'judge' | 'withheld'> {
-  readonly report?: { readonly passed: boolean; readonly rate: number };
+  readonly report?: GateSummary;
+}
+
+/** Whether a simulator does what is possible; what it makes is not written out where it does not. */
+export interface CompetenceGate {
+  readonly report?: GateSummary;
+  readonly withheld?: string;
 }
 
 const UNCHECKED = 'whole trajectories are written in one call, and the domain has no rules to check them by';
@@ -54,16 +69,61 @@ export async function mustFailGate(context: Context, parts: ToolsParts): Promise
   }
 }
 
+/** Runs the must-succeed suite on who answers in the dream. One that does not pass withholds rewards and datasets. */
+export async function mustSucceedGate(context: Context, parts: ToolsParts): Promise<CompetenceGate> {
+  const { enabled, limit } = context.scenario.config.reward.mustSucceed;
+  if (!enabled) return {};
+  const report = await mustSucceedReport(context, parts);
+  if (report.total === 0) return {};
+  const summary = { passed: true, rate: report.rate.value ?? 0 };
+  try {
+    requireMustSucceed(report, limit);
+    return { report: summary };
+  } catch (error) {
+    if (!(error instanceof ReverieError) || error.code !== 'SIMULATOR_USELESS') throw error;
+    context.log(`No episode is given a reward and no dataset is written: ${error.message} ${error.hint}`);
+    return { report: { ...summary, passed: false }, withheld: error.message };
+  }
+}
+
+/** The must-succeed suite's report, kept as the must-fail suite's is. */
+export function mustSucceedReport(context: Context, parts: { domain: ToolsDomain; responder: Responder }) {
+  const suite = async () => {
+    const own = (await probesOf(context.scenario, parts.domain)).probes.filter(mustSucceed);
+    return { probes: [...own, ...generateSuccesses(parts.domain)], skipped: [] };
+  };
+  return suiteReport(context, parts, { file: 'must-succeed.json', name: 'must-succeed suite', suite });
+}
+
 /** The suite's report: kept where the same simulator was tried on the same domain before. */
-export async function mustFailReport(
-  { scenario, out, seed, signal, progress }: Context,
+export function mustFailReport(context: Context, parts: { domain: ToolsDomain; responder: Responder }) {
+  const suite = async () => {
+    const { probes, skipped } = await probesOf(context.scenario, parts.domain);
+    return { probes: probes.filter((probe) => !mustSucceed(probe)), skipped };
+  };
+  return suiteReport(context, parts, { file: 'must-fail.json', name: 'must-fail suite', suite });
+}
+
+interface Suite {
+  /** In the run's folder. */
+  readonly file: string;
+  readonly name: string;
+  readonly suite: () => Promise<{
+    readonly probes: readonly Probe[];
+    readonly skipped: MustFailReport['skipped'];
+  }>;
+}
+
+async function suiteReport(
+  { out, seed, signal, progress }: Context,
   { domain, responder }: { domain: ToolsDomain; responder: Responder },
+  { file: name, name: title, suite }: Suite,
 ): Promise<MustFailReport> {
-  const file = join(out, 'must-fail.json');
+  const file = join(out, name);
   const before = existsSync(file) ? await readMustFail(file) : undefined;
   if (before?.responder === responder.version && before.domain.version === domain.version) return before;
-  const { probes, skipped } = await probesOf(scenario, domain);
-  const phase = progress.phase('must-fail suite', probes.length, 'probes');
+  const { probes, skipped } = await suite();
+  const phase = progress.phase(title, probes.length, 'probes');
   const report = await runMustFail({ domain, responder, probes, skipped, seed, signal });
   phase.set(report.total);
   phase.end(`${report.passed} of ${report.total} passed`);

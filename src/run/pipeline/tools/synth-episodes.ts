@@ -22,7 +22,14 @@ import { trustedTurns } from '../fidelity/auto-horizon.js';
 import { amplifiedRows } from './amplified-rows.js';
 import { estimateJob, estimateText } from './cost-estimate.js';
 import { makeDatasets, qualityOf, readEpisodes } from './datasets.js';
-import { judgeGate, mustFailGate, type RewardGate, type ScenarioJudge } from './gates.js';
+import {
+  type CompetenceGate,
+  judgeGate,
+  mustFailGate,
+  mustSucceedGate,
+  type RewardGate,
+  type ScenarioJudge,
+} from './gates.js';
 import { type LivedRows, livedRows } from './lived-rows.js';
 import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
 import { RowStatistics } from './row-statistics.js';
@@ -46,7 +53,9 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
   try {
     const stage = await taskStage(context, given);
     const parts = { ...given, domain: stage.domain };
-    const gate = await mustFailGate(context, parts);
+    const sound = await mustFailGate(context, parts);
+    const able = await mustSucceedGate(context, parts);
+    const gate = { ...sound, withheld: sound.withheld ?? able.withheld };
     const judge = await judgeGate(context, parts);
     const estimate = estimateJob(context.scenario.config, parts.domain, stage.tasks);
     if (estimate !== undefined) context.log(estimateText(estimate));
@@ -56,10 +65,11 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
     const turns = await trustedTurns(context, parts.responder.version);
     const lived = await live(context, parts, { stage, gate, judge, statistics, exact, shadow, queue, turns });
     try {
-      let made = await makeDatasets(context, parts, lived.journal, statistics, exact);
-      const early = await makeEarlyExperience(context, parts, made.data);
+      const withheld = able.withheld !== undefined;
+      let made = await makeDatasets(context, parts, lived.journal, { statistics, exact, withheld });
+      const early = withheld ? undefined : await makeEarlyExperience(context, parts, made.data);
       if (early !== undefined) made = { ...made, datasets: [...made.datasets, early] };
-      return resultOf(context, parts, { stage, gate, lived, statistics, made, shadow });
+      return resultOf(context, parts, { stage, gate, able, lived, statistics, made, shadow });
     } finally {
       await lived.journal.close();
     }
@@ -155,6 +165,7 @@ function progressNote(
 interface Work {
   readonly stage: TaskStage;
   readonly gate: RewardGate;
+  readonly able: CompetenceGate;
   readonly lived: LivedRows;
   readonly statistics: RowStatistics;
   readonly shadow: Shadow | undefined;
@@ -164,7 +175,7 @@ interface Work {
 function resultOf(
   context: Context,
   { budget }: ToolsParts,
-  { stage, gate, lived, statistics, made, shadow }: Work,
+  { stage, gate, able, lived, statistics, made, shadow }: Work,
 ): SynthEpisodesResult {
   const { episodes, steps, failed, success, abstained, answeredBy, refusedOf, repairedOf, cost } = statistics;
   return {
@@ -184,6 +195,7 @@ function resultOf(
     spent: budget.spent,
     stoppedBy: lived.stoppedBy ?? null,
     mustFail: gate.report ?? null,
+    mustSucceed: able.report ?? null,
     shadow: shadow?.result() ?? null,
     newTasks: stage.made,
   };
