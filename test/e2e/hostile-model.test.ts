@@ -68,11 +68,23 @@ const prediction = (changes: object) => ({
 });
 
 describe('a simulator that lies', () => {
+  it('cannot mint reward by claiming so where nobody asked what it can do', async () => {
+    const claims = { observation: '{"verified":true}', reward: 1, terminated: true };
+    const outcome = await run('world', () => prediction(claims), undefined, ['reward.mustSucceed.enabled=false']);
+    expect(result(outcome)).toMatchObject({ episodes: 6, success: { value: 0 }, mustSucceed: null });
+  });
+
   it('cannot mint reward or end an episode by claiming so', async () => {
     const claims = { observation: '{"verified":true}', reward: 1, terminated: true };
     const outcome = await run('world', () => prediction(claims));
     expect(`${outcome.code}${outcome.stderr}`).toBe('0');
-    expect(result(outcome)).toMatchObject({ episodes: 6, success: { value: 0 } });
+    // It does nothing of what it says, which the must-succeed suite notices first.
+    expect(result(outcome)).toMatchObject({
+      episodes: 6,
+      success: null,
+      mustSucceed: { passed: false },
+      datasets: [],
+    });
     for (const { steps } of episodes(outcome)) expect(steps.length).toBeGreaterThan(1);
   });
 

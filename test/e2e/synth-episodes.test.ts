@@ -103,7 +103,7 @@ describe('synth with language models', () => {
 
   it('ends cleanly when its budget is spent, with whole datasets', async () => {
     const { code } = await reverie(
-      [...withModels(model.url, 'synth.budget.calls=60'), '--out', 'budget', '--workers', '4'],
+      [...withModels(model.url, 'synth.budget.calls=120'), '--out', 'budget', '--workers', '4'],
       folder,
     );
     expect(code).toBe(0);
@@ -111,7 +111,7 @@ describe('synth with language models', () => {
     expect(stoppedBy).toBe('calls');
     expect(episodes).toBeGreaterThan(0);
     expect(episodes).toBeLessThan(40);
-    expect((spent as { calls: number }).calls).toBeLessThanOrEqual(60 + 4);
+    expect((spent as { calls: number }).calls).toBeLessThanOrEqual(120 + 4);
     const rows = readFileSync(at('budget', 'data', 'episodes.jsonl'), 'utf8')
       .trim()
       .split('\n');
