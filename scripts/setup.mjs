@@ -62,13 +62,29 @@ await whenChanged(
   () => run('installing packages', 'npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']),
 );
 
+/** Packs in TypeScript, against the package's declarations, as anybody's plugin is. */
+async function compilePacks() {
+  const packs = readdirSync(join(root, 'packs')).filter((name) =>
+    existsSync(join(root, 'packs', name, 'tsconfig.json')),
+  );
+  for (const name of packs) {
+    const pack = join('packs', name);
+    await whenChanged(
+      join(pack, 'dist/.built'),
+      ['tsconfig.json', join(pack, 'tsconfig.json'), ...sources(join(pack, 'src'))],
+      existsSync(join(root, pack, 'dist/index.js')),
+      () => run(`compiling ${pack}`, process.execPath, [tsc, '-p', pack]),
+    );
+  }
+}
+
 const builds = [
   whenChanged(
     'dist/.built',
     ['tsconfig.json', 'tsconfig.build.json', ...sources('src')],
     existsSync(join(root, 'dist/cli.js')),
     () => run('compiling', process.execPath, [tsc, '-p', 'tsconfig.build.json']),
-  ),
+  ).then(compilePacks),
   whenChanged(
     'dist/web/.built',
     sources('web', () => true),

@@ -38,8 +38,13 @@ export class ReverieError extends Error {
   /** What filled the placeholders; lets the error cross a thread whole (`packError`). */
   readonly values: Record<string, unknown>;
 
-  constructor(code: ErrorCode, values: Record<string, unknown>, cause?: unknown) {
-    const entry: ErrorEntry = ERROR_CATALOGUE[code];
+  /** @param entry what a plugin's own catalogue says of the code; absent: ours */
+  constructor(
+    code: ErrorCode,
+    values: Record<string, unknown>,
+    cause?: unknown,
+    readonly entry: ErrorEntry = ERROR_CATALOGUE[code],
+  ) {
     super(fill(entry.message, values), cause === undefined ? undefined : { cause });
     this.name = 'ReverieError';
     this.code = code;
@@ -54,6 +59,25 @@ export function reverieError(code: ErrorCode, values: Record<string, unknown> = 
   return new ReverieError(code, values, cause);
 }
 
+/** The names in braces of a sentence. */
+type Placeholders<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | Placeholders<Rest>
+  : never;
+
+type Catalogue = Readonly<Record<string, ErrorEntry>>;
+
+/** Makes an error of a catalogue, its placeholders filled. */
+export type ErrorMaker<C extends Catalogue> = <Code extends keyof C & string>(
+  code: Code,
+  values: Readonly<Record<Placeholders<C[Code]['message'] | C[Code]['hint']>, unknown>>,
+  cause?: unknown,
+) => ReverieError;
+
+/** The errors of a pack or plugin, by a catalogue of its own: as whole as ours, with code, sentence, HTTP status and way out. */
+export function errorsOf<const C extends Catalogue>(catalogue: C): ErrorMaker<C> {
+  return (code, values, cause) => new ReverieError(code as unknown as ErrorCode, { ...values }, cause, catalogue[code]);
+}
+
 /** Any error as plain strings, to be sent to another thread or process. */
 export interface PackedError {
   readonly name: string;
@@ -61,6 +85,8 @@ export interface PackedError {
   readonly stack?: string;
   readonly code?: ErrorCode;
   readonly values?: Record<string, string>;
+  /** Of a plugin's error: its code, and what its catalogue says of it. */
+  readonly own?: ErrorEntry & { readonly code: string };
 }
 
 export function packError(error: unknown): PackedError {
@@ -68,12 +94,15 @@ export function packError(error: unknown): PackedError {
   const plain = { name: error.name, message: error.message, stack: error.stack };
   if (!(error instanceof ReverieError)) return plain;
   const values = Object.fromEntries(Object.entries(error.values).map(([key, value]) => [key, String(value)]));
-  return { ...plain, code: error.code, values };
+  if (error.code in ERROR_CATALOGUE) return { ...plain, code: error.code, values };
+  return { ...plain, values, own: { code: error.code, ...error.entry } };
 }
 
 /** The error that `packError` was given: with its catalogue code where it had one. */
 export function unpackError(packed: PackedError): Error {
-  const error = packed.code ? new ReverieError(packed.code, packed.values ?? {}) : new Error(packed.message);
+  const { own, values = {} } = packed;
+  const code = packed.code ?? (own?.code as ErrorCode | undefined);
+  const error = code === undefined ? new Error(packed.message) : new ReverieError(code, values, undefined, own);
   error.name = packed.name;
   error.stack = packed.stack;
   return error;

@@ -5,11 +5,15 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+/** A pack in TypeScript is its source where the engine is, as in tests. */
+const COMPILED = import.meta.url.endsWith('.ts') ? 'src/index.ts' : 'dist/index.js';
+
 /** A line each: its module, and the domains that it registers. */
 const PACKS: readonly { readonly module: string; readonly domains: readonly string[] }[] = [
   { module: 'alfworld/index.mjs', domains: ['alfworld'] },
   { module: 'cellar/index.mjs', domains: ['cellar'] },
   { module: 'helpdesk/index.mjs', domains: ['helpdesk'] },
+  { module: `tau-bench/${COMPILED}`, domains: ['tau-airline', 'tau-retail'] },
 ];
 
 /** The names of all domains of packs, whether they are loaded or not. */

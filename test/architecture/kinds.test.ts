@@ -13,8 +13,7 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   'src/env/check-step.ts': ["space.type === 'text'", "space.type === 'tools'"],
   'src/env/space-values.ts': ["case 'text'", "case 'tools'"],
   'src/serve/facades/native/environment-card.ts': ["space.type === 'text'"],
-  // A type of the data of τ-bench's domains, and a way of searching.
-  'src/env/tau/data-model.ts': ["case 'text'"],
+  // A way of searching.
   'src/replay/experience/store.ts': ["options.retrieval === 'vector'"],
   // How far a backend's word is taken.
   'src/worldmodel/state.ts': ["trust === 'text'"],

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import {
-  loadTauDomain,
+  makeDomain,
   type Responder,
   rulesResponder,
   ScriptedUser,
@@ -139,7 +139,7 @@ describe('a controlled author', () => {
 
 describe.skipIf(!existsSync(tauFolder))('a controlled model of τ-bench (skipped without REVERIE_SHARED_DATA)', () => {
   it('answers its calls as its rules do, shown a part of its database', async () => {
-    const airline = await loadTauDomain({ domain: 'airline', folder: tauFolder });
+    const airline = await makeDomain({ id: 'tau-airline', data: tauFolder });
     await start({ domain: airline });
     const truth = new Truth(airline);
     const questions = questionsOf(airline).filter((_, i) => i % 5 === 0);

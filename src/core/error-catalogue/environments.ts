@@ -101,20 +101,4 @@ export const ENVIRONMENT_ERRORS = {
     message: 'A state of game "{game}" belongs to other texts ({hash}) than are here ({found}).',
     hint: 'Use the game files the state was made with, or begin the game anew.',
   },
-  // τ-bench
-  TAU_DATA_MISSING: {
-    status: 404,
-    message: 'There is no file "{path}", which a τ-bench domain needs.',
-    hint: 'Give a folder with db.json, policy.md, tasks.json and tools.json of one domain; docs/tau-bench.md says where they come from.',
-  },
-  TAU_DATA_INVALID: {
-    status: 422,
-    message: '"{path}" is no such file of τ-bench: {problem}.',
-    hint: 'Check that the folder belongs to the domain that is named, and restore the file; see docs/tau-bench.md.',
-  },
-  TAU_CHECK_UNKNOWN: {
-    status: 400,
-    message: 'No check of τ-bench is called "{name}".',
-    hint: 'Leave "checks" out of the verifiers of τ-bench tasks.',
-  },
 } as const satisfies Record<string, ErrorEntry>;

@@ -5,11 +5,10 @@ import { packDomains } from '../../core/packs.js';
 import { loadPackOf } from '../../core/plugins.js';
 import { textGames } from '../pddl/games-entry.js';
 import { parseStrictly } from '../strict-parse.js';
-import { tauEntries } from '../tau/tau-entries.js';
 import type { DOMAIN_FILES } from './domain-schemas.js';
 import { type DomainEntry, domains } from './domains.js';
 
-for (const entry of [...tauEntries, textGames]) domains.register(entry);
+domains.register(textGames);
 
 const file = (what: string, standard: string) =>
   z.string().min(1).optional().describe(`${what}, relative to the folder (default ${standard})`);

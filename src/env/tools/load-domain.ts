@@ -180,7 +180,8 @@ class DomainFolder {
   }
 }
 
-function freezeDeep<V>(value: V): V {
+/** The value itself, it and all its parts frozen. */
+export function freezeDeep<V>(value: V): V {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);
   for (const part of Object.values(value)) freezeDeep(part);

@@ -6,7 +6,7 @@ import path, { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.js';
-import { applyOperations, loadTauDomain, stateHash, type ToolRules, type ToolsDomain } from '../../../src/env/index.js';
+import { applyOperations, makeDomain, stateHash, type ToolRules, type ToolsDomain } from '../../../src/env/index.js';
 import { ExperienceStore, episodeLogFiles, livedSteps, readEpisodeLogs } from '../../../src/replay/index.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));
@@ -263,7 +263,7 @@ describe.skipIf(!existsSync(path.join(data, 'tau')))(
   () => {
     it('are read whole, and the rules of the first release answer every other call as was recorded', async () => {
       const airline = path.join(data, 'tau', 'airline');
-      const tau = await loadTauDomain({ domain: 'airline', folder: airline, release: 'tau1' });
+      const tau = await makeDomain({ id: 'tau-airline', data: airline, release: 'tau1' });
       const read = await readEpisodeLogs(path.join(airline, 'trajectories-gpt-4o.jsonl'), { domain: tau });
       expect([read.episodes.length, read.steps.length]).toEqual([120, 711]);
       // Users were recorded with a "province" where the database has a "state": their records differ.

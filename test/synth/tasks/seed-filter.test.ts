@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
 import type { Json } from '../../../src/core/json.js';
-import { loadDomain, loadTauDomain, type Message } from '../../../src/env/index.js';
+import { loadDomain, type Message, makeDomain } from '../../../src/env/index.js';
 import { type EpisodeRecord, readEpisodeLogs } from '../../../src/replay/index.js';
 import { prefilterEpisodes } from '../../../src/synth/tasks/seed-filter.js';
 import { scriptedModel } from './model.js';
@@ -151,7 +151,7 @@ describe('recorded logs', () => {
 
   const folder = join(DATA, 'tau', 'airline');
   it.skipIf(!existsSync(folder))('of τ-bench airline are kept, but for those that stop in the middle', async () => {
-    const airline = await loadTauDomain({ domain: 'airline', folder, release: 'tau1' });
+    const airline = await makeDomain({ id: 'tau-airline', data: folder, release: 'tau1' });
     const { episodes } = await readEpisodeLogs(join(folder, 'trajectories-gpt-4o.jsonl'), {
       domain: airline,
       tolerant: true,

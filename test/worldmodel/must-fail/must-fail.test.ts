@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { reverieError } from '../../../src/core/errors.js';
 import {
-  loadTauDomain,
+  makeDomain,
   type Prediction,
   type Responder,
   rulesResponder,
@@ -242,7 +242,7 @@ describe('generated probes', () => {
 
 describe.skipIf(!existsSync(join(data, 'tau')))('probes of τ-bench (skipped without REVERIE_SHARED_DATA)', () => {
   it.each(['airline', 'retail'] as const)('%s hold in the real environment', async (name) => {
-    const tau = await loadTauDomain({ domain: name, folder: join(data, 'tau', name) });
+    const tau = await makeDomain({ id: `tau-${name}`, data: join(data, 'tau', name) });
     const { probes } = generateProbes({ ...tau, tasks: tau.tasks.slice(0, 20) });
     expect(probes.length).toBeGreaterThan(20);
     const report = await runMustFail({ domain: tau, responder: rulesResponder(tau), probes });

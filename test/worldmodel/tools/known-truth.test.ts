@@ -10,8 +10,8 @@ import type { Json } from '../../../src/core/json.js';
 import {
   type AssistantMessage,
   applyOperations,
-  loadTauDomain,
   type Message,
+  makeDomain,
   rulesResponder,
   type ToolCall,
   type ToolsDomain,
@@ -118,7 +118,7 @@ describe.skipIf(!existsSync(log))(`tau-bench airline (skipped without its data: 
   }
 
   it('is never refused what the rules do, and slices hold what is changed', async () => {
-    const domain = await loadTauDomain({ domain: 'airline', folder: join(data, 'tau/airline') });
+    const domain = await makeDomain({ id: 'tau-airline', data: join(data, 'tau/airline') });
     const episodes = readFileSync(log, 'utf8').trim().split('\n').slice(0, 20);
     const found = { calls: 0, changes: 0, covered: 0, problems: [] as string[] };
     for (const line of episodes) replay(domain, JSON.parse(line) as Recorded, found);

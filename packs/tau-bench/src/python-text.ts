@@ -1,6 +1,6 @@
 // How τ-bench's tools, which are Python, write numbers and JSON. Agents see these texts, so they are met to the byte.
 
-import type { Json } from '../../core/json.js';
+import type { Json } from 'reverie/extend';
 
 /** Python's `repr` of a float: `10.0`, `1e-05`, `1e+16`, `-0.0`. */
 export function pythonFloat(value: number): string {

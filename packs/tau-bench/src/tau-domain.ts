@@ -1,16 +1,22 @@
 // A τ-bench domain as a tools domain: exact rules over the data in a folder that the user gives. The data are no part of
 // this project. Source: "τ-bench" (arXiv 2406.12045) and "τ²-bench" (arXiv 2506.07982), with their public code.
 
-import { createHash } from 'node:crypto';
 import path from 'node:path';
-import { freeze } from 'immer';
-import { canonicalJson } from '../../core/canonical-json.js';
-import { reverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
-import { applyOperations, recordOperations } from '../state/operations.js';
-import { compileSchema, type SchemaCheck } from '../state/schema.js';
-import type { CallSpec, ToolOutcome, ToolRules, ToolSpec, ToolsDomain } from '../tools/domain.js';
-import type { ToolCall } from '../tools/message.js';
+import {
+  applyOperations,
+  type CallSpec,
+  compileSchema,
+  contentHash,
+  freezeDeep,
+  type JsonObject,
+  recordOperations,
+  type SchemaCheck,
+  type ToolCall,
+  type ToolOutcome,
+  type ToolRules,
+  type ToolSpec,
+  type ToolsDomain,
+} from 'reverie/extend';
 import type { AirlineDatabase } from './airline-database.js';
 import { airlineInvariants } from './airline-invariants.js';
 import { AIRLINE_DATABASE } from './airline-model.js';
@@ -22,7 +28,7 @@ import type { RetailDatabase } from './retail-database.js';
 import { retailInvariants } from './retail-invariants.js';
 import { RETAIL_DATABASE } from './retail-model.js';
 import { RETAIL_TOOLS } from './retail-tools.js';
-import { dataInvalid, parseData, parseJson, readDataText } from './tau-files.js';
+import { dataInvalid, parseData, parseJson, readDataText, tauError } from './tau-files.js';
 import { splitFileSchema, type TaskOptions, type TasksFile, tasksFileSchema, toolsTask } from './tau-tasks.js';
 import { type TauRelease, type TauTool, ToolFailure } from './tool-kit.js';
 import { toolSpecs, toolsFileSchema } from './tool-specs.js';
@@ -95,7 +101,7 @@ export async function loadTauDomain({ domain, folder, release = 'tau2' }: TauDom
   const content = [version, policy, specs, dbJson, tasks];
   return {
     id: `tau-${domain}`,
-    version: createHash('sha256').update(canonicalJson(content)).digest('hex'),
+    version: contentHash(content),
     policy,
     tools: specs,
     stateSchema,
@@ -122,7 +128,7 @@ function databaseOf(
     release === 'tau1' || isOfSuccessor
       ? database
       : { ...database, users: Object.fromEntries(users.map(([id, user]) => [id, { user_id: id, ...user }])) };
-  return { database: freeze(named, true), isOfSuccessor };
+  return { database: freezeDeep(named), isOfSuccessor };
 }
 
 async function readSplit(folder: string): Promise<TaskOptions['split']> {
@@ -231,7 +237,7 @@ class TauRules implements ToolRules {
   }
 
   check(name: string): never {
-    throw reverieError('TAU_CHECK_UNKNOWN', { name });
+    throw tauError('TAU_CHECK_UNKNOWN', { name });
   }
 
   close(): void {}

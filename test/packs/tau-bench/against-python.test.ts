@@ -7,8 +7,10 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { loadTauDomain, type TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
+import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
 import { Rng } from '../../../src/core/rng.js';
-import { applyOperations, loadTauDomain, type TauDomainName, type TauRelease } from '../../../src/env/index.js';
+import { applyOperations } from '../../../src/env/index.js';
 import type { CallSpec } from '../../../src/env/tools/domain.js';
 import { Draw, randomCall, revealingCalls } from './random-calls.js';
 

@@ -5,16 +5,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { loadTauDomain, type TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
+import { readTauTrajectories, type TauTrajectory } from '../../../packs/tau-bench/src/tau-trajectories.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import {
   applyOperations,
   compileSchema,
-  loadTauDomain,
   type Message,
-  readTauTrajectories,
   stateHash,
-  type TauDomainName,
-  type TauTrajectory,
   type ToolCall,
   type ToolsDomain,
   type ToolsTask,

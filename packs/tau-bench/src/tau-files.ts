@@ -2,8 +2,25 @@
 
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { z } from 'zod';
-import { describeIssues, reverieError } from '../../core/errors.js';
+import { describeIssues, errorsOf, type z } from 'reverie/extend';
+
+export const tauError = errorsOf({
+  TAU_DATA_MISSING: {
+    status: 404,
+    message: 'There is no file "{path}", which a τ-bench domain needs.',
+    hint: 'Give a folder with db.json, policy.md, tasks.json and tools.json of one domain; docs/tau-bench.md says where they come from.',
+  },
+  TAU_DATA_INVALID: {
+    status: 422,
+    message: '"{path}" is no such file of τ-bench: {problem}.',
+    hint: 'Check that the folder belongs to the domain that is named, and restore the file; see docs/tau-bench.md.',
+  },
+  TAU_CHECK_UNKNOWN: {
+    status: 400,
+    message: 'No check of τ-bench is called "{name}".',
+    hint: 'Leave "checks" out of the verifiers of τ-bench tasks.',
+  },
+});
 
 /** @throws TAU_DATA_MISSING if there is no such file, TAU_DATA_INVALID if it cannot be read */
 export async function readDataText(folder: string, name: string): Promise<string> {
@@ -12,7 +29,7 @@ export async function readDataText(folder: string, name: string): Promise<string
     return await readFile(file, 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') throw reverieError('TAU_DATA_MISSING', { path: file }, error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw tauError('TAU_DATA_MISSING', { path: file }, error);
     throw dataInvalid(file, message, error);
   }
 }
@@ -43,5 +60,5 @@ function firstIssues(error: z.ZodError): string {
 }
 
 export function dataInvalid(file: string, problem: string, cause?: unknown) {
-  return reverieError('TAU_DATA_INVALID', { path: file, problem }, cause);
+  return tauError('TAU_DATA_INVALID', { path: file, problem }, cause);
 }

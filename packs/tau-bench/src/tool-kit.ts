@@ -1,6 +1,6 @@
 // What the tools of a τ-bench domain are made from: who may read or write, how they refuse, how they answer.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from 'reverie/extend';
 import type { DataModel } from './data-model.js';
 import { type RenderStyle, renderJson } from './render.js';
 

@@ -1,7 +1,8 @@
 // What a dreamt answer may not do to the state: proposals that real tools would never make are named.
 
 import { expect, test } from 'vitest';
-import { applyOperations, type Operation, type TauDomainName } from '../../../src/env/index.js';
+import type { TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
+import { applyOperations, type Operation } from '../../../src/env/index.js';
 import { tauBench } from './fixture.js';
 
 const PASSENGER = { first_name: 'Ann', last_name: 'Lee', dob: '1990-01-01' };

@@ -1,8 +1,6 @@
 // Tasks of τ-bench as tasks of a tools environment: what the user wants, the calls that solve it, what decides the reward.
 
-import { z } from 'zod';
-import type { JsonObject } from '../../core/json.js';
-import type { CallSpec, ToolsTask, VerifierSpec } from '../tools/domain.js';
+import { type CallSpec, type JsonObject, type ToolsTask, type VerifierSpec, z } from 'reverie/extend';
 import type { TauRelease } from './tool-kit.js';
 
 const nullish = z.string().nullish();

@@ -1,7 +1,7 @@
 // What a tool returns, as the text an agent sees: `json.dumps` of the value. The successor writes the fields of its data
 // model in order, null for what is missing; the first release writes whatever the data holds.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from 'reverie/extend';
 import type { DataModel, RecordModel } from './data-model.js';
 import { pythonAtom, pythonFloat, pythonJsonString, pythonList, pythonNumber, pythonObject } from './python-text.js';
 

@@ -1,8 +1,6 @@
 // Tool specifications for agents, from τ-bench's tools.json: Python types become JSON Schema, docstrings descriptions.
 
-import { z } from 'zod';
-import type { JsonObject } from '../../core/json.js';
-import type { ToolSpec } from '../tools/domain.js';
+import { type JsonObject, type ToolSpec, z } from 'reverie/extend';
 import { CABIN, FLIGHT_INFO, FLIGHT_TYPE, INSURANCE, PASSENGER, PAYMENT } from './airline-model.js';
 import { type DataModel, integer, listOf, schemaOf, text } from './data-model.js';
 import type { TauRelease, TauTool } from './tool-kit.js';

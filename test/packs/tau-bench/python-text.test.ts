@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { CalculationError, calculate, isCalculable } from '../../../src/env/tau/calculate.js';
+import { CalculationError, calculate, isCalculable } from '../../../packs/tau-bench/src/calculate.js';
 import {
   pythonFloat,
   pythonJsonString,
   pythonNumber,
   pythonRepr,
   roundToCents,
-} from '../../../src/env/tau/python-text.js';
+} from '../../../packs/tau-bench/src/python-text.js';
 
 describe('texts as Python writes them', () => {
   test.each([

@@ -1,10 +1,7 @@
 // Reads recorded trajectories of τ-bench's first release: task, trial, reward and messages.
 
 import path from 'node:path';
-import { z } from 'zod';
-import type { JsonObject } from '../../core/json.js';
-import type { CallSpec } from '../tools/domain.js';
-import type { Message, ToolCall } from '../tools/message.js';
+import { type CallSpec, type JsonObject, type Message, type ToolCall, z } from 'reverie/extend';
 import { checkData, dataInvalid, parseJson, readDataText } from './tau-files.js';
 
 export interface TauTrajectory {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TauRelease } from '../../../src/env/index.js';
+import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
 import { tauBench } from './fixture.js';
 
 const RELEASES: TauRelease[] = ['tau1', 'tau2'];

@@ -1,15 +1,10 @@
 // The rules as the real environment of an episode: reset, calls, verdict.
 
 import { expect, test } from 'vitest';
+import { loadTauDomain } from '../../../packs/tau-bench/src/tau-domain.js';
+import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
 import type { JsonObject } from '../../../src/core/json.js';
-import {
-  loadTauDomain,
-  rulesResponder,
-  ScriptedUser,
-  type TauRelease,
-  type ToolsAction,
-  ToolsEpisodeEnvironment,
-} from '../../../src/env/index.js';
+import { rulesResponder, ScriptedUser, type ToolsAction, ToolsEpisodeEnvironment } from '../../../src/env/index.js';
 import { taskRecord, tauFolder } from './fixture.js';
 
 const TASKS = JSON.stringify([

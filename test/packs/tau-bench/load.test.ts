@@ -2,7 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { loadTauDomain, readTauTrajectories, type TauDomainName } from '../../../src/env/index.js';
+import { loadTauDomain, type TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
+import { readTauTrajectories } from '../../../packs/tau-bench/src/tau-trajectories.js';
 import { taskRecord, tauBench, tauFolder } from './fixture.js';
 
 function load(files: Record<string, string | null>, domain: TauDomainName = 'airline') {

@@ -1,8 +1,7 @@
 // The domains of τ-bench by the names that scenarios give them; their data the user brings.
 
 import path from 'node:path';
-import { z } from 'zod';
-import type { DomainEntry } from '../tools/domains.js';
+import { type DomainEntry, definePlugin, z } from 'reverie/extend';
 
 const settings = z.strictObject({
   data: z.string().min(1).describe('folder of the data of a domain of tau-bench, relative to the scenario'),
@@ -28,4 +27,4 @@ function entry(domain: 'airline' | 'retail'): DomainEntry {
   };
 }
 
-export const tauEntries: readonly DomainEntry[] = [entry('airline'), entry('retail')];
+export default definePlugin({ domains: [entry('airline'), entry('retail')] });

@@ -1,7 +1,7 @@
 // The shape of a τ-bench database, said once: from it come the JSON Schemas of states and arguments, the order of keys
 // and the spelling of numbers in what tools answer.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from 'reverie/extend';
 
 /** `decimal` is a float in τ-bench (written 10.0), `integer` an int; both are numbers in JSON. */
 export type DataModel =
