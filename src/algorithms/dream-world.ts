@@ -5,8 +5,16 @@ import type { Rng } from '../core/rng.js';
 import type { PolicySnapshot, VectorEnvironment } from '../env/index.js';
 import type { ReplayBuffer } from '../replay/index.js';
 import type { Rollout, RolloutLearner } from '../rl/index.js';
-import { drawStarts, type HorizonSchedule, horizonSchedule, type RolloutCounts, RolloutPool } from '../synth/index.js';
-import { dynamicsKinds, loadWorldModel, type StoredDynamics } from '../worldmodel/index.js';
+import { drawStarts, type RolloutCounts, RolloutPool } from '../synth/index.js';
+import {
+  type DynamicsKind,
+  dynamicsKinds,
+  loadWorldModel,
+  type ModelTrial,
+  type StoredDynamics,
+  tryModel,
+} from '../worldmodel/index.js';
+import { type DreamPlan, type HeldOutSkill, type ModelEvidence, planDream, skillOf } from './dream-plan.js';
 import { dreamRollout } from './dream-rollout.js';
 import type { DreamSettings, TrainingPorts, TrainingSettings } from './training-settings.js';
 
@@ -15,7 +23,17 @@ export interface FitSummary {
   readonly epochs: number;
   /** Held-out one-step error of the mean prediction, in units of the data's standard deviation. */
   readonly holdoutError: number;
+  /** The same of a learned reward. */
+  readonly rewardError?: number;
+  readonly skill?: HeldOutSkill;
   readonly seconds: number;
+}
+
+/** What a run that goes on must know of its model, beside the model itself. JSON-safe. */
+export interface WorldState {
+  /** Real rows ever inserted when the model was fitted; 0 before the first fit, and for one that was brought. */
+  readonly fittedAt: number;
+  readonly evidence: ModelEvidence;
 }
 
 export interface DreamSummary {
@@ -24,6 +42,12 @@ export interface DreamSummary {
   readonly seconds: number;
 }
 
+/** A refit is due once so large a share of the rows is new, or the model explains so much less of new rows than of held-out ones. */
+const FRESH = 0.1;
+const WORSE = 0.1;
+
+type FittingKind = DynamicsKind & Required<Pick<DynamicsKind, 'fit'>>;
+
 interface Buffers {
   readonly real: ReplayBuffer;
   readonly synthetic: ReplayBuffer;
@@ -31,6 +55,7 @@ interface Buffers {
 
 export class DreamWorld {
   private model: StoredDynamics | undefined;
+  private known: WorldState = { fittedAt: 0, evidence: {} };
   /** The same on the run's device, for steps of this thread. */
   private resident: StoredDynamics | undefined;
   private readonly pool: RolloutPool;
@@ -58,34 +83,81 @@ export class DreamWorld {
     return this.current();
   }
 
+  /** What is known of the model. */
+  get state(): WorldState {
+    return this.known;
+  }
+
   /** Goes on with a model that was saved. */
-  async resume(folder: string, episodes: number): Promise<void> {
+  async resume(folder: string, episodes: number, state: WorldState | undefined): Promise<void> {
     this.model = await loadWorldModel(folder);
     this.nextEpisode = episodes;
+    if (state) this.known = state;
   }
 
   async save(folder: string): Promise<void> {
     await this.model?.save(folder);
   }
 
-  /** Learns the dynamics anew from all real rows; a model that was brought is loaded once and stays as it is. */
+  /**
+   * Brings the model up to date with the real rows, where a refit is due, and finds out what it is worth: on rows lived since it
+   * was fitted, before they are learnt from. A model that was brought is loaded once and stays as it is.
+   */
   async fit(
     real: ReplayBuffer,
     rng: Rng,
-    { phase: open, signal }: Pick<TrainingPorts<never>, 'phase' | 'signal'>,
+    ports: Pick<TrainingPorts<never>, 'phase' | 'signal'>,
   ): Promise<FitSummary | undefined> {
-    const { model: section, modelFolder, refit, env } = this.settings;
+    const { model: section, modelFolder } = this.settings;
     const kind = await dynamicsKinds.get(section.kind).make();
-    if (kind.fit === undefined) {
-      this.model ??= await loadWorldModel(modelFolder!);
-      return undefined;
+    if (kind.fit === undefined) this.model ??= await loadWorldModel(modelFolder!);
+    const tried = this.model && real.inserted > this.known.fittedAt ? await this.tryOut(real, rng) : undefined;
+    const { skill } = this.known.evidence;
+    const trial = tried ?? this.known.evidence.trial;
+    this.known = { ...this.known, evidence: { trial, skill } };
+    if (kind.fit === undefined || !this.isRefitDue(real)) return undefined;
+    const fitted = await this.refit(real, kind as FittingKind, rng, ports);
+    // A first model has been shown all there is: how far it can be trusted is then told by what it has learnt from.
+    this.known = { fittedAt: real.inserted, evidence: { trial, skill: fitted.skill } };
+    if (trial === undefined) {
+      this.known = { ...this.known, evidence: { trial: await this.tryOut(real, rng, 0), skill: fitted.skill } };
     }
+    return fitted;
+  }
+
+  /** The model against real rows, by default those lived since it was fitted; undefined for one that remembers what it is not shown. */
+  private async tryOut(real: ReplayBuffer, rng: Rng, from = this.known.fittedAt): Promise<ModelTrial | undefined> {
+    const model = this.current();
+    return model.context > 0 ? undefined : tryModel(model, real, { from, rng: rng.split('try') });
+  }
+
+  private isRefitDue(real: ReplayBuffer): boolean {
+    const { refitEvery } = this.settings;
+    const { fittedAt, evidence } = this.known;
+    if (this.model === undefined || fittedAt === 0) return true;
+    const fresh = real.inserted - fittedAt;
+    if (refitEvery !== 'auto') return fresh >= refitEvery;
+    const isWorse = (evidence.trial?.r2 ?? 1) < (evidence.skill?.model ?? 1) - WORSE;
+    return fresh >= FRESH * fittedAt || isWorse;
+  }
+
+  private async refit(
+    real: ReplayBuffer,
+    kind: FittingKind,
+    rng: Rng,
+    { phase: open, signal }: Pick<TrainingPorts<never>, 'phase' | 'signal'>,
+  ): Promise<FitSummary> {
+    const { model: section, modelFolder, refit, env } = this.settings;
     const started = performance.now();
     const phase = open('fit model', null, 'epochs');
     // The first fit goes on from the model that was brought.
     const earlier = this.model ?? (modelFolder === undefined ? undefined : await kind.load(modelFolder, {}));
     const isContinued = this.model === undefined || refit === 'continue';
-    const { model: fitted, report } = await kind.fit({
+    const {
+      model: fitted,
+      report,
+      heldOut,
+    } = await kind.fit({
       ...{ section, data: real, spaces: this.env },
       rng,
       workers: this.run.workers,
@@ -99,7 +171,13 @@ export class DreamWorld {
     await earlier?.close();
     this.model = fitted;
     const seconds = (performance.now() - started) / 1000;
-    return { modelVersion: fitted.modelVersion, epochs: report.epochs, holdoutError: report.holdoutError, seconds };
+    const judged = heldOut?.();
+    return { modelVersion: fitted.modelVersion, ...report, ...(judged && { skill: skillOf(judged) }), seconds };
+  }
+
+  /** How the round is dreamt, and whether at all. */
+  plan(realRatio: number | 'auto', realSteps: number): DreamPlan {
+    return planDream(this.settings, realRatio, this.known.evidence, realSteps);
   }
 
   /** Dreams from `starts` random real states into `synthetic`, on the worker threads. */
@@ -108,15 +186,16 @@ export class DreamWorld {
     { real, synthetic }: Buffers,
     starts: number,
     rng: Rng,
+    plan: DreamPlan,
     signal?: AbortSignal,
   ): Promise<DreamSummary> {
     const started = performance.now();
-    const horizon = horizonAt(real.inserted, this.settings.horizon);
+    const { horizon } = plan;
     const { propagation, chunkRows: chunkSize } = this.settings;
     const { batch, provenance, counts } = await this.pool.branchedRollouts(
       {
         ...drawStarts(real, starts, rng.split('starts'), this.current().context),
-        ...this.provenance(),
+        ...this.provenance(plan),
         model: await this.current().snapshot(),
         policy,
         horizon,
@@ -137,13 +216,14 @@ export class DreamWorld {
     { real, synthetic }: Buffers,
     branches: number,
     rng: Rng,
+    plan: DreamPlan,
     signal?: AbortSignal,
   ): Promise<DreamSummary & { readonly rollout: Rollout }> {
     const started = performance.now();
-    const horizon = horizonAt(real.inserted, this.settings.horizon);
+    const { horizon } = plan;
     const model = await this.onDevice();
     const { propagation } = this.settings;
-    const request = { ...this.provenance(), model, actor, real, branches, horizon, propagation, rng, signal };
+    const request = { ...this.provenance(plan), model, actor, real, branches, horizon, propagation, rng, signal };
     const { rollout, provenance, counts } = await dreamRollout(request);
     synthetic.append(rollout.batch, provenance);
     this.nextEpisode += counts.episodes;
@@ -157,9 +237,9 @@ export class DreamWorld {
   }
 
   /** What rows are recorded with, and where their branches are cut. */
-  private provenance() {
+  private provenance(plan: DreamPlan) {
     const { scenario, seed } = this.run;
-    const disagreementLimit = this.settings.disagreementLimit ?? undefined;
+    const disagreementLimit = plan.disagreementLimit ?? undefined;
     return { firstEpisode: this.nextEpisode, scenario, seed, disagreementLimit };
   }
 
@@ -179,9 +259,4 @@ export class DreamWorld {
     if (!this.model) throw new Error('Dreaming before the first fit: a defect of the loop.');
     return this.model;
   }
-}
-
-/** Length of a branch after so many real steps. */
-export function horizonAt(realSteps: number, horizon: number | HorizonSchedule): number {
-  return typeof horizon === 'number' ? horizon : horizonSchedule(realSteps, horizon);
 }

@@ -2,9 +2,11 @@
 // maths and no files: parts come from below (rl, synth, worldmodel, replay), and a run keeps what they do.
 
 export { type Collected, Collector, type CollectorState, type EpisodeSummary } from './collector.js';
+export { type DreamPlan, type HeldOutSkill, horizonAt, type ModelEvidence, planDream } from './dream-plan.js';
 export { type DreamRollout, type DreamRolloutRequest, dreamRollout } from './dream-rollout.js';
-export { DreamWorld, horizonAt } from './dream-world.js';
+export { DreamWorld, type WorldState } from './dream-world.js';
 export { type Recording, type RecordingPorts, record } from './recording.js';
+export { settleRounds } from './round-settings.js';
 export { train } from './train.js';
 export {
   type Counters,

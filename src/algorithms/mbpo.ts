@@ -7,8 +7,7 @@ import { ReplayUpdates } from './replay-updates.js';
 import { share, type Training } from './training.js';
 
 export async function mbpo(training: Training, learner: ReplayLearner): Promise<void> {
-  const { train, dream } = training.settings;
-  const { cyclesPerRound, updatesPerRound } = train;
+  const { cyclesPerRound, updatesPerRound } = training.settings.train;
   const updates = new ReplayUpdates(training, learner);
   while (!training.isFinished()) {
     const rng = training.beginRound();
@@ -16,14 +15,15 @@ export async function mbpo(training: Training, learner: ReplayLearner): Promise<
     else await training.collect(learner.policy(), rng.split('live'));
 
     await training.fit(rng.split('fit'));
+    // A model without skill is not dreamt in: the learner takes as many steps on what was really lived.
+    const { isOpen, starts, realRatio } = training.dreamPlan;
 
-    const phase = training.ports.phase('dream and learn', updatesPerRound, 'updates');
+    const phase = training.ports.phase(isOpen ? 'dream and learn' : 'learn', updatesPerRound, 'updates');
     for (let cycle = 0; cycle < cyclesPerRound; cycle++) {
       const stream = rng.split('cycle', cycle);
-      await training.dream(learner.policySnapshot(), share(dream!.startsPerRound, cycle, cyclesPerRound), stream);
-      await updates.learn(share(updatesPerRound, cycle, cyclesPerRound), stream.split('learn'), (n) =>
-        phase.advance(n),
-      );
+      if (isOpen) await training.dream(learner.policySnapshot(), share(starts, cycle, cyclesPerRound), stream);
+      const count = share(updatesPerRound, cycle, cyclesPerRound);
+      await updates.learn(count, isOpen ? realRatio : 1, stream.split('learn'), (n) => phase.advance(n));
     }
     phase.end();
     training.endRound();

@@ -6,8 +6,7 @@ import { learnRollout } from './rollout-updates.js';
 import { share, type Training } from './training.js';
 
 export async function onPolicyDream(training: Training, learner: RolloutLearner): Promise<void> {
-  const { train, dream } = training.settings;
-  const { cyclesPerRound } = train;
+  const { cyclesPerRound } = training.settings.train;
   while (!training.isFinished()) {
     const rng = training.beginRound();
     // Random steps teach an on-policy learner nothing; a world model they do.
@@ -19,7 +18,7 @@ export async function onPolicyDream(training: Training, learner: RolloutLearner)
     const phase = training.ports.phase('dream and learn', cyclesPerRound, 'rollouts');
     for (let cycle = 0; cycle < cyclesPerRound; cycle++) {
       const stream = rng.split('cycle', cycle);
-      const branches = share(dream!.startsPerRound, cycle, cyclesPerRound);
+      const branches = share(training.dreamPlan.starts, cycle, cyclesPerRound);
       const rollout = await training.dreamRollout(learner, branches, stream);
       await learnRollout(training, learner, rollout, stream.split('learn'));
       phase.advance(1);

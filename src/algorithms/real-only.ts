@@ -14,7 +14,7 @@ export async function replayedOnly(training: Training, learner: ReplayLearner): 
     if (training.knowsNothing()) await training.collectAtRandom(rng.split('live'));
     else {
       const { batch } = await training.collect(learner.policy(), rng.split('live'));
-      await updates.learn(Math.round(batch.rows * updatesPerStep), rng.split('learn'));
+      await updates.learn(Math.round(batch.rows * updatesPerStep), 1, rng.split('learn'));
     }
     training.endRound();
 
@@ -38,7 +38,7 @@ export async function replayedInRounds(training: Training, learner: ReplayLearne
     const phase = training.ports.phase('learn', updatesPerRound, 'updates');
     for (let cycle = 0; cycle < cyclesPerRound; cycle++) {
       const stream = rng.split('cycle', cycle).split('learn');
-      await updates.learn(share(updatesPerRound, cycle, cyclesPerRound), stream, (n) => phase.advance(n));
+      await updates.learn(share(updatesPerRound, cycle, cyclesPerRound), 1, stream, (n) => phase.advance(n));
     }
     phase.end();
     training.endRound();

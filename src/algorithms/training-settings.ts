@@ -53,16 +53,22 @@ export interface DreamSettings {
   readonly modelFolder?: string;
   /** A refit goes on from the last weights, or starts anew. */
   readonly refit: 'continue' | 'anew';
+  /** Real steps between refits; `auto`: once there is enough that is new. */
+  readonly refitEvery: number | 'auto';
+  /** `auto`: a model without skill is not dreamt in. */
+  readonly gate: 'auto' | 'open';
+  /** Models, the newest first, whose dreamt rows are learned from; null: of all. */
+  readonly keepModels: number | null;
   /** The real environment, from anywhere: a fitted model keeps it. */
   readonly env: EnvSpec;
   /** Length of a branch, or how it grows with real steps. */
-  readonly horizon: number | HorizonSchedule;
+  readonly horizon: number | HorizonSchedule | 'auto';
   /** Real states a round's branches start from. */
-  readonly startsPerRound: number;
+  readonly startsPerRound: number | 'auto';
   readonly chunkRows: number;
   readonly propagation: Propagation;
   /** A branch is truncated where the elites differ by more; null: never. */
-  readonly disagreementLimit: number | null;
+  readonly disagreementLimit: number | null | 'auto';
 }
 
 /** What a run does for its loop: shows how far it is, keeps what is told, and asks it to stop. */

@@ -18,6 +18,7 @@ import {
 } from '../rl/index.js';
 import type { StoredDynamics } from '../worldmodel/index.js';
 import type { Collected, Collector } from './collector.js';
+import type { DreamPlan } from './dream-plan.js';
 import type { DreamSummary, DreamWorld } from './dream-world.js';
 import type { TrainingPorts, TrainingSettings } from './training-settings.js';
 
@@ -45,8 +46,10 @@ export interface TrainingParts {
   readonly synthetic: ReplayBuffer;
   /** How rows are chosen, by the buffer they are chosen from; none for a learner of rollouts. */
   readonly selectors: Readonly<Partial<Record<Source, Selector>>>;
-  /** Share of real rows in a replayed batch. */
-  readonly realRatio: number;
+  /** A selector of rows of a buffer, as those above; none for a learner of rollouts. */
+  readonly selectorOf?: (buffer: ReplayBuffer) => Selector;
+  /** Share of real rows in a replayed batch; `auto`: by what the model is worth. */
+  readonly realRatio: number | 'auto';
   readonly collector: Collector;
   /** Where the loop dreams. */
   readonly world: DreamWorld | undefined;
@@ -60,14 +63,21 @@ export class Training {
   readonly evaluations: TrainEvaluation[] = [];
   readonly worldModelVersions: string[] = [];
   private readonly root: Rng;
+  private made: TrainingParts;
+  private plan: DreamPlan | undefined;
   private stepsBeforeRound = 0;
 
   constructor(
     readonly settings: TrainingSettings,
-    readonly parts: TrainingParts,
+    parts: TrainingParts,
     readonly ports: TrainingPorts<Training>,
   ) {
     this.root = Rng.fromSeed(settings.seed);
+    this.made = parts;
+  }
+
+  get parts(): TrainingParts {
+    return this.made;
   }
 
   /** Whether the budget is spent, or the threshold reached where that ends the run. */
@@ -111,7 +121,34 @@ export class Training {
     const fit = await this.world.fit(real, rng, this.ports);
     const version = this.world.modelVersion;
     if (version && this.worldModelVersions.at(-1) !== version) this.worldModelVersions.push(version);
-    if (fit) this.tell('fit', { ...fit });
+    if (fit) {
+      this.forgetOldDreams();
+      this.tell('fit', { ...fit });
+    }
+    const { realRatio } = this.parts;
+    this.plan = this.world.plan(realRatio, this.parts.real.inserted);
+    this.tell('plan', { ...this.plan, trial: this.world.state.evidence.trial });
+  }
+
+  /** How the round is dreamt, as the last `fit` settled it. */
+  get dreamPlan(): DreamPlan {
+    if (this.plan === undefined) throw new Error('A plan before the first fit: a defect of the loop.');
+    return this.plan;
+  }
+
+  /** Dreamt rows of models that were replaced several times are learned from no more. */
+  private forgetOldDreams(): void {
+    const { keepModels } = this.settings.dream!;
+    if (keepModels === null) return;
+    const kept = this.worldModelVersions.slice(-keepModels);
+    const { synthetic, selectors, selectorOf } = this.parts;
+    const origins = synthetic.originList();
+    const isOld = origins.map(({ modelVersion }) => !kept.includes(modelVersion));
+    const { origin } = synthetic.lived(0, synthetic.size);
+    const old = origin.findLastIndex((number) => isOld[number]) + 1;
+    if (old === 0) return;
+    const rest = synthetic.newest(synthetic.size - old);
+    this.made = { ...this.parts, synthetic: rest, selectors: { ...selectors, synthetic: selectorOf?.(rest) } };
   }
 
   /** The world model of the moment; fitted first where there is none yet, as in a run that goes on with given records. */
@@ -123,7 +160,7 @@ export class Training {
   /** Dreams branches of `policy` from `starts` real states into the synthetic buffer. */
   async dream(policy: PolicySnapshot, starts: number, rng: Rng): Promise<void> {
     if (starts === 0) return;
-    this.tellDream(await this.world.dream(policy, this.parts, starts, rng, this.ports.signal));
+    this.tellDream(await this.world.dream(policy, this.parts, starts, rng, this.dreamPlan, this.ports.signal));
   }
 
   /** As `dream`, all branches side by side, and answers the rollout as `learner` learns from it. */
@@ -133,6 +170,7 @@ export class Training {
       this.parts,
       branches,
       rng,
+      this.dreamPlan,
       this.ports.signal,
     );
     this.tellDream(summary);

@@ -175,7 +175,12 @@ export class ReplayBuffer implements RowStore {
     const buffer = new ReplayBuffer(header);
     buffer.origins = OriginTable.from(header.origins, columns.origin);
     buffer.storage = MemoryRows.of(buffer.storage.schema, header.capacity, header.inserted, { ...columns });
-    return capacity === undefined ? buffer : buffer.inRingOf(capacity);
+    return capacity === undefined ? buffer : buffer.inRingOf(capacity, capacity);
+  }
+
+  /** A buffer of the same capacity that holds the newest `rows` rows alone, oldest first and numbered anew from 0. */
+  newest(rows: number): ReplayBuffer {
+    return this.inRingOf(this.capacity, rows);
   }
 
   /** SHA-256 of the content (rows, provenance, ring position), in hexadecimal; equal buffers have equal files. */
@@ -183,10 +188,10 @@ export class ReplayBuffer implements RowStore {
     return hashSnapshot(this.image());
   }
 
-  private inRingOf(capacity: number): ReplayBuffer {
+  private inRingOf(capacity: number, most: number): ReplayBuffer {
     const { source, obsDim, actionDim } = this;
     const other = new ReplayBuffer({ capacity, obsDim, actionDim, source });
-    const rows = Math.min(this.size, capacity);
+    const rows = Math.min(this.size, capacity, most);
     other.storage.append({ ...this.lived(this.size - rows, rows) }, rows);
     other.origins = OriginTable.from(this.origins.list(), other.columns(['origin']).origin);
     return other;

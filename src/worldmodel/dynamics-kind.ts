@@ -74,6 +74,8 @@ export interface Fitted {
     readonly epochs: number;
     /** Root mean squared error of one step on rows held out, in standard deviations of what is predicted. */
     readonly holdoutError: number;
+    /** The same of a learned reward, where it is told apart. */
+    readonly rewardError?: number;
   };
   /** What the fit is worth element by element; computed when it is asked for. Absent where a kind cannot say. */
   readonly heldOut?: () => HeldOutReport;

@@ -38,6 +38,7 @@ export { LlmUser, type LlmUserOptions } from './llm/llm-user.js';
 export { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from './memoryless.js';
 export { readManifest, readModelPart, writeModelFolder } from './model-folder.js';
 export type { Spaces } from './model-spaces.js';
+export { type ModelTrial, tryModel } from './model-trial.js';
 export {
   type GeneratedProbes,
   type GenerateOptions,

@@ -11,6 +11,7 @@ import { vectorFidelitySchema } from './fidelity-section.js';
 const positive = z.int().min(1);
 const count = z.int().min(0);
 const share = z.number().min(0).max(1);
+const auto = z.literal('auto');
 
 const horizonSchema = z.union([
   positive,
@@ -21,21 +22,29 @@ const horizonSchema = z.union([
 const rolloutSection = z
   .strictObject({
     horizon: horizonSchema
-      .default(1)
+      .default('auto')
       .describe(
-        'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as the report of `--fidelity` trusts its model for.',
+        'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as imagined episodes stay near real ones, tried at every refit, or as the report of `--fidelity` trusts its model for, where there is one.',
       ),
-    startsPerRound: positive
-      .default(10_000)
+    startsPerRound: z
+      .union([positive, auto])
+      .default('auto')
       .describe(
-        'Real states a round of dreaming branches from. With PPO the branches of a cycle run side by side for the whole horizon, and one that ends early is followed by another.',
+        'Real states a round of dreaming branches from; `auto`: for about 50,000 dreamt rows. With PPO the branches of a cycle run side by side for the whole horizon, and one that ends early is followed by another.',
       ),
     disagreementLimit: z
-      .number()
-      .positive()
+      .union([z.number().positive(), auto])
       .nullable()
-      .default(null)
-      .describe('A branch is truncated where the elites differ by more than this (normalised units); null: never.'),
+      .default('auto')
+      .describe(
+        'A branch is truncated where the elites differ by more than this (normalised units); null: never; `auto`: twice what they differ by on nearly all real steps.',
+      ),
+    gate: z
+      .enum(['auto', 'open'])
+      .default('auto')
+      .describe(
+        'Whether a round is dreamt in. `auto`: not with a model that explains too little of held-out rows or less than a simple model; the learner then learns as much from real rows alone. SAC and its kin only.',
+      ),
     propagation: z
       .enum(['ts1', 'mean'])
       .default('ts1')
@@ -69,11 +78,15 @@ const replaySection = z
   .strictObject({
     realCapacity: positive.default(1_000_000).describe('Real transitions kept; the oldest are overwritten.'),
     syntheticCapacity: positive.default(400_000).describe('Dreamt transitions kept; the oldest are overwritten.'),
+    keepModels: positive
+      .nullable()
+      .default(4)
+      .describe('Dreamt transitions leave once so many newer models were fitted; null: they stay.'),
     realRatio: z
-      .union([share, z.literal('auto')])
-      .default(0.05)
+      .union([share, auto])
+      .default('auto')
       .describe(
-        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from dreamt rows alone. `auto`: one real row for each branch of as many dreamt ones as the report of `--fidelity` trusts, 5 % at least.',
+        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from dreamt rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one; or one real row for each branch of as many dreamt ones as the report of `--fidelity` trusts, 5 % at least.',
       ),
     selector: selectorSection,
   })
@@ -104,15 +117,23 @@ const trainKeys = z.strictObject({
     .default('dream')
     .describe('Learn from the real environment alone, or mostly in the dream.'),
   realSteps: positive.default(20_000).describe('Budget of steps in the real environment.'),
-  initialRandomSteps: count
-    .default(1_000)
+  initialRandomSteps: z
+    .union([count, auto])
+    .default('auto')
     .describe(
-      'Real steps taken by a uniformly random policy before learning starts. PPO takes none in real mode, as it cannot learn from them.',
+      'Real steps taken by a uniformly random policy before learning starts; `auto`: 40 for each element of an observation and an action, 200 to 1,000. PPO takes none in real mode, as it cannot learn from them.',
     ),
-  stepsPerRound: positive
-    .default(250)
+  stepsPerRound: z
+    .union([positive, auto])
+    .default('auto')
     .describe(
-      'Real steps between refits of the model, each followed by dreaming. With PPO in real mode: the rollout of one update.',
+      'Real steps of a round, after which there is dreaming and learning; `auto`: half of the random ones, 100 to 250, and 250 with PPO. With PPO in real mode: the rollout of one update.',
+    ),
+  refitEvery: z
+    .union([positive, auto])
+    .default('auto')
+    .describe(
+      'Real steps between refits of the model, in whole rounds; `auto`: once a tenth of the rows is new, or the model is worse on new rows than it was.',
     ),
   refit: z
     .enum(['continue', 'anew'])
@@ -125,15 +146,17 @@ const trainKeys = z.strictObject({
     .describe(
       'Gradient updates for each real step, in real mode. SAC only: PPO makes `rl.epochs` passes over each rollout.',
     ),
-  updatesPerRound: count
-    .default(1_000)
+  updatesPerRound: z
+    .union([count, auto])
+    .default('auto')
     .describe(
-      'Gradient updates after each round of dreaming, in dream mode. SAC only: PPO makes `rl.epochs` passes over each rollout.',
+      'Gradient updates after each round of dreaming, in dream mode; `auto`: 20 a real step. SAC only: PPO makes `rl.epochs` passes over each rollout.',
     ),
-  cyclesPerRound: positive
-    .default(1)
+  cyclesPerRound: z
+    .union([positive, auto])
+    .default('auto')
     .describe(
-      'Times dreaming and learning alternate within a round; starts and updates are shared out among them. With PPO: dreamt rollouts, each of one update.',
+      'Times dreaming and learning alternate within a round; `auto`: every 500 updates, and once with PPO. Starts and updates are shared out among them. With PPO: dreamt rollouts, each of one update.',
     ),
   checkpointSeconds: z
     .number()
@@ -146,7 +169,10 @@ const trainKeys = z.strictObject({
     .describe(
       'Real steps between learners that are kept as they were, in `policies/` of the run; null: the last alone, in its checkpoint. `reverie fidelity --checkpoint RUN` ranks them all.',
     ),
-  evalEvery: positive.default(1_000).describe('Real steps between evaluations; evaluation steps are not counted.'),
+  evalEvery: z
+    .union([positive, auto])
+    .default('auto')
+    .describe('Real steps between evaluations; evaluation steps are not counted; `auto`: after every round.'),
   evalEpisodes: positive.default(5).describe('Real episodes an evaluation runs.'),
   threshold: z.number().nullable().default(null).describe('Mean real return that counts as solved; null: none.'),
   stopAtThreshold: z
@@ -269,6 +295,10 @@ export type ScenarioConfig = z.output<ReturnType<typeof scenarioSchemas>['schema
 
 type RolloutSections = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'rl' | 'train' | 'rollout'>;
 
+/** What is left open to a learner of rollouts: real steps of a round, and starts of a dream, which are at least so many. */
+const ROLLOUT_STEPS = 250;
+const LEAST_STARTS = 500;
+
 /** Who learns from one rollout at a time, as PPO does, needs a batch in each. */
 function checkRollouts({ rl, train, rollout }: RolloutSections, context: z.RefinementCtx): void {
   const { name, learnsFrom } = learners.get(rl.algorithm);
@@ -277,11 +307,13 @@ function checkRollouts({ rl, train, rollout }: RolloutSections, context: z.Refin
     context.addIssue({ code: 'custom', path: ['train', 'mode'], message });
   }
   if (learnsFrom !== 'rollouts' || typeof rl.batchSize !== 'number') return;
-  const branches = Math.floor(rollout.startsPerRound / train.cyclesPerRound);
+  const given = (value: number | 'auto', otherwise: number) => (value === 'auto' ? otherwise : value);
+  const branches = Math.floor(given(rollout.startsPerRound, LEAST_STARTS) / given(train.cyclesPerRound, 1));
+  const steps = given(train.stepsPerRound, ROLLOUT_STEPS);
   const horizon = shortestBranch(rollout.horizon);
   const [path, rows, of] =
     train.mode === 'real'
-      ? [['train', 'stepsPerRound'], train.stepsPerRound, 'a round']
+      ? [['train', 'stepsPerRound'], steps, 'a round']
       : [['rollout', 'startsPerRound'], branches * horizon, `a cycle (${branches} starts, ${horizon} steps each)`];
   if (rows >= rl.batchSize) return;
   const message = `${name.toUpperCase()} learns from batches of ${rl.batchSize} rows (rl.batchSize), and ${of} gives ${rows}`;

@@ -6,10 +6,11 @@
 //
 // Nothing in it depends on the clock or the machine: the same run gives the same bytes.
 
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Training, TrainingPorts } from '../../algorithms/index.js';
+import type { Training, TrainingPorts, WorldState } from '../../algorithms/index.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { ReplayBuffer, type Selector, type SelectorState, type Source } from '../../replay/index.js';
 import { loadLearner, saveLearner } from '../../rl/index.js';
@@ -58,6 +59,8 @@ const runSchema = z.strictObject({
   evaluations: z.array(evaluationSchema),
   worldModelVersions: z.array(z.string()),
   dreamtEpisodes: count,
+  /** What is known of the world model; absent before there is one. */
+  world: z.custom<WorldState>((value) => typeof value === 'object' && value !== null).optional(),
   collector: collectorSchema,
   /** None for a learner that does not draw from the buffers. */
   selectors: z.strictObject({ real: selectorSchema.optional(), synthetic: selectorSchema.optional() }),
@@ -93,7 +96,7 @@ export async function loadRun(folder: string, context: JobContext, ports: Traini
       problem: `it holds a ${theirs} learner where ${ours} is wanted`,
     });
   });
-  const dreamt = manifest.counters.syntheticSteps > 0;
+  const dreamt = existsSync(join(folder, 'synthetic'));
   const training = continuedTraining(fresh, config, {
     learner,
     real: await ReplayBuffer.load(join(folder, 'real')),
@@ -105,7 +108,7 @@ export async function loadRun(folder: string, context: JobContext, ports: Traini
   restoreSelectors(training, manifest, folder);
   await training.parts.collector.restore(manifest.collector);
   if (training.worldModelVersions.length > 0)
-    await training.parts.world?.resume(join(folder, 'model'), manifest.dreamtEpisodes);
+    await training.parts.world?.resume(join(folder, 'model'), manifest.dreamtEpisodes, manifest.world);
   return training;
 }
 
@@ -133,6 +136,7 @@ async function describeRun(run: Training, { scenario, seed }: JobContext): Promi
     evaluations: [...run.evaluations],
     worldModelVersions: [...run.worldModelVersions],
     dreamtEpisodes: run.parts.world?.episodes ?? 0,
+    ...(run.worldModelVersions.length > 0 && { world: run.parts.world?.state }),
     collector: await run.parts.collector.state(),
     selectors: encodeSelectors(run),
   };

@@ -59,9 +59,3 @@ export function resolvedSpec({ config, folder }: Scenario): EnvSpec {
   const { mjcf } = config.env;
   return mjcf === undefined ? config.env : { ...config.env, mjcf: resolve(folder, mjcf) };
 }
-
-/** A setting that a trusted report stands in for where it says `auto`, once it was settled. */
-export function settled<T>(value: T | 'auto'): T {
-  if (value === 'auto') throw new Error('A setting that nobody settled: a defect of the job.');
-  return value;
-}

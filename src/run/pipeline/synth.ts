@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { horizonAt } from '../../algorithms/index.js';
+import { planDream } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment, type PolicySnapshot, rowSize, type VectorEnvironment } from '../../env/index.js';
@@ -22,11 +22,11 @@ import {
   saveRollouts,
   synthesizeToJournal,
 } from '../../synth/index.js';
-import { loadWorldModel, type StoredDynamics } from '../../worldmodel/index.js';
+import { loadWorldModel, type StoredDynamics, tryModel } from '../../worldmodel/index.js';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type SynthResult } from '../job.js';
 import { withTrustedHorizon } from './fidelity/auto-horizon.js';
-import { learnerFor, recordsOf, settled } from './given-parts.js';
+import { learnerFor, recordsOf } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
 
 /** A job of fewer transitions is over before threads have started. */
@@ -51,7 +51,7 @@ export async function synthJob(asked: JobContext): Promise<SynthResult> {
 
 async function synthesized(context: JobContext, env: VectorEnvironment, model: StoredDynamics): Promise<SynthResult> {
   const real = await recordsOf(env, requireInput(context.inputs, 'data'));
-  const asked = requestOf(context, env, real, model);
+  const asked = await requestOf(context, env, real, model);
   const workers = workersFor(context, asked.starts.rows * asked.horizon);
   const pool = new RolloutPool({ workers, device: context.device });
   // With a device chunks are lived in this thread; the rest is work for others all the same.
@@ -76,19 +76,37 @@ function workersFor({ workers, isAutoWorkers }: JobContext, rows: number): numbe
   return rows < ROWS_WORTH_THREADS ? 0 : Math.min(cores, Math.max(2, cores - 1));
 }
 
-function requestOf(context: JobContext, env: VectorEnvironment, real: ReplayBuffer, model: StoredDynamics) {
+async function requestOf(context: JobContext, env: VectorEnvironment, real: ReplayBuffer, model: StoredDynamics) {
   const { rollout, synth, name } = context.scenario.config;
   const rng = Rng.fromSeed(context.seed).split('synth');
+  const { horizon, disagreementLimit } = await settleRollout(context, real, model, rng);
   return {
     starts: drawnStarts(real, synth.starts, rng.split('starts'), model.context),
-    horizon: synth.episodes ? episodeSteps(env) : horizonAt(real.inserted, settled(rollout.horizon)),
+    horizon: synth.episodes ? episodeSteps(env) : horizon,
     propagation: rollout.propagation,
-    disagreementLimit: rollout.disagreementLimit ?? undefined,
+    disagreementLimit,
     chunkSize: rollout.chunkRows,
     rng: rng.split('rollouts'),
     scenario: name,
     seed: context.seed,
   };
+}
+
+/** Horizon and limit as they are given, or as far as the model stays near the records. */
+async function settleRollout(context: JobContext, real: ReplayBuffer, model: StoredDynamics, rng: Rng) {
+  const { rollout, synth } = context.scenario.config;
+  const isOpen = !synth.episodes && (rollout.horizon === 'auto' || rollout.disagreementLimit === 'auto');
+  const trial = isOpen && model.context === 0 ? await tryModel(model, real, { from: 0, rng }) : undefined;
+  // Whole episodes are whole, unless a limit is asked for.
+  const asked =
+    synth.episodes && rollout.disagreementLimit === 'auto' ? { ...rollout, disagreementLimit: null } : rollout;
+  const { horizon, disagreementLimit, reasons } = planDream(asked, 1, { trial }, real.inserted);
+  if (isOpen) {
+    const limit =
+      disagreementLimit === null ? 'no limit of disagreement' : `a limit of disagreement of ${disagreementLimit}`;
+    context.log(`${horizon} dreamt steps (${reasons['rollout.horizon']}), ${limit}.`);
+  }
+  return { horizon, disagreementLimit: disagreementLimit ?? undefined };
 }
 
 /** Length of a whole episode. @throws SCENARIO_INVALID for an environment without a clock */

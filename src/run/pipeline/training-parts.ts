@@ -5,6 +5,7 @@ import {
   Collector,
   type DreamSettings,
   DreamWorld,
+  settleRounds,
   type TrainableLearner,
   Training,
   type TrainingParts,
@@ -22,15 +23,17 @@ import {
   type Selector,
   UniformSelector,
 } from '../../replay/index.js';
-import { type LearnedFrom, type LoadedLearner, makeLearner } from '../../rl/index.js';
+import { type LearnedFrom, type LoadedLearner, learners, makeLearner } from '../../rl/index.js';
 import type { JobContext } from '../job.js';
-import { learnerFor, recordsOf, resolvedSpec, settled } from './given-parts.js';
+import { learnerFor, recordsOf, resolvedSpec } from './given-parts.js';
 import { broughtModel, findInput } from './inputs.js';
 
 /** A run at its beginning. @throws what reading its inputs throws; FLAG_INVALID for a world model in a run that does not dream */
 export async function newTraining(context: JobContext, ports: TrainingPorts<Training>): Promise<Training> {
-  const settings = trainingSettings(context);
-  return new Training(settings, await firstParts(context, settings), ports);
+  const { config, folder } = context.scenario;
+  const env = await makeEnvironment(config.env, { folder });
+  const settings = trainingSettings(context, env);
+  return new Training(settings, await firstParts(context, settings, env), ports);
 }
 
 /** The same run with buffers and learner as they were saved. */
@@ -39,8 +42,8 @@ export function continuedTraining(
   { replay }: ScenarioConfig,
   saved: Pick<TrainingParts, 'learner' | 'real' | 'synthetic'>,
 ): Training {
-  const selectors = selectorsOf(replay.selector, saved);
-  return new Training(fresh.settings, { ...fresh.parts, ...saved, selectors }, fresh.ports);
+  const { selectors, selectorOf } = selectorsOf(replay.selector, saved);
+  return new Training(fresh.settings, { ...fresh.parts, ...saved, selectors, selectorOf }, fresh.ports);
 }
 
 /** The learner as training wants it, or else closed. Throws what `refuse` makes of another kind's. */
@@ -54,23 +57,28 @@ export async function trainable(
   throw refuse(learner.kind, rl.algorithm);
 }
 
-function trainingSettings(context: JobContext): TrainingSettings {
+function trainingSettings(context: JobContext, env: VectorEnvironment): TrainingSettings {
   const { scenario, seed, workers, device } = context;
   const { config } = scenario;
   const dream = config.train.mode === 'dream' ? dreamSettings(context) : undefined;
   if (dream === undefined) requireNoModel(context);
-  return { scenario: config.name, seed, workers, device, train: config.train, eval: config.eval, dream };
+  const train = settleRounds(config.train, {
+    ...{ obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) },
+    learnsFrom: learners.get(config.rl.algorithm).learnsFrom === 'rollouts' ? 'rollouts' : 'replay',
+  });
+  return { scenario: config.name, seed, workers, device, train, eval: config.eval, dream };
 }
 
 function dreamSettings({ scenario, inputs }: JobContext): DreamSettings {
-  const { model, rollout, train } = scenario.config;
+  const { model, rollout, train, replay } = scenario.config;
   return {
     ...rollout,
     model,
+    keepModels: replay.keepModels,
+    refitEvery: train.refitEvery,
     modelFolder: findInput(inputs, 'model') ?? broughtModel(scenario),
     refit: train.refit,
     env: resolvedSpec(scenario),
-    horizon: settled(rollout.horizon),
   };
 }
 
@@ -80,9 +88,12 @@ function requireNoModel({ inputs }: JobContext): void {
   throw reverieError('FLAG_INVALID', { flag: '--model', value: model, expected: 'none, as train.mode is real' });
 }
 
-async function firstParts(context: JobContext, settings: TrainingSettings): Promise<TrainingParts> {
+async function firstParts(
+  context: JobContext,
+  settings: TrainingSettings,
+  env: VectorEnvironment,
+): Promise<TrainingParts> {
   const { config, folder } = context.scenario;
-  const env = await makeEnvironment(config.env, { folder });
   const evalEnv = await makeEnvironment(config.env, { folder });
   const root = Rng.fromSeed(context.seed);
   const dimensions = { obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) };
@@ -91,9 +102,9 @@ async function firstParts(context: JobContext, settings: TrainingSettings): Prom
   const nextEpisode = real.columns().episode.reduce((next, episode) => Math.max(next, episode + 1), 0);
   const { syntheticCapacity: capacity, realRatio, selector } = config.replay;
   const synthetic = new ReplayBuffer({ ...dimensions, capacity, source: 'synthetic' });
-  const realShare = settings.dream ? settled(realRatio) : 1;
+  const realShare = settings.dream ? realRatio : 1;
   // Where every row of a batch is real, nothing is fitted or dreamt that nobody would learn from.
-  const isDreaming = settings.dream !== undefined && (realShare < 1 || learner.learnsFrom !== 'replay');
+  const isDreaming = settings.dream !== undefined && (realShare !== 1 || learner.learnsFrom !== 'replay');
   return {
     env,
     evalEnv,
@@ -101,7 +112,7 @@ async function firstParts(context: JobContext, settings: TrainingSettings): Prom
     before,
     real,
     synthetic,
-    selectors: selectorsOf(selector, { learner, real, synthetic }),
+    ...selectorsOf(selector, { learner, real, synthetic }),
     realRatio: realShare,
     collector: new Collector(env, config.name, root.split('episodes'), context.seed, nextEpisode),
     world: isDreaming ? new DreamWorld(settings, settings.dream!, env) : undefined,
@@ -149,9 +160,10 @@ type SelectorConfig = ScenarioConfig['replay']['selector'];
 function selectorsOf(
   config: SelectorConfig,
   { learner, real, synthetic }: Pick<TrainingParts, 'learner' | 'real' | 'synthetic'>,
-): TrainingParts['selectors'] {
-  if (learner.learnsFrom !== 'replay') return {};
-  return { real: makeSelector(config, real), synthetic: makeSelector(config, synthetic) };
+): Pick<TrainingParts, 'selectors' | 'selectorOf'> {
+  if (learner.learnsFrom !== 'replay') return { selectors: {} };
+  const selectorOf = (buffer: ReplayBuffer) => makeSelector(config, buffer);
+  return { selectors: { real: selectorOf(real), synthetic: selectorOf(synthetic) }, selectorOf };
 }
 
 function makeSelector(config: SelectorConfig, buffer: ReplayBuffer): Selector {

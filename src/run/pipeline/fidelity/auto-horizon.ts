@@ -28,6 +28,8 @@ export async function withTrustedHorizon(
   const { rollout, replay } = config;
   const said = { horizon: rollout.horizon, realRatio: replay.realRatio };
   const isAsked = used.some((key) => said[key] === 'auto');
+  // Without a report the job finds out for itself how far its model is to be trusted.
+  if (isAsked && context.inputs.fidelity === undefined) return context;
   const trust = await trustOf(context, { isAsked, keys: KEYS }, () => modelVersion(context));
   if (trust === undefined) return context;
   const settled = {
