@@ -5,7 +5,7 @@ import type { Rng } from '../core/rng.js';
 import type { PolicySnapshot, VectorEnvironment } from '../env/index.js';
 import type { ReplayBuffer } from '../replay/index.js';
 import type { Rollout, RolloutLearner } from '../rl/index.js';
-import { drawStarts, type RolloutCounts, RolloutPool } from '../synth/index.js';
+import { cutAtRange, drawStarts, observedRange, type RolloutCounts, RolloutPool } from '../synth/index.js';
 import {
   type DynamicsKind,
   dynamicsKinds,
@@ -192,7 +192,7 @@ export class DreamWorld {
     const started = performance.now();
     const { horizon } = plan;
     const { propagation, chunkRows: chunkSize } = this.settings;
-    const { batch, provenance, counts } = await this.pool.branchedRollouts(
+    const dreamt = await this.pool.branchedRollouts(
       {
         ...drawStarts(real, starts, rng.split('starts'), this.current().context),
         ...this.provenance(plan),
@@ -205,6 +205,8 @@ export class DreamWorld {
       },
       { signal },
     );
+    const { range } = this.settings;
+    const { batch, provenance, counts } = range === null ? dreamt : cutAtRange(dreamt, observedRange(real, range));
     synthetic.append(batch, provenance);
     this.nextEpisode += counts.episodes;
     return { counts, horizon, seconds: (performance.now() - started) / 1000 };

@@ -69,6 +69,8 @@ export interface DreamSettings {
   readonly propagation: Propagation;
   /** A branch is truncated where the elites differ by more; null: never. */
   readonly disagreementLimit: number | null | 'auto';
+  /** A branch ends where an observation lies so many widths of the real ones' range beyond it; null: never. */
+  readonly range: number | null;
 }
 
 /** What a run does for its loop: shows how far it is, keeps what is told, and asks it to stop. */

@@ -126,6 +126,19 @@ export interface TrainResult extends JobResult {
   readonly threshold: number | null;
   /** Real steps at the first evaluation that reached the threshold; null if none did. */
   readonly realStepsToThreshold: number | null;
+  /** How it was dreamt; absent where it was not. */
+  readonly dream?: DreamReport;
+}
+
+/** Settings that found themselves. */
+export interface DreamReport {
+  /** Rounds, and those of them whose model was not dreamt in. */
+  readonly rounds: number;
+  readonly shutRounds: number;
+  /** Why it was not, the last time; null where it always was. */
+  readonly shutBecause: string | null;
+  /** Of the last round: each setting by its key, its value and the reason. */
+  readonly settings: readonly { readonly key: string; readonly value: string; readonly reason: string }[];
 }
 
 export interface EvalResult extends JobResult, ReturnSummary {

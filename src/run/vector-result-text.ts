@@ -101,8 +101,21 @@ function trainLines(result: TrainResult): Line[] {
     ['learnt', `${formatCount(result.updates)} gradient updates`],
     ['last return', last === undefined ? 'not evaluated' : formatSpread(last.meanReturn, last.stdReturn)],
     ...threshold,
+    ...dreamLines(result),
     ['checkpoint', result.checkpoint],
     ['next', `reverie eval --checkpoint ${result.checkpoint}`],
+  ];
+}
+
+/** Whether the model was worth dreaming in, and the settings that found themselves. */
+function dreamLines({ dream }: TrainResult): Line[] {
+  if (dream === undefined) return [];
+  const { rounds, shutRounds, shutBecause, settings } = dream;
+  const open = `in ${rounds - shutRounds} of ${rounds} rounds`;
+  const found = settings.filter(({ reason }) => reason !== 'pinned');
+  return [
+    ['dreamt', shutRounds === 0 ? open : `${open}; in the others it learnt from real rows alone, as ${shutBecause}`],
+    ...found.map(({ key, value, reason }): Line => [`  ${key}`, `${value}: ${reason}`]),
   ];
 }
 

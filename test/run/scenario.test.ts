@@ -41,7 +41,7 @@ async function failure(text: string, options?: ScenarioOptions): Promise<Reverie
 describe('a scenario', () => {
   it('has every default filled in and is frozen at every depth', async () => {
     const { config } = await loadScenario(written(BASE));
-    expect(config.rollout.horizon).toBe(1);
+    expect(config.rollout.horizon).toBe('auto');
     expect(config.train.realSteps).toBe(20_000);
     expect(() => Object.assign(config.rollout, { horizon: 5 })).toThrow(TypeError);
     expect(() => Object.assign(config, { name: 'other' })).toThrow(TypeError);

@@ -39,6 +39,14 @@ const rolloutSection = z
       .describe(
         'A branch is truncated where the elites differ by more than this (normalised units); null: never; `auto`: twice what they differ by on nearly all real steps.',
       ),
+    range: z
+      .number()
+      .min(0)
+      .nullable()
+      .default(1)
+      .describe(
+        'A branch ends before an observation that lies further beyond the range of the real ones than this many times its width; null: never. SAC and its kin only.',
+      ),
     gate: z
       .enum(['auto', 'open'])
       .default('auto')

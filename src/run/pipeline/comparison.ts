@@ -74,6 +74,7 @@ function report(
       `"${MANY_UPDATES_ARM}" is the learner of the dream with all its gradient updates and nothing dreamt (replay.realRatio=1): what a dream is worth beyond learning more often.`,
       'A run ends at its first evaluation whose mean return reaches the threshold. The final return comes from episodes of their own, not from the evaluation that ended the run.',
       rewardNote(config),
+      ...settingsNotes(runs),
     ],
     provenance: reportProvenance(context, `reverie quickstart ${config.name} --seed ${context.seed}`, seeds),
   };
@@ -95,6 +96,19 @@ export function breakEvenText(breakEven: BreakEven, computePerHour: number | nul
       return `Break-even: the dream pays where a real step takes more than ${formatNumber(secondsPerStep)} s beyond its computing here${money}.`;
     }
   }
+}
+
+/** Where dreams were not dreamt, and which settings found themselves: of each run. */
+function settingsNotes(runs: readonly ArmRun[]): string[] {
+  return runs.flatMap(({ arm, seed, result: { dream } }) => {
+    if (dream === undefined) return [];
+    const { rounds, shutRounds, shutBecause, settings } = dream;
+    const found = settings
+      .filter(({ reason }) => reason !== 'pinned')
+      .map(({ key, value, reason }) => `${key} ${value} (${reason})`);
+    const shut = shutRounds === 0 ? '' : `; ${shutRounds} of ${rounds} rounds were not dreamt in, as ${shutBecause}`;
+    return [`${arm}, seed ${seed}, at its end: ${found.join('; ') || 'all settings pinned'}${shut}.`];
+  });
 }
 
 /** What of the dream was learned and what was known. */

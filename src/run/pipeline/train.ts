@@ -7,8 +7,9 @@ import { type Training, type TrainingPorts, train } from '../../algorithms/index
 import type { OpenPhase, Phase } from '../../core/progress.js';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
-import type { MetricsEvent, MetricsWriter } from '../metrics.js';
+import { type MetricsEvent, type MetricsWriter, readMetrics } from '../metrics.js';
 import { loadRun, saveRun } from './checkpoint.js';
+import { dreamReport } from './dream-report.js';
 import { withTrustedHorizon } from './fidelity/auto-horizon.js';
 import { keepPolicy } from './kept-policies.js';
 import { newTraining } from './training-parts.js';
@@ -96,6 +97,7 @@ function noteOf({ evaluations }: Training): string {
 function resultOf(training: Training, context: JobContext, folder: string): TrainResult {
   const { train: settings } = context.scenario.config;
   const { realSteps, syntheticSteps, updates } = training.counters;
+  const dream = dreamReport(readMetrics(context.metrics.file));
   return {
     job: 'train',
     wallSeconds: context.metrics.wallSeconds,
@@ -108,6 +110,7 @@ function resultOf(training: Training, context: JobContext, folder: string): Trai
     evaluations: training.evaluations,
     threshold: settings.threshold,
     realStepsToThreshold: training.stepsToThreshold(),
+    ...(dream && { dream }),
   };
 }
 

@@ -107,20 +107,22 @@ describe('auto horizons', () => {
     }
   });
 
-  it('asks for the report, and for the model it judges', async () => {
-    const without = run('synth', {
-      inputs: { model: at('fitted'), data: at('seen') },
-      set: ['rollout.horizon=auto'],
-      out: at('refused'),
-    });
-    await expect(without).rejects.toMatchObject({ code: 'INPUT_NEEDED' });
+  it('are found out on the records without a report', async () => {
+    const stream = recordingStream();
+    const inputs = { model: at('fitted'), data: at('seen') };
+    const set = ['rollout.horizon=auto', 'synth.starts=20', 'synth.export=[]'];
+    await run('synth', { inputs, set, out: at('tried'), stream, quiet: false });
+    expect(stream.text()).toMatch(/\d+ dreamt steps \(.*real.*\), a limit of disagreement of /);
+  });
+
+  it('ask for the model that a report judges', async () => {
     const modelless = run('train', { inputs: { fidelity: await report('four', 4) }, set: AUTO, out: at('refused') });
     await expect(modelless).rejects.toMatchObject({ code: 'INPUT_NEEDED' });
   });
 
   it('refuses a report that nothing goes by', async () => {
     const inputs = { model: at('fitted'), data: at('seen'), fidelity: await report('four', 4) };
-    const failed = run('synth', { inputs, set: ['replay.realRatio=auto'], out: at('refused') });
+    const failed = run('synth', { inputs, set: ['rollout.horizon=2'], out: at('refused') });
     await expect(failed).rejects.toMatchObject({ code: 'FLAG_INVALID' });
     const real = run('train', {
       inputs: { fidelity: inputs.fidelity },

@@ -1,0 +1,56 @@
+// Branches that leave the range of what was really seen.
+
+import { describe, expect, it } from 'vitest';
+import { allocateBatch, ReplayBuffer } from '../../src/replay/index.js';
+import { cutAtRange, observedRange } from '../../src/synth/index.js';
+
+const REAL = { source: 'real', backend: 'real', modelVersion: '', scenario: 's', policyVersion: 'p', seed: 0 } as const;
+
+/** Real observations from 0 to 10. */
+function real(): ReplayBuffer {
+  const buffer = new ReplayBuffer({ capacity: 10, obsDim: 1, actionDim: 1, source: 'real' });
+  const batch = allocateBatch(2, 1, 1);
+  batch.obs.set([0, 4]);
+  batch.nextObs.set([4, 10]);
+  buffer.append(batch, { ...REAL, episode: Float64Array.of(0, 0), step: Uint32Array.of(0, 1) });
+  return buffer;
+}
+
+/** Branches of three, two and one rows. */
+function dreamt(nextObs: readonly number[]) {
+  const batch = allocateBatch(6, 1, 1);
+  batch.nextObs.set(nextObs);
+  batch.truncated.set([0, 0, 1, 0, 0, 1]);
+  batch.terminated.set([0, 0, 0, 0, 1, 0]);
+  const provenance = {
+    ...{ ...REAL, source: 'synthetic' as const, modelVersion: 'm' },
+    episode: Float64Array.of(7, 7, 7, 8, 8, 9),
+    step: Uint32Array.of(0, 1, 2, 0, 1, 0),
+  };
+  const counts = { episodes: 3, rows: 6, terminated: 1, outOfHorizon: 2, doubted: 0, dropped: 0 };
+  return { batch, provenance, counts };
+}
+
+describe('the range of what was seen', () => {
+  it('is widened on both sides', () => {
+    expect(observedRange(real(), 0.5)).toEqual({ low: Float32Array.of(-5), high: Float32Array.of(15) });
+  });
+
+  it('leaves branches within it as they are', () => {
+    const result = dreamt([-4, 0, 14, 1, 2, 3]);
+    expect(cutAtRange(result, observedRange(real(), 0.5))).toBe(result);
+  });
+
+  it('ends branches before they leave it, and takes nothing of them after that', () => {
+    const { batch, provenance, counts } = cutAtRange(dreamt([1, 99, 2, -6, 3, 4]), observedRange(real(), 0.5));
+    expect(Array.from(batch.nextObs)).toEqual([1, 4]);
+    expect(Array.from(batch.truncated)).toEqual([1, 1]);
+    expect(Array.from(provenance.episode!)).toEqual([7, 9]);
+    expect(counts).toEqual({ episodes: 3, rows: 2, terminated: 0, outOfHorizon: 1, doubted: 2, dropped: 0 });
+  });
+
+  it('knows no number that is none', () => {
+    const { batch } = cutAtRange(dreamt([1, 2, Number.NaN, 1, 2, 3]), observedRange(real(), 0.5));
+    expect(batch.rows).toBe(5);
+  });
+});
