@@ -21,6 +21,8 @@ export interface LaneOptions extends ThreadOptions {
   readonly batches: BatchHistogram;
   /** Requests in the thread at once; others wait outside of it. */
   readonly inFlight: number;
+  /** Milliseconds without an answer after which what a thread does takes long. */
+  readonly patience: number;
   /** Times that a request may kill a thread alone, or a thread die before it is ready, until that is an error. */
   readonly attempts: number;
   /** Milliseconds without any answer, once a request was called off, after which a thread is taken for hung and killed. */
@@ -64,6 +66,8 @@ export class Lane {
   private isClosed = false;
   private failedStarts = 0;
   private lastId = 0;
+  /** When the thread last gave an answer, or was first asked something after a pause. */
+  private heardAt = 0;
   private hangTimer: NodeJS.Timeout | undefined;
 
   /** The thread is started when something is asked for. */
@@ -83,6 +87,11 @@ export class Lane {
   /** Requests that the thread has. */
   get underWay(): number {
     return this.inFlight.size;
+  }
+
+  /** Whether what the thread does takes long: whoever comes now would wait for it. */
+  get isHeldUp(): boolean {
+    return this.inFlight.size > 0 && performance.now() - this.heardAt > this.options.patience;
   }
 
   /**
@@ -183,6 +192,7 @@ export class Lane {
     const isCommand = question.kind === 'step' || question.kind === 'reset';
     this.load(model);
     const id = ++this.lastId;
+    if (this.inFlight.size === 0) this.heardAt = performance.now();
     this.inFlight.set(id, job);
     const revival = resident.isLive ? undefined : { model, past: journal.past };
     resident.isLive = true;
@@ -196,6 +206,7 @@ export class Lane {
   }
 
   private onAnswers({ answers, batches }: ThreadAnswers): void {
+    this.heardAt = performance.now();
     clearTimeout(this.hangTimer);
     this.hangTimer = undefined;
     for (const rows of batches) this.options.batches.add(rows);

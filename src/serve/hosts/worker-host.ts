@@ -64,6 +64,8 @@ const LEAST_FOR_RULES = 2;
 const IN_FLIGHT_WITH_RULES = 4096;
 /** Megabytes: records and states of a world lie on the heap. */
 const HEAP_WITH_RULES = 2048;
+/** Milliseconds for a rule, until others of its thread are moved out of its way; most take less than one. */
+const PATIENCE_WITH_RULES = 500;
 
 export class WorkerHost {
   /** Those of numbers first, if there are any. */
@@ -96,8 +98,10 @@ export class WorkerHost {
       return;
     }
     const count = this.options.workers ?? Math.max(LEAST_FOR_RULES, workers);
-    const heap = { maxOldGenerationSizeMb: HEAP_WITH_RULES };
-    this.lanesOf.set(model, this.newLanes(count, { inFlight: IN_FLIGHT_WITH_RULES, resourceLimits: heap }));
+    // Whoever waits for a language model is in nobody's way.
+    const patience = blueprint.asks ? Number.POSITIVE_INFINITY : PATIENCE_WITH_RULES;
+    const resourceLimits = { maxOldGenerationSizeMb: HEAP_WITH_RULES };
+    this.lanesOf.set(model, this.newLanes(count, { inFlight: IN_FLIGHT_WITH_RULES, resourceLimits, patience }));
   }
 
   /** Has threads started before they are needed: one for each model. */
@@ -110,14 +114,14 @@ export class WorkerHost {
    * @throws what making it throws; ENVIRONMENT_LOST, WORKER_UNUSABLE
    */
   async make(model: string): Promise<RemoteEnvironment> {
-    const lanes = this.lanesOf.get(model)!;
-    const lane = lanes.reduce((least, one) => (one.residents.size < least.residents.size ? one : least));
+    const lane = this.quickest(model);
     const { asks } = this.models.get(model)!.blueprint;
     const journal = asks ? new Journal(1) : new Journal();
     const resident: Resident = { env: ++this.lastEnv, model, journal, isLive: false };
     lane.residents.add(resident);
     try {
-      return new RemoteEnvironment(await lane.ask(resident, { kind: 'describe' }), lane, resident);
+      const description = await lane.ask(resident, { kind: 'describe' });
+      return new RemoteEnvironment(description, lane, resident, () => this.quickest(model));
     } catch (error) {
       lane.remove(resident);
       throw error;
@@ -147,12 +151,32 @@ export class WorkerHost {
     await Promise.all(this.lanes.map((lane) => lane.close()));
   }
 
+  /** The worker that has fewest of those that are not held up, or else of all. */
+  private quickest(model: string): Lane {
+    const all = this.lanesOf.get(model)!;
+    const free = all.filter((lane) => !lane.isHeldUp);
+    const lanes = free.length > 0 ? free : all;
+    return lanes.reduce((least, one) => (one.residents.size < least.residents.size ? one : least));
+  }
+
   private newLanes(count: number, byKind: Partial<LaneOptions>): readonly Lane[] {
     const { batchRows = 256, inFlight = 256, attempts = 3, hungSeconds = 5, maker } = this.options;
     const { resourceLimits = { maxOldGenerationSizeMb: 512 } } = this.options;
     const hung = hungSeconds * 1000;
     const { models, batches } = this;
-    const options = { models, batches, batchRows, inFlight, attempts, hung, maker, resourceLimits, ...byKind };
+    const patience = Number.POSITIVE_INFINITY;
+    const options = {
+      models,
+      batches,
+      batchRows,
+      inFlight,
+      attempts,
+      hung,
+      patience,
+      maker,
+      resourceLimits,
+      ...byKind,
+    };
     const lanes = Array.from({ length: count }, () => new Lane(options));
     this.lanes.push(...lanes);
     return lanes;
@@ -177,8 +201,10 @@ export class RemoteEnvironment implements Environment {
 
   constructor(
     description: Description,
-    private readonly lane: Lane,
+    private lane: Lane,
     private readonly resident: Resident,
+    /** The lane that it would be put into now. */
+    private readonly quickest: () => Lane,
   ) {
     this.id = description.id;
     this.family = description.family;
@@ -228,9 +254,21 @@ export class RemoteEnvironment implements Environment {
     this.lane.remove(this.resident);
   }
 
+  /** To a worker that is not held up, where there is one: it is brought back there to where it was. */
+  private move(): void {
+    const lane = this.quickest();
+    if (lane === this.lane || lane.isHeldUp) return;
+    this.lane.remove(this.resident);
+    lane.residents.add(this.resident);
+    this.lane = lane;
+  }
+
   private inTurn<R>(ask: () => Promise<R>): Promise<R> {
     if (this.isClosed) return Promise.reject(reverieError('ENV_NOT_RESET', { id: this.id }));
-    const answer = this.last.then(ask);
+    const answer = this.last.then(() => {
+      if (this.lane.isHeldUp) this.move();
+      return ask();
+    });
     this.last = answer.catch(() => {});
     return answer;
   }
@@ -255,26 +293,24 @@ export async function hosted(opened: readonly Servable[], options: WorkerHostOpt
     for (const one of opened) await one.close();
   };
   if (options.workers === 0 || !opened.some(({ blueprint }) => blueprint)) return { served: opened, close: closeAll };
-  const host = await startedHost(options, closeAll);
-  const served = opened.map((one): Servable => {
-    if (one.blueprint === undefined) return one;
-    host.add(one.name, one.blueprint, one.answer && ((request, signal) => one.answer!(request, signal)));
-    return { ...one, make: () => host.make(one.name) };
-  });
-  const close = async () => {
-    await host.close();
-    await closeAll();
-  };
-  return { served, host, close };
-}
-
-async function startedHost(options: WorkerHostOptions, onFailure: () => Promise<void>): Promise<WorkerHost> {
   try {
-    return new WorkerHost(options);
+    const host = new WorkerHost(options);
+    const served = opened.map((one) => (one.blueprint === undefined ? one : hostedBy(host, one, one.blueprint)));
+    const close = async () => {
+      await host.close();
+      await closeAll();
+    };
+    return { served, host, close };
   } catch (error) {
-    await onFailure();
+    await closeAll();
     throw error;
   }
+}
+
+function hostedBy(host: WorkerHost, served: Servable, blueprint: Blueprint): Servable {
+  const { name, answer } = served;
+  host.add(name, blueprint, answer && ((request, signal) => answer.call(served, request, signal)));
+  return { ...served, make: () => host.make(name) };
 }
 
 /** Numbers of a host, for metrics. */

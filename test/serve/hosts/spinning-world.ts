@@ -27,8 +27,8 @@ export const tools = {
     state.count += 1;
     return 'This is ' + state.count + '.';
   },
-  spin() {
-    while (true);
+  spin(state) {
+    while (true) state.count;
   },
 };
 export const checks = { counted: ({ finalState }) => finalState.count === 2 };
