@@ -7,6 +7,7 @@ const APART = [
   'test/serve/http/tokens.test.ts',
   'test/examples/examples.test.ts',
   'test/run/plugins.test.ts',
+  'test/packs/alfworld.test.ts',
   'test/packs/packs.test.ts',
 ];
 

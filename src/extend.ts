@@ -23,6 +23,7 @@ export {
   type GamesDomainOptions,
   gamesDomain,
   gamesHash,
+  gamesNotFound,
   type Message,
   type Operation,
   readGame,

@@ -2,6 +2,8 @@
 // own with a language model, live in it, and write datasets. The command line is made of the same parts.
 
 export {
+  GamePlay,
+  type GameSource,
   type Message,
   makeDomain,
   type Prediction,
@@ -10,6 +12,7 @@ export {
   remoteEnvironment,
   rulesResponder,
   ScriptedUser,
+  TextGame,
   type ToolsDomain,
   ToolsEpisodeEnvironment,
   type ToolsPolicy,

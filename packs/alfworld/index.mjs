@@ -4,7 +4,7 @@
 
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { definePlugin, findGames, gamesDomain, gamesHash, readGame, z } from 'reverie/extend';
+import { definePlugin, findGames, gamesDomain, gamesHash, gamesNotFound, readGame, z } from 'reverie/extend';
 import { alfworldNames } from './names.mjs';
 
 /** Folders of games, and what their games are for. Rooms of `valid_seen` occur in `train`, those of `valid_unseen` do not. */
@@ -32,7 +32,9 @@ const settings = z.strictObject({
 
 /** The games of a split's folder; those with movable containers or slicing are left out, as in the official package. */
 function gamesOf(name, { data, games: limit }, folder) {
-  const root = resolve(folder, data ?? process.env.ALFWORLD_DATA ?? 'ALFWORLD_DATA is not set');
+  const given = data ?? process.env.ALFWORLD_DATA;
+  if (!given) throw gamesNotFound('$ALFWORLD_DATA', 'it is not set, and the scenario names no folder as domain.data');
+  const root = resolve(folder, given);
   const version = join(root, 'json_2.1.1');
   const home = join(existsSync(version) ? version : root, name);
   const found = findGames(home).filter((game) => !/movable|Sliced/.test(game.name));

@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
-import { reverieError } from '../../core/errors.js';
+import { type ReverieError, reverieError } from '../../core/errors.js';
 import { sha256 } from '../../core/hash.js';
 import type { GameFile } from './games-domain.js';
 
@@ -33,7 +33,7 @@ export interface FoundGame {
  */
 export function findGames(folder: string): FoundGame[] {
   const root = path.resolve(folder);
-  if (!existsSync(root)) throw reverieError('GAMES_NOT_FOUND', { folder: root, problem: 'there is no such folder' });
+  if (!existsSync(root)) throw gamesNotFound(root, 'there is no such folder');
   const names = readdirSync(root, { recursive: true, encoding: 'utf8' });
   const shared = [DOMAIN, GRAMMAR].map((file) => path.join(root, file));
   const isOwnFolder = names.includes(DOMAIN) && names.includes(GRAMMAR);
@@ -44,9 +44,14 @@ export function findGames(folder: string): FoundGame[] {
     const isProblem = isOwnFolder && name.endsWith('.pddl') && name !== DOMAIN;
     return isProblem ? [{ name: bare, files: [file, ...shared] }] : [];
   });
-  const problem = `it holds no ${GAME_FILE} file, nor ${DOMAIN} with ${GRAMMAR} and problems`;
-  if (found.length === 0) throw reverieError('GAMES_NOT_FOUND', { folder: root, problem });
+  const lack = `it holds no ${GAME_FILE} file, nor ${DOMAIN} with ${GRAMMAR} and problems`;
+  if (found.length === 0) throw gamesNotFound(root, lack);
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** GAMES_NOT_FOUND, for whoever looks for games in a place of its own. */
+export function gamesNotFound(folder: string, problem: string): ReverieError {
+  return reverieError('GAMES_NOT_FOUND', { folder, problem });
 }
 
 /** @throws GAME_FILE_INVALID if it cannot be read, is cut off, or holds something else */

@@ -1,4 +1,4 @@
-// A folder of games as a domain that scenarios can name: `domain: { id: text-games, data: my-games }`.
+// A folder of games as a domain that scenarios can name: `domain: { id: text-games, folder: my-games }`.
 
 import path from 'node:path';
 import { z } from 'zod';
@@ -6,16 +6,16 @@ import type { DomainEntry } from '../tools/domains.js';
 import { findGames, gamesHash, readGame } from './game-files.js';
 
 const settings = z.strictObject({
-  data: z.string().min(1).describe('text-games: folder of the games, relative to the scenario'),
+  folder: z.string().min(1).describe('folder of the games, relative to the scenario'),
 });
 
 export const textGames: DomainEntry = {
   name: 'text-games',
   summary: 'Games of PDDL and a text grammar, in a folder of their own.',
   schema: settings,
-  files: ({ data = '.' }, folder) => {
+  files: ({ folder: games = '.' }, folder) => {
     try {
-      return [...new Set(findGames(path.resolve(folder, data as string)).flatMap(({ files }) => files))];
+      return [...new Set(findGames(path.resolve(folder, games as string)).flatMap(({ files }) => files))];
     } catch {
       // What is missing is told by whoever plays the games.
       return [];
@@ -24,7 +24,7 @@ export const textGames: DomainEntry = {
   make: async () => {
     const { gamesDomain } = await import('./games-domain.js');
     return async (given, folder) => {
-      const found = findGames(path.resolve(folder, settings.parse(given).data));
+      const found = findGames(path.resolve(folder, settings.parse(given).folder));
       const games = found.map((game) => ({ id: game.name, read: () => readGame(game) }));
       return gamesDomain({ id: 'text-games', games, version: gamesHash(found) });
     };
