@@ -3,6 +3,19 @@ export { ReplayBuffer, type ReplayBufferOptions, SNAPSHOT_FILE } from './buffer.
 export { allocateColumns, type ColumnName, type Columns, viewColumns } from './columns.js';
 export { type BufferDescription, describeBuffer } from './describe.js';
 export { DiskRows, type DiskRowsOptions, STORE_FILE } from './disk-rows.js';
+export {
+  drawGroups,
+  type EpisodeBatchOptions,
+  type EpisodeWindowOptions,
+  type EpisodeWindows,
+  episodeWindows,
+  type PackedEpisodes,
+  type PaddedEpisodes,
+  packedEpisodes,
+  paddedEpisodes,
+  shuffledBatches,
+} from './episode-batch.js';
+export { type Episode, EpisodeStore, type EpisodeStoreOptions, TOKEN_EPISODES, TOKEN_STEPS } from './episodes.js';
 export { type Embedder, HashedTrigramEmbedder } from './experience/embedder.js';
 export type * from './experience/experience.js';
 export { type ExperienceConfig, experienceSchema } from './experience/experience-schema.js';
@@ -52,4 +65,14 @@ export type { RowStore, Selector, SelectorState } from './selector.js';
 export { beginSnapshot, type SnapshotDraft, sealSnapshot, writeSnapshotRows } from './snapshot-rows.js';
 export * from './transition.js';
 export { UniformSelector } from './uniform.js';
-export { type Windows, windowsOf } from './windows.js';
+export {
+  gatherWindows,
+  type WindowBatch,
+  type WindowLayout,
+  type WindowOptions,
+  WindowSampler,
+  type WindowSamplerOptions,
+  type Windows,
+  windowMasks,
+  windowsOf,
+} from './windows.js';

@@ -4,7 +4,7 @@
 
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
-import type { RowStore, Selector, SelectorState } from './selector.js';
+import { indexBound, isHeld, type RowStore, type Selector, type SelectorState } from './selector.js';
 import { SumTree } from './sum-tree.js';
 
 export interface PrioritizedOptions {
@@ -37,8 +37,12 @@ export class PrioritizedSelector implements Selector {
     this.beta = beta;
     this.epsilon = epsilon;
     this.tree = new SumTree(store.capacity);
-    this.tree.fill(this.maxLeaf, 0, store.size);
+    if (store.oldest === undefined) this.tree.fill(this.maxLeaf, 0, store.size);
+    else
+      for (let id = store.oldest; id < store.inserted; id++)
+        this.tree.fill(this.maxLeaf, id % store.capacity, (id % store.capacity) + 1);
     store.onAppend((index, count) => this.tree.fill(this.maxLeaf, index, index + count));
+    store.onLeave?.((index, count) => this.tree.fill(0, index, index + count));
   }
 
   sample(rows: number, rng: Rng, outIndices: Uint32Array, outWeights?: Float32Array): void {
@@ -56,7 +60,8 @@ export class PrioritizedSelector implements Selector {
   }
 
   /**
-   * New priorities (for example absolute TD errors) of rows; of a repeated row the last counts.
+   * New priorities (for example absolute TD errors) of rows; of a repeated row the last counts, and one that left since it was
+   * drawn is passed over.
    * Throws NON_FINITE_VALUE, BATCH_MISMATCH or ROW_OUT_OF_RANGE and changes nothing.
    */
   update(indices: Uint32Array | Int32Array, priorities: Float32Array): void {
@@ -67,13 +72,15 @@ export class PrioritizedSelector implements Selector {
     this.reserve(rows);
     const powered = this.powered.subarray(0, rows);
     const { alpha, epsilon } = this;
-    const { size } = this.store;
+    const { store } = this;
+    const bound = indexBound(store);
+    const mayLeave = store.oldest !== undefined;
     let highest = this.maxLeaf;
     for (let i = 0; i < rows; i++) {
       const priority = priorities[i];
       if (!(priority >= 0 && priority < Number.POSITIVE_INFINITY)) throw badPriority(priority, indices[i]);
-      if (indices[i] >>> 0 >= size) throw reverieError('ROW_OUT_OF_RANGE', { row: indices[i], size });
-      powered[i] = power(priority + epsilon, alpha);
+      if (indices[i] >>> 0 >= bound) throw reverieError('ROW_OUT_OF_RANGE', { row: indices[i], size: bound });
+      powered[i] = mayLeave && !isHeld(store, indices[i]) ? 0 : power(priority + epsilon, alpha);
       if (powered[i] > highest) highest = powered[i];
     }
     this.maxLeaf = highest;
@@ -82,12 +89,12 @@ export class PrioritizedSelector implements Selector {
 
   /** Probability of drawing the row at an index. */
   probability(index: number): number {
-    return index < this.store.size ? this.tree.leaf(index) / this.tree.total : 0;
+    return isHeld(this.store, index) ? this.tree.leaf(index) / this.tree.total : 0;
   }
 
   state(): SelectorState {
     const { alpha, beta, epsilon, maxLeaf } = this;
-    const leaves = this.tree.leaves(this.store.size);
+    const leaves = this.tree.leaves(indexBound(this.store));
     return { kind: this.kind, scalars: { alpha, beta, epsilon, maxLeaf }, arrays: { leaves } };
   }
 
@@ -101,7 +108,7 @@ export class PrioritizedSelector implements Selector {
 
   private problemOf({ kind, scalars, arrays }: SelectorState): string | undefined {
     const { leaves } = arrays;
-    const { size } = this.store;
+    const size = indexBound(this.store);
     if (kind !== this.kind) return `it is of kind "${kind}", not "${this.kind}".`;
     if (leaves?.length !== size) return `it has ${leaves?.length ?? 'no'} priorities, the buffer ${size} rows.`;
     if (leaves.some((leaf) => !(leaf >= 0 && Number.isFinite(leaf)))) return 'a priority is negative or not finite.';

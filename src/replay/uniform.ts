@@ -13,13 +13,14 @@ export class UniformSelector implements Selector {
   }
 
   sample(rows: number, rng: Rng, outIndices: Uint32Array, outWeights?: Float32Array): void {
-    const { size } = this.store;
+    const { size, oldest, capacity } = this.store;
     if (size === 0) throw reverieError('REPLAY_EMPTY', { source: 'sampled', hint: 'Append rows before sampling.' });
     const out = outIndices.length === rows ? outIndices : outIndices.subarray(0, rows);
     rng.fillUint32(out);
     // Multiply-shift: unbiased to within size / 2^32.
     const scale = size / 4294967296;
     for (let i = 0; i < rows; i++) out[i] = out[i] * scale;
+    if (oldest !== undefined) for (let i = 0; i < rows; i++) out[i] = (oldest + out[i]) % capacity;
     outWeights?.fill(1, 0, rows);
   }
 

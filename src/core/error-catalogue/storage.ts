@@ -19,6 +19,11 @@ export const STORAGE_ERRORS = {
     message: 'Column "{column}" does not fit the schema: {problem}',
     hint: 'Its columns are {known}; values are row-major [rows, ...shape].',
   },
+  EPISODE_TOO_LONG: {
+    status: 400,
+    message: 'An episode of {length} steps cannot be stored: the store keeps {capacity} steps in all.',
+    hint: 'Episodes are kept whole and have one step at least; give the store more capacity, or cut the episode.',
+  },
   PROVENANCE_INVALID: { status: 400, message: 'Provenance of the batch is not acceptable: {problem}', hint: '{hint}' },
   ROW_OUT_OF_RANGE: {
     status: 400,
