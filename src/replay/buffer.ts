@@ -1,9 +1,18 @@
 // Keeps transitions of one source: a ring of rows with the provenance of each. Where they lie is the storage's business, what
 // is chosen from them a selector's, and how they are saved `snapshot-file.ts`'s.
 
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
-import { ensureFolder, type FileSystem, writeFileAtomic } from '../store/atomic-file.js';
+import type { Json } from '../core/json.js';
+import {
+  ensureFolder,
+  type FileSystem,
+  recoverFolder,
+  replaceFolderAtomic,
+  writeFileAtomic,
+} from '../store/atomic-file.js';
 import { allocateBatch, checkBatchFinite, checkBatchShape } from './batch.js';
 import {
   allocateColumns,
@@ -13,12 +22,22 @@ import {
   copyColumns,
   transitionSchema,
 } from './columns.js';
+import { DiskRows, STORE_FILE } from './disk-rows.js';
 import { MemoryRows } from './memory-rows.js';
 import { type Origin, OriginTable } from './origins.js';
 import { checkProvenance, originOf, ProvenanceWriter, type RowProvenance } from './provenance.js';
 import { checkCapacity, type RowIndices, type RowStorage, takeRows } from './row-storage.js';
+import { SavedTransitions } from './saved-transitions.js';
+import type { ColumnArray } from './schema.js';
 import type { RowStore } from './selector.js';
-import { encodeSnapshot, hashSnapshot, readSnapshot, type Snapshot } from './snapshot-file.js';
+import {
+  encodeSnapshot,
+  hashSnapshot,
+  originSchema,
+  readSnapshot,
+  SNAPSHOT_FILE,
+  type SnapshotHeader,
+} from './snapshot-file.js';
 import type { Provenance, Source, TransitionBatch } from './transition.js';
 
 export interface ReplayBufferOptions {
@@ -28,10 +47,19 @@ export interface ReplayBufferOptions {
   readonly actionDim: number;
   /** Rows of the other source are refused. */
   readonly source: Source;
+  /** Where the rows lie on disk, in a folder of their own; in memory unless given. */
+  readonly folder?: string;
 }
 
-/** The one file a saved buffer is, in its folder. */
-export const SNAPSHOT_FILE = 'transitions.bin';
+export interface LoadOptions {
+  /** The rows come into a ring of that size: oldest first, numbered anew from 0, and only the newest where not all fit. */
+  readonly capacity?: number;
+  /** Where a copy of the rows is to lie on disk, for rows that do not fit into memory. */
+  readonly onDisk?: string;
+}
+
+/** Rows that are held in memory at once where all of them are on disk. */
+const PIECE_ROWS = 1 << 15;
 
 /** What is learned from, of a row. */
 const LIVED = ['obs', 'action', 'reward', 'terminated', 'truncated', 'nextObs'] as const;
@@ -45,14 +73,23 @@ export class ReplayBuffer implements RowStore {
   private origins = new OriginTable();
   private readonly writer = new ProvenanceWriter();
 
-  constructor({ capacity, obsDim, actionDim, source }: ReplayBufferOptions) {
+  /** Throws REPLAY_OPTION_INVALID; with a folder also STORAGE_FULL, STORAGE_FAILED. */
+  constructor({ capacity, obsDim, actionDim, source, folder }: ReplayBufferOptions) {
     checkCapacity('obsDim', obsDim);
     checkCapacity('actionDim', actionDim);
     this.capacity = capacity;
     this.obsDim = obsDim;
     this.actionDim = actionDim;
     this.source = source;
-    this.storage = new MemoryRows(transitionSchema(obsDim, actionDim), capacity);
+    const schema = transitionSchema(obsDim, actionDim);
+    this.storage =
+      folder === undefined ? new MemoryRows(schema, capacity) : DiskRows.create({ folder, schema, capacity });
+    if (this.storage instanceof DiskRows) this.storage.note = noteOf(this.header());
+  }
+
+  /** Whether the rows lie on disk: then `columns` and `rows` read all of them, `pieces` and `take` do not. */
+  get isOnDisk(): boolean {
+    return this.storage.kind === 'disk';
   }
 
   /** Rows held now. */
@@ -105,9 +142,24 @@ export class ReplayBuffer implements RowStore {
     return takeRows(this.storage, indices, names) as unknown as Pick<Columns, N>;
   }
 
-  /** All rows held, in storage order, of the columns `names`: live views, stale after the next append. */
+  /** All rows held, in storage order, of the columns `names`: live views of memory, stale after the next append. */
   columns<N extends ColumnName = ColumnName>(names: readonly N[] = COLUMN_NAMES as readonly N[]): Pick<Columns, N> {
     return this.storage.content(names) as unknown as Pick<Columns, N>;
+  }
+
+  /** The same, some rows at a time: whole where they lie in memory. */
+  *pieces<N extends ColumnName>(names: readonly N[]): Generator<Pick<Columns, N>> {
+    if (!this.isOnDisk) {
+      yield this.columns(names);
+      return;
+    }
+    for (let from = 0; from < this.size; from += PIECE_ROWS) {
+      const rows = Math.min(PIECE_ROWS, this.size - from);
+      yield this.take(
+        Uint32Array.from({ length: rows }, (_, i) => from + i),
+        names,
+      );
+    }
   }
 
   /** Rows [from, from + rows) oldest first: live views where they lie together, else copies. */
@@ -155,57 +207,93 @@ export class ReplayBuffer implements RowStore {
   }
 
   /**
-   * Saves the content at the time of the call, durably and atomically, as `transitions.bin` in `folder`; appending may
-   * go on meanwhile. Throws STORAGE_FULL or STORAGE_FAILED, leaving an earlier snapshot whole.
+   * Saves the content, durably and atomically. Of memory, as `transitions.bin` in `folder`; appending may go on meanwhile. Of
+   * rows on disk, as a folder of chunks that are shared with the buffer's own and not copied. Throws STORAGE_FULL or
+   * STORAGE_FAILED, leaving an earlier snapshot whole.
    */
   async save(folder: string, files?: FileSystem): Promise<void> {
-    const { header, columns } = this.image();
-    const copy = allocateColumns(this.size, this.obsDim, this.actionDim);
-    copyColumns(columns, copy, this.size);
+    const { storage } = this;
+    if (storage instanceof DiskRows) {
+      await replaceFolderAtomic(folder, async (temporary) => storage.saveTo(temporary), files);
+      return;
+    }
+    const columns = allocateColumns(this.size, this.obsDim, this.actionDim);
+    copyColumns(this.columns(), columns, this.size);
+    const content = { header: this.header(), columns: (name: ColumnName) => [columns[name]] };
     await ensureFolder(folder, files);
-    await writeFileAtomic(join(folder, SNAPSHOT_FILE), encodeSnapshot({ header, columns: copy }), files);
+    await writeFileAtomic(join(folder, SNAPSHOT_FILE), encodeSnapshot(content), files);
   }
 
   /**
-   * A saved buffer; with a `capacity`, its rows in a ring of that size instead: oldest first, numbered anew from 0, and
-   * only the newest where not all fit. Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file.
+   * A saved buffer, whichever way it was saved. Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file; with
+   * `onDisk` also STORAGE_FULL, STORAGE_FAILED.
    */
-  static async load(folder: string, { capacity }: { readonly capacity?: number } = {}): Promise<ReplayBuffer> {
-    const { header, columns } = await readSnapshot(join(folder, SNAPSHOT_FILE));
-    const buffer = new ReplayBuffer(header);
-    buffer.origins = OriginTable.from(header.origins, columns.origin);
-    buffer.storage = MemoryRows.of(buffer.storage.schema, header.capacity, header.inserted, { ...columns });
+  static async load(folder: string, { capacity, onDisk }: LoadOptions = {}): Promise<ReplayBuffer> {
+    await recoverFolder(folder);
+    const isStore = existsSync(join(folder, STORE_FILE));
+    if (onDisk !== undefined) {
+      const isWhole = isStore && capacity === undefined;
+      return isWhole ? overStore(DiskRows.openCopy(folder, onDisk)) : copied(folder, onDisk, capacity);
+    }
+    const buffer = isStore ? inMemory(overStore(DiskRows.open(folder))) : await fromFile(folder);
     return capacity === undefined ? buffer : buffer.inRingOf(capacity, capacity);
   }
 
-  /** A buffer of the same capacity that holds the newest `rows` rows alone, oldest first and numbered anew from 0. */
+  /** A buffer of the same capacity, in memory, that holds the newest `rows` rows alone, oldest first and numbered anew from 0. */
   newest(rows: number): ReplayBuffer {
     return this.inRingOf(this.capacity, rows);
   }
 
-  /** SHA-256 of the content (rows, provenance, ring position), in hexadecimal; equal buffers have equal files. */
+  /** A buffer that was saved from disk, read where it is; nothing may be appended to it. Throws as `load` does. */
+  static async openSaved(folder: string): Promise<ReplayBuffer> {
+    await recoverFolder(folder);
+    if (!existsSync(join(folder, STORE_FILE))) return ReplayBuffer.load(folder);
+    return overStore(DiskRows.open(folder));
+  }
+
+  /** A buffer over rows that are there already. */
+  static over(header: Omit<SnapshotHeader, 'inserted'>, storage: RowStorage): ReplayBuffer {
+    const buffer = new ReplayBuffer({ ...header, capacity: 1 });
+    Object.assign(buffer, { capacity: header.capacity, storage });
+    const column = storage.kind === 'disk' ? new Uint32Array(0) : buffer.columns(['origin']).origin;
+    buffer.origins = OriginTable.from(header.origins, column);
+    return buffer;
+  }
+
+  /** SHA-256 of the content (rows, provenance, ring position), in hexadecimal; equal buffers have equal hashes. */
   hash(): string {
-    return hashSnapshot(this.image());
+    const columns = (name: ColumnName) => piecesOf(this, name);
+    return hashSnapshot({ header: this.header(), columns });
+  }
+
+  /** Lets go of the files of rows on disk; what was saved stays. */
+  close(): void {
+    this.storage.close();
   }
 
   private inRingOf(capacity: number, most: number): ReplayBuffer {
     const { source, obsDim, actionDim } = this;
-    const other = new ReplayBuffer({ capacity, obsDim, actionDim, source });
     const rows = Math.min(this.size, capacity, most);
-    other.storage.append({ ...this.lived(this.size - rows, rows) }, rows);
-    other.origins = OriginTable.from(this.origins.list(), other.columns(['origin']).origin);
-    return other;
+    const storage = new MemoryRows(this.storage.schema, capacity);
+    storage.append({ ...this.lived(this.size - rows, rows) }, rows);
+    return ReplayBuffer.over({ source, obsDim, actionDim, capacity, origins: [...this.origins.list()] }, storage);
   }
 
-  private image(): Snapshot {
+  private header(): SnapshotHeader {
     const { source, capacity, obsDim, actionDim, inserted } = this;
-    const header = { source, capacity, obsDim, actionDim, inserted, origins: [...this.origins.list()] };
-    return { header, columns: this.columns() };
+    return { source, capacity, obsDim, actionDim, inserted, origins: [...this.origins.list()] };
   }
 
   /** Number of the origin of `rows` rows to come; those of the rows that they overwrite are let go. */
   private internOrigin(origin: Origin, rows: number): number {
-    const { origins, size, capacity } = this;
+    const { origins, size, capacity, storage } = this;
+    if (storage instanceof DiskRows) {
+      // What is written stays as it is: origins of rows that left keep their numbers, some hundred bytes each.
+      const known = origins.list().length;
+      const id = origins.intern(origin);
+      if (id === known) storage.note = noteOf(this.header());
+      return id;
+    }
     const { origin: column } = this.columns(['origin']);
     origins.compact(column);
     const id = origins.intern(origin);
@@ -225,4 +313,85 @@ export class ReplayBuffer implements RowStore {
     if (Number.isInteger(index) && index >= 0 && index < this.size) return;
     throw reverieError('ROW_OUT_OF_RANGE', { row: index, size: this.size });
   }
+}
+
+/** What a store on disk keeps beside the rows of a buffer. */
+const noteSchema = z.strictObject({
+  source: z.enum(['real', 'synthetic']),
+  obsDim: z.int().min(1),
+  actionDim: z.int().min(1),
+  origins: z.array(originSchema),
+});
+
+function noteOf({ source, obsDim, actionDim, origins }: SnapshotHeader): Json {
+  return { source, obsDim, actionDim, origins: origins.map((origin) => ({ ...origin })) };
+}
+
+/** Throws CHECKPOINT_CORRUPT for rows that are no transitions. */
+function overStore(storage: DiskRows): ReplayBuffer {
+  const { capacity, folder, schema, note } = storage;
+  const parsed = noteSchema.safeParse(note);
+  const { obsDim = 0, actionDim = 0 } = parsed.data ?? {};
+  if (!parsed.success || JSON.stringify(schema) !== JSON.stringify(transitionSchema(obsDim, actionDim))) {
+    storage.close();
+    const problem = 'its rows are not the transitions of a replay buffer.';
+    throw reverieError('CHECKPOINT_CORRUPT', { path: join(folder, STORE_FILE), problem });
+  }
+  return ReplayBuffer.over({ ...parsed.data, capacity }, storage);
+}
+
+async function fromFile(folder: string): Promise<ReplayBuffer> {
+  const { header, columns } = await readSnapshot(join(folder, SNAPSHOT_FILE));
+  const { obsDim, actionDim, capacity, inserted } = header;
+  const schema = transitionSchema(obsDim, actionDim);
+  return ReplayBuffer.over(header, MemoryRows.of(schema, capacity, inserted, { ...columns }));
+}
+
+function inMemory(buffer: ReplayBuffer): ReplayBuffer {
+  const { source, capacity, obsDim, actionDim, inserted } = buffer;
+  const columns = { ...buffer.columns() };
+  const storage = MemoryRows.of(transitionSchema(obsDim, actionDim), capacity, inserted, columns);
+  buffer.close();
+  return ReplayBuffer.over({ source, capacity, obsDim, actionDim, origins: [...buffer.originList()] }, storage);
+}
+
+/** The rows of a saved buffer in a store on disk, some at a time. */
+async function copied(from: string, folder: string, wanted?: number): Promise<ReplayBuffer> {
+  const saved = await savedRows(from);
+  try {
+    const { source, obsDim, actionDim, firstRowId, origins } = saved;
+    const capacity = wanted ?? saved.capacity;
+    const schema = transitionSchema(obsDim, actionDim);
+    const storage = DiskRows.create({ folder, schema, capacity, firstId: wanted === undefined ? firstRowId : 0 });
+    storage.note = noteOf({ source, obsDim, actionDim, origins: [...origins], capacity, inserted: 0 });
+    for (let at = Math.max(0, saved.rows - capacity); at < saved.rows; at += PIECE_ROWS) {
+      const rows = Math.min(PIECE_ROWS, saved.rows - at);
+      storage.append({ ...(await saved.read(at, rows)) }, rows);
+    }
+    storage.flush();
+    return overStore(storage);
+  } finally {
+    await saved.close();
+  }
+}
+
+type SavedRows = Pick<
+  SavedTransitions,
+  'source' | 'obsDim' | 'actionDim' | 'capacity' | 'rows' | 'firstRowId' | 'origins' | 'read' | 'close'
+>;
+
+/** Saved rows as they lie on disk, oldest first, whichever way they were saved. */
+async function savedRows(folder: string): Promise<SavedRows> {
+  if (!existsSync(join(folder, STORE_FILE))) return SavedTransitions.open(folder);
+  const buffer = overStore(DiskRows.open(folder));
+  const { source, obsDim, actionDim, capacity, size: rows, inserted } = buffer;
+  return {
+    ...{ source, obsDim, actionDim, capacity, rows, firstRowId: inserted - rows, origins: buffer.originList() },
+    read: async (from, count, names) => buffer.lived(from, count, names),
+    close: async () => buffer.close(),
+  };
+}
+
+function* piecesOf(buffer: ReplayBuffer, name: ColumnName): Generator<ColumnArray> {
+  for (const piece of buffer.pieces([name])) yield piece[name];
 }

@@ -155,7 +155,8 @@ export class ChunkFiles {
     this.closeTail();
     // A file of that name is left over from rows that were never acknowledged.
     if (isNew) this.drop(chunk);
-    const handle = this.files.openSync(this.pathOf(chunk), isNew ? 'w' : 'r+');
+    const { O_CREAT, O_RDWR } = nodeFiles.constants;
+    const handle = this.files.openSync(this.pathOf(chunk), O_CREAT | O_RDWR);
     this.tail = { chunk, handle };
     return handle;
   }

@@ -33,14 +33,28 @@ export interface BufferDescription {
 
 /** Describes the buffer saved in a folder. Throws as `ReplayBuffer.load` does. */
 export async function describeBuffer(folder: string): Promise<BufferDescription> {
-  const buffer = await ReplayBuffer.load(folder);
-  const { origin, reward, episode, terminated, truncated } = buffer.columns();
+  const buffer = await ReplayBuffer.openSaved(folder);
+  try {
+    return descriptionOf(buffer, resolve(folder));
+  } finally {
+    buffer.close();
+  }
+}
+
+function descriptionOf(buffer: ReplayBuffer, path: string): BufferDescription {
   const origins = buffer.originList();
   const rowsOf = new Float64Array(origins.length);
-  for (const id of origin) rowsOf[id]++;
+  const episodes = new Set<number>();
+  let [terminated, truncated] = [0, 0];
+  for (const piece of buffer.pieces(['origin', 'episode', 'terminated', 'truncated'])) {
+    for (const id of piece.origin) rowsOf[id]++;
+    for (const episode of piece.episode) episodes.add(episode);
+    for (const flag of piece.terminated) terminated += flag;
+    for (const flag of piece.truncated) truncated += flag;
+  }
   const { source, size, capacity, inserted, obsDim, actionDim } = buffer;
   return {
-    path: resolve(folder),
+    path,
     source,
     rows: size,
     capacity,
@@ -53,10 +67,10 @@ export async function describeBuffer(folder: string): Promise<BufferDescription>
       policyVersion: countBy(origins, rowsOf, 'policyVersion'),
       scenario: countBy(origins, rowsOf, 'scenario'),
     },
-    reward: statistics(reward),
-    episodes: new Set(episode).size,
-    terminated: terminated.reduce((sum, flag) => sum + flag, 0),
-    truncated: truncated.reduce((sum, flag) => sum + flag, 0),
+    reward: rewardsOf(buffer),
+    episodes: episodes.size,
+    terminated,
+    truncated,
     hash: buffer.hash(),
   };
 }
@@ -73,17 +87,19 @@ function countBy(
   return Object.fromEntries(counts);
 }
 
-function statistics(values: Float32Array): BufferDescription['reward'] {
+function rewardsOf(buffer: ReplayBuffer): BufferDescription['reward'] {
   let min = Number.NaN;
   let max = Number.NaN;
   let sum = 0;
-  for (const value of values) {
-    sum += value;
-    if (!(value >= min)) min = value;
-    if (!(value <= max)) max = value;
+  for (const { reward } of buffer.pieces(['reward'])) {
+    for (const value of reward) {
+      sum += value;
+      if (!(value >= min)) min = value;
+      if (!(value <= max)) max = value;
+    }
   }
-  const mean = sum / values.length;
+  const mean = sum / buffer.size;
   let squares = 0;
-  for (const value of values) squares += (value - mean) ** 2;
-  return { mean, std: Math.sqrt(squares / values.length), min, max };
+  for (const { reward } of buffer.pieces(['reward'])) for (const value of reward) squares += (value - mean) ** 2;
+  return { mean, std: Math.sqrt(squares / buffer.size), min, max };
 }

@@ -30,6 +30,8 @@ export interface DiskRowsOptions {
   readonly capacity: number;
   /** Rows a file; about 64 MiB of them unless given. */
   readonly chunkRows?: number;
+  /** Number of the first row that will be inserted; 0 unless given. */
+  readonly firstId?: number;
   readonly files?: SyncFileSystem;
 }
 
@@ -90,6 +92,7 @@ export class DiskRows implements RowStorage {
   static create(options: DiskRowsOptions): DiskRows {
     const store = new DiskRows(options);
     store.chunks.attempt(store.folder, () => store.chunks.clear(store.folder, HEADER_FILES));
+    store.startAt(options.firstId ?? 0);
     store.flush();
     return store;
   }
@@ -102,9 +105,7 @@ export class DiskRows implements RowStorage {
     const { note, inserted, schema, capacity, chunkRows } = readHeader(folder);
     const store = new DiskRows({ folder, schema, capacity, chunkRows, files });
     store.note = note as Json;
-    store.insertedRows = inserted;
-    store.written = inserted;
-    store.oldestChunk = Math.floor((inserted - store.size) / chunkRows);
+    store.startAt(inserted);
     return store;
   }
 
@@ -214,6 +215,12 @@ export class DiskRows implements RowStorage {
 
   close(): void {
     this.chunks.close();
+  }
+
+  private startAt(inserted: number): void {
+    this.insertedRows = inserted;
+    this.written = inserted;
+    this.oldestChunk = this.chunks.chunkOf(inserted - this.size);
   }
 
   /** Reads rows by number, consecutive ones together, through one block of memory. */

@@ -1,5 +1,5 @@
 export { allocateBatch, concatBatches, sliceBatch } from './batch.js';
-export { ReplayBuffer, type ReplayBufferOptions, SNAPSHOT_FILE } from './buffer.js';
+export { type LoadOptions, ReplayBuffer, type ReplayBufferOptions } from './buffer.js';
 export { allocateColumns, type ColumnName, type Columns, viewColumns } from './columns.js';
 export { type BufferDescription, describeBuffer } from './describe.js';
 export { DiskRows, type DiskRowsOptions, STORE_FILE } from './disk-rows.js';
@@ -62,6 +62,7 @@ export {
   tensor,
 } from './schema.js';
 export type { RowStore, Selector, SelectorState } from './selector.js';
+export { SNAPSHOT_FILE } from './snapshot-file.js';
 export { beginSnapshot, type SnapshotDraft, sealSnapshot, writeSnapshotRows } from './snapshot-rows.js';
 export * from './transition.js';
 export { UniformSelector } from './uniform.js';

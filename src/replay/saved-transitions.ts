@@ -2,10 +2,9 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SNAPSHOT_FILE } from './buffer.js';
 import { allocateSome, COLUMN_NAMES, type ColumnName, type Columns, viewColumns } from './columns.js';
 import type { Origin } from './origins.js';
-import { asCorrupt, openSnapshot, type SnapshotHeader } from './snapshot-file.js';
+import { asCorrupt, openSnapshot, SNAPSHOT_FILE, type SnapshotHeader } from './snapshot-file.js';
 import { readSnapshotRows, rowsOf } from './snapshot-rows.js';
 import type { Source } from './transition.js';
 
@@ -24,6 +23,10 @@ export class SavedTransitions {
   static async open(folder: string): Promise<SavedTransitions> {
     const { file, header } = await openSnapshot(join(folder, SNAPSHOT_FILE));
     return new SavedTransitions(folder, file, header);
+  }
+
+  get capacity(): number {
+    return this.header.capacity;
   }
 
   get rows(): number {

@@ -11,8 +11,11 @@ import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { z } from 'zod';
 import { describeIssues, ReverieError, reverieError } from '../core/errors.js';
-import { allocateColumns, COLUMN_NAMES, type Columns, rowBytes } from './columns.js';
+import { allocateColumns, COLUMN_NAMES, type ColumnName, type Columns, rowBytes } from './columns.js';
 import type { ColumnArray } from './schema.js';
+
+/** The one file a saved buffer is, in its folder. */
+export const SNAPSHOT_FILE = 'transitions.bin';
 
 const MAGIC = 'RVRPLAY1';
 const PREFIX_BYTES = 12;
@@ -26,7 +29,7 @@ const dimension = z
   .int()
   .min(1)
   .max(2 ** 32 - 1);
-const originSchema = z.strictObject({
+export const originSchema = z.strictObject({
   backend: z.string(),
   modelVersion: z.string(),
   scenario: z.string(),
@@ -51,8 +54,14 @@ export interface Snapshot {
   readonly columns: Columns;
 }
 
+/** The same to be written: each column whole, or piece by piece where it is too large for that. */
+export interface SnapshotContent {
+  readonly header: SnapshotHeader;
+  readonly columns: (name: ColumnName) => Iterable<ColumnArray>;
+}
+
 /** The file's bytes, piece by piece, the checksum last. */
-export function* encodeSnapshot({ header, columns }: Snapshot): Generator<Uint8Array> {
+export function* encodeSnapshot({ header, columns }: SnapshotContent): Generator<Uint8Array> {
   const hash = createHash('sha256');
   for (const piece of contentPieces(header, columns)) {
     hash.update(piece);
@@ -62,7 +71,7 @@ export function* encodeSnapshot({ header, columns }: Snapshot): Generator<Uint8A
 }
 
 /** The checksum a file of this content ends with, in hexadecimal. */
-export function hashSnapshot({ header, columns }: Snapshot): string {
+export function hashSnapshot({ header, columns }: SnapshotContent): string {
   const hash = createHash('sha256');
   for (const piece of contentPieces(header, columns)) hash.update(piece);
   return hash.digest('hex');
@@ -186,11 +195,13 @@ export function headerBytes(header: SnapshotHeader): Buffer {
   return Buffer.concat([prefix, json]);
 }
 
-function* contentPieces(header: SnapshotHeader, columns: Columns): Generator<Uint8Array> {
+function* contentPieces(header: SnapshotHeader, columns: SnapshotContent['columns']): Generator<Uint8Array> {
   yield headerBytes(header);
   for (const name of COLUMN_NAMES) {
-    const bytes = bytesOf(columns[name]);
-    for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+    for (const column of columns(name)) {
+      const bytes = bytesOf(column);
+      for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+    }
   }
 }
 

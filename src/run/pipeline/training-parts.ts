@@ -99,7 +99,9 @@ async function firstParts(
   const dimensions = { obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) };
   const { learner, before } = await firstLearner(context, env, root.split('learner'));
   const real = await firstRecords(context, env, dimensions);
-  const nextEpisode = real.columns().episode.reduce((next, episode) => Math.max(next, episode + 1), 0);
+  let nextEpisode = 0;
+  for (const { episode } of real.pieces(['episode']))
+    nextEpisode = episode.reduce((next, lived) => Math.max(next, lived + 1), nextEpisode);
   const { syntheticCapacity: capacity, realRatio, selector } = config.replay;
   const synthetic = new ReplayBuffer({ ...dimensions, capacity, source: 'synthetic' });
   const realShare = settings.dream ? realRatio : 1;

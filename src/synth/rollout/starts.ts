@@ -29,11 +29,7 @@ export function drawnStarts(real: ReplayBuffer, rows: number, rng: Rng, context:
 
 function startsAt(real: ReplayBuffer, rows: Uint32Array, context: number) {
   const { obsDim, actionDim } = real;
-  const { obs } = real.columns();
-  const starts = new Float32Array(rows.length * obsDim);
-  for (let to = 0; to < rows.length; to++) {
-    starts.set(obs.subarray(rows[to] * obsDim, (rows[to] + 1) * obsDim), to * obsDim);
-  }
+  const { obs: starts } = real.take(rows, ['obs']);
   const startIds = Float64Array.from(rows, (row) => real.rowId(row));
   if (context === 0) return { starts, startIds };
   const led = Array.from(rows, (row) => startAt(real, row, context));
@@ -42,23 +38,26 @@ function startsAt(real: ReplayBuffer, rows: Uint32Array, context: number) {
 
 /** The state of a row, and at most `context` steps of its episode that led to it. */
 export function startAt(real: ReplayBuffer, index: number, context: number): Start {
-  const { obsDim } = real;
-  const columns = real.columns();
-  const observation = columns.obs.slice(index * obsDim, (index + 1) * obsDim);
+  const { obs: observation } = real.take(Uint32Array.of(index), ['obs']);
+  if (context === 0) return { observation };
+  const rows = Uint32Array.from(rowsBefore(real, index, context));
+  return rows.length === 0 ? { observation } : { observation, history: real.take(rows, ['obs', 'action']) };
+}
+
+/** The rows of an episode that led to one of its rows, at most `most`, in the order they were lived. */
+function rowsBefore(real: ReplayBuffer, index: number, most: number): number[] {
+  const { size } = real;
+  const behind = Uint32Array.from({ length: Math.min(most, size - 1) + 1 }, (_, age) => (index - age + size) % size);
+  const { episode, step } = real.take(behind, ['episode', 'step']);
   const before: number[] = [];
-  for (let at = index; before.length < context; ) {
-    const previous = (at - 1 + real.size) % real.size;
+  for (let age = 1; age < behind.length; age++) {
     // In a full ring the newest row lies before the oldest one, whose own predecessor was overwritten.
     const isBefore =
-      real.rowId(previous) === real.rowId(at) - 1 &&
-      columns.episode[previous] === columns.episode[at] &&
-      columns.step[previous] === columns.step[at] - 1;
+      real.rowId(behind[age]) === real.rowId(behind[age - 1]) - 1 &&
+      episode[age] === episode[age - 1] &&
+      step[age] === step[age - 1] - 1;
     if (!isBefore) break;
-    before.unshift(previous);
-    at = previous;
+    before.unshift(behind[age]);
   }
-  if (before.length === 0) return { observation };
-  const rows = Uint32Array.from(before);
-  const { obs, action } = real.gather(rows);
-  return { observation, history: { obs, action } };
+  return before;
 }
