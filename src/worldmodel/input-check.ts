@@ -47,11 +47,14 @@ export function checkStreams(backend: string, rngs: Rngs, rows: number): void {
   throw refused(backend, `${rngs.length} random streams where one, or ${rows}, are needed.`);
 }
 
-/** Throws MODEL_DATA_INVALID or NON_FINITE_VALUE unless a world model can learn from every row. */
-export function checkTrainingData(backend: string, batch: TransitionBatch, spaces: Spaces): void {
+/**
+ * Throws MODEL_DATA_INVALID or NON_FINITE_VALUE unless a world model can learn from every row.
+ * @param before rows that came before these, of the same data
+ */
+export function checkTrainingData(backend: string, batch: TransitionBatch, spaces: Spaces, before = 0): void {
   const { obsDim, actionDim } = rowShape(spaces);
   const { rows } = batch;
-  if (rows < 2) {
+  if (before + rows < 2) {
     const hint = 'Collect more transitions first: one row is held out, and at least one must be left.';
     throw reverieError('MODEL_DATA_INVALID', { problem: `it has ${rows} rows, where two are the least.`, hint });
   }
@@ -65,18 +68,20 @@ export function checkTrainingData(backend: string, batch: TransitionBatch, space
         hint: 'Columns are row-major [rows, dim]; check the spaces.',
       });
     }
-    if (values instanceof Float32Array) requireFinite(column, values, rows, 'the training data of a world model');
+    if (values instanceof Float32Array)
+      requireFinite(column, values, rows, 'the training data of a world model', INPUT_HINT, before);
   }
   checkDiscrete(backend, 'action', batch.action, spaces.actionSpace);
 }
 
-/** Throws NON_FINITE_VALUE naming the row of the first NaN or infinity in `values` [rows, dim]. */
+/** Throws NON_FINITE_VALUE naming the row of the first NaN or infinity in `values` [rows, dim], of data that has rows before them. */
 export function requireFinite(
   what: string,
   values: Float32Array,
   rows: number,
   where: string,
   hint = INPUT_HINT,
+  before = 0,
 ): void {
   // x * 0 is 0 for finite x and NaN otherwise: one branch-free pass decides the usual case.
   let poison = 0;
@@ -84,7 +89,7 @@ export function requireFinite(
   if (poison === 0) return;
   const at = values.findIndex((value) => !Number.isFinite(value));
   const dim = values.length / rows;
-  const place = `row ${Math.floor(at / dim)}, element ${at % dim} of ${where}`;
+  const place = `row ${before + Math.floor(at / dim)}, element ${at % dim} of ${where}`;
   throw reverieError('NON_FINITE_VALUE', { what: `The value of "${what}"`, value: values[at], where: place, hint });
 }
 

@@ -1,12 +1,16 @@
 // From transitions to what members train on: encoded and normalised rows, the hold-out first, in memory threads can share.
 
 import type { Rng } from '../../core/rng.js';
-import type { TransitionBatch } from '../../replay/index.js';
+import { allocate, DiskRows, type ReplayBuffer, type RowStorage, type TransitionBatch } from '../../replay/index.js';
+import { encodedSchema, encodeOnDisk } from '../encoded-rows.js';
 import { checkTrainingData } from '../input-check.js';
 import { rowEncoder, rowShape, type Spaces } from '../model-spaces.js';
 import type { EnsembleConfig } from './config.js';
-import { endJump } from './end-jump.js';
+import { comparedBatch, comparedOnDisk, endJump } from './end-jump.js';
 import { constantColumns, momentsOf, type Normaliser, normalise } from './normaliser.js';
+
+/** Training rows the linear model is fitted to, at most: it has few parameters. */
+export const LINEAR_ROWS = 20_000;
 
 /** Normalised rows; [0, holdoutRows) are never trained on. Columns lie in SharedArrayBuffers. */
 export interface MemberData {
@@ -22,6 +26,10 @@ export interface MemberData {
   readonly weights: Float32Array;
   /** [rows, 1]: 1 where the task ended. */
   readonly terminated: Float32Array;
+  /** Rows where it did. */
+  readonly ends: number;
+  /** Where all rows lie if they are on disk; the columns then have the first ones alone: those held out, and LINEAR_ROWS more. */
+  readonly folder?: string;
 }
 
 export interface PreparedData {
@@ -40,11 +48,11 @@ export function prepareData(batch: TransitionBatch, spaces: Spaces, config: Ense
   checkTrainingData('ensemble', batch, spaces);
   const { rows } = batch;
   const outputDim = shape.obsDim + (config.learnReward ? 1 : 0);
-  const holdoutRows = Math.max(1, Math.min(Math.floor(rows * config.holdout), config.holdoutMaxRows, rows - 1));
+  const holdoutRows = holdoutOf(rows, config);
   const order = rng.split('holdout').permutation(rows);
   const inputs = shared(rows * shape.inputDim);
   rowEncoder(spaces)(batch.obs, batch.action, order, 0, rows, inputs);
-  const endReward = config.learnReward ? endJump(batch, shape.obsDim) : 0;
+  const endReward = config.learnReward ? endJump(comparedBatch(batch)) : 0;
   const targets = targetsOf(batch, order, shape.obsDim, outputDim, endReward);
   const terminated = shared(rows);
   for (let r = 0; r < rows; r++) terminated[r] = batch.terminated[order[r]];
@@ -59,8 +67,86 @@ export function prepareData(batch: TransitionBatch, spaces: Spaces, config: Ense
   normalise(inputs, shape.inputDim, normaliser.input);
   normalise(targets, outputDim, normaliser.target);
   const weights = weightsOf(outputDim, constant);
-  const data = { rows, holdoutRows, inputDim: shape.inputDim, outputDim, inputs, targets, weights, terminated };
-  return { data, normaliser, endReward };
+  const columns = { inputs, targets, weights, terminated, ends: countOf(terminated) };
+  return { data: { rows, holdoutRows, inputDim: shape.inputDim, outputDim, ...columns }, normaliser, endReward };
+}
+
+/**
+ * As `prepareData`, of rows that need not fit into memory: they are laid out in `folder`, and the numbers are the same. Memory
+ * takes some bytes a row, for their order, rewards and ends. Throws also STORAGE_FULL, STORAGE_FAILED, CHECKPOINT_CORRUPT.
+ */
+export function prepareOnDisk(
+  data: ReplayBuffer,
+  spaces: Spaces,
+  config: EnsembleConfig,
+  rng: Rng,
+  folder: string,
+): PreparedData {
+  const { inputDim, obsDim } = rowShape(spaces);
+  const rows = data.size;
+  const outputDim = obsDim + (config.learnReward ? 1 : 0);
+  const holdoutRows = holdoutOf(rows, config);
+  const order = rng.split('holdout').permutation(rows);
+  const compared = comparedOnDisk(data);
+  const endReward = config.learnReward ? endJump(compared) : 0;
+  const { storage, normaliser, constant } = encodeOnDisk('ensemble', data, spaces, outputDim, {
+    ...{ folder, order, first: holdoutRows, endReward },
+  });
+  const held = storage.slice(0, Math.min(rows, holdoutRows + LINEAR_ROWS));
+  storage.close();
+  const [inputs, targets, terminated] = [held.inputs, held.targets, held.terminated].map((column) => {
+    const copy = shared(column.length);
+    copy.set(column as Float32Array);
+    return copy;
+  });
+  const columns = { inputs, targets, terminated, weights: weightsOf(outputDim, constant) };
+  const ends = countOf(compared.terminated);
+  return {
+    data: { rows, holdoutRows, inputDim, outputDim, ...columns, ends, folder },
+    normaliser: { ...normaliser, ...(constant.length > 0 && { constant }) },
+    endReward,
+  };
+}
+
+function holdoutOf(rows: number, { holdout, holdoutMaxRows }: EnsembleConfig): number {
+  return Math.max(1, Math.min(Math.floor(rows * holdout), holdoutMaxRows, rows - 1));
+}
+
+function countOf(flags: Float32Array | Uint8Array): number {
+  let count = 0;
+  for (const flag of flags) count += flag;
+  return count;
+}
+
+/** Rows as gradient steps take them: columns, and which of their rows. */
+export interface PickedRows {
+  readonly inputs: Float32Array;
+  readonly targets: Float32Array;
+  readonly terminated: Float32Array;
+  readonly rows: Int32Array;
+}
+
+/** Picks rows of the data: in memory all of it is at hand, from disk the rows asked for are read. */
+export class RowPicker {
+  private readonly storage: RowStorage | undefined;
+
+  constructor(private readonly data: MemberData) {
+    this.storage = data.folder === undefined ? undefined : DiskRows.open(data.folder);
+  }
+
+  pick(rows: Int32Array): PickedRows {
+    const { data, storage } = this;
+    const { inputs, targets, terminated } = data;
+    if (storage === undefined) return { inputs, targets, terminated, rows };
+    const picked = allocate(encodedSchema(data.inputDim, data.outputDim), rows.length);
+    storage.gather(rows, picked);
+    const own = Int32Array.from({ length: rows.length }, (_, i) => i);
+    return { ...(picked as unknown as Omit<PickedRows, 'rows'>), rows: own };
+  }
+
+  close(): void {
+    this.storage?.close();
+  }
 }
 
 function weightsOf(outputDim: number, constant: readonly number[]): Float32Array {

@@ -19,7 +19,7 @@ export const ensembleEntry: DynamicsEntry = {
       fit: ({ data, section, spaces, previous, ...options }: FitRequest) => {
         // Of this kind, as the request demands.
         const ensemble = previous as EnsembleModel | undefined;
-        return fitEnsemble(data.rows(), spaces, section as EnsembleConfigInput, { ...options, previous: ensemble });
+        return fitEnsemble(data, spaces, section as EnsembleConfigInput, { ...options, previous: ensemble });
       },
       devices: ensembleDevices,
     };

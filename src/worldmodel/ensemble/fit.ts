@@ -1,11 +1,13 @@
 // Fits an ensemble to transitions: prepares the data, trains the members, ranks them, builds the model.
 
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
 import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/index.js';
 
-import type { TransitionBatch } from '../../replay/index.js';
+import { ReplayBuffer, type TransitionBatch } from '../../replay/index.js';
 import type { Outcome } from '../answer.js';
 import type { HeldOutReport } from '../dynamics-kind.js';
 import type { Spaces } from '../model-spaces.js';
@@ -17,7 +19,7 @@ import {
   settleEnsembleConfig,
 } from './config.js';
 import { type EnsembleDescription, type FitReport, memberModels, memberShapeOf } from './contents.js';
-import { type PreparedData, prepareData } from './dataset.js';
+import { type PreparedData, prepareData, prepareOnDisk } from './dataset.js';
 import { EnsembleModel } from './ensemble-model.js';
 import { judgeHeldOut } from './held-out.js';
 import { memberLayout, renormalise } from './member-network.js';
@@ -33,14 +35,16 @@ export interface FitOptions extends Partial<TrainingOptions> {
   readonly known?: KnownFunctions;
   /** The environment that has `known`; without it the model can neither be saved nor sent to workers. */
   readonly env?: EnvSpec;
+  /** A folder for prepared rows that need not fit into memory, of a buffer on disk; removed in the end. Same bytes. */
+  readonly scratch?: string;
 }
 
 /**
- * Fits an ensemble. The same data, settings and stream give the same bytes for any number of workers.
+ * Fits an ensemble to a batch, or to all rows of a buffer. The same data, settings and stream give the same bytes for any number of workers.
  * Throws MODEL_CONFIG_INVALID, MODEL_DATA_INVALID, SPACE_UNSUPPORTED, NON_FINITE_VALUE, or the reason of `signal`.
  */
 export async function fitEnsemble(
-  batch: TransitionBatch,
+  data: TransitionBatch | ReplayBuffer,
   spaces: Spaces,
   settings: EnsembleConfigInput,
   options: FitOptions,
@@ -49,17 +53,20 @@ export async function fitEnsemble(
   const { observationSpace, actionSpace } = spaces;
   requireBox(spaces);
   const { known = {}, env, previous, rng } = options;
-  const config = settleEnsembleConfig(section, {
-    ...{ spaces, rows: batch.rows, hasEnds: batch.terminated.includes(1) },
-    known,
-  });
-  const outcome = outcomeOf(batch, config, known);
-  const prepared = prepareData(batch, { observationSpace, actionSpace }, config, rng);
+  const isOnDisk = data instanceof ReplayBuffer && data.isOnDisk && options.scratch !== undefined;
+  const rows = data instanceof ReplayBuffer && !isOnDisk ? data.rows() : data;
+  const count = rows instanceof ReplayBuffer ? rows.size : rows.rows;
+  const config = settleEnsembleConfig(section, { spaces, rows: count, hasEnds: endsAnywhere(rows), known });
+  const outcome = outcomeOf(endsAnywhere(rows), config, known);
+  const own = { observationSpace, actionSpace };
+  const prepared =
+    rows instanceof ReplayBuffer
+      ? prepareOnDisk(rows, own, config, rng, join(options.scratch!, 'ensemble'))
+      : prepareData(rows, own, config, rng);
   const initial = previous && warmStart(previous, spaces, config, prepared, section);
-  const trained = await trainMembers(tasksOf(prepared, spaces, config, rng, initial), {
-    ...options,
-    workers: options.workers ?? 0,
-  });
+  const workers = options.workers ?? 0;
+  const tasks = tasksOf(prepared, spaces, config, rng, initial);
+  const trained = await trainMembers(tasks, { ...options, workers }).finally(() => forget(prepared));
   const report = reportOf(trained, prepared, config, initial !== undefined);
   const elites = report.elites;
   const { normaliser } = prepared;
@@ -80,6 +87,17 @@ export async function fitEnsemble(
   return { model: await EnsembleModel.open(contents, known), report, heldOut };
 }
 
+function endsAnywhere(rows: TransitionBatch | ReplayBuffer): boolean {
+  if (!(rows instanceof ReplayBuffer)) return rows.terminated.includes(1);
+  for (const { terminated } of rows.pieces(['terminated'])) if (terminated.includes(1)) return true;
+  return false;
+}
+
+/** What was prepared on disk is of no use any more. */
+function forget({ data: { folder } }: PreparedData): void {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+}
+
 function requireBox({ observationSpace }: Spaces): void {
   if (observationSpace.type === 'box') return;
   const hint = 'Discrete observations have exact tables: see TabularModel, or encode them as a box.';
@@ -90,7 +108,7 @@ function requireBox({ observationSpace }: Spaces): void {
   });
 }
 
-function outcomeOf(batch: TransitionBatch, config: EnsembleConfig, known: KnownFunctions): Outcome {
+function outcomeOf(terminates: boolean, config: EnsembleConfig, known: KnownFunctions): Outcome {
   if (!config.learnReward && !known.reward) {
     throw reverieError('MODEL_CONFIG_INVALID', {
       problem: 'learnReward is false, but no known reward function is given.',
@@ -99,7 +117,7 @@ function outcomeOf(batch: TransitionBatch, config: EnsembleConfig, known: KnownF
   const reward = config.learnReward ? 'learned' : 'known';
   if (config.learnTermination) return { reward, terminated: 'learned' };
   if (known.terminated) return { reward, terminated: 'known' };
-  if (batch.terminated.includes(1)) {
+  if (terminates) {
     const problem = 'learnTermination is false and no known function is given, but some transitions end by the task.';
     throw reverieError('MODEL_CONFIG_INVALID', { problem });
   }

@@ -4,10 +4,7 @@
 import type { HeldOutFigures, HeldOutReport } from '../dynamics-kind.js';
 import type { EnsembleConfig } from './config.js';
 import type { FitReport } from './contents.js';
-import type { MemberData, PreparedData } from './dataset.js';
-
-/** Training rows the linear model is fitted to, at most: it has few parameters. */
-const LINEAR_ROWS = 20_000;
+import { LINEAR_ROWS, type MemberData, type PreparedData } from './dataset.js';
 
 /** Keeps the linear model's equations solvable where inputs depend on each other. */
 const RIDGE = 1e-6;

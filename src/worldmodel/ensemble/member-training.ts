@@ -17,7 +17,7 @@ import {
 } from '../../nn/index.js';
 import { boundPenalty } from '../gaussian-head.js';
 import type { EnsembleConfig } from './config.js';
-import type { MemberData } from './dataset.js';
+import { type MemberData, type PickedRows, RowPicker } from './dataset.js';
 import { decayVector, type MemberShape, memberLayout, memberLosses, memberOutput } from './member-network.js';
 
 /** Hold-out results of a member, in normalised units. */
@@ -66,8 +66,9 @@ export async function trainMember(training: MemberTraining): Promise<TrainedMemb
   const batchSize = Math.min(config.batchSize, data.rows - data.holdoutRows);
   const trainer = await memberTrainer(shape, config, batchSize);
   const judge = await makeJudge(data, shape, config);
+  const picker = new RowPicker(data);
   try {
-    const decay = decayVector(layout, config);
+    const constant = { weights: data.weights, decay: decayVector(layout, config) };
     const zeros = () => new Float32Array(layout.size);
     const theta = training.initial?.slice() ?? layout.init(rng.split('weights'));
     const progress = new Progress(config, theta, await judge.evaluate(theta));
@@ -81,7 +82,7 @@ export async function trainMember(training: MemberTraining): Promise<TrainedMemb
         signal?.throwIfAborted();
         const count = Math.min(STEPS_PER_RUN, total - done);
         const rows = order.subarray(done * batchSize, (done + count) * batchSize);
-        state = await runSteps(trainer, state, data, decay, rows, steps, count, config.lr);
+        state = await runSteps(trainer, state, picker.pick(rows), constant, steps, count, config.lr);
         steps += count;
       }
       progress.record(state['theta'], await judge.evaluate(state['theta']));
@@ -89,6 +90,7 @@ export async function trainMember(training: MemberTraining): Promise<TrainedMemb
     }
     return { theta: progress.bestTheta, report: { epochs: progress.epochs, gradientSteps: steps, ...progress.best } };
   } finally {
+    picker.close();
     await Promise.all([trainer.release(), judge.release()]);
   }
 }
@@ -132,9 +134,8 @@ class Progress {
 function runSteps(
   trainer: Trainer,
   state: Record<string, Float32Array>,
-  data: MemberData,
-  decay: Float32Array,
-  rows: Int32Array,
+  { rows, ...columns }: PickedRows,
+  constant: Readonly<Record<'weights' | 'decay', Float32Array>>,
   stepsBefore: number,
   steps: number,
   lr: number,
@@ -146,8 +147,7 @@ function runSteps(
     alpha[i] = scalars.alpha;
     epsilon[i] = scalars.epsilon;
   }
-  const { inputs, targets, weights, terminated } = data;
-  const feeds = { inputs, targets, terminated, weights, decay };
+  const feeds = { ...columns, ...constant };
   return trainer.run({ state, inputs: feeds, perStep: { rows, alpha, epsilon }, steps }).then((result) => result.state);
 }
 
@@ -224,8 +224,7 @@ async function makeJudge(data: MemberData, shape: MemberShape, config: EnsembleC
 }
 
 /** What guessing an end by its share alone costs, nats a row; rows that never or always end count as one in their number. */
-function endEntropy({ terminated, rows }: MemberData): number {
-  const ends = terminated.reduce((sum, end) => sum + end, 0);
+function endEntropy({ ends, rows }: MemberData): number {
   const share = Math.min(Math.max(ends, 1), rows - 1) / rows;
   return -(share * Math.log(share) + (1 - share) * Math.log(1 - share));
 }

@@ -20,19 +20,54 @@ export interface Normaliser {
  * A column that never changes gets scale 1, so that it stays finite and predictable.
  */
 export function momentsOf(data: Float32Array, width: number, first: number, rows: number, columns = width): Moments {
-  const mean = new Array<number>(width).fill(0);
-  const scale = new Array<number>(width).fill(1);
-  const count = rows - first;
-  for (let j = 0; j < columns; j++) {
-    let sum = 0;
-    for (let r = first; r < rows; r++) sum += data[r * width + j];
-    mean[j] = sum / count;
-    let squares = 0;
-    for (let r = first; r < rows; r++) squares += (data[r * width + j] - mean[j]) ** 2;
-    const deviation = Math.sqrt(squares / count);
-    if (isVaried(deviation, mean[j])) scale[j] = deviation;
+  const passes = new MomentPasses(width, columns);
+  const piece = data.subarray(first * width, rows * width);
+  passes.add(piece);
+  passes.addSquares(piece);
+  return passes.moments();
+}
+
+/** The same of rows that come piece by piece, all of them twice: the result does not depend on where the pieces are cut. */
+export class MomentPasses {
+  private readonly sums: Float64Array;
+  private readonly squares: Float64Array;
+  private count = 0;
+
+  constructor(
+    private readonly width: number,
+    private readonly columns = width,
+  ) {
+    this.sums = new Float64Array(width);
+    this.squares = new Float64Array(width);
   }
-  return { mean, scale };
+
+  /** First pass. */
+  add(piece: Float32Array): void {
+    const { width, columns, sums } = this;
+    for (let at = 0; at < piece.length; at += width) for (let j = 0; j < columns; j++) sums[j] += piece[at + j];
+    this.count += piece.length / width;
+  }
+
+  /** Second pass, over the same rows. */
+  addSquares(piece: Float32Array): void {
+    const { width, columns, squares } = this;
+    const mean = this.mean();
+    for (let at = 0; at < piece.length; at += width)
+      for (let j = 0; j < columns; j++) squares[j] += (piece[at + j] - mean[j]) ** 2;
+  }
+
+  /** After the first pass. */
+  mean(): number[] {
+    return Array.from(this.sums, (sum, j) => (j < this.columns ? sum / this.count : 0));
+  }
+
+  /** After the second pass. */
+  moments(): Moments {
+    const mean = this.mean();
+    const deviations = Array.from(this.squares, (sum) => Math.sqrt(sum / this.count));
+    const scale = deviations.map((deviation, j) => (j < this.columns && isVaried(deviation, mean[j]) ? deviation : 1));
+    return { mean, scale };
+  }
 }
 
 /** Below float32 resolution of a column there is only rounding noise, which must not be blown up to one. */
@@ -41,7 +76,7 @@ function isVaried(deviation: number, mean: number): boolean {
 }
 
 /** Columns of `data` [rows, width] that have one value in all rows, rounding apart. */
-export function constantColumns(data: Float32Array, width: number, { mean }: Moments): number[] {
+export function constantColumns(data: Float32Array, width: number, { mean }: Pick<Moments, 'mean'>): number[] {
   return mean.flatMap((value, j) => {
     for (let at = j; at < data.length; at += width) {
       if (isVaried(Math.abs(data[at] - value), value)) return [];

@@ -1,10 +1,20 @@
-// From stored episodes to what members train on: windows of encoded and normalised steps, padded to one length.
+// From stored episodes to what members train on: encoded and normalised rows, and the windows over them that replay draws.
 
 import type { Rng } from '../../core/rng.js';
-import { type TransitionBatch, windowsOf } from '../../replay/index.js';
+import {
+  gatherWindows,
+  MemoryRows,
+  ReplayBuffer,
+  type RowStorage,
+  type TransitionBatch,
+  type Windows,
+  windowMasks,
+  windowsOf,
+} from '../../replay/index.js';
+import { encodedSchema, encodeOnDisk, encodeRows, type StoredRows } from '../encoded-rows.js';
 import { momentsOf, type Normaliser, normalise } from '../ensemble/normaliser.js';
 import { checkTrainingData } from '../input-check.js';
-import { rowEncoder, rowShape, type Spaces } from '../model-spaces.js';
+import { rowShape, type Spaces } from '../model-spaces.js';
 import type { LatentConfig } from './config.js';
 
 /** Transitions in the order they were lived, and which episode each belongs to. */
@@ -16,98 +26,102 @@ export interface EpisodeRows {
   readonly step: ArrayLike<number>;
 }
 
-/** `windows` stretches of `steps` steps; the first `holdout` of them are never trained on. */
+/** `windows` stretches of at most `steps` steps; the first `holdout` of them are never trained on. */
 export interface WindowData {
+  readonly rows: number;
   readonly windows: number;
   readonly holdout: number;
   readonly steps: number;
   readonly inputDim: number;
   readonly outputDim: number;
-  /** [windows, steps, inputDim], normalised */
-  readonly inputs: Float32Array;
-  /** [windows, steps, outputDim], normalised: change of the observation, then the reward */
-  readonly targets: Float32Array;
-  /** [windows, steps]: 1 where the task ended */
-  readonly terminated: Float32Array;
-  /** [windows, steps]: 1 where a step is learned from, 0 where it only warms the memory up or fills the window. */
-  readonly weight: Float32Array;
+  /** Encoded and normalised. */
+  readonly storage: RowStorage;
+  /** In the order in which they are numbered. */
+  readonly cut: Windows;
+  /** Per window: 1 where it begins with its episode. */
+  readonly isFirst: Uint8Array;
+  readonly context: number;
 }
 
 export interface PreparedWindows {
   readonly data: WindowData;
   readonly normaliser: Normaliser;
+  /** Whether any row ended by the task. */
+  readonly terminates: boolean;
 }
 
 /**
  * Cuts episodes into windows that overlap by half, shuffles them by `rng.split('holdout')` and normalises with the moments of
  * all rows. The steps of `context` at the head of a window are learned from only where an episode begins, as there an empty
- * memory is the truth. @throws MODEL_DATA_INVALID, NON_FINITE_VALUE
+ * memory is the truth. With `folder`, the rows of a buffer are laid out there, and memory takes 12 bytes a row.
+ * @throws MODEL_DATA_INVALID, NON_FINITE_VALUE; with `folder` also STORAGE_FULL, STORAGE_FAILED, CHECKPOINT_CORRUPT
  */
-export function prepareWindows(rows: EpisodeRows, spaces: Spaces, config: LatentConfig, rng: Rng): PreparedWindows {
-  const { batch } = rows;
-  checkTrainingData('latent', batch, spaces);
+export function prepareWindows(
+  rows: EpisodeRows | ReplayBuffer,
+  spaces: Spaces,
+  config: LatentConfig,
+  rng: Rng,
+  folder?: string,
+): PreparedWindows {
   const { inputDim, obsDim } = rowShape(spaces);
   const outputDim = obsDim + 1;
-  const encoded = new Float32Array(batch.rows * inputDim);
-  rowEncoder(spaces)(batch.obs, batch.action, undefined, 0, batch.rows, encoded);
-  const targets = changes(batch, obsDim, outputDim);
+  const isBuffer = rows instanceof ReplayBuffer;
+  const stored =
+    isBuffer && folder !== undefined
+      ? encodeOnDisk('latent', rows, spaces, outputDim, { folder })
+      : encodeInMemory(isBuffer ? rows.rows() : rows.batch, spaces, outputDim);
+  const { episode, step } = isBuffer ? rows.columns(['episode', 'step']) : rows;
+  const { window: steps, context, holdout } = config;
+  const { size } = stored.storage;
+  const all = windowsOf({ episode, step }, size, steps, {
+    stride: Math.ceil(steps / 2),
+    shortest: Math.min(2, steps),
+  });
+  const order = rng.split('holdout').permutation(all.start.length);
+  const cut = { start: order.map((w) => all.start[w]), length: order.map((w) => all.length[w]) };
+  const windows = order.length;
+  const data: WindowData = {
+    ...{ rows: size, windows, steps, inputDim, outputDim, cut, context, storage: stored.storage },
+    holdout: Math.min(Math.max(1, Math.floor(windows * holdout)), windows - 1),
+    isFirst: Uint8Array.from(cut.start, (row) => (step[row] === 0 ? 1 : 0)),
+  };
+  return { data, normaliser: stored.normaliser, terminates: stored.terminates };
+}
+
+function encodeInMemory(batch: TransitionBatch, spaces: Spaces, outputDim: number): Omit<StoredRows, 'constant'> {
+  checkTrainingData('latent', batch, spaces);
+  const { inputDim, obsDim } = rowShape(spaces);
+  const { rows, inputs, targets, terminated } = encodeRows(batch, spaces, outputDim);
   const numbers = spaces.actionSpace.type === 'discrete' ? obsDim : inputDim;
   const normaliser: Normaliser = {
-    input: momentsOf(encoded, inputDim, 0, batch.rows, numbers),
-    target: momentsOf(targets, outputDim, 0, batch.rows),
+    input: momentsOf(inputs, inputDim, 0, rows, numbers),
+    target: momentsOf(targets, outputDim, 0, rows),
   };
-  normalise(encoded, inputDim, normaliser.input);
+  normalise(inputs, inputDim, normaliser.input);
   normalise(targets, outputDim, normaliser.target);
-  const { window: steps, context, holdout } = config;
-  const cut = windowsOf(rows, batch.rows, steps, { stride: Math.ceil(steps / 2), shortest: Math.min(2, steps) });
-  const windows = cut.start.length;
-  const order = rng.split('holdout').permutation(windows);
-  const data: WindowData = {
-    windows,
-    holdout: Math.min(Math.max(1, Math.floor(windows * holdout)), windows - 1),
-    ...{ steps, inputDim, outputDim },
-    inputs: new Float32Array(windows * steps * inputDim),
-    targets: new Float32Array(windows * steps * outputDim),
-    terminated: new Float32Array(windows * steps),
-    weight: new Float32Array(windows * steps),
-  };
-  for (let w = 0; w < windows; w++) {
-    const start = cut.start[order[w]];
-    const length = cut.length[order[w]];
-    const isBeginning = rows.step[start] === 0;
-    data.inputs.set(encoded.subarray(start * inputDim, (start + length) * inputDim), w * steps * inputDim);
-    data.targets.set(targets.subarray(start * outputDim, (start + length) * outputDim), w * steps * outputDim);
-    for (let t = 0; t < length; t++) {
-      data.terminated[w * steps + t] = batch.terminated[start + t];
-      data.weight[w * steps + t] = isBeginning || t >= context ? 1 : 0;
-    }
-  }
-  return { data, normaliser };
+  const schema = encodedSchema(inputDim, outputDim);
+  const storage = MemoryRows.of(schema, rows, rows, { inputs, targets, terminated });
+  return { storage, normaliser, terminates: batch.terminated.includes(1) };
 }
 
-function changes({ rows, obs, nextObs, reward }: TransitionBatch, obsDim: number, outputDim: number): Float32Array {
-  const targets = new Float32Array(rows * outputDim);
-  for (let r = 0; r < rows; r++) {
-    for (let j = 0; j < obsDim; j++) targets[r * outputDim + j] = nextObs[r * obsDim + j] - obs[r * obsDim + j];
-    targets[r * outputDim + obsDim] = reward[r];
-  }
-  return targets;
+/** Columns of windows as networks take them, [steps, windows, width]. */
+export interface WindowFeeds {
+  readonly inputs: Float32Array;
+  readonly targets: Float32Array;
+  /** 1 where the task ended */
+  readonly terminated: Float32Array;
+  /** 1 where a step is learned from, 0 where it only warms the memory up or fills the window */
+  readonly weight: Float32Array;
 }
 
-/** One column [windows, steps, width] of windows `order`, time-major: [steps, order.length, width]. */
-export function timeMajor(
-  column: Float32Array,
-  order: ArrayLike<number>,
-  steps: number,
-  width: number,
-  into = new Float32Array(steps * order.length * width),
-  at = 0,
-): Float32Array {
-  for (let t = 0; t < steps; t++) {
-    for (let b = 0; b < order.length; b++) {
-      const from = (order[b] * steps + t) * width;
-      into.set(column.subarray(from, from + width), at + (t * order.length + b) * width);
-    }
-  }
-  return into;
+/** Writes windows `order` into columns, from row `at` on. */
+export function feedWindows(data: WindowData, order: ArrayLike<number>, into: WindowFeeds, at = 0): void {
+  const { storage, cut, steps, isFirst, context } = data;
+  const { inputs, targets, terminated, weight } = into;
+  gatherWindows(storage, cut, order, steps, { inputs, targets, terminated }, { layout: 'time-major', at });
+  const lengths = Uint32Array.from(order, (w) => cut.length[w]);
+  const firsts = Uint8Array.from(order, (w) => isFirst[w]);
+  const { learned } = windowMasks(lengths, firsts, steps, context);
+  for (let t = 0; t < steps; t++)
+    for (let b = 0; b < order.length; b++) weight[at + t * order.length + b] = learned[b * steps + t];
 }

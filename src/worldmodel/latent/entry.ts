@@ -15,14 +15,12 @@ export const latentEntry: DynamicsEntry = {
       load: (folder) => LatentModel.load(folder),
       revive: (snapshot) => LatentModel.fromSnapshot(snapshot),
       fit: async ({ data, section, spaces, onProgress, ...options }: FitRequest) => {
-        const { episode, step } = data.columns();
         const { batchSize, window } = latentConfigSchema.parse(section);
         // Windows overlap by half, so a pass over the rows is about two windows for as many rows as one holds.
         const passes = (steps: number) => Math.ceil((steps * batchSize * window) / (2 * data.size));
         const tell = ({ gradientSteps, holdoutError }: { gradientSteps: number; holdoutError: number }) =>
           onProgress?.({ epochs: passes(gradientSteps), holdoutError });
-        const rows = { batch: data.rows(), episode, step };
-        const { model, report } = await fitLatent(rows, spaces, section as LatentConfigInput, {
+        const { model, report } = await fitLatent(data, spaces, section as LatentConfigInput, {
           ...options,
           onProgress: tell,
         });

@@ -1,8 +1,11 @@
 // Fits a recurrent latent model to lived episodes: cuts windows, trains the members, builds the model.
 
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/index.js';
+import { ReplayBuffer } from '../../replay/index.js';
 import type { Outcome } from '../answer.js';
 import type { Spaces } from '../model-spaces.js';
 import { type LatentConfig, type LatentConfigInput, parseLatentConfig } from './config.js';
@@ -18,6 +21,8 @@ export interface LatentFitOptions {
   readonly known?: KnownFunctions;
   /** The environment that has `known`; without it the model can neither be saved nor sent to workers. */
   readonly env?: EnvSpec;
+  /** A folder for prepared rows that need not fit into memory, of a buffer on disk; removed in the end. Same bytes. */
+  readonly scratch?: string;
   readonly signal?: AbortSignal;
   /** `holdoutError`: as in the report, of the member that is trained. */
   readonly onProgress?: (progress: { member: number; gradientSteps: number; holdoutError: number }) => void;
@@ -28,7 +33,7 @@ export interface LatentFitOptions {
  * bytes. @throws MODEL_CONFIG_INVALID, MODEL_DATA_INVALID, SPACE_UNSUPPORTED, NON_FINITE_VALUE, or the reason of `signal`
  */
 export async function fitLatent(
-  rows: EpisodeRows,
+  rows: EpisodeRows | ReplayBuffer,
   spaces: Spaces,
   settings: LatentConfigInput,
   options: LatentFitOptions,
@@ -37,18 +42,25 @@ export async function fitLatent(
   const { observationSpace, actionSpace } = spaces;
   requireBox(spaces);
   const { known = {}, env, rng, signal } = options;
-  const outcome = outcomeOf(rows, config, known);
-  const { data, normaliser } = prepareWindows(rows, spaces, config, rng);
+  const scratch = rows instanceof ReplayBuffer && rows.isOnDisk ? options.scratch : undefined;
+  const folder = scratch && join(scratch, 'latent');
+  const { data, normaliser, terminates } = prepareWindows(rows, spaces, config, rng, folder);
+  const outcome = outcomeOf(terminates, config, known);
   const shape = latentShapeOf(spaces, config);
   const trained: { theta: Float32Array; report: LatentReport }[] = [];
-  for (let member = 0; member < config.members; member++) {
-    const onEvaluation = ({ gradientSteps, holdoutMse }: LatentReport) =>
-      options.onProgress?.({ member, gradientSteps, holdoutError: rootMean(holdoutMse) });
-    trained.push(await trainLatent({ data, shape, config, rng: rng.split('member', member), onEvaluation, signal }));
+  try {
+    for (let member = 0; member < config.members; member++) {
+      const onEvaluation = ({ gradientSteps, holdoutMse }: LatentReport) =>
+        options.onProgress?.({ member, gradientSteps, holdoutError: rootMean(holdoutMse) });
+      trained.push(await trainLatent({ data, shape, config, rng: rng.split('member', member), onEvaluation, signal }));
+    }
+  } finally {
+    data.storage.close();
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   }
   const members = trained.map(({ report }) => report);
   const report: LatentFitReport = {
-    rows: rows.batch.rows,
+    rows: data.rows,
     windows: data.windows,
     holdoutWindows: data.holdout,
     gradientSteps: members.reduce((sum, { gradientSteps }) => sum + gradientSteps, 0),
@@ -76,10 +88,10 @@ function requireBox({ observationSpace }: Spaces): void {
   throw reverieError('SPACE_UNSUPPORTED', { learner: 'latent', space, hint: 'Encode the observations as a box.' });
 }
 
-function outcomeOf({ batch }: EpisodeRows, config: LatentConfig, known: KnownFunctions): Outcome {
+function outcomeOf(terminates: boolean, config: LatentConfig, known: KnownFunctions): Outcome {
   if (config.learnTermination) return { reward: 'learned', terminated: 'learned' };
   if (known.terminated) return { reward: 'learned', terminated: 'known' };
-  if (!batch.terminated.includes(1)) return { reward: 'learned', terminated: 'never' };
+  if (!terminates) return { reward: 'learned', terminated: 'never' };
   const problem = 'learnTermination is false and no known function is given, but some transitions end by the task.';
   throw reverieError('MODEL_CONFIG_INVALID', { problem });
 }

@@ -23,7 +23,7 @@ import {
 } from '../../nn/index.js';
 import { boundPenalty, gaussianNll } from '../gaussian-head.js';
 import type { LatentConfig } from './config.js';
-import { timeMajor, type WindowData } from './dataset.js';
+import { feedWindows, type WindowData } from './dataset.js';
 import { type LatentOutput, type LatentShape, latentLayout, unrolled } from './network.js';
 
 /** Hold-out results of a member, in normalised units. */
@@ -97,10 +97,7 @@ async function runSteps(
   };
   for (let i = 0; i < count; i++) {
     const order = Array.from({ length: batch }, () => holdout + rng.int(windows - holdout));
-    timeMajor(data.inputs, order, steps, inputDim, feeds.inputs, i * rows * inputDim);
-    timeMajor(data.targets, order, steps, outputDim, feeds.targets, i * rows * outputDim);
-    timeMajor(data.terminated, order, steps, 1, feeds.terminated, i * rows);
-    timeMajor(data.weight, order, steps, 1, feeds.weight, i * rows);
+    feedWindows(data, order, feeds, i * rows);
     const scalars = adamScalars(before + i + 1, lr);
     feeds.alpha[i] = scalars.alpha;
     feeds.epsilon[i] = scalars.epsilon;
@@ -174,12 +171,18 @@ async function makeJudge(data: WindowData, shape: LatentShape, config: LatentCon
   graph.output('squaredError', losses.squaredError);
   const session = await InferenceSession.fromBytes(graph.toModel());
   const order = Array.from({ length: holdout }, (_, w) => w);
-  const column = (of: Float32Array, width: number) => float32(timeMajor(of, order, steps, width), [rows, width]);
+  const columns = {
+    inputs: new Float32Array(rows * inputDim),
+    targets: new Float32Array(rows * outputDim),
+    terminated: new Float32Array(rows),
+    weight: new Float32Array(rows),
+  };
+  feedWindows(data, order, columns);
   const feeds = {
-    inputs: column(data.inputs, inputDim),
-    targets: column(data.targets, outputDim),
-    terminated: column(data.terminated, 1),
-    weight: column(data.weight, 1),
+    inputs: float32(columns.inputs, [rows, inputDim]),
+    targets: float32(columns.targets, [rows, outputDim]),
+    terminated: float32(columns.terminated, [rows, 1]),
+    weight: float32(columns.weight, [rows, 1]),
   };
   return {
     evaluate: async (theta) => {
