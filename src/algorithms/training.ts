@@ -144,7 +144,7 @@ export class Training {
     const { synthetic, selectors, selectorOf } = this.parts;
     const origins = synthetic.originList();
     const isOld = origins.map(({ modelVersion }) => !kept.includes(modelVersion));
-    const { origin } = synthetic.lived(0, synthetic.size);
+    const { origin } = synthetic.lived(0, synthetic.size, ['origin']);
     const old = origin.findLastIndex((number) => isOld[number]) + 1;
     if (old === 0) return;
     const rest = synthetic.newest(synthetic.size - old);
@@ -225,7 +225,9 @@ export class Training {
   }
 
   async close(): Promise<void> {
-    const { env, evalEnv, learner, world } = this.parts;
+    const { env, evalEnv, learner, real, synthetic, world } = this.parts;
+    real.close();
+    synthetic.close();
     await world?.close();
     await learner.close();
     await env.close();

@@ -3,9 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
-import type { Json } from '../core/json.js';
 import {
   ensureFolder,
   type FileSystem,
@@ -14,6 +12,15 @@ import {
   writeFileAtomic,
 } from '../store/atomic-file.js';
 import { allocateBatch, checkBatchFinite, checkBatchShape } from './batch.js';
+import {
+  copiedStore,
+  headerOfStore,
+  memoryOfFile,
+  memoryOfStore,
+  movedStore,
+  noteOf,
+  PIECE_ROWS,
+} from './buffer-storage.js';
 import {
   allocateColumns,
   COLUMN_NAMES,
@@ -27,17 +34,9 @@ import { MemoryRows } from './memory-rows.js';
 import { type Origin, OriginTable } from './origins.js';
 import { checkProvenance, originOf, ProvenanceWriter, type RowProvenance } from './provenance.js';
 import { checkCapacity, type RowIndices, type RowStorage, takeRows } from './row-storage.js';
-import { SavedTransitions } from './saved-transitions.js';
 import type { ColumnArray } from './schema.js';
 import type { RowStore } from './selector.js';
-import {
-  encodeSnapshot,
-  hashSnapshot,
-  originSchema,
-  readSnapshot,
-  SNAPSHOT_FILE,
-  type SnapshotHeader,
-} from './snapshot-file.js';
+import { encodeSnapshot, hashSnapshot, SNAPSHOT_FILE, type SnapshotHeader } from './snapshot-file.js';
 import type { Provenance, Source, TransitionBatch } from './transition.js';
 
 export interface ReplayBufferOptions {
@@ -57,9 +56,6 @@ export interface LoadOptions {
   /** Where a copy of the rows is to lie on disk, for rows that do not fit into memory. */
   readonly onDisk?: string;
 }
-
-/** Rows that are held in memory at once where all of them are on disk. */
-const PIECE_ROWS = 1 << 15;
 
 /** What is learned from, of a row. */
 const LIVED = ['obs', 'action', 'reward', 'terminated', 'truncated', 'nextObs'] as const;
@@ -233,15 +229,20 @@ export class ReplayBuffer implements RowStore {
     const isStore = existsSync(join(folder, STORE_FILE));
     if (onDisk !== undefined) {
       const isWhole = isStore && capacity === undefined;
-      return isWhole ? overStore(DiskRows.openCopy(folder, onDisk)) : copied(folder, onDisk, capacity);
+      return overStore(isWhole ? DiskRows.openCopy(folder, onDisk) : await copiedStore(folder, onDisk, capacity));
     }
-    const buffer = isStore ? inMemory(overStore(DiskRows.open(folder))) : await fromFile(folder);
+    const { header, storage } = await (isStore ? memoryOfStore(folder) : memoryOfFile(folder));
+    const buffer = ReplayBuffer.over(header, storage);
     return capacity === undefined ? buffer : buffer.inRingOf(capacity, capacity);
   }
 
-  /** A buffer of the same capacity, in memory, that holds the newest `rows` rows alone, oldest first and numbered anew from 0. */
+  /**
+   * A buffer of the same capacity that holds the newest `rows` rows alone, oldest first and numbered anew from 0. On disk it
+   * takes the place of this one, whose own files are removed.
+   */
   newest(rows: number): ReplayBuffer {
-    return this.inRingOf(this.capacity, rows);
+    const { storage, capacity } = this;
+    return storage instanceof DiskRows ? overStore(movedStore(storage, rows)) : this.inRingOf(capacity, rows);
   }
 
   /** A buffer that was saved from disk, read where it is; nothing may be appended to it. Throws as `load` does. */
@@ -315,83 +316,11 @@ export class ReplayBuffer implements RowStore {
   }
 }
 
-/** What a store on disk keeps beside the rows of a buffer. */
-const noteSchema = z.strictObject({
-  source: z.enum(['real', 'synthetic']),
-  obsDim: z.int().min(1),
-  actionDim: z.int().min(1),
-  origins: z.array(originSchema),
-});
-
-function noteOf({ source, obsDim, actionDim, origins }: SnapshotHeader): Json {
-  return { source, obsDim, actionDim, origins: origins.map((origin) => ({ ...origin })) };
+function* piecesOf(buffer: ReplayBuffer, name: ColumnName): Generator<ColumnArray> {
+  for (const piece of buffer.pieces([name])) yield piece[name];
 }
 
 /** Throws CHECKPOINT_CORRUPT for rows that are no transitions. */
 function overStore(storage: DiskRows): ReplayBuffer {
-  const { capacity, folder, schema, note } = storage;
-  const parsed = noteSchema.safeParse(note);
-  const { obsDim = 0, actionDim = 0 } = parsed.data ?? {};
-  if (!parsed.success || JSON.stringify(schema) !== JSON.stringify(transitionSchema(obsDim, actionDim))) {
-    storage.close();
-    const problem = 'its rows are not the transitions of a replay buffer.';
-    throw reverieError('CHECKPOINT_CORRUPT', { path: join(folder, STORE_FILE), problem });
-  }
-  return ReplayBuffer.over({ ...parsed.data, capacity }, storage);
-}
-
-async function fromFile(folder: string): Promise<ReplayBuffer> {
-  const { header, columns } = await readSnapshot(join(folder, SNAPSHOT_FILE));
-  const { obsDim, actionDim, capacity, inserted } = header;
-  const schema = transitionSchema(obsDim, actionDim);
-  return ReplayBuffer.over(header, MemoryRows.of(schema, capacity, inserted, { ...columns }));
-}
-
-function inMemory(buffer: ReplayBuffer): ReplayBuffer {
-  const { source, capacity, obsDim, actionDim, inserted } = buffer;
-  const columns = { ...buffer.columns() };
-  const storage = MemoryRows.of(transitionSchema(obsDim, actionDim), capacity, inserted, columns);
-  buffer.close();
-  return ReplayBuffer.over({ source, capacity, obsDim, actionDim, origins: [...buffer.originList()] }, storage);
-}
-
-/** The rows of a saved buffer in a store on disk, some at a time. */
-async function copied(from: string, folder: string, wanted?: number): Promise<ReplayBuffer> {
-  const saved = await savedRows(from);
-  try {
-    const { source, obsDim, actionDim, firstRowId, origins } = saved;
-    const capacity = wanted ?? saved.capacity;
-    const schema = transitionSchema(obsDim, actionDim);
-    const storage = DiskRows.create({ folder, schema, capacity, firstId: wanted === undefined ? firstRowId : 0 });
-    storage.note = noteOf({ source, obsDim, actionDim, origins: [...origins], capacity, inserted: 0 });
-    for (let at = Math.max(0, saved.rows - capacity); at < saved.rows; at += PIECE_ROWS) {
-      const rows = Math.min(PIECE_ROWS, saved.rows - at);
-      storage.append({ ...(await saved.read(at, rows)) }, rows);
-    }
-    storage.flush();
-    return overStore(storage);
-  } finally {
-    await saved.close();
-  }
-}
-
-type SavedRows = Pick<
-  SavedTransitions,
-  'source' | 'obsDim' | 'actionDim' | 'capacity' | 'rows' | 'firstRowId' | 'origins' | 'read' | 'close'
->;
-
-/** Saved rows as they lie on disk, oldest first, whichever way they were saved. */
-async function savedRows(folder: string): Promise<SavedRows> {
-  if (!existsSync(join(folder, STORE_FILE))) return SavedTransitions.open(folder);
-  const buffer = overStore(DiskRows.open(folder));
-  const { source, obsDim, actionDim, capacity, size: rows, inserted } = buffer;
-  return {
-    ...{ source, obsDim, actionDim, capacity, rows, firstRowId: inserted - rows, origins: buffer.originList() },
-    read: async (from, count, names) => buffer.lived(from, count, names),
-    close: async () => buffer.close(),
-  };
-}
-
-function* piecesOf(buffer: ReplayBuffer, name: ColumnName): Generator<ColumnArray> {
-  for (const piece of buffer.pieces([name])) yield piece[name];
+  return ReplayBuffer.over(headerOfStore(storage), storage);
 }

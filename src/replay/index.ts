@@ -1,5 +1,6 @@
 export { allocateBatch, concatBatches, sliceBatch } from './batch.js';
 export { type LoadOptions, ReplayBuffer, type ReplayBufferOptions } from './buffer.js';
+export { isSavedBuffer } from './buffer-storage.js';
 export { allocateColumns, type ColumnName, type Columns, viewColumns } from './columns.js';
 export { type BufferDescription, describeBuffer } from './describe.js';
 export { DiskRows, type DiskRowsOptions, STORE_FILE } from './disk-rows.js';

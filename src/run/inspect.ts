@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
 import { FIDELITY_FILE, headlines, openFidelityReport } from '../fidelity/index.js';
-import { describeBuffer } from '../replay/index.js';
+import { describeBuffer, isSavedBuffer } from '../replay/index.js';
 import { readManifest } from '../rl/index.js';
 import { openSealed, parseObject } from '../store/sealed-json.js';
 import { readManifest as readModelManifest } from '../worldmodel/index.js';
@@ -48,7 +48,7 @@ const KINDS: readonly {
   },
   {
     kind: 'replay',
-    isOne: (folder) => existsSync(join(folder, 'transitions.bin')),
+    isOne: isSavedBuffer,
     facts: async (folder) => replayFacts(folder),
   },
 ];

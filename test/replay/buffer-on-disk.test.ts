@@ -118,6 +118,18 @@ describe('a buffer on disk', () => {
     buffer.close();
   });
 
+  it('lets go of older rows, and of their files', () => {
+    const [memory, disk] = [makeBuffer(64), onDisk(64)];
+    for (const buffer of [memory, disk]) fill(buffer, 100, 7);
+    let [left, leftOnDisk] = [memory.newest(30), disk.newest(30)];
+    expectSame(leftOnDisk, left);
+    for (const buffer of [left, leftOnDisk]) buffer.append(makeRows(100, 50), makeProvenance('real', 100, 50));
+    [left, leftOnDisk] = [left.newest(9), leftOnDisk.newest(9)];
+    expectSame(leftOnDisk, left);
+    expect(readdirSync(folder)).toEqual(['real-64']);
+    leftOnDisk.close();
+  });
+
   it('refuses a store of other rows', async () => {
     const { DiskRows, scalar } = await import('../../src/replay/index.js');
     DiskRows.create({ folder: join(folder, 'other'), schema: { a: scalar('bool') }, capacity: 4 }).close();

@@ -97,6 +97,12 @@ const replaySection = z
         'Share of real rows in every batch SAC sees in dream mode; PPO learns there from dreamt rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one; or one real row for each branch of as many dreamt ones as the report of `--fidelity` trusts, 5 % at least.',
       ),
     selector: selectorSection,
+    storage: z
+      .enum(['memory', 'disk'])
+      .default('memory')
+      .describe(
+        'Where `train` and `fit` keep transitions: `disk` for more of them than fit into memory, in files of the run. Never changes results.',
+      ),
   })
   .prefault({})
   .describe('What is kept, and what a learner is shown of it.');

@@ -17,6 +17,7 @@ import { loadLearner, saveLearner } from '../../rl/index.js';
 import { recoverFolder, replaceFolderAtomic } from '../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../store/sealed-json.js';
 import type { JobContext } from '../job.js';
+import { workFolder } from './given-parts.js';
 import { continuedTraining, newTraining, trainable } from './training-parts.js';
 
 const count = z.int().min(0);
@@ -97,10 +98,13 @@ export async function loadRun(folder: string, context: JobContext, ports: Traini
     });
   });
   const dreamt = existsSync(join(folder, 'synthetic'));
+  fresh.parts.real.close();
+  if (dreamt) fresh.parts.synthetic.close();
+  const load = (source: Source) => ReplayBuffer.load(join(folder, source), { onDisk: workFolder(context, source) });
   const training = continuedTraining(fresh, config, {
     learner,
-    real: await ReplayBuffer.load(join(folder, 'real')),
-    synthetic: dreamt ? await ReplayBuffer.load(join(folder, 'synthetic')) : fresh.parts.synthetic,
+    real: await load('real'),
+    synthetic: dreamt ? await load('synthetic') : fresh.parts.synthetic,
   });
   Object.assign(training.counters, manifest.counters);
   training.evaluations.push(...manifest.evaluations);

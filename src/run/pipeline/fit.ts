@@ -6,7 +6,7 @@ import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
 import { dynamicsKinds } from '../../worldmodel/index.js';
 import { type FitResult, interrupted, type JobContext } from '../job.js';
-import { recordsOf, resolvedSpec } from './given-parts.js';
+import { recordsOf, removeWorkFolder, resolvedSpec, workFolder } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
 
 export async function fitJob(context: JobContext): Promise<FitResult> {
@@ -17,7 +17,8 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     throw reverieError('SCENARIO_INVALID', { path: config.name, problem });
   }
   const env = await makeEnvironment(config.env, { folder });
-  const real = await recordsOf(env, requireInput(context.inputs, 'data'));
+  const onDisk = workFolder(context, 'data');
+  const real = await recordsOf(env, requireInput(context.inputs, 'data'), { onDisk });
   const earlier = findInput(context.inputs, 'model');
   const previous = earlier === undefined ? undefined : await kind.load(earlier, {});
   const phase = context.progress.phase('fit model', null, 'epochs');
@@ -31,6 +32,7 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
       rng: Rng.fromSeed(context.seed).split('fit'),
       workers: context.workers,
       previous,
+      scratch: workFolder(context, 'prepared'),
       known: env.known,
       env: resolvedSpec(context.scenario),
       signal: context.signal,
@@ -57,6 +59,8 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     if (context.signal.aborted) interrupted();
     throw error;
   } finally {
+    real.close();
+    removeWorkFolder(context);
     await env.close();
     await previous?.close();
   }

@@ -1,24 +1,46 @@
 // What a job is given to work with, checked against the environment it is for: records and learners the user named, and the
 // environment itself in a form that can be made anywhere.
 
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { describeSpace, type EnvSpec, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
-import { ReplayBuffer } from '../../replay/index.js';
+import { type LoadOptions, ReplayBuffer } from '../../replay/index.js';
 import { type Learner, type LoadedLearner, loadLearner, type PlanningLearner } from '../../rl/index.js';
 import { loadWorldModel } from '../../worldmodel/index.js';
+import type { JobContext } from '../job.js';
 import type { Scenario } from '../scenario.js';
 
-/** The buffer in `folder`, in a ring of `capacity` where given. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if its rows are not such as `env` gives. */
-export async function recordsOf(env: VectorEnvironment, folder: string, capacity?: number): Promise<ReplayBuffer> {
-  const buffer = await ReplayBuffer.load(folder, { capacity });
+/**
+ * The buffer in `folder`, as `ReplayBuffer.load` makes it. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if its rows are not such as
+ * `env` gives.
+ */
+export async function recordsOf(
+  env: VectorEnvironment,
+  folder: string,
+  options: LoadOptions = {},
+): Promise<ReplayBuffer> {
+  const buffer = await ReplayBuffer.load(folder, options);
   const [theirs, ours] = [
     [buffer.obsDim, buffer.actionDim],
     [rowSize(env.observationSpace), rowSize(env.actionSpace)],
   ].map(([obsDim, actionDim]) => `${obsDim} observation and ${actionDim} action numbers`);
   if (theirs === ours) return buffer;
+  buffer.close();
   throw reverieError('INPUT_UNFIT', { path: folder, input: 'data', env: env.id, what: 'row', theirs, ours });
+}
+
+/** Rows and what is prepared of them, while a job runs whose scenario keeps them on disk; removed at its end. */
+const WORK_FOLDER = 'replay';
+
+/** Where a job keeps rows on disk, by what they are; undefined where it keeps them in memory. */
+export function workFolder({ scenario, out }: JobContext, name: string): string | undefined {
+  return scenario.config.replay.storage === 'disk' ? join(out, WORK_FOLDER, name) : undefined;
+}
+
+/** What was saved stays. */
+export function removeWorkFolder({ out }: JobContext): void {
+  rmSync(join(out, WORK_FOLDER), { recursive: true, force: true });
 }
 
 /** The learner in `folder`. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if it learned to act in other spaces than `env`'s. */

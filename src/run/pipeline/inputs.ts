@@ -3,6 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
+import { isSavedBuffer } from '../../replay/index.js';
 import { dynamicsKinds } from '../../worldmodel/index.js';
 import type { FolderInput, JobInputs } from '../job.js';
 import type { Scenario } from '../scenario.js';
@@ -75,6 +76,7 @@ export function broughtModel({ config, folder }: Scenario): string | undefined {
 }
 
 function isOne(name: FoundInput, folder: string): boolean {
+  if (name === 'data') return isSavedBuffer(folder);
   const { file, isFormat } = KINDS[name];
   const path = join(folder, file);
   return existsSync(path) && (!file.endsWith('.json') || isFormat(formatOf(path)));

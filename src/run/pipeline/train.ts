@@ -11,6 +11,7 @@ import { type MetricsEvent, type MetricsWriter, readMetrics } from '../metrics.j
 import { loadRun, saveRun } from './checkpoint.js';
 import { dreamReport } from './dream-report.js';
 import { withTrustedHorizon } from './fidelity/auto-horizon.js';
+import { removeWorkFolder } from './given-parts.js';
 import { keepPolicy } from './kept-policies.js';
 import { newTraining } from './training-parts.js';
 
@@ -32,6 +33,7 @@ export async function trainJob(asked: JobContext): Promise<TrainResult> {
     throw error;
   } finally {
     await training.close();
+    removeWorkFolder(context);
   }
 }
 

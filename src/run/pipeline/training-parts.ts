@@ -25,7 +25,7 @@ import {
 } from '../../replay/index.js';
 import { type LearnedFrom, type LoadedLearner, learners, makeLearner } from '../../rl/index.js';
 import type { JobContext } from '../job.js';
-import { learnerFor, recordsOf, resolvedSpec } from './given-parts.js';
+import { learnerFor, recordsOf, resolvedSpec, workFolder } from './given-parts.js';
 import { broughtModel, findInput } from './inputs.js';
 
 /** A run at its beginning. @throws what reading its inputs throws; FLAG_INVALID for a world model in a run that does not dream */
@@ -69,7 +69,8 @@ function trainingSettings(context: JobContext, env: VectorEnvironment): Training
   return { scenario: config.name, seed, workers, device, train, eval: config.eval, dream };
 }
 
-function dreamSettings({ scenario, inputs }: JobContext): DreamSettings {
+function dreamSettings(context: JobContext): DreamSettings {
+  const { scenario, inputs } = context;
   const { model, rollout, train, replay } = scenario.config;
   return {
     ...rollout,
@@ -79,6 +80,7 @@ function dreamSettings({ scenario, inputs }: JobContext): DreamSettings {
     modelFolder: findInput(inputs, 'model') ?? broughtModel(scenario),
     refit: train.refit,
     env: resolvedSpec(scenario),
+    scratch: workFolder(context, 'prepared'),
   };
 }
 
@@ -103,7 +105,10 @@ async function firstParts(
   for (const { episode } of real.pieces(['episode']))
     nextEpisode = episode.reduce((next, lived) => Math.max(next, lived + 1), nextEpisode);
   const { syntheticCapacity: capacity, realRatio, selector } = config.replay;
-  const synthetic = new ReplayBuffer({ ...dimensions, capacity, source: 'synthetic' });
+  const synthetic = new ReplayBuffer({
+    ...{ ...dimensions, capacity, source: 'synthetic' as const },
+    folder: workFolder(context, 'synthetic'),
+  });
   const realShare = settings.dream ? realRatio : 1;
   // Where every row of a batch is real, nothing is fitted or dreamt that nobody would learn from.
   const isDreaming = settings.dream !== undefined && (realShare !== 1 || learner.learnsFrom !== 'replay');
@@ -123,15 +128,17 @@ async function firstParts(
 
 /** An empty buffer, or the given records with room for what will be lived. @throws INPUT_UNFIT, CHECKPOINT_CORRUPT */
 async function firstRecords(
-  { inputs, scenario }: JobContext,
+  context: JobContext,
   env: VectorEnvironment,
   dimensions: { readonly obsDim: number; readonly actionDim: number },
 ): Promise<ReplayBuffer> {
-  const { realCapacity: capacity } = scenario.config.replay;
-  const data = findInput(inputs, 'data');
-  if (data === undefined) return new ReplayBuffer({ ...dimensions, capacity, source: 'real' });
-  const given = await recordsOf(env, data, capacity);
+  const { realCapacity: capacity } = context.scenario.config.replay;
+  const data = findInput(context.inputs, 'data');
+  const folder = workFolder(context, 'real');
+  if (data === undefined) return new ReplayBuffer({ ...dimensions, capacity, source: 'real', folder });
+  const given = await recordsOf(env, data, { capacity, onDisk: folder });
   if (given.source === 'real') return given;
+  given.close();
   const sides = { what: 'source', theirs: given.source, ours: 'real' };
   throw reverieError('INPUT_UNFIT', { path: data, input: 'data', env: env.id, ...sides });
 }

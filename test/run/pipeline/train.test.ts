@@ -1,7 +1,7 @@
 // Training with PPO, in the real environment and in the dream: it learns, keeps where every row came from, and a run
 // that broke off anywhere goes on to the same bytes.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -242,5 +242,28 @@ describe('PETS', () => {
   it('needs a model to plan in', async () => {
     const real = { ...options('real'), set: [...set, 'train.mode=real'] };
     await expect(train(real)).rejects.toMatchObject({ code: 'SCENARIO_INVALID' });
+  });
+});
+
+describe('replay.storage: disk', () => {
+  it('trains to the bytes of memory, goes on after a break, and leaves its rows in the checkpoint alone', async () => {
+    const options = (out: string, ...set: string[]) => ({
+      ...{ scenario: 'pendulum', profile: 'smoke', seed: 3, out: join(folder, out) },
+      set: ['train.checkpointSeconds=0', 'replay.selector={kind: prioritized}', ...set],
+    });
+    const checkpoint = (out: string) => join(folder, out, 'checkpoint');
+    await train(options('in-memory'));
+    await expect(train(options('on-disk', 'replay.storage=disk'), brokenOffAt(9))).rejects.toThrow('broken off');
+    await train({ resume: join(folder, 'on-disk') });
+    for (const part of ['learner', 'model'])
+      expect(fileHashes(join(checkpoint('on-disk'), part))).toEqual(fileHashes(join(checkpoint('in-memory'), part)));
+    for (const source of ['real', 'synthetic']) {
+      const [memory, disk] = await Promise.all(
+        ['in-memory', 'on-disk'].map((out) => ReplayBuffer.load(join(checkpoint(out), source))),
+      );
+      expect(disk.hash()).toBe(memory.hash());
+      expect(readdirSync(join(checkpoint('on-disk'), source)).sort()).toEqual(['rows-00000000.bin', 'store.json']);
+    }
+    expect(existsSync(join(folder, 'on-disk', 'replay'))).toBe(false);
   });
 });
