@@ -1,6 +1,7 @@
-// The API of plugins: what environments, domains, dynamics, learners, protocols and kinds of a user's own are made with (`reverie/extend`).
+// The API of plugins: what environments, domains, dynamics, backends, learners, protocols and kinds of a user's own are made with (`reverie/extend`).
 
 export { z } from 'zod';
+export { NO_COST } from './core/cost.js';
 export type { ErrorEntry } from './core/error-catalogue/index.js';
 export { describeIssues, errorsOf } from './core/errors.js';
 export { contentHash } from './core/hash.js';
@@ -40,6 +41,8 @@ export {
 } from './env/index.js';
 export { definePlugin, type PluginEntries } from './run/index.js';
 export {
+  type BackendEntry,
+  type BackendModel,
   MemorylessDynamics,
   readManifest,
   readModelPart,

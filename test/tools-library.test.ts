@@ -33,7 +33,7 @@ describe('the public API of tools worlds', () => {
     await index.add(steps);
     const model = await makeLanguageModel({ provider: 'openai-compatible', url: server.url, model: 'controlled' });
     const config = parseToolsModelConfig({ kind: 'tools', backends: ['llm'] });
-    const responder = makeRouter(config, { domain, index, model });
+    const responder = await makeRouter(config, { domain, index, model });
     const user = new LlmUser({ model });
     const environment = new tools.ToolsEpisodeEnvironment({ id: 'desk', domain, responder, user });
 

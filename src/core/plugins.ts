@@ -1,4 +1,4 @@
-// Modules of users that add kinds, environments, domains, dynamics, learners, exports and protocols. Whoever names one runs it, with
+// Modules of users that add kinds, environments, domains, dynamics, backends, learners, exports and protocols. Whoever names one runs it, with
 // all that this process may do: scenarios name them, which are files of the user's own, and nothing that comes over a network.
 // The packs that come with the package are modules of the same form.
 
@@ -18,6 +18,8 @@ export interface Plugin {
   /** Domains of tools. */
   readonly domains?: readonly Named[];
   readonly dynamics?: readonly Named[];
+  /** Who answers calls of structured worlds. */
+  readonly backends?: readonly Named[];
   readonly learners?: readonly Named[];
   /** Formats of datasets of episodes. */
   readonly exports?: readonly Named[];
@@ -30,6 +32,7 @@ const DOORS: Readonly<Record<keyof Plugin, readonly [what: string, needs: string
   environments: ['environment', 'make'],
   domains: ['domain', 'make'],
   dynamics: ['dynamics', 'make'],
+  backends: ['backend', 'make'],
   learners: ['learner', 'make'],
   exports: ['export', 'make'],
   protocols: ['protocol', 'make'],

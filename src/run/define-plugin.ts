@@ -5,13 +5,14 @@ import type { Plugin } from '../core/plugins.js';
 import type { DomainEntry, EnvironmentEntry } from '../env/index.js';
 import type { LearnerEntry } from '../rl/index.js';
 import type { EpisodeExport } from '../synth/index.js';
-import type { DynamicsEntry } from '../worldmodel/index.js';
+import type { BackendEntry, DynamicsEntry } from '../worldmodel/index.js';
 
 export interface PluginEntries extends Plugin {
   readonly kinds?: readonly Kind[];
   readonly environments?: readonly EnvironmentEntry[];
   readonly domains?: readonly DomainEntry[];
   readonly dynamics?: readonly DynamicsEntry[];
+  readonly backends?: readonly BackendEntry[];
   readonly learners?: readonly LearnerEntry[];
   readonly exports?: readonly EpisodeExport[];
 }

@@ -78,6 +78,7 @@ export { batchOfStarts, beginFrom, type History, pickHistory, type Start, type S
 
 export { type CheckedProposal, checkProposal, type ProposalLimits, type ProposalQuery } from './state.js';
 export type * from './tools/backend-model.js';
+export { routerBackends } from './tools/backends.js';
 export { type IdPattern, idPatternOf } from './tools/id-pattern.js';
 export { makeRouter, type RouterParts } from './tools/make-router.js';
 export { comparableObservation } from './tools/observation-text.js';

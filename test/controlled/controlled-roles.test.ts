@@ -101,13 +101,13 @@ describe('a controlled agent and user', () => {
 describe('a controlled world model', () => {
   it('is as good as the real environment where it does not err', async () => {
     await start();
-    expect(await rewards(typed())).toEqual(tasks.map(() => 1));
+    expect(await rewards(await typed())).toEqual(tasks.map(() => 1));
     expect(model.asked.get('prediction')).toBeGreaterThan(tasks.length);
   });
 
   it('is worse where it errs', async () => {
     await start({ transitionError: 0.5 });
-    const found = await rewards(typed());
+    const found = await rewards(await typed());
     expect(found.filter((reward) => reward === 1).length).toBeLessThan(found.length);
   });
 });

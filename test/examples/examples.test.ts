@@ -48,6 +48,30 @@ describe.each(Object.entries(MODULES))('examples/%s', (name, module) => {
   });
 });
 
+describe('examples/own-backend', () => {
+  const example = join(EXAMPLES, 'own-backend');
+
+  it('is a module of under 80 lines', () => {
+    expect(readFileSync(join(example, 'habit.mjs'), 'utf8').trimEnd().split('\n').length).toBeLessThan(80);
+  });
+
+  it('answers by habit, then by rules, in the main thread and in workers the same', async () => {
+    const synth = (out: string, ...more: string[]) =>
+      reverie('synth', example, '--out', join(folder, out), '--json', '--quiet', ...more);
+    const alone = await synth('habit-alone');
+    await synth('habit-shared', '--workers', '2');
+    expect(alone).toMatchObject({ episodes: 12, answeredBy: { habit: expect.any(Number), rules: expect.any(Number) } });
+    expect(alone.mustFail.passed).toBe(true);
+    const rows = (out: string) => readFileSync(join(folder, out, 'data', 'episodes.jsonl'), 'utf8');
+    expect(rows('habit-shared')).toBe(rows('habit-alone'));
+  });
+
+  it('is refused settings that it does not have', async () => {
+    const asked = reverie('synth', example, '--out', join(folder, 'none'), '--set', 'model.habit.share=1', '--quiet');
+    await expect(asked).rejects.toThrow(/habit/);
+  });
+});
+
 describe('what comes from outside', () => {
   it('keeps the contract of an environment', async () => {
     expect(await reverie('check-env', join(EXAMPLES, 'own-environment'), '--json')).toMatchObject({ passed: true });

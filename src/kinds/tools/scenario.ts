@@ -167,7 +167,7 @@ function sections() {
       .describe(
         "Folder of kept replies, relative to the scenario; null: `cache` in the run's folder. A filled one repeats a run.",
       ),
-    model: toolsModelSchema.prefault({}).describe('Who answers calls, in which order, and what is believed.'),
+    model: toolsModelSchema().prefault({}).describe('Who answers calls, in which order, and what is believed.'),
     experience: experienceSchema,
     agent: agentSection,
     user: userSection,

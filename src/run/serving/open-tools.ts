@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { ToolsDomain, ToolsTask } from '../../env/index.js';
+import { routerBackends } from '../../worldmodel/index.js';
 import { makeParts } from '../pipeline/tools/parts.js';
 import type { ToolsScenario } from '../scenario.js';
 import type { ServableOptions } from './open-servable.js';
@@ -20,7 +21,7 @@ export async function openTools(scenario: ToolsScenario, options: ServableOption
     name: config.name,
     family: isText(domain) ? 'text' : 'tools',
     description: config.description,
-    source: real || isExact(config.model.backends, domain) ? 'real' : 'dream',
+    source: real || isReal(config.model.backends, domain) ? 'real' : 'dream',
     version: versionOf(opened),
     tools: domain.tools,
     policy: domain.policy,
@@ -37,8 +38,8 @@ export async function openTools(scenario: ToolsScenario, options: ServableOption
 }
 
 /** The first to be asked knows everything: nobody else ever answers. */
-function isExact([first]: readonly string[], { rules, tools }: ToolsDomain): boolean {
-  return (first === 'rules' || first === 'real') && tools.every(({ name }) => rules?.tools.has(name));
+function isReal([first]: readonly string[], { rules, tools }: ToolsDomain): boolean {
+  return routerBackends.get(first).isReal === true && tools.every(({ name }) => rules?.tools.has(name));
 }
 
 function cardOf({ id, split = 'train', family, tags }: ToolsTask): TaskCard {

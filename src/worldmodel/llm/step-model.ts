@@ -10,7 +10,7 @@ import { Rng } from '../../core/rng.js';
 import { applyOperations, type CallQuery, stateHash, type ToolCall, type ToolMessage } from '../../env/index.js';
 import type { ChatMessage, LanguageModel } from '../../llm/index.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/index.js';
-import type { Failed, PredictOptions, RawProposal, ToolsBackendModel } from '../tools/backend-model.js';
+import type { BackendModel, Failed, PredictOptions, RawProposal } from '../tools/backend-model.js';
 import { callsBefore } from '../tools/calls-before.js';
 import { comparableObservation } from '../tools/observation-text.js';
 import { wordsIn } from '../tools/tokens.js';
@@ -42,11 +42,8 @@ const SCHEMAS = {
   text: replySchema('text_prediction', textPredictionReply),
 };
 
-export class LlmStepModel implements ToolsBackendModel {
-  readonly name = 'llm';
+export class LlmStepModel implements BackendModel {
   readonly version: string;
-  readonly trust: 'proposal' | 'text';
-  readonly minConfidence: number;
   readonly repairs = true;
 
   constructor(
@@ -59,8 +56,6 @@ export class LlmStepModel implements ToolsBackendModel {
     const decides = promptTokens == null ? always : options;
     const decided = canonicalJson({ prompt: PROMPT_VERSION, options: decides, retrieves: index !== undefined });
     this.version = `llm:${model.version}:${createHash('sha256').update(decided).digest('hex').slice(0, 12)}`;
-    this.minConfidence = options.minConfidence ?? 0;
-    this.trust = options.mode === 'typed' ? 'proposal' : 'text';
   }
 
   async predict(query: CallQuery, { repair, signal }: PredictOptions): Promise<RawProposal | Failed> {

@@ -1,13 +1,10 @@
 // The real environment as a backend: asked where nobody else could answer, and where the scenario allows it.
 
 import type { CallQuery, Responder } from '../../env/index.js';
-import type { PredictOptions, RawProposal, ToolsBackendModel } from '../tools/backend-model.js';
+import type { BackendModel, PredictOptions, RawProposal } from '../tools/backend-model.js';
 
-export class RealModel implements ToolsBackendModel {
-  readonly name = 'real';
+export class RealModel implements BackendModel {
   readonly version: string;
-  readonly trust = 'exact';
-  readonly repairs = false;
 
   constructor(private readonly real: Responder) {
     this.version = `real:${real.version}`;

@@ -3,15 +3,12 @@
 import { NO_COST } from '../../core/cost.js';
 import { type CallQuery, stateHash } from '../../env/index.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/index.js';
-import type { Declined, RawProposal, ToolsBackendModel } from '../tools/backend-model.js';
+import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 import { callsBefore } from '../tools/calls-before.js';
 import { toolOf } from '../tools/tool-of.js';
 
-export class ReplayModel implements ToolsBackendModel {
-  readonly name = 'replay';
+export class ReplayModel implements BackendModel {
   readonly version = 'replay:1';
-  readonly trust = 'exact';
-  readonly repairs = false;
 
   constructor(private readonly index: ExperienceIndex) {}
 

@@ -2,16 +2,13 @@
 
 import { NO_COST } from '../../core/cost.js';
 import { type CallQuery, refusalOf, refusalsOf, type ToolRules, type ToolsDomain } from '../../env/index.js';
-import type { Declined, RawProposal, ToolsBackendModel } from '../tools/backend-model.js';
+import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 
 /** `all` the rules know, those that change nothing, or these by name. */
 export type RuledTools = 'all' | 'reads' | readonly string[];
 
-export class RulesModel implements ToolsBackendModel {
-  readonly name = 'rules';
+export class RulesModel implements BackendModel {
   readonly version: string;
-  readonly trust = 'exact';
-  readonly repairs = false;
   private readonly tools: ReadonlySet<string>;
 
   constructor(

@@ -1,8 +1,13 @@
-// What every kind of dynamics behind the router of tools implements: a proposal for one call, or why it has none.
+// A backend of the router of structured worlds: what it is to scenarios and plugins, and what it implements: a proposal for one
+// call, or why it has none. backends.ts has the registry.
 
 import type { Cost } from '../../core/cost.js';
+import type { Awaitable } from '../../core/environment.js';
 import type { Json } from '../../core/json.js';
-import type { CallQuery, Operation } from '../../env/index.js';
+import type { Entry } from '../../core/registry.js';
+import type { CallQuery, Operation, Responder, ToolsDomain } from '../../env/index.js';
+import type { LanguageModel } from '../../llm/index.js';
+import type { ExperienceIndex } from '../../replay/index.js';
 
 /** What a backend says happens; not believed before `checkProposal` has found no fault with it. */
 export interface RawProposal {
@@ -49,15 +54,41 @@ export interface PredictOptions {
  *  and speak of nothing unknown; `text` has no state to be held against. */
 export type Trust = 'exact' | 'proposal' | 'text';
 
-export interface ToolsBackendModel {
-  /** What its answers are recorded as. */
-  readonly name: string;
-  /** Identifies what answers: code, index or model with its options. */
+/** A backend at work. */
+export interface BackendModel {
+  /** Identifies what answers: code, index or model with its options. Part of a job's identity. */
   readonly version: string;
-  readonly trust: Trust;
-  /** Its bar: a proposal of lower confidence is not taken; 0 unless given. */
-  readonly minConfidence?: number;
   /** Whether asking again with reasons can give another answer. */
-  readonly repairs: boolean;
-  predict(query: CallQuery, options: PredictOptions): Promise<RawProposal | Declined | Failed>;
+  readonly repairs?: boolean;
+  predict(query: CallQuery, options: PredictOptions): Awaitable<RawProposal | Declined | Failed>;
+}
+
+/** What a backend may be made of; what a scenario does not have is missing. */
+export interface BackendParts {
+  readonly domain: ToolsDomain;
+  readonly index?: ExperienceIndex;
+  readonly model?: LanguageModel;
+  /** The real environment. */
+  readonly real?: Responder;
+}
+
+/** The backend, or why there is none in this domain: `rules: the domain has none`. */
+export type MakeBackend = (parts: BackendParts, settings: BackendSettings) => Awaitable<BackendModel | string>;
+
+/** The backend's section of `model`, as its schema left it; empty without a schema. */
+export type BackendSettings = Readonly<Record<string, unknown>>;
+
+/**
+ * `name` is what a scenario lists in `model.backends`, the key of its section `model.NAME`, and what its answers are recorded as.
+ * What follows from a backend is declared here, never read off its name.
+ */
+export interface BackendEntry extends Entry<MakeBackend> {
+  /** `proposal` unless declared: what is unknown is not trusted, so it neither gives rewards nor ends an episode. */
+  readonly trust?: Trust | ((settings: BackendSettings) => Trust);
+  /** Its bar: a proposal of lower confidence is not taken; 0 unless declared. */
+  readonly minConfidence?: number | ((settings: BackendSettings) => number);
+  /** What it cannot do without: the scenario's language model, or records of which the state is known. */
+  readonly needs?: readonly ('model' | 'records')[];
+  /** Its answers are the real environment's wherever the domain's rules know the tool. */
+  readonly isReal?: boolean;
 }

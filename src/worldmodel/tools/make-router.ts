@@ -1,29 +1,20 @@
 // From a scenario's section `model` to the router it describes.
 
-import { reverieError } from '../../core/errors.js';
-import type { Responder, ToolsDomain } from '../../env/index.js';
-import type { LanguageModel } from '../../llm/index.js';
-import type { ExperienceIndex } from '../../replay/index.js';
-import { LlmStepModel } from '../llm/step-model.js';
-import { RealModel } from '../real/real-model.js';
-import { ReplayModel } from '../replay/replay-model.js';
-import { RulesModel } from '../rules/rules-model.js';
-import type { ToolsBackendModel } from './backend-model.js';
-import { Router } from './router.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
+import { threadPlugins } from '../../core/plugins.js';
+import type { BackendEntry, BackendParts, BackendSettings } from './backend-model.js';
+import { routerBackends } from './backends.js';
+import { type AskedBackend, Router } from './router.js';
 import type { ToolsModelConfig } from './tools-model-schema.js';
 
 /** What backends are made from; a configured backend whose part is missing is left out, and every answer says so. */
-export interface RouterParts {
-  readonly domain: ToolsDomain;
-  readonly index?: ExperienceIndex;
-  readonly model?: LanguageModel;
-  /** The real environment. */
-  readonly real?: Responder;
-}
+export type RouterParts = BackendParts;
 
-/** @throws MODEL_BACKENDS_MISSING if none of the configured backends can be had */
-export function makeRouter(config: ToolsModelConfig, parts: RouterParts): Router {
-  const made = config.backends.map((name) => backendOf(name, config, parts));
+/** @throws MODEL_BACKENDS_MISSING if none of the configured backends can be had; NOT_REGISTERED for one that there is not */
+export async function makeRouter(config: ToolsModelConfig, parts: RouterParts): Promise<Router> {
+  await threadPlugins();
+  const entries = config.backends.map((name) => routerBackends.get(name));
+  const made = await Promise.all(entries.map((entry) => backendOf(entry, config, parts)));
   const backends = made.filter((backend) => typeof backend !== 'string');
   const absent = made.filter((backend) => typeof backend === 'string');
   if (backends.length === 0)
@@ -31,20 +22,32 @@ export function makeRouter(config: ToolsModelConfig, parts: RouterParts): Router
   return new Router(parts.domain, config, backends, absent);
 }
 
-/** The backend, or why there is none. */
-function backendOf(
-  name: ToolsModelConfig['backends'][number],
+/** The backend as it is asked, or why there is none. */
+async function backendOf(
+  { name, schema, trust = 'proposal', minConfidence = 0, make }: BackendEntry,
   config: ToolsModelConfig,
-  { domain, index, model, real }: RouterParts,
-): ToolsBackendModel | string {
-  switch (name) {
-    case 'rules':
-      return domain.rules ? new RulesModel(domain, domain.rules, config.rules.tools) : 'rules: the domain has none';
-    case 'replay':
-      return index ? new ReplayModel(index) : 'replay: there are no records';
-    case 'llm':
-      return model ? new LlmStepModel(model, config.llm, index) : 'llm: no language model is configured';
-    case 'real':
-      return real ? new RealModel(real) : 'real: there is no real environment';
-  }
+  parts: RouterParts,
+): Promise<AskedBackend | string> {
+  const settings = settingsOf({ name, schema }, config);
+  const model = await (await make())(parts, settings);
+  if (typeof model === 'string') return model;
+  return {
+    name,
+    model,
+    trust: typeof trust === 'function' ? trust(settings) : trust,
+    minConfidence: typeof minConfidence === 'function' ? minConfidence(settings) : minConfidence,
+  };
+}
+
+/** Its section, or what that is where the scenario has none. @throws MODEL_CONFIG_INVALID where it must be told something */
+function settingsOf(
+  { name, schema }: Pick<BackendEntry, 'name' | 'schema'>,
+  config: ToolsModelConfig,
+): BackendSettings {
+  const given = (config as unknown as Record<string, BackendSettings | undefined>)[name];
+  if (given !== undefined || schema === undefined) return given ?? {};
+  const read = schema.safeParse({});
+  if (read.success) return read.data as BackendSettings;
+  const problem = `backend "${name}" needs a section "${name}": ${describeIssues(read.error)}`;
+  throw reverieError('MODEL_CONFIG_INVALID', { problem });
 }

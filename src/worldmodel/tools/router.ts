@@ -8,12 +8,20 @@ import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { Json } from '../../core/json.js';
 import { CallDynamics, type CallQuery, type Operation, type Prediction, type ToolsDomain } from '../../env/index.js';
 import { checkProposal, PROPOSAL_LIMITS } from '../state.js';
-import type { PredictOptions, RawProposal, ToolsBackendModel } from './backend-model.js';
+import type { BackendModel, PredictOptions, RawProposal, Trust } from './backend-model.js';
 import { toolOf } from './tool-of.js';
 import type { ToolsModelConfig } from './tools-model-schema.js';
 
 /** What an agent is shown of a call that nobody could answer. */
 export const REFUSAL = 'Error: the call could not be carried out. Nothing was changed.';
+
+/** A backend in its place. */
+export interface AskedBackend {
+  readonly name: string;
+  readonly model: BackendModel;
+  readonly trust: Trust;
+  readonly minConfidence: number;
+}
 
 export class Router extends CallDynamics {
   readonly version: string;
@@ -22,12 +30,12 @@ export class Router extends CallDynamics {
   constructor(
     domain: ToolsDomain,
     private readonly config: ToolsModelConfig,
-    private readonly backends: readonly ToolsBackendModel[],
+    private readonly backends: readonly AskedBackend[],
     private readonly absent: readonly string[] = [],
   ) {
     super(domain, 'router');
     const decided = createHash('sha256').update(canonicalJson(config)).digest('hex').slice(0, 12);
-    this.version = `router:${decided}(${backends.map(({ version }) => version).join(' | ')})`;
+    this.version = `router:${decided}(${backends.map(({ model }) => model.version).join(' | ')})`;
   }
 
   trusts(backend: string): boolean {
@@ -45,7 +53,7 @@ export class Router extends CallDynamics {
   }
 
   private async ask(
-    backend: ToolsBackendModel,
+    backend: AskedBackend,
     query: CallQuery,
     trail: Trail,
     signal?: AbortSignal,
@@ -53,7 +61,7 @@ export class Router extends CallDynamics {
     const first = await this.attempt(backend, query, trail, { signal });
     if (first === undefined || !('problems' in first)) return first;
     trail.faults(backend.name, first.problems);
-    if (!backend.repairs) return undefined;
+    if (!backend.model.repairs) return undefined;
     const repair = { previous: first.previous, problems: first.problems };
     const second = await this.attempt(backend, query, trail, { signal, repair });
     if (second === undefined) return undefined;
@@ -63,12 +71,12 @@ export class Router extends CallDynamics {
   }
 
   private async attempt(
-    backend: ToolsBackendModel,
+    backend: AskedBackend,
     query: CallQuery,
     trail: Trail,
     options: PredictOptions,
   ): Promise<Accepted | Refused | undefined> {
-    const proposal = await backend.predict(query, options);
+    const proposal = await backend.model.predict(query, options);
     trail.spend(proposal.cost);
     if ('declined' in proposal) return trail.say(backend.name, proposal.declined);
     if ('problems' in proposal) return { problems: proposal.problems, previous: proposal.previous ?? null };
@@ -81,13 +89,13 @@ export class Router extends CallDynamics {
       provenance: { check: check.provenance, patterns: check.idPatterns },
     });
     if (checked.problems !== undefined) return { problems: checked.problems, previous: asJson(proposal) };
-    const least = backend.minConfidence ?? 0;
+    const least = backend.minConfidence;
     if (proposal.confidence >= least) return { proposal, operations: checked.operations };
     trail.refused.push(`${backend.name}: confidence ${proposal.confidence} is below ${least}`);
     return trail.say(backend.name, `confidence ${proposal.confidence} is below ${least}`);
   }
 
-  private finished(query: CallQuery, backend: ToolsBackendModel, accepted: Accepted, trail: Trail): Prediction {
+  private finished(query: CallQuery, backend: AskedBackend, accepted: Accepted, trail: Trail): Prediction {
     const { proposal, operations, repaired } = accepted;
     const { reasoning, observation, isError, claimed, confidence } = proposal;
     const ends = toolOf(query.domain, query.call.name)?.terminates === true && !isError;
@@ -102,7 +110,7 @@ export class Router extends CallDynamics {
       ...(claimed === undefined ? {} : { claimed }),
       confidence,
       backend: backend.name,
-      modelVersion: proposal.modelVersion ?? backend.version,
+      modelVersion: proposal.modelVersion ?? backend.model.version,
       why: [...trail.why, `${backend.name}: answered${repaired ? ' after repair' : ''}`],
       ...(repaired ? { repaired } : {}),
       ...(backend.trust === 'text' ? { stateless: true } : {}),
@@ -121,7 +129,7 @@ export class Router extends CallDynamics {
       truncated: 0 < this.config.truncateBelow,
       confidence: 0,
       backend: last.name,
-      modelVersion: last.version,
+      modelVersion: last.model.version,
       why: [...trail.why, 'nobody could answer: refused'],
       refused: trail.refused.length > 0 ? trail.refused : trail.why,
       ...(last.trust === 'text' ? { stateless: true } : {}),

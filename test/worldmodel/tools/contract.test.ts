@@ -47,12 +47,12 @@ function modelled(script: Script, llm: object = {}): ContractCase['make'] {
   return async () => {
     const model = new ScriptedModel(script);
     const spent = (): Cost => model.requests.map(() => CALL_COST).reduce(addCosts, NO_COST);
-    return { responder: makeRouter(config('llm', { llm }), { domain: bare, model }), spent };
+    return { responder: await makeRouter(config('llm', { llm }), { domain: bare, model }), spent };
   };
 }
 
 describe('rules', () => {
-  const make = async () => ({ responder: makeRouter(config('rules'), { domain: ruled }), spent: free });
+  const make = async () => ({ responder: await makeRouter(config('rules'), { domain: ruled }), spent: free });
   toolsBackendContract({ domain: ruled, calls, backend: 'rules', make });
 });
 
@@ -62,13 +62,13 @@ describe('replay', () => {
     calls,
     backend: 'replay',
     make: async () => ({
-      responder: makeRouter(config('replay'), { domain: bare, index: await recorded() }),
+      responder: await makeRouter(config('replay'), { domain: bare, index: await recorded() }),
       spent: free,
     }),
   });
 
   it('knows nothing that was not recorded', async () => {
-    const router = makeRouter(config('replay'), { domain: bare, index: await recorded() });
+    const router = await makeRouter(config('replay'), { domain: bare, index: await recorded() });
     const answer = await router.answer(deskQuery('close_ticket', { ticket_id: 'T1003' }, { domain: bare }));
     expect(answer).toMatchObject({ isError: true, refused: [expect.stringContaining('never recorded')] });
   });
@@ -90,7 +90,7 @@ describe('a language model, plain text', () => {
 describe('the real environment, by proxy and under a shadow', () => {
   const make = async () => {
     const real = rulesResponder(ruled);
-    const responder = makeRouter(config('real'), { domain: ruled, real });
+    const responder = await makeRouter(config('real'), { domain: ruled, real });
     return { responder: shadowResponder({ responder, real, share: 0.5, seed: 1 }), spent: free };
   };
   toolsBackendContract({ domain: ruled, calls, backend: 'real', make });

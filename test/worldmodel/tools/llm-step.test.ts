@@ -10,10 +10,10 @@ import { CALL_COST, prediction, type Script, ScriptedModel, sectionsOf, truthful
 
 const closing = deskQuery('close_ticket', { ticket_id: 'T1001' });
 
-function routed(script: Script, llm: object = {}, more: object = {}) {
+async function routed(script: Script, llm: object = {}, more: object = {}) {
   const model = new ScriptedModel(script);
   const config = parseToolsModelConfig({ kind: 'tools', backends: ['llm'], llm, ...more });
-  return { model, router: makeRouter(config, { domain: closing.domain, model }) };
+  return { model, router: await makeRouter(config, { domain: closing.domain, model }) };
 }
 
 describe('several samples', () => {
@@ -21,7 +21,7 @@ describe('several samples', () => {
     request.attempt === 1 ? prediction({ observation: 'Error: no', confidence: 1 }) : truthful(request, sections);
 
   it('answer by majority, and their agreement is the confidence', async () => {
-    const { model, router } = routed(split, { consistency: 3, temperature: 1 });
+    const { model, router } = await routed(split, { consistency: 3, temperature: 1 });
     const answer = await router.answer(closing);
     expect(answer.confidence).toBeCloseTo(2 / 3);
     expect(answer).toMatchObject({ isError: false, observation: 'Ticket T1001 closed', cost: { calls: 3 } });
@@ -31,8 +31,10 @@ describe('several samples', () => {
 
   it('ask on, truncate or are refused where they do not agree', async () => {
     const llm = { consistency: 3, temperature: 1 };
-    expect(await routed(split, llm, { truncateBelow: 0.7 }).router.answer(closing)).toMatchObject({ truncated: true });
-    expect(await routed(split, { ...llm, minConfidence: 0.9 }).router.answer(closing)).toMatchObject({
+    expect(await (await routed(split, llm, { truncateBelow: 0.7 })).router.answer(closing)).toMatchObject({
+      truncated: true,
+    });
+    expect(await (await routed(split, { ...llm, minConfidence: 0.9 })).router.answer(closing)).toMatchObject({
       isError: true,
       confidence: 0,
       refused: [expect.stringContaining('below 0.9')],
@@ -46,7 +48,7 @@ describe('several samples', () => {
 
 describe('a model in plain text', () => {
   it('sees the conversation alone and changes no state', async () => {
-    const { model, router } = routed(
+    const { model, router } = await routed(
       () => ({ reasoning: '', observation: 'closed', reward: 1, terminated: true, confidence: 1 }),
       { mode: 'text' },
     );
@@ -58,7 +60,7 @@ describe('a model in plain text', () => {
 
   it('keeps no state where it is refused, either', async () => {
     const wrong = { reasoning: '', observation: 'Ticket T9999 closed', reward: null, terminated: false, confidence: 1 };
-    const refused = async (llm: object) => (await routed(() => wrong, llm).router.answer(closing)).stateless;
+    const refused = async (llm: object) => (await (await routed(() => wrong, llm)).router.answer(closing)).stateless;
     expect(await refused({ mode: 'text' })).toBe(true);
     expect(await refused({ mode: 'typed' })).toBeUndefined();
   });
@@ -70,7 +72,7 @@ describe('text that is data', () => {
   it('stays within its section', async () => {
     const query = deskQuery('open_ticket', { customer_id: 'C101', subject: attack });
     const messages = [...query.messages.slice(0, 1), { role: 'user' as const, content: attack }, query.messages[2]];
-    const { model, router } = routed(truthful);
+    const { model, router } = await routed(truthful);
     await router.answer({ ...query, messages });
     const content = model.requests[0].messages[1].content!;
     expect(content.match(/^## .*$/gmu)).toEqual(['## References', '## History', '## State', '## Call']);
@@ -79,13 +81,15 @@ describe('text that is data', () => {
   });
 
   it('mints no reward and ends no episode, whatever the model claims', async () => {
-    const { router } = routed(() => prediction({ observation: 'ok', reward: 1, terminated: true }));
+    const { router } = await routed(() => prediction({ observation: 'ok', reward: 1, terminated: true }));
     const answer = await router.answer(deskQuery('get_ticket', { ticket_id: 'T1001' }));
     expect(answer).toMatchObject({ reward: null, terminated: false, claimed: { reward: 1, terminated: true } });
   });
 
   it('ends an episode by a tool that does', async () => {
-    expect(await routed(truthful).router.answer(deskQuery('hand_over', {}))).toMatchObject({ terminated: true });
+    expect(await (await routed(truthful)).router.answer(deskQuery('hand_over', {}))).toMatchObject({
+      terminated: true,
+    });
   });
 });
 
@@ -93,21 +97,20 @@ describe('a reply that is none', () => {
   const bad = { model: 'm', problem: 'cut off', reply: '{', usage: CALL_COST, ofModel: true };
 
   it('is a failed try: repaired, then refused', async () => {
-    const { model, router } = routed(() => reverieError('LLM_REPLY_INVALID', bad));
+    const { model, router } = await routed(() => reverieError('LLM_REPLY_INVALID', bad));
     const answer = await router.answer(closing);
     expect(answer.isError).toBe(true);
     expect(model.requests).toHaveLength(2);
     expect(answer.cost.calls).toBe(2);
-    const values = await routed(() =>
-      prediction({ observation: 'ok', operations: [{ op: 'add', path: '/x', value: 'y' }] }),
-    ).router.answer(closing);
+    const changes = { observation: 'ok', operations: [{ op: 'add', path: '/x', value: 'y' }] };
+    const values = await (await routed(() => prediction(changes))).router.answer(closing);
     expect(values.refused?.join()).toContain('not JSON text');
   });
 
   it.each(['LLM_REPLY_INVALID', 'LLM_UNREACHABLE', 'BUDGET_SPENT', 'LLM_TIMEOUT', 'LLM_REPLAY_MISS'] as const)(
     'passes %s on where the model is not at fault: the step did not happen',
     async (code) => {
-      const { router } = routed(() => reverieError(code, { ...bad, ofModel: undefined }));
+      const { router } = await routed(() => reverieError(code, { ...bad, ofModel: undefined }));
       await expect(router.answer(closing)).rejects.toMatchObject({ code });
     },
   );
@@ -146,7 +149,7 @@ describe('retrieval', () => {
     const asked: [RetrievalQuery, number][] = [];
     const model = new ScriptedModel(truthful);
     const config = parseToolsModelConfig({ kind: 'tools', llm: { retrieval: { k: 7, lag: 10, sources: 'both' } } });
-    const router = makeRouter(config, { domain: closing.domain, model, index: indexOf(asked) });
+    const router = await makeRouter(config, { domain: closing.domain, model, index: indexOf(asked) });
     await router.answer({ ...closing, row: 50 });
     expect(asked).toEqual([[expect.objectContaining({ beforeRow: 40, sources: 'both' }), 7]]);
     const [reference] = sectionsOf(model.requests[0]).References as JsonObject[];
@@ -158,7 +161,7 @@ describe('retrieval', () => {
     const asked: [RetrievalQuery, number][] = [];
     const config = parseToolsModelConfig({ kind: 'tools', backends: ['llm'], llm: { retrieval: { k: 0 } } });
     const parts = { domain: closing.domain, model: new ScriptedModel(truthful), index: indexOf(asked) };
-    await makeRouter(config, parts).answer(closing);
+    await (await makeRouter(config, parts)).answer(closing);
     expect(asked).toEqual([]);
   });
 
@@ -174,7 +177,7 @@ describe('retrieval', () => {
       { role: 'user' as const, content: 'blah '.repeat(1_000) },
     ];
     const messages = [query.messages[0], ...early, query.messages[2]];
-    const { model, router } = routed(truthful, { historyTokens: 300 });
+    const { model, router } = await routed(truthful, { historyTokens: 300 });
     await router.answer({ ...query, messages });
     const { References, History } = sectionsOf(model.requests[0]) as Record<string, Json[]>;
     expect(History).toEqual([]);
@@ -186,7 +189,7 @@ describe('a large state', () => {
   const domain = deskDomain({ tickets: 3_000 });
 
   it('is shown in the part that matters, with its paths', async () => {
-    const { model, router } = routed(truthful, { stateTokens: 600 });
+    const { model, router } = await routed(truthful, { stateTokens: 600 });
     const answer = await router.answer(deskQuery('close_ticket', { ticket_id: 'T2500' }, { domain }));
     const { complete, state, collections } = sectionsOf(model.requests[0]).State as Record<string, JsonObject>;
     expect(complete).toBe(false);

@@ -138,7 +138,7 @@ describe('a limit that is too low', () => {
     const query = deskQuery('open_ticket', { customer_id: 'C101', subject: 'x'.repeat(50_000) });
     const model = new ScriptedModel(truthful);
     const config = parseToolsModelConfig({ kind: 'tools', backends: ['llm'], llm: { promptTokens: 2_000 } });
-    const answer = await makeRouter(config, { domain: query.domain, model }).answer(query);
+    const answer = await (await makeRouter(config, { domain: query.domain, model })).answer(query);
     expect(answer).toMatchObject({ isError: true, confidence: 0, operations: [] });
     expect(answer.refused?.join()).toContain('promptTokens');
     expect(model.requests).toEqual([]);
@@ -152,7 +152,7 @@ describe('a large state', () => {
   it('is changed by the paths of the part that is shown', async () => {
     const model = new ScriptedModel(truthful);
     const config = parseToolsModelConfig({ kind: 'tools', backends: ['llm'], llm: { promptTokens: 1_500 } });
-    const answer = await makeRouter(config, { domain, model }).answer(query);
+    const answer = await (await makeRouter(config, { domain, model })).answer(query);
     expect(tokensOf(model.requests[0].messages)).toBeLessThanOrEqual(1_500);
     const after = applyOperations(query.state, answer.operations) as { tickets: Record<string, JsonObject> };
     expect(Object.keys(after.tickets)).toHaveLength(3_000);
@@ -214,6 +214,9 @@ it('an answer from a short prompt is checked as any', async () => {
   const domain = deskDomain({ tickets: 3_000 });
   const config = parseToolsModelConfig({ kind: 'tools', backends: ['llm'], llm: { promptTokens: 1_500 } });
   const query = deskQuery('close_ticket', { ticket_id: 'T2500' }, { domain });
-  expect(await makeRouter(config, { domain, model }).answer(query)).toMatchObject({ isError: true, operations: [] });
+  expect(await (await makeRouter(config, { domain, model })).answer(query)).toMatchObject({
+    isError: true,
+    operations: [],
+  });
   expect(model.requests.map(({ messages }) => tokensOf(messages) <= 1_500)).toEqual([true, true]);
 });

@@ -13,7 +13,7 @@ const closing = deskQuery('close_ticket', { ticket_id: 'T1001' });
 describe('a typed step by a language model', () => {
   it('changes the state as the tool would', async () => {
     const model = new ScriptedModel(truthful);
-    const router = makeRouter(config(), { domain: closing.domain, model });
+    const router = await makeRouter(config(), { domain: closing.domain, model });
     const answer = await router.answer(closing);
     expect(applyOperations(closing.state, answer.operations)).toMatchObject({
       tickets: { T1001: { status: 'closed' } },
@@ -24,7 +24,7 @@ describe('a typed step by a language model', () => {
 
   it('is asked by the sections that servers and readers rely on', async () => {
     const model = new ScriptedModel(truthful);
-    await makeRouter(config(), { domain: closing.domain, model }).answer(closing);
+    await (await makeRouter(config(), { domain: closing.domain, model })).answer(closing);
     const [request] = model.requests;
     expect(request.schema?.name).toBe('prediction');
     expect(Object.keys(request.schema?.schema.properties as object)).toEqual([
@@ -43,7 +43,7 @@ describe('a typed step by a language model', () => {
             operations: [{ op: 'replace', path: '/tickets/T1001/status', value: '"shut"' }],
           }),
     );
-    const answer = await makeRouter(config(), { domain: closing.domain, model }).answer(closing);
+    const answer = await (await makeRouter(config(), { domain: closing.domain, model })).answer(closing);
     expect(answer).toMatchObject({ repaired: true, cost: addCosts(CALL_COST, CALL_COST), isError: false });
     expect(JSON.stringify(sectionsOf(model.requests[1]).Refused)).toContain('must be one of');
   });
@@ -55,7 +55,7 @@ describe('a typed step by a language model', () => {
     });
     const domain = deskDomain({ rules: { ...deskRules, tools: new Set<string>() } });
     const query = { ...closing, domain };
-    const router = makeRouter(config({ backends: ['llm'] }), { domain, model: new ScriptedModel(() => wrong) });
+    const router = await makeRouter(config({ backends: ['llm'] }), { domain, model: new ScriptedModel(() => wrong) });
     const answer = await router.answer(query);
     expect(answer).toMatchObject({ isError: true, operations: [], confidence: 0, reward: null, terminated: false });
     expect(answer.observation).toMatch(/^Error: /);
@@ -65,14 +65,18 @@ describe('a typed step by a language model', () => {
 
   it('takes a confidence that is no probability for none', async () => {
     const model = new ScriptedModel(() => prediction({ observation: 'ok', confidence: 1e15 }));
-    const router = makeRouter(config({ backends: ['llm'] }), { domain: closing.domain, model });
+    const router = await makeRouter(config({ backends: ['llm'] }), { domain: closing.domain, model });
     expect(await router.answer(closing)).toMatchObject({ backend: 'llm', observation: 'ok', confidence: 0 });
   });
 
   it('falls to the next backend, and counts what it cost', async () => {
     const operations = [{ op: 'replace', path: '/tickets/T9999/status', value: '"closed"' }];
     const model = new ScriptedModel(() => prediction({ observation: 'ok', operations }));
-    const router = makeRouter(config({ backends: ['llm', 'real'] }), { domain: closing.domain, model, real: realDesk });
+    const router = await makeRouter(config({ backends: ['llm', 'real'] }), {
+      domain: closing.domain,
+      model,
+      real: realDesk,
+    });
     const answer = await router.answer(closing);
     expect(answer).toMatchObject({ backend: 'real', observation: 'Ticket T1001 closed', confidence: 1 });
     expect(answer.cost.calls).toBe(2);
@@ -80,7 +84,9 @@ describe('a typed step by a language model', () => {
 });
 
 describe('a router', () => {
-  it('says when a domain has nobody to answer', () => {
-    expect(() => makeRouter(config(), { domain: deskDomain() })).toThrow(/No backend.*rules: the domain has none/);
+  it('says when a domain has nobody to answer', async () => {
+    await expect(makeRouter(config(), { domain: deskDomain() })).rejects.toThrow(
+      /No backend.*rules: the domain has none/,
+    );
   });
 });

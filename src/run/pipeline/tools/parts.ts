@@ -19,7 +19,7 @@ import type { ToolsScenarioConfig } from '../../../kinds/index.js';
 import { Budget, type BudgetLimits } from '../../../llm/index.js';
 import { type ExperienceIndex, ExperienceStore, readEpisodeLogs } from '../../../replay/index.js';
 import { LlmAgent, RandomAgent, ReferenceAgent } from '../../../synth/index.js';
-import { LlmUser, makeRouter } from '../../../worldmodel/index.js';
+import { LlmUser, makeRouter, routerBackends } from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { ModelCast } from './model-cast.js';
@@ -157,11 +157,13 @@ export async function makeResponder(
   index: ExperienceIndex,
   cast: Cast,
 ): Promise<StructuredDynamics> {
-  const model = config.backends.includes('llm') ? await cast.modelIfAny('world') : undefined;
+  const needing = (part: 'model' | 'records') => (name: string) =>
+    routerBackends.get(name).needs?.includes(part) === true;
+  const model = config.backends.some(needing('model')) ? await cast.modelIfAny('world') : undefined;
   const real = domain.rules === undefined ? undefined : rulesResponder(domain);
   // Records of which no state is known can be shown to a model, and never be replayed; nor can what is not there.
   const known = domain.rules !== undefined && index.size > 0;
-  const backends = known ? config.backends : config.backends.filter((name) => name !== 'replay');
+  const backends = known ? config.backends : config.backends.filter((name) => !needing('records')(name));
   if (backends.length === 0) throw reverieError('MODEL_BACKENDS_MISSING', { domain: domain.id, reasons: NO_RECORDS });
   return makeRouter({ ...config, backends }, { domain, index, model, real });
 }

@@ -1,0 +1,31 @@
+// The registry of the router's backends. A new one is a folder with an entry, and one line here; a user's module registers its
+// own.
+
+import { reverieError } from '../../core/errors.js';
+import { Registry } from '../../core/registry.js';
+import { llmBackend } from '../llm/entry.js';
+import { realBackend } from '../real/entry.js';
+import { replayBackend } from '../replay/entry.js';
+import { rulesBackend } from '../rules/entry.js';
+import type { BackendEntry } from './backend-model.js';
+
+/** Keys of the section `model` that are no backend's, and what answers for nobody (`schema`: a call that was not asked for). */
+const TAKEN = ['kind', 'backends', 'check', 'schema', 'nobody'];
+
+class Backends extends Registry<BackendEntry> {
+  override register(entry: BackendEntry): void {
+    const { name } = entry;
+    if (TAKEN.includes(name)) {
+      const problem = 'it means something else in the section "model", or in what is recorded.';
+      throw reverieError('REGISTRATION_INVALID', { what: this.what, name, problem });
+    }
+    super.register(entry);
+  }
+}
+
+export const routerBackends: Registry<BackendEntry> = new Backends('backend', [
+  rulesBackend,
+  replayBackend,
+  llmBackend,
+  realBackend,
+]);
