@@ -33,5 +33,5 @@ export const pluginsKey = z
   .array(z.string().min(1))
   .optional()
   .describe(
-    'Modules of yours that add kinds, environments, dynamics, learners, exports or protocols: paths relative to the scenario, as `./mine.mjs`, or names of packages. They are run when the scenario is loaded (docs/extending.md).',
+    'Modules of yours that add kinds, environments, domains, dynamics, backends, learners, exports or protocols: paths relative to the scenario, as `./mine.mjs`, or names of packages. They are run when the scenario is loaded (docs/extending.md).',
   );

@@ -23,7 +23,7 @@ export interface RawProposal {
    * an episode ends by its tools, its user and its clock, so that no text in a prompt can mint the one or cause the other.
    */
   readonly claimed?: { readonly reward: number | null; readonly terminated: boolean };
-  /** What exact code or the real environment says of them. */
+  /** What exact code or the real environment says of them; of backends whose trust is `exact`, and of no other. */
   readonly exact?: { readonly reward: number | null; readonly terminated: boolean };
   /** Name and version of what answered, where it is finer than the backend's. */
   readonly modelVersion?: string;

@@ -98,14 +98,15 @@ export class Router extends CallDynamics {
   private finished(query: CallQuery, backend: AskedBackend, accepted: Accepted, trail: Trail): Prediction {
     const { proposal, operations, repaired } = accepted;
     const { reasoning, observation, isError, claimed, confidence } = proposal;
+    const exact = backend.trust === 'exact' ? proposal.exact : undefined;
     const ends = toolOf(query.domain, query.call.name)?.terminates === true && !isError;
     return {
       ...(reasoning === undefined ? {} : { reasoning }),
       operations,
       observation,
       isError,
-      reward: proposal.exact?.reward ?? null,
-      terminated: ends || proposal.exact?.terminated === true,
+      reward: exact?.reward ?? null,
+      terminated: ends || exact?.terminated === true,
       truncated: confidence < this.config.truncateBelow,
       ...(claimed === undefined ? {} : { claimed }),
       confidence,

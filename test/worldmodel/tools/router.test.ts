@@ -1,9 +1,10 @@
 // The router: who answers, what is repaired, what is refused, and what it tells of it.
 
 import { describe, expect, it } from 'vitest';
-import { addCosts } from '../../../src/core/cost.js';
+import { addCosts, NO_COST } from '../../../src/core/cost.js';
 import { applyOperations } from '../../../src/env/index.js';
-import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
+import { makeRouter, parseToolsModelConfig, routerBackends, type Trust } from '../../../src/worldmodel/index.js';
+import { Router } from '../../../src/worldmodel/tools/router.js';
 import { deskDomain, deskQuery, deskRules, realDesk } from './desk.js';
 import { CALL_COST, prediction, ScriptedModel, sectionsOf, truthful } from './scripted-model.js';
 
@@ -80,6 +81,47 @@ describe('a typed step by a language model', () => {
     const answer = await router.answer(closing);
     expect(answer).toMatchObject({ backend: 'real', observation: 'Ticket T1001 closed', confidence: 1 });
     expect(answer.cost.calls).toBe(2);
+  });
+});
+
+describe('a backend of somebody else', () => {
+  const model = {
+    version: 'oracle:1',
+    predict: () => ({
+      operations: [],
+      observation: 'ok',
+      isError: false,
+      confidence: 0.7,
+      exact: { reward: 1, terminated: true },
+      cost: NO_COST,
+    }),
+  };
+  const asked = (trust: Trust, minConfidence = 0) => {
+    const backend = { name: 'oracle', model, trust, minConfidence };
+    return new Router(closing.domain, config(), [backend]);
+  };
+  const reading = deskQuery('get_ticket', { ticket_id: 'T1001' });
+
+  it('gives neither rewards nor ends, unless it is declared to be exact', async () => {
+    expect(await asked('proposal').answer(reading)).toMatchObject({ reward: null, terminated: false });
+    expect(asked('proposal').trusts('oracle')).toBe(false);
+    const exact = asked('exact');
+    expect(await exact.answer(reading)).toMatchObject({ reward: 1, terminated: true, backend: 'oracle' });
+    const begun = exact.begin([{ task: reading.task }]);
+    const turn = { content: null, toolCalls: [{ ...reading.call }] };
+    const imagined = await exact.imagine(begun, [turn]);
+    expect([imagined.reward[0], imagined.terminated[0], imagined.answeredBy[0]]).toEqual([1, 1, 'oracle']);
+  });
+
+  it('is held to the bar that is declared for it', async () => {
+    expect(await asked('proposal', 0.8).answer(reading)).toMatchObject({ isError: true, confidence: 0 });
+  });
+
+  it('cannot take a name that means something else', () => {
+    const entry = { name: 'check', summary: 'Taken.', make: async () => () => model };
+    const refused = expect.objectContaining({ code: 'REGISTRATION_INVALID' });
+    expect(() => routerBackends.register(entry)).toThrowError(refused);
+    expect(() => routerBackends.register({ ...entry, name: 'rules' })).toThrowError(refused);
   });
 });
 
