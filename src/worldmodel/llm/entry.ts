@@ -64,7 +64,7 @@ export const llmBackend: BackendEntry = {
   summary: 'A language model as experience model.',
   schema: llmSection,
   // What is written in plain text has no state to be held against.
-  trust: ({ mode }) => (mode === 'text' ? 'text' : 'proposal'),
+  trust: ({ mode }) => (mode === 'typed' ? 'proposal' : 'text'),
   minConfidence: ({ minConfidence }) => minConfidence as number,
   needs: ['model'],
   make: async () => {
