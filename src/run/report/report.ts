@@ -60,11 +60,16 @@ function figureRow(figures: readonly { value: string; label: string }[]): string
   return `<ul class="figures">${items.join('')}</ul>`;
 }
 
+/** Characters; what is longer is a sentence, which may break. */
+const LONGEST_VALUE = 24;
+
 function table({ columns, rows, note }: ReportTable): string {
   const head = columns.map((column) => `<th scope="col">${escapeHtml(column)}</th>`).join('');
   const body = rows.map(([name, ...cells]) => {
-    const data = cells.map((cell) => `<td>${escapeHtml(cell)}</td>`).join('');
-    return `<tr><th scope="row">${escapeHtml(name)}</th>${data}</tr>`;
+    const data = cells.map(
+      (cell) => `<td${cell.length > LONGEST_VALUE ? ' class="text"' : ''}>${escapeHtml(cell)}</td>`,
+    );
+    return `<tr><th scope="row">${escapeHtml(name)}</th>${data.join('')}</tr>`;
   });
   const below = note === undefined ? '' : `<p class="note">${escapeHtml(note)}</p>`;
   return `<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>${below}`;

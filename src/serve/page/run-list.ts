@@ -61,7 +61,10 @@ function entriesOf(folder: string): Dirent[] {
 /** undefined where its record cannot be read, e.g. while it is being written. */
 export function runRow(root: string, folder: string): RunRow | undefined {
   const has = (name: string) => fileIn(root, folder, name) !== undefined;
-  const files = { hasEpisodes: has(EPISODES_FILE), hasMetrics: has(METRICS_FILE), hasReport: has(REPORT_FILE) };
+  const metrics = fileIn(root, folder, METRICS_FILE);
+  // A job that has nothing to measure leaves an empty file.
+  const hasMetrics = metrics !== undefined && statSync(metrics).size > 0;
+  const files = { hasEpisodes: has(EPISODES_FILE), hasMetrics, hasReport: has(REPORT_FILE) };
   const path = relative(root, folder).split(sep).join('/') || '.';
   try {
     const record = has('run.json') ? readRunRecord(folder) : undefined;
