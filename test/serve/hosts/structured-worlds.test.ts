@@ -57,6 +57,9 @@ describe('a rule that loops', () => {
     expect(body.error.message).toMatch(/tool spin: it ran too long and was stopped/);
     // On the loop that serves, the first of them would have been answered after the rule was stopped.
     expect(steps).toBeGreaterThan(5);
+    // One that is called off meanwhile has not been.
+    const late = await ask(`${spinning}/step`, { ...call('spin'), timeout_seconds: 0.3 });
+    expect(late).toMatchObject({ status: 504, body: { error: { code: 'STEP_DEADLINE' } } });
     expect((await ask(`${spinning}/step`, call('count'))).body.observation.messages[0].content).toBe('This is 1.');
   });
 
