@@ -4,7 +4,7 @@
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { loadavg } from 'node:os';
+import { availableParallelism, loadavg } from 'node:os';
 import { Pool } from 'undici';
 import { spinningWorld } from '../test/serve/hosts/spinning-world.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
@@ -19,6 +19,7 @@ const EPISODE = 200;
 
 export async function run({ quick, log }: BenchmarkContext): Promise<Measurement> {
   const [rounds, episodes] = quick ? [2, 1] : [11, 10];
+  const loadBefore = loadavg()[0];
   const server = await started();
   try {
     const [pendulum, spinning] = [await server.opened('pendulum'), await server.opened('spinning')];
@@ -49,7 +50,8 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
       besideLoopMs: with_,
       aloneMs: without,
       spinMs: spins,
-      loadAverage: loadavg(),
+      loadAverageBefore: loadBefore,
+      notes: loadBefore > availableParallelism() / 2 ? [`other work kept the machine busy: load ${loadBefore}`] : [],
     };
     return { ...bootstrap(ratios, median), n: rounds, raw };
   } finally {
