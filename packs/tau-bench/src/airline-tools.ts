@@ -6,7 +6,7 @@ import { type AirlineContext, flightDateOf, isOpen, reservationOf, userOf } from
 import { AIRLINE_USER, FOUND_FLIGHT, PASSENGER, RESERVATION } from './airline-model.js';
 import { calculator, handOver, think } from './common-tools.js';
 import { listOf } from './data-model.js';
-import { pythonNumber, pythonRepr } from './python-text.js';
+import { pythonInt, pythonNumber, pythonRepr } from './python-text.js';
 import { answer, keep, refuse, type TauTool, ToolFailure } from './tool-kit.js';
 
 type AirlineTool = TauTool<AirlineDatabase>;
@@ -111,11 +111,10 @@ function connection(first: Flight, second: Flight, date: string, context: Airlin
 /** Flights that arrive on the next day have "+1" in their time; the day is not padded and knows no other month. */
 function arrivalDate({ scheduled_arrival_time_est: arrival }: Flight, date: string): string {
   if (!arrival.includes('+1')) return date;
-  const day = date.slice(-2);
-  if (!/^\s*[+-]?\d+\s*$/.test(day)) {
-    throw new ToolFailure(`invalid literal for int() with base 10: ${pythonRepr(day)}`);
-  }
-  return `2024-05-${Number(day) + 1}`;
+  const day = [...date].slice(-2).join('');
+  const number = pythonInt(day);
+  if (number === undefined) throw new ToolFailure(`invalid literal for int() with base 10: ${pythonRepr(day)}`);
+  return `2024-05-${number + 1}`;
 }
 
 function isOpenOn({ dates }: Flight, date: string): boolean {

@@ -39,6 +39,26 @@ export function roundToCents(value: number): number {
   return Number(value.toFixed(2));
 }
 
+/** What `int` strips: Python's white space, which is not quite JavaScript's. */
+const SPACE = '[\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]*';
+const INTEGER = new RegExp(`^${SPACE}([+-]?)(\\p{Nd}+(?:_\\p{Nd}+)*)${SPACE}$`, 'u');
+
+/** Python's `int` of a string, which takes the digits of every script; undefined where it raises. */
+export function pythonInt(text: string): number | undefined {
+  const [, sign, digits] = INTEGER.exec(text) ?? [];
+  if (digits === undefined) return undefined;
+  const value = [...digits.replaceAll('_', '')].reduce((sum, digit) => sum * 10 + digitValue(digit), 0);
+  return sign === '-' ? 0 - value : value;
+}
+
+/** Digits of a script stand in a row from 0 to 9, and rows may follow one another. */
+function digitValue(digit: string): number {
+  const isDigit = (code: number) => /^\p{Nd}$/u.test(String.fromCodePoint(code));
+  let below = 0;
+  for (let code = digit.codePointAt(0)! - 1; isDigit(code); code--) below++;
+  return below % 10;
+}
+
 /** Python's `repr` of a string, as it stands in the text of a KeyError. */
 export function pythonRepr(value: string): string {
   const quote = value.includes("'") && !value.includes('"') ? '"' : "'";
@@ -46,8 +66,15 @@ export function pythonRepr(value: string): string {
     .replaceAll('\\', '\\\\')
     .replaceAll('\n', '\\n')
     .replaceAll('\r', '\\r')
-    .replaceAll('\t', '\\t');
+    .replaceAll('\t', '\\t')
+    .replace(/[\p{C}\p{Zl}\p{Zp}\p{Zs}]/gu, (unseen) => (unseen === ' ' ? unseen : escapeOf(unseen.codePointAt(0)!)));
   return `${quote}${quote === "'" ? escaped.replaceAll("'", "\\'") : escaped}${quote}`;
+}
+
+function escapeOf(code: number): string {
+  const digits = code.toString(16);
+  if (code < 0x100) return `\\x${digits.padStart(2, '0')}`;
+  return code < 0x10000 ? `\\u${digits.padStart(4, '0')}` : `\\U${digits.padStart(8, '0')}`;
 }
 
 /** `json.dumps` of a list or an object, given the texts of its parts. */

@@ -14,7 +14,7 @@ import {
   type RetailContext,
 } from './retail-lookups.js';
 import { ORDER } from './retail-model.js';
-import { answer, refuse, type TauTool } from './tool-kit.js';
+import { answer, refuse, type TauTool, ToolFailure } from './tool-kit.js';
 
 type RetailTool = TauTool<RetailDatabase>;
 
@@ -97,7 +97,8 @@ export const modifyPendingOrderItems: RetailTool = {
     const order = orderOf(context, args.order_id);
     if (order.status !== 'pending') refuse(context, 'non-pending order cannot be modified');
     const excess = excessItem(order, args.item_ids);
-    if (excess !== undefined) refuse(context, `${excess} not found`);
+    // No sentence of either release: it begins with the id, as that was given.
+    if (excess !== undefined) throw new ToolFailure(`${excess} not found`);
     if (args.item_ids.length !== args.new_item_ids.length) {
       refuse(context, 'the number of items to be exchanged should match');
     }

@@ -44,7 +44,7 @@ export interface TauDomainOptions {
 }
 
 /** Changes whenever the same call could be answered otherwise. */
-const RULES_VERSION = '1';
+const RULES_VERSION = '2';
 
 interface DomainParts {
   readonly model: RecordModel;

@@ -26,7 +26,7 @@ export interface TauTool<Database> {
   run(args: any, context: ToolContext<Database>): string;
 }
 
-/** Refuses in the words of the release: the successor starts its sentences with a capital. */
+/** Refuses in the words of the release: the successor starts its sentences with a capital. Texts begin with a word of ours. */
 export function refuse({ release }: { readonly release: TauRelease }, text: string): never {
   throw new ToolFailure(release === 'tau2' ? text[0].toUpperCase() + text.slice(1) : text);
 }

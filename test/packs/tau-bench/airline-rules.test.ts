@@ -161,6 +161,29 @@ describe.each(RELEASES)('airline, %s', (release) => {
     expect(bench.state.reservations.R00001.passengers).toEqual([release === 'tau1' ? { seat: '1A', ...BOB } : BOB]);
   });
 
+  test('keys of a passenger that mean something to JavaScript are kept in the first release, as any other', async () => {
+    const bench = await tauBench('airline', release);
+    const passenger = JSON.parse(`{"__proto__": {"seat": "1A"}, ${JSON.stringify(BOB).slice(1)}`);
+    const told = bench.call('update_reservation_passengers', { reservation_id: 'R00001', passengers: [passenger] });
+    const [kept] = bench.state.reservations.R00001.passengers;
+    expect(Object.keys(kept)).toEqual([...(release === 'tau1' ? ['__proto__'] : []), ...Object.keys(BOB)]);
+    expect(told.includes('"passengers": [{"__proto__": {"seat": "1A"}, ')).toBe(release === 'tau1');
+    expect(bench.call('get_reservation_details', { reservation_id: 'R00001' })).toBe(told);
+  });
+
+  test('one stop: a day in digits of any script is a day on which nothing flies', async () => {
+    const bench = await tauBench('airline', release);
+    const search = (date: string) => bench.call('search_onestop_flight', { origin: 'AAA', destination: 'CCC', date });
+    for (const date of ['2024-05-２０', '2024-05-٢٠', '2024-05-𝟐𝟎', '2024-05-+9', '\u00859']) {
+      expect(search(date), date).toBe('[]');
+    }
+    const refused = ['x9', '²', '\x1c\x1d', '\ufeff9'].map(search);
+    const words = ["'x9'", "'²'", "'\\x1c\\x1d'", "'\\ufeff9'"];
+    expect(refused).toEqual(
+      words.map((day) => (release === 'tau1' ? `Error: invalid literal for int() with base 10: ${day}` : '[]')),
+    );
+  });
+
   test('one stop: the second flight leaves after the first, or on the next day', async () => {
     const bench = await tauBench('airline', release);
     const search = (date: string) =>

@@ -1,7 +1,10 @@
 // What a dreamt answer may not do to the state: proposals that real tools would never make are named.
 
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
+import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
+import type { JsonObject } from '../../../src/core/json.js';
 import { applyOperations, type Operation } from '../../../src/env/index.js';
 import { tauBench } from './fixture.js';
 
@@ -160,4 +163,82 @@ test.each<[string, Operation[], string | undefined]>([
   const found = await faults('retail', operations);
   if (fault === undefined) expect(found).toEqual([]);
   else expect(found.join('\n')).toContain(fault);
+});
+
+const BOOKING = {
+  user_id: 'ann_lee_1',
+  origin: 'AAA',
+  destination: 'BBB',
+  flight_type: 'one_way',
+  cabin: 'economy',
+  flights: [{ flight_number: 'F1', date: '2024-05-20' }],
+  passengers: [PASSENGER],
+  payment_methods: [{ payment_id: 'credit_card_1', amount: 100 }],
+  total_baggages: 0,
+  nonfree_baggages: 0,
+  insurance: 'no',
+};
+type Call = readonly [tool: string, args: JsonObject];
+const booked = (changes: object = {}): Call => ['book_reservation', { ...BOOKING, ...changes }];
+const twice = <P>(part: P) => [part, part];
+const CANCEL: Call = ['cancel_reservation', { reservation_id: 'R00001' }];
+const BAG = { reservation_id: 'R00001', total_baggages: 1, nonfree_baggages: 1, payment_id: 'credit_card_1' };
+
+const documentation = readFileSync(new URL('../../../docs/tau-bench.md', import.meta.url), 'utf8').replace(/\s+/g, ' ');
+
+// What the tools do all the same, by the words of the documentation; the last call of each is what an invariant forbids.
+const STRICTER: [words: string, release: TauRelease, calls: Call[], fault: string][] = [
+  [
+    'a gift card never goes below 0',
+    'tau2',
+    [booked({ passengers: twice(PASSENGER), payment_methods: twice({ payment_id: 'gift_card_1', amount: 100 }) })],
+    'gift card gift_card_1 may not go below 0',
+  ],
+  [
+    'no reservation is written over',
+    'tau1',
+    [booked(), booked(), booked(), booked({ flights: [{ flight_number: 'F2', date: '2024-05-20' }], origin: 'BBB' })],
+    'origin of reservation HATHAV may not change',
+  ],
+  [
+    'seats never fall below 0',
+    'tau2',
+    [
+      booked({
+        passengers: twice(PASSENGER),
+        flights: twice(BOOKING.flights[0]),
+        payment_methods: [{ payment_id: 'credit_card_1', amount: 400 }],
+      }),
+    ],
+    'may only fall, and not below 0',
+  ],
+  [
+    'a booking that fails takes nothing',
+    'tau2',
+    [booked({ passengers: twice(PASSENGER), payment_methods: twice({ payment_id: 'certificate_1', amount: 100 }) })],
+    'certificate certificate_1 must be gone if it was paid with, and only then',
+  ],
+  [
+    'what is cancelled already pays nothing back',
+    'tau2',
+    [CANCEL, ['update_reservation_baggages', BAG], CANCEL],
+    'the change of reservation R00001 costs 0, but -50 was paid',
+  ],
+];
+
+test.each(STRICTER)('stricter than the tools: %s', async (words, release, calls, fault) => {
+  const bench = await tauBench('airline', release);
+  const found = calls.map(([tool, args]) => {
+    const before = bench.state;
+    bench.call(tool, args);
+    return bench.domain.rules!.invariants(before, bench.state).join('\n');
+  });
+  expect(found.slice(0, -1)).toEqual(calls.slice(1).map(() => ''));
+  expect(found.at(-1)).toContain(fault);
+  expect(documentation).toContain(words);
+});
+
+test('the documentation says in how many cases they are stricter', () => {
+  const number = ['none', 'one', 'two', 'three', 'four', 'five', 'six'][STRICTER.length];
+  expect(documentation).toContain(`stricter than these tools in ${number} cases`);
 });

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { CalculationError, calculate, isCalculable } from '../../../packs/tau-bench/src/calculate.js';
 import {
   pythonFloat,
+  pythonInt,
   pythonJsonString,
   pythonNumber,
   pythonRepr,
@@ -45,8 +46,19 @@ describe('texts as Python writes them', () => {
     expect(Object.is(roundToCents(value), rounded)).toBe(true);
   });
 
+  test('whole numbers are read in the digits of any script', () => {
+    const read = ['20', '２０', '٢٠', '𝟐𝟎', '𝟗', ' 7\u3000', '+9', '-9', '1_0', '\x853'].map(pythonInt);
+    expect(read).toEqual([20, 20, 20, 20, 9, 7, 9, -9, 10, 3]);
+    expect(['', 'x9', '²', '1_', '_1', '1__0', '\ufeff9', '9.0', '\x1c3'].map(pythonInt)).toEqual(
+      Array.from({ length: 9 }, () => undefined),
+    );
+  });
+
   test('strings escape all beyond printable ASCII', () => {
     expect(pythonJsonString('é\u007f"\n😀/')).toBe('"\\u00e9\\u007f\\"\\n\\ud83d\\ude00/"');
+    expect(['\x1c', '\x85', '\ufeff', '\u3000', '\u{e0001}', 'é ²'].map(pythonRepr)).toEqual(
+      ['\\x1c', '\\x85', '\\ufeff', '\\u3000', '\\U000e0001', 'é ²'].map((text) => `'${text}'`),
+    );
     expect([pythonRepr('a'), pythonRepr("it's"), pythonRepr(`'"`)]).toEqual(["'a'", `"it's"`, `'\\'"'`]);
   });
 });
