@@ -45,6 +45,8 @@ const LEAST_UNSEEN = 0;
 const LONGEST = 30;
 /** A branch ends where the elites differ by so many times what they differ by on 95 % of real steps. */
 const DOUBT = 2;
+/** And not below this share of what a state usually moves: a few steps near a rest say nothing of the others. */
+const LEAST_DOUBT = 0.2;
 /** Dreamt rows of a round, about; and starts at least and at most. */
 const ROWS = 50_000;
 const LEAST_STARTS = 500;
@@ -127,8 +129,8 @@ function limitFor({ disagreementLimit }: Pick<DreamSettings, 'disagreementLimit'
   if (disagreementLimit !== 'auto') return { value: disagreementLimit, reason: 'pinned' };
   if (trial?.doubt == null) return { value: null, reason: 'the model has no second opinion' };
   const value = Number((DOUBT * trial.doubt).toPrecision(3));
-  // Opinions that never differ have no limit that means anything.
-  if (!(value > 0)) return { value: null, reason: 'the opinions do not differ' };
+  if (value < LEAST_DOUBT)
+    return { value: LEAST_DOUBT, reason: 'a fifth of what a state usually moves, the least limit' };
   return { value, reason: `${DOUBT} times the disagreement that 95 % of real steps stay below` };
 }
 

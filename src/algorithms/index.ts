@@ -2,7 +2,7 @@
 // maths and no files: parts come from below (rl, synth, worldmodel, replay), and a run keeps what they do.
 
 export { type Collected, Collector, type CollectorState, type EpisodeSummary } from './collector.js';
-export { type DreamPlan, type HeldOutSkill, horizonAt, type ModelEvidence, planDream } from './dream-plan.js';
+export { type DreamPlan, type HeldOutSkill, horizonAt, type ModelEvidence, planDream, skillOf } from './dream-plan.js';
 export { type DreamRollout, type DreamRolloutRequest, dreamRollout } from './dream-rollout.js';
 export { DreamWorld, type WorldState } from './dream-world.js';
 export { type Recording, type RecordingPorts, record } from './recording.js';

@@ -7,6 +7,7 @@ import type { ReturnSummary } from '../rl/index.js';
 import type { HeldOutReport } from '../worldmodel/index.js';
 import type { RunDevice } from './device.js';
 import type { MetricsWriter } from './metrics.js';
+import type { FitVerdict } from './pipeline/fit-verdict.js';
 import type { Progress } from './progress.js';
 import type { ReportInput } from './report/report-input.js';
 import type { AnyScenario, Scenario } from './scenario.js';
@@ -92,8 +93,14 @@ export interface FitResult extends JobResult {
   readonly epochs: number;
   /** Held-out one-step error of the mean prediction, in units of the data's standard deviation. */
   readonly holdoutError: number;
+  /** The same of a learned reward that changes. */
+  readonly rewardError?: number;
   /** What the model is worth element by element, beside simple ones; absent for a kind that cannot say. */
   readonly heldOut?: HeldOutReport;
+  /** Whether that is any good; absent likewise. */
+  readonly verdict?: FitVerdict;
+  /** File of the HTML report. */
+  readonly report: string;
 }
 
 export interface SynthResult extends JobResult {

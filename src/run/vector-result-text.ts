@@ -27,12 +27,49 @@ function collectLines(result: CollectResult): Line[] {
 function fitLines(result: FitResult): Line[] {
   return [
     ['fitted', `${result.epochs} epochs on ${formatCount(result.transitions)} transitions`],
-    ['held-out error', `${formatNumber(result.holdoutError)} standard deviations a step`],
+    ...verdictLine(result),
+    ['held-out error', errorText(result)],
     ...heldOutLines(result),
+    ...verdictLines(result),
     ['model', `${result.modelVersion.slice(0, 12)} in ${result.model}`],
-    ['next', `reverie synth --model ${result.model} --data FOLDER`],
+    ['report', result.report],
+    ['next', result.verdict?.next ?? `reverie synth --model ${result.model} --data FOLDER`],
   ];
 }
+
+function errorText({ holdoutError, rewardError }: FitResult): string {
+  const reward = rewardError === undefined ? '' : `, ${formatNumber(rewardError)} of the reward`;
+  return `${formatNumber(holdoutError)} standard deviations a step${reward}`;
+}
+
+function verdictLine({ verdict }: FitResult): Line[] {
+  if (verdict === undefined) return [];
+  return [
+    ['verdict', `${verdict.isWorthDreaming ? 'worth dreaming in' : 'not worth dreaming in'}: ${verdict.because}`],
+  ];
+}
+
+/** What is wrong and why, how sure the model is of itself, and what more records would bring. */
+function verdictLines({ verdict }: FitResult): Line[] {
+  if (verdict === undefined) return [];
+  const { faults, within90, moreData } = verdict;
+  return [
+    ...faults.slice(0, SHOWN_FAULTS).map((fault): Line => ['beware', fault]),
+    ...(within90 === null
+      ? []
+      : [['sureness', `${(100 * within90).toFixed(0)} % of held-out values within its 90 % intervals`] as const]),
+    ...(moreData === null
+      ? []
+      : [
+          [
+            'more records',
+            `error ${formatNumber(moreData.half)} with half of them, about ${formatNumber(moreData.twice)} with twice as many`,
+          ] as const,
+        ]),
+  ];
+}
+
+const SHOWN_FAULTS = 5;
 
 /** Elements told one by one; of more, the worst. `result.json` has them all. */
 const SHOWN_ELEMENTS = 12;
@@ -40,10 +77,9 @@ const SHOWN_ELEMENTS = 12;
 /** What the fit is worth, element by element, and whether it was cut off. */
 function heldOutLines({ heldOut }: FitResult): Line[] {
   if (heldOut === undefined) return [];
-  const { elements, logLikelihood, membersAtMaxEpochs, members, maxEpochs } = heldOut;
+  const { elements, logLikelihood } = heldOut;
   const worstFirst = elements.toSorted((a, b) => (a.r2.model ?? 1) - (b.r2.model ?? 1));
   const shown = elements.length <= SHOWN_ELEMENTS ? elements : worstFirst.slice(0, SHOWN_ELEMENTS);
-  const cut = `${membersAtMaxEpochs} of ${members} networks stopped at model.maxEpochs=${maxEpochs} and might learn more`;
   return [
     ['explained (R²)', figuresText('model', 'linear model', 'nothing changes')],
     ...shown.map(({ element, r2 }): Line => [`  ${element}`, r2.model === null ? 'never changes' : figuresOf(r2)]),
@@ -51,20 +87,7 @@ function heldOutLines({ heldOut }: FitResult): Line[] {
       ? [['', `the worst ${shown.length} of ${elements.length}; all are in result.json`] as const]
       : []),
     ['log-likelihood', figuresOf(logLikelihood)],
-    ...worthless(heldOut),
-    ...(membersAtMaxEpochs > 0 ? [['cut off', cut] as const] : []),
   ];
-}
-
-/** Of the variance: what a simple model explains by so little more says nothing. */
-const HARDLY_WORSE = 0.02;
-
-function worthless({ elements }: NonNullable<FitResult['heldOut']>): Line[] {
-  const bad = elements.filter(
-    ({ r2 }) => r2.model !== null && r2.model < Math.max(0, r2.linear ?? 0, r2.unchanged ?? 0) - HARDLY_WORSE,
-  );
-  if (bad.length === 0) return [];
-  return [['beware', `worse than a simple model or the mean: ${bad.map(({ element }) => element).join(', ')}`]];
 }
 
 function figuresOf({ model, linear, unchanged }: HeldOutFigures<number | null>): string {

@@ -69,7 +69,17 @@ export interface FitRequest {
   /** Worker threads; 0, the default, fits in the calling thread. */
   readonly workers?: number;
   readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: { readonly epochs: number; readonly holdoutError: number }) => void;
+  readonly onProgress?: (progress: FitNote) => void;
+}
+
+/** How far a fit is. */
+export interface FitNote {
+  /** Passes over the data of all networks together. */
+  readonly epochs: number;
+  readonly holdoutError: number;
+  /** The network that this is of and its own passes, where there are several. */
+  readonly member?: number;
+  readonly epoch?: number;
 }
 
 export interface Fitted {
@@ -82,6 +92,8 @@ export interface Fitted {
     /** The same of a learned reward, where it is told apart. */
     readonly rewardError?: number;
   };
+  /** Rows of the data that nothing was learned from. Absent where a kind cannot say. */
+  readonly heldOutRows?: Uint32Array;
   /** What the fit is worth element by element; computed when it is asked for. Absent where a kind cannot say. */
   readonly heldOut?: () => HeldOutReport;
 }

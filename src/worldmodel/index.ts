@@ -12,6 +12,7 @@ export type {
   DeviceSupport,
   DynamicsEntry,
   DynamicsKind,
+  FitNote,
   FitRequest,
   Fitted,
   HeldOutFigures,

@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
-import { dynamicsKinds } from '../../worldmodel/index.js';
+import { dynamicsKinds, type FitNote, type FitRequest, type Fitted } from '../../worldmodel/index.js';
 import { type FitResult, interrupted, type JobContext } from '../job.js';
+import { writeReport } from '../report/report.js';
+import { type FitEpoch, fitReport } from './fit-report.js';
+import { judgeFit } from './fit-verdict.js';
 import { recordsOf, removeWorkFolder, resolvedSpec, workFolder } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
 
@@ -22,39 +25,33 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
   const earlier = findInput(context.inputs, 'model');
   const previous = earlier === undefined ? undefined : await kind.load(earlier, {});
   const phase = context.progress.phase('fit model', null, 'epochs');
+  const epochs: FitEpoch[] = [];
+  const told = ({ epochs: done, holdoutError, member, epoch }: FitNote) => {
+    phase.set(done, `error ${holdoutError.toFixed(4)}`);
+    if (member === undefined || epoch === undefined) return;
+    epochs.push({ member, epoch, holdoutError });
+    context.metrics.write({ kind: 'epoch', member, epoch, holdoutError });
+  };
+  const asked = {
+    ...{ section: config.model, data: real, spaces: env },
+    rng: Rng.fromSeed(context.seed).split('fit'),
+    workers: context.workers,
+    known: env.known,
+    env: resolvedSpec(context.scenario),
+    signal: context.signal,
+  };
   try {
-    const {
-      model,
-      report,
-      heldOut: judge,
-    } = await kind.fit({
-      ...{ section: config.model, data: real, spaces: env },
-      rng: Rng.fromSeed(context.seed).split('fit'),
-      workers: context.workers,
-      previous,
-      scratch: workFolder(context, 'prepared'),
-      known: env.known,
-      env: resolvedSpec(context.scenario),
-      signal: context.signal,
-      onProgress: ({ epochs, holdoutError }) => phase.set(epochs, `error ${holdoutError.toFixed(4)}`),
-    });
-    phase.end(`error ${report.holdoutError.toFixed(4)}`);
+    const fitted = await kind.fit({ ...asked, previous, scratch: workFolder(context, 'prepared'), onProgress: told });
+    phase.end(`error ${fitted.report.holdoutError.toFixed(4)}`);
     const target = join(context.out, 'model');
-    await model.save(target);
-    await model.close();
-    const heldOut = judge?.();
-    const { epochs, holdoutError } = report;
-    context.metrics.write({ kind: 'fit', modelVersion: model.modelVersion, epochs, holdoutError, ...heldOut });
-    return {
-      job: 'fit',
-      wallSeconds: context.metrics.wallSeconds,
-      model: target,
-      modelVersion: model.modelVersion,
-      transitions: real.size,
-      epochs,
-      holdoutError,
-      heldOut,
-    };
+    await fitted.model.save(target);
+    const heldOut = fitted.heldOut?.();
+    const verdict =
+      heldOut && (await judgeFit({ ...given(context, target), ...asked, fitted, heldOut, real, refit: again }));
+    await fitted.model.close();
+    const { modelVersion } = fitted.model;
+    context.metrics.write({ kind: 'fit', modelVersion, ...fitted.report, ...heldOut, verdict });
+    return await kept(context, { fitted, heldOut, verdict, target, transitions: real.size }, epochs);
   } catch (error) {
     if (context.signal.aborted) interrupted();
     throw error;
@@ -64,4 +61,42 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     await env.close();
     await previous?.close();
   }
+
+  /** The same fit to other records. */
+  function again(changed: Pick<FitRequest, 'section' | 'data' | 'rng'>): Promise<Fitted> {
+    return kind.fit!({ ...asked, ...changed });
+  }
+}
+
+/** As the next command names them. */
+function given({ scenario, inputs }: JobContext, model: string) {
+  return { paths: { scenario: scenario.config.name, model, data: requireInput(inputs, 'data') } };
+}
+
+interface FitEnd {
+  readonly fitted: Fitted;
+  readonly heldOut: FitResult['heldOut'];
+  readonly verdict: FitResult['verdict'];
+  readonly target: string;
+  readonly transitions: number;
+}
+
+async function kept(context: JobContext, end: FitEnd, epochs: readonly FitEpoch[]): Promise<FitResult> {
+  const { fitted, heldOut, verdict, target, transitions } = end;
+  const report = join(context.out, 'report.html');
+  const result: FitResult = {
+    job: 'fit',
+    wallSeconds: context.metrics.wallSeconds,
+    model: target,
+    modelVersion: fitted.model.modelVersion,
+    transitions,
+    epochs: fitted.report.epochs,
+    holdoutError: fitted.report.holdoutError,
+    rewardError: fitted.report.rewardError,
+    heldOut,
+    verdict,
+    report,
+  };
+  await writeReport(report, fitReport(context, result, epochs));
+  return result;
 }

@@ -35,6 +35,8 @@ export interface MemberData {
 export interface PreparedData {
   readonly data: MemberData;
   readonly normaliser: Normaliser;
+  /** Rows of the batch that were held out. */
+  readonly heldOut: Uint32Array;
   /** What an end by the task adds to a learned reward; 0 where that is not known to jump. */
   readonly endReward: number;
 }
@@ -68,7 +70,8 @@ export function prepareData(batch: TransitionBatch, spaces: Spaces, config: Ense
   normalise(targets, outputDim, normaliser.target);
   const weights = weightsOf(outputDim, constant);
   const columns = { inputs, targets, weights, terminated, ends: countOf(terminated) };
-  return { data: { rows, holdoutRows, inputDim: shape.inputDim, outputDim, ...columns }, normaliser, endReward };
+  const data = { rows, holdoutRows, inputDim: shape.inputDim, outputDim, ...columns };
+  return { data, normaliser, heldOut: order.slice(0, holdoutRows), endReward };
 }
 
 /**
@@ -104,6 +107,7 @@ export function prepareOnDisk(
   return {
     data: { rows, holdoutRows, inputDim, outputDim, ...columns, ends, folder },
     normaliser: { ...normaliser, ...(constant.length > 0 && { constant }) },
+    heldOut: order.slice(0, holdoutRows),
     endReward,
   };
 }

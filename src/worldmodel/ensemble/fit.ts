@@ -48,7 +48,7 @@ export async function fitEnsemble(
   spaces: Spaces,
   settings: EnsembleConfigInput,
   options: FitOptions,
-): Promise<{ model: EnsembleModel; report: FitReport; heldOut: () => HeldOutReport }> {
+): Promise<{ model: EnsembleModel; report: FitReport; heldOutRows: Uint32Array; heldOut: () => HeldOutReport }> {
   const section = parseEnsembleConfig(settings);
   const { observationSpace, actionSpace } = spaces;
   requireBox(spaces);
@@ -84,7 +84,7 @@ export async function fitEnsemble(
   const thetas = trained.map(({ theta }) => theta);
   const contents = { description, models: memberModels(description, thetas), parameters: joined(thetas) };
   const heldOut = () => judgeHeldOut(prepared, report, config);
-  return { model: await EnsembleModel.open(contents, known), report, heldOut };
+  return { model: await EnsembleModel.open(contents, known), report, heldOutRows: prepared.heldOut, heldOut };
 }
 
 function endsAnywhere(rows: TransitionBatch | ReplayBuffer): boolean {
