@@ -50,5 +50,7 @@ async function kept(folder: string): Promise<string[]> {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const root = process.cwd();
   const pages = await drawPages(root, join(root, 'runs', 'pages'));
-  console.log(pages.length > 0 ? pages.join('\n') : 'No benchmark has kept anything to draw in benchmarks/results yet.');
+  console.log(
+    pages.length > 0 ? pages.join('\n') : 'No benchmark has kept anything to draw in benchmarks/results yet.',
+  );
 }
