@@ -169,6 +169,19 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the real environment, or the exact rules of the domain',
     load: () => import('./fidelity-rank.js'),
   },
+  'alfworld.parity': {
+    title:
+      "Walkthroughs and random walks of ALFWorld's games: steps equal to the official package's (observation, admissible commands, score, end) ÷ all (raw: walkthroughs won); needs ALFWORLD_DATA",
+    unit: 'share',
+    baseline: 'alfworld 0.4.2 with textworld 1.7.0',
+    load: () => import('./alfworld-parity.js'),
+  },
+  'alfworld.speed': {
+    title: "Random walks in ALFWorld's games, one core: steps/s of ours ÷ of the official package; needs ALFWORLD_DATA",
+    unit: 'ratio',
+    baseline: 'alfworld 0.4.2 with textworld 1.7.0, same games, same commands',
+    load: () => import('./alfworld-speed.js'),
+  },
   'fidelity.recorded': {
     title:
       "τ-bench's airline answered by router and language model (wrong in one call of ten), held against recorded conversations: observations of the router that are right (raw: each tier off, typed state, retrieval, plain text; states, errors, many steps)",

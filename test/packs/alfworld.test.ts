@@ -156,10 +156,11 @@ describe.skipIf(here.length === 0)("ALFWorld's games (skipped without ALFWORLD_D
     () => {
       const sample = here.filter((_, i) => i % Math.ceil(here.length / 4) === 0);
       const requests = sample.map(({ game }, i) => ({
+        method: 'play',
         game: join(games, game, 'game.tw-pddl'),
-        random: { seed: 1000 + i, steps: 15 },
+        walk: { seed: 1000 + i, steps: 15 },
       }));
-      const script = join(HERE, 'alfworld', 'official-games.py');
+      const script = join(HERE, '../../benchmarks/peers/alfworld_games.py');
       const input = `${requests.map((request) => JSON.stringify(request)).join('\n')}\n`;
       const { stdout, stderr } = spawnSync(python!, [script], { input, encoding: 'utf8', maxBuffer: 2 ** 28 });
       const answers = stdout
@@ -168,7 +169,7 @@ describe.skipIf(here.length === 0)("ALFWorld's games (skipped without ALFWORLD_D
         .filter((line) => line !== '');
       expect(answers.length, stderr).toBe(sample.length);
       answers.forEach((line, i) => {
-        const { commands, steps } = JSON.parse(line) as { commands: string[]; steps: object[] };
+        const { commands, steps } = (JSON.parse(line) as { result: { commands: string[]; steps: object[] } }).result;
         const play = new GamePlay(openGame(sample[i].game));
         const seen = [told(play, play.reset()), ...commands.map((command) => told(play, play.step(command)))];
         expect(seen).toEqual(steps);

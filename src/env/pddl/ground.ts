@@ -70,7 +70,7 @@ interface Found {
 
 class Grounder {
   private readonly universe: Universe;
-  private readonly facts = new Facts();
+  private readonly facts: Facts;
   private readonly changing: ReadonlySet<string>;
   private readonly rules: readonly Rule[];
   private readonly effectRules: readonly (readonly EffectRule[])[];
@@ -85,6 +85,7 @@ class Grounder {
   ) {
     const objects = [...domain.constants, ...problem.objects];
     this.universe = new Universe(objects, (type) => supertypes(domain.types, type));
+    this.facts = new Facts(objects.length);
     this.changing = new Set(domain.actions.flatMap(({ effects }) => effects.map(({ literal }) => literal.predicate)));
     this.effectRules = domain.actions.map((action) => action.effects.flatMap((one) => this.effectRulesOf(action, one)));
     const actions = domain.actions.flatMap((action, i) => this.rulesOf(i, action.parameters, action.precondition));
@@ -212,9 +213,10 @@ class Grounder {
 
   private result(): GroundTask {
     const { facts, universe } = this;
-    const nameOf = (atom: number) =>
-      `${facts.predicates[atom]} ${facts.args[atom].map((i) => universe.names[i]).join(' ')}`;
-    const order = [...this.queue].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+    const names = facts.args.map(
+      (args, atom) => `${facts.predicates[atom]} ${args.map((i) => universe.names[i]).join(' ')}`,
+    );
+    const order = [...this.queue].sort((a, b) => (names[a] < names[b] ? -1 : 1));
     const place = new Int32Array(facts.count).fill(-1);
     order.forEach((atom, i) => {
       place[atom] = i;
@@ -225,7 +227,7 @@ class Grounder {
       universe,
       predicates: order.map((atom) => facts.predicates[atom]),
       args: order.map((atom) => facts.args[atom]),
-      initial: order.flatMap((atom, i) => (isInitial.has(nameOf(atom)) ? [i] : [])),
+      initial: order.flatMap((atom, i) => (isInitial.has(names[atom]) ? [i] : [])),
       constant: [...Array(facts.count).keys()]
         .filter((atom) => facts.has(atom) && !this.changing.has(facts.predicates[atom]))
         .map((atom) => ({ predicate: facts.predicates[atom], args: facts.args[atom] })),

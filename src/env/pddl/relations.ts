@@ -46,20 +46,28 @@ const NONE: readonly number[] = [];
 export class Facts {
   readonly predicates: string[] = [];
   readonly args: (readonly number[])[] = [];
-  private readonly numbers = new Map<string, number>();
+  private readonly numbers = new Map<string, Map<number | string, number>>();
   private readonly known: boolean[] = [];
   private readonly relations = new Map<string, Relation>();
+
+  /** `objects`: how many there are. */
+  constructor(private readonly objects: number) {}
 
   get count(): number {
     return this.predicates.length;
   }
 
   intern(predicate: string, args: readonly number[]): number {
-    const key = `${predicate} ${args.join(' ')}`;
-    let atom = this.numbers.get(key);
+    let numbers = this.numbers.get(predicate);
+    if (numbers === undefined) {
+      numbers = new Map();
+      this.numbers.set(predicate, numbers);
+    }
+    const key = this.keyOf(args);
+    let atom = numbers.get(key);
     if (atom === undefined) {
       atom = this.predicates.length;
-      this.numbers.set(key, atom);
+      numbers.set(key, atom);
       this.predicates.push(predicate);
       this.args.push(args);
       this.known.push(false);
@@ -97,6 +105,13 @@ export class Facts {
       if (list.length < best.length) best = list;
     }
     return best;
+  }
+
+  /** Of one predicate's arguments: a number while that is exact, else a text. */
+  private keyOf(args: readonly number[]): number | string {
+    let key = 0;
+    for (const object of args) key = key * this.objects + object;
+    return this.objects ** args.length <= Number.MAX_SAFE_INTEGER ? key : args.join(' ');
   }
 
   private relationOf(predicate: string): Relation {

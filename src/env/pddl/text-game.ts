@@ -130,12 +130,14 @@ export class GamePlay {
   admissible(): readonly string[] {
     if (this.known === undefined) {
       const { commandOf, commands } = this.game;
-      const places = this.world
-        .applicable()
-        .map((operator) => commandOf[operator])
-        .sort();
-      const unique = places.filter((place, i) => i === 0 || place !== places[i - 1]);
-      this.known = Array.from(unique, (place) => commands[place]);
+      const operators = this.world.applicable();
+      const places = new Uint32Array(operators.length);
+      for (let i = 0; i < operators.length; i++) places[i] = commandOf[operators[i]];
+      places.sort();
+      const known: string[] = [];
+      for (let i = 0; i < places.length; i++)
+        if (i === 0 || places[i] !== places[i - 1]) known.push(commands[places[i]]);
+      this.known = known;
     }
     return this.known;
   }

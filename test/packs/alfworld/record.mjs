@@ -17,17 +17,15 @@ const { values } = parseArgs({
     data: { type: 'string', default: process.env.ALFWORLD_DATA ?? '.' },
     games: { type: 'string', default: '60' },
     steps: { type: 'string', default: '25' },
-    plays: { type: 'string' },
   },
 });
 
 const inside = join(values.data, 'json_2.1.1');
 const root = existsSync(inside) ? inside : values.data;
-const lines = values.plays === undefined ? played() : readFileSync(values.plays, 'utf8');
 
 const games = new Map();
-for (const line of lines.trim().split('\n')) {
-  const { game, commands, steps } = JSON.parse(line);
+for (const line of played().trim().split('\n')) {
+  const { game, commands, steps } = JSON.parse(line).result;
   const name = relative(root, game)
     .replaceAll('\\', '/')
     .replace(/\/game\.tw-pddl$/, '');
@@ -47,12 +45,12 @@ function played() {
     const [game] = all[Math.floor((i * all.length) / count)].files;
     const { walkthrough } = JSON.parse(readFileSync(game, 'utf8'));
     return [
-      { game, commands: walkthrough },
-      { game, random: { seed: i, steps: Number(values.steps) } },
+      { method: 'play', game, commands: walkthrough },
+      { method: 'play', game, walk: { seed: i, steps: Number(values.steps) } },
     ];
   });
   const input = requests.flat().map((request) => JSON.stringify(request));
-  const script = fileURLToPath(new URL('official-games.py', import.meta.url));
+  const script = fileURLToPath(new URL('../../../benchmarks/peers/alfworld_games.py', import.meta.url));
   const options = { input: `${input.join('\n')}\n`, encoding: 'utf8', maxBuffer: 2 ** 30 };
   const { status, stdout, stderr } = spawnSync(values.python, [script], options);
   if (status !== 0) throw new Error(stderr);
