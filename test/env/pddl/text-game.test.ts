@@ -1,5 +1,6 @@
 // Games of PDDL and a text grammar: what can be done, what is said, when it is won, and what is told of broken ones.
 
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { GamePlay, NOTHING_HAPPENS, type TextGame } from '../../../src/env/pddl/text-game.js';
@@ -108,6 +109,33 @@ describe('a text game', () => {
     expect(new GamePlay(attic({ problem: ATTIC_PROBLEM.replace('(locked safe)', '') })).stateHash()).not.toBe(
       hashAfter(),
     );
+  });
+});
+
+interface OfficialPlay {
+  readonly commands: readonly string[];
+  readonly observations: readonly string[];
+  readonly admissible: readonly string[];
+  readonly won: readonly boolean[];
+}
+
+/** Random walks in this game, played by TextWorld 1.7.0 (`benchmarks/peers/alfworld_games.py`, names="ids"). */
+const official: readonly OfficialPlay[] = JSON.parse(
+  readFileSync(new URL('attic-official.json', import.meta.url), 'utf8'),
+);
+
+describe('a text game, beside TextWorld', () => {
+  it.each(official.map((recorded, i) => ({ recorded, i })))('is played the same, walk $i', ({ recorded }) => {
+    const one = new GamePlay(attic());
+    const { commands, observations, admissible, won } = recorded;
+    observations.forEach((wanted, i) => {
+      const told = i === 0 ? one.reset() : one.step(commands[i - 1]);
+      // TextWorld's texts take every conditional effect of an action as if it had happened: its lamp is always told to be off.
+      const isTold = i === 0 || !commands[i - 1].startsWith('switch') || wanted === NOTHING_HAPPENS;
+      if (isTold) expect(told).toBe(wanted);
+      expect(one.admissible().join('; ')).toBe(admissible[i]);
+      expect(one.isWon).toBe(won[i]);
+    });
   });
 });
 
