@@ -1,11 +1,12 @@
 """Answers calls by τ-bench's own Python tools: python3 call-tools.py RELEASE DOMAIN SOURCES DB < calls.jsonl > answers.jsonl
 
-SOURCES holds clones of tau-bench and tau2-bench. A line of input is {"name", "arguments"}, or {"reset": true} for a fresh
+SOURCES holds clones of tau-bench and tau2-bench; "-" takes the successor from its package, where that is installed. A line of input is {"name", "arguments"}, or {"reset": true} for a fresh
 database; each call gets one line: the JSON string of what an agent is shown. tau2 needs pydantic, loguru, addict, deepdiff,
 python-dotenv and docstring-parser.
 """
 
 import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -47,7 +48,10 @@ class FirstRelease:
 
 class Successor:
     def __init__(self):
-        root = os.path.join(sources, "tau2-bench", "src", "tau2")
+        if sources == "-":
+            root = os.path.dirname(importlib.util.find_spec("tau2").origin)
+        else:
+            root = os.path.join(sources, "tau2-bench", "src", "tau2")
         for part in ("", ".domains", ".domains.airline", ".domains.retail", ".environment"):
             stand_in("tau2" + part, root + part.replace(".", os.sep))
         utils = stand_in("tau2.utils", os.path.join(root, "utils"))
