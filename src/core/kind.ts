@@ -50,12 +50,23 @@ export interface KindJob {
   readonly text?: () => Promise<(result: never) => string>;
 }
 
+/** Values of a kind between memory and JSON, as protocols carry them. Keys are in snake_case, as everything on the wire. */
+export interface ValueCodec {
+  encodeObservation(observation: unknown): unknown;
+  /**
+   * An action as it came over the wire. What lies outside the space is the environment's to refuse.
+   * @throws REQUEST_INVALID for what is none at all
+   */
+  decodeAction(action: unknown): unknown;
+}
+
 /** How worlds of a kind look from outside: to clients, the protocols they speak, and the page. */
 export interface Face {
   /** What an action is: a row of numbers, a line of text, or a turn of a conversation, of words and calls. */
   readonly acts: 'numbers' | 'line' | 'turn';
   /** What a task is: a seed, or one of the domain's by its id. */
   readonly tasks: 'seed' | 'id';
+  readonly codec: ValueCodec;
 }
 
 /** How environments of a kind are made in threads of a server. */

@@ -2,6 +2,7 @@
 
 import type { Kind, ScenarioOf } from '../../core/kind.js';
 import { ofKind } from '../of-kind.js';
+import { toolsCodec } from './codec.js';
 import type { ToolsScenarioConfig } from './scenario.js';
 
 /** A scenario of messages and tool calls. */
@@ -14,7 +15,7 @@ export const toolsKind: Kind = {
   name: 'tools',
   summary: 'Messages and typed tool calls over a state, answered by rules, records or language models.',
   representation: 'structured',
-  face: { acts: 'turn', tasks: 'id' },
+  face: { acts: 'turn', tasks: 'id', codec: toolsCodec },
   scenario: async (layers = []) => (await import('./sections.js')).toolsSections(layers),
   jobs: {
     collect: {

@@ -2,6 +2,7 @@
 
 import type { Kind, ScenarioOf } from '../../core/kind.js';
 import { ofKind } from '../of-kind.js';
+import { vectorCodec } from './codec.js';
 import type { ScenarioConfig } from './scenario.js';
 
 /** A scenario of numbers. */
@@ -13,7 +14,7 @@ export const vectorKind: Kind = {
   name: 'vector',
   summary: 'Rows of numbers: learned dynamics, policies as networks.',
   representation: 'numbers',
-  face: { acts: 'numbers', tasks: 'seed' },
+  face: { acts: 'numbers', tasks: 'seed', codec: vectorCodec },
   scenario: async () => (await import('./sections.js')).vectorSections(),
   jobs: {
     collect: {

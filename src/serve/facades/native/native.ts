@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
 import { z } from 'zod';
 import { reverieError } from '../../../core/errors.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, Sessions, StepItem } from '../../core/session-contract.js';
 import { SPLITS, splitsOf } from '../../core/task-choice.js';
 import { decodeAction } from '../../core/values.js';
@@ -62,7 +63,9 @@ const openGroup: NativeRoute = {
     const { env, count, seeds, ...start } = checkedBody(groupBody, request.body);
     const members = await sessions.openGroup({ env, count, seeds, owner }, start);
     void reply.status(201);
-    return { sessions: members.map(({ session }) => wireSession(session)), turn: wireTurn(members[0].turn) };
+    const [first] = members;
+    const turn = wireTurn(sessions.environmentOf(first.session.id, owner), first.turn);
+    return { sessions: members.map(({ session }) => wireSession(session)), turn };
   },
 };
 
@@ -86,13 +89,14 @@ const stepMany: NativeRoute = {
     const { steps } = checkedBody(manyStepsBody, request.body);
     const items = steps.map((step) => itemOf(step, sessions, owner));
     const outcomes = await sessions.stepMany(
-      items.flatMap((item) => ('id' in item ? [item] : [])),
+      items.flatMap((item) => ('step' in item ? [item.step] : [])),
       owner,
     );
     const taken = outcomes[Symbol.iterator]();
     const results = items.map((item) => {
-      const outcome = 'id' in item ? taken.next().value! : item;
-      return 'turn' in outcome ? wireTurn(outcome.turn) : wireError(outcome.error);
+      if ('error' in item) return wireError(item.error);
+      const outcome = taken.next().value!;
+      return 'turn' in outcome ? wireTurn(item.served, outcome.turn) : wireError(outcome.error);
     });
     return { results };
   },
@@ -103,11 +107,15 @@ const batchRoutes = [openGroup, stepMany];
 type ManySteps = ReturnType<typeof manyStepsBody.parse>['steps'];
 
 /** A step as the sessions take it, or why it is none. */
-function itemOf(step: ManySteps[number], sessions: Sessions, owner: Owner): StepItem | { readonly error: unknown } {
+function itemOf(
+  step: ManySteps[number],
+  sessions: Sessions,
+  owner: Owner,
+): { readonly step: StepItem; readonly served: Servable } | { readonly error: unknown } {
   const { session: id, action, request_id: requestId, timeout_seconds: timeoutSeconds } = step;
   try {
     const served = sessions.environments.get(sessions.state(id, owner).env)!;
-    return { id, action: decodeAction(served, action), requestId, timeoutSeconds };
+    return { served, step: { id, action: decodeAction(served, action), requestId, timeoutSeconds } };
   } catch (error) {
     return { error };
   }

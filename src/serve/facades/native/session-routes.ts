@@ -84,7 +84,8 @@ const reset: NativeRoute = {
   async handle({ request, sessions, owner, id }) {
     const body = checkedBody(resetBody, request.body ?? {});
     const { episode_id: episodeId, request_id: requestId, ...start } = body;
-    return wireTurn(await sessions.reset(id, { ...start, episodeId, requestId }, owner));
+    const served = sessions.environmentOf(id, owner);
+    return wireTurn(served, await sessions.reset(id, { ...start, episodeId, requestId }, owner));
   },
 };
 
@@ -98,7 +99,8 @@ const step: NativeRoute = {
   body: { schema: stepBody, example: { action: [0.5] } },
   answer: { status: 200, description: 'What followed', schema: turnSchema },
   async handle({ request, sessions, owner, id }) {
-    return wireTurn(await sessions.step(id, stepRequest(sessions.environmentOf(id, owner), request.body), owner));
+    const served = sessions.environmentOf(id, owner);
+    return wireTurn(served, await sessions.step(id, stepRequest(served, request.body), owner));
   },
 };
 
@@ -110,7 +112,7 @@ const observe: NativeRoute = {
   description: 'Without a step.',
   parameters,
   answer: { status: 200, description: 'What the last reset or step answered', schema: turnSchema },
-  handle: ({ sessions, owner, id }) => wireTurn(sessions.observe(id, owner)),
+  handle: ({ sessions, owner, id }) => wireTurn(sessions.environmentOf(id, owner), sessions.observe(id, owner)),
 };
 
 const touch: NativeRoute = {
@@ -155,7 +157,8 @@ const restore: NativeRoute = {
   answer: { status: 200, description: 'What is seen there', schema: turnSchema },
   async handle({ request, sessions, owner, id }) {
     const { snapshot, seed, request_id: requestId } = checkedBody(restoreBody, request.body);
-    return wireTurn(await sessions.restore(id, snapshot, owner, { seed, requestId }));
+    const served = sessions.environmentOf(id, owner);
+    return wireTurn(served, await sessions.restore(id, snapshot, owner, { seed, requestId }));
   },
 };
 

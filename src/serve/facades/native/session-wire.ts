@@ -3,6 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
+import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, SessionState, Sessions, SnapshotRef, Turn } from '../../core/session-contract.js';
 import { encodeInfo, encodeObservation, publicInfo } from '../../core/values.js';
 import type { RouteDescription } from '../../http/facade.js';
@@ -25,9 +26,12 @@ export interface NativeRoute extends RouteDescription {
 
 // Turns, sessions and errors as the native API tells them.
 
-export function wireTurn({ observation, reward, terminated, truncated, info, episodeId, stepCount }: Turn) {
+export function wireTurn(
+  served: Servable,
+  { observation, reward, terminated, truncated, info, episodeId, stepCount }: Turn,
+) {
   return {
-    observation: encodeObservation(observation),
+    observation: encodeObservation(served, observation),
     reward,
     terminated,
     truncated,

@@ -91,13 +91,14 @@ function textWire({ policy }: Servable): Omit<EnvWire, 'tools'> {
 // Family `vector` over OpenEnv. Fields are named as in its own environments of that kind: `values` for numbers
 // (dm_control_env), `action_id` for one of n (openspiel_env, atari_env).
 
-function vectorWire({ observationSpace, actionSpace }: Servable): Omit<EnvWire, 'tools'> {
+function vectorWire(served: Servable): Omit<EnvWire, 'tools'> {
+  const { observationSpace, actionSpace } = served;
   const space = actionSpace as VectorSpace;
   const seen = valuesOf(observationSpace as VectorSpace, 'What is observed, one number an element');
   return {
     observation: z.strictObject({ values: seen, ...commonShape }).meta({ title: 'VectorObservation' }),
     ...(space.type === 'discrete' ? discreteAction(space) : boxAction(space)),
-    observe: (turn) => ({ values: encodeObservation(turn.observation), ...endingOf(turn) }),
+    observe: (turn) => ({ values: encodeObservation(served, turn.observation), ...endingOf(turn) }),
   };
 }
 
