@@ -12,13 +12,17 @@ export function raise(flag: StopFlag): void {
   Atomics.store(flag, 0, 1);
 }
 
+export function isRaised(flag: StopFlag): boolean {
+  return Atomics.load(flag, 0) !== 0;
+}
+
 /** Milliseconds between two looks at a flag. */
 const LOOK = 100;
 
 /** The flag as a signal, for tasks that come back to the event loop now and then; `done` ends the looking. */
 export function signalOf(flag: StopFlag): { readonly signal: AbortSignal; readonly done: () => void } {
   const abort = new AbortController();
-  const look = () => Atomics.load(flag, 0) !== 0 && abort.abort();
+  const look = () => isRaised(flag) && abort.abort();
   look();
   const timer = setInterval(look, LOOK);
   return { signal: abort.signal, done: () => clearInterval(timer) };

@@ -18,10 +18,12 @@ export { liveEpisode } from './episodes/live-episode.js';
 export {
   type FailedRow,
   isFailed,
+  packRow,
   produceRows,
   RowJournal,
   type RowsOutcome,
   type RowsRequest,
+  unpackRow,
 } from './episodes/produce-rows.js';
 
 export { episodeId, type PlanSettings, planRow, type RowPlan } from './episodes/row-plan.js';

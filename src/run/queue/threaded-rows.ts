@@ -5,11 +5,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
+import { type PackedError, packError, unpackError } from '../../core/errors.js';
+import { isRaised } from '../../core/stop-flag.js';
 import { areRulesTrusted, type Responder, type ToolsTask, trustRules } from '../../env/index.js';
 import { toolsScenario } from '../../kinds/index.js';
-import { poolTask, WorkerPool } from '../../pool/index.js';
+import { moved, poolTask, WorkerPool } from '../../pool/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
-import { type ExactJudgement, judgeExactly } from '../../synth/index.js';
+import { type ExactJudgement, judgeExactly, packRow, unpackRow } from '../../synth/index.js';
 import type { JobContext } from '../job.js';
 import type { Elsewhere } from '../pipeline/tools/lived-rows.js';
 import { makeParts, type ToolsParts } from '../pipeline/tools/parts.js';
@@ -17,8 +19,12 @@ import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenari
 import type { JobDescription } from './messages.js';
 import { jobOf, livedRow, type WorkerJob } from './worker-jobs.js';
 
-/** Rows at the threads and waiting for one, for each thread: it never waits for the next. */
-const ROWS_A_THREAD = 3;
+/** Rows of one task at most: what a task costs beside its rows is small then. */
+const LARGEST_CHUNK = 8;
+/** Chunks at the threads and waiting for one, for each thread: it never waits for the next. */
+const CHUNKS_A_THREAD = 3;
+/** Chunks a thread has of a job, at least: none has much more to do than another. */
+const LEAST_CHUNKS = 4;
 
 interface ThreadedJob extends Pick<JobDescription, 'seed' | 'withheld' | 'versions'> {
   readonly scenario: AnyScenario;
@@ -30,18 +36,35 @@ interface ThreadedJob extends Pick<JobDescription, 'seed' | 'withheld' | 'versio
 }
 
 interface RowInput {
-  /** A `ThreadedJob` as JSON, in memory that all threads share. */
-  readonly job: Uint8Array;
-  readonly folder: string;
   readonly row: number;
   readonly task: string;
   readonly maxSteps: number;
 }
 
-interface RowOutput {
-  readonly record: EpisodeRecord;
-  /** What exact rules say of it, as the filter of policies asks. */
-  readonly exact: ExactJudgement;
+interface ChunkInput {
+  /** A `ThreadedJob` as JSON, in memory that all threads share. */
+  readonly job: Uint8Array;
+  readonly folder: string;
+  readonly rows: readonly RowInput[];
+}
+
+/** What exact rules say of a row, as the filter of policies asks; or why there is no row. */
+type RowOutput =
+  | { readonly bytes: number; readonly exact: ExactJudgement; readonly failed?: undefined }
+  | { readonly failed: PackedError };
+
+interface ChunkOutput {
+  readonly rows: readonly RowOutput[];
+  /** Rows as `packRow` made them, one after the other. */
+  readonly packed: Uint8Array;
+}
+
+/** A row that waits to be sent. */
+interface Asked {
+  readonly input: RowInput;
+  readonly signal: AbortSignal;
+  readonly resolve: (record: EpisodeRecord) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 export interface ThreadedRowsSettings {
@@ -63,6 +86,9 @@ export class ThreadedRows implements Elsewhere {
   private readonly pool: WorkerPool;
   private readonly folder = mkdtempSync(join(tmpdir(), 'reverie-rows-'));
   private readonly job: Uint8Array;
+  private readonly waiting: Asked[] = [];
+  /** Rows of a task. */
+  private readonly chunk: number;
 
   constructor(
     { scenario, seed, workers }: JobContext<ToolsScenario>,
@@ -82,15 +108,45 @@ export class ThreadedRows implements Elsewhere {
     };
     this.job = shared(JSON.stringify(job));
     this.pool = new WorkerPool({ workers });
-    this.concurrency = workers * ROWS_A_THREAD;
+    const share = Math.ceil(scenario.config.synth.episodes / (workers * LEAST_CHUNKS));
+    this.chunk = Math.min(LARGEST_CHUNK, share);
+    this.concurrency = workers * CHUNKS_A_THREAD * this.chunk;
   }
 
-  readonly live: Elsewhere['live'] = async ({ plan: { row }, task, maxSteps }, signal) => {
-    const make = () => ({ job: this.job, folder: this.folder, row, task: task.id, maxSteps });
-    const { record, exact } = await this.pool.run(rowTask, make, { signal, label: `row ${row}` });
-    this.onExact(row, exact);
-    return record;
-  };
+  readonly live: Elsewhere['live'] = ({ plan: { row }, task, maxSteps }, signal) =>
+    new Promise((resolve, reject) => {
+      // Rows are begun one after the other: those of one turn go together.
+      if (this.waiting.length === 0) setImmediate(() => this.send());
+      this.waiting.push({ input: { row, task: task.id, maxSteps }, signal, resolve, reject });
+    });
+
+  private send(): void {
+    const asked = this.waiting.splice(0);
+    for (let at = 0; at < asked.length; at += this.chunk) void this.ask(asked.slice(at, at + this.chunk));
+  }
+
+  /** All rows of a job have one signal. */
+  private async ask(asked: readonly Asked[]): Promise<void> {
+    const rows = asked.map(({ input }) => input);
+    const label = `rows ${rows[0].row} to ${rows[rows.length - 1].row}`;
+    try {
+      const make = (): ChunkInput => ({ job: this.job, folder: this.folder, rows });
+      const made = await this.pool.run(rowsTask, make, { signal: asked[0].signal, label });
+      let at = 0;
+      for (const [i, row] of made.rows.entries()) {
+        if (row.failed !== undefined) {
+          asked[i].reject(unpackError(row.failed));
+          continue;
+        }
+        this.onExact(rows[i].row, row.exact);
+        asked[i].resolve(unpackRow<EpisodeRecord>(made.packed.subarray(at, at + row.bytes)));
+        at += row.bytes;
+      }
+      for (const { reject, signal } of asked.slice(made.rows.length)) reject(signal.reason);
+    } catch (error) {
+      for (const { reject } of asked) reject(error);
+    }
+  }
 
   known(): void {}
 
@@ -110,18 +166,46 @@ function shared(text: string): Uint8Array {
 /** The job whose rows this thread lives. */
 let present: { readonly folder: string; readonly job: Promise<WorkerJob> } | undefined;
 
-export const rowTask = poolTask(
+export const rowsTask = poolTask(
   import.meta.url,
-  'rowTask',
-  async ({ job: bytes, folder, row, task, maxSteps }: RowInput): Promise<RowOutput> => {
+  'rowsTask',
+  async ({ job: bytes, folder, rows }: ChunkInput, { stop }): Promise<ChunkOutput> => {
     if (present?.folder !== folder) present = { folder, job: jobHere(bytes) };
     const job = await present.job;
-    const record = await livedRow(job, { row, task, maxSteps, attempt: 0 }, `row ${row}`, new AbortController().signal);
-    const { domain } = job.parts;
-    const context = { domain, taskOf: (id: string) => job.tasks.get(id) };
-    return { record, exact: judgeExactly(record, context, job.scenario.config.quality.policy) };
+    const outputs: RowOutput[] = [];
+    const pieces: Uint8Array[] = [];
+    for (const row of rows) {
+      // Nobody waits for the rest any more.
+      if (isRaised(stop)) break;
+      try {
+        const { record, exact } = await rowHere(job, row);
+        const packed = packRow(row.row, record);
+        pieces.push(packed);
+        outputs.push({ bytes: packed.length, exact });
+      } catch (error) {
+        outputs.push({ failed: packError(error) });
+      }
+    }
+    return moved({ rows: outputs, packed: joined(pieces) });
   },
 );
+
+async function rowHere(job: WorkerJob, { row, task, maxSteps }: RowInput) {
+  const record = await livedRow(job, { row, task, maxSteps, attempt: 0 }, `row ${row}`, new AbortController().signal);
+  const context = { domain: job.parts.domain, taskOf: (id: string) => job.tasks.get(id) };
+  return { record, exact: judgeExactly(record, context, job.scenario.config.quality.policy) };
+}
+
+/** In memory that nothing else lies in, as it leaves the thread. */
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
+}
 
 async function jobHere(bytes: Uint8Array): Promise<WorkerJob> {
   const job = JSON.parse(Buffer.from(bytes).toString('utf8')) as ThreadedJob;

@@ -10,7 +10,7 @@ export interface FailedRow {
   readonly failed: { readonly code: string; readonly message: string };
 }
 
-export interface RowsRequest<T> {
+export interface RowsRequest<T extends object> {
   readonly rows: number;
   /** Rows under way at once. Never changes results. */
   readonly concurrency: number;
@@ -40,11 +40,11 @@ const ROW_FAULTS: readonly string[] = ['USER_TURN_INVALID', 'TRAJECTORY_INVALID'
  * Makes all rows that the journal lacks. A spent budget ends it early without an error; what is there stays.
  * Throws what `make` throws beyond faults of a row, the signal's reason, STORAGE_FULL, STORAGE_FAILED.
  */
-export async function produceRows<T>(request: RowsRequest<T>): Promise<RowsOutcome> {
+export async function produceRows<T extends object>(request: RowsRequest<T>): Promise<RowsOutcome> {
   return new RowProduction(request).run();
 }
 
-class RowProduction<T> {
+class RowProduction<T extends object> {
   private readonly underway = new Map<number, Promise<void>>();
   private readonly ended = new Map<number, T | FailedRow>();
   private readonly stop = new AbortController();
@@ -174,7 +174,22 @@ interface Entry<T> {
   readonly value: T;
 }
 
-export class RowJournal<T> {
+/** A row as journals keep it: who lives rows in another thread sends them so. */
+export function packRow<T>(row: number, value: T): Uint8Array {
+  // What the packer gives lies in memory that it goes on writing to.
+  return Uint8Array.from(packr.pack({ row, value } satisfies Entry<T>));
+}
+
+const packed = new WeakMap<object, Uint8Array>();
+
+/** The value of a row that was packed; a journal keeps it as these bytes, which must not change. */
+export function unpackRow<T extends object>(bytes: Uint8Array): T {
+  const { value } = packr.unpack(bytes) as Entry<T>;
+  packed.set(value, bytes);
+  return value;
+}
+
+export class RowJournal<T extends object> {
   private readonly reserved = new Set<number>();
   private appended: number;
 
@@ -187,7 +202,7 @@ export class RowJournal<T> {
   }
 
   /** Opens or begins the journal of `job`. Throws as `Journal.open`; JOURNAL_CORRUPT if a row is there twice. */
-  static async open<T>(folder: string, job: JobDescription): Promise<RowJournal<T>> {
+  static async open<T extends object>(folder: string, job: JobDescription): Promise<RowJournal<T>> {
     const journal = await Journal.open(folder, job);
     try {
       const pieces = new Map<number, number>();
@@ -230,7 +245,7 @@ export class RowJournal<T> {
     if (this.pieces.has(row) || this.reserved.has(row)) throw new RangeError(`row ${row} is in the journal already`);
     this.reserved.add(row);
     const piece = this.appended++;
-    await this.journal.append(packr.pack({ row, value } satisfies Entry<T>));
+    await this.journal.append(packed.get(value) ?? packRow(row, value));
     this.pieces.set(row, piece);
   }
 

@@ -1,5 +1,4 @@
-// From the rows of a job to datasets: every row through the filters in order, what passes kept as it is in
-// data/episodes.jsonl, and from there into each format that was asked for.
+// From the rows that passed the filters, as they are in data/episodes.jsonl, to datasets in each format that was asked for.
 
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -7,21 +6,11 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { JsonObject } from '../../../core/json.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
-import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import {
-  type DatasetReport,
-  type ExactJudgement,
-  exportEpisodes,
-  type FailedRow,
-  filterEpisodes,
-  isFailed,
-  QualityPipeline,
-  type RowJournal,
-} from '../../../synth/index.js';
-
+import { type DatasetReport, exportEpisodes } from '../../../synth/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { writeEpisodesReport } from './episodes-report.js';
+import type { JudgedRows } from './judged-rows.js';
 import type { ToolsParts } from './parts.js';
 import type { RowStatistics } from './row-statistics.js';
 
@@ -41,30 +30,21 @@ export interface MadeDatasets {
 
 interface Material {
   readonly statistics: RowStatistics;
-  /** What exact rules say of rows. */
-  readonly exact: Map<number, ExactJudgement>;
   /** Whether nothing is to be trained on what was lived. */
   readonly withheld: boolean;
 }
 
-/** Whatever an interrupted run left of them is replaced. Throws STORAGE_FULL, STORAGE_FAILED. */
+/** Once all rows are judged. Throws STORAGE_FULL, STORAGE_FAILED. */
 export async function makeDatasets(
   context: Context,
   { domain }: Pick<ToolsParts, 'domain'>,
-  journal: RowJournal<EpisodeRecord | FailedRow>,
-  { statistics, exact, withheld }: Material,
+  judged: JudgedRows,
+  { statistics, withheld }: Material,
 ): Promise<MadeDatasets> {
   const { config } = context.scenario;
-  const data = join(context.out, 'data');
-  const pipeline = new QualityPipeline({ config: qualityOf(context.scenario), domain, exact });
-  const phase = context.progress.phase('filter', journal.size, 'episodes');
-  await ensureFolder(data);
-  const passed = filterEpisodes(recordsOf(journal), pipeline);
-  await writeFileAtomic(
-    join(data, EPISODES_FILE),
-    linesOf(passed, () => phase.advance()),
-  );
-  const quality = pipeline.report();
+  const { data } = judged;
+  const phase = context.progress.phase('filter', null, 'episodes');
+  const quality = await judged.finish();
   phase.end(`${quality.out} of ${quality.in} kept, ${quality.imitated} to be imitated`);
   const datasets: string[] = [];
   for (const format of withheld ? [] : config.synth.export) {
@@ -123,20 +103,6 @@ export function qualityOf({ config, folder }: ToolsScenario): ToolsScenario['con
 function generationOf({ config, hash }: ToolsScenario): object {
   const { agent, user, model, experience, synth, reward } = config;
   return { scenario: config.name, scenarioHash: hash, agent, user, model, experience, synth, reward };
-}
-
-async function* recordsOf(journal: RowJournal<EpisodeRecord | FailedRow>): AsyncGenerator<EpisodeRecord> {
-  for (const row of journal.rows) {
-    const value = await journal.read(row);
-    if (!isFailed(value)) yield value;
-  }
-}
-
-async function* linesOf(records: AsyncIterable<EpisodeRecord>, kept: () => void): AsyncGenerator<Uint8Array> {
-  for await (const record of records) {
-    yield Buffer.from(`${JSON.stringify(record)}\n`);
-    kept();
-  }
 }
 
 /** Reasons of all filters, most frequent first. */

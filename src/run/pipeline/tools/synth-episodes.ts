@@ -9,8 +9,6 @@ import {
   type ExactJudgement,
   earlyExperience,
   type FailedRow,
-  isFailed,
-  QualityPipeline,
   type RolloutQueue,
 } from '../../../synth/index.js';
 import { interrupted, type JobContext } from '../../job.js';
@@ -21,7 +19,7 @@ import type { SynthEpisodesResult } from '../../tools-results.js';
 import { trustedTurns } from '../fidelity/auto-horizon.js';
 import { amplifiedRows } from './amplified-rows.js';
 import { estimateJob, estimateText } from './cost-estimate.js';
-import { makeDatasets, qualityOf, readEpisodes } from './datasets.js';
+import { makeDatasets, readEpisodes } from './datasets.js';
 import {
   type CompetenceGate,
   judgeGate,
@@ -30,6 +28,7 @@ import {
   type RewardGate,
   type ScenarioJudge,
 } from './gates.js';
+import { JudgedRows } from './judged-rows.js';
 import { type LivedRows, livedRows } from './lived-rows.js';
 import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
 import { RowStatistics } from './row-statistics.js';
@@ -63,10 +62,11 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
     const exact = new Map<number, ExactJudgement>();
     const shadow = makeShadow(context, parts);
     const turns = await trustedTurns(context, parts.responder.version);
-    const lived = await live(context, parts, { stage, gate, judge, statistics, exact, shadow, queue, turns });
+    const judged = new JudgedRows(context, parts.domain, exact);
+    const lived = await live(context, parts, { stage, gate, judge, statistics, exact, judged, shadow, queue, turns });
     try {
       const withheld = able.withheld !== undefined;
-      let made = await makeDatasets(context, parts, lived.journal, { statistics, exact, withheld });
+      let made = await makeDatasets(context, parts, judged, { statistics, withheld });
       const early = withheld ? undefined : await makeEarlyExperience(context, parts, made.data);
       if (early !== undefined) made = { ...made, datasets: [...made.datasets, early] };
       return resultOf(context, parts, { stage, gate, able, lived, statistics, made, shadow });
@@ -89,19 +89,19 @@ interface Life {
   readonly statistics: RowStatistics;
   /** What exact rules say of rows. */
   readonly exact: Map<number, ExactJudgement>;
+  readonly judged: JudgedRows;
   readonly shadow: Shadow | undefined;
   /** That the dream is trusted for. */
   readonly turns: number | undefined;
 }
 
 async function live(context: Context, parts: ToolsParts, life: Life): Promise<LivedRows> {
-  const { stage, gate, judge, statistics, exact, shadow, turns } = life;
+  const { stage, gate, judge, statistics, judged, shadow, turns } = life;
   const { config } = context.scenario;
   const phase = context.progress.phase('live', config.synth.episodes, 'episodes');
-  const quality = new QualityPipeline({ config: qualityOf(context.scenario), domain: parts.domain, exact });
   const responder = shadow?.responder ?? parts.responder;
   let done = 0;
-  const tell = () => phase.set(done, progressNote(statistics, quality, elsewhere));
+  const tell = () => phase.set(done, progressNote(statistics, judged, elsewhere));
   const elsewhere = await rowsElsewhere(context, parts, life, () => tell());
   const isAmplifiedHere = config.synth.mode === 'amplify' && elsewhere === undefined;
   try {
@@ -117,17 +117,20 @@ async function live(context: Context, parts: ToolsParts, life: Life): Promise<Li
       elsewhere,
       observe: (row: EpisodeRecord | FailedRow) => {
         statistics.add(row);
-        if (!isFailed(row)) quality.judge(row);
+        judged.judge(row);
       },
       onProgress: (progress) => {
         done = progress.done;
         tell();
       },
     });
-    const note = progressNote(statistics, quality, undefined);
+    const note = progressNote(statistics, judged, undefined);
     phase.end(rows.stoppedBy === undefined ? note : `the budget of ${rows.stoppedBy} is spent`);
     context.metrics.write({ kind: 'live', episodes: rows.done, steps: statistics.steps, cost: statistics.cost });
     return rows;
+  } catch (error) {
+    await judged.abandon();
+    throw error;
   } finally {
     await elsewhere?.close();
   }
@@ -152,10 +155,10 @@ async function rowsElsewhere(
 /** Acceptance so far, the most frequent reason against it, success and cost; who lives them, if that is others. */
 function progressNote(
   statistics: RowStatistics,
-  quality: QualityPipeline,
+  judged: JudgedRows,
   elsewhere: { readonly note?: string } | undefined,
 ): string {
-  const report = quality.progress;
+  const report = judged.progress;
   const [first] = Object.entries(report.dropped).sort(([, a], [, b]) => b - a);
   const reason = first === undefined ? '' : ` (${first[1]} ${first[0]})`;
   const accepted = report.in === 0 ? [] : [`${Math.round((100 * report.out) / report.in)} % accepted${reason}`];

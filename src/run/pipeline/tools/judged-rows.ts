@@ -1,0 +1,106 @@
+// Rows as they are lived, each judged once: what passes is a line of data/episodes.jsonl, which is there whole when all are.
+
+import { join } from 'node:path';
+import type { ToolsDomain } from '../../../env/index.js';
+import type { EpisodeRecord } from '../../../replay/index.js';
+import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
+import {
+  type DatasetReport,
+  type ExactJudgement,
+  type FailedRow,
+  isFailed,
+  QualityPipeline,
+} from '../../../synth/index.js';
+import type { JobContext } from '../../job.js';
+import type { ToolsScenario } from '../../scenario.js';
+import { EPISODES_FILE, qualityOf } from './datasets.js';
+
+/** Lines that wait to be written are written together. */
+class Lines {
+  private waiting: string[] = [];
+  private ended: 'done' | 'abandoned' | undefined;
+  private wake: () => void = () => {};
+
+  add(line: string): void {
+    this.waiting.push(line);
+    this.wake();
+  }
+
+  end(how: 'done' | 'abandoned'): void {
+    this.ended ??= how;
+    this.wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      const lines = this.waiting;
+      this.waiting = [];
+      if (lines.length > 0) yield Buffer.from(lines.join(''));
+      else if (this.ended === 'done') return;
+      else if (this.ended === 'abandoned') throw new Error('abandoned');
+      else {
+        await new Promise<void>((resolve) => {
+          this.wake = resolve;
+        });
+      }
+    }
+  }
+}
+
+export class JudgedRows {
+  /** Folder of the file. */
+  readonly data: string;
+  private readonly pipeline: QualityPipeline;
+  private readonly lines = new Lines();
+  private writing: Promise<void> | undefined;
+
+  /**
+   * @param exact what exact rules say of rows, where that is known
+   * @throws as `QualityPipeline`
+   */
+  constructor(
+    { scenario, out }: Pick<JobContext<ToolsScenario>, 'scenario' | 'out'>,
+    domain: ToolsDomain,
+    exact: Map<number, ExactJudgement>,
+  ) {
+    this.data = join(out, 'data');
+    this.pipeline = new QualityPipeline({ config: qualityOf(scenario), domain, exact });
+  }
+
+  get progress(): QualityPipeline['progress'] {
+    return this.pipeline.progress;
+  }
+
+  /** Rows in order, each once. */
+  judge(row: EpisodeRecord | FailedRow): void {
+    const kept = isFailed(row) ? undefined : this.pipeline.judge(row);
+    if (kept !== undefined) this.lines.add(`${JSON.stringify(kept)}\n`);
+    this.begin();
+  }
+
+  /** Once all rows are judged: what became of them, their file being whole. Throws STORAGE_FULL, STORAGE_FAILED. */
+  async finish(): Promise<DatasetReport> {
+    this.lines.end('done');
+    await this.begin();
+    return this.pipeline.report();
+  }
+
+  /** Of a job that ends otherwise no file is left. Does nothing once all is there. */
+  async abandon(): Promise<void> {
+    this.lines.end('abandoned');
+    await this.writing?.catch(() => undefined);
+  }
+
+  /** Whatever an interrupted run left of the file is replaced. Not before there is a row: then nothing need be undone. */
+  private begin(): Promise<void> {
+    this.writing ??= this.write();
+    // Told by whoever waits for the end.
+    this.writing.catch(() => undefined);
+    return this.writing;
+  }
+
+  private async write(): Promise<void> {
+    await ensureFolder(this.data);
+    await writeFileAtomic(join(this.data, EPISODES_FILE), this.lines);
+  }
+}
