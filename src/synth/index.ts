@@ -43,7 +43,8 @@ export type { TransitionSource } from './export/table.js';
 export { exportJsonl, exportParquet, TRANSITION_COLUMNS } from './export/transitions.js';
 
 export type { DiversityReport } from './quality/diversity.js';
-export type { ExactJudgement, Filter, Judgement, QualityContext } from './quality/filter.js';
+export type { ExactJudgement, Filter, Forejudged, Judgement, QualityContext } from './quality/filter.js';
+export { Forejudge } from './quality/forejudged.js';
 export { judgeExactly, type PolicyRule, policyFilter } from './quality/policy.js';
 export { type QualityConfig, qualitySchema } from './quality/quality-config.js';
 export { filterEpisodes, makeFilters, type QualityInput, QualityPipeline } from './quality/quality-pipeline.js';

@@ -11,8 +11,9 @@ import { areRulesTrusted, type Responder, type ToolsTask, trustRules } from '../
 import { toolsScenario } from '../../kinds/index.js';
 import { moved, poolTask, WorkerPool } from '../../pool/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
-import { type ExactJudgement, judgeExactly, packRow, unpackRow } from '../../synth/index.js';
+import { Forejudge, type Forejudged, packRow, unpackRow } from '../../synth/index.js';
 import type { JobContext } from '../job.js';
+import { type FoundElsewhere, lineOf, qualityOf } from '../pipeline/tools/judged-rows.js';
 import type { Elsewhere } from '../pipeline/tools/lived-rows.js';
 import { makeParts, type ToolsParts } from '../pipeline/tools/parts.js';
 import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenario.js';
@@ -48,15 +49,15 @@ interface ChunkInput {
   readonly rows: readonly RowInput[];
 }
 
-/** What exact rules say of a row, as the filter of policies asks; or why there is no row. */
+/** A row's shares of the bytes, and what filters find of it alone; or why there is no row. */
 type RowOutput =
-  | { readonly bytes: number; readonly exact: ExactJudgement; readonly failed?: undefined }
+  | { readonly row: number; readonly line: number; readonly fore: Forejudged; readonly failed?: undefined }
   | { readonly failed: PackedError };
 
 interface ChunkOutput {
   readonly rows: readonly RowOutput[];
-  /** Rows as `packRow` made them, one after the other. */
-  readonly packed: Uint8Array;
+  /** Of each row in turn: what `packRow` made of it, and its line in the file of episodes, if it is to have one. */
+  readonly bytes: Uint8Array;
 }
 
 /** A row that waits to be sent. */
@@ -94,7 +95,7 @@ export class ThreadedRows implements Elsewhere {
     { scenario, seed, workers }: JobContext<ToolsScenario>,
     { domain, user, agent }: ToolsParts,
     { tasks, withheld, responder }: ThreadedRowsSettings,
-    private readonly onExact: (row: number, exact: ExactJudgement) => void,
+    private readonly onFound: (row: number, found: FoundElsewhere) => void,
   ) {
     const who = { domain: domain.version, responder: responder.version, user: user.version, agent: agent.version };
     const job: ThreadedJob = {
@@ -138,9 +139,10 @@ export class ThreadedRows implements Elsewhere {
           asked[i].reject(unpackError(row.failed));
           continue;
         }
-        this.onExact(rows[i].row, row.exact);
-        asked[i].resolve(unpackRow<EpisodeRecord>(made.packed.subarray(at, at + row.bytes)));
-        at += row.bytes;
+        const line = at + row.row;
+        this.onFound(rows[i].row, { fore: row.fore, line: made.bytes.subarray(line, line + row.line) });
+        asked[i].resolve(unpackRow<EpisodeRecord>(made.bytes.subarray(at, line)));
+        at = line + row.line;
       }
       for (const { reject, signal } of asked.slice(made.rows.length)) reject(signal.reason);
     } catch (error) {
@@ -163,38 +165,42 @@ function shared(text: string): Uint8Array {
   return memory;
 }
 
+interface JobHere {
+  readonly job: WorkerJob;
+  readonly fore: Forejudge;
+}
+
+/** Rows are stopped between them. */
+const never = new AbortController();
+
 /** The job whose rows this thread lives. */
-let present: { readonly folder: string; readonly job: Promise<WorkerJob> } | undefined;
+let present: { readonly folder: string; readonly job: Promise<JobHere> } | undefined;
 
 export const rowsTask = poolTask(
   import.meta.url,
   'rowsTask',
   async ({ job: bytes, folder, rows }: ChunkInput, { stop }): Promise<ChunkOutput> => {
     if (present?.folder !== folder) present = { folder, job: jobHere(bytes) };
-    const job = await present.job;
+    const { job, fore } = await present.job;
     const outputs: RowOutput[] = [];
     const pieces: Uint8Array[] = [];
     for (const row of rows) {
       // Nobody waits for the rest any more.
       if (isRaised(stop)) break;
       try {
-        const { record, exact } = await rowHere(job, row);
+        const record = await livedRow(job, { ...row, attempt: 0 }, `row ${row.row}`, never.signal);
+        const found = fore.judge(record);
         const packed = packRow(row.row, record);
-        pieces.push(packed);
-        outputs.push({ bytes: packed.length, exact });
+        const line = found.dropped === undefined ? lineOf(found.mended ?? record) : new Uint8Array();
+        pieces.push(packed, line);
+        outputs.push({ row: packed.length, line: line.length, fore: found });
       } catch (error) {
         outputs.push({ failed: packError(error) });
       }
     }
-    return moved({ rows: outputs, packed: joined(pieces) });
+    return moved({ rows: outputs, bytes: joined(pieces) });
   },
 );
-
-async function rowHere(job: WorkerJob, { row, task, maxSteps }: RowInput) {
-  const record = await livedRow(job, { row, task, maxSteps, attempt: 0 }, `row ${row}`, new AbortController().signal);
-  const context = { domain: job.parts.domain, taskOf: (id: string) => job.tasks.get(id) };
-  return { record, exact: judgeExactly(record, context, job.scenario.config.quality.policy) };
-}
 
 /** In memory that nothing else lies in, as it leaves the thread. */
 function joined(pieces: readonly Uint8Array[]): Uint8Array {
@@ -207,10 +213,13 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-async function jobHere(bytes: Uint8Array): Promise<WorkerJob> {
+async function jobHere(bytes: Uint8Array): Promise<JobHere> {
   const job = JSON.parse(Buffer.from(bytes).toString('utf8')) as ThreadedJob;
   if (job.trustsRules) trustRules();
   const scenario = toolsScenario(await reviveScenario(job.scenario, `${job.scenario.config.name} (of a thread)`));
   const parts = await makeParts({ scenario, out: join(job.folder, String(threadId)), log: () => {} });
-  return jobOf(scenario, parts, job);
+  const made = await jobOf(scenario, parts, job);
+  const { domain } = made.parts;
+  const fore = new Forejudge({ config: qualityOf(scenario), domain }, { domain, taskOf: (id) => made.tasks.get(id) });
+  return { job: made, fore };
 }

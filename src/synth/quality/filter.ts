@@ -11,8 +11,6 @@ export interface QualityContext {
   readonly domain: ToolsDomain;
   /** The task of that id, where it is known. */
   readonly taskOf: (id: string) => ToolsTask | undefined;
-  /** What exact rules were found to have against a record, where that was looked at before; undefined: it was not. */
-  readonly exact?: (record: EpisodeRecord) => ExactJudgement | undefined;
 }
 
 /** Reasons and notes are counted by their text, so they name a kind of fault and never a value. */
@@ -24,7 +22,27 @@ export type Judgement =
 export interface Filter {
   readonly name: string;
   /** Records come in the order of their rows: filters that remember earlier ones depend on it. */
-  judge(record: EpisodeRecord, context: QualityContext): Judgement;
+  judge(record: EpisodeRecord, context: QualityContext, likeness?: Likeness): Judgement;
+  /** Of a filter that remembers earlier records: what it holds a record against them by. Absent: it judges each alone. */
+  liken?(record: EpisodeRecord): Likeness;
+}
+
+/** Made of a record alone, and structured-clonable, so that any thread can make it. */
+export interface Likeness {
+  readonly sketch: Float64Array;
+  readonly keys: readonly number[];
+}
+
+/** What filters that judge each record alone found of one, structured-clonable. */
+export interface Forejudged {
+  /** Of each filter in turn that let the record pass: how it mended it, or null where it kept it as it was. */
+  readonly notes: readonly (string | null)[];
+  /** Why the filter after these dropped it; absent: none did. */
+  readonly dropped?: string;
+  /** The record as they mended it; absent where nothing was to be mended, or it was dropped. */
+  readonly mended?: EpisodeRecord;
+  /** What the first filter that remembers holds it against others by. */
+  readonly likeness?: Likeness;
 }
 
 export const KEEP: Judgement = { keep: true };

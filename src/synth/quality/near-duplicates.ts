@@ -3,7 +3,7 @@
 // 3-gram Jaccard decides.
 
 import type { EpisodeRecord } from '../../replay/index.js';
-import { drop, type Filter, type Judgement, KEEP } from './filter.js';
+import { drop, type Filter, type Judgement, KEEP, type Likeness } from './filter.js';
 import { bottomK, jaccard } from './sketch.js';
 import { spokenText } from './spoken-text.js';
 import { gramHashes, mix32, wordsOf } from './text-hash.js';
@@ -24,9 +24,11 @@ interface Kept {
 export function nearDuplicateFilter(threshold: number): Filter {
   const kept: Kept[] = [];
   const bands = Array.from({ length: BANDS }, () => new Map<number, number[]>());
-  const judge = (record: EpisodeRecord): Judgement => {
+  const liken = (record: EpisodeRecord): Likeness => {
     const sketch = bottomK(gramHashes(wordsOf(spokenText(record)), 3), SKETCH);
-    const keys = bandKeys(sketch);
+    return { sketch, keys: bandKeys(sketch) };
+  };
+  const judge = (record: EpisodeRecord, _: unknown, { sketch, keys } = liken(record)): Judgement => {
     const isTwin = (at: number) =>
       !(record.group >= 0 && kept[at].group === record.group) && jaccard(sketch, kept[at].sketch, SKETCH) >= threshold;
     if (keys.some((key, band) => bands[band].get(key)?.some(isTwin)))
@@ -39,7 +41,7 @@ export function nearDuplicateFilter(threshold: number): Filter {
     kept.push({ group: record.group, sketch });
     return KEEP;
   };
-  return { name: 'near-duplicates', judge };
+  return { name: 'near-duplicates', judge, liken };
 }
 
 /** One number for each band: two texts that agree in a whole band of minima are candidates. */

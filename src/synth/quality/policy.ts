@@ -57,8 +57,7 @@ export function policyFilter(settings: PolicySettings, further: readonly PolicyR
       });
       const first = breaks.sort((a, b) => a.index - b.index)[0];
       if (first) return cutOrDrop(record, first.index, first.name);
-      const known = context.exact?.(record);
-      const found = known === undefined ? judgeExactly(record, context, settings) : known;
+      const found = judgeExactly(record, context, settings);
       if (found === null) return KEEP;
       return found.message === undefined ? drop(found.fault) : cutOrDrop(record, found.message, found.fault);
     },

@@ -8,10 +8,10 @@ import type { EpisodeRecord } from '../../replay/index.js';
 import { claimsFilter } from './claims.js';
 import { decontaminationFilter } from './decontamination.js';
 import { DiversityMeter } from './diversity.js';
-import { drop, type ExactJudgement, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
+import { drop, type Filter, type Forejudged, type Judgement, KEEP, type QualityContext } from './filter.js';
 import { loopFilter } from './loops.js';
 import { nearDuplicateFilter } from './near-duplicates.js';
-import { judgeExactly, type PolicyRule, policyFilter } from './policy.js';
+import { type PolicyRule, policyFilter } from './policy.js';
 import { provenanceFilter } from './provenance.js';
 import type { QualityConfig } from './quality-config.js';
 import { agentTurns, answerOf, cutBefore, cutOrDrop, withoutMessages } from './repairs.js';
@@ -27,8 +27,6 @@ export interface QualityInput {
   readonly tasks?: readonly ToolsTask[];
   /** Rules of your own, judged with the policy's. */
   readonly rules?: readonly PolicyRule[];
-  /** What exact rules say of rows as they were lived, where that is known; those judged here are entered. */
-  readonly exact?: Map<number, ExactJudgement>;
   /** Filters of your own, after all others. */
   readonly filters?: readonly Filter[];
 }
@@ -85,8 +83,6 @@ export class QualityPipeline {
   private readonly context: QualityContext;
   private readonly meter: DiversityMeter;
   private readonly splits = { train: 0, validation: 0, test: 0 };
-  /** The record at hand, before anything of it was mended. */
-  private asLived: EpisodeRecord | undefined;
   private seen = 0;
   private kept = 0;
   private imitated = 0;
@@ -97,9 +93,7 @@ export class QualityPipeline {
     const { domain, tasks = [] } = input;
     this.least = input.config.imitation;
     const byId = new Map([...domain.tasks, ...tasks].map((task) => [task.id, task]));
-    const context = { domain, taskOf: (id: string) => byId.get(id) };
-    const exact = input.exact && ((record: EpisodeRecord) => this.exactly(record, context, input));
-    this.context = { ...context, exact };
+    this.context = { domain, taskOf: (id: string) => byId.get(id) };
     this.filters = makeFilters(input).map((filter) => ({
       filter,
       counts: { in: 0, out: 0, repaired: new Map(), dropped: new Map() },
@@ -107,14 +101,25 @@ export class QualityPipeline {
     this.meter = new DiversityMeter(domain.tools.map((tool) => tool.name));
   }
 
-  /** The record as it may be written out, mended where need be; undefined if it must not be. */
-  judge(record: EpisodeRecord): EpisodeRecord | undefined {
+  /**
+   * The record as it may be written out, mended where need be; undefined if it must not be.
+   * @param fore what a `Forejudge` of the same configuration found of it
+   */
+  judge(record: EpisodeRecord, fore?: Forejudged): EpisodeRecord | undefined {
     this.seen++;
-    this.asLived = record;
-    let current = record;
-    for (const { filter, counts } of this.filters) {
+    if (fore?.dropped !== undefined) {
+      this.passed(fore.notes);
+      const { counts } = this.filters[fore.notes.length];
       counts.in++;
-      const judgement = filter.judge(current, this.context);
+      count(counts.dropped, fore.dropped);
+      return undefined;
+    }
+    this.passed(fore?.notes ?? []);
+    let current = fore?.mended ?? record;
+    const rest = this.filters.slice(fore?.notes.length ?? 0);
+    for (const [at, { filter, counts }] of rest.entries()) {
+      counts.in++;
+      const judgement = filter.judge(current, this.context, at === 0 ? fore?.likeness : undefined);
       if ('repaired' in judgement) {
         count(counts.repaired, judgement.note);
         current = judgement.repaired;
@@ -131,18 +136,14 @@ export class QualityPipeline {
     return current;
   }
 
-  /** Rules are asked once of a row, however often it is looked at; what was mended is another row. */
-  private exactly(
-    record: EpisodeRecord,
-    context: QualityContext,
-    { exact, config }: QualityInput,
-  ): ExactJudgement | undefined {
-    if (exact === undefined || record !== this.asLived) return undefined;
-    const known = exact.get(record.row);
-    if (known !== undefined) return known;
-    const found = judgeExactly(record, context, config.policy);
-    exact.set(record.row, found);
-    return found;
+  /** Through the first filters, elsewhere. */
+  private passed(notes: Forejudged['notes']): void {
+    for (const [at, note] of notes.entries()) {
+      const { counts } = this.filters[at];
+      counts.in++;
+      if (note !== null) count(counts.repaired, note);
+      counts.out++;
+    }
   }
 
   /** Counts so far, without the measures that take time. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../../src/replay/index.js';
-import { filterEpisodes, QualityPipeline, qualitySchema, splitOf } from '../../../src/synth/index.js';
+import { Forejudge, filterEpisodes, QualityPipeline, qualitySchema, splitOf } from '../../../src/synth/index.js';
 import { call, parcelDomain, parcelTask, record, type Turn, USUAL } from '../episode-records.js';
 
 const words = (from: number, count = 40) => Array.from({ length: count }, (_, i) => `w${from + i}`).join(' ');
@@ -39,6 +39,26 @@ describe('the quality pipeline', () => {
     expect(report.filters.map((filter) => filter.in)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3]);
     expect(report.filters.at(-1)?.out).toBe(2);
     expect(report.diversity.episodes).toBe(2);
+  });
+
+  it('comes to the same where filters that judge a record alone judged it elsewhere', () => {
+    const wrong: Turn[] = [...USUAL, { user: 'Now teleport it.' }, call('teleport', {}), { say: 'Done.' }];
+    const usual = Array.from({ length: 12 }, (_, row) => talk(row % 3 === 2 ? (row - 1) * 50 + 1 : row * 50, row));
+    const rows = [...usual, record({ turns: wrong }), record({ split: 'validation' }), talk(900), talk(901)];
+    for (const config of [{}, { verdict: 'judged' }, { nearDuplicates: false, lengths: { minTurns: 2 } }]) {
+      const domain = parcelDomain();
+      const tasks = new Map(domain.tasks.map((task) => [task.id, task]));
+      const fore = new Forejudge(
+        { config: qualitySchema.parse(config), domain },
+        { domain, taskOf: (id) => tasks.get(id) },
+      );
+      const [whole, parted] = [pipelineOf(config), pipelineOf(config)];
+      for (const row of rows) {
+        expect(parted.judge(row, structuredClone(fore.judge(row)))).toEqual(whole.judge(row));
+        expect(parted.progress).toEqual(whole.progress);
+      }
+      expect(parted.report()).toEqual(whole.report());
+    }
   });
 
   it('answers at once, row by row, and the same for the same rows', async () => {

@@ -2,7 +2,7 @@
 
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { JsonObject } from '../../../core/json.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
@@ -10,13 +10,11 @@ import { type DatasetReport, exportEpisodes } from '../../../synth/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { writeEpisodesReport } from './episodes-report.js';
-import type { JudgedRows } from './judged-rows.js';
+import { EPISODES_FILE, type JudgedRows } from './judged-rows.js';
 import type { ToolsParts } from './parts.js';
 import type { RowStatistics } from './row-statistics.js';
 
 type Context = JobContext<ToolsScenario>;
-
-export const EPISODES_FILE = 'episodes.jsonl';
 
 export interface MadeDatasets {
   readonly data: string;
@@ -90,13 +88,6 @@ export async function exportDataset(
     card: { ...card, generation, quality },
   });
   return folder;
-}
-
-/** The filters' section, its files by their whole paths. */
-export function qualityOf({ config, folder }: ToolsScenario): ToolsScenario['config']['quality'] {
-  const { quality } = config;
-  const files = quality.decontaminate.files.map((file) => resolve(folder, file));
-  return { ...quality, decontaminate: { ...quality.decontaminate, files } };
 }
 
 /** What of the scenario decided how episodes were made; nothing of where a server was. */

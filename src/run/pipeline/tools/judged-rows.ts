@@ -1,27 +1,35 @@
 // Rows as they are lived, each judged once: what passes is a line of data/episodes.jsonl, which is there whole when all are.
 
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { ToolsDomain } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import {
   type DatasetReport,
-  type ExactJudgement,
   type FailedRow,
+  type Forejudged,
   isFailed,
   QualityPipeline,
 } from '../../../synth/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { EPISODES_FILE, qualityOf } from './datasets.js';
+
+export const EPISODES_FILE = 'episodes.jsonl';
+
+/** The filters' section, its files by their whole paths. */
+export function qualityOf({ config, folder }: ToolsScenario): ToolsScenario['config']['quality'] {
+  const { quality } = config;
+  const files = quality.decontaminate.files.map((file) => resolve(folder, file));
+  return { ...quality, decontaminate: { ...quality.decontaminate, files } };
+}
 
 /** Lines that wait to be written are written together. */
 class Lines {
-  private waiting: string[] = [];
+  private waiting: Uint8Array[] = [];
   private ended: 'done' | 'abandoned' | undefined;
   private wake: () => void = () => {};
 
-  add(line: string): void {
+  add(line: Uint8Array): void {
     this.waiting.push(line);
     this.wake();
   }
@@ -35,7 +43,7 @@ class Lines {
     for (;;) {
       const lines = this.waiting;
       this.waiting = [];
-      if (lines.length > 0) yield Buffer.from(lines.join(''));
+      if (lines.length > 0) yield Buffer.concat(lines);
       else if (this.ended === 'done') return;
       else if (this.ended === 'abandoned') throw new Error('abandoned');
       else {
@@ -47,6 +55,18 @@ class Lines {
   }
 }
 
+/** What was found of a row where it was lived. */
+export interface FoundElsewhere {
+  readonly fore: Forejudged;
+  /** Of the record as it was mended there, or as it is. */
+  readonly line: Uint8Array;
+}
+
+/** Of an episode in the file, as UTF-8. */
+export function lineOf(record: EpisodeRecord): Uint8Array {
+  return Buffer.from(`${JSON.stringify(record)}\n`);
+}
+
 export class JudgedRows {
   /** Folder of the file. */
   readonly data: string;
@@ -54,17 +74,17 @@ export class JudgedRows {
   private readonly lines = new Lines();
   private writing: Promise<void> | undefined;
 
-  /**
-   * @param exact what exact rules say of rows, where that is known
-   * @throws as `QualityPipeline`
-   */
-  constructor(
-    { scenario, out }: Pick<JobContext<ToolsScenario>, 'scenario' | 'out'>,
-    domain: ToolsDomain,
-    exact: Map<number, ExactJudgement>,
-  ) {
+  /** What was found of rows where they were lived, until they are judged. */
+  private readonly known = new Map<number, FoundElsewhere>();
+
+  /** @throws as `QualityPipeline` */
+  constructor({ scenario, out }: Pick<JobContext<ToolsScenario>, 'scenario' | 'out'>, domain: ToolsDomain) {
     this.data = join(out, 'data');
-    this.pipeline = new QualityPipeline({ config: qualityOf(scenario), domain, exact });
+    this.pipeline = new QualityPipeline({ config: qualityOf(scenario), domain });
+  }
+
+  foundElsewhere(row: number, found: FoundElsewhere): void {
+    this.known.set(row, found);
   }
 
   get progress(): QualityPipeline['progress'] {
@@ -73,8 +93,12 @@ export class JudgedRows {
 
   /** Rows in order, each once. */
   judge(row: EpisodeRecord | FailedRow): void {
-    const kept = isFailed(row) ? undefined : this.pipeline.judge(row);
-    if (kept !== undefined) this.lines.add(`${JSON.stringify(kept)}\n`);
+    if (!isFailed(row)) {
+      const { fore, line } = this.known.get(row.row) ?? {};
+      this.known.delete(row.row);
+      const kept = this.pipeline.judge(row, fore);
+      if (kept !== undefined) this.lines.add(kept === (fore?.mended ?? row) && line ? line : lineOf(kept));
+    }
     this.begin();
   }
 

@@ -9,7 +9,7 @@ import { type FailedRow, isFailed, openAiMessage, type RowJournal } from '../../
 import { interrupted, type JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult } from '../../tools-results.js';
-import { EPISODES_FILE } from './datasets.js';
+import { EPISODES_FILE } from './judged-rows.js';
 import { type LivedRows, livedRows } from './lived-rows.js';
 import { makeParts, type ToolsParts } from './parts.js';
 import { RowStatistics } from './row-statistics.js';

@@ -4,13 +4,7 @@
 import { join } from 'node:path';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import {
-  type EarlyExperienceRow,
-  type ExactJudgement,
-  earlyExperience,
-  type FailedRow,
-  type RolloutQueue,
-} from '../../../synth/index.js';
+import { type EarlyExperienceRow, earlyExperience, type FailedRow, type RolloutQueue } from '../../../synth/index.js';
 import { interrupted, type JobContext } from '../../job.js';
 import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
 import { onlyComputes, ThreadedRows } from '../../queue/threaded-rows.js';
@@ -59,11 +53,10 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
     const estimate = estimateJob(context.scenario.config, parts.domain, stage.tasks);
     if (estimate !== undefined) context.log(estimateText(estimate));
     const statistics = new RowStatistics();
-    const exact = new Map<number, ExactJudgement>();
     const shadow = makeShadow(context, parts);
     const turns = await trustedTurns(context, parts.responder.version);
-    const judged = new JudgedRows(context, parts.domain, exact);
-    const lived = await live(context, parts, { stage, gate, judge, statistics, exact, judged, shadow, queue, turns });
+    const judged = new JudgedRows(context, parts.domain);
+    const lived = await live(context, parts, { stage, gate, judge, statistics, judged, shadow, queue, turns });
     try {
       const withheld = able.withheld !== undefined;
       let made = await makeDatasets(context, parts, judged, { statistics, withheld });
@@ -87,8 +80,6 @@ interface Life {
   readonly judge: ScenarioJudge | undefined;
   readonly queue: RolloutQueue | undefined;
   readonly statistics: RowStatistics;
-  /** What exact rules say of rows. */
-  readonly exact: Map<number, ExactJudgement>;
   readonly judged: JudgedRows;
   readonly shadow: Shadow | undefined;
   /** That the dream is trusted for. */
@@ -140,7 +131,7 @@ async function live(context: Context, parts: ToolsParts, life: Life): Promise<Li
 async function rowsElsewhere(
   context: Context,
   parts: ToolsParts,
-  { stage, gate, judge, exact, shadow, queue }: Life,
+  { stage, gate, judge, judged, shadow, queue }: Life,
   onTick: () => void,
 ): Promise<QueuedRows | ThreadedRows | undefined> {
   const responder = shadow?.responder ?? parts.responder;
@@ -149,7 +140,7 @@ async function rowsElsewhere(
     return QueuedRows.begin(context, parts, { queue, ...facts, judge: judge?.version, onTick });
   }
   if (context.workers === 0 || !onlyComputes(context)) return undefined;
-  return new ThreadedRows(context, parts, facts, (row, found) => exact.set(row, found));
+  return new ThreadedRows(context, parts, facts, (row, found) => judged.foundElsewhere(row, found));
 }
 
 /** Acceptance so far, the most frequent reason against it, success and cost; who lives them, if that is others. */
