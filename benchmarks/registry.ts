@@ -85,6 +85,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'our own SAC, 1 and 10 updates a real step, same network',
     load: () => import('./mbpo-vs-sac.js'),
   },
+  'planner.steps': {
+    title:
+      'Real steps to threshold: SAC from scratch ÷ planning in the learned model (PETS by iCEM), pendulum and swing-up, the lesser (raw: each)',
+    unit: 'ratio',
+    baseline: 'our own SAC from scratch, one update a real step (pendulum) or two (swing-up)',
+    load: () => import('./planner-steps.js'),
+  },
+  'explore.coverage': {
+    title:
+      'Cells of the observation space visited in 1,500 real steps: by disagreement ÷ by random actions, pendulum and swing-up, the lesser (raw: each)',
+    unit: 'ratio',
+    baseline: 'uniformly random actions, equal steps',
+    load: () => import('./explore-coverage.js'),
+  },
   'llm.overhead': {
     title:
       'A call of a language model, 2,000 episodes at once, server that answers at once: CPU of ours ÷ of a bare undici pool (raw: with a cache, memory); less is better',

@@ -5,7 +5,8 @@ export { type Collected, Collector, type CollectorState, type EpisodeSummary } f
 export { type DreamPlan, type HeldOutSkill, horizonAt, type ModelEvidence, planDream, skillOf } from './dream-plan.js';
 export { type DreamRollout, type DreamRolloutRequest, dreamRollout } from './dream-rollout.js';
 export { DreamWorld, type WorldState } from './dream-world.js';
-export { type Recording, type RecordingPorts, record } from './recording.js';
+export { type ExplorationSettings, Explorer } from './exploration.js';
+export { type Recorder, type Recording, type RecordingPorts, record, recorderOf, type Stretch } from './recording.js';
 export { settleRounds } from './round-settings.js';
 export { train } from './train.js';
 export {

@@ -53,11 +53,12 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'collect',
     summary: 'record the real environment',
     description:
-      'Runs a random policy, or one from a checkpoint, in the real environment and keeps what happened. Of a tools scenario: runs its agent in the exact rules of its domain and keeps the episodes, also as logs to seed a simulation with.',
+      'Runs a random policy, one from a checkpoint, or one that seeks what a world model is unsure of (--explore), in the real environment and keeps what happened. Of a tools scenario: runs its agent in the exact rules of its domain and keeps the episodes, also as logs to seed a simulation with.',
     takes: ['checkpoint'],
     needs: [],
     examples: [
       ['reverie collect pendulum --set collect.steps=2000 --out runs/seen', ''],
+      ['reverie collect pendulum --explore --out runs/explored', 'rows that a model learns most from'],
       ['reverie collect hopper --set collect.policy=checkpoint --checkpoint runs/hopper', 'what a trained policy sees'],
     ],
   },
@@ -179,6 +180,8 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     for (const input of spec.takes) command.option(`--${INPUT_FLAG[input] ?? input} <folder>`, inputHelp(spec, input));
     if (spec.usesDevice === true) withDeviceOptions(command);
     if (spec.isFidelity === true) withFidelityOptions(command);
+    if (spec.name === 'collect')
+      command.option('--explore', 'seek what a world model of the scenario, fitted on the way, is unsure of');
     withJobOptions(command, spec.overQueue).action((scenario: string | undefined, flags: JobFlags & JobInputs) =>
       runJobCommand(spec, command, scenario, flags, terminal, commandLine, outcome),
     );
@@ -205,6 +208,7 @@ async function runJobCommand(
   const { launch } = await load.launcher();
   const result = await launch<AnyJobResult>(spec.name, {
     ...flags,
+    set: [...(flags.set ?? []), ...(flags.explore ? ['collect.policy=explore'] : [])],
     scenario: scenario ?? spec.defaultScenario,
     inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder },
     stream: terminal.stderr,

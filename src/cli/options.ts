@@ -15,6 +15,8 @@ export interface JobFlags extends ScenarioFlags, DeviceFlags {
   readonly resume?: string;
   readonly queue?: string;
   readonly trustRules?: boolean;
+  /** Of `collect`. */
+  readonly explore?: boolean;
   readonly json?: boolean;
   readonly quiet?: boolean;
 }

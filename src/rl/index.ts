@@ -51,6 +51,7 @@ export { type Choices, discreteChoices, MCTS_DEFAULTS, type MctsOptions, MctsPla
 export { MPPI_DEFAULTS, type MppiOptions, MppiPlanner } from './planners/mppi.js';
 export { PLANNED, type PlannerMethod, PlannerPolicy } from './planners/planner-policy.js';
 export { type Plan, SHOOTING_DEFAULTS, type ShootingOptions } from './planners/shooting.js';
+export { StateCounts } from './planners/state-counts.js';
 export { type GaeInput, type GaeOutput, generalisedAdvantage, makePpo, Ppo, type PpoMetrics } from './ppo/ppo.js';
 export { RandomPolicy } from './random-policy.js';
 export { makeRedq, Redq, type RedqMetrics } from './redq/redq.js';

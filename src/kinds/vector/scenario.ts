@@ -196,12 +196,31 @@ const trainKeys = z.strictObject({
 });
 const trainSection = trainKeys.prefault({}).describe('The training run.');
 
+const exploreKeys = z
+  .strictObject({
+    initialRandomSteps: positive.default(250).describe('Real steps at random before the first model is fitted.'),
+    refitEvery: positive.default(250).describe('Real steps between fits of the model.'),
+    planner: z.enum(['icem', 'cem', 'mppi']).default('icem').describe('How sequences of actions are sought.'),
+    horizon: positive.default(20).describe('Steps that a plan looks ahead.'),
+    candidates: z.int().min(16).default(32).describe('Sequences imagined in a round of planning.'),
+    rewardWeight: z
+      .number()
+      .min(0)
+      .default(0)
+      .describe('How much the reward of a step counts beside the disagreement about it; 0: nothing.'),
+  })
+  .prefault({})
+  .describe('Of `policy: explore`: planning for disagreement (Plan2Explore, 2005.05960).');
+
 const collectSection = z
   .strictObject({
     policy: z
-      .enum(['random', 'checkpoint'])
+      .enum(['random', 'checkpoint', 'explore'])
       .default('random')
-      .describe('Who acts while the real environment is recorded.'),
+      .describe(
+        'Who acts while the real environment is recorded: nobody in particular, a trained policy, or one that seeks what the world model is unsure of (`--explore`).',
+      ),
+    explore: exploreKeys,
     steps: positive.default(10_000).describe('Real steps to record.'),
   })
   .prefault({})

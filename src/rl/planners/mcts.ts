@@ -26,6 +26,11 @@ export interface Choices<C extends Carry, R extends Rows, Choice> {
   batch(choices: readonly Choice[]): R['actions'];
   /** Row `row` of a batch of observations, as a batch of one. */
   row(observations: R['observations'], row: number): R['observations'];
+  /**
+   * What a step that led to row `row` of `carry` is worth; its reward unless given. For worlds whose reward comes at the end
+   * alone, and for exploring (state-counts.ts).
+   */
+  worth?(carry: C, row: number, reward: number): number;
 }
 
 interface Edge<C, O, Choice> {
@@ -116,7 +121,13 @@ export class MctsPlanner<C extends Carry, R extends Rows, Choice> {
     const step = await model.imagine(forks, choices.batch(found), rng.split('step'), {});
     const edges = found.map((choice, row): Edge<C, R['observations'], Choice> => {
       return {
-        ...{ choice, reward: step.reward[row], isEnd: step.terminated[row] === 1, visits: 0, total: 0 },
+        ...{
+          choice,
+          reward: this.worth(step.carry, row, step.reward[row]),
+          isEnd: step.terminated[row] === 1,
+          visits: 0,
+          total: 0,
+        },
         carry: model.pick(step.carry, Uint32Array.of(row)),
         observation: choices.row(step.observation, row),
         child: undefined,
@@ -145,13 +156,19 @@ export class MctsPlanner<C extends Carry, R extends Rows, Choice> {
       const actions = on.map((i) => options[i][rng.int(options[i].length)]);
       const asked = model.join(on.map((i) => carries[i]));
       const step = await model.imagine(asked, choices.batch(actions), rng.split('step', t), {});
-      for (const [row, i] of on.entries()) values[live[i]] += this.options.gamma ** t * step.reward[row];
+      for (const [row, i] of on.entries()) {
+        values[live[i]] += this.options.gamma ** t * this.worth(step.carry, row, step.reward[row]);
+      }
       const going = [...on.keys()].filter((row) => step.terminated[row] === 0);
       carries = going.map((row) => model.pick(step.carry, Uint32Array.of(row)));
       seen = going.map((row) => choices.row(step.observation, row));
       live = going.map((row) => live[on[row]]);
     }
     return values;
+  }
+
+  private worth(carry: C, row: number, reward: number): number {
+    return this.choices.worth?.(carry, row, reward) ?? reward;
   }
 
   /** By the upper bound of its value (UCB1), the first of equals. */

@@ -1,26 +1,36 @@
-// `reverie collect`: real episodes with a random or a trained policy, kept as a replay snapshot. What was lived is put away
+// `reverie collect`: real episodes of a random policy, a trained one, or one that explores, kept as a replay snapshot. What was lived is put away
 // every few seconds, so that a recording that was stopped or killed goes on to the same bytes:
 //
 //   checkpoint/recording.json  episodes so far, where the environment, the policy's stream and the metrics are; sealed
 //   checkpoint/real/           the rows so far, a replay snapshot like any other
+//   checkpoint/model/          what an explorer is unsure by
 
 import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { Collector, type Recording, type RecordingPorts, record } from '../../algorithms/index.js';
+import {
+  Collector,
+  Explorer,
+  type Recorder,
+  type Recording,
+  type RecordingPorts,
+  record,
+  recorderOf,
+} from '../../algorithms/index.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import type { Phase } from '../../core/progress.js';
 import { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { makeEnvironment, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
+import { makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
 import { ReplayBuffer } from '../../replay/index.js';
 import { RandomPolicy } from '../../rl/index.js';
 import { recoverFolder, replaceFolderAtomic } from '../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../store/sealed-json.js';
+import { dynamicsKinds } from '../../worldmodel/index.js';
 import { type CollectResult, interrupted, type JobContext } from '../job.js';
 import { collectorSchema } from './checkpoint.js';
-import { learnerFor } from './given-parts.js';
+import { agentOf, learnerFor, resolvedSpec } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
 
 const CHECKPOINT_FOLDER = 'checkpoint';
@@ -39,17 +49,23 @@ const recordingSchema = z.strictObject({
   rng: z.strictObject({ key: z.tuple([z.int(), z.int()]), position: count }),
   episodes: z.array(z.strictObject({ episode: count, return: z.number(), length: count })),
   metrics: z.strictObject({ bytes: count, wallSeconds: z.number() }),
+  /** Rows an explorer's model was fitted to; absent where nobody explores. */
+  fitted: count.optional(),
 });
 
 export async function collectJob(context: JobContext): Promise<CollectResult> {
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
-  const { policy, close } = await actor(context, env);
+  const { recorder, close } = await recorderFor(context, env);
   const keeper = new RecordingKeeper(context);
   try {
-    const recording = await keeper.begin(env, policy);
+    const recording = await keeper.begin(env, recorder);
     await record(recording, config.collect.steps, keeper);
     return await finished(recording, keeper, context);
+  } catch (error) {
+    // Stopped while a model was fitted: what was put away last stands, and the recording lives the rest again, byte for byte.
+    if (context.signal.aborted) interrupted();
+    throw error;
   } finally {
     await close();
     await env.close();
@@ -89,7 +105,7 @@ class RecordingKeeper implements RecordingPorts {
   }
 
   /** A recording that begins, or the one that was put away. @throws CHECKPOINT_CORRUPT */
-  async begin(env: VectorEnvironment, policy: Policy): Promise<Recording> {
+  async begin(env: VectorEnvironment, recorder: Recorder): Promise<Recording> {
     const { scenario, seed, metrics, resume } = this.context;
     const { collect, name } = scenario.config;
     const root = Rng.fromSeed(seed);
@@ -99,7 +115,7 @@ class RecordingKeeper implements RecordingPorts {
       metrics.rewind({ bytes: 0, wallSeconds: 0 });
       const [obsDim, actionDim] = [rowSize(env.observationSpace), rowSize(env.actionSpace)];
       const buffer = new ReplayBuffer({ capacity: collect.steps, obsDim, actionDim, source: 'real' });
-      return { collector, policy, rng: root.split('collect'), buffer, episodes: [] };
+      return { collector, recorder, rng: root.split('collect'), buffer, episodes: [] };
     }
     const saved = await readRecording(join(this.folder, RECORDING_FILE));
     const buffer = await ReplayBuffer.load(join(this.folder, 'real'), { capacity: collect.steps });
@@ -107,7 +123,8 @@ class RecordingKeeper implements RecordingPorts {
     metrics.rewind(saved.metrics);
     this.bar.set(buffer.size);
     this.context.log(`Going on after ${buffer.size} real steps.`);
-    return { collector, policy, rng: Rng.fromState(saved.rng), buffer, episodes: saved.episodes };
+    if (recorder instanceof Explorer) await recorder.resume(this.folder, saved.fitted ?? 0);
+    return { collector, recorder, rng: Rng.fromState(saved.rng), buffer, episodes: saved.episodes };
   }
 
   tell(event: { readonly kind: string }): void {
@@ -131,7 +148,7 @@ class RecordingKeeper implements RecordingPorts {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  private async save({ collector, rng, buffer, episodes }: Recording): Promise<void> {
+  private async save({ collector, recorder, rng, buffer, episodes }: Recording): Promise<void> {
     const manifest: z.input<typeof recordingSchema> = {
       format: 'reverie-recording',
       formatVersion: 1,
@@ -142,7 +159,8 @@ class RecordingKeeper implements RecordingPorts {
     };
     await replaceFolderAtomic(this.folder, async (temporary) => {
       await buffer.save(join(temporary, 'real'));
-      await writeFile(join(temporary, RECORDING_FILE), sealedText(manifest));
+      const explored = recorder instanceof Explorer && { fitted: await recorder.save(temporary) };
+      await writeFile(join(temporary, RECORDING_FILE), sealedText({ ...manifest, ...explored }));
     });
   }
 }
@@ -156,13 +174,36 @@ async function readRecording(path: string): Promise<z.output<typeof recordingSch
   }
 }
 
-async function actor(
+async function recorderFor(
   context: JobContext,
   env: VectorEnvironment,
-): Promise<{ policy: Policy; close: () => Promise<void> }> {
-  const { config } = context.scenario;
-  const wanted = config.collect.policy === 'checkpoint' || findInput(context.inputs, 'checkpoint') !== undefined;
-  if (!wanted) return { policy: new RandomPolicy(env.actionSpace), close: async () => {} };
-  const { learner } = await learnerFor(env, requireInput(context.inputs, 'checkpoint'));
-  return { policy: learner.policy(), close: () => learner.close() };
+): Promise<{ recorder: Recorder; close: () => Promise<void> }> {
+  const { policy } = context.scenario.config.collect;
+  if (policy === 'explore') {
+    const explorer = explorerOf(context, env);
+    return { recorder: explorer, close: () => explorer.close() };
+  }
+  if (policy === 'random' && findInput(context.inputs, 'checkpoint') === undefined) {
+    return { recorder: recorderOf(new RandomPolicy(env.actionSpace)), close: async () => {} };
+  }
+  const checkpoint = requireInput(context.inputs, 'checkpoint');
+  const { learner } = await learnerFor(env, checkpoint);
+  const agent = await agentOf(learner, checkpoint);
+  const close = async () => {
+    await agent.close();
+    await learner.close();
+  };
+  return { recorder: recorderOf(agent.policy), close };
+}
+
+/** @throws SCENARIO_INVALID where the scenario's model is brought, and nothing can be learned */
+function explorerOf({ scenario, seed, signal, metrics, workers }: JobContext, env: VectorEnvironment): Explorer {
+  const { collect, model, name } = scenario.config;
+  if (dynamicsKinds.get(model.kind).broughtFolder !== undefined) {
+    const problem = `collect.policy is "explore", and model.kind "${model.kind}" is brought and learns nothing from what is found.`;
+    throw reverieError('SCENARIO_INVALID', { path: name, problem });
+  }
+  const settings = { ...collect.explore, model, workers, env: resolvedSpec(scenario) };
+  const onFit = (fit: object) => metrics.write({ kind: 'fit', ...fit });
+  return new Explorer(settings, env, Rng.fromSeed(seed).split('explore'), onFit, signal);
 }

@@ -9,6 +9,7 @@ import {
   initialStateOf,
   rulesResponder,
   type SeenTurn,
+  type Situations,
   type StructuredDynamics,
   type StructuredRows,
   stateHash,
@@ -19,6 +20,7 @@ import {
 } from '../../../src/env/index.js';
 import { type LanguageModel, makeLanguageModel } from '../../../src/llm/index.js';
 import { type ExperienceStep, ExperienceStore } from '../../../src/replay/index.js';
+import { MctsPlanner, StateCounts } from '../../../src/rl/index.js';
 import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
 import { type ControlledModel, startControlledModel } from '../../controlled/controlled-model.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
@@ -228,5 +230,67 @@ describe('planning by forks', () => {
     expect(deep.carry.situations[0].state).toMatchObject({ player: { holding: 'mug 1', at: 'bar 1' } });
     const done = await model.imagine(deep.carry, [calling('act', { text: deep.best! })]);
     expect(done.carry.situations[0].state).toMatchObject({ player: { at: 'shelf 1' } });
+  });
+
+  const OPTIONS = [
+    ...['go to table 1', 'go to shelf 1', 'go to bar 1', 'take mug 1 from bar 1', 'take letter 1 from shelf 1'],
+    ...['put mug 1 in/on shelf 1', 'look'],
+  ];
+  const choices = {
+    of: () => OPTIONS,
+    batch: (texts: readonly string[]) => texts.map((text) => calling('act', { text })),
+    row: (turns: readonly SeenTurn[], row: number) => [turns[row]],
+  };
+
+  it('tree search lives a whole task in the cellar by its exact rules, its goal alone being worth anything', async () => {
+    const domain = domains.cellar;
+    const task = domain.tasks.find(({ id }) => id === 'put-mug-shelf')!;
+    const model = makeRouter(config('rules'), { domain });
+    const end = (state: JsonObject) => ({
+      initialState: initialStateOf(domain, task),
+      finalState: state,
+      messages: [],
+    });
+    const isDone = (carry: Situations, row: number) =>
+      domain.rules!.check('goal_reached', end(carry.situations[row].state)).passed;
+    const planner = new MctsPlanner<Situations, StructuredRows, string>(
+      model,
+      { ...choices, worth: (carry, row) => (isDone(carry, row) ? 1 : 0) },
+      { simulations: 60, depth: 6, gamma: 0.9 },
+    );
+    let carry = model.begin([{ task, seed: 0 }]);
+    const done: string[] = [];
+    for (let t = 0; t < 6 && !isDone(carry, 0); t++) {
+      const text = await planner.plan(carry, [], Rng.fromSeed(2).split('step', t));
+      done.push(text!);
+      ({ carry } = await model.imagine(carry, [calling('act', { text: text! })]));
+    }
+    expect(isDone(carry, 0)).toBe(true);
+    expect(done).toContain('take mug 1 from bar 1');
+  });
+
+  it('counts of states lead to states that chance does not come to in as many steps', async () => {
+    const domain = domains.cellar;
+    const task = domain.tasks.find(({ id }) => id === 'put-mug-shelf')!;
+    const model = makeRouter(config('rules'), { domain });
+    const hashOf = (carry: Situations, row: number) => stateHash(carry.situations[row].state);
+    const live = async (isCounting: boolean) => {
+      const counts = new StateCounts();
+      const worth = (carry: Situations, row: number) => counts.bonus(hashOf(carry, row));
+      const options = { simulations: 4, depth: 2, gamma: 0.9 };
+      const planner = new MctsPlanner<Situations, StructuredRows, string>(model, { ...choices, worth }, options);
+      const rng = Rng.fromSeed(4);
+      let carry = model.begin([{ task, seed: 0 }]);
+      for (let t = 0; t < 14; t++) {
+        const planned = isCounting ? await planner.plan(carry, [], rng.split('step', t)) : undefined;
+        const text = planned ?? OPTIONS[rng.int(OPTIONS.length)];
+        ({ carry } = await model.imagine(carry, [calling('act', { text })]));
+        counts.visit(hashOf(carry, 0));
+      }
+      return counts;
+    };
+    const [counted, random] = [await live(true), await live(false)];
+    expect(counted.states).toBeGreaterThan(random.states);
+    expect(StateCounts.from(JSON.parse(JSON.stringify(counted.toJSON())))).toEqual(counted);
   });
 });
