@@ -245,7 +245,7 @@ describe('planning by forks', () => {
   it('tree search lives a whole task in the cellar by its exact rules, its goal alone being worth anything', async () => {
     const domain = domains.cellar;
     const task = domain.tasks.find(({ id }) => id === 'put-mug-shelf')!;
-    const model = makeRouter(config('rules'), { domain });
+    const model = await makeRouter(config('rules'), { domain });
     const end = (state: JsonObject) => ({
       initialState: initialStateOf(domain, task),
       finalState: state,
@@ -272,7 +272,7 @@ describe('planning by forks', () => {
   it('counts of states lead to states that chance does not come to in as many steps', async () => {
     const domain = domains.cellar;
     const task = domain.tasks.find(({ id }) => id === 'put-mug-shelf')!;
-    const model = makeRouter(config('rules'), { domain });
+    const model = await makeRouter(config('rules'), { domain });
     const hashOf = (carry: Situations, row: number) => stateHash(carry.situations[row].state);
     const live = async (isCounting: boolean) => {
       const counts = new StateCounts();
