@@ -79,6 +79,14 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the better of the same learner (SAC) from scratch and with as many updates on real rows only',
     load: () => import('./warm-start-hopper.js'),
   },
+  'warm-start.default': {
+    title:
+      'Real steps to threshold on ten bodies by defaults alone: the better of two SACs ÷ warm-started in the dream, geometric mean (long; goes on where it was)',
+    unit: 'ratio',
+    baseline:
+      'SAC of the same defaults on real rows alone, at 1 update a real step and at as many as the dream; the better one',
+    load: () => import('./warm-start-default.js'),
+  },
   'mbpo-vs-sac.half-cheetah': {
     title: 'Return after 6,000 real steps of half-cheetah: MBPO-style training ÷ the better of two SACs',
     unit: 'ratio',
