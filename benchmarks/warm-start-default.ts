@@ -32,7 +32,8 @@ const BUDGET = 15_000;
 const RESAMPLES = 10_000;
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
-  const study = new Study(root, quick ? `${ID}-quick` : ID);
+  // What is quick measures nothing, and nothing of it is kept.
+  const study = new Study(quick ? await mkdtemp(join(tmpdir(), 'reverie-study-')) : root, ID);
   const bodies = quick ? ['pendulum'] : chosen(BODIES, 'REVERIE_BENCH_BODIES');
   const seeds = (quick ? ['50'] : chosen(SEEDS, 'REVERIE_BENCH_SEEDS')).map(Number);
   const cases: StudyCase[] = [];
