@@ -1,5 +1,5 @@
 // ALFWorld's text games (Shridhar et al., "ALFWorld: Aligning Text and Embodied Environments for Interactive Learning",
-// arXiv 2010.03768), from a folder that the user has: `domain: { id: alfworld, data: path/to/alfworld }`. Their PDDL and grammar
+// arXiv 2010.03768), from a folder that the user has: `domain: { id: alfworld, path: path/to/alfworld }`. Their PDDL and grammar
 // are run as they are; what is here is their layout, their splits and the names of their things.
 
 import { existsSync } from 'node:fs';
@@ -13,15 +13,12 @@ const SPLITS = { train: 'train', valid_train: 'validation', valid_seen: 'validat
 const split = z.enum(Object.keys(SPLITS));
 
 const settings = z.strictObject({
-  data: z
+  path: z
     .string()
     .min(1)
     .optional()
     .describe('alfworld: folder that holds json_2.1.1, relative to the scenario; default: $ALFWORLD_DATA'),
-  split: z
-    .union([split, z.array(split).min(1)])
-    .optional()
-    .describe('alfworld: which games; default valid_seen'),
+  splits: z.array(split).min(1).optional().describe('alfworld: which games; default [valid_seen]'),
   games: z
     .number()
     .int()
@@ -31,9 +28,9 @@ const settings = z.strictObject({
 });
 
 /** The games of a split's folder; those with movable containers or slicing are left out, as in the official package. */
-function gamesOf(name, { data, games: limit }, folder) {
-  const given = data ?? process.env.ALFWORLD_DATA;
-  if (!given) throw gamesNotFound('$ALFWORLD_DATA', 'it is not set, and the scenario names no folder as domain.data');
+function gamesOf(name, { path: named, games: limit }, folder) {
+  const given = named ?? process.env.ALFWORLD_DATA;
+  if (!given) throw gamesNotFound('$ALFWORLD_DATA', 'it is not set, and the scenario names no folder as domain.path');
   const root = resolve(folder, given);
   const version = join(root, 'json_2.1.1');
   const home = join(existsSync(version) ? version : root, name);
@@ -47,8 +44,8 @@ function evenly(list, count) {
 }
 
 function chosen(given, folder) {
-  const { split: splits = 'valid_seen', ...rest } = settings.parse(given);
-  return [splits].flat().flatMap((name) => gamesOf(name, rest, folder));
+  const { splits = ['valid_seen'], ...rest } = settings.parse(given);
+  return splits.flatMap((name) => gamesOf(name, rest, folder));
 }
 
 /** `look_at_obj_in_light-Pen-None-DeskLamp-320/trial_T2019.../game`: kind, things, room; then the recording it came from. */

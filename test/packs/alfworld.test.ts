@@ -44,7 +44,7 @@ function written(split: string, name: string, change: (text: string) => string =
 }
 
 async function opened(settings: object): Promise<ToolsDomain> {
-  return makeDomain({ id: 'alfworld', data: '.', ...settings }, { folder });
+  return makeDomain({ id: 'alfworld', path: '.', ...settings }, { folder });
 }
 
 function openGame(name: string): TextGame {
@@ -61,8 +61,8 @@ describe('the pack alfworld', () => {
     written('valid_unseen', 'look_at_obj_in_light-Book-None-Lamp-9/trial_T4');
     const of = async (settings: object) => (await opened(settings)).tasks.map(({ id }) => id);
     expect(await of({})).toEqual(['valid_seen.look_at_obj_in_light-Book-None-Lamp-1.T3']);
-    expect(await of({ split: 'train', games: 1 })).toEqual(['train.pick_and_place_simple-Book-None-Shelf-1.T1']);
-    const all = await opened({ split: ['train', 'valid_seen', 'valid_unseen'] });
+    expect(await of({ splits: ['train'], games: 1 })).toEqual(['train.pick_and_place_simple-Book-None-Shelf-1.T1']);
+    const all = await opened({ splits: ['train', 'valid_seen', 'valid_unseen'] });
     expect(all.tasks.map(({ split }) => split)).toEqual(['train', 'train', 'validation', 'test']);
     expect(all.tasks[3]).toMatchObject({
       family: 'look_at_obj_in_light-Book-None-Lamp-9',
@@ -73,18 +73,18 @@ describe('the pack alfworld', () => {
 
   it('has another version where a game is another', async () => {
     const file = written('train', 'pick-A/trial_T1');
-    const before = await opened({ split: 'train' });
+    const before = await opened({ splits: ['train'] });
     writeFileSync(file, readFileSync(file, 'utf8').replace('(locked safe)', ''));
-    const after = await opened({ split: 'train' });
+    const after = await opened({ splits: ['train'] });
     expect(after.version).not.toBe(before.version);
   });
 
   it('tells where games should be, and which file is cut off', async () => {
-    await expect(opened({ split: 'valid_train' })).rejects.toMatchObject({ code: 'GAMES_NOT_FOUND' });
-    await expect(opened({ data: 'nowhere' })).rejects.toThrow('there is no such folder');
-    await expect(opened({ split: 'valid' })).rejects.toMatchObject({ code: 'ENV_SPEC_INVALID' });
+    await expect(opened({ splits: ['valid_train'] })).rejects.toMatchObject({ code: 'GAMES_NOT_FOUND' });
+    await expect(opened({ path: 'nowhere' })).rejects.toThrow('there is no such folder');
+    await expect(opened({ splits: ['valid'] })).rejects.toMatchObject({ code: 'ENV_SPEC_INVALID' });
     const file = written('valid_train', 'pick-A/trial_T1', (text) => text.slice(0, text.length / 2));
-    const cut = await opened({ split: 'valid_train' });
+    const cut = await opened({ splits: ['valid_train'] });
     expect(() => cut.tasks[0].user.opening).toThrow(expect.objectContaining({ code: 'GAME_FILE_INVALID' }));
     expect(() => cut.tasks[0].user.opening).toThrow(file);
   });

@@ -75,7 +75,7 @@ describe('a pack', () => {
     const refused = (domain: string) => loadToolsScenario(written('refused', domain));
     await expect(refused('{ id: cellar, policy: other.md }')).rejects.toThrow(/"policy" does not apply to "cellar"/);
     await expect(refused('{ id: celar }')).rejects.toThrow(
-      /"domain.id" is "celar"; expected one of "cellar", "helpdesk"/,
+      /"domain.id" is "celar"; expected one of "alfworld", "cellar", "helpdesk"/,
     );
     await expect(refused('{ id: tau-retail }')).rejects.toThrow(/"domain.data" is missing/);
     await expect(refused('{ id: tau-retail, data: x, relaese: tau1 }')).rejects.toMatchObject({
