@@ -87,6 +87,12 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       'SAC of the same defaults on real rows alone, at 1 update a real step and at as many as the dream; the better one',
     load: () => import('./warm-start-default.js'),
   },
+  'dream.harm': {
+    title: 'Return after 3,000 real steps of worlds that cannot be learned: with the dream by its defaults ÷ without',
+    unit: 'ratio',
+    baseline: 'the same learner on real rows alone, with as many updates',
+    load: () => import('./dream-harm.js'),
+  },
   'mbpo-vs-sac.half-cheetah': {
     title: 'Return after 6,000 real steps of half-cheetah: MBPO-style training ÷ the better of two SACs',
     unit: 'ratio',

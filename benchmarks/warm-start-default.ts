@@ -32,15 +32,17 @@ const BUDGET = 15_000;
 const RESAMPLES = 10_000;
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
-  // What is quick measures nothing, and nothing of it is kept.
-  const study = new Study(quick ? await mkdtemp(join(tmpdir(), 'reverie-study-')) : root, ID);
+  const study = await studyOf(root, ID, quick);
   const bodies = quick ? ['pendulum'] : chosen(BODIES, 'REVERIE_BENCH_BODIES');
   const seeds = (quick ? ['50'] : chosen(SEEDS, 'REVERIE_BENCH_SEEDS')).map(Number);
   const cases: StudyCase[] = [];
   // Seeds outside: after any part of the time, bodies and arms have been given about the same.
   for (const seed of seeds) {
     for (const body of bodies) {
-      for (const arm of Object.keys(ARMS)) cases.push(await measured(study, root, body, arm, seed, quick, log));
+      for (const arm of Object.keys(ARMS))
+        cases.push(
+          await measuredCase(study, root, { body, arm, seed, budget: quick ? 300 : BUDGET, set: ARMS[arm] }, log),
+        );
     }
   }
   const ratio = (of: (values: readonly number[]) => readonly number[]) =>
@@ -59,18 +61,28 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   };
 }
 
-async function measured(
+/** What is quick measures nothing, and nothing of it is kept. */
+export async function studyOf(root: string, id: string, quick: boolean): Promise<Study> {
+  return new Study(quick ? await mkdtemp(join(tmpdir(), 'reverie-study-')) : root, id);
+}
+
+export interface AskedCase {
+  readonly body: string;
+  readonly arm: string;
+  readonly seed: number;
+  readonly budget: number;
+  readonly set: readonly string[];
+}
+
+/** The case as it is kept, or measured now and kept. */
+export async function measuredCase(
   study: Study,
   root: string,
-  body: string,
-  arm: string,
-  seed: number,
-  quick: boolean,
+  { body, arm, seed, budget, set: own }: AskedCase,
   log: BenchmarkContext['log'],
 ): Promise<StudyCase> {
   const folder = join(root, 'benchmarks', 'bodies', body);
-  const budget = quick ? 300 : BUDGET;
-  const set = [`train.realSteps=${budget}`, 'train.stopAtThreshold=true', ...ARMS[arm]];
+  const set = [`train.realSteps=${budget}`, 'train.stopAtThreshold=true', ...own];
   const { hash } = await loadScenario(folder, { set });
   const kept = study.find({ body, arm, seed, hash });
   if (kept) return kept;
@@ -78,25 +90,15 @@ async function measured(
   try {
     const result = await launch<TrainResult>('train', {
       ...{ scenario: folder, set, seed, out: join(out, 'run'), quiet: true },
-      ...{ stream: process.stderr, command: `npm run bench -- ${ID}` },
+      ...{ stream: process.stderr, command: 'npm run bench' },
     });
     const { realStepsToThreshold, realSteps, wallSeconds, evaluations, dream } = result;
     const lastReturn = evaluations.at(-1)?.meanReturn ?? null;
-    const found = {
-      body,
-      arm,
-      seed,
-      hash,
-      realStepsToThreshold,
-      realSteps,
-      lastReturn,
-      wallSeconds,
-      shutRounds: dream?.shutRounds ?? 0,
-    };
+    const figures = { realStepsToThreshold, realSteps, lastReturn, wallSeconds, shutRounds: dream?.shutRounds ?? 0 };
+    const found = { body, arm, seed, hash, ...figures };
     await study.keep(found);
-    log(
-      `${body}, ${arm}, seed ${seed}: ${realStepsToThreshold ?? `not in ${realSteps}`} real steps, ${Math.round(wallSeconds)} s`,
-    );
+    const steps = realStepsToThreshold ?? `not in ${realSteps}`;
+    log(`${body}, ${arm}, seed ${seed}: ${steps} real steps, return ${lastReturn}, ${Math.round(wallSeconds)} s`);
     return found;
   } finally {
     await rm(out, { recursive: true, force: true });
