@@ -1,4 +1,5 @@
-// The API of plugins: what environments, domains, dynamics, backends, learners, protocols and kinds of a user's own are made with (`reverie/extend`).
+// The API of plugins: what environments, domains, dynamics, backends, learners, protocols and kinds of a user's own are made with,
+// and what is kept for learners to draw from (`reverie/extend`).
 
 export { z } from 'zod';
 export { NO_COST } from './core/cost.js';
@@ -39,6 +40,38 @@ export {
   type ToolsTask,
   type VerifierSpec,
 } from './env/index.js';
+export {
+  allocate,
+  type ColumnArray,
+  type ColumnSet,
+  type ColumnSpec,
+  DiskRows,
+  type Dtype,
+  drawGroups,
+  type Episode,
+  EpisodeStore,
+  episodeWindows,
+  gatherWindows,
+  MemoryRows,
+  PrioritizedSelector,
+  packedEpisodes,
+  paddedEpisodes,
+  RecencySelector,
+  type RowStorage,
+  type Schema,
+  type Selector,
+  scalar,
+  shuffledBatches,
+  TOKEN_EPISODES,
+  TOKEN_STEPS,
+  takeRows,
+  tensor,
+  UniformSelector,
+  type WindowBatch,
+  WindowSampler,
+  type Windows,
+  windowsOf,
+} from './replay/index.js';
 export { definePlugin, type PluginEntries } from './run/index.js';
 export {
   type BackendEntry,

@@ -23,6 +23,8 @@ export interface Plugin {
   readonly learners?: readonly Named[];
   /** Formats of datasets of episodes. */
   readonly exports?: readonly Named[];
+  /** Formats of datasets of transitions. */
+  readonly transitionExports?: readonly Named[];
   readonly protocols?: readonly Named[];
 }
 
@@ -35,6 +37,7 @@ const DOORS: Readonly<Record<keyof Plugin, readonly [what: string, needs: string
   backends: ['backend', 'make'],
   learners: ['learner', 'make'],
   exports: ['export', 'make'],
+  transitionExports: ['transition export', 'make'],
   protocols: ['protocol', 'make'],
 };
 

@@ -14,6 +14,7 @@ export {
 export { type Advance, ClockedEnvironment, type EnvironmentDescription } from './clocked-environment.js';
 export { checkEnvSpec, type EnvSpec, envSpecSchema } from './env-spec.js';
 export { type EnvironmentEntry, type EnvironmentSettings, environmentIds, environments } from './environments.js';
+export { gymnasiumSpecOf } from './gymnasium-spec.js';
 export { type MakeOptions, makeEnvironment } from './make-environment.js';
 export type { BodySpec, BodySpecInput } from './mujoco/body-spec.js';
 export type { Expression } from './mujoco/expression-schema.js';

@@ -4,7 +4,7 @@ import type { Kind } from '../core/kind.js';
 import type { Plugin } from '../core/plugins.js';
 import type { DomainEntry, EnvironmentEntry } from '../env/index.js';
 import type { LearnerEntry } from '../rl/index.js';
-import type { EpisodeExport } from '../synth/index.js';
+import type { EpisodeExport, TransitionExport } from '../synth/index.js';
 import type { BackendEntry, DynamicsEntry } from '../worldmodel/index.js';
 
 export interface PluginEntries extends Plugin {
@@ -15,6 +15,7 @@ export interface PluginEntries extends Plugin {
   readonly backends?: readonly BackendEntry[];
   readonly learners?: readonly LearnerEntry[];
   readonly exports?: readonly EpisodeExport[];
+  readonly transitionExports?: readonly TransitionExport[];
 }
 
 /** The entries themselves, checked by the compiler; `export default definePlugin({...})`. */

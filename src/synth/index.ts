@@ -40,6 +40,13 @@ export { openAiMessage } from './export/episodes/messages.js';
 export { exportMinari, type MinariExport, type MinariOptions } from './export/minari.js';
 export type { ExportOptions } from './export/slice-task.js';
 export type { TransitionSource } from './export/table.js';
+export {
+  type TransitionExport,
+  type TransitionExportRequest,
+  transitionExports,
+  transitionFormatSchema,
+  type WriteTransitions,
+} from './export/transition-exports.js';
 export { exportJsonl, exportParquet, TRANSITION_COLUMNS } from './export/transitions.js';
 
 export type { DiversityReport } from './quality/diversity.js';

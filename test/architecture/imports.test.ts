@@ -56,7 +56,7 @@ const ROOT_FILES: Readonly<Record<string, readonly string[]>> = {
     'fidelity',
     'run',
   ],
-  'src/extend.ts': ['core', 'env', 'run', 'worldmodel'],
+  'src/extend.ts': ['core', 'env', 'replay', 'run', 'worldmodel'],
   'src/tools.ts': ['core', 'env', 'llm', 'replay', 'synth', 'worldmodel', 'run'],
 };
 

@@ -13,6 +13,7 @@ import {
   reviveScenario,
   scenarioText,
 } from '../../src/run/scenario.js';
+import { transitionExports } from '../../src/synth/index.js';
 
 let folder: string;
 beforeAll(() => {
@@ -40,6 +41,16 @@ describe('a plugin', () => {
     expect(scenario.config.plugins).toEqual(['./plugin.mjs']);
     expect(await reviveScenario(JSON.parse(JSON.stringify(scenario)), 'scenario.json')).toEqual(scenario);
     expect(scenarioText(scenario)).toContain('- ./plugin.mjs');
+  });
+
+  it('may bring a format of transitions, which synth.export then takes', async () => {
+    const module = `export default { transitionExports: [{ name: 'rewards', summary: 'Rewards alone.', target: 'rewards.txt',
+      make: async () => async (rows) => (await rows.read(0, rows.rows, ['reward'])).reward }] };`;
+    const home = written('formats', module);
+    const { config } = await loadScenario(home, { set: ['synth.export=[rewards, parquet]'] });
+    expect(config.synth.export).toEqual(['rewards', 'parquet']);
+    expect(transitionExports.get('rewards').target).toBe('rewards.txt');
+    await expect(loadScenario(home, { set: ['synth.export=[reward]'] })).rejects.toThrow(/"rewards"/);
   });
 
   it('counts by its bytes in what the scenario is', async () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { boxSpace, type VectorSpace } from '../../src/env/index.js';
+import { boxSpace, gymnasiumSpecOf, type VectorSpace } from '../../src/env/index.js';
 import { ReplayBuffer } from '../../src/replay/index.js';
 import {
   branchedRollouts,
@@ -133,6 +133,13 @@ describe('transitions', () => {
 describe('a Minari dataset', () => {
   const options = () => ({ root: folder, datasetId: 'reverie/toy-v0', observationSpace, actionSpace });
 
+  it('names the environment that Gymnasium can make, where there is one', async () => {
+    const { folder: without } = await exportMinari(result, { ...options(), datasetId: 'reverie/none-v0' });
+    const { folder: named } = await exportMinari(result, { ...options(), envSpec: '{"id": "Pendulum-v1"}' });
+    const specOf = (of: string) => JSON.parse(readFileSync(join(of, 'data', 'metadata.json'), 'utf8')).env_spec;
+    expect([specOf(without), specOf(named)]).toEqual([undefined, '{"id": "Pendulum-v1"}']);
+  });
+
   it('has a folder an episode, T + 1 rows each, and its provenance', async () => {
     const done = await exportMinari(result, { ...options(), metadata: { author: 'someone' } });
     expect(done).toEqual({ folder: join(folder, 'reverie', 'toy-v0'), episodes: 24, steps: result.batch.rows, cut: 0 });
@@ -215,7 +222,7 @@ describe('a Minari dataset', () => {
   const reason = 'REVERIE_PYTHON names no Python that has minari, pyarrow and pandas';
   it.skipIf(!python)(`is read by minari and pandas (${python ? 'REVERIE_PYTHON' : `skipped: ${reason}`})`, async () => {
     expect(existsSync(python!)).toBe(true);
-    await exportMinari(result, options());
+    await exportMinari(result, { ...options(), envSpec: gymnasiumSpecOf({ id: 'pendulum' }, 150) });
     await exportParquet(result, join(folder, 'rows.parquet'));
     const run = spawnSync(python!, ['-c', READ_BACK], {
       env: { ...process.env, MINARI_DATASETS_PATH: folder },
@@ -226,6 +233,7 @@ describe('a Minari dataset', () => {
     const rows = rowsOf(result);
     expect(read.steps).toBe(rows.length);
     expect(read.low).toEqual(['-inf', '-inf', '-5.0']);
+    expect(read.environment).toEqual(['Pendulum-v1', 150]);
     expect(read.episodes.length).toBe(24);
     for (const [id, episode] of read.episodes.entries()) {
       const lived = rows.filter((row) => row.episode === id);
@@ -252,7 +260,9 @@ episodes = [{
     "ends": [[bool(a), bool(b)] for a, b in zip(e.terminations, e.truncations)],
 } for e in dataset.iterate_episodes()]
 frame = pandas.read_parquet(os.path.join(os.environ["MINARI_DATASETS_PATH"], "rows.parquet"))
+environment = dataset.recover_environment().spec
 print(json.dumps({
+    "environment": [environment.id, environment.max_episode_steps],
     "steps": int(dataset.total_steps), "low": [str(x) for x in dataset.observation_space.low], "episodes": episodes,
     "pandas": {"rows": len(frame), "next_obs": frame["next_obs"][5].tolist(), "group": int(frame["group"][5]),
                "sources": frame["source"].unique().tolist()},

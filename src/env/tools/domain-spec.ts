@@ -60,7 +60,9 @@ function schemaOfNow(): z.ZodType<DomainSpec, DomainSpec> {
 function namedKeys(): Record<string, z.ZodType> {
   const keys: Record<string, z.ZodType> = {};
   const known = new Map<string, z.ZodType[]>();
-  for (const [key, type] of domains.list().flatMap(({ schema }) => Object.entries(schema?.shape ?? {}))) {
+  // By name: which was registered first depends on what was loaded first.
+  const byName = domains.list().sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const [key, type] of byName.flatMap(({ schema }) => Object.entries(schema?.shape ?? {}))) {
     const bare = (type instanceof z.ZodDefault || type instanceof z.ZodOptional ? type.unwrap() : type) as z.ZodType;
     const types = [...new Set([...(known.get(key) ?? []), bare])];
     known.set(key, types);

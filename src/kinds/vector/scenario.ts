@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { envSpecSchema } from '../../env/index.js';
 import { learners, type ppoConfigSchema, type sacConfigSchema } from '../../rl/index.js';
+import { transitionFormatSchema } from '../../synth/index.js';
 import { modelSectionSchema } from '../../worldmodel/index.js';
 import { autoWorkersKey, nameKey, pluginsKey, profilesKey, seedKey } from '../common-keys.js';
 import { vectorFidelitySchema } from './fidelity-section.js';
@@ -234,20 +235,25 @@ const evalSection = z
   .prefault({})
   .describe('`reverie eval`, and the evaluations within a training run.');
 
-const synthSection = z
-  .strictObject({
-    starts: positive.default(10_000).describe('Recorded states to branch from, drawn at random.'),
-    episodes: z
-      .boolean()
-      .default(false)
-      .describe("Dream whole episodes, as long as the environment's, in place of branches of `rollout.horizon` steps."),
-    export: z
-      .array(z.enum(['parquet', 'jsonl', 'minari']))
-      .default(['parquet'])
-      .describe('Datasets to write beside the replay snapshot.'),
-  })
-  .prefault({})
-  .describe('`reverie synth`: a dataset dreamt in a world model.');
+/** Of the formats that are registered now. */
+function synthSection() {
+  return z
+    .strictObject({
+      starts: positive.default(10_000).describe('Recorded states to branch from, drawn at random.'),
+      episodes: z
+        .boolean()
+        .default(false)
+        .describe(
+          "Dream whole episodes, as long as the environment's, in place of branches of `rollout.horizon` steps.",
+        ),
+      export: z
+        .array(transitionFormatSchema())
+        .default(['parquet'])
+        .describe('Datasets to write beside the replay snapshot.'),
+    })
+    .prefault({})
+    .describe('`reverie synth`: a dataset dreamt in a world model.');
+}
 
 /** The same keys, none of them needed and none with a default. */
 function overridesOf(section: z.ZodObject): z.ZodObject {
@@ -304,7 +310,7 @@ function sections() {
     train: trainSection,
     collect: collectSection,
     eval: evalSection,
-    synth: synthSection,
+    synth: synthSection(),
     fidelity: vectorFidelitySchema,
     quickstart: quickstartSection(),
     seed: seedKey,

@@ -13,14 +13,12 @@ import { RandomPolicy } from '../../rl/index.js';
 import {
   type Drawn,
   drawnStarts,
-  exportJsonl,
-  exportMinari,
-  exportParquet,
   type FrozenRolloutRequest,
   type JournalledRollouts,
   RolloutPool,
   saveRollouts,
   synthesizeToJournal,
+  transitionExports,
 } from '../../synth/index.js';
 import { loadWorldModel, type StoredDynamics, tryModel } from '../../worldmodel/index.js';
 import { deviceText } from '../device.js';
@@ -188,26 +186,19 @@ async function exportTransitions(
   context: JobContext,
 ): Promise<string[]> {
   const { config, hash } = context.scenario;
-  const { signal } = context;
+  const { signal, seed } = context;
   const written: string[] = [];
   for (const format of config.synth.export) {
-    const path = join(context.out, 'datasets', format === 'minari' ? 'minari' : `transitions.${format}`);
+    const { target = format, make } = transitionExports.get(format);
+    const path = join(context.out, 'datasets', target);
     const phase = context.progress.phase(`export ${format}`, saved.rows, 'transitions');
     // What an interrupted run left there is not whole.
     rmSync(path, { recursive: true, force: true });
-    const options = { pool, signal, onRows: (rows: number) => phase.set(rows) };
-    if (format === 'parquet') await exportParquet(saved, path, options);
-    else if (format === 'jsonl') await exportJsonl(saved, path, options);
-    else {
-      await exportMinari(saved, {
-        ...options,
-        root: path,
-        datasetId: `${config.name}/dreamt-v0`,
-        observationSpace: env.observationSpace,
-        actionSpace: env.actionSpace,
-        metadata: { scenario_hash: hash, seed: context.seed },
-      });
-    }
+    const write = await make();
+    await write(saved, {
+      ...{ path, pool, signal, onRows: (rows: number) => phase.set(rows) },
+      ...{ scenario: config.name, scenarioHash: hash, seed, env: config.env, spaces: env },
+    });
     phase.end();
     written.push(path);
   }

@@ -26,6 +26,8 @@ export interface MinariOptions {
   readonly datasetId: string;
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
+  /** The environment of Gymnasium's that this one behaves as, as its `EnvSpec.to_json` writes it; `None` in Python unless given. */
+  readonly envSpec?: string;
   /** More of Minari's own fields: `author`, `author_email`, `algorithm_name`, `code_permalink`, `description`, ... */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
@@ -167,6 +169,7 @@ function datasetMetadata({ episodes, bytes }: WrittenEpisodes, rows: number, opt
     data_format: 'parquet',
     observation_space: minariSpace(options.observationSpace),
     action_space: minariSpace(options.actionSpace),
+    ...(options.envSpec !== undefined && { env_spec: options.envSpec }),
     minari_version: MINARI_VERSION,
   };
 }

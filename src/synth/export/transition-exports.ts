@@ -1,0 +1,73 @@
+// Formats that transitions are exported in, by name: files or folders beside the replay buffer that a synthesis leaves. Ours are
+// loaded when they are asked for, and a user's come in by the same door.
+
+import { z } from 'zod';
+import { type Entry, Registry } from '../../core/registry.js';
+import { type EnvSpec, gymnasiumSpecOf, type VectorEnvironment } from '../../env/index.js';
+import type { SavedTransitions } from '../../replay/index.js';
+import type { ExportOptions } from './slice-task.js';
+
+/** What an export is told beside the rows. `pool` has threads for what is worth them. */
+export interface TransitionExportRequest extends ExportOptions {
+  /** The file or folder to write; nothing is there. It is to appear whole or not at all. */
+  readonly path: string;
+  readonly scenario: string;
+  readonly scenarioHash: string;
+  readonly seed: number;
+  /** The real environment, as the scenario has it. */
+  readonly env: EnvSpec;
+  readonly spaces: Pick<VectorEnvironment, 'observationSpace' | 'actionSpace' | 'maxEpisodeSteps'>;
+}
+
+/** Writes rows, which are read from disk as they are needed (`SavedTransitions.read`, oldest first). */
+export type WriteTransitions = (rows: SavedTransitions, request: TransitionExportRequest) => Promise<unknown>;
+
+/** `name` is what `synth.export` gives. */
+export interface TransitionExport extends Entry<WriteTransitions> {
+  /** Name of the file or folder below `datasets/`; that of the export unless given. */
+  readonly target?: string;
+}
+
+export const transitionExports = new Registry<TransitionExport>('transition export', [
+  {
+    name: 'parquet',
+    summary: 'One table of all rows with their provenance, for pandas, DuckDB and `datasets`.',
+    target: 'transitions.parquet',
+    make: async () => {
+      const { exportParquet } = await import('./transitions.js');
+      return (rows, { path, ...options }) => exportParquet(rows, path, options);
+    },
+  },
+  {
+    name: 'jsonl',
+    summary: 'The same rows, a JSON object a line.',
+    target: 'transitions.jsonl',
+    make: async () => {
+      const { exportJsonl } = await import('./transitions.js');
+      return (rows, { path, ...options }) => exportJsonl(rows, path, options);
+    },
+  },
+  {
+    name: 'minari',
+    summary: "A dataset of Farama's Minari, an episode a branch.",
+    make: async () => {
+      const { exportMinari } = await import('./minari.js');
+      return (rows, request) => exportMinari(rows, minariOptions(request));
+    },
+  },
+]);
+
+/** Names of formats that are registered now. */
+export function transitionFormatSchema() {
+  return z.enum(transitionExports.names() as [string, ...string[]]);
+}
+
+function minariOptions({ path, scenario, scenarioHash, seed, env, spaces, ...options }: TransitionExportRequest) {
+  const { observationSpace, actionSpace, maxEpisodeSteps } = spaces;
+  return {
+    ...options,
+    ...{ root: path, datasetId: `${scenario}/dreamt-v0`, observationSpace, actionSpace },
+    envSpec: gymnasiumSpecOf(env, maxEpisodeSteps),
+    metadata: { scenario_hash: scenarioHash, seed },
+  };
+}
