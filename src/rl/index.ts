@@ -59,3 +59,11 @@ export { type Rollout, RolloutCollector } from './rollout.js';
 export { makeSac, Sac, type SacMetrics } from './sac/sac.js';
 export { type Script, ScriptedPolicy, type ScriptSource } from './scripted-policy.js';
 export type { Spaces } from './spaces.js';
+export {
+  DIFFUSION_DEFAULTS,
+  type DiffusionOptions,
+  DRAW_DEFAULTS,
+  type DrawOptions,
+  fitDiffusion,
+  RowDiffusion,
+} from './synther/row-diffusion.js';
