@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { makeProgram, runCommandLine } from '../../src/cli/command-line.js';
+import { packDomains } from '../../src/core/packs.js';
 import { kinds } from '../../src/kinds/index.js';
 import { recordingStream } from '../run/streams.js';
 import { scenarioTables, silentKeys } from './schema-tables.js';
@@ -14,7 +15,9 @@ const BEGIN = '<!-- generated: begin -->';
 const END = '<!-- generated: end -->';
 
 const { fileSchema: scenarioFileSchema } = await kinds.get('vector').scenario!();
-const { fileSchema: toolsScenarioFileSchema } = await kinds.get('tools').scenario!([{ domain: { id: 'tau-airline' } }]);
+// With the keys of every pack, whatever other tests of this process have loaded.
+const everyDomain = packDomains.map((id) => ({ domain: { id } }));
+const { fileSchema: toolsScenarioFileSchema } = await kinds.get('tools').scenario!(everyDomain);
 
 /** The page with what lies between its markers replaced. */
 function regenerated(page: string, generated: string): string {
