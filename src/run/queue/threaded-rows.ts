@@ -88,6 +88,8 @@ export class ThreadedRows implements Elsewhere {
   private readonly folder = mkdtempSync(join(tmpdir(), 'reverie-rows-'));
   private readonly job: Uint8Array;
   private readonly waiting: Asked[] = [];
+  /** Chunks that were sent and are not back. */
+  private underway = 0;
   /** Rows of a task. */
   private readonly chunk: number;
 
@@ -121,13 +123,16 @@ export class ThreadedRows implements Elsewhere {
       this.waiting.push({ input: { row, task: task.id, maxSteps }, signal, resolve, reject });
     });
 
+  /** Chunks that are not full wait for more rows while the threads have enough to do. */
   private send(): void {
-    const asked = this.waiting.splice(0);
-    for (let at = 0; at < asked.length; at += this.chunk) void this.ask(asked.slice(at, at + this.chunk));
+    const isFull = () => this.waiting.length >= this.chunk;
+    const isWanted = () => this.waiting.length > 0 && this.underway < this.pool.workers * (CHUNKS_A_THREAD - 1);
+    while (isFull() || isWanted()) void this.ask(this.waiting.splice(0, this.chunk));
   }
 
   /** All rows of a job have one signal. */
   private async ask(asked: readonly Asked[]): Promise<void> {
+    this.underway++;
     const rows = asked.map(({ input }) => input);
     const label = `rows ${rows[0].row} to ${rows[rows.length - 1].row}`;
     try {
@@ -147,6 +152,9 @@ export class ThreadedRows implements Elsewhere {
       for (const { reject, signal } of asked.slice(made.rows.length)) reject(signal.reason);
     } catch (error) {
       for (const { reject } of asked) reject(error);
+    } finally {
+      this.underway--;
+      this.send();
     }
   }
 

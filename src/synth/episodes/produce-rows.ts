@@ -1,6 +1,7 @@
 // Makes the rows of a job: many at once, each on its own, no row waiting for a batch to fill. What a row may know of others
 // is what rows at least `lag` before it became, so neither timing nor concurrency shows in the result.
 
+import { setMaxListeners } from 'node:events';
 import { Packr } from 'msgpackr';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { type JobDescription, Journal } from '../journal.js';
@@ -54,7 +55,10 @@ class RowProduction<T extends object> {
   private failure: unknown;
   private stoppedBy: string | undefined;
 
-  constructor(private readonly request: RowsRequest<T>) {}
+  constructor(private readonly request: RowsRequest<T>) {
+    // Every row under way may listen for the end of the job.
+    setMaxListeners(0, this.stop.signal);
+  }
 
   async run(): Promise<RowsOutcome> {
     const { rows, journal, signal } = this.request;
