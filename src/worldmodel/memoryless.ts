@@ -44,7 +44,8 @@ export abstract class MemorylessDynamics implements StoredDynamics<ObservationCa
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
   protected readonly shape: RowShape;
-  private readonly rows: RowCodec<Float32Array>;
+  // Private to the engine at run time too: a subclass of a user's has fields of its own.
+  readonly #rows: RowCodec<Float32Array>;
 
   constructor(
     readonly backend: string,
@@ -54,7 +55,7 @@ export abstract class MemorylessDynamics implements StoredDynamics<ObservationCa
     this.observationSpace = observationSpace;
     this.actionSpace = actionSpace;
     this.shape = rowShape({ observationSpace, actionSpace });
-    this.rows = numberRows(this.shape.obsDim);
+    this.#rows = numberRows(this.shape.obsDim);
   }
 
   begin(starts: Float32Array): ObservationCarry {
@@ -78,23 +79,23 @@ export abstract class MemorylessDynamics implements StoredDynamics<ObservationCa
   }
 
   pick({ obs }: ObservationCarry, rows: Uint32Array): ObservationCarry {
-    return { rows: rows.length, obs: this.rows.pick(obs, rows) };
+    return { rows: rows.length, obs: this.#rows.pick(obs, rows) };
   }
 
   join(carries: readonly ObservationCarry[]): ObservationCarry {
     const rows = carries.reduce((sum, carry) => sum + carry.rows, 0);
-    return { rows, obs: this.rows.join(carries.map(({ obs }) => obs)) };
+    return { rows, obs: this.#rows.join(carries.map(({ obs }) => obs)) };
   }
 
   freeze({ obs }: ObservationCarry): FrozenCarry {
-    return { version: this.modelVersion, state: this.rows.pack(obs) };
+    return { version: this.modelVersion, state: this.#rows.pack(obs) };
   }
 
   revive({ version, state }: FrozenCarry): ObservationCarry {
     if (version !== this.modelVersion) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: `a model ${version}`, into: `a model ${this.modelVersion}` });
     }
-    return this.begin(this.rows.unpack(state));
+    return this.begin(this.#rows.unpack(state));
   }
 
   abstract snapshot(): WorldModelSnapshot;
