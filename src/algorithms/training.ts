@@ -148,7 +148,9 @@ export class Training {
     const old = origin.findLastIndex((number) => isOld[number]) + 1;
     if (old === 0) return;
     const rest = synthetic.newest(synthetic.size - old);
-    this.made = { ...this.parts, synthetic: rest, selectors: { ...selectors, synthetic: selectorOf?.(rest) } };
+    // On-policy learners draw nothing from replay.
+    const chosen = selectorOf === undefined ? selectors : { ...selectors, synthetic: selectorOf(rest) };
+    this.made = { ...this.parts, synthetic: rest, selectors: chosen };
   }
 
   /** The world model of the moment; fitted first where there is none yet, as in a run that goes on with given records. */
