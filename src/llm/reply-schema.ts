@@ -5,7 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { LRUCache } from 'lru-cache';
 import { canonicalJson } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
-import type { Json, JsonObject } from '../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
 
 export interface ReplySchema {
   readonly name: string;
@@ -95,7 +95,7 @@ const FORBIDDEN_TOO = ['dependentSchemas', 'unevaluatedProperties', 'propertyNam
 const LEFT_OUT = new Set(['default', '$schema', '$id', 'title', 'examples', '$comment']);
 
 function strictNode(node: Json): JsonObject {
-  if (!isObject(node)) throw NOT_STRICT;
+  if (!isJsonObject(node)) throw NOT_STRICT;
   if ([...FORBIDDEN, ...FORBIDDEN_TOO].some((key) => key in node)) throw NOT_STRICT;
   const says = ['type', 'enum', 'const', 'anyOf', '$ref'].some((key) => key in node);
   if (!says) throw NOT_STRICT;
@@ -115,7 +115,7 @@ function strictKeyword(key: string, value: Json): Json {
 
 function strictObject(node: JsonObject): JsonObject {
   const { properties, required, additionalProperties } = node;
-  if (!isObject(properties ?? null)) throw NOT_STRICT;
+  if (!isJsonObject(properties ?? null)) throw NOT_STRICT;
   if (additionalProperties !== undefined && additionalProperties !== false) throw NOT_STRICT;
   const needed = new Set(required as readonly string[] | undefined);
   const strict = Object.entries(properties as JsonObject).map(([key, value]) => {
@@ -135,12 +135,12 @@ function orNull(schema: JsonObject): JsonObject {
 
 /** Takes nulls out of a reply that stand for optional keys; `schema` is the original. Answers the same value if there are none. */
 export function dropNulls(value: Json, schema: Json | undefined): Json {
-  if (!isObject(schema ?? null)) return value;
+  if (!isJsonObject(schema ?? null)) return value;
   const { items, properties, required, anyOf } = schema as JsonObject;
   if (Array.isArray(value)) return value.map((item) => dropNulls(item, items));
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   if (Array.isArray(anyOf)) return dropNulls(value, anyOf.find(isObjectType));
-  if (!isObject(properties ?? null)) return value;
+  if (!isJsonObject(properties ?? null)) return value;
   const kept = Object.entries(value).flatMap(([key, part]): [string, Json][] => {
     const inner = ownValue(properties as JsonObject, key);
     const stands = part === null && inner !== undefined && !(required as readonly string[] | undefined)?.includes(key);
@@ -154,7 +154,7 @@ function ownValue(object: JsonObject, key: string): Json | undefined {
 }
 
 function allowsNull(schema: Json): boolean {
-  if (!isObject(schema)) return true;
+  if (!isJsonObject(schema)) return true;
   const { type, anyOf, enum: values } = schema;
   if (Array.isArray(values)) return values.includes(null);
   if (Array.isArray(anyOf)) return anyOf.some(allowsNull);
@@ -163,13 +163,9 @@ function allowsNull(schema: Json): boolean {
 }
 
 function isObjectType(node: Json): boolean {
-  if (!isObject(node)) return false;
+  if (!isJsonObject(node)) return false;
   const { type } = node;
   return type === 'object' || (Array.isArray(type) && type.includes('object')) || 'properties' in node;
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function mapValues(object: JsonObject, map: (value: Json) => Json): JsonObject {

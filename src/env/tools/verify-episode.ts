@@ -2,7 +2,7 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
-import type { Json, JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { valueAt } from '../state/pointer.js';
 import { stateHash } from '../state/state-hash.js';
 import { spokenMessages, successfulCalls } from './conversation.js';
@@ -145,7 +145,7 @@ export function stateChanges(before: JsonObject, after: JsonObject): StateChange
 function compare(a: Json, b: Json, path: readonly (string | number)[], changes: StateChange[]): void {
   if (a === b) return;
   if (Array.isArray(a) && Array.isArray(b)) compareLists(a, b, path, changes);
-  else if (isObject(a) && isObject(b)) compareObjects(a, b, path, changes);
+  else if (isJsonObject(a) && isJsonObject(b)) compareObjects(a, b, path, changes);
   else changes.push({ op: 'replace', path, value: b });
 }
 
@@ -174,8 +174,4 @@ function compareObjects(a: JsonObject, b: JsonObject, path: readonly (string | n
 function isInOrder(order: readonly string[], made: readonly string[]): boolean {
   const names = made.filter((key) => !/^\d+$/.test(key));
   return names.every((key, i) => order[order.length - names.length + i] === key);
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

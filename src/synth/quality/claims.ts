@@ -1,7 +1,7 @@
 // Filter: what the agent says has to agree with what it was told and with the typed state. A turn that does not is masked:
 // it stays in the conversation, and teaches nothing. No model is asked; where the state cannot tell, the turn stays.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import type { AssistantMessage, Message } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
@@ -82,9 +82,9 @@ class StateWords {
 
   constructor(initialState: JsonObject) {
     for (const [name, collection] of Object.entries(initialState)) {
-      if (!isObject(collection)) continue;
+      if (!isJsonObject(collection)) continue;
       for (const id of Object.keys(collection)) if (/^[A-Za-z]+-\d+$/.test(id)) this.shapes.add(shapeOf(id));
-      this.choices.set(name, choicesOf(Object.values(collection).filter(isObject)));
+      this.choices.set(name, choicesOf(Object.values(collection).filter(isJsonObject)));
     }
   }
 
@@ -103,8 +103,8 @@ class StateWords {
     const heard = ` ${(clause.toLowerCase().match(TOKEN) ?? []).join(' ').replaceAll(/[_-]/g, ' ')} `;
     const says = (word: string) => heard.includes(` ${word.replaceAll(/[_-]/g, ' ')} `);
     return Object.entries(state).some(([name, collection]) => {
-      const record = isObject(collection) ? collection[ids[0]] : undefined;
-      return isObject(record) && this.differs(name, record, says);
+      const record = isJsonObject(collection) ? collection[ids[0]] : undefined;
+      return isJsonObject(record) && this.differs(name, record, says);
     });
   }
 
@@ -134,8 +134,4 @@ function choicesOf(records: readonly JsonObject[]): Map<string, ReadonlySet<stri
   const isChoice = (words: ReadonlySet<string>) =>
     words.size > 1 && words.size <= MOST_VALUES && [...words].every((word) => WORD.test(word));
   return new Map([...values].filter(([, words]) => isChoice(words)));
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,7 +3,7 @@
 // the rest of the conversation is not worth keeping.
 
 import { jsonrepair } from 'jsonrepair';
-import type { Json, JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { compileSchema, type SchemaCheck, type ToolCall, type ToolsDomain } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { type Filter, type Judgement, KEEP } from './filter.js';
@@ -103,8 +103,8 @@ function coerceTo(schema: Json | undefined, value: Json): Json {
   const rules = schema as JsonObject;
   const turned = turnedTo(typesOf(rules), value);
   if (Array.isArray(turned)) return turned.map((part) => coerceTo(rules.items, part));
-  if (!isObject(turned)) return turned;
-  const properties = isObject(rules.properties) ? rules.properties : {};
+  if (!isJsonObject(turned)) return turned;
+  const properties = isJsonObject(rules.properties) ? rules.properties : {};
   return Object.fromEntries(Object.entries(turned).map(([key, part]) => [key, coerceTo(properties[key], part)]));
 }
 
@@ -113,7 +113,7 @@ function parseObject(text: string): JsonObject | undefined {
   for (const read of [JSON.parse, (broken: string) => JSON.parse(jsonrepair(broken))]) {
     try {
       const value: Json = read(text);
-      if (isObject(value)) return value;
+      if (isJsonObject(value)) return value;
     } catch {
       // Not JSON this way: the next reader is more patient, and a text that none reads stays undefined.
     }
@@ -155,10 +155,6 @@ function isOfType(type: Json, value: Json): boolean {
   if (type === 'null') return value === null;
   if (type === 'integer') return Number.isInteger(value);
   if (type === 'array') return Array.isArray(value);
-  if (type === 'object') return isObject(value);
+  if (type === 'object') return isJsonObject(value);
   return typeof value === type;
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 // A schema of a state cut to the parts that a prompt is about.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 
 /** What says more about values than their kinds, where it is no name of a property. */
 const DETAILS = new Set(['description', 'pattern', 'title', 'minimum', 'maximum', 'additionalProperties', 'required']);
@@ -40,16 +40,14 @@ function withoutDetails(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(withoutDetails);
   if (typeof schema !== 'object' || schema === null) return schema;
   // A detail that is itself a schema is the name of a property; a list of required ones is none.
-  const kept = Object.entries(schema).filter(([key, part]) => !DETAILS.has(key) || (isObject(part) && !isEmpty(part)));
+  const kept = Object.entries(schema).filter(
+    ([key, part]) => !DETAILS.has(key) || (isJsonObject(part) && !isEmpty(part)),
+  );
   return Object.fromEntries(kept.map(([key, part]) => [key, withoutDetails(part)]));
 }
 
 function objectOf(value: Json | undefined): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isJsonObject(value) ? value : {};
 }
 
 function isEmpty(value: JsonObject): boolean {

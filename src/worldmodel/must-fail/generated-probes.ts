@@ -38,6 +38,12 @@ interface PlacedCall {
   readonly call: CallSpec;
 }
 
+function callsOfSolutions({ tasks }: ToolsDomain): PlacedCall[] {
+  return tasks.flatMap((task) =>
+    (task.reference?.calls ?? []).map((call, i, calls): PlacedCall => ({ task, before: calls.slice(0, i), call })),
+  );
+}
+
 type Generated = { readonly probe: Probe } | { readonly name: string; readonly reason: string };
 
 /**
@@ -48,9 +54,7 @@ export function generateProbes(
   domain: ToolsDomain,
   { perArgument = 2, tasks = 20 }: GenerateOptions = {},
 ): GeneratedProbes {
-  const placed = domain.tasks.flatMap((task) =>
-    (task.reference?.calls ?? []).map((call, i, calls): PlacedCall => ({ task, before: calls.slice(0, i), call })),
-  );
+  const placed = callsOfSolutions(domain);
   const writes = firstOfEach(
     placed.filter(({ call }) => kindOf(domain, call) === 'write'),
     ({ call }) => call.name,
@@ -78,9 +82,7 @@ export function generateProbes(
  * change. Where the domain has rules, they say so; a call that they do not know or refuse is no probe.
  */
 export function generateSuccesses(domain: ToolsDomain, perTool = 2): Probe[] {
-  const placed = domain.tasks.flatMap((task) =>
-    (task.reference?.calls ?? []).map((call, i, calls): PlacedCall => ({ task, before: calls.slice(0, i), call })),
-  );
+  const placed = callsOfSolutions(domain);
   const possible = placed.flatMap((each): Probe[] => {
     const { task, before, call } = each;
     const truth = outcomeOf(domain, each, call);

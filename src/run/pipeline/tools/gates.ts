@@ -89,8 +89,8 @@ export async function mustSucceedGate(context: Context, parts: ToolsParts): Prom
 /** The must-succeed suite's report, kept as the must-fail suite's is. */
 export function mustSucceedReport(context: Context, parts: { domain: ToolsDomain; responder: Responder }) {
   const suite = async () => {
-    const own = (await probesOf(context.scenario, parts.domain)).probes.filter(mustSucceed);
-    return { probes: [...own, ...generateSuccesses(parts.domain)], skipped: [] };
+    const written = (await writtenProbes(context.scenario, parts.domain)).filter(mustSucceed);
+    return { probes: [...written, ...generateSuccesses(parts.domain)], skipped: [] };
   };
   return suiteReport(context, parts, { file: 'must-succeed.json', name: 'must-succeed suite', suite });
 }
@@ -98,8 +98,9 @@ export function mustSucceedReport(context: Context, parts: { domain: ToolsDomain
 /** The suite's report: kept where the same simulator was tried on the same domain before. */
 export function mustFailReport(context: Context, parts: { domain: ToolsDomain; responder: Responder }) {
   const suite = async () => {
-    const { probes, skipped } = await probesOf(context.scenario, parts.domain);
-    return { probes: probes.filter((probe) => !mustSucceed(probe)), skipped };
+    const written = (await writtenProbes(context.scenario, parts.domain)).filter((probe) => !mustSucceed(probe));
+    const generated = generateProbes(parts.domain);
+    return { probes: [...written, ...generated.probes], skipped: generated.skipped };
   };
   return suiteReport(context, parts, { file: 'must-fail.json', name: 'must-fail suite', suite });
 }
@@ -131,12 +132,10 @@ async function suiteReport(
   return report;
 }
 
-/** The domain's own probes, where it has any, and those that can be made for any domain. */
-async function probesOf(scenario: ToolsScenario, domain: ToolsDomain) {
+/** The domain's own probes of both suites, where it has any. */
+async function writtenProbes(scenario: ToolsScenario, domain: ToolsDomain): Promise<Probe[]> {
   const own = join(domainFolder(scenario.config.domain, scenario.folder), 'must-fail.yaml');
-  const generated = generateProbes(domain);
-  const written = existsSync(own) ? await readProbes(own, domain) : [];
-  return { probes: [...written, ...generated.probes], skipped: generated.skipped };
+  return existsSync(own) ? readProbes(own, domain) : [];
 }
 
 /**
