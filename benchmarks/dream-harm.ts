@@ -4,9 +4,8 @@
 import { environments } from '../src/env/environments.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
-import { chosen, type StudyCase } from './study-cases.js';
+import { chosen, measuredCase, type StudyCase, studyOf } from './study-cases.js';
 import { UNLEARNABLE } from './unlearnable.js';
-import { measuredCase, studyOf } from './warm-start-default.js';
 
 const ID = 'dream.harm';
 const BODIES = ['shuffled', 'chaos'];

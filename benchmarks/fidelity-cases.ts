@@ -8,20 +8,28 @@ export const TRANSITION_ERROR = 0.1;
 
 export interface Body {
   readonly scenario: string;
-  /** Settings of the run that gives policy and data; in dream mode, the model too. */
+  /** Settings of the run that gives policies and data; in dream mode, the model too. Policies are kept on the way: each is a rung. */
   readonly train: readonly string[];
-  /** Made and judged once a seed, where several are asked for. */
-  readonly isRepeated?: boolean;
 }
 
-const REAL = ['train.mode=real', 'train.realSteps=8000', 'train.initialRandomSteps=2000', 'train.evalEvery=4000'];
+const REAL = [
+  ...['train.mode=real', 'train.realSteps=8000', 'train.initialRandomSteps=2000', 'train.evalEvery=4000'],
+  ...['train.updatesPerStep=0.75', 'train.keepPolicyEvery=500'],
+];
 
 export const BODIES: readonly Body[] = [
-  { scenario: 'cartpole-swingup', train: [], isRepeated: true },
-  { scenario: 'pendulum', train: ['train.mode=real', 'train.realSteps=4000', 'train.evalEvery=2000'] },
-  { scenario: 'hopper', train: [...REAL, 'train.updatesPerStep=0.75'] },
-  { scenario: 'half-cheetah', train: [...REAL, 'train.updatesPerStep=0.75'] },
+  { scenario: 'cartpole-swingup', train: ['train.keepPolicyEvery=125'] },
+  { scenario: 'pendulum', train: ['train.mode=real', 'train.realSteps=4000', 'train.keepPolicyEvery=400'] },
+  ...['inverted-pendulum', 'reacher', 'hopper', 'half-cheetah', 'walker2d'].map((scenario) => ({
+    scenario,
+    train: REAL,
+  })),
 ];
+
+/** Of the ladder, for bodies and worlds of tools alike. */
+export function ladderSettings(quick: boolean): string[] {
+  return [`fidelity.rank.policies=${quick ? 8 : 30}`];
+}
 
 export interface ToolsWorld {
   readonly scenario: string;

@@ -1,25 +1,36 @@
 // Do policies rank in the dream as they do for real? Full reports on learned ensembles of bodies, and on worlds of tools by a
 // language model whose error is known, each with a ladder of policies lived in both. The pages are kept beside the figures.
 //
-// REVERIE_BENCH_SEEDS=3 judges one body and all worlds of tools with as many seeds. What is judged is kept case by case, and a
-// benchmark that was stopped goes on with the next.
+// Thirty policies a ladder, five seeds a scenario. A scenario's figure is the mean of its first model's over seeds. Kept case by
+// case (study-cases.ts): REVERIE_BENCH_BODIES and REVERIE_BENCH_SEEDS (comma-separated) choose what this sitting measures.
 
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { reverieError } from '../src/core/errors.js';
+import { canonicalJson } from '../src/core/canonical-json.js';
+import { sha256 } from '../src/core/hash.js';
 import type { Json } from '../src/core/json.js';
 import { type Estimate, type FidelityReport, readFidelityReport, type SectionId } from '../src/fidelity/index.js';
+import { loadAnyScenario } from '../src/run/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { startControlledServer } from './controlled-server.js';
-import { BODIES, type Body, TOOLS, type ToolsWorld, TRANSITION_ERROR, toolsSettings } from './fidelity-cases.js';
+import {
+  BODIES,
+  type Body,
+  ladderSettings,
+  TOOLS,
+  type ToolsWorld,
+  TRANSITION_ERROR,
+  toolsSettings,
+} from './fidelity-cases.js';
 import { runJob } from './fidelity-runs.js';
-import { type KeptCases, keptCases, NOTHING_KEPT } from './kept-cases.js';
+import { bootstrap, type Interval, mean } from './measure.js';
 import { keepFidelityReport } from './pages.js';
+import { type CaseName, chosen, type Study, studyOf } from './study-cases.js';
 
 const RANK = ['spearman', 'kendall', 'pearson', 'mmrv', 'mmrv-share', 'regret-at-1', 'spearman-ceiling', 'return-gap'];
 const HORIZON = ['trusted-steps', 'step-error', 'return-bound', 'return-bound-ratio', 'success-bound'];
-const FIRST_SEED = 11;
+const SEEDS = ['11', '12', '13', '14', '15'];
 
 interface Judged {
   readonly scenario: string;
@@ -28,6 +39,12 @@ interface Judged {
   /** By `section.metric`. */
   readonly metrics: Readonly<Record<string, Estimate | undefined>>;
   readonly ladder: readonly (readonly string[])[];
+}
+
+/** A line of the study: one scenario, one seed. */
+interface JudgedCase extends CaseName {
+  /** The models, that which users would take first. */
+  readonly judged: readonly Judged[];
 }
 
 interface Place {
@@ -41,24 +58,22 @@ interface Place {
 interface Case {
   readonly scenario: string;
   readonly settings: Json;
-  readonly isRepeated: boolean;
   /** Answers the folder of the report. */
   readonly measure: (place: Place) => Promise<string>;
 }
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
   const folder = await mkdtemp(join(tmpdir(), 'reverie-rank-'));
-  const kept = quick ? NOTHING_KEPT : keptCases(root, 'fidelity.rank', log);
-  const seeds = seedsOf(process.env['REVERIE_BENCH_SEEDS']);
+  const study = await studyOf<JudgedCase>(root, 'fidelity.rank', quick);
+  const seeds = (quick ? SEEDS.slice(0, 1) : chosen(SEEDS, 'REVERIE_BENCH_SEEDS')).map(Number);
   const judged: Judged[] = [];
   try {
-    const cases = casesOf(quick, log);
+    const cases = chosenCases(casesOf(quick, log));
     for (const seed of seeds) {
       const place = { root, folder: join(folder, String(seed)), quick, seed };
       await mkdir(place.folder);
       for (const one of cases) {
-        if (seed !== FIRST_SEED && !one.isRepeated) continue;
-        const found = await judgedCase(one, place, kept);
+        const found = await judgedCase(one, place, study);
         for (const each of found) log(`${each.scenario}, seed ${seed}, ${each.subject}: ${rankText(each)}`);
         judged.push(...found);
       }
@@ -69,52 +84,70 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   return measurementOf(judged, seeds);
 }
 
-/** @throws BENCHMARK_USAGE where it is no number of seeds */
-function seedsOf(asked = '1'): number[] {
-  const count = Number(asked);
-  if (!Number.isInteger(count) || count < 1)
-    throw reverieError('BENCHMARK_USAGE', { arguments: `REVERIE_BENCH_SEEDS=${asked}` });
-  return Array.from({ length: count }, (_, i) => FIRST_SEED + i);
+function chosenCases(cases: readonly Case[]): Case[] {
+  const names = chosen(
+    cases.map(({ scenario }) => scenario),
+    'REVERIE_BENCH_BODIES',
+  );
+  return cases.filter(({ scenario }) => names.includes(scenario));
 }
 
 function measurementOf(judged: readonly Judged[], seeds: readonly number[]): Measurement {
-  // The first model of each scenario is the one that users would take.
-  const isFirst = (one: Judged, i: number) =>
-    judged.findIndex(({ scenario, seed }) => scenario === one.scenario && seed === one.seed) === i;
-  const firsts = judged.filter(isFirst);
-  const worst = firsts.reduce((a, b) => (rho(b) < rho(a) ? b : a)).metrics['rank.spearman'];
+  const scenarios = [...new Set(judged.map(({ scenario }) => scenario))].map((scenario) => ({
+    scenario,
+    ...firstOf(judged.filter((one) => one.scenario === scenario)),
+  }));
+  const { value, low, high } = scenarios.reduce((a, b) => (b.value < a.value ? b : a));
   return {
-    value: worst?.value ?? 0,
-    low: worst?.low ?? -1,
-    high: worst?.high ?? 1,
-    n: firsts.length,
-    raw: { judged, transitionErrorOfTools: TRANSITION_ERROR, seeds },
+    value,
+    low,
+    high,
+    n: seeds.length,
+    raw: { scenarios, judged, transitionErrorOfTools: TRANSITION_ERROR, seeds },
   };
+}
+
+/** Spearman's correlation of a scenario's first model, that which users would take: mean over seeds, or the only one's own interval. */
+function firstOf(judged: readonly Judged[]): Interval {
+  const firsts = judged.filter(({ seed }, i) => judged.findIndex((one) => one.seed === seed) === i);
+  if (firsts.length > 1) return bootstrap(firsts.map(rho), mean);
+  const { low, high } = firsts[0].metrics['rank.spearman'] ?? {};
+  return { value: rho(firsts[0]), low: low ?? -1, high: high ?? 1 };
 }
 
 function casesOf(quick: boolean, log: (line: string) => void): Case[] {
   const bodies = (quick ? BODIES.slice(0, 1) : BODIES).map(
     (body): Case => ({
-      ...{ scenario: body.scenario, settings: [...body.train], isRepeated: body.isRepeated === true },
+      ...{ scenario: body.scenario, settings: [...body.train] },
       measure: (place) => judgeBody(body, place),
     }),
   );
   const worlds = toolsWorlds(quick, log).map(
     (world): Case => ({
-      ...{ scenario: world.scenario, settings: { ...world }, isRepeated: true },
+      ...{ scenario: world.scenario, settings: { ...world } },
       measure: (place) => judgeTools(world, place),
     }),
   );
   return [...bodies, ...worlds];
 }
 
-function judgedCase({ scenario, settings, measure }: Case, place: Place, kept: KeptCases): Promise<Judged[]> {
+/** The case as it is kept, or judged now and kept. */
+async function judgedCase(
+  { scenario, settings, measure }: Case,
+  place: Place,
+  study: Study<JudgedCase>,
+): Promise<readonly Judged[]> {
   const { root, quick, seed } = place;
-  return kept.of(`${scenario}-${seed}`, [settings, seed], async () => {
-    const out = await measure(place);
-    if (!quick && seed === FIRST_SEED) await keepFidelityReport(root, out, scenario);
-    return judgedOf(await readFidelityReport(join(out, 'fidelity.json')), seed);
-  });
+  const own = (await loadAnyScenario(scenario)).hash;
+  const hash = sha256(canonicalJson([own, settings, ladderSettings(quick)]));
+  const name = { body: scenario, arm: 'ladder', seed, hash };
+  const kept = study.find(name);
+  if (kept) return kept.judged;
+  const out = await measure(place);
+  if (!quick && String(seed) === SEEDS[0]) await keepFidelityReport(root, out, scenario);
+  const judged = judgedOf(await readFidelityReport(join(out, 'fidelity.json')), seed);
+  await study.keep({ ...name, judged });
+  return judged;
 }
 
 async function judgeBody({ scenario, train }: Body, { folder, quick, seed }: Place): Promise<string> {
@@ -126,7 +159,7 @@ async function judgeBody({ scenario, train }: Body, { folder, quick, seed }: Pla
     ? await runJob({ job: 'fit', scenario, seed, inputs: { data: lived }, out: made })
     : lived;
   const out = join(folder, `${scenario}-judged`);
-  const set = quick ? ['fidelity.transitions=500', 'fidelity.rank.episodes=2'] : [];
+  const set = [...ladderSettings(quick), ...(quick ? ['fidelity.transitions=500', 'fidelity.rank.episodes=2'] : [])];
   return runJob({ job: 'fidelity', scenario, set, seed, inputs: { model, checkpoint: lived }, out });
 }
 
@@ -143,7 +176,7 @@ async function judgeTools(world: ToolsWorld, { root, folder, quick, seed }: Plac
   const server = await startControlledServer(world.scenario, data ?? join(root, 'packs', world.scenario));
   try {
     const out = join(folder, `${world.scenario}-judged`);
-    const set = toolsSettings(world, { url: server.url, seed, data, quick });
+    const set = [...toolsSettings(world, { url: server.url, seed, data, quick }), ...ladderSettings(quick)];
     return await runJob({ job: 'fidelity', scenario: world.scenario, set, seed, out });
   } finally {
     server.close();

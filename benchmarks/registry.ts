@@ -87,11 +87,21 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       'SAC of the same defaults on real rows alone, at 1 update a real step and at as many as the dream; the better one',
     load: () => import('./warm-start-default.js'),
   },
+  ...Object.fromEntries(
+    ['half-cheetah', 'hopper', 'walker2d'].map((body) => [`dream-vs-best.${body}`, dreamVsBest(body)]),
+  ),
   'dream.harm': {
     title: 'Return after 3,000 real steps of worlds that cannot be learned: with the dream by its defaults ÷ without',
     unit: 'ratio',
     baseline: 'the same learner on real rows alone, with as many updates',
     load: () => import('./dream-harm.js'),
+  },
+  'synther.synthetic': {
+    title:
+      'Offline return above random of TD3+BC, hopper and half-cheetah, the lesser: on rows drawn from a diffusion only ÷ on the real rows it was fitted to (long; goes on where it was; raw: each, and the curve over the share of drawn rows)',
+    unit: 'ratio',
+    baseline: 'the same learner on the real rows, as many updates',
+    load: () => import('./synther-synthetic.js'),
   },
   'mbpo-vs-sac.half-cheetah': {
     title: 'Return after 6,000 real steps of half-cheetah: MBPO-style training ÷ the better of two SACs',
@@ -126,6 +136,26 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'difference of shares',
     baseline: 'plain text simulation by the same language model, nothing retrieved',
     load: () => import('./experience-ablation.js'),
+  },
+  'validate.servers': {
+    title: 'Known defects of a served environment that `reverie validate` finds ÷ planted; sound servers must pass',
+    unit: 'share',
+    baseline: 'openenv-core 0.3.0 around its echo environment, and a sound server: no check may fail',
+    load: () => import('./validate-servers.js'),
+  },
+  'experience.variety': {
+    title:
+      'Variety of the default run of the help desk without a language model: different call sequences ÷ 200 episodes (raw: turns of the agent, the inn, ten episodes of each)',
+    unit: 'share',
+    baseline: 'none',
+    load: () => import('./experience-variety.js'),
+  },
+  'experience.precision': {
+    title:
+      'Share of learnt turns in the default dataset of the help desk that agree with the typed state, judged apart from the filters (raw: by kind, a sample to check by hand)',
+    unit: 'share',
+    baseline: 'none',
+    load: () => import('./experience-precision.js'),
   },
   'synth.kills': {
     title:
@@ -251,3 +281,12 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     load: () => import('./house-tests.js'),
   },
 };
+
+function dreamVsBest(body: string): BenchmarkEntry {
+  return {
+    title: `Return after 5,000 real steps of ${body} by defaults alone: the dream ÷ the best of four baselines (long; goes on where it was)`,
+    unit: 'ratio',
+    baseline: 'SAC at 1 update a real step and at as many as the dream, REDQ, DroQ; the best one',
+    load: async () => (await import('./dream-vs-best.js')).dreamVsBest(body),
+  };
+}

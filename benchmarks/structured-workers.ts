@@ -10,7 +10,7 @@ import { measurePaired, median, ratioInterval } from './measure.js';
 
 export async function run({ quick, log }: BenchmarkContext): Promise<Measurement> {
   const rounds = quick ? 1 : 5;
-  const [short, long] = quick ? [8, 24] : [400, 4_000];
+  const [short, long] = quick ? [8, 24] : [2_000, 10_000];
   const folder = mkdtempSync(join(tmpdir(), 'reverie-bench-'));
   const seconds = async (workers: number, episodes: number) => {
     const out = join(folder, 'run');

@@ -2,16 +2,24 @@
 // measured. A case of the same name and settings is not measured again, by whatever commit.
 
 import { existsSync, readFileSync } from 'node:fs';
-import { appendFile, mkdir } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { launch, loadScenario, type TrainResult } from '../src/run/index.js';
+import type { BenchmarkContext } from './benchmark.js';
 
-/** One finished training run. */
-export interface StudyCase {
+/** What tells cases of a study apart. */
+export interface CaseName {
   readonly body: string;
+  /** How it was trained, or what was judged. */
   readonly arm: string;
   readonly seed: number;
-  /** Of the scenario with the arm's settings: a case of another is measured anew. */
+  /** Of all settings: a case of others is measured anew. */
   readonly hash: string;
+}
+
+/** One finished training run. */
+export interface StudyCase extends CaseName {
   /** Null where the threshold was not reached. */
   readonly realStepsToThreshold: number | null;
   readonly realSteps: number;
@@ -21,36 +29,43 @@ export interface StudyCase {
   readonly shutRounds: number;
 }
 
-export type CaseName = Pick<StudyCase, 'body' | 'arm' | 'seed' | 'hash'>;
-
-export class Study {
+export class Study<Case extends CaseName = StudyCase> {
   private readonly path: string;
-  private readonly cases: StudyCase[];
+  private readonly cases: Case[];
 
   constructor(root: string, id: string) {
     this.path = join(root, 'benchmarks', 'studies', `${id}.jsonl`);
     const text = existsSync(this.path) ? readFileSync(this.path, 'utf8') : '';
     // The last line may have been cut off by a kill.
-    this.cases = text.split('\n').flatMap(parsed);
+    this.cases = text.split('\n').flatMap((line) => parsed<Case>(line));
   }
 
-  find({ body, arm, seed, hash }: CaseName): StudyCase | undefined {
+  find({ body, arm, seed, hash }: CaseName): Case | undefined {
     return this.cases.find((one) => one.body === body && one.arm === arm && one.seed === seed && one.hash === hash);
   }
 
-  async keep(found: StudyCase): Promise<void> {
+  async keep(found: Case): Promise<void> {
     this.cases.push(found);
     await mkdir(dirname(this.path), { recursive: true });
     await appendFile(this.path, `${JSON.stringify(found)}\n`);
   }
 }
 
-function parsed(line: string): StudyCase[] {
+function parsed<Case>(line: string): Case[] {
   try {
-    return line === '' ? [] : [JSON.parse(line) as StudyCase];
+    return line === '' ? [] : [JSON.parse(line) as Case];
   } catch {
     return [];
   }
+}
+
+/** The study of the repository at `root`. What is quick measures nothing, and nothing of it is kept. */
+export async function studyOf<Case extends CaseName = StudyCase>(
+  root: string,
+  id: string,
+  quick: boolean,
+): Promise<Study<Case>> {
+  return new Study(quick ? await mkdtemp(join(tmpdir(), 'reverie-study-')) : root, id);
 }
 
 /** What a sitting is to measure: names and seeds from the environment, all unless given. */
@@ -61,4 +76,45 @@ export function chosen(all: readonly string[], variable: string): readonly strin
   const unknown = names.filter((name) => !all.includes(name));
   if (unknown.length > 0) throw new Error(`${variable} names ${unknown.join(', ')}; there are: ${all.join(', ')}.`);
   return names;
+}
+
+export interface AskedCase {
+  /** Folder of `benchmarks/bodies`. */
+  readonly body: string;
+  readonly arm: string;
+  readonly seed: number;
+  /** Real steps. */
+  readonly budget: number;
+  readonly set: readonly string[];
+}
+
+/** The case as it is kept, or measured now and kept. */
+export async function measuredCase(
+  study: Study,
+  root: string,
+  { body, arm, seed, budget, set: own }: AskedCase,
+  log: BenchmarkContext['log'],
+): Promise<StudyCase> {
+  const folder = join(root, 'benchmarks', 'bodies', body);
+  const set = [`train.realSteps=${budget}`, 'train.stopAtThreshold=true', ...own];
+  const { hash } = await loadScenario(folder, { set });
+  const kept = study.find({ body, arm, seed, hash });
+  if (kept) return kept;
+  const out = await mkdtemp(join(tmpdir(), 'reverie-study-'));
+  try {
+    const result = await launch<TrainResult>('train', {
+      ...{ scenario: folder, set, seed, out: join(out, 'run'), quiet: true },
+      ...{ stream: process.stderr, command: 'npm run bench' },
+    });
+    const { realStepsToThreshold, realSteps, wallSeconds, evaluations, dream } = result;
+    const lastReturn = evaluations.at(-1)?.meanReturn ?? null;
+    const figures = { realStepsToThreshold, realSteps, lastReturn, wallSeconds, shutRounds: dream?.shutRounds ?? 0 };
+    const found = { body, arm, seed, hash, ...figures };
+    await study.keep(found);
+    const steps = realStepsToThreshold ?? `not in ${realSteps}`;
+    log(`${body}, ${arm}, seed ${seed}: ${steps} real steps, return ${lastReturn}, ${Math.round(wallSeconds)} s`);
+    return found;
+  } finally {
+    await rm(out, { recursive: true, force: true });
+  }
 }

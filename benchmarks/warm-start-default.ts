@@ -3,14 +3,10 @@
 // geometric mean over bodies. A run that never got there counts as its whole budget. Cases are kept one by one (study-cases.ts):
 // REVERIE_BENCH_BODIES and REVERIE_BENCH_SEEDS (comma-separated) choose what this sitting measures.
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Rng } from '../src/core/rng.js';
-import { launch, loadScenario, type TrainResult } from '../src/run/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { median } from './measure.js';
-import { chosen, Study, type StudyCase } from './study-cases.js';
+import { chosen, measuredCase, type StudyCase, studyOf } from './study-cases.js';
 
 const ID = 'warm-start.default';
 
@@ -28,7 +24,8 @@ const ARMS: Readonly<Record<string, readonly string[]>> = {
   'SAC, as many updates': ['replay.realRatio=1'],
 };
 
-const BUDGET = 15_000;
+/** Real steps. Enough for the better baseline on every body. */
+const BUDGET = 10_000;
 const RESAMPLES = 10_000;
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
@@ -59,50 +56,6 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
     n: seeds.length,
     raw: { bodies, seeds, budget: BUDGET, ratios, cases },
   };
-}
-
-/** What is quick measures nothing, and nothing of it is kept. */
-export async function studyOf(root: string, id: string, quick: boolean): Promise<Study> {
-  return new Study(quick ? await mkdtemp(join(tmpdir(), 'reverie-study-')) : root, id);
-}
-
-export interface AskedCase {
-  readonly body: string;
-  readonly arm: string;
-  readonly seed: number;
-  readonly budget: number;
-  readonly set: readonly string[];
-}
-
-/** The case as it is kept, or measured now and kept. */
-export async function measuredCase(
-  study: Study,
-  root: string,
-  { body, arm, seed, budget, set: own }: AskedCase,
-  log: BenchmarkContext['log'],
-): Promise<StudyCase> {
-  const folder = join(root, 'benchmarks', 'bodies', body);
-  const set = [`train.realSteps=${budget}`, 'train.stopAtThreshold=true', ...own];
-  const { hash } = await loadScenario(folder, { set });
-  const kept = study.find({ body, arm, seed, hash });
-  if (kept) return kept;
-  const out = await mkdtemp(join(tmpdir(), 'reverie-study-'));
-  try {
-    const result = await launch<TrainResult>('train', {
-      ...{ scenario: folder, set, seed, out: join(out, 'run'), quiet: true },
-      ...{ stream: process.stderr, command: 'npm run bench' },
-    });
-    const { realStepsToThreshold, realSteps, wallSeconds, evaluations, dream } = result;
-    const lastReturn = evaluations.at(-1)?.meanReturn ?? null;
-    const figures = { realStepsToThreshold, realSteps, lastReturn, wallSeconds, shutRounds: dream?.shutRounds ?? 0 };
-    const found = { body, arm, seed, hash, ...figures };
-    await study.keep(found);
-    const steps = realStepsToThreshold ?? `not in ${realSteps}`;
-    log(`${body}, ${arm}, seed ${seed}: ${steps} real steps, return ${lastReturn}, ${Math.round(wallSeconds)} s`);
-    return found;
-  } finally {
-    await rm(out, { recursive: true, force: true });
-  }
 }
 
 /** Median steps of the better baseline over the dream's, of seeds as `of` draws them. */
