@@ -16,6 +16,8 @@ import urllib.request
 
 URL = "@URL@"
 ENV = "@ENV@"
+# Whoever stops in a game has given up, and keeps what was won so far; a user who was left cannot judge.
+STOPPING_ENDS = @STOPPING@
 
 
 class Reverie:
@@ -90,9 +92,18 @@ def _text(observation):
     return observation if isinstance(observation, str) else json.dumps(observation)
 
 
-def reward(environments, **_):
-    """Returns of the episodes so far; None where one could not be judged, which TRL leaves out of the advantage."""
-    return [environment._return for environment in environments]
+def reward(environments, completions, **_):
+    """Returns of the episodes. None, which TRL leaves out of the advantage, where one was cut, left or not judged."""
+    return [
+        environment._return if environment._done or (STOPPING_ENDS and _stopped(completion)) else None
+        for environment, completion in zip(environments, completions)
+    ]
+
+
+def _stopped(completion):
+    """Whether the model called no tool in its last turn, rather than being cut off between calls."""
+    last = completion[-1]
+    return last["role"] == "assistant" and not last.get("tool_calls")
 
 
 def dataset(count=64):
@@ -101,7 +112,7 @@ def dataset(count=64):
 
     listed = Reverie.ask("GET", f"/v1/environments/{ENV}/tasks?split=train")["tasks"]
     tasks = [task["id"] for task in listed] or [None]
-    prompt = [{"role": "user", "content": "Do what is asked, with the tools you have.\n\n"}]
+    prompt = [{"role": "user", "content": "@HOW@\n\n"}]
     rows = [{"prompt": prompt, "task": tasks[i % len(tasks)], "seed": i} for i in range(count)]
     return Dataset.from_list(rows)
 

@@ -97,7 +97,7 @@ export const JOBS = [
     ['early-experience'],
   ),
   structured('export-cellar', ['export', '--episodes', 'synth-cellar', ...set(EPISODE_FORMATS)], ['synth-cellar']),
-  structured('eval-helpdesk', ['eval', 'helpdesk', ...set('synth.episodes=10', 'agent.error=0.1')]),
+  structured('eval-helpdesk', ['eval', 'helpdesk', ...set('synth.episodes=10', 'agent={kind: reference, error: 0.1}')]),
   structured('fidelity-helpdesk', [
     ...['fidelity', 'helpdesk', ...set('fidelity.questions=40', 'fidelity.episodes=8')],
     ...set('fidelity.rank.episodes=2', 'fidelity.rank.policies=8'),

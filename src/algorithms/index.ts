@@ -6,6 +6,7 @@ export { type DreamPlan, type HeldOutSkill, horizonAt, type ModelEvidence, planD
 export { type DreamRollout, type DreamRolloutRequest, dreamRollout } from './dream-rollout.js';
 export { DreamWorld, type WorldState } from './dream-world.js';
 export { type ExplorationSettings, Explorer } from './exploration.js';
+export { type GenerationSummary, GenerativeReplay, type GenerativeState } from './generative-replay.js';
 export { type Recorder, type Recording, type RecordingPorts, record, recorderOf, type Stretch } from './recording.js';
 export { settleRounds } from './round-settings.js';
 export { train } from './train.js';

@@ -23,7 +23,9 @@ export async function mbpo(training: Training, learner: ReplayLearner): Promise<
       const stream = rng.split('cycle', cycle);
       if (isOpen) await training.dream(learner.policySnapshot(), share(starts, cycle, cyclesPerRound), stream);
       const count = share(updatesPerRound, cycle, cyclesPerRound);
-      await updates.learn(count, isOpen ? realRatio : 1, stream.split('learn'), (n) => phase.advance(n));
+      // Where every branch was cut at its first step there is nothing dreamt to learn from.
+      const isDreamt = isOpen && training.parts.synthetic.size > 0;
+      await updates.learn(count, isDreamt ? realRatio : 1, stream.split('learn'), (n) => phase.advance(n));
     }
     phase.end();
     training.endRound();

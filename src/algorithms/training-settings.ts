@@ -3,6 +3,7 @@
 
 import type { OpenPhase } from '../core/progress.js';
 import type { EnvSpec } from '../env/index.js';
+import type { DiffusionOptions } from '../rl/index.js';
 import type { HorizonSchedule } from '../synth/index.js';
 import type { ModelPlace, ModelSection, Propagation } from '../worldmodel/index.js';
 
@@ -19,6 +20,28 @@ export interface TrainingSettings {
   readonly eval: { readonly deterministic: boolean };
   /** Set where the loop dreams. */
   readonly dream?: DreamSettings;
+  /** Models, the newest first, whose synthetic rows are learned from; null: of all. */
+  readonly keepModels: number | null;
+  /** Set where nothing is lived: gradient steps on given records. */
+  readonly offlineUpdates?: number;
+}
+
+/** Rows drawn from a diffusion of the real ones. */
+export interface GenerativeSettings {
+  /** Of every batch, once there are such rows. */
+  readonly share: number;
+  /** Drawn from each fitted diffusion. */
+  readonly rows: number;
+  /** Real rows between fits. */
+  readonly refitEvery: number;
+  /** What rows are asked to be like: none in particular, or those the learner is wrong about. */
+  readonly relevance: 'none' | 'td-error';
+  /** How relevant, in standard deviations above the mean, and how far rows are pushed there. */
+  readonly condition: number;
+  readonly guidance: number;
+  /** Levels of noise a row comes down by. */
+  readonly levels: number;
+  readonly diffusion: Partial<DiffusionOptions> & Pick<DiffusionOptions, 'updates'>;
 }
 
 /** How real steps, learning and evaluations follow on each other. */
@@ -57,8 +80,6 @@ export interface DreamSettings {
   readonly refitEvery: number | 'auto';
   /** `auto`: a model without skill is not dreamt in. */
   readonly gate: 'auto' | 'open';
-  /** Models, the newest first, whose dreamt rows are learned from; null: of all. */
-  readonly keepModels: number | null;
   /** The real environment, from anywhere: a fitted model keeps it. */
   readonly env: EnvSpec;
   /** Length of a branch, or how it grows with real steps. */

@@ -20,6 +20,7 @@ import type { StoredDynamics } from '../worldmodel/index.js';
 import type { Collected, Collector } from './collector.js';
 import type { DreamPlan } from './dream-plan.js';
 import type { DreamSummary, DreamWorld } from './dream-world.js';
+import type { GenerativeReplay } from './generative-replay.js';
 import type { TrainingPorts, TrainingSettings } from './training-settings.js';
 
 /** What a run has done so far. */
@@ -34,6 +35,8 @@ export interface Counters {
 /** Real episodes of the policy as it was after so many real steps. */
 export interface TrainEvaluation extends ReturnSummary {
   readonly realSteps: number;
+  /** Gradient steps by then, where these are what a run is measured by. */
+  readonly updates?: number;
 }
 
 export type TrainableLearner = ReplayLearner | RolloutLearner | PlanningLearner;
@@ -53,6 +56,8 @@ export interface TrainingParts {
   readonly collector: Collector;
   /** Where the loop dreams. */
   readonly world: DreamWorld | undefined;
+  /** Draws rows like the real ones. */
+  readonly generator?: GenerativeReplay;
   /** What the learner had behind it when the run began; undefined for one that knows nothing. */
   readonly before: LearnedFrom | undefined;
 }
@@ -82,8 +87,10 @@ export class Training {
 
   /** Whether the budget is spent, or the threshold reached where that ends the run. */
   isFinished(): boolean {
-    const { realSteps, stopAtThreshold } = this.settings.train;
-    return this.counters.realSteps >= realSteps || (stopAtThreshold && this.stepsToThreshold() !== null);
+    const { train, offlineUpdates } = this.settings;
+    const { realSteps, updates } = this.counters;
+    const isSpent = offlineUpdates === undefined ? realSteps >= train.realSteps : updates >= offlineUpdates;
+    return isSpent || (train.stopAtThreshold && this.stepsToThreshold() !== null);
   }
 
   /** Real steps at the first evaluation that reached the threshold; null if none did. */
@@ -136,9 +143,18 @@ export class Training {
     return this.plan;
   }
 
-  /** Dreamt rows of models that were replaced several times are learned from no more. */
+  /** Fits `generator` to the real rows and draws from it into the synthetic buffer. */
+  async generate(learner: ReplayLearner, generator: GenerativeReplay, rng: Rng): Promise<void> {
+    const generation = await generator.renew({ ...this.parts, learner }, rng, this.ports);
+    this.worldModelVersions.push(generation.modelVersion);
+    this.forgetOldDreams();
+    this.counters.syntheticSteps += generation.rows;
+    this.tell('generate', { ...generation });
+  }
+
+  /** Synthetic rows of models that were replaced several times are learned from no more. */
   private forgetOldDreams(): void {
-    const { keepModels } = this.settings.dream!;
+    const { keepModels } = this.settings;
     if (keepModels === null) return;
     const kept = this.worldModelVersions.slice(-keepModels);
     const { synthetic, selectors, selectorOf } = this.parts;
@@ -203,7 +219,9 @@ export class Training {
       deterministic: options.deterministic,
       signal: this.ports.signal,
     });
-    const result = { realSteps, ...summariseReturns(returns, lengths) };
+    const { updates } = this.counters;
+    const by = this.settings.offlineUpdates === undefined ? { realSteps } : { realSteps, updates };
+    const result = { ...by, ...summariseReturns(returns, lengths) };
     this.evaluations.push(result);
     this.tell('eval', { return: result.meanReturn, std: result.stdReturn, length: result.meanLength });
   }

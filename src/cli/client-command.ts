@@ -7,7 +7,7 @@ import type { Terminal } from './terminal.js';
 
 const KINDS = {
   trl: 'TRL: GRPOTrainer with an environment_factory',
-  verl: 'verl: a multi-turn interaction',
+  verl: 'verl: an agent loop, and the advantage that goes with it',
   gym: 'Gymnasium: an Env and a VectorEnv',
   agentgym: 'AgentGym-RL: its own client, unmodified',
   skyrl: 'SkyRL-gym: a text environment',

@@ -5,6 +5,7 @@ import { versions } from '../run/commands.js';
 import { addClientCommand } from './client-command.js';
 import { addDoctorCommand } from './doctor-command.js';
 import { EXIT, type Outcome, tellFailure } from './failure.js';
+import { addInduceCommands } from './induce-commands.js';
 import { addJobCommands, examplesText } from './job-commands.js';
 import { addLookCommands } from './look-commands.js';
 import { addServeCommand } from './serve-command.js';
@@ -53,6 +54,7 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
       ]),
     );
   addJobCommands(program, terminal, commandLine, outcome);
+  addInduceCommands(program, terminal);
   addWorkerCommand(program, terminal);
   addClientCommand(program, terminal);
   addServeCommand(program, terminal);

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { load } from '../run/commands.js';
 import type { AnyJobResult, FolderInput, JobInputs, JobName } from '../run/index.js';
 import { EXIT, type Outcome } from './failure.js';
-import { type JobFlags, withDeviceOptions, withFidelityOptions, withJobOptions } from './options.js';
+import { type JobFlags, withDeviceOptions, withFidelityOptions, withJobOptions, withPanelOption } from './options.js';
 import type { Terminal } from './terminal.js';
 
 interface JobCommand {
@@ -18,6 +18,8 @@ interface JobCommand {
   /** Whether its rows can be lived by workers of a queue. */
   readonly overQueue?: boolean;
   readonly isFidelity?: boolean;
+  /** Whether it measures on a panel that can be asked for. */
+  readonly hasPanel?: boolean;
   /** Whether learned dynamics may run on a GPU. */
   readonly usesDevice?: boolean;
   readonly examples: readonly (readonly [command: string, comment: string])[];
@@ -98,6 +100,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     takes: ['model', 'data', 'checkpoint', 'heldOut'],
     needs: [],
     isFidelity: true,
+    hasPanel: true,
     examples: [
       ['reverie fidelity cartpole-swingup --model runs/model --out runs/judged', 'an ensemble'],
       ['reverie fidelity helpdesk', 'whoever answers the calls of a tools scenario'],
@@ -113,7 +116,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'audit',
     summary: 'ask whether a simulator and its judge may give rewards',
     description:
-      'Puts the must-fail suite (what does not exist, what may not happen, what was not earned) and the must-succeed suite (what is possible) to whoever answers calls in a tools scenario, and audits the judge, if there is one, on labelled episodes.',
+      'Puts the must-fail suite (what does not exist, what may not happen, what was not earned) and the must-succeed suite (what is possible) to whoever answers calls in a tools scenario, audits the judge, if there is one, on labelled episodes, and tries to be rewarded for nothing.',
     takes: [],
     needs: [],
     examples: [
@@ -136,7 +139,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'train',
     summary: 'train a policy, in the dream or for real',
     description:
-      'Learns a policy within a budget of real steps: mostly in the dream (train.mode=dream), or in the real environment alone (train.mode=real). Evaluates in the real environment as it goes.',
+      'Learns a policy within a budget of real steps: mostly in the dream (train.mode=dream), or in the real environment alone (train.mode=real); or from records alone (train.mode=offline, --data). Evaluates in the real environment as it goes.',
     takes: ['data', 'model', 'checkpoint', 'fidelity'],
     needs: [],
     usesDevice: true,
@@ -146,6 +149,10 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       [
         'reverie train cartpole-swingup --set train.mode=real --checkpoint runs/policy',
         'take a dreamt policy on in reality',
+      ],
+      [
+        'reverie train pendulum --data runs/seen --set train.mode=offline --set rl.algorithm=td3-bc',
+        'from records alone',
       ],
       ['reverie train --resume runs/policy', 'go on after Ctrl-C or a crash, exactly as if nothing had happened'],
     ],
@@ -157,9 +164,11 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Runs whole episodes of a policy in the real environment and reports the return with its spread. Of a tools scenario: runs its agent in the exact rules of its domain and reports how often it succeeds.',
     takes: ['checkpoint'],
     needs: [],
+    hasPanel: true,
     examples: [
       ['reverie eval --checkpoint runs/policy', ''],
       ['reverie eval --checkpoint runs/policy --set eval.episodes=100 --json', ''],
+      ['reverie eval helpdesk --panel runs/other', 'only on the panel of that run, or be told what differs'],
       [
         "reverie eval helpdesk --set agent.kind=llm --set 'synth.splits=[test]' --set llm.provider=openai-compatible --set llm.url=http://localhost:8000/v1 --set llm.model=NAME",
         'a language model as agent of the service desk',
@@ -180,6 +189,7 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     for (const input of spec.takes) command.option(`--${INPUT_FLAG[input] ?? input} <folder>`, inputHelp(spec, input));
     if (spec.usesDevice === true) withDeviceOptions(command);
     if (spec.isFidelity === true) withFidelityOptions(command);
+    if (spec.hasPanel === true) withPanelOption(command);
     if (spec.name === 'collect')
       command.option('--explore', 'seek what a world model of the scenario, fitted on the way, is unsure of');
     withJobOptions(command, spec.overQueue).action((scenario: string | undefined, flags: JobFlags & JobInputs) =>
@@ -204,13 +214,13 @@ async function runJobCommand(
   outcome: Outcome,
 ): Promise<void> {
   refuseBadUsage(spec, command, scenario, flags);
-  const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
+  const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder, panel } = flags;
   const { launch } = await load.launcher();
   const result = await launch<AnyJobResult>(spec.name, {
     ...flags,
     set: [...(flags.set ?? []), ...(flags.explore ? ['collect.policy=explore'] : [])],
     scenario: scenario ?? spec.defaultScenario,
-    inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder },
+    inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder, panel },
     stream: terminal.stderr,
     command: commandLine,
   });

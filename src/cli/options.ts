@@ -22,8 +22,16 @@ export interface JobFlags extends ScenarioFlags, DeviceFlags {
 }
 
 export function withScenarioOptions(command: Command): Command {
+  // Threads and processes that we start look it up where they start Python.
+  command.on('option:python', (program: string) => {
+    process.env.REVERIE_PYTHON = program;
+  });
   return command
     .optionsGroup('Scenario:')
+    .option(
+      '--python <program>',
+      "Python with gymnasium, for environments of Gymnasium's; else REVERIE_PYTHON, else python3",
+    )
     .option('--profile <name>', 'lay one of the scenario\'s profiles over it, such as "smoke"')
     .option('--set <path=value>', 'override one key, such as rl.gamma=0.98; repeatable', collected)
     .option('--seed <integer>', 'seed of every random stream; same seed, same bytes', wholeNumber);
@@ -63,6 +71,14 @@ export function withFidelityOptions(command: Command): void {
       'exit with 1 where the first model is worse, such as one-step.state-exact=0.95; repeatable',
       collected,
     );
+}
+
+/** Where figures are to be compared with another run's. */
+export function withPanelOption(command: Command): void {
+  command.option(
+    '--panel <hash|file>',
+    'what must be measured on: the panel that another run tells, or its folder or result.json; refused where it differs',
+  );
 }
 
 export function withOutputOptions(command: Command): Command {

@@ -1,6 +1,6 @@
 // `reverie validate`: checks a served environment, by its address or as a scenario.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -18,6 +18,7 @@ interface ValidateFlags extends ScenarioFlags {
   readonly real?: boolean;
   readonly model?: string;
   readonly json?: boolean;
+  readonly markdown?: string;
 }
 
 export function addValidateCommand(program: Command, terminal: Terminal, outcome: Outcome): void {
@@ -25,7 +26,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
     .command('validate')
     .summary('check that a served environment is sound')
     .description(
-      "Checks any server that speaks OpenEnv, or a scenario, which is served for it: OpenEnv's own checks, schemas, seeds, determinism, isolation, and that reward is neither free nor to be read somewhere. See docs/validate.md. REVERIE_TOKEN holds the token a server asks for.",
+      "Checks any server that speaks OpenEnv, or a scenario, which is served for it: OpenEnv's own checks, schemas, seeds, determinism, isolation, many sessions at once, clients that vanish, and that reward is neither free nor to be read somewhere. See docs/validate.md. REVERIE_TOKEN holds the token a server asks for.",
     )
     .argument('<url|scenario>', 'address of a server or of one of its environments (…/envs/NAME), or a scenario')
     .addHelpText(
@@ -46,9 +47,14 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
       'what rewards and their sum lie within (default: 0,1 where tasks are verified)',
       range,
     );
-  withOutputOptions(command).action(async (target: string, flags: ValidateFlags) => {
-    const { validationText } = await loadServing.validation();
+  withOutputOptions(command).option(
+    '--markdown <file>',
+    'write a page for whoever maintains the server: what is wrong, and why it breaks training',
+  );
+  command.action(async (target: string, flags: ValidateFlags) => {
+    const { validationMarkdown, validationText } = await loadServing.validation();
     const report = await validated(target, flags, terminal);
+    if (flags.markdown !== undefined) writeFileSync(flags.markdown, `${validationMarkdown(report)}\n`);
     terminal.stdout.write(`${flags.json ? JSON.stringify(report) : validationText(report)}\n`);
     if (!report.passed) outcome.exitCode = EXIT.failed;
   });

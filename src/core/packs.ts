@@ -8,11 +8,27 @@ import { fileURLToPath } from 'node:url';
 /** A pack in TypeScript is its source where the engine is, as in tests. */
 const COMPILED = import.meta.url.endsWith('.ts') ? 'src/index.ts' : 'dist/index.js';
 
-/** A line each: its module, and the domains that it registers. */
-const PACKS: readonly { readonly module: string; readonly domains: readonly string[] }[] = [
+interface Pack {
+  readonly module: string;
+  /** Those that it registers. */
+  readonly domains: readonly string[];
+  /** SHA-256 of its rules file, where it has one: these bytes are code of the package, and run as such. */
+  readonly rules?: string;
+}
+
+/** A line each. */
+const PACKS: readonly Pack[] = [
   { module: 'alfworld/index.mjs', domains: ['alfworld'] },
-  { module: 'cellar/index.mjs', domains: ['cellar'] },
-  { module: 'helpdesk/index.mjs', domains: ['helpdesk'] },
+  {
+    module: 'cellar/index.mjs',
+    domains: ['cellar'],
+    rules: '1b6ce5f275ac9281ba8490fb0882b2a5ace8107c337ba0f549dea1f53091a77e',
+  },
+  {
+    module: 'helpdesk/index.mjs',
+    domains: ['helpdesk'],
+    rules: 'b6f45fe188d0cac1cb6cf146e67be183e74d02d28712df9f18e56bdde0e11848',
+  },
   { module: `tau-bench/${COMPILED}`, domains: ['tau-airline', 'tau-retail'] },
 ];
 
@@ -23,6 +39,15 @@ export const packDomains: readonly string[] = PACKS.flatMap(({ domains }) => dom
 export function packModule(domain: string): string | undefined {
   const pack = PACKS.find(({ domains }) => domains.includes(domain));
   return pack && join(packsFolder(), pack.module);
+}
+
+/**
+ * Whether rules came with the package, as the compiled rules of a pack did. They are known by their bytes, not by where they
+ * lie: no folder, name or scenario makes others pass for them, and a file of a pack that was changed is none of them.
+ * @param hash SHA-256 (hex) of a rules file's text
+ */
+export function areRulesOfPack(hash: string): boolean {
+  return PACKS.some(({ rules }) => rules === hash);
 }
 
 export function packsFolder(): string {

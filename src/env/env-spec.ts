@@ -2,7 +2,8 @@
 
 import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
-import { bodyKeys, environments, gridKeys, keysOf } from './environments.js';
+import { bodyKeys, entryFor, environmentIds, environments, gridKeys, keysOf } from './environments.js';
+import { gymnasiumKeys } from './gymnasium/entry.js';
 import { bodyShape } from './mujoco/body-spec.js';
 import { parseStrictly } from './strict-parse.js';
 
@@ -17,12 +18,13 @@ const ourKeys = {
     .describe('elements of the observation that are not shown, counted from 0; for agents and models that remember'),
   ...bodyKeys.shape,
   ...gridKeys.shape,
+  ...gymnasiumKeys.partial().shape,
 };
 
 type OurSchema = z.ZodObject<typeof ourKeys, z.core.$strict>;
 
 /**
- * An environment: `id` of a built-in one, or `mjcf` with observation and reward. Keys of a body also override those of a
+ * An environment: `id` of a built-in one, `gymnasium` with an id of Python's, or `mjcf` with observation and reward. Keys of a body also override those of a
  * built-in MuJoCo one. Plugins add keys of their environments, so it is made when it is asked for; its type is that of ours.
  */
 export function envSpecSchema(): OurSchema {
@@ -45,8 +47,8 @@ export type CheckedEnvSpec = z.output<OurSchema>;
 /** The spec with defaults, or UNKNOWN_KEY, ENV_UNKNOWN, ENV_SPEC_INVALID. */
 export function checkEnvSpec(spec: unknown): CheckedEnvSpec {
   const checked = parseStrictly(envSpecSchema(), spec, 'environment');
-  if (checked.mjcf === undefined && !environments.has(checked.id!)) {
-    throw reverieError('ENV_UNKNOWN', { id: checked.id, known: environments.names().join(', ') });
+  if (checked.mjcf === undefined && entryFor(checked) === undefined) {
+    throw reverieError('ENV_UNKNOWN', { id: checked.id, known: environmentIds.join(', ') });
   }
   return checked;
 }
@@ -68,15 +70,19 @@ function keysOfPlugins(): Record<string, z.ZodType> {
 
 function misplaced(spec: Record<string, unknown>): string[] {
   const given = Object.keys(spec).filter((key) => spec[key] !== undefined);
-  const id = spec.id as string | undefined;
-  if (spec.mjcf === undefined && id === undefined) return ['give "id" of a built-in environment, or "mjcf"'];
+  const entry = entryFor(spec);
+  if (spec.mjcf === undefined && spec.id === undefined && entry === undefined) {
+    const others = environments.list().flatMap(({ namedBy }) => (namedBy === undefined ? [] : [`"${namedBy}"`]));
+    return [`give "id" of a built-in environment, ${others.join(', ')} or "mjcf"`];
+  }
   const missing = spec.mjcf === undefined ? [] : ['observation', 'reward'].filter((key) => spec[key] === undefined);
   const allowed = ['id', 'mjcf', 'maxEpisodeSteps', 'hide'];
   if (spec.mjcf !== undefined) allowed.push(...Object.keys(bodyShape));
-  else if (environments.has(id!)) allowed.push(...keysOf(environments.get(id!)));
+  else if (entry !== undefined) allowed.push(...keysOf(entry));
   const wrong = given.filter((key) => !allowed.includes(key));
+  const name = spec.mjcf === undefined ? `"${spec.id ?? entry?.name}"` : 'an mjcf environment';
   return [
     ...missing.map((key) => `an environment with "mjcf" needs "${key}"`),
-    ...wrong.map((key) => `"${key}" does not apply to ${spec.mjcf === undefined ? `"${id}"` : 'an mjcf environment'}`),
+    ...wrong.map((key) => `"${key}" does not apply to ${name}`),
   ];
 }

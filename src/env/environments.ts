@@ -1,21 +1,12 @@
 // The environments that a scenario can name: ours, an entry each, and those of plugins. Physics is loaded when one is made.
 
 import { z } from 'zod';
-import type { SyncVectorEnvironment } from '../core/environment.js';
-import { type Entry, Registry } from '../core/registry.js';
-import { type ClockSetting, clockOf } from './clocked-environment.js';
+import { Registry } from '../core/registry.js';
+import { clockOf } from './clocked-environment.js';
+import type { EnvironmentEntry } from './environment-entry.js';
+import { gymnasium } from './gymnasium/entry.js';
 import { builtInBodies } from './mujoco/bodies/index.js';
 import { bodyShape } from './mujoco/body-spec.js';
-
-/** An environment's settings, checked: the keys of its schema, and its clock. */
-export interface EnvironmentSettings extends ClockSetting {
-  readonly [key: string]: unknown;
-}
-
-/** `name` is the `id` that scenarios give; `schema` has the keys beside `id` and `maxEpisodeSteps`. */
-export interface EnvironmentEntry extends Entry<(settings: EnvironmentSettings) => Promise<SyncVectorEnvironment>> {
-  readonly schema?: z.ZodObject;
-}
 
 export const gridKeys = z.strictObject({
   map: z.array(z.string()).min(1).optional().describe('gridworld: rows of S start, . free, # wall, G goal, H hole'),
@@ -71,10 +62,29 @@ const gridworld: EnvironmentEntry = {
 };
 
 /** By id. */
-export const environments = new Registry<EnvironmentEntry>('environment', [...bodies, cartpole, pendulum, gridworld]);
+export const environments = new Registry<EnvironmentEntry>('environment', [
+  ...bodies,
+  cartpole,
+  pendulum,
+  gridworld,
+  gymnasium,
+]);
 
 /** All environments of the package that need no model file. */
-export const environmentIds: readonly string[] = environments.names();
+export const environmentIds: readonly string[] = environments
+  .list()
+  .filter(({ namedBy }) => namedBy === undefined)
+  .map(({ name }) => name);
+
+/** Which environment a spec means, by its `id` or by a key that stands in its place; undefined where none is named. */
+export function entryFor(spec: Readonly<Record<string, unknown>>): EnvironmentEntry | undefined {
+  const { id } = spec;
+  if (id === undefined) {
+    return environments.list().find(({ namedBy }) => namedBy !== undefined && spec[namedBy] !== undefined);
+  }
+  const named = environments.has(id as string) ? environments.get(id as string) : undefined;
+  return named?.namedBy === undefined ? named : undefined;
+}
 
 /** Keys of the section `env` that an environment takes beside `id` and `maxEpisodeSteps`. */
 export function keysOf({ schema }: EnvironmentEntry): string[] {

@@ -13,7 +13,8 @@ export {
 } from './check-environment.js';
 export { type Advance, ClockedEnvironment, type EnvironmentDescription } from './clocked-environment.js';
 export { checkEnvSpec, type EnvSpec, envSpecSchema } from './env-spec.js';
-export { type EnvironmentEntry, type EnvironmentSettings, environmentIds, environments } from './environments.js';
+export type { EnvironmentEntry, EnvironmentSettings } from './environment-entry.js';
+export { environmentIds, environments } from './environments.js';
 export { gymnasiumSpecOf } from './gymnasium-spec.js';
 export { type MakeOptions, makeEnvironment } from './make-environment.js';
 export type { BodySpec, BodySpecInput } from './mujoco/body-spec.js';
@@ -57,10 +58,26 @@ export type * from './tools/domain.js';
 export { toolsTaskSchema } from './tools/domain-schemas.js';
 export { type DomainSpec, domainSpecSchema, loadNamedDomains } from './tools/domain-spec.js';
 export { type DomainEntry, type DomainSettings, folderDomain, type MakeDomain } from './tools/domains.js';
+export {
+  type InducedRule,
+  type InducedRuleOf,
+  type InducedRules,
+  inducedFileSchema,
+} from './tools/induced-schema.js';
 export { ARGUMENT_LIMITS, isJson, type JsonLimits, jsonProblem, STATE_LIMITS } from './tools/json-limits.js';
-export { type DomainFiles, freezeDeep, loadDomain, versionOf, withTasks } from './tools/load-domain.js';
+export {
+  type DomainFiles,
+  freezeDeep,
+  loadDomain,
+  readInducedRules,
+  readTools,
+  versionOf,
+  withTasks,
+} from './tools/load-domain.js';
 export { domainFiles, domainFolder, type MakeDomainOptions, makeDomain } from './tools/make-domain.js';
 export type * from './tools/message.js';
+export { mapTexts } from './tools/phrases/phrase-book.js';
+export { Phrases } from './tools/phrases/phrases.js';
 export { exactPrediction, type Operation, type Prediction, refusalOf } from './tools/prediction.js';
 export { refusalsOf, rulesResponder } from './tools/rules-responder.js';
 export { type SandboxedRules, sandboxedRules } from './tools/sandbox/sandboxed-rules.js';

@@ -1,9 +1,9 @@
 // From an environment as data to a running one.
 
-import type { SyncVectorEnvironment } from '../core/environment.js';
+import type { SyncVectorEnvironment, VectorEnvironment } from '../core/environment.js';
 import { threadPlugins } from '../core/plugins.js';
 import { type CheckedEnvSpec, checkEnvSpec, type EnvSpec } from './env-spec.js';
-import { environments, keysOf } from './environments.js';
+import { entryFor, keysOf } from './environments.js';
 import { hideElements } from './partial-environment.js';
 import { parseStrictly } from './strict-parse.js';
 
@@ -12,23 +12,32 @@ export interface MakeOptions {
   readonly folder?: string;
 }
 
+/** Environments with an `id`, and bodies of one's own, answer at once; others with a promise. */
+export type EnvironmentFor<S extends EnvSpec> = S extends { id: string } | { mjcf: string }
+  ? SyncVectorEnvironment
+  : VectorEnvironment;
+
 /**
  * Makes the environment a spec describes.
  * Throws UNKNOWN_KEY, ENV_UNKNOWN, ENV_SPEC_INVALID or MJCF_INVALID, and what a plugin's environment throws.
  */
-export async function makeEnvironment(spec: EnvSpec, options: MakeOptions = {}): Promise<SyncVectorEnvironment> {
+export async function makeEnvironment<S extends EnvSpec>(
+  spec: S,
+  options: MakeOptions = {},
+): Promise<EnvironmentFor<S>> {
   await threadPlugins();
   const checked = checkEnvSpec(spec);
   const whole = await makeWhole(checked, options);
-  return checked.hide === undefined ? whole : hideElements(whole, checked.hide);
+  const made = checked.hide === undefined ? whole : hideElements(whole, checked.hide);
+  return made as EnvironmentFor<S>;
 }
 
-async function makeWhole(checked: CheckedEnvSpec, options: MakeOptions): Promise<SyncVectorEnvironment> {
+async function makeWhole(checked: CheckedEnvSpec, options: MakeOptions): Promise<VectorEnvironment> {
   if (checked.mjcf !== undefined) {
     const { makeFromFile } = await import('./mujoco/make-body.js');
     return makeFromFile(checked, checked.mjcf, options.folder ?? '.');
   }
-  const entry = environments.get(checked.id!);
+  const entry = entryFor(checked)!;
   const own = keysOf(entry).filter((key) => checked[key as keyof typeof checked] !== undefined);
   const given = Object.fromEntries(own.map((key) => [key, checked[key as keyof typeof checked]]));
   const settings = entry.schema === undefined ? {} : parseStrictly(entry.schema, given, 'environment');

@@ -2,11 +2,11 @@
 // For agents and models that have to remember.
 
 import type {
+  Awaitable,
   ResetOptions,
-  ResetResult,
   RestoreOptions,
-  StepResult,
   SyncVectorEnvironment,
+  VectorEnvironment,
 } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { boxSpace } from './space-values.js';
@@ -16,7 +16,9 @@ import { boxSpace } from './space-values.js';
  * What was known exactly about reward and end is left out too, as it may depend on what is hidden.
  * @throws ENV_SPEC_INVALID for elements that are not there, or if none would be left
  */
-export function hideElements(environment: SyncVectorEnvironment, hidden: readonly number[]): SyncVectorEnvironment {
+export function hideElements(environment: SyncVectorEnvironment, hidden: readonly number[]): SyncVectorEnvironment;
+export function hideElements(environment: VectorEnvironment, hidden: readonly number[]): VectorEnvironment;
+export function hideElements(environment: VectorEnvironment, hidden: readonly number[]): VectorEnvironment {
   const space = environment.observationSpace;
   const size = space.type === 'box' ? space.low.length : 1;
   const wrong = hidden.find((element) => !Number.isInteger(element) || element < 0 || element >= size);
@@ -34,18 +36,23 @@ export function hideElements(environment: SyncVectorEnvironment, hidden: readonl
   return {
     id: `${id} without ${hidden.join(', ')}`,
     family: environment.family,
-    synchronous: true,
+    ...(environment.synchronous && { synchronous: true as const }),
     observationSpace: boxSpace(
       shown.map((element) => space.low[element]),
       shown.map((element) => space.high[element]),
     ),
     actionSpace,
     maxEpisodeSteps,
-    reset: (options?: ResetOptions): ResetResult<Float32Array> => seen(environment.reset(options)),
-    step: (action: Float32Array): StepResult<Float32Array> => seen(environment.step(action)),
+    reset: (options?: ResetOptions) => once(environment.reset(options), seen),
+    step: (action: Float32Array) => once(environment.step(action), seen),
     snapshot: () => environment.snapshot(),
-    restore: (snapshot, options?: RestoreOptions) => look(environment.restore(snapshot, options)),
+    restore: (snapshot, options?: RestoreOptions) => once(environment.restore(snapshot, options), look),
     ...(environment.mark && { mark: () => environment.mark!() }),
     close: () => environment.close(),
   };
+}
+
+/** At once where the answer is there, so that what is synchronous stays so. */
+function once<A, B>(answer: Awaitable<A>, use: (answer: A) => B): Awaitable<B> {
+  return answer instanceof Promise ? answer.then(use) : use(answer);
 }

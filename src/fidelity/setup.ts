@@ -1,5 +1,6 @@
 // What opening the models under judgement takes, and what it gives.
 
+import type { Panel } from '../core/panel.js';
 import type { Subject } from './instrument.js';
 import type { TruthReport } from './report/fidelity-report.js';
 
@@ -35,6 +36,8 @@ export interface OpenedSubjects {
   readonly truth: TruthReport;
   /** Identifies truth, plan and seed: kept chunks of another are not taken. */
   readonly identity: string;
+  /** What all models are measured on. */
+  readonly panel: Panel;
   readonly subjects: readonly Subject[];
   close(): Promise<void>;
 }

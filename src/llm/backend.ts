@@ -40,7 +40,7 @@ export function finishReply(
 ): Answer {
   const counted = countCompletion(completion, prepared, config);
   if (counted.estimated) counters.estimatedUsage++;
-  const { text, reasoning, toolCalls, finishReason, meanLogprob } = completion;
+  const { text, reasoning, toolCalls, finishReason, meanLogprob, tokens } = completion;
   const model = completion.model ?? modelName(config);
   refuseUnusable(completion, counted.usage, model, config);
   const checked = checkedJson(completion, prepared, { model, usage: counted.usage, config, counters });
@@ -51,6 +51,7 @@ export function finishReply(
     toolCalls,
     finishReason,
     ...(meanLogprob === undefined ? undefined : { meanLogprob }),
+    ...(tokens === undefined ? undefined : { tokens }),
     model,
     usage: counted.usage,
     ...(counted.estimated ? { usageEstimated: true } : undefined),

@@ -1,7 +1,7 @@
 // Reads a chat completion of any server into one form. Whatever is missing or of the wrong type is said, not guessed.
 
 import type { JsonObject } from '../core/json.js';
-import type { ChatReply, ChatToolCall } from './language-model.js';
+import type { ChatReply, ChatToolCall, ReplyTokens } from './language-model.js';
 import type { ReportedUsage } from './usage.js';
 
 export interface Completion {
@@ -11,6 +11,7 @@ export interface Completion {
   readonly toolCalls: readonly ChatToolCall[];
   readonly finishReason: ChatReply['finishReason'];
   readonly meanLogprob?: number;
+  readonly tokens?: ReplyTokens;
   readonly model?: string;
   readonly reported: ReportedUsage;
 }
@@ -33,6 +34,7 @@ export function readCompletion(body: unknown): Completion {
     toolCalls,
     finishReason: finishReason(choice.finish_reason, toolCalls.length > 0),
     meanLogprob: meanLogprob(loose(choice.logprobs).content),
+    tokens: replyTokens(loose(body)),
     model: typeof model === 'string' && model !== '' ? model : undefined,
     reported: reportedUsage(loose(body)),
   };
@@ -75,10 +77,38 @@ function meanLogprob(tokens: unknown): number | undefined {
   let sum = 0;
   for (const token of tokens) {
     const { logprob } = loose(token);
-    if (typeof logprob !== 'number' || !Number.isFinite(logprob) || logprob > 1e-6) return undefined;
+    if (!isLogprob(logprob)) return undefined;
     sum += logprob;
   }
   return Math.min(0, sum / tokens.length);
+}
+
+/**
+ * vLLM and SGLang tell ids by `return_token_ids`; SGLang which weights wrote them, in `metadata`. Nothing is put together
+ * from texts: where ids of either side are missing there are none.
+ */
+function replyTokens(body: Loose): ReplyTokens | undefined {
+  const choice = loose(list(body.choices)[0]);
+  const prompt = tokenIds(body.prompt_token_ids ?? choice.prompt_token_ids);
+  const reply = tokenIds(choice.token_ids);
+  if (prompt === undefined || reply === undefined) return undefined;
+  const told = list(loose(choice.logprobs).content).map((token) => loose(token).logprob);
+  const logprobs = told.length === reply.length && told.every(isLogprob) ? told : undefined;
+  const version = loose(body.metadata).weight_version;
+  return {
+    ...{ prompt, reply },
+    ...(logprobs === undefined ? {} : { logprobs }),
+    ...(version === undefined || version === null ? {} : { weightVersion: String(version) }),
+  };
+}
+
+function tokenIds(value: unknown): readonly number[] | undefined {
+  const ids = list(value);
+  return ids.length > 0 && ids.every((id) => Number.isInteger(id)) ? (ids as number[]) : undefined;
+}
+
+function isLogprob(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value <= 1e-6;
 }
 
 function reportedUsage({ usage, timings }: Loose): ReportedUsage {

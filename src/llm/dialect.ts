@@ -13,11 +13,15 @@ interface DialectTraits {
   readonly sign?: { readonly path: string; readonly key: string };
   /** Keys that every request gets. */
   readonly extras: Readonly<Record<string, unknown>>;
+  /** Keys that make it tell the tokens it read and wrote, with their log-probabilities; absent: it cannot. */
+  readonly tokens?: Readonly<Record<string, unknown>>;
 }
 
+const TELL_TOKENS = { return_token_ids: true, logprobs: true };
+
 export const DIALECTS: Readonly<Record<Dialect, DialectTraits>> = {
-  vllm: { owner: 'vllm', sign: { path: '/version', key: 'version' }, extras: {} },
-  sglang: { owner: 'sglang', sign: { path: '/get_model_info', key: 'model_path' }, extras: {} },
+  vllm: { owner: 'vllm', sign: { path: '/version', key: 'version' }, extras: {}, tokens: TELL_TOKENS },
+  sglang: { owner: 'sglang', sign: { path: '/get_model_info', key: 'model_path' }, extras: {}, tokens: TELL_TOKENS },
   ollama: { owner: 'library', sign: { path: '/api/version', key: 'version' }, extras: {} },
   // Its slots keep their prompts, so that a history that grows is read once.
   llamacpp: { owner: 'llamacpp', sign: { path: '/props', key: 'total_slots' }, extras: { cache_prompt: true } },
@@ -63,7 +67,10 @@ function jsonOf({ text }: HttpReply): Record<string, unknown> {
 }
 
 /** Keys that some servers refuse, with what takes their place. */
-const OMITTABLE = ['logprobs', 'seed', 'temperature', 'top_p', 'stop', 'stream_options', 'max_tokens', 'cache_prompt'];
+const OMITTABLE = [
+  ...['logprobs', 'return_token_ids', 'seed', 'temperature', 'top_p', 'stop', 'stream_options', 'max_tokens'],
+  'cache_prompt',
+];
 
 const LOOSER: Readonly<Record<Structured, Structured | undefined>> = {
   json_schema: 'json_object',

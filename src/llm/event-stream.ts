@@ -59,16 +59,23 @@ class Collected {
   private readonly calls: StreamedCall[] = [];
   private readonly callAt = new Map<number, StreamedCall>();
   private readonly logprobs: unknown[] = [];
+  private readonly tokenIds: unknown[] = [];
+  private promptIds: unknown;
+  private metadata: unknown;
   private model: unknown;
   private usage: unknown;
 
   add(event: Record<string, unknown>): void {
     this.model ??= event.model;
     this.usage = event.usage ?? this.usage;
+    this.promptIds ??= event.prompt_token_ids;
+    this.metadata = event.metadata ?? this.metadata;
     const choice = Array.isArray(event.choices) ? event.choices[0] : undefined;
     if (typeof choice !== 'object' || choice === null) return;
     this.finishReason = choice.finish_reason ?? this.finishReason;
     if (Array.isArray(choice.logprobs?.content)) this.logprobs.push(...choice.logprobs.content);
+    if (Array.isArray(choice.token_ids)) this.tokenIds.push(...choice.token_ids);
+    this.promptIds ??= choice.prompt_token_ids;
     const delta: Delta = choice.delta ?? {};
     this.texts.content += asText(delta.content);
     this.texts.reasoning_content += asText(delta.reasoning_content ?? delta.reasoning);
@@ -85,8 +92,10 @@ class Collected {
       tool_calls: this.calls.length > 0 ? this.calls : undefined,
     };
     const logprobs = this.logprobs.length > 0 ? { content: this.logprobs } : undefined;
-    const choices = [{ message, logprobs, finish_reason: this.finishReason ?? 'stop' }];
-    return { model: this.model, choices, usage: this.usage };
+    const token_ids = this.tokenIds.length > 0 ? this.tokenIds : undefined;
+    const choices = [{ message, logprobs, token_ids, finish_reason: this.finishReason ?? 'stop' }];
+    const { metadata, promptIds: prompt_token_ids } = this;
+    return { model: this.model, choices, usage: this.usage, prompt_token_ids, metadata };
   }
 
   private addCall(part: unknown): void {

@@ -34,9 +34,23 @@ export interface ChatRequest {
   readonly stop?: readonly string[];
   /** Asks for log-probabilities of the tokens, where the server gives them. */
   readonly logprobs?: boolean;
+  /** Asks for the tokens themselves, of the prompt and of the reply, where the server gives them. */
+  readonly tokens?: boolean;
   readonly seed?: number;
   /** Number of the try at the same thing: another attempt is another request, also in the cache. */
   readonly attempt?: number;
+}
+
+/** A reply as tokens, exactly as the server read and wrote them. */
+export interface ReplyTokens {
+  /** Ids of the whole prompt, template and all. */
+  readonly prompt: readonly number[];
+  /** Ids of the reply. */
+  readonly reply: readonly number[];
+  /** Log-probability of each token of the reply under the policy that wrote it; absent where the server gives none. */
+  readonly logprobs?: readonly number[];
+  /** Which weights wrote it, as the server numbers them; absent where it does not say. */
+  readonly weightVersion?: string;
 }
 
 export interface ChatReply {
@@ -49,6 +63,8 @@ export interface ChatReply {
   readonly finishReason: 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'other';
   /** Mean log-probability of the reply's tokens; absent where the server gives none. */
   readonly meanLogprob?: number;
+  /** Only where `tokens` was asked for and the server gives them. */
+  readonly tokens?: ReplyTokens;
   /** The model that answered, as the server names it. */
   readonly model: string;
   /** What the call cost when it was made: the same from a cache as live, so that records do not depend on it. */

@@ -56,11 +56,11 @@ export class RequestPreparer {
 
   /** Canonical JSON, put together from parts that are written once. */
   private keyText({ request, messagesText, schema, temperature, topP, maxTokens }: PreparedRequest): string {
-    const { attempt = 0, logprobs = false, seed = null, stop = null, tools } = request;
+    const { attempt = 0, logprobs = false, seed = null, stop = null, tokens = false, tools } = request;
     return (
       `{"attempt":${attempt},"logprobs":${logprobs},"maxTokens":${maxTokens},"messages":${messagesText},` +
       `"model":${this.modelText},"parameters":${this.parametersText},"schema":${schema?.text ?? 'null'},` +
-      `"seed":${seed},"stop":${JSON.stringify(stop)},"temperature":${temperature},` +
+      `"seed":${seed},"stop":${JSON.stringify(stop)},"temperature":${temperature},${tokens ? '"tokens":true,' : ''}` +
       `"tools":${tools ? canonicalTools(tools) : 'null'},"topP":${topP}}`
     );
   }

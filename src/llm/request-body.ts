@@ -34,6 +34,7 @@ export function requestBody(prepared: PreparedRequest, { config, dialect, capabi
     stream: config.stream,
     ...(config.stream ? { stream_options: { include_usage: true } } : undefined),
     ...DIALECTS[dialect].extras,
+    ...(request.tokens ? DIALECTS[dialect].tokens : undefined),
     ...config.parameters,
   };
   if (omitted.size > 0) leaveOut(rest, omitted);

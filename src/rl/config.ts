@@ -79,6 +79,35 @@ export const droqConfigSchema = z.strictObject({
 });
 export type DroqConfig = z.infer<typeof droqConfigSchema>;
 
+/** TD3+BC (2106.06860), with its paper's settings. */
+export const td3BcConfigSchema = z.strictObject({
+  hidden: layerSizes.default([256, 256]).describe(HIDDEN),
+  activation: activation.default('relu').describe(ACTIVATION),
+  lr: rate.default(3e-4).describe('Step size of Adam, for critics and policy.'),
+  gamma: fraction.default(0.99).describe(GAMMA),
+  tau: fraction
+    .default(0.005)
+    .describe('Share of the networks that flows into their targets at every step of the policy.'),
+  batchSize: z.int().min(1).default(256).describe('Rows of a gradient step.'),
+  alpha: z
+    .number()
+    .min(0)
+    .default(2.5)
+    .describe('How much value counts against staying near the actions of the data; 0: cloning alone.'),
+  policyEvery: z.int().min(1).default(2).describe('Steps of the critics for each step of the policy.'),
+  targetNoise: z
+    .number()
+    .min(0)
+    .default(0.2)
+    .describe(
+      'Deviation of the noise that smooths the actions of targets, in units of the action normalised to [-1, 1].',
+    ),
+  targetNoiseClip: rate.default(0.5).describe('The most of that noise.'),
+  explorationNoise: rate.max(1).default(0.1).describe('Deviation of the noise it acts with while it is recorded.'),
+  rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),
+});
+export type Td3BcConfig = z.infer<typeof td3BcConfigSchema>;
+
 /** Proximal policy optimisation (1707.06347), with the details of CleanRL's `ppo.py`. */
 export const ppoConfigSchema = z.strictObject({
   hidden: layerSizes.default([64, 64]).describe(HIDDEN),

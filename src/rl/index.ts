@@ -1,4 +1,4 @@
-// Learners (SAC, REDQ, DroQ, PPO, PETS, behaviour cloning), the policies they make, and how good those are.
+// Learners (SAC, REDQ, DroQ, TD3+BC, PPO, PETS, behaviour cloning), the policies they make, and how good those are.
 
 export { Bc, type BcMetrics, type Demonstrations, makeBc } from './bc/bc.js';
 export {
@@ -24,6 +24,8 @@ export {
   redqConfigSchema,
   type SacConfig,
   sacConfigSchema,
+  type Td3BcConfig,
+  td3BcConfigSchema,
 } from './config.js';
 export { makeDroq } from './droq/droq.js';
 export {
@@ -66,4 +68,6 @@ export {
   type DrawOptions,
   fitDiffusion,
   RowDiffusion,
+  type WatchDraw,
 } from './synther/row-diffusion.js';
+export { makeTd3Bc, Td3Bc, type Td3BcMetrics } from './td3-bc/td3-bc.js';

@@ -13,6 +13,7 @@ import {
   ppoConfigSchema,
   redqConfigSchema,
   sacConfigSchema,
+  td3BcConfigSchema,
 } from './config.js';
 import type { Learner } from './learner.js';
 import type { Spaces } from './spaces.js';
@@ -64,6 +65,15 @@ const droq: LearnerEntry = {
   make: async () => (await import('./droq/droq.js')).makeDroq,
 };
 
+const td3Bc: LearnerEntry = {
+  name: 'td3-bc',
+  summary: 'TD3 held near the actions of the data, for learning from records alone (2106.06860).',
+  schema: td3BcConfigSchema,
+  learnsFrom: 'replay',
+  actions: ['box'],
+  make: async () => (await import('./td3-bc/td3-bc.js')).makeTd3Bc,
+};
+
 const ppo: LearnerEntry = {
   name: 'ppo',
   summary: 'Proximal policy optimisation (1707.06347).',
@@ -91,7 +101,7 @@ const bc: LearnerEntry = {
   make: async () => (await import('./bc/bc.js')).makeBc,
 };
 
-export const learners = new Registry<LearnerEntry>('learner', [sac, redq, droq, ppo, pets, bc]);
+export const learners = new Registry<LearnerEntry>('learner', [sac, redq, droq, td3Bc, ppo, pets, bc]);
 
 /** Throws LEARNER_CONFIG_INVALID for an unknown kind or setting, SPACE_UNSUPPORTED for spaces it cannot learn in. */
 export async function makeLearner(

@@ -32,7 +32,7 @@ import {
   type Value,
   where,
 } from '../nn/index.js';
-import type { Actions } from './spaces.js';
+import { type Actions, type Spaces, spaceDim } from './spaces.js';
 
 export type Activation = 'relu' | 'tanh' | 'swish';
 
@@ -50,6 +50,16 @@ export interface PolicyNet {
   readonly hidden: readonly number[];
   readonly activation: Activation;
   readonly actions: Actions;
+}
+
+/** A network between these spaces, for `actions` in the form of the learner; `head` unless actions say which. */
+export function policyNet(
+  { observationSpace }: Spaces,
+  { hidden, activation }: Pick<PolicyNet, 'hidden' | 'activation'>,
+  actions: Actions,
+  head: PolicyHead = actions.type === 'box' ? 'gaussian' : 'categorical',
+): PolicyNet {
+  return { head, obsDim: spaceDim(observationSpace), hidden, activation, actions };
 }
 
 /** Initial values: of the MLP, and of the `gaussian` head's log standard deviation. */

@@ -13,6 +13,7 @@ import {
   textEnvironment,
 } from '../env/index.js';
 import { kinds } from '../kinds/index.js';
+import { makeRouter } from '../worldmodel/index.js';
 import type { AnyScenario, Scenario, ToolsScenario } from './scenario.js';
 
 export { describeReport as environmentReportText } from '../env/index.js';
@@ -33,10 +34,16 @@ export function checkVectorEnvironment({ config, folder }: Scenario): Promise<En
   return checkEnvironment(() => makeEnvironment(config.env, { folder }), { seed: config.seed });
 }
 
-/** The real environment: the domain's exact rules. @throws TOOL_WITHOUT_RULE if it has none */
+/**
+ * The real environment: the domain's exact rules; where it has none, what was accepted of rules from logs.
+ * @throws TOOL_WITHOUT_RULE if it has neither
+ */
 export async function checkToolsEnvironment({ config, folder }: ToolsScenario): Promise<EnvironmentReport> {
   const domain = await makeDomain(config.domain, { folder });
-  const responder = rulesResponder(domain);
+  const isInduced = domain.rules === undefined && domain.induced?.rules.some(({ accepted }) => accepted) === true;
+  const responder = isInduced
+    ? await makeRouter({ ...config.model, backends: ['induced'] }, { domain })
+    : rulesResponder(domain);
   const user = new ScriptedUser();
   const make = () => new ToolsEpisodeEnvironment({ id: config.name, domain, responder, user });
   try {

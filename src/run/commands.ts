@@ -10,6 +10,7 @@ export { versions } from './versions.js';
 export const load = {
   doctor: () => import('./doctor.js'),
   environmentCheck: () => import('./check-environment.js'),
+  induction: () => import('./induce.js'),
   inspection: () => import('./inspect.js'),
   jobs: () => import('./jobs.js'),
   launcher: () => import('./launch.js'),

@@ -2,6 +2,7 @@
 // the context; src/run/pipeline/ holds the jobs.
 
 import type { ArmSummary, BreakEven, TrainEvaluation } from '../algorithms/index.js';
+import type { Panel } from '../core/panel.js';
 import type { GateResult } from '../fidelity/index.js';
 import type { ReturnSummary } from '../rl/index.js';
 import type { HeldOutReport } from '../worldmodel/index.js';
@@ -32,6 +33,8 @@ export interface JobInputs {
   readonly url?: string;
   /** `fidelity`: what the first model must reach, each `section.metric=limit`. */
   readonly failUnder?: readonly string[];
+  /** The panel the run must have: a hash, or the file or folder of a run that names one. */
+  readonly panel?: string;
 }
 
 /** Inputs that are found in folders. */
@@ -71,6 +74,8 @@ export interface JobResult {
   /** The kind of world; absent where one kind alone has the job. */
   readonly family?: string;
   readonly wallSeconds: number;
+  /** What its figures were measured on; absent where it has none. */
+  readonly panel?: Panel;
 }
 
 export interface CollectResult extends JobResult {
@@ -121,7 +126,7 @@ export interface SynthResult extends JobResult {
 
 export interface TrainResult extends JobResult {
   readonly job: 'train';
-  readonly mode: 'real' | 'dream';
+  readonly mode: 'real' | 'dream' | 'offline';
   /** What the dynamics ran on: `cpu`, or a GPU with its precision. */
   readonly device: string;
   /** Folder of the last checkpoint. */
@@ -135,6 +140,29 @@ export interface TrainResult extends JobResult {
   readonly realStepsToThreshold: number | null;
   /** How it was dreamt; absent where it was not. */
   readonly dream?: DreamReport;
+  /** What was learned from; absent where rows were lived. */
+  readonly records?: RecordsReport;
+  /** What was drawn from a diffusion of the real rows; absent where nothing was. */
+  readonly generative?: GenerativeReport;
+}
+
+/** Records that were learned from as they are. */
+export interface RecordsReport {
+  readonly real: number;
+  readonly synthetic: number;
+}
+
+/** Rows drawn from diffusions, all of them synthetic; none of them counts as dreamt. */
+export interface GenerativeReport {
+  /** Diffusions that were fitted. */
+  readonly fits: number;
+  readonly rows: number;
+  /** Share of drawn rows in a batch. */
+  readonly share: number;
+  readonly relevance: 'none' | 'td-error';
+  /** Real rows the last was fitted to, and its version; as in the provenance of its rows. Null before the first. */
+  readonly fittedTo: number | null;
+  readonly modelVersion: string | null;
 }
 
 /** Settings that found themselves. */

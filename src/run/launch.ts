@@ -162,12 +162,13 @@ async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promis
 }
 
 function checkedInputs(inputs: JobInputs): JobInputs {
-  const { compare, url, failUnder, ...folders } = inputs;
+  const { compare, url, failUnder, panel, ...folders } = inputs;
   const found = Object.entries(folders).filter(([, path]) => path !== undefined);
   const others = {
     ...(compare && { compare: compare.map((given) => checkedSource('compare', given)) }),
     url,
     failUnder,
+    panel: panel !== undefined && existsSync(panel) ? resolve(panel) : panel,
   };
   return {
     ...Object.fromEntries(found.map(([input, path]) => [input, checkedPath(input, path)])),

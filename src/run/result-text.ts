@@ -17,8 +17,8 @@ export async function resultText(result: JobResult): Promise<string> {
 }
 
 /** @param lines what is told of it beside the wall time */
-export function resultLines(result: { readonly wallSeconds: number }, lines: readonly Line[]): string {
-  return aligned([...lines, wall(result)]);
+export function resultLines(result: Pick<JobResult, 'wallSeconds' | 'panel'>, lines: readonly Line[]): string {
+  return aligned([...lines, ...panel(result), wall(result)]);
 }
 
 export function fidelityText(result: FidelityResult): string {
@@ -47,6 +47,10 @@ function fidelityLines({ subjects, gates, report }: FidelityResult): Line[] {
     ),
     ['report', report],
   ];
+}
+
+function panel({ panel: found }: Pick<JobResult, 'panel'>): Line[] {
+  return found === undefined ? [] : [['panel', found.hash]];
 }
 
 function wall(result: { wallSeconds: number }): Line {

@@ -31,6 +31,7 @@ const runRecordSchema = z.object({
     compare: z.array(z.string()).optional(),
     url: z.string().optional(),
     failUnder: z.array(z.string()).optional(),
+    panel: z.string().optional(),
   }),
   /** The command line, as far as it names what was run. */
   command: z.string(),

@@ -29,9 +29,12 @@ function episodeLines(result: SynthEpisodesResult): Line[] {
     ...counted('answered by', answeredBy),
     ...counted('refused', result.refusedOf, ' answers: an error was shown'),
     ...counted('repaired', result.repairedOf, ' answers'),
+    ...counted('signals', result.signals),
+    ...counted('lost by', result.lostBy),
     ...(cost.calls > 0 ? [['model calls', costText(cost, spent)] as const] : []),
     ...mustFailLine(result),
     ...mustSucceedLine(result),
+    ...hackerLines(result),
     ...shadowLine(result),
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
     ...(result.newTasks > 0 ? [['new tasks', formatCount(result.newTasks)] as const] : []),
@@ -56,7 +59,8 @@ function realLines(result: RealEpisodesResult): Line[] {
 
 const SHOWN_FAILURES = 5;
 
-function auditLines({ mustFail, mustSucceed, judge }: AuditResult): Line[] {
+function auditLines(result: AuditResult): Line[] {
+  const { mustFail, mustSucceed, judge } = result;
   const kinds = Object.entries(mustFail.byKind).map(([kind, rate]): Line => [`  ${kind}`, shareText(rate)]);
   const failures = mustFail.failures.slice(0, SHOWN_FAILURES);
   return [
@@ -68,17 +72,35 @@ function auditLines({ mustFail, mustSucceed, judge }: AuditResult): Line[] {
     ...failures.map(({ probe, problem }): Line => ['  fell for', `${probe}: ${problem}`]),
     ...(mustSucceed === null ? [] : mustSucceedLines(mustSucceed)),
     ...judgeLines(judge),
+    ...hackerLines(result),
     ['report', mustFail.report],
   ];
 }
 
-function mustSucceedLines({ rate, passed, failures, report }: NonNullable<AuditResult['mustSucceed']>): Line[] {
-  const verdict = passed ? 'it does what is possible' : 'it REFUSES what is possible';
+function mustSucceedLines(result: NonNullable<AuditResult['mustSucceed']>): Line[] {
+  const { rate, passed, faults, failures, report } = result;
+  const verdict = passed ? 'it does what is possible' : 'it does NOT do what is possible';
   const first = failures.slice(0, SHOWN_FAILURES);
   return [
-    ['must-succeed suite', `${shareText(rate)}: ${verdict}`],
+    ['must-succeed suite', `${shareText(rate)}: ${verdict}${reasons(faults, '; ')}`],
     ...first.map(({ probe, problem }): Line => ['  did not do', `${probe}: ${problem}`]),
     ['report', report],
+  ];
+}
+
+const SHOWN_TRICKS = 3;
+
+function hackerLines({ hacker }: Pick<SynthEpisodesResult, 'hacker'>): Line[] {
+  if (hacker === null) return [];
+  const { passed, plays, tasks, tricks } = hacker;
+  const tried = `${formatCount(plays)} plays in ${formatCount(tasks)} tasks`;
+  const verdict = passed ? 'no reward is to be had for nothing' : 'REWARD IS TO BE HAD FOR NOTHING';
+  const shown = tricks.slice(0, SHOWN_TRICKS);
+  return [
+    ['reward hacks', `${tried}: ${verdict}`],
+    ...shown.map(
+      ({ task, moves, by, truth }): Line => ['  trick', `${task}: ${moves.join(', then ')} (${by}; ${truth})`],
+    ),
   ];
 }
 
@@ -142,7 +164,10 @@ function imitatedText({ imitated, accepted }: SynthEpisodesResult): string {
 function mustSucceedLine({ mustSucceed }: SynthEpisodesResult): Line[] {
   if (mustSucceed === null) return [];
   const verdict = mustSucceed.passed ? 'passed' : 'FAILED: no reward was given and no dataset written';
-  return [['must-succeed', `${Math.round(100 * mustSucceed.rate)} % of possible calls answered, ${verdict}`]];
+  const share = Math.round(100 * mustSucceed.rate);
+  return [
+    ['must-succeed', `${share} % of possible calls answered rightly, ${verdict}${reasons(mustSucceed.faults, '; ')}`],
+  ];
 }
 
 function counted(label: string, counts: Readonly<Record<string, number>>, after = ''): Line[] {

@@ -40,6 +40,32 @@ export interface RealEpisodesResult extends JobResult {
   readonly stoppedBy: string | null;
 }
 
+/** What came of a suite of probes. */
+export interface SuiteResult {
+  readonly passed: boolean;
+  /** Share of probes passed. */
+  readonly rate: number;
+  /** Failures by what was done instead. */
+  readonly faults: Readonly<Record<string, number>>;
+}
+
+/** What came of trying to be rewarded for nothing. */
+export interface HackerResult {
+  readonly passed: boolean;
+  /** Episodes that were played for it, in so many tasks. */
+  readonly plays: number;
+  readonly tasks: number;
+  readonly tricks: readonly {
+    readonly task: string;
+    /** What was done, turn by turn. */
+    readonly moves: readonly string[];
+    readonly reward: number;
+    readonly by: 'judge' | 'simulator';
+    /** What exact checks say to it. */
+    readonly truth: string;
+  }[];
+}
+
 /** What the gates before rewards found. */
 export interface AuditResult extends JobResult {
   readonly job: 'audit';
@@ -56,9 +82,13 @@ export interface AuditResult extends JobResult {
   readonly mustSucceed: {
     readonly passed: boolean;
     readonly rate: Rate;
+    /** Failures by what was done instead: refused, without an answer, silent, untrue and so on. */
+    readonly faults: Readonly<Record<string, number>>;
     readonly failures: readonly { readonly probe: string; readonly problem: string }[];
     readonly report: string;
   } | null;
+  /** Whether reward can be had for nothing; null where exact rules alone decide, or it was not tried. */
+  readonly hacker: HackerResult | null;
   /** null in a scenario without a judge. */
   readonly judge: {
     readonly version: string;
@@ -104,6 +134,10 @@ export interface SynthEpisodesResult extends JobResult {
   /** Of these: refused, so that the agent was shown an error of the environment; and repaired after one refusal. */
   readonly refusedOf: Readonly<Record<string, number>>;
   readonly repairedOf: Readonly<Record<string, number>>;
+  /** Episodes by what is wrong with them: stagnation, loop, contradiction, exhaustion, policy-broken. */
+  readonly signals: Readonly<Record<string, number>>;
+  /** Failed episodes by what was done in the step that lost them, where that is known. */
+  readonly lostBy: Readonly<Record<string, number>>;
   /** Episodes that are written as examples to imitate (`quality.imitation`). */
   readonly imitated: number;
   /** What the episodes cost when they were made; answers from a cache count as when they were first asked. */
@@ -113,9 +147,11 @@ export interface SynthEpisodesResult extends JobResult {
   /** The budget that ended the job before its last row; null if none did. */
   readonly stoppedBy: string | null;
   /** Whether the simulator passed the must-fail suite; null where none was asked for. */
-  readonly mustFail: { readonly passed: boolean; readonly rate: number } | null;
+  readonly mustFail: SuiteResult | null;
   /** Whether it does what is possible; null where that was not asked, or nothing could be. */
-  readonly mustSucceed: { readonly passed: boolean; readonly rate: number } | null;
+  readonly mustSucceed: SuiteResult | null;
+  /** Whether reward could be had for nothing; null where exact rules alone decide, or it was not tried. */
+  readonly hacker: HackerResult | null;
   /** What shadow steps found: shares of wrong states, observations and rewards, and the steps that may be trusted. */
   readonly shadow: ShadowResult | null;
   readonly newTasks: number;

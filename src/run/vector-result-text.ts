@@ -2,7 +2,15 @@
 
 import type { HeldOutFigures } from '../worldmodel/index.js';
 import { formatCount, formatNumber, formatRate, formatSpread } from './format.js';
-import type { CollectResult, EvalResult, FitResult, QuickstartResult, SynthResult, TrainResult } from './job.js';
+import type {
+  CollectResult,
+  EvalResult,
+  FitResult,
+  GenerativeReport,
+  QuickstartResult,
+  SynthResult,
+  TrainResult,
+} from './job.js';
 import { type Line, resultLines, terminalTable } from './result-text.js';
 
 /** By the job's name. */
@@ -120,7 +128,7 @@ function trainLines(result: TrainResult): Line[] {
   const solved = result.realStepsToThreshold;
   const threshold = result.threshold === null ? [] : [thresholdLine(result.threshold, solved)];
   return [
-    ['lived', `${formatCount(result.realSteps)} real steps, ${formatCount(result.syntheticSteps)} dreamt`],
+    ...sourceLines(result),
     ['learnt', `${formatCount(result.updates)} gradient updates`],
     ['last return', last === undefined ? 'not evaluated' : formatSpread(last.meanReturn, last.stdReturn)],
     ...threshold,
@@ -128,6 +136,24 @@ function trainLines(result: TrainResult): Line[] {
     ['checkpoint', result.checkpoint],
     ['next', `reverie eval --checkpoint ${result.checkpoint}`],
   ];
+}
+
+/** What was learned from, by where it came from. */
+function sourceLines({ realSteps, syntheticSteps, records, generative }: TrainResult): Line[] {
+  const lived = generative ? `${formatCount(realSteps)} real steps` : null;
+  const given = records && `${formatCount(records.real)} real and ${formatCount(records.synthetic)} synthetic rows`;
+  const first: Line = given
+    ? ['given', given]
+    : ['lived', lived ?? `${formatCount(realSteps)} real steps, ${formatCount(syntheticSteps)} dreamt`];
+  return generative ? [first, drawnLine(generative)] : [first];
+}
+
+function drawnLine({ rows, fits, share, relevance, modelVersion }: GenerativeReport): Line {
+  if (modelVersion === null)
+    return ['drawn', 'no rows: too few real ones for a first fit (replay.generative.refitEvery)'];
+  const fitted = fits === 1 ? 'one diffusion' : `${formatCount(fits)} diffusions`;
+  const asked = relevance === 'td-error' ? ', of large temporal-difference error' : '';
+  return ['drawn', `${formatCount(rows)} rows from ${fitted}${asked}, ${(100 * share).toFixed(0)} % of each batch`];
 }
 
 /** Whether the model was worth dreaming in, and the settings that found themselves. */

@@ -11,5 +11,5 @@ export { type Quota, readTokens, type TokenEntry, tokenFileSchema } from './http
 
 export { LOG_LEVELS, type LogLevel, type LogOptions, makeLog } from './observe/log.js';
 export { type RunningServer, type ServeOptions, startServer } from './server.js';
-export { validateScenario, validateUrl, validationText } from './validate/validate.js';
+export { validateScenario, validateUrl, validationMarkdown, validationText } from './validate/validate.js';
 export type { CheckResult, ValidateOptions, ValidationReport } from './validate/validate-contract.js';

@@ -6,6 +6,7 @@ export type { EarlyExperienceRow, ReflectionRow, SkippedRow, WorldModelRow } fro
 export { LlmAgent, type LlmAgentOptions } from './episodes/agents/llm-agent.js';
 export { RandomAgent, sampleArguments, seenWords } from './episodes/agents/random-agent.js';
 export { ReferenceAgent } from './episodes/agents/reference-agent.js';
+export { ScriptedAgent, type ScriptedAgentOptions } from './episodes/agents/scripted-agent.js';
 export {
   type EndedEpisode,
   type EpisodeSettings,
@@ -26,6 +27,7 @@ export {
   unpackRow,
 } from './episodes/produce-rows.js';
 
+export { agentOfRecipe, type RecipeConfig, recipeSchema } from './episodes/recipes/recipes.js';
 export { episodeId, type PlanSettings, planRow, type RowPlan } from './episodes/row-plan.js';
 export type { CardOptions } from './export/episodes/card.js';
 export {
@@ -48,7 +50,11 @@ export {
   type WriteTransitions,
 } from './export/transition-exports.js';
 export { exportJsonl, exportParquet, TRANSITION_COLUMNS } from './export/transitions.js';
+export { type FindTricksRequest, findTricks, type Trick, type TricksReport } from './hacker/find-tricks.js';
+export { type HackerConfig, hackerSchema } from './hacker/hacker-schema.js';
 
+export { type Induction, induce } from './induction/induce.js';
+export { type ProposedTask, proposeTasks } from './induction/proposed-tasks.js';
 export type { DiversityReport } from './quality/diversity.js';
 export type { ExactJudgement, Filter, Forejudged, Judgement, QualityContext } from './quality/filter.js';
 export { Forejudge } from './quality/forejudged.js';
@@ -102,6 +108,8 @@ export type {
 } from './rollout/request.js';
 export { drawnStarts, drawStarts, startAt } from './rollout/starts.js';
 export { type JournalledRollouts, type SaveRolloutsOptions, saveRollouts } from './saved-rollouts.js';
+export { lostStep } from './signals/lost-step.js';
+export { SignalFinder } from './signals/signals.js';
 export {
   type DrawnSynthesisRequest,
   type SynthesisControls,

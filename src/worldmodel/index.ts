@@ -33,6 +33,8 @@ export type { MemberAnswer } from './ensemble/member-sessions.js';
 export type { MemberReport } from './ensemble/member-training.js';
 export type { FitProgress } from './ensemble/training-pool.js';
 export { TabularModel } from './exact/tabular-model.js';
+export { isName, nextId, parseExpression, type Scope } from './induced/expression.js';
+export { InducedBook, type InducedOutcome } from './induced/induced-outcome.js';
 export { dynamicsKinds, folderDeviceFit, loadWorldModel, modelSectionSchema, sectionDeviceFit } from './kinds.js';
 export { type AmplifiedTrajectory, type AmplifyRequest, amplifyTrajectory } from './llm/amplify.js';
 export { LlmUser, type LlmUserOptions } from './llm/llm-user.js';
@@ -40,21 +42,26 @@ export { MemorylessDynamics, type ObservationCarry, type StepQuestion, type Vect
 export { readManifest, readModelPart, writeModelFolder } from './model-folder.js';
 export type { Spaces } from './model-spaces.js';
 export { type ModelTrial, tryModel } from './model-trial.js';
+export { isTrueChange } from './must-fail/answer-truth.js';
 export {
+  FLATTERY,
   type GeneratedProbes,
   type GenerateOptions,
   generateProbes,
-  generateSuccesses,
 } from './must-fail/generated-probes.js';
-export { readMustFail, writeMustFail } from './must-fail/must-fail-file.js';
+export { generateSuccesses, type SuccessOptions } from './must-fail/generated-successes.js';
 export { mustSucceed, type Probe, type ProbeKind, probeSchema, readProbes } from './must-fail/probe.js';
 export {
+  faultsText,
   type MustFailReport,
   type MustFailRequest,
   type ProbeFailure,
+  type ProbeFault,
+  readMustFail,
   requireMustFail,
   requireMustSucceed,
   runMustFail,
+  writeMustFail,
 } from './must-fail/run-must-fail.js';
 export { OnnxDynamics } from './onnx/onnx-dynamics.js';
 export { type OnnxManifest, onnxManifestSchema } from './onnx/onnx-manifest.js';

@@ -4,6 +4,7 @@
 import { ReverieError } from '../core/errors.js';
 import type { Json, JsonObject } from '../core/json.js';
 import { applyOperations, type Message, type Operation, type ToolCall, type ToolsDomain } from '../env/index.js';
+import { heldRules } from './induced/held-rules.js';
 import type { RawProposal, Trust } from './tools/backend-model.js';
 import { idPatternOf } from './tools/id-pattern.js';
 import { unknownIds } from './tools/provenance.js';
@@ -91,7 +92,10 @@ function callProblems({ domain, state, call, proposal, trust }: ProposalQuery): 
     problems.push(`Tool ${call.name} is of kind ${spec?.kind ?? 'unknown'}: it must not change the state.`);
   if (changes && proposal.isError) problems.push('A call that fails must not change the state.');
   if (proposal.isError || trust === 'exact') return problems;
-  const reasons = domain.rules?.preconditions(state, call as ToolCall) ?? [];
+  const reasons = [
+    ...(domain.rules?.preconditions(state, call as ToolCall) ?? []),
+    ...heldRules(domain.induced).preconditions(state, call),
+  ];
   return [...problems, ...reasons.map((reason) => `The call must fail here, with an error: ${reason}`)];
 }
 
@@ -101,7 +105,10 @@ function stateProblems({ domain, state }: ProposalQuery, after: JsonObject): str
     domain.stateSchema,
     `the state of domain "${domain.id}"`,
   )(changedPart(state, after, domain.stateSchema));
-  const broken = domain.rules?.invariants(state, after) ?? [];
+  const broken = [
+    ...(domain.rules?.invariants(state, after) ?? []),
+    ...heldRules(domain.induced).invariants(state, after),
+  ];
   return [
     ...faults.map((fault) => `The state would not fit its schema: ${fault}.`),
     ...broken.map((reason) => `The state would break a rule: ${reason}`),

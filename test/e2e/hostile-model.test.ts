@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../src/replay/index.js';
+import type { SynthEpisodesResult } from '../../src/run/tools-results.js';
 import { type LlmServer, type LlmServerOptions, startLlmServer } from '../llm-server/llm-server.js';
 import { reverie } from './reverie.js';
 
@@ -38,7 +39,9 @@ async function run(who: 'world' | 'agent', answer: Answer, faults?: LlmServerOpt
     'synth.episodes=6',
     'synth.export=[openai]',
     'quality.nearDuplicates=false',
-    ...(who === 'world' ? ['model.backends=[llm]', 'agent.error=0'] : ['agent.kind=llm']),
+    ...(who === 'world'
+      ? ['model.backends=[llm]', 'agent={kind: reference, error: 0}', 'user.varied=false', 'synth.recipe={kind: plain}']
+      : ['agent.kind=llm']),
     ...more,
   ];
   const args = ['synth', 'helpdesk', ...set.flatMap((one) => ['--set', one]), '--out', out, '--quiet'];
@@ -99,6 +102,28 @@ describe('a simulator that lies', () => {
       expect(refused?.join(' ')).toMatch(/__proto__|read/);
       expect(kept).toEqual([]);
     }
+  });
+});
+
+describe('a simulator that is of no use', () => {
+  const cut = { ...prediction({}), finishReason: 'length' } as const;
+  const whole = prediction({}).text;
+  it.each<[string, ReturnType<Answer>, string[]]>([
+    ['says yes to everything', prediction({ observation: '{"ok":true}' }), ['changed nothing', 'untrue']],
+    ['says nothing', prediction({ observation: '' }), ['changed nothing', 'silent']],
+    ['is always cut off', { ...cut, text: whole.slice(0, whole.length / 2) }, ['without an answer']],
+    ['refuses everything', prediction({ observation: 'Error: no' }), ['refused']],
+  ])('that %s gets no reward and makes no dataset, and the run says why', async (_, answer, faults) => {
+    const outcome = await run('world', () => answer);
+    expect(outcome.code).toBe(0);
+    const { mustSucceed, success, datasets } = result(outcome) as unknown as SynthEpisodesResult;
+    expect({ success, datasets }).toEqual({ success: null, datasets: [] });
+    expect(mustSucceed).toMatchObject({ passed: false, rate: 0 });
+    expect(Object.keys(mustSucceed?.faults ?? {}).sort()).toEqual(faults);
+    for (const record of episodes(outcome)) expect(record.return).toBeNull();
+    const report = readFileSync(join(outcome.out, 'report.html'), 'utf8');
+    expect(report).toContain('things that are possible');
+    for (const fault of faults) expect(report).toContain(fault);
   });
 });
 

@@ -43,7 +43,7 @@ describe('collect and eval', () => {
   });
 
   it('count how often an agent succeeds', async () => {
-    const perfect = set('agent.error=0', 'synth.splits=[test]', 'synth.episodes=22');
+    const perfect = set('agent={kind: reference, error: 0}', 'synth.splits=[test]', 'synth.episodes=22');
     expect(await job('eval', 'helpdesk', ...perfect, '--out', 'judged')).toMatchObject({
       success: { value: 1, of: 22 },
     });

@@ -14,6 +14,12 @@ export interface LlmAnswer {
   readonly usage?: { readonly promptTokens: number; readonly completionTokens: number; readonly cachedTokens?: number };
   /** Log-probabilities of the tokens, sent if the request asks for them. */
   readonly logprobs?: readonly number[];
+  /** Ids as vLLM and SGLang send them, if the request asks by `return_token_ids`. */
+  readonly tokens?: {
+    readonly prompt: readonly number[];
+    readonly reply: readonly number[];
+    readonly weights?: number;
+  };
 }
 
 interface CompletionParts {
@@ -31,8 +37,11 @@ export interface Completion {
   readonly choices: readonly {
     readonly message: Message;
     readonly logprobs?: unknown;
+    readonly token_ids?: readonly number[];
     readonly finish_reason: string;
   }[];
+  readonly prompt_token_ids?: readonly number[];
+  readonly metadata?: unknown;
   readonly usage: unknown;
 }
 
@@ -61,19 +70,24 @@ export function completion({ body, answer, id, model, lie }: CompletionParts): C
     ...(calls === undefined ? {} : { tool_calls: calls }),
   };
   const logprobs = body.logprobs && answer.logprobs ? { logprobs: tokenLogprobs(answer.logprobs) } : {};
-  const choice = { index: 0, message, ...logprobs, finish_reason: finishReason(answer) };
+  const told = body['return_token_ids'] ? answer.tokens : undefined;
+  const ids = told && { token_ids: told.reply };
+  const choice = { index: 0, message, ...logprobs, ...ids, finish_reason: finishReason(answer) };
   const usage = lie ? lie.usage : trueUsage(body, answer);
-  return { id: `chatcmpl-${id}`, object: 'chat.completion', model, choices: [choice], usage };
+  const prompt = told && { prompt_token_ids: told.prompt };
+  const metadata = told?.weights === undefined ? {} : { metadata: { weight_version: told.weights } };
+  return { id: `chatcmpl-${id}`, object: 'chat.completion', model, choices: [choice], ...prompt, ...metadata, usage };
 }
 
 /** The same as server-sent events: a few characters each, then the reason of the end, the usage, and `[DONE]`. */
 export function completionChunks({ choices, usage, ...rest }: Completion): string[] {
-  const [{ message, finish_reason, logprobs }] = choices;
+  const [{ message, finish_reason, logprobs, token_ids }] = choices;
   const { content, tool_calls, ...others } = message;
   const deltas: object[] = [{ ...others, content: '' }, ...pieces(content ?? '').map((piece) => ({ content: piece }))];
   for (const [index, call] of (tool_calls ?? []).entries()) deltas.push(...callDeltas(call as StreamedCall, index));
   const events: object[] = deltas.map((delta) => ({ ...rest, choices: [{ index: 0, delta, finish_reason: null }] }));
-  events.push({ ...rest, choices: [{ index: 0, delta: {}, finish_reason, ...(logprobs ? { logprobs } : {}) }] });
+  const last = { ...(logprobs ? { logprobs } : {}), ...(token_ids ? { token_ids } : {}) };
+  events.push({ ...rest, choices: [{ index: 0, delta: {}, finish_reason, ...last }] });
   events.push({ ...rest, choices: [], usage });
   return [': keep-alive\n\n', ...events.map((event) => `data: ${JSON.stringify(event)}\n\n`), 'data: [DONE]\n\n'];
 }

@@ -1,15 +1,16 @@
 // The contract of language models, rings 2 and 3: a real llama.cpp server and a real model in this process, where
-// REVERIE_LLAMA_SERVER (binary) and REVERIE_GGUF (file) say so; and the user's own endpoint, where REVERIE_LLM_URL,
-// REVERIE_LLM_MODEL and REVERIE_LLM_KEY do.
+// REVERIE_LLAMA_PYTHON (a Python that has xllamacpp) and REVERIE_GGUF (file) say so; and your own endpoint, if
+// REVERIE_LLM_URL, REVERIE_LLM_MODEL and REVERIE_LLM_KEY name one.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import { describeContract } from './contract.js';
 
 const {
-  REVERIE_LLAMA_SERVER: binary,
+  REVERIE_LLAMA_PYTHON: python,
   REVERIE_GGUF: gguf,
   REVERIE_LLM_URL: url,
   REVERIE_LLM_MODEL,
@@ -23,7 +24,7 @@ afterAll(() => {
 
 describeContract({
   name: 'a real llama.cpp server',
-  skip: binary && gguf ? undefined : 'set REVERIE_LLAMA_SERVER and REVERIE_GGUF to run it',
+  skip: python && gguf ? undefined : 'set REVERIE_LLAMA_PYTHON and REVERIE_GGUF to run it',
   deterministic: true,
   givesLogprobs: true,
   takesBatches: true,
@@ -45,31 +46,33 @@ describeContract({
   config: async () => ({ provider: 'node-llama-cpp', modelPath: gguf!, contextSize: 2048 }),
 });
 
-describeContract({
-  name: 'the endpoint of REVERIE_LLM_URL',
-  skip: url ? undefined : 'set REVERIE_LLM_URL to run it',
-  deterministic: false,
-  givesLogprobs: false,
-  takesBatches: false,
-  config: async () => ({
-    provider: 'openai-compatible',
-    url: url!,
-    model: REVERIE_LLM_MODEL ?? 'default',
-    ...(REVERIE_LLM_KEY === undefined ? undefined : { apiKeyEnv: 'REVERIE_LLM_KEY' }),
-  }),
-});
+if (url) {
+  describeContract({
+    name: 'the endpoint of REVERIE_LLM_URL',
+    deterministic: false,
+    givesLogprobs: false,
+    takesBatches: false,
+    config: async () => ({
+      provider: 'openai-compatible',
+      url,
+      model: REVERIE_LLM_MODEL ?? 'default',
+      ...(REVERIE_LLM_KEY === undefined ? undefined : { apiKeyEnv: 'REVERIE_LLM_KEY' }),
+    }),
+  });
+}
+
+const SERVER = fileURLToPath(new URL('../llm-server/llama_server.py', import.meta.url));
 
 async function startLlamaServer(): Promise<string> {
   const port = await freePort();
-  const flags = ['--port', String(port), '-t', '1', '-np', '2', '-c', '8192'];
-  const child = spawn(binary!, ['-m', gguf!, ...flags], { stdio: 'ignore' });
+  const child = spawn(python!, [SERVER, gguf!, String(port)], { stdio: 'ignore' });
   processes.push(child);
   for (let tries = 0; tries < 100; tries++) {
     const health = await fetch(`http://127.0.0.1:${port}/health`).catch(() => undefined);
     if (health?.ok) return `http://127.0.0.1:${port}/v1`;
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
-  throw new Error('llama-server did not come up within 30 s');
+  throw new Error('the llama.cpp server did not come up within 30 s');
 }
 
 async function freePort(): Promise<number> {

@@ -10,11 +10,13 @@ import {
   makePpo,
   makeRedq,
   makeSac,
+  makeTd3Bc,
   type Pets,
   type Ppo,
   type Redq,
   RolloutCollector,
   type Sac,
+  type Td3Bc,
 } from '../../src/rl/index.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 import { learnerContract } from './learner-contract.js';
@@ -60,6 +62,17 @@ learnerContract('DroQ', {
   high: 1,
   make: (rng) => makeDroq({ hidden: [16], batchSize: 8, dropout: 0.2, policyEvery: 2 }, reacherLike, rng),
   train: (learner, rng) => (learner as Redq).update(randomBatch(24, 5, 2, rng), 3, rng),
+});
+
+learnerContract('TD3+BC', {
+  obsDim: 5,
+  actionDim: 2,
+  noiseDim: 2,
+  low: -1,
+  high: 1,
+  make: (rng) => makeTd3Bc({ hidden: [16, 16], batchSize: 8 }, reacherLike, rng),
+  // Three steps a call: the policy's step falls within the first call, and at both ends of the second.
+  train: (learner, rng) => (learner as Td3Bc).update(randomBatch(24, 5, 2, rng), 3, rng),
 });
 
 learnerContract('PETS, the policy that it teaches', {

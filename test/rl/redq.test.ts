@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { makeDroq, makeRedq, makeSac } from '../../src/rl/index.js';
-import { dropoutMask } from '../../src/rl/redq/dropout-mask.js';
+import { dropoutMask } from '../../src/rl/redq/redq.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 
 const ROWS = 6;

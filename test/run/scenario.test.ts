@@ -224,7 +224,7 @@ describe('the built-in scenarios', async () => {
     if (scenario.family !== 'vector') return;
     const { config, folder } = scenario as Scenario;
     const env = await makeEnvironment(config.env, { folder });
-    expect(env.reset({ seed: 1 }).observation.every(Number.isFinite)).toBe(true);
+    expect((await env.reset({ seed: 1 })).observation.every(Number.isFinite)).toBe(true);
     env.close();
   });
 });

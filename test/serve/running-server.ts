@@ -6,13 +6,18 @@ import { join } from 'node:path';
 import { loadAnyScenario } from '../../src/run/index.js';
 import { type RunningServer, type ServeOptions, startServer } from '../../src/serve/index.js';
 
+/** Users who speak in one way alone: what a test says answers all that they ask. */
+const ONE_WAY = ['user.varied=false'];
+
 /** Serves these scenarios; whoever asks stops it. */
 export async function serveScenarios(
   names: readonly string[],
   options: Partial<ServeOptions> = {},
 ): Promise<Promise<RunningServer>> {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-serve-'));
-  const scenarios = await Promise.all(names.map((name) => loadAnyScenario(name)));
+  const scenarios = await Promise.all(
+    names.map((name) => loadAnyScenario(name, { set: name === 'helpdesk' ? ONE_WAY : [] })),
+  );
   // Threads take a while to start; what is tested of them is in hosts/.
   return startServer({ scenarios, folder, port: 0, workers: 0, log: () => {}, ...options });
 }

@@ -84,7 +84,11 @@ function Page({ route: { page, params } }: { route: Route }) {
       return <ReportsPage />;
     case 'fidelity':
       // A report is chosen from the list.
-      return params.has('path') ? <FidelityPage path={params.get('path')!} /> : <ReportsPage />;
+      return params.has('path') ? (
+        <FidelityPage path={params.get('path')!} section={params.get('section')} />
+      ) : (
+        <ReportsPage />
+      );
     case 'report':
       return params.has('path') ? <ReportPage path={params.get('path')!} /> : <ReportsPage />;
     default:

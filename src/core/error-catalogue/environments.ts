@@ -32,6 +32,52 @@ export const ENVIRONMENT_ERRORS = {
     message: 'Snapshot of "{from}" cannot be restored into "{into}".',
     hint: 'Restore snapshots only into the same environment with the same configuration.',
   },
+  // environments of Python's Gymnasium
+  GYMNASIUM_NO_PYTHON: {
+    status: 422,
+    message: 'Environment "{id}" needs Python, and "{python}" could not be started: {problem}.',
+    hint: 'Install Python 3.10 or later, or name the program of one that is there: --python PATH, or REVERIE_PYTHON.',
+  },
+  GYMNASIUM_MISSING: {
+    status: 422,
+    message: 'Environment "{id}" needs gymnasium, which "{python}" does not have: {problem}.',
+    hint: 'Run "{python} -m pip install gymnasium", or name a Python that has it: --python PATH, or REVERIE_PYTHON.',
+  },
+  GYMNASIUM_IMPORT: {
+    status: 422,
+    message: 'Environment "{id}" is registered by the module "{module}", which "{python}" could not import: {problem}',
+    hint: 'Install the module for that Python, or run from the folder it lies in.',
+  },
+  GYMNASIUM_UNKNOWN: {
+    status: 404,
+    message: 'Gymnasium could not make "{id}": {problem}',
+    hint: 'Name what registers it ("import: MODULE"), install what it needs for "{python}", or correct the id and "kwargs".',
+  },
+  GYMNASIUM_SPACE: {
+    status: 422,
+    message: 'Environment "{id}" has an {which} space that is no row of numbers: {space}.',
+    hint: 'Boxes, choices and dictionaries and tuples of them are; of actions, one choice or boxes alone. Wrap the environment in Python (gymnasium.ObservationWrapper, gymnasium.ActionWrapper) and register that.',
+  },
+  GYMNASIUM_FAILED: {
+    status: 502,
+    message: 'Environment "{id}" failed in {what}: {problem}',
+    hint: 'The exception is that of its Python code. Reset the environment to go on; its package may know the error.',
+  },
+  GYMNASIUM_DIED: {
+    status: 502,
+    message: 'The Python process of "{id}" ended {times} times in a row: {problem}.',
+    hint: 'The episode was lived again each time and ended at the same place. Run that episode in Python to see why, or begin another.',
+  },
+  GYMNASIUM_TIMEOUT: {
+    status: 504,
+    message: 'The Python process of "{id}" took longer than {seconds} s {what}, and was ended.',
+    hint: 'Give it longer by "timeoutSeconds" where it is only slow.',
+  },
+  GYMNASIUM_NOT_REPEATABLE: {
+    status: 409,
+    message: 'Environment "{id}" did not come out where it was after {steps} steps, lived again from seed {seed}.',
+    hint: 'It draws from something else than self.np_random, or keeps something over a reset: neither snapshots nor the end of its process can be survived in mid-episode. Reset it to go on.',
+  },
   // typed states
   OPERATION_INVALID: {
     status: 422,
@@ -50,6 +96,21 @@ export const ENVIRONMENT_ERRORS = {
     hint: 'A domain folder holds policy.md, tools.yaml, state.json, state.schema.json, tasks.yaml and, where there is one, rules.js.',
   },
   DOMAIN_INVALID: { status: 400, message: 'Domain file "{file}": {problem}', hint: '{hint}' },
+  INDUCED_RULES_INVALID: {
+    status: 400,
+    message: 'Rules from logs "{file}", rule "{rule}": {problem}.',
+    hint: 'Correct the expression; docs/rules-from-logs.md says what one may hold.',
+  },
+  INDUCED_RULE_UNKNOWN: {
+    status: 404,
+    message: '"{file}" has no rule "{rule}".',
+    hint: 'It has: {known}.',
+  },
+  INDUCTION_EMPTY: {
+    status: 422,
+    message: 'The logs {logs} hold no answered call of a tool of "{folder}".',
+    hint: 'Name logs of these tools: records with calls and their answers (docs/domains.md, "logs").',
+  },
   TASK_UNKNOWN: {
     status: 404,
     message: 'Environment "{id}" has no task "{task}" (it has {count}).',

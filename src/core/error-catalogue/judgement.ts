@@ -38,8 +38,14 @@ export const JUDGEMENT_ERRORS = {
   SIMULATOR_USELESS: {
     status: 409,
     message:
-      'The simulator of "{domain}" did {passed} of {total} things that are possible ({share} %, needed {limit} %): {failures}.',
-    hint: 'Look at its replies (cut off? refused?): raise `llm.maxTokens`, use a better model or more exact rules. Until then its episodes are given no reward, and no dataset is written; `reward.mustSucceed.enabled=false` writes them all the same.',
+      'The simulator of "{domain}" did {passed} of {total} things that are possible ({share} %, needed {limit} %; {faults}): {failures}.',
+    hint: 'Look at its replies (cut off? refused? untrue?): raise `llm.maxTokens`, use a better model or more exact rules. Until then its episodes are given no reward, and no dataset is written; `reward.mustSucceed.enabled=false` writes them all the same.',
+  },
+  REWARD_HACKED: {
+    status: 409,
+    message:
+      'Rewards of "{domain}" can be had for nothing: in {tricks} of {tasks} tasks the {by} gave reward where exact checks find nothing earned; in "{task}" an agent {moves}.',
+    hint: 'Read the trick in report.html; give the task exact checks beside its rubric, use a better judge or more exact rules. Until then no reward is given and no dataset is written; `reward.hacker.enabled=false` does not look for tricks.',
   },
   // tasks and curricula
   ADMISSION_NEEDS_ANSWERS: {

@@ -3,6 +3,17 @@
 import type { ErrorEntry } from './error-entry.js';
 
 export const RUN_ERRORS = {
+  // panels
+  PANEL_DIFFERS: {
+    status: 409,
+    message: 'The panel of this run is {own}, and not {wanted}: {differs}.',
+    hint: 'Figures of two panels cannot be compared. Bring in line what differs, or leave --panel out.',
+  },
+  PANEL_UNREADABLE: {
+    status: 400,
+    message: 'No panel is named by "{given}" (--panel).',
+    hint: 'Give the 16 hex digits that a result tells, or the result.json or folder of the run to be compared with.',
+  },
   // registries and plugins
   NOT_REGISTERED: {
     status: 400,

@@ -64,4 +64,4 @@ export const toolsTaskSchema = z.strictObject({
 
 export const tasksFileSchema = z.array(toolsTaskSchema).min(1);
 
-export const DOMAIN_FILES = ['policy', 'tools', 'state', 'schema', 'rules', 'tasks'] as const;
+export const DOMAIN_FILES = ['policy', 'tools', 'state', 'schema', 'rules', 'tasks', 'induced', 'phrases'] as const;

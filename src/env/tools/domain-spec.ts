@@ -21,6 +21,8 @@ const folderKeys = {
   schema: file('JSON Schema of the state', 'state.schema.json'),
   rules: file('exact code of the tools, where there is any', 'rules.js'),
   tasks: file('the tasks', 'tasks.yaml'),
+  induced: file('rules found in logs, where there are any', 'induced.yaml'),
+  phrases: file('how agents and users put things, where that is given', 'phrases.yaml'),
 } satisfies Record<'folder' | (typeof DOMAIN_FILES)[number], z.ZodType>;
 
 const idKey = (ids: readonly string[]) =>

@@ -2,7 +2,9 @@
 // exact code of what the tools do. The same domain is the real environment (with rules) and what a dream is made from.
 
 import type { Json, JsonObject } from '../../core/json.js';
+import type { InducedRules } from './induced-schema.js';
 import type { Message, ToolCall } from './message.js';
+import type { PhraseBook } from './phrases/phrase-book.js';
 import type { Operation } from './prediction.js';
 
 export interface ToolSpec {
@@ -133,7 +135,11 @@ export interface ToolsDomain {
   /** Frozen; shared by all episodes. */
   readonly initialState: JsonObject;
   readonly tasks: readonly ToolsTask[];
+  /** How agents and users put things; absent: in the standard ways. */
+  readonly phrases?: PhraseBook;
   /** Absent where only a specification is known. */
   readonly rules?: ToolRules;
+  /** What was found in logs of it, accepted or not. */
+  readonly induced?: InducedRules;
   close(): void;
 }

@@ -14,7 +14,9 @@ import { callChecks } from './call-checks.js';
 import { checkNamedChecks, checkTasks } from './check-tasks.js';
 import type { ToolSpec, ToolsDomain, ToolsTask } from './domain.js';
 import { type DOMAIN_FILES, tasksFileSchema, toolsFileSchema } from './domain-schemas.js';
+import { type InducedRules, inducedFileSchema } from './induced-schema.js';
 import { jsonProblem, STATE_LIMITS } from './json-limits.js';
+import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases/phrase-book.js';
 import { type SandboxedRules, sandboxedRules } from './sandbox/sandboxed-rules.js';
 
 export type DomainFiles = Partial<Record<(typeof DOMAIN_FILES)[number], string>>;
@@ -26,11 +28,13 @@ const STANDARD: Required<DomainFiles> = {
   schema: 'state.schema.json',
   rules: 'rules.js',
   tasks: 'tasks.yaml',
+  induced: 'induced.yaml',
+  phrases: 'phrases.yaml',
 };
 
 /**
  * Loads a domain folder; `files` names those that are called otherwise than in the standard (policy.md, tools.yaml,
- * state.json, state.schema.json, tasks.yaml, and rules.js, which alone may be absent).
+ * state.json, state.schema.json, tasks.yaml; rules.js, induced.yaml and phrases.yaml may be absent).
  * @throws DOMAIN_NOT_FOUND, DOMAIN_INVALID, UNKNOWN_KEY, SCHEMA_INVALID, RULES_INVALID, OPERATION_INVALID
  */
 export async function loadDomain(folder: string, files: DomainFiles = {}): Promise<ToolsDomain> {
@@ -41,14 +45,28 @@ export async function loadDomain(folder: string, files: DomainFiles = {}): Promi
   const initialState = stateOf(read, stateSchema);
   const tasks = freezeDeep(read.checked('tasks', tasksFileSchema)) as readonly ToolsTask[];
   const id = path.basename(path.resolve(folder));
-  const content = { policy, tools, stateSchema, initialState, tasks };
+  const phrases = phrasesOf(read, files.phrases !== undefined);
+  const content = { policy, tools, stateSchema, initialState, tasks, ...(phrases && { phrases }) };
   checkTasks({ id, version: '', ...content, close: () => {} }, read.nameOf('tasks'));
   const rules = await rulesOf(read, tools, files.rules !== undefined);
-  const version = versionOf({ ...content, rules: rules?.version ?? null });
-  const domain: ToolsDomain = { id, version, ...content, close: () => rules?.close() };
+  const induced = inducedOf(read, tools, files.induced !== undefined);
+  const found = induced === undefined ? {} : { induced };
+  const version = versionOf({ ...content, rules: rules?.version ?? null, ...found });
+  const domain: ToolsDomain = { id, version, ...content, ...found, close: () => rules?.close() };
   if (rules === undefined) return domain;
   checkWithRules(domain, rules, read);
   return { ...domain, rules };
+}
+
+/** The tools of a folder that may have no more than these yet. @throws DOMAIN_NOT_FOUND, DOMAIN_INVALID, SCHEMA_INVALID */
+export function readTools(folder: string): readonly ToolSpec[] {
+  return toolsOf(new DomainFolder(folder, {}));
+}
+
+/** Its rules from logs. @throws DOMAIN_NOT_FOUND, DOMAIN_INVALID */
+export function readInducedRules(folder: string): InducedRules {
+  const read = new DomainFolder(folder, {});
+  return inducedOf(read, toolsOf(read), true)!;
 }
 
 /** Paths of a domain folder's files, `rules` included. */
@@ -78,6 +96,17 @@ async function rulesOf(
   return sandboxedRules(read.text('rules'), read.nameOf('rules'), { readers });
 }
 
+/** @throws DOMAIN_INVALID, UNKNOWN_KEY */
+function inducedOf(read: DomainFolder, tools: readonly ToolSpec[], isNeeded: boolean): InducedRules | undefined {
+  if (!isNeeded && !read.has('induced')) return undefined;
+  const induced = read.checked('induced', inducedFileSchema);
+  for (const rule of induced.rules) {
+    if ('tool' in rule && !tools.some(({ name }) => name === rule.tool))
+      throw read.invalid('induced', `rule "${rule.id}" is of "${rule.tool}", which is no tool of the domain`);
+  }
+  return freezeDeep(induced);
+}
+
 function checkWithRules(domain: ToolsDomain, rules: SandboxedRules, read: DomainFolder): void {
   try {
     const known = domain.tools.map(({ name }) => name);
@@ -100,6 +129,14 @@ function toolsOf(read: DomainFolder): readonly ToolSpec[] {
   });
   callChecks(freezeDeep(tools));
   return tools;
+}
+
+function phrasesOf(read: DomainFolder, isNeeded: boolean): PhraseBook | undefined {
+  if (!isNeeded && !read.has('phrases')) return undefined;
+  const book = freezeDeep(read.checked('phrases', phrasesFileSchema)) as PhraseBook;
+  const problem = problemOfPhrases(book);
+  if (problem !== undefined) throw read.invalid('phrases', problem);
+  return book;
 }
 
 function stateOf(read: DomainFolder, schema: JsonObject): JsonObject {
@@ -145,7 +182,7 @@ class DomainFolder {
     return freezeDeep(value) as JsonObject;
   }
 
-  checked<S extends z.ZodType>(file: 'tools' | 'tasks', schema: S): z.output<S> {
+  checked<S extends z.ZodType>(file: 'tools' | 'tasks' | 'induced' | 'phrases', schema: S): z.output<S> {
     return parseStrictly(schema, this.parsed(file), this.nameOf(file), (problem) => this.invalid(file, problem));
   }
 

@@ -5,30 +5,36 @@ import { LRUCache } from 'lru-cache';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { spokenMessages } from './conversation.js';
-import type { ToolsTask, UserSpec } from './domain.js';
+import type { ToolsTask } from './domain.js';
+import { type ScriptLine, variedUser } from './phrases/varied-user.js';
 import type { UserQuery, UserSimulator, UserTurn } from './tools-family.js';
 
 /** Said once to a message that no line of the script fits; at the next such message the user leaves. */
 export const NOTHING_TO_ADD = 'I have nothing to add to that. Please go on with what I asked for.';
 export const FAREWELL = 'That is all from me. Thank you, goodbye.';
 
-type Line = NonNullable<UserSpec['script']>[number];
-
 /**
  * Opens with the task's opening, or else its goal. Each message of the agent is answered by the first line that fits it
  * and was not said before; where none fits, by `NOTHING_TO_ADD`, and the next time by `FAREWELL`, which ends it.
  */
 export class ScriptedUser implements UserSimulator {
-  readonly version = 'scripted-1';
+  readonly version: string;
 
-  open({ task }: UserQuery): UserTurn {
-    return { content: task.user.opening ?? task.user.goal, done: false, cost: NO_COST };
+  /** @param varied whether the lines are said in the words of the domain's phrases, another user for each seed */
+  constructor(private readonly varied = false) {
+    this.version = varied ? 'scripted-1, varied' : 'scripted-1';
+  }
+
+  open({ domain, task, seed }: UserQuery): UserTurn {
+    const opening = this.varied ? variedUser(domain, task, seed).opening : task.user.opening;
+    return { content: opening ?? task.user.goal, done: false, cost: NO_COST };
   }
 
   /** @throws DOMAIN_INVALID if a `when` of the script is no regular expression or takes too long */
-  reply({ task, messages }: UserQuery): UserTurn {
-    const left = [...(task.user.script ?? []), { say: NOTHING_TO_ADD }, { say: FAREWELL, done: true }];
-    let line: Line = left[left.length - 1];
+  reply({ domain, task, messages, seed }: UserQuery): UserTurn {
+    const script = this.varied ? variedUser(domain, task, seed).script : (task.user.script ?? []);
+    const left = [...script, { say: NOTHING_TO_ADD }, { say: FAREWELL, done: true }];
+    let line: ScriptLine = left[left.length - 1];
     for (const { role, content } of spokenMessages(messages)) {
       if (role !== 'assistant') continue;
       const at = left.findIndex(({ when }) => when === undefined || matches(when, content, task));

@@ -102,7 +102,28 @@ export interface ToolsPolicyQuery {
   readonly step: number;
 }
 
+/** A turn of a language model as tokens, exactly as its server read and wrote them. */
+export interface TurnTokens {
+  /** Ids of all it was shown, template and all. */
+  readonly prompt: readonly number[];
+  /** Ids it wrote. */
+  readonly reply: readonly number[];
+  /** Log-probability of each id it wrote; absent where the server gives none. */
+  readonly logprobs?: readonly number[];
+  /** Which weights wrote it; absent where the server does not say. */
+  readonly weightVersion?: string;
+}
+
+/** What a policy does, and what deciding it cost. */
+export interface ToolsTurn {
+  readonly action: ToolsAction;
+  readonly cost: Cost;
+  readonly tokens?: TurnTokens;
+  /** A mistake made on purpose: it stays in the episode, and nobody is to learn it. */
+  readonly isMistake?: boolean;
+}
+
 export interface ToolsPolicy {
   readonly version: string;
-  act(query: ToolsPolicyQuery, signal?: AbortSignal): Awaitable<{ readonly action: ToolsAction; readonly cost: Cost }>;
+  act(query: ToolsPolicyQuery, signal?: AbortSignal): Awaitable<ToolsTurn>;
 }

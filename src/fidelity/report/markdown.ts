@@ -4,7 +4,6 @@ import { stringify } from 'yaml';
 import type { JsonObject } from '../../core/json.js';
 import { kindNamed } from '../kinds.js';
 import type { BarsChart, FidelityChart, LinesChart, WorstTransition } from './fidelity-report.js';
-import { bullets, fencedJson, markdownTable, paragraphs, plain } from './markdown-text.js';
 import {
   constructionOf,
   headlineMetrics,
@@ -234,4 +233,33 @@ function limits({ sections }: ShownSubject): string {
 
 function cardProvenance({ truth, provenance: from }: ShownReport, { kind, version }: ShownSubject): string {
   return paragraphs(['## Where the numbers are from', fencedJson({ model: { kind, version }, truth, ...from })]);
+}
+
+// Pieces of Markdown in which text of anyone's stays text.
+
+/** Text in which nothing is a mark: no emphasis, link, HTML, table cell or new line begins in it. */
+function plain(text: string): string {
+  return text
+    .replace(/\s*[\r\n]+\s*/g, ' ')
+    .replace(/[\\`*_[\]<>|#]/g, (mark) => (mark === '<' ? '&lt;' : `\\${mark}`));
+}
+
+/** A table whose first column names the row. Cells are text, not Markdown. */
+function markdownTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map(plain).join(' | ')} |`;
+  return [line(columns), `| ${columns.map(() => '---').join(' | ')} |`, ...rows.map(line)].join('\n');
+}
+
+/** JSON in a fence that nothing within can close. */
+function fencedJson(value: unknown): string {
+  return `\`\`\`json\n${JSON.stringify(value, null, 2).replaceAll('```', '\\u0060\\u0060\\u0060')}\n\`\`\``;
+}
+
+/** Paragraphs, those that are empty left out. */
+function paragraphs(parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function bullets(lines: readonly string[]): string {
+  return lines.map((line) => `- ${line}`).join('\n');
 }

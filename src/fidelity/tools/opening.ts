@@ -3,6 +3,8 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
+import type { Json } from '../../core/json.js';
+import { type Panel, panelOf } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
 import type { ToolsDomain, UserSimulator } from '../../env/index.js';
 import type { ToolsScenario } from '../../kinds/index.js';
@@ -38,7 +40,8 @@ export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedS
   const { setup, domain, user, judge, judged } = judging;
   const truth = await truthOf(judging);
   const ground: ToolsGround = { setup, domain, user, truth, judge };
-  return { truth: truth.report, identity: identityOf(ground), subjects: judged.map((one) => subjectOf(ground, one)) };
+  const subjects = judged.map((one) => subjectOf(ground, one));
+  return { truth: truth.report, identity: identityOf(ground), panel: panelFor(ground), subjects };
 }
 
 function truthOf({ setup, domain, answering }: ToolsJudging): Promise<ToolsTruth> {
@@ -84,6 +87,18 @@ function identityOf({ setup, domain, user, truth }: ToolsGround): string {
     seed,
   });
   return createHash('sha256').update(decided).digest('hex').slice(0, 16);
+}
+
+/** The agents whose calls are asked about, and their number, are part of the scenario's section. */
+function panelFor({ setup: { scenario, seed }, domain, user, truth }: ToolsGround): Panel {
+  const { fidelity, synth, agent } = scenario.config;
+  return panelOf({
+    environment: { domain: domain.version, truth: truth.report.version },
+    tasks: domain.tasks.map(({ id }) => id),
+    seeds: [seed],
+    policies: { user: user.version },
+    settings: { fidelity, agent, maxSteps: synth.maxSteps } as unknown as Json,
+  });
 }
 
 // The domain's exact rules as truth: calls of agents that err in real episodes, as many as are wanted.

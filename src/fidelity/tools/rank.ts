@@ -26,8 +26,12 @@ export interface NamedAgent {
   readonly agent: ToolsPolicy;
 }
 
-/** Shares of calls that reference agents get wrong, those first that tell most where a ladder is short. */
-const ERRORS = [0, 0.5, 0.1, 0.3, 0.7, 0.2, 0.9, 1, 0.05, 0.4, 0.6, 0.8];
+/** Shares of calls that reference agents get wrong, those first that tell most where a ladder is short; then ever finer ones. */
+const ERRORS = [
+  ...[0, 0.5, 0.1, 0.3, 0.7, 0.2, 0.9, 1, 0.05, 0.4, 0.6, 0.8],
+  ...[0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95],
+  ...[0.02, 0.08, 0.12, 0.18, 0.22, 0.28, 0.32, 0.38, 0.42, 0.48],
+];
 const RANDOM_CALLS = 6;
 /** Episodes that are lived at once: in a dream of a language model they wait most of the time. */
 const CHUNK_EPISODES = 8;

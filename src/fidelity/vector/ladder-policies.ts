@@ -21,6 +21,8 @@ export type Recipe =
   | { readonly kind: 'scripted' }
   /** The policy of `--checkpoint`, by its mode; with `realSteps` as it was after so many. */
   | { readonly kind: 'checkpoint'; readonly realSteps?: number }
+  /** The planner of `--checkpoint`, in the world model of its own run. */
+  | { readonly kind: 'planner' }
   | NetworkRecipe
   /** A random action with this probability, each step; else what `of` does. */
   | { readonly kind: 'mixed'; readonly epsilon: number; readonly of: Recipe };
@@ -119,6 +121,8 @@ export interface TrainedPolicies {
   readonly last: Policy;
   /** By real steps: as it was on the way. */
   readonly earlier: ReadonlyMap<number, Policy>;
+  /** Where its learner plans. */
+  readonly planner?: Policy;
 }
 
 interface ActorParts {
@@ -144,7 +148,9 @@ function bareActor(recipe: Recipe, parts: ActorParts): Actor {
     case 'scripted':
       return scriptFor(env.id)!;
     case 'checkpoint':
-      return checkpointActor(recipe.realSteps, parts);
+      return trainedActor(trainedPolicy(recipe.realSteps, parts), parts);
+    case 'planner':
+      return trainedActor(parts.trained?.planner, parts);
     case 'network':
       return (obs) => networkAction(env.actionSpace, recipe, normaliser, obs);
     case 'mixed':
@@ -157,11 +163,13 @@ function randomActor(space: VectorSpace): Actor {
   return (obs, rng) => policy.act(obs, 1, rng).action;
 }
 
-function checkpointActor(realSteps: number | undefined, { env, trained }: ActorParts): Actor {
-  const checkpoint = realSteps === undefined ? trained?.last : trained?.earlier.get(realSteps);
-  if (checkpoint === undefined)
-    throw reverieError('INPUT_NEEDED', { what: `a policy for ${env.id}`, input: 'checkpoint' });
-  const acting = new Acting(checkpoint, 1);
+function trainedPolicy(realSteps: number | undefined, { trained }: ActorParts): Policy | undefined {
+  return realSteps === undefined ? trained?.last : trained?.earlier.get(realSteps);
+}
+
+function trainedActor(policy: Policy | undefined, { env }: ActorParts): Actor {
+  if (policy === undefined) throw reverieError('INPUT_NEEDED', { what: `a policy for ${env.id}`, input: 'checkpoint' });
+  const acting = new Acting(policy, 1);
   return async (obs, rng) => (await acting.act(obs, rng, { deterministic: true })).action;
 }
 

@@ -1,6 +1,8 @@
 // Opens all that is judged in family `vector`: the truth, the models, and what is measured of each.
 
 import { reverieError } from '../../core/errors.js';
+import type { Json } from '../../core/json.js';
+import { panelOf } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
 import { type EnvSpec, makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
 import type { Scenario } from '../../kinds/index.js';
@@ -71,7 +73,14 @@ export async function openVectorSubjects(
       };
     });
     const identity = hashOf(truth.version, plan, mixture.replayed.policy.version, judging.identity);
-    return { truth: report, identity, subjects, close };
+    const panel = panelOf({
+      environment: truth.version,
+      tasks: [],
+      seeds: [setup.seed],
+      policies: { behaviour: mixture.replayed.policy.version, ladder: hashOf(judging.identity) },
+      settings: { plan, fidelity: config.fidelity } as unknown as Json,
+    });
+    return { truth: report, identity, panel, subjects, close };
   } catch (error) {
     await close();
     throw error;

@@ -23,6 +23,8 @@ export interface LadderOptions {
   readonly policies: number;
   /** Whether there is a checkpoint. */
   readonly hasCheckpoint: boolean;
+  /** Whether its learner plans: a rung of its own. */
+  readonly hasPlanner?: boolean;
   /** Real steps after which it was kept on the way, ascending: each is a rung. */
   readonly earlier?: readonly number[];
   readonly rng: Rng;
@@ -45,9 +47,9 @@ export async function planLadder(env: VectorEnvironment, options: LadderOptions)
 function trainedLadder(
   env: VectorEnvironment,
   normaliser: Normaliser,
-  { policies: wanted, earlier = [], rng }: LadderOptions,
+  { policies: wanted, earlier = [], hasPlanner = false, rng }: LadderOptions,
 ): Ladder {
-  const rungs = [...fixed(), ...keptOnTheWay(earlier), CHECKPOINT];
+  const rungs = [...fixed(), ...keptOnTheWay(earlier), ...(hasPlanner ? [PLANNER] : []), CHECKPOINT];
   const all = [
     ...rungs,
     ...mixtures('checkpoint', CHECKPOINT.recipe, MIXTURES),
@@ -55,7 +57,8 @@ function trainedLadder(
     ...blindPolicies(env, rng.split('blind'), wanted),
   ];
   const way = earlier.length === 0 ? '' : `, as it was at ${earlier.length} times on the way`;
-  const note = `The ladder: the checkpoint${way}, mixed with random actions to several shares, and policies that know nothing.`;
+  const planner = hasPlanner ? ` ${PLANNER_NOTE}` : '';
+  const note = `The ladder: the checkpoint${way}, mixed with random actions to several shares, and policies that know nothing.${planner}`;
   return {
     policies: all.slice(0, Math.max(wanted, rungs.length)),
     normaliser,
@@ -91,6 +94,9 @@ function fixed(): NamedRecipe[] {
   ];
 }
 
+const PLANNER: NamedRecipe = { name: 'planner', recipe: { kind: 'planner' } };
+const PLANNER_NOTE =
+  "The planner plans at every step in the model of the checkpoint's run; where that is the model judged here, its optimism is what planning takes advantage of. The checkpoint is what it taught.";
 const CHECKPOINT: NamedRecipe = { name: 'checkpoint', recipe: { kind: 'checkpoint' } };
 
 function keptOnTheWay(steps: readonly number[]): NamedRecipe[] {

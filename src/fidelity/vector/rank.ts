@@ -74,14 +74,18 @@ function ladderOf(setup: VectorSetup, env: VectorEnvironment, trained?: TrainedP
   const rng = Rng.fromSeed(setup.seed).split('ladder');
   const earlier = [...(trained?.earlier.keys() ?? [])];
   return keptLadder(setup.out, identityOf(setup, trained), () =>
-    planLadder(env, { policies, hasCheckpoint: trained !== undefined, earlier, rng }),
+    planLadder(env, {
+      ...{ policies, hasCheckpoint: trained !== undefined, hasPlanner: trained?.planner !== undefined },
+      ...{ earlier, rng },
+    }),
   );
 }
 
 function identityOf({ scenario, seed }: VectorSetup, trained: TrainedPolicies | undefined): string {
   const { env, fidelity } = scenario.config;
   const earlier = [...(trained?.earlier ?? [])].map(([steps, { version }]) => [steps, version]);
-  const policies = [trained?.last.version ?? null, ...(earlier.length === 0 ? [] : [earlier])];
+  const planner = trained?.planner === undefined ? [] : [trained.planner.version];
+  const policies = [trained?.last.version ?? null, ...(earlier.length === 0 ? [] : [earlier]), ...planner];
   return JSON.stringify(['ladder 1', env, seed, fidelity.rank.policies, ...policies]);
 }
 
@@ -89,27 +93,33 @@ interface OpenedTrained extends TrainedPolicies {
   close(): Promise<void>;
 }
 
-/** The policy of `--checkpoint`; of a run that kept some on the way, these too. Nothing stays open where one cannot be read. */
+/**
+ * The policy of `--checkpoint`; of a run that kept some on the way, these too; of a learner that plans, its planner. Nothing stays
+ * open where one cannot be read.
+ */
 async function openTrained({ inputs, host }: VectorSetup, env: VectorEnvironment): Promise<OpenedTrained | undefined> {
   const folder = host.find(inputs, 'checkpoint');
   if (folder === undefined || inputs.checkpoint === undefined) return undefined;
-  const learners: Learner[] = [];
+  const opened: { close(): Promise<void> }[] = [];
   const close = async () => {
-    for (const learner of learners) await learner.close();
+    for (const one of opened) await one.close();
   };
-  const open = async (from: string) => {
+  const open = async (from: string): Promise<Learner> => {
     const { learner } = await host.learner(env, from);
-    learners.push(learner);
-    return learner.policy();
+    opened.push(learner);
+    return learner;
   };
   try {
-    const last = await open(folder);
+    const learner = await open(folder);
+    const planner = await host.planner(learner, folder);
+    if (planner) opened.push(planner);
+    const last = learner.policy();
     const earlier = new Map<number, Policy>();
     for (const kept of await host.keptLearners(inputs.checkpoint)) {
-      const policy = await open(kept.folder);
+      const policy = (await open(kept.folder)).policy();
       if (policy.version !== last.version) earlier.set(kept.realSteps, policy);
     }
-    return { last, earlier, close };
+    return { last, earlier, planner: planner?.policy, close };
   } catch (error) {
     await close();
     throw error;

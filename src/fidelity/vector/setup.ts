@@ -1,9 +1,9 @@
 // What judging models of numbers takes of the run that it is part of: where things lie in folders, and who opens them.
 
-import type { EnvSpec, VectorEnvironment } from '../../env/index.js';
+import type { EnvSpec, Policy, VectorEnvironment } from '../../env/index.js';
 import type { Scenario } from '../../kinds/index.js';
 import type { ReplayBuffer } from '../../replay/index.js';
-import type { LoadedLearner } from '../../rl/index.js';
+import type { Learner, LoadedLearner } from '../../rl/index.js';
 import type { FidelityInputs, FidelitySetup } from '../setup.js';
 
 export interface VectorHost {
@@ -17,6 +17,8 @@ export interface VectorHost {
   records(env: VectorEnvironment, folder: string): Promise<ReplayBuffer>;
   /** @throws CHECKPOINT_CORRUPT, INPUT_UNFIT */
   learner(env: VectorEnvironment, folder: string): Promise<LoadedLearner>;
+  /** How a learner of that folder plans in its run's own world model; undefined where it does not. @throws MODEL_FOLDER_INVALID */
+  planner(learner: Learner, folder: string): Promise<{ readonly policy: Policy; close(): Promise<void> } | undefined>;
   /** Learners that a training run kept on the way, the earliest first. */
   keptLearners(run: string): Promise<readonly { readonly realSteps: number; readonly folder: string }[]>;
   /** Folders of transitions that a model was made from, as far as runs say. */

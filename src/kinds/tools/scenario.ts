@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { domainSpecSchema } from '../../env/index.js';
 import { llmConfigSchema } from '../../llm/index.js';
 import { experienceSchema } from '../../replay/index.js';
-import { episodeFormatSchema, qualitySchema, tasksSchema } from '../../synth/index.js';
+import { episodeFormatSchema, hackerSchema, qualitySchema, recipeSchema, tasksSchema } from '../../synth/index.js';
 import { judgeSchema, toolsModelSchema } from '../../worldmodel/index.js';
 import { nameKey, pluginsKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
 import { toolsFidelitySchema } from './fidelity-section.js';
@@ -25,6 +25,15 @@ const agentSection = z
       error: share.default(0).describe('Probability, for each call, of getting it wrong: data of failures.'),
     }),
     z.strictObject({
+      kind: z
+        .literal('scripted')
+        .describe("Goes about each task in one of many ways, in the domain's phrases; needs no language model."),
+      detours: share.default(0.4).describe('Probability of each further look around.'),
+      failures: share
+        .default(0.1)
+        .describe("Probability that an episode goes as one of the task's known failures does."),
+    }),
+    z.strictObject({
       kind: z.literal('random').describe('Calls tools at random: the floor.'),
       steps: positive.default(6).describe('Calls before it says good-bye.'),
     }),
@@ -32,6 +41,10 @@ const agentSection = z
       kind: z.literal('llm').describe('A language model with tools (`llm`, `roles.agent`).'),
       temperature: z.number().min(0).max(2).default(0.7).describe('Sampling temperature.'),
       maxTokens: positive.default(1024).describe('Tokens of one turn.'),
+      tokens: z
+        .boolean()
+        .optional()
+        .describe('Keep turns as token ids with log-probabilities too (vLLM, SGLang), for `synth.export: [tokens]`.'),
     }),
   ])
   .prefault({ kind: 'reference' })
@@ -43,6 +56,10 @@ const userSection = z
       .enum(['scripted', 'llm'])
       .default('scripted')
       .describe("The task's script, or a language model that pursues the task's hidden goal."),
+    varied: z
+      .boolean()
+      .default(false)
+      .describe("Whether a script is said in the domain's phrases, by another user for each seed."),
     maxTurns: positive.default(20).describe('Things a user says before it gives up.'),
   })
   .prefault({})
@@ -61,14 +78,18 @@ const mustFailSection = z
 
 const mustSucceedSection = z
   .strictObject({
-    limit: share.default(0.5).describe('Share of possible calls that must be answered for anything to be kept.'),
+    limit: share
+      .default(0.5)
+      .describe('Share of possible calls that must be answered, and rightly, for anything to be kept.'),
     enabled: z
       .boolean()
       .default(true)
       .describe('Whether calls of solutions are put to whoever answers, before episodes are lived.'),
   })
   .prefault({})
-  .describe('The must-succeed suite: a simulator that refuses what is possible makes no rewards and no datasets.');
+  .describe(
+    'The must-succeed suite: a simulator that does not do what is possible, or answers what is not so, makes no rewards and no datasets.',
+  );
 
 const shadowSection = z
   .strictObject({
@@ -90,6 +111,7 @@ const rewardSection = z
     judge: judgeSchema.nullable().default(null).describe('A judge for what verifiers leave open; null: it stays open.'),
     mustFail: mustFailSection,
     mustSucceed: mustSucceedSection,
+    hacker: hackerSchema,
   })
   .prefault({})
   .describe('What an episode was worth: exact checks first, then an audited judge.');
@@ -119,6 +141,7 @@ const synthSection = z
       .enum(['turns', 'amplify'])
       .default('turns')
       .describe('Turn by turn in the environment (faithful), or whole trajectories in one call each (cheap; Simia).'),
+    recipe: recipeSchema,
     groupSize: positive.default(1).describe('Episodes that begin alike: same task, same environment seed.'),
     branchAt: count.default(0).describe('Turns that a group shares before its episodes part.'),
     maxSteps: positive.default(30).describe("An agent's turns before an episode is truncated."),

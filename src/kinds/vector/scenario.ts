@@ -8,10 +8,10 @@ import { transitionFormatSchema } from '../../synth/index.js';
 import { modelSectionSchema } from '../../worldmodel/index.js';
 import { autoWorkersKey, nameKey, pluginsKey, profilesKey, seedKey } from '../common-keys.js';
 import { vectorFidelitySchema } from './fidelity-section.js';
+import { replaySection } from './replay-section.js';
 
 const positive = z.int().min(1);
 const count = z.int().min(0);
-const share = z.number().min(0).max(1);
 const auto = z.literal('auto');
 
 const horizonSchema = z.union([
@@ -67,47 +67,6 @@ const rolloutSection = z
   .prefault({})
   .describe('Dreaming: short rollouts in the world model, branched from real states.');
 
-const selectorSection = z
-  .discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('uniform').describe('Every row is as likely as any other.') }),
-    z.strictObject({
-      kind: z.literal('prioritized').describe('By temporal-difference error (Schaul et al., 1511.05952).'),
-      alpha: share.default(0.6).describe('How much priority counts; 0 is uniform.'),
-      beta: share.default(0.4).describe('How much of the bias is corrected by importance weights.'),
-    }),
-    z.strictObject({
-      kind: z.literal('recency').describe('Newer rows are likelier.'),
-      halfLife: positive.default(50_000).describe('Rows of age after which a row is half as likely.'),
-    }),
-  ])
-  .prefault({ kind: 'uniform' })
-  .describe('How rows are chosen within a buffer. SAC only.');
-
-const replaySection = z
-  .strictObject({
-    realCapacity: positive.default(1_000_000).describe('Real transitions kept; the oldest are overwritten.'),
-    syntheticCapacity: positive.default(400_000).describe('Dreamt transitions kept; the oldest are overwritten.'),
-    keepModels: positive
-      .nullable()
-      .default(4)
-      .describe('Dreamt transitions leave once so many newer models were fitted; null: they stay.'),
-    realRatio: z
-      .union([share, auto])
-      .default('auto')
-      .describe(
-        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from dreamt rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one; or one real row for each branch of as many dreamt ones as the report of `--fidelity` trusts, 5 % at least.',
-      ),
-    selector: selectorSection,
-    storage: z
-      .enum(['memory', 'disk'])
-      .default('memory')
-      .describe(
-        'Where `train` and `fit` keep transitions: `disk` for more of them than fit into memory, in files of the run. Never changes results.',
-      ),
-  })
-  .prefault({})
-  .describe('What is kept, and what a learner is shown of it.');
-
 type OurLearner<Name extends string, Section extends z.ZodObject> = z.ZodObject<
   Section['shape'] & { readonly algorithm: z.ZodLiteral<Name> },
   z.core.$strict
@@ -128,9 +87,11 @@ function rlSection() {
 
 const trainKeys = z.strictObject({
   mode: z
-    .enum(['real', 'dream'])
+    .enum(['real', 'dream', 'offline'])
     .default('dream')
-    .describe('Learn from the real environment alone, or mostly in the dream.'),
+    .describe(
+      'Learn from the real environment alone, mostly in the dream, or from the records of `--data` alone, with no real steps but those of evaluations.',
+    ),
   realSteps: positive.default(20_000).describe('Budget of steps in the real environment.'),
   initialRandomSteps: z
     .union([count, auto])
@@ -165,8 +126,11 @@ const trainKeys = z.strictObject({
     .union([count, auto])
     .default('auto')
     .describe(
-      'Gradient updates after each round of dreaming, in dream mode; `auto`: 20 a real step. SAC only: PPO makes `rl.epochs` passes over each rollout.',
+      'Gradient updates after each round of dreaming, in dream mode, and of a round offline; `auto`: 20 a real step. SAC only: PPO makes `rl.epochs` passes over each rollout.',
     ),
+  offlineUpdates: positive
+    .default(50_000)
+    .describe('Gradient updates in all, in offline mode; evaluated after every `updatesPerRound`.'),
   cyclesPerRound: z
     .union([positive, auto])
     .default('auto')
@@ -271,7 +235,9 @@ function quickstartSection() {
     .strictObject({
       seeds: positive.default(3).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
       finalEpisodes: positive.default(20).describe('Real episodes the trained policy is judged by at the end.'),
-      fromScratch: overridesOf(trainKeys.omit({ mode: true, threshold: true, stopAtThreshold: true }))
+      fromScratch: overridesOf(
+        trainKeys.omit({ mode: true, threshold: true, stopAtThreshold: true, offlineUpdates: true }),
+      )
         .default({})
         .describe('Keys of `train` that differ when the same learner is trained from scratch, in real mode.'),
       baselines: z
@@ -324,13 +290,35 @@ function sections() {
 export function scenarioSchemas() {
   return {
     /** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
-    schema: z.strictObject(sections()).superRefine(checkRollouts),
+    schema: z.strictObject(sections()).superRefine(checkSources).superRefine(checkRollouts),
     /** A scenario file: the same, and named profiles, each a partial scenario laid over the rest by `--profile`. */
-    fileSchema: z.strictObject({ ...sections(), profiles: profilesKey }).superRefine(checkRollouts),
+    fileSchema: z
+      .strictObject({ ...sections(), profiles: profilesKey })
+      .superRefine(checkSources)
+      .superRefine(checkRollouts),
   };
 }
 
 export type ScenarioConfig = z.output<ReturnType<typeof scenarioSchemas>['schema']>;
+
+type SourceSections = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'rl' | 'train' | 'replay'>;
+
+/** Records and drawn rows are for learners of rows, and rows are drawn where none are dreamt. */
+function checkSources({ rl, train, replay }: SourceSections, context: z.RefinementCtx): void {
+  const { name, learnsFrom } = learners.get(rl.algorithm);
+  const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+  const isReplayed = learnsFrom === 'replay';
+  if (train.mode === 'offline' && !isReplayed)
+    refuse(['rl', 'algorithm'], `${name} does not learn from records; td3-bc is made for train.mode offline`);
+  if (train.mode === 'offline' && train.updatesPerRound === 0)
+    refuse(['train', 'updatesPerRound'], 'offline, a round is its updates; set it to 1 or more');
+  if (replay.generative === null) return;
+  const path = ['replay', 'generative'];
+  if (!isReplayed) refuse(path, `${name} does not replay rows; set it to null, or choose a learner that does`);
+  if (train.mode === 'dream') refuse(path, 'rows are drawn where none are dreamt; set train.mode to real or offline');
+  if (train.mode === 'offline' && replay.generative.relevance !== 'none')
+    refuse([...path, 'relevance'], 'offline, rows are drawn before the learner has any error to go by; set it to none');
+}
 
 type RolloutSections = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'rl' | 'train' | 'rollout'>;
 
@@ -341,6 +329,7 @@ const LEAST_STARTS = 500;
 /** Who learns from one rollout at a time, as PPO does, needs a batch in each. */
 function checkRollouts({ rl, train, rollout }: RolloutSections, context: z.RefinementCtx): void {
   const { name, learnsFrom } = learners.get(rl.algorithm);
+  if (train.mode === 'offline') return;
   if (learnsFrom === 'model' && train.mode === 'real') {
     const message = `${name.toUpperCase()} plans in a world model; set train.mode to dream`;
     context.addIssue({ code: 'custom', path: ['train', 'mode'], message });

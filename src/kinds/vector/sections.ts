@@ -11,9 +11,15 @@ export function vectorSections(): ScenarioSections<ScenarioConfig> {
   return { ...scenarioSchemas(), check: ({ env }) => void checkEnvSpec(env), identity: whatCounts, files: namedFiles };
 }
 
-/** Where rows lie changes no result. */
-function whatCounts({ replay: { storage: _, ...replay }, ...rest }: Omit<ScenarioConfig, 'seed' | 'workers'>): object {
-  return { ...rest, replay };
+/** Where rows lie changes no result, nor does what a run makes no use of. Runs from before a key was known lack it. */
+function whatCounts({ replay, train, ...rest }: Omit<ScenarioConfig, 'seed' | 'workers'>): object {
+  const { storage: _, generative, ...kept } = replay;
+  const { offlineUpdates, ...lived } = train;
+  return {
+    ...rest,
+    replay: generative ? { ...kept, generative } : kept,
+    train: train.mode === 'offline' ? { ...lived, offlineUpdates } : lived,
+  };
 }
 
 function namedFiles({ env, model }: ScenarioConfig, folder: string): string[] {

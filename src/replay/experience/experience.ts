@@ -3,7 +3,7 @@
 
 import type { Cost } from '../../core/cost.js';
 import type { JsonObject } from '../../core/json.js';
-import type { AssistantMessage, Message, Operation, Prediction, Verdict } from '../../env/index.js';
+import type { AssistantMessage, Message, Operation, Prediction, TurnTokens, Verdict } from '../../env/index.js';
 import type { Source } from '../transition.js';
 
 export interface ExperienceStep {
@@ -63,6 +63,10 @@ export interface EpisodeRecord {
   readonly truncated: boolean;
   /** What comparing some of its calls with the real environment found, by backend; absent where none was compared. */
   readonly shadow?: Readonly<Record<string, unknown>>;
+  /** What is wrong with it at a glance; absent where nobody looked. */
+  readonly signals?: readonly EpisodeSignal[];
+  /** The step, from 0, that lost a failed episode; as many as there are steps where it was only cut off. */
+  readonly lostStep?: number;
   /** Weight of the episode in training, lowered by doubt; 1 = full. */
   readonly weight: number;
   /** Messages of the agent (places in `messages`) that are not to be learnt from, ascending; absent: none. */
@@ -70,10 +74,18 @@ export interface EpisodeRecord {
   readonly cost: Cost;
 }
 
+/**
+ * `stagnation`: turns on end that change nothing and learn nothing; `loop`: the same actions over and over; `contradiction`: said
+ * against the typed state; `exhaustion`: cut off by a clock or by doubt; `policy-broken`: done what may not be done.
+ */
+export type EpisodeSignal = 'stagnation' | 'loop' | 'contradiction' | 'exhaustion' | 'policy-broken';
+
 export interface EpisodeStep {
   /** Where in `messages` the agent's message lies. */
   readonly message: number;
   readonly action: Omit<AssistantMessage, 'role'>;
+  /** The agent's turn as tokens; absent where it is no language model, or its server gives none. */
+  readonly tokens?: TurnTokens;
   readonly predictions: readonly Prediction[];
   readonly reward: number;
   readonly stateHash: string;

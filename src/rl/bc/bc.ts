@@ -27,8 +27,8 @@ import { parseConfig } from '../learner-state.js';
 import { NetworkLearner, withMoments } from '../network-learner.js';
 import { actingSession } from '../network-policy.js';
 import { density } from '../policy-density.js';
-import { type PolicyNet, policyGaussian, policyParams } from '../policy-net.js';
-import { actionsOf, type DiscreteActions, normaliseActions, type Spaces, spaceDim } from '../spaces.js';
+import { type PolicyNet, policyGaussian, policyNet, policyParams } from '../policy-net.js';
+import { actionsOf, type DiscreteActions, normaliseActions, type Spaces } from '../spaces.js';
 
 /** What is cloned: any TransitionBatch, or its two columns. Actions in the environment's units. */
 export type Demonstrations = Pick<TransitionBatch, 'rows' | 'obs' | 'action'>;
@@ -41,14 +41,7 @@ export interface BcMetrics {
 /** A fresh cloning learner. Throws LEARNER_CONFIG_INVALID or SPACE_UNSUPPORTED. */
 export async function makeBc(config: z.input<typeof bcConfigSchema>, spaces: Spaces, rng: Rng): Promise<Bc> {
   const settings = parseConfig('cloning learner', bcConfigSchema, config);
-  const actions = actionsOf(spaces.actionSpace);
-  const net: PolicyNet = {
-    head: actions.type === 'box' ? 'gaussian' : 'categorical',
-    obsDim: spaceDim(spaces.observationSpace),
-    hidden: settings.hidden,
-    activation: settings.activation,
-    actions,
-  };
+  const net = policyNet(spaces, settings, actionsOf(spaces.actionSpace));
   const layout = bcLayout(net, settings);
   return new Bc({
     config: settings,

@@ -10,9 +10,9 @@ import type { RolloutLearner } from '../learner.js';
 import { parseConfig } from '../learner-state.js';
 import { type LearnerParts, NetworkLearner, withMoments } from '../network-learner.js';
 import { type ActingOutputs, actingSession } from '../network-policy.js';
-import type { PolicyNet } from '../policy-net.js';
+import { type PolicyNet, policyNet } from '../policy-net.js';
 import type { Rollout } from '../rollout.js';
-import { actionsOf, type Spaces, spaceDim } from '../spaces.js';
+import { actionsOf, type Spaces } from '../spaces.js';
 import { PPO_SCALARS, ppoLayout, ppoTrainer, valueModel } from './ppo-graph.js';
 
 /** Means over the last epoch that ran. */
@@ -32,14 +32,7 @@ export interface PpoMetrics {
  */
 export async function makePpo(config: z.input<typeof ppoConfigSchema>, spaces: Spaces, rng: Rng): Promise<Ppo> {
   const settings = parseConfig('PPO learner', ppoConfigSchema, config);
-  const actions = actionsOf(spaces.actionSpace);
-  const net: PolicyNet = {
-    head: actions.type === 'box' ? 'gaussian' : 'categorical',
-    obsDim: spaceDim(spaces.observationSpace),
-    hidden: settings.hidden,
-    activation: settings.activation,
-    actions,
-  };
+  const net = policyNet(spaces, settings, actionsOf(spaces.actionSpace));
   const layout = ppoLayout(net, settings);
   const parts = {
     config: settings,

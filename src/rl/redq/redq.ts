@@ -5,17 +5,16 @@ import type { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { buildTrainer, float32, InferenceSession, int32, type Trainer } from '../../nn/index.js';
+import { buildTrainer, int32, type Trainer } from '../../nn/index.js';
 import type { TransitionBatch } from '../../replay/index.js';
 import { redqConfigSchema } from '../config.js';
-import { assertBatch, assertFinite, assertLength } from '../finite.js';
+import { CriticLearner } from '../critic-learner.js';
 import type { LearnerKind, ReplayLearner } from '../learner.js';
 import { parseConfig } from '../learner-state.js';
-import { adamSchedule, type LearnerParts, NetworkLearner, withMoments } from '../network-learner.js';
+import { adamSchedule, type LearnerParts, withMoments } from '../network-learner.js';
 import { actingSession } from '../network-policy.js';
-import type { PolicyNet } from '../policy-net.js';
-import { boxActions, type Spaces, spaceDim } from '../spaces.js';
-import { dropoutMask } from './dropout-mask.js';
+import { policyNet } from '../policy-net.js';
+import { boxActions, type Spaces } from '../spaces.js';
 import { criticTrainer, maskNames, policyTrainer, type RedqDesign, redqErrorModel, redqLayout } from './redq-graph.js';
 
 /**
@@ -39,13 +38,8 @@ export async function criticEnsemble<Config extends { readonly batchSize: number
   spaces: Spaces,
   rng: Rng,
 ): Promise<Redq<Config>> {
-  const net: PolicyNet = {
-    head: 'squashed',
-    obsDim: spaceDim(spaces.observationSpace),
-    hidden: design.hidden,
-    activation: design.activation,
-    actions: boxActions(spaces.actionSpace, `${kind.toUpperCase()} learner`),
-  };
+  const actions = boxActions(spaces.actionSpace, `${kind.toUpperCase()} learner`);
+  const net = policyNet(spaces, design, actions, 'squashed');
   const layout = redqLayout(net, design);
   const critics = layout.critics.init(rng.split('critics'));
   const { m: criticM, v: criticV } = withMoments(critics);
@@ -72,12 +66,9 @@ type Columns = Record<string, Float32Array | Int32Array | Uint8Array>;
 
 /** Use `makeRedq` or `makeDroq`. */
 export class Redq<Config extends { readonly batchSize: number } = { readonly batchSize: number }>
-  extends NetworkLearner<Config>
+  extends CriticLearner<Config>
   implements ReplayLearner
 {
-  readonly learnsFrom = 'replay';
-  private tdSession: Promise<InferenceSession> | undefined;
-
   constructor(
     readonly kind: LearnerKind,
     private readonly design: RedqDesign,
@@ -91,7 +82,7 @@ export class Redq<Config extends { readonly batchSize: number } = { readonly bat
   update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<RedqMetrics> {
     return this.allOrNothing(async () => {
       const { batchSize: rows, policyEvery } = this.design;
-      const columns = this.columnsOf(batch, steps, rng, weights);
+      const columns = this.drawnColumns(batch, steps, rng, weights);
       const found: Record<string, number[]> = {};
       const note = (metrics: Record<string, Float32Array>) => {
         for (const [name, values] of Object.entries(metrics)) found[name] = [...(found[name] ?? []), ...values];
@@ -111,44 +102,29 @@ export class Redq<Config extends { readonly batchSize: number } = { readonly bat
   }
 
   /** As `Sac.tdErrors`, the mean over all critics. */
-  async tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
-    const { rows, obs, action, reward, nextObs } = batch;
-    const { obsDim, actions } = this.net;
-    assertBatch(batch, rows, obsDim, actions.dim);
-    this.tdSession ??= InferenceSession.fromBytes(redqErrorModel(this.net, this.design));
-    const session = await this.tdSession;
-    const { theta, critics, target } = this.current;
-    const nextNoise = rng.fillNormal(new Float32Array(rows * actions.dim));
-    const { tdError } = await session.run({
-      ...{ theta: float32(theta), critics: float32(critics), target: float32(target) },
-      obs: float32(obs, [rows, obsDim]),
-      action: float32(action, [rows, actions.dim]),
-      reward: float32(reward, [rows]),
-      discount: float32(this.discounts(batch), [rows]),
-      nextObs: float32(nextObs, [rows, obsDim]),
-      nextNoise: float32(nextNoise, [rows, actions.dim]),
-      drawn: int32(this.drawn(1, rng)),
-    });
-    return tdError.data as Float32Array;
+  tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
+    const drawn = () => ({ drawn: int32(this.drawn(1, rng)) });
+    return this.errorsOf(batch, rng, ['theta', 'critics', 'target'], drawn);
+  }
+
+  protected get replayed(): RedqDesign {
+    return this.design;
+  }
+
+  protected errorModel(): Uint8Array {
+    return redqErrorModel(this.net, this.design);
   }
 
   override async close(): Promise<void> {
     await super.close();
     await this.criticTrainer.release();
-    await (await this.tdSession)?.release();
   }
 
   /** Everything that `steps` steps of the critics are fed, stacked. */
-  private columnsOf(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Columns {
-    const rows = steps * this.design.batchSize;
-    assertBatch(batch, rows, this.net.obsDim, this.net.actions.dim);
-    const weight = weights ?? new Float32Array(rows).fill(1);
-    assertLength('weights', weight, rows);
-    assertFinite('weights', weight, rows);
-    const { obs, action, reward, nextObs } = batch;
+  private drawnColumns(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Columns {
     return {
-      ...{ obs, action, reward, nextObs, weight, discount: this.discounts(batch) },
-      nextNoise: rng.fillNormal(new Float32Array(rows * this.net.actions.dim)),
+      ...this.columnsOf(batch, steps, weights),
+      nextNoise: this.normal(steps * this.design.batchSize, rng),
       drawn: this.drawn(steps, rng),
       ...this.masks('own', steps, rng),
       ...this.masks('next', steps, rng),
@@ -175,7 +151,7 @@ export class Redq<Config extends { readonly batchSize: number } = { readonly bat
   private async policyStep(obs: Float32Array, rng: Rng) {
     const { batchSize, policyEvery, lr } = this.design;
     const { theta, m, v, critics } = this.current;
-    const noise = rng.fillNormal(new Float32Array(batchSize * this.net.actions.dim));
+    const noise = this.normal(batchSize, rng);
     const before = this.gradientSteps / policyEvery - 1;
     const perStep = { obs, noise, ...this.masks('own', 1, rng), ...adamSchedule(before, 1, lr) };
     const { state, metrics } = await this.trainer.run({
@@ -186,10 +162,6 @@ export class Redq<Config extends { readonly batchSize: number } = { readonly bat
     });
     this.replace(state, this.gradientSteps);
     return metrics;
-  }
-
-  private discounts({ rows, terminated }: TransitionBatch): Float32Array {
-    return Float32Array.from({ length: rows }, (_, i) => (terminated[i] ? 0 : this.design.gamma));
   }
 
   /** Members of the targets, without repetition, [steps, drawn]. */
@@ -208,4 +180,20 @@ export class Redq<Config extends { readonly batchSize: number } = { readonly bat
       names.map((name, layer) => [name, dropoutMask(steps * members * batchSize * hidden[layer], dropout, rng)]),
     );
   }
+}
+
+// Which units a dropout leaves out (Srivastava et al. 2014), drawn outside the graph as all noise is: few are left out, so the
+// gaps between them are drawn, which takes one number for each unit that goes instead of one for each that stays.
+
+/** 1 = kept, 0 = left out, each with probability `share` in (0, 1), independently. */
+export function dropoutMask(units: number, share: number, rng: Rng): Uint8Array {
+  const mask = new Uint8Array(units).fill(1);
+  const log = Math.log1p(-share);
+  for (let at = gap(rng, log); at < units; at += 1 + gap(rng, log)) mask[at] = 0;
+  return mask;
+}
+
+/** Units kept before the next one left out: geometric. */
+function gap(rng: Rng, log: number): number {
+  return Math.floor(Math.log1p(-rng.uniform()) / log);
 }

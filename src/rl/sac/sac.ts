@@ -3,16 +3,16 @@
 import type { z } from 'zod';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { buildTrainer, float32, InferenceSession } from '../../nn/index.js';
+import { buildTrainer } from '../../nn/index.js';
 import type { TransitionBatch } from '../../replay/index.js';
 import { type SacConfig, sacConfigSchema } from '../config.js';
-import { assertBatch, assertFinite, assertLength } from '../finite.js';
+import { CriticLearner } from '../critic-learner.js';
 import type { ReplayLearner } from '../learner.js';
 import { parseConfig } from '../learner-state.js';
-import { NetworkLearner, withMoments } from '../network-learner.js';
+import { withMoments } from '../network-learner.js';
 import { actingSession } from '../network-policy.js';
-import type { PolicyNet } from '../policy-net.js';
-import { boxActions, type Spaces, spaceDim } from '../spaces.js';
+import { policyNet } from '../policy-net.js';
+import { boxActions, type Spaces } from '../spaces.js';
 import { sacLayout, sacTrainer, tdErrorModel } from './sac-graph.js';
 
 /** Means over the steps of one update; `alpha` is the last step's. */
@@ -31,13 +31,7 @@ export interface SacMetrics {
  */
 export async function makeSac(config: z.input<typeof sacConfigSchema>, spaces: Spaces, rng: Rng): Promise<Sac> {
   const settings = parseConfig('SAC learner', sacConfigSchema, config);
-  const net: PolicyNet = {
-    head: 'squashed',
-    obsDim: spaceDim(spaces.observationSpace),
-    hidden: settings.hidden,
-    activation: settings.activation,
-    actions: boxActions(spaces.actionSpace, 'SAC learner'),
-  };
+  const net = policyNet(spaces, settings, boxActions(spaces.actionSpace, 'SAC learner'), 'squashed');
   const layout = sacLayout(net, settings);
   const theta = layout.all.init(rng);
   return new Sac({
@@ -53,10 +47,8 @@ export async function makeSac(config: z.input<typeof sacConfigSchema>, spaces: S
 }
 
 /** Use `makeSac`. */
-export class Sac extends NetworkLearner<SacConfig> implements ReplayLearner {
+export class Sac extends CriticLearner<SacConfig> implements ReplayLearner {
   readonly kind = 'sac';
-  readonly learnsFrom = 'replay';
-  private tdSession: Promise<InferenceSession> | undefined;
 
   /**
    * `steps` gradient steps, the i-th on rows [i * batchSize, (i + 1) * batchSize) of `batch`.
@@ -65,14 +57,10 @@ export class Sac extends NetworkLearner<SacConfig> implements ReplayLearner {
    * Throws BATCH_SHAPE_MISMATCH or NON_FINITE_VALUE; the learner is then as before the call.
    */
   async update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<SacMetrics> {
+    const columns = this.columnsOf(batch, steps, weights);
     const rows = steps * this.config.batchSize;
-    assertBatch(batch, rows, this.net.obsDim, this.net.actions.dim);
-    const weight = weights ?? new Float32Array(rows).fill(1);
-    assertLength('weights', weight, rows);
-    assertFinite('weights', weight, rows);
-    const { obs, action, reward, nextObs } = batch;
-    const columns = { obs, action, reward, nextObs, weight, discount: this.discounts(batch, rows) };
-    const metrics = await this.train({}, { ...columns, ...this.noise(rows, rng) }, steps, this.config.criticLr);
+    const perStep = { ...columns, noise: this.normal(rows, rng), nextNoise: this.normal(rows, rng) };
+    const metrics = await this.train({}, perStep, steps, this.config.criticLr);
     const { criticLoss, policyLoss, alpha, entropy, q } = metrics;
     return {
       criticLoss: mean(criticLoss),
@@ -87,41 +75,15 @@ export class Sac extends NetworkLearner<SacConfig> implements ReplayLearner {
    * |Q - y| of every row of `batch`, mean over the twins, by the weights of now: priorities for prioritised replay.
    * The next actions' noise comes from `rng`. Throws BATCH_SHAPE_MISMATCH or NON_FINITE_VALUE.
    */
-  async tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
-    const { rows } = batch;
-    const { obsDim, actions } = this.net;
-    assertBatch(batch, rows, obsDim, actions.dim);
-    this.tdSession ??= InferenceSession.fromBytes(tdErrorModel(this.net, this.config));
-    const session = await this.tdSession;
-    const { theta, target } = this.current;
-    const { obs, action, reward, nextObs } = batch;
-    const nextNoise = rng.fillNormal(new Float32Array(rows * actions.dim));
-    const result = await session.run({
-      theta: float32(theta, [theta.length]),
-      target: float32(target, [target.length]),
-      obs: float32(obs, [rows, obsDim]),
-      action: float32(action, [rows, actions.dim]),
-      reward: float32(reward, [rows]),
-      discount: float32(this.discounts(batch, rows), [rows]),
-      nextObs: float32(nextObs, [rows, obsDim]),
-      nextNoise: float32(nextNoise, [rows, actions.dim]),
-    });
-    return result.tdError.data as Float32Array;
+  tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
+    return this.errorsOf(batch, rng, ['theta', 'target']);
   }
 
-  override async close(): Promise<void> {
-    await super.close();
-    await (await this.tdSession)?.release();
+  protected get replayed(): SacConfig {
+    return this.config;
   }
 
-  private discounts(batch: TransitionBatch, rows: number): Float32Array {
-    const discount = new Float32Array(rows);
-    for (let i = 0; i < rows; i++) discount[i] = batch.terminated[i] ? 0 : this.config.gamma;
-    return discount;
-  }
-
-  private noise(rows: number, rng: Rng): { noise: Float32Array; nextNoise: Float32Array } {
-    const count = rows * this.net.actions.dim;
-    return { noise: rng.fillNormal(new Float32Array(count)), nextNoise: rng.fillNormal(new Float32Array(count)) };
+  protected errorModel(): Uint8Array {
+    return tdErrorModel(this.net, this.config);
   }
 }

@@ -51,6 +51,14 @@ export interface FitDiffusion {
   /** What each row is worth, [rows]; absent: rows are alike. */
   readonly worth?: Float32Array;
   readonly signal?: AbortSignal;
+  /** Called with the updates done. */
+  onProgress?(updates: number): void;
+}
+
+/** Who watches rows being drawn. */
+export interface WatchDraw {
+  readonly signal?: AbortSignal;
+  onProgress?(rows: number): void;
 }
 
 /**
@@ -61,7 +69,7 @@ export async function fitDiffusion(
   batch: TransitionBatch,
   dims: { readonly obsDim: number; readonly actionDim: number },
   options: Partial<DiffusionOptions>,
-  { rng, worth, signal }: FitDiffusion,
+  { rng, worth, signal, onProgress }: FitDiffusion,
 ): Promise<RowDiffusion> {
   const settings = { ...DIFFUSION_DEFAULTS, ...options };
   assertBatch(batch, batch.rows, dims.obsDim, dims.actionDim);
@@ -80,6 +88,9 @@ export async function fitDiffusion(
       const schedule = adamSchedule(done, steps, settings.lr);
       ({ state } = await trainer.run({ state, perStep: { ...perStep, ...schedule }, steps }));
       done += steps;
+      onProgress?.(done);
+      // The steps block the event loop: let the bar move and Ctrl-C in.
+      await new Promise((resolve) => setImmediate(resolve));
     }
   } finally {
     await trainer.release();
@@ -137,12 +148,20 @@ export class RowDiffusion {
   }
 
   /** `rows` new transitions. Same stream, same bytes; fewer rows are the first of more. */
-  async draw(rows: number, rng: Rng, options: Partial<DrawOptions> = {}): Promise<TransitionBatch> {
+  async draw(
+    rows: number,
+    rng: Rng,
+    options: Partial<DrawOptions> = {},
+    { signal, onProgress }: WatchDraw = {},
+  ): Promise<TransitionBatch> {
     const { width } = this.shape;
     const drawn = new Float32Array(rows * width);
     for (let from = 0, part = 0; from < rows; from += DRAWN_AT_ONCE, part++) {
+      signal?.throwIfAborted();
       const whole = await this.comeDown(DRAWN_AT_ONCE, rng.split('part', part), { ...DRAW_DEFAULTS, ...options });
       drawn.set(whole.subarray(0, Math.min(DRAWN_AT_ONCE, rows - from) * width), from * width);
+      onProgress?.(Math.min(rows, from + DRAWN_AT_ONCE));
+      await new Promise((resolve) => setImmediate(resolve));
     }
     return transitionsOf(drawn, this.scale);
   }

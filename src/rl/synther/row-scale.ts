@@ -15,9 +15,9 @@ export interface RowScale {
 
 export function rowScale(
   batch: TransitionBatch,
-  dims: { readonly obsDim: number; readonly actionDim: number },
+  { obsDim, actionDim }: { readonly obsDim: number; readonly actionDim: number },
 ): RowScale {
-  const raw = flat(batch, dims);
+  const raw = flat(batch, { obsDim, actionDim });
   const width = raw.length / batch.rows;
   const columns = Array.from({ length: width }, (_, j) => {
     return Float64Array.from({ length: batch.rows }, (_, row) => raw[row * width + j]);
@@ -28,7 +28,14 @@ export function rowScale(
     return deviation < 1e-7 ? 0 : deviation;
   });
   const extreme = (choose: (a: number, b: number) => number) => columns.map((column) => column.reduce(choose));
-  return { ...dims, mean, std, low: extreme((a, b) => Math.min(a, b)), high: extreme((a, b) => Math.max(a, b)) };
+  return {
+    obsDim,
+    actionDim,
+    mean,
+    std,
+    low: extreme((a, b) => Math.min(a, b)),
+    high: extreme((a, b) => Math.max(a, b)),
+  };
 }
 
 /** Rows of mean 0 and deviation 1, [rows, width]. */

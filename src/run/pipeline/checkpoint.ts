@@ -31,6 +31,7 @@ const selectorSchema = z.strictObject({
 
 const evaluationSchema = z.strictObject({
   realSteps: count,
+  updates: count.optional(),
   episodes: count,
   meanReturn: z.number(),
   stdReturn: z.number(),
@@ -55,13 +56,15 @@ const runSchema = z.strictObject({
   scenario: z.string(),
   scenarioHash: z.string(),
   seed: z.int(),
-  mode: z.enum(['real', 'dream']),
+  mode: z.enum(['real', 'dream', 'offline']),
   counters: z.strictObject({ round: count, realSteps: count, syntheticSteps: count, updates: count }),
   evaluations: z.array(evaluationSchema),
   worldModelVersions: z.array(z.string()),
   dreamtEpisodes: count,
   /** What is known of the world model; absent before there is one. */
   world: z.custom<WorldState>((value) => typeof value === 'object' && value !== null).optional(),
+  /** Of rows drawn from a diffusion; absent where none are. */
+  generative: z.strictObject({ fittedAt: count, drawn: count }).optional(),
   collector: collectorSchema,
   /** None for a learner that does not draw from the buffers. */
   selectors: z.strictObject({ real: selectorSchema.optional(), synthetic: selectorSchema.optional() }),
@@ -110,6 +113,7 @@ export async function loadRun(folder: string, context: JobContext, ports: Traini
   training.evaluations.push(...manifest.evaluations);
   training.worldModelVersions.push(...manifest.worldModelVersions);
   restoreSelectors(training, manifest, folder);
+  if (manifest.generative) training.parts.generator?.resume(manifest.generative);
   await training.parts.collector.restore(manifest.collector);
   if (training.worldModelVersions.length > 0)
     await training.parts.world?.resume(join(folder, 'model'), manifest.dreamtEpisodes, manifest.world);
@@ -140,7 +144,8 @@ async function describeRun(run: Training, { scenario, seed }: JobContext): Promi
     evaluations: [...run.evaluations],
     worldModelVersions: [...run.worldModelVersions],
     dreamtEpisodes: run.parts.world?.episodes ?? 0,
-    ...(run.worldModelVersions.length > 0 && { world: run.parts.world?.state }),
+    ...(run.parts.world !== undefined && run.worldModelVersions.length > 0 && { world: run.parts.world.state }),
+    ...(run.parts.generator && { generative: run.parts.generator.state }),
     collector: await run.parts.collector.state(),
     selectors: encodeSelectors(run),
   };

@@ -1,10 +1,11 @@
-// What a run tells of the settings that found themselves, from its journal of metrics: so a run that went on tells all of it.
+// What a run tells of its synthetic rows, from its journal of metrics: so a run that went on tells all of it.
 
-import type { DreamPlan } from '../../algorithms/index.js';
-import type { DreamReport } from '../job.js';
+import type { DreamPlan, GenerationSummary } from '../../algorithms/index.js';
+import type { ScenarioConfig } from '../../kinds/index.js';
+import type { DreamReport, GenerativeReport } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
 
-/** Undefined for a run that made no plan of a dream. */
+/** Settings that found themselves. Undefined for a run that made no plan of a dream. */
 export function dreamReport(events: readonly MetricsEvent[]): DreamReport | undefined {
   const plans = events.filter(({ kind }) => kind === 'plan') as unknown as DreamPlan[];
   const last = plans.at(-1);
@@ -19,6 +20,24 @@ export function dreamReport(events: readonly MetricsEvent[]): DreamReport | unde
       value: value === null ? 'none' : String(value),
       reason: last.reasons[key] ?? '',
     })),
+  };
+}
+
+/** Undefined for a run that draws no rows. */
+export function generativeReport(
+  events: readonly MetricsEvent[],
+  settings: ScenarioConfig['replay']['generative'],
+): GenerativeReport | undefined {
+  if (settings === null) return undefined;
+  const generations = events.filter(({ kind }) => kind === 'generate') as unknown as GenerationSummary[];
+  const last = generations.at(-1);
+  return {
+    fits: generations.length,
+    rows: generations.reduce((sum, { rows }) => sum + rows, 0),
+    share: settings.share,
+    relevance: settings.relevance,
+    fittedTo: last?.fittedTo ?? null,
+    modelVersion: last?.modelVersion ?? null,
   };
 }
 

@@ -1,9 +1,13 @@
 // `reverie eval`: whole real episodes with the policy of a checkpoint.
 
+import type { Json } from '../../core/json.js';
+import { type Panel, panelOf, requirePanel } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
 import { evaluatePolicy, summariseReturns } from '../../rl/index.js';
 import { type EvalResult, interrupted, type JobContext } from '../job.js';
+import { versions } from '../versions.js';
+import { wantedPanel } from '../wanted-panel.js';
 import { agentOf, learnerFor } from './given-parts.js';
 import { requireInput } from './inputs.js';
 
@@ -13,6 +17,8 @@ export async function evalJob(context: JobContext): Promise<EvalResult> {
   const env = await makeEnvironment(config.env, { folder });
   const { learner } = await learnerFor(env, checkpoint);
   const agent = await agentOf(learner, checkpoint);
+  const panel = evalPanel(context, agent.policy.version);
+  requirePanel(panel, wantedPanel(context));
   const phase = context.progress.phase('evaluate', config.eval.episodes, 'episodes');
   const returns: number[] = [];
   const lengths: number[] = [];
@@ -31,10 +37,23 @@ export async function evalJob(context: JobContext): Promise<EvalResult> {
     }
     phase.end();
     const summary = summariseReturns(returns, lengths);
-    return { job: 'eval', family: 'vector', wallSeconds: context.metrics.wallSeconds, checkpoint, returns, ...summary };
+    const { wallSeconds } = context.metrics;
+    return { job: 'eval', family: 'vector', wallSeconds, panel, checkpoint, returns, ...summary };
   } finally {
     await agent.close();
     await learner.close();
     await env.close();
   }
+}
+
+/** The seeds of episodes follow from the run's. */
+function evalPanel({ scenario: { config }, seed }: JobContext, policy: string): Panel {
+  const { reverie: _, node: __, ...packages } = versions();
+  return panelOf({
+    environment: { env: config.env as unknown as Json, ...packages },
+    tasks: [],
+    seeds: [seed],
+    policies: { agent: policy },
+    settings: { ...config.eval },
+  });
 }

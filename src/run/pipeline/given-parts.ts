@@ -61,13 +61,21 @@ export async function learnerFor(env: VectorEnvironment, folder: string): Promis
   }
 }
 
-/**
- * What a checkpoint's learner acts by: its policy, or, where it plans and the run's world model lies beside it, its planner.
- * `close` closes the model.
- */
-export async function agentOf(learner: Learner, folder: string): Promise<{ policy: Policy; close(): Promise<void> }> {
+/** Who acts by a checkpoint; `close` closes the world model that it may plan in, and nothing else. */
+export interface Agent {
+  readonly policy: Policy;
+  close(): Promise<void>;
+}
+
+/** What a checkpoint's learner acts by: its planner where it has one, else its policy. */
+export async function agentOf(learner: Learner, folder: string): Promise<Agent> {
+  return (await plannerOf(learner, folder)) ?? { policy: learner.policy(), close: async () => {} };
+}
+
+/** Of a learner that plans, and whose run's world model lies beside it; else undefined. @throws MODEL_FOLDER_INVALID */
+export async function plannerOf(learner: Learner, folder: string): Promise<Agent | undefined> {
   const model = [join(folder, 'model'), join(dirname(resolve(folder)), 'model')].find((path) => existsSync(path));
-  if (!isPlanning(learner) || model === undefined) return { policy: learner.policy(), close: async () => {} };
+  if (!isPlanning(learner) || model === undefined) return undefined;
   const world = await loadWorldModel(model);
   return { policy: learner.planner(world), close: () => world.close() };
 }

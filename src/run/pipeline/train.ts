@@ -9,7 +9,7 @@ import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
 import { type MetricsEvent, type MetricsWriter, readMetrics } from '../metrics.js';
 import { loadRun, saveRun } from './checkpoint.js';
-import { dreamReport } from './dream-report.js';
+import { dreamReport, generativeReport } from './dream-report.js';
 import { withTrustedHorizon } from './fidelity/auto-horizon.js';
 import { removeWorkFolder } from './given-parts.js';
 import { keepPolicy } from './kept-policies.js';
@@ -44,7 +44,9 @@ async function begin(context: JobContext, keeper: Keeper): Promise<Training> {
   }
   const training = await loadRun(keeper.folder, context, keeper);
   rewindMetrics(context.metrics, training.counters.round);
-  context.log(`Going on after ${training.counters.realSteps} real steps.`);
+  const { realSteps, updates } = training.counters;
+  const isOffline = training.settings.offlineUpdates !== undefined;
+  context.log(`Going on after ${isOffline ? `${updates} updates` : `${realSteps} real steps`}.`);
   return training;
 }
 
@@ -54,19 +56,23 @@ class Keeper implements TrainingPorts<Training> {
   readonly signal: AbortSignal;
   readonly phase: OpenPhase;
   private readonly bar: Phase;
+  private readonly isOffline: boolean;
   private savedAt = performance.now();
 
   constructor(private readonly context: JobContext) {
     const { scenario, out, signal, progress } = context;
-    const { mode, realSteps } = scenario.config.train;
+    const { mode, realSteps, offlineUpdates } = scenario.config.train;
     this.folder = join(out, CHECKPOINT_FOLDER);
     this.signal = signal;
     this.phase = (name, total, unit) => progress.phase(name, total, unit);
-    this.bar = progress.phase(`train (${mode})`, realSteps, 'real steps');
+    this.isOffline = mode === 'offline';
+    const [total, unit] = this.isOffline ? [offlineUpdates, 'updates'] : [realSteps, 'real steps'];
+    this.bar = progress.phase(`train (${mode})`, total, unit);
   }
 
   show(training: Training): void {
-    this.bar.set(training.counters.realSteps, noteOf(training));
+    const { realSteps, updates } = training.counters;
+    this.bar.set(this.isOffline ? updates : realSteps, noteOf(training));
   }
 
   tell(event: { readonly kind: string }): void {
@@ -97,9 +103,13 @@ function noteOf({ evaluations }: Training): string {
 }
 
 function resultOf(training: Training, context: JobContext, folder: string): TrainResult {
-  const { train: settings } = context.scenario.config;
+  const { train: settings, replay } = context.scenario.config;
   const { realSteps, syntheticSteps, updates } = training.counters;
-  const dream = dreamReport(readMetrics(context.metrics.file));
+  const events = readMetrics(context.metrics.file);
+  const dream = dreamReport(events);
+  const generative = generativeReport(events, replay.generative);
+  const { real, synthetic } = training.parts;
+  const records = { real: real.size, synthetic: generative ? 0 : synthetic.size };
   return {
     job: 'train',
     wallSeconds: context.metrics.wallSeconds,
@@ -113,6 +123,8 @@ function resultOf(training: Training, context: JobContext, folder: string): Trai
     threshold: settings.threshold,
     realStepsToThreshold: training.stepsToThreshold(),
     ...(dream && { dream }),
+    ...(settings.mode === 'offline' && { records }),
+    ...(generative && { generative }),
   };
 }
 

@@ -5,6 +5,8 @@ import {
   Collector,
   type DreamSettings,
   DreamWorld,
+  GenerativeReplay,
+  type GenerativeSettings,
   settleRounds,
   type TrainableLearner,
   Training,
@@ -21,12 +23,13 @@ import {
   RecencySelector,
   ReplayBuffer,
   type Selector,
+  type Source,
   UniformSelector,
 } from '../../replay/index.js';
 import { type LearnedFrom, type LoadedLearner, learners, makeLearner } from '../../rl/index.js';
 import type { JobContext } from '../job.js';
 import { learnerFor, recordsOf, resolvedSpec, workFolder } from './given-parts.js';
-import { broughtModel, findInput } from './inputs.js';
+import { broughtModel, findInput, requireInput } from './inputs.js';
 
 /** A run at its beginning. @throws what reading its inputs throws; FLAG_INVALID for a world model in a run that does not dream */
 export async function newTraining(context: JobContext, ports: TrainingPorts<Training>): Promise<Training> {
@@ -66,16 +69,17 @@ function trainingSettings(context: JobContext, env: VectorEnvironment): Training
     ...{ obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) },
     learnsFrom: learners.get(config.rl.algorithm).learnsFrom === 'rollouts' ? 'rollouts' : 'replay',
   });
-  return { scenario: config.name, seed, workers, device, train, eval: config.eval, dream };
+  const offlineUpdates = config.train.mode === 'offline' ? config.train.offlineUpdates : undefined;
+  const { keepModels } = config.replay;
+  return { scenario: config.name, seed, workers, device, train, eval: config.eval, dream, keepModels, offlineUpdates };
 }
 
 function dreamSettings(context: JobContext): DreamSettings {
   const { scenario, inputs } = context;
-  const { model, rollout, train, replay } = scenario.config;
+  const { model, rollout, train } = scenario.config;
   return {
     ...rollout,
     model,
-    keepModels: replay.keepModels,
     refitEvery: train.refitEvery,
     modelFolder: findInput(inputs, 'model') ?? broughtModel(scenario),
     refit: train.refit,
@@ -84,10 +88,19 @@ function dreamSettings(context: JobContext): DreamSettings {
   };
 }
 
-function requireNoModel({ inputs }: JobContext): void {
+function generativeSettings(config: NonNullable<ScenarioConfig['replay']['generative']>): GenerativeSettings {
+  const { updates, hidden, blocks, batchSize, lr, ...rest } = config;
+  return { ...rest, diffusion: { updates, hidden, blocks, batchSize, lr } };
+}
+
+function requireNoModel({ inputs, scenario }: JobContext): void {
   const model = findInput(inputs, 'model');
   if (model === undefined) return;
-  throw reverieError('FLAG_INVALID', { flag: '--model', value: model, expected: 'none, as train.mode is real' });
+  throw reverieError('FLAG_INVALID', {
+    flag: '--model',
+    value: model,
+    expected: `none, as train.mode is ${scenario.config.train.mode}`,
+  });
 }
 
 async function firstParts(
@@ -100,15 +113,11 @@ async function firstParts(
   const root = Rng.fromSeed(context.seed);
   const dimensions = { obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) };
   const { learner, before } = await firstLearner(context, env, root.split('learner'));
-  const real = await firstRecords(context, env, dimensions);
+  const { real, synthetic } = await firstRecords(context, env, dimensions);
   let nextEpisode = 0;
   for (const { episode } of real.pieces(['episode']))
     nextEpisode = episode.reduce((next, lived) => Math.max(next, lived + 1), nextEpisode);
-  const { syntheticCapacity: capacity, realRatio, selector } = config.replay;
-  const synthetic = new ReplayBuffer({
-    ...{ ...dimensions, capacity, source: 'synthetic' as const },
-    folder: workFolder(context, 'synthetic'),
-  });
+  const { realRatio, selector, generative } = config.replay;
   const realShare = settings.dream ? realRatio : 1;
   // Where every row of a batch is real, nothing is fitted or dreamt that nobody would learn from.
   const isDreaming = settings.dream !== undefined && (realShare !== 1 || learner.learnsFrom !== 'replay');
@@ -123,21 +132,31 @@ async function firstParts(
     realRatio: realShare,
     collector: new Collector(env, config.name, root.split('episodes'), context.seed, nextEpisode),
     world: isDreaming ? new DreamWorld(settings, settings.dream!, env) : undefined,
+    generator: generative === null ? undefined : new GenerativeReplay(settings, generativeSettings(generative)),
   };
 }
 
-/** An empty buffer, or the given records with room for what will be lived. @throws INPUT_UNFIT, CHECKPOINT_CORRUPT */
+/**
+ * Empty buffers, or the given records with room for what will be lived. Where nothing is, they may be synthetic.
+ * @throws INPUT_NEEDED, INPUT_UNFIT, CHECKPOINT_CORRUPT
+ */
 async function firstRecords(
   context: JobContext,
   env: VectorEnvironment,
   dimensions: { readonly obsDim: number; readonly actionDim: number },
-): Promise<ReplayBuffer> {
-  const { realCapacity: capacity } = context.scenario.config.replay;
-  const data = findInput(context.inputs, 'data');
-  const folder = workFolder(context, 'real');
-  if (data === undefined) return new ReplayBuffer({ ...dimensions, capacity, source: 'real', folder });
-  const given = await recordsOf(env, data, { capacity, onDisk: folder });
-  if (given.source === 'real') return given;
+): Promise<Pick<TrainingParts, 'real' | 'synthetic'>> {
+  const { inputs, scenario } = context;
+  const { replay, train } = scenario.config;
+  const isOffline = train.mode === 'offline';
+  const data = isOffline ? requireInput(inputs, 'data') : findInput(inputs, 'data');
+  const empty = (source: Source) => {
+    const capacity = source === 'real' ? replay.realCapacity : replay.syntheticCapacity;
+    return new ReplayBuffer({ ...dimensions, capacity, source, folder: workFolder(context, source) });
+  };
+  if (data === undefined) return { real: empty('real'), synthetic: empty('synthetic') };
+  const given = await recordsOf(env, data, { capacity: replay.realCapacity, onDisk: workFolder(context, 'given') });
+  if (given.source === 'real') return { real: given, synthetic: empty('synthetic') };
+  if (isOffline && replay.generative === null) return { real: empty('real'), synthetic: given };
   given.close();
   const sides = { what: 'source', theirs: given.source, ours: 'real' };
   throw reverieError('INPUT_UNFIT', { path: data, input: 'data', env: env.id, ...sides });

@@ -75,7 +75,8 @@ async function dreamBlueprint(
     }
     const starts = new Float32Array(STARTS * obsDim);
     for (let row = 0; row < STARTS; row++) {
-      starts.set(env.reset(row === 0 ? { seed: scenario.config.seed } : {}).observation, row * obsDim);
+      const { observation } = await env.reset(row === 0 ? { seed: scenario.config.seed } : {});
+      starts.set(observation, row * obsDim);
     }
     const { maxEpisodeSteps } = env;
     return {

@@ -50,7 +50,7 @@ export function glueText(kind: GlueKind, target: GlueTarget): string {
     '@AGENTGYM@': `${url}/agentgym/${target.name}`,
     '@ITEMS@': String(items),
     '@LAST@': String(items - 1),
-    '# @TOOLS@\n': kind === 'trl' ? methodsOf(target) : '',
+    ...(kind === 'trl' ? trlValues(target) : {}),
   };
   const template = readFileSync(join(packageRoot(), 'clients', 'glue', TEMPLATES[kind]), 'utf8');
   return Object.entries(values).reduce((text, [mark, value]) => text.replaceAll(mark, () => value), template);
@@ -68,6 +68,17 @@ function requireFit(kind: GlueKind, target: GlueTarget): void {
     const problem = 'Gymnasium has no space of tool calls';
     throw reverieError('GLUE_UNFIT', { kind, env: name, family, problem, other: 'trl' });
   }
+}
+
+function trlValues(target: GlueTarget): Readonly<Record<string, string>> {
+  const { acts } = faceOf(target);
+  const { name } = sayToolOf({ tools: target.tools as Servable['tools'] });
+  const speaking = `The user hears what you say by ${name} and nothing else: call it until they have no more to say.`;
+  return {
+    '# @TOOLS@\n': methodsOf(target),
+    '@HOW@': `Do what is asked, with the tools you have.${acts === 'turn' ? ` ${speaking}` : ''}`,
+    '@STOPPING@': acts === 'line' ? 'True' : 'False',
+  };
 }
 
 /** What the model may do, as methods. */

@@ -1,7 +1,7 @@
 // A body as it moved through an episode. Of a real MuJoCo environment the episode is lived again from its seed and
 // actions, which gives the very same; where that cannot be, and of a dream, the body is put where observations say it is.
 
-import { MujocoEnvironment, makeEnvironment } from '../../env/index.js';
+import { type EnvSpec, MujocoEnvironment, makeEnvironment } from '../../env/index.js';
 import type { Servable } from '../../run/serving/index.js';
 import type { SessionHistory } from '../core/session-contract.js';
 import type { GeomView, SceneView } from './wire.js';
@@ -11,7 +11,7 @@ export async function hasScene(served: Servable): Promise<boolean> {
   const { spec } = served;
   if (spec === undefined) return false;
   if (classicScene(spec.id, []) !== undefined) return true;
-  return inEnvironment(spec, (env) => env instanceof MujocoEnvironment);
+  return isBody(spec) && inEnvironment(spec, (env) => env instanceof MujocoEnvironment);
 }
 
 /** undefined where there is no body, or nothing of the episode is kept. */
@@ -24,6 +24,7 @@ export async function sceneView(served: Servable, { session, steps }: SessionHis
   const from = steps[0].index;
   const classic = classicScene(spec.id, rows);
   if (classic !== undefined) return { ...classic, from, drawnFrom: `the ${seenIn(served)}` };
+  if (!isBody(spec)) return undefined;
   return inEnvironment(spec, (env) => {
     if (!(env instanceof MujocoEnvironment)) return undefined;
     const seed = served.source === 'real' && from === 0 ? session.seed : null;
@@ -38,11 +39,16 @@ export async function sceneView(served: Servable, { session, steps }: SessionHis
   });
 }
 
+/** Whether it may be one of MuJoCo: to look costs no more than to load its model. */
+function isBody({ id, mjcf }: EnvSpec): boolean {
+  return id !== undefined || mjcf !== undefined;
+}
+
 function seenIn({ source }: Servable): string {
   return source === 'dream' ? 'dreamt observations' : 'observations';
 }
 
-async function inEnvironment<R>(spec: Parameters<typeof makeEnvironment>[0], use: (env: unknown) => R): Promise<R> {
+async function inEnvironment<R>(spec: EnvSpec, use: (env: unknown) => R): Promise<R> {
   const env = await makeEnvironment(spec);
   try {
     return use(env);

@@ -117,13 +117,15 @@ async function seedControl(subject: Subject): Promise<string> {
     if (difference(one, other) !== undefined) return `seed ${options.seed} and seed ${seed} differ`;
   }
   const alike = `seeds ${options.seed} to ${options.seed + OTHER_SEEDS} all give the same episode`;
-  if (subject.tools.length === 0 && !hasTasksBySplit(subject)) throw new CheckFailed(alike);
-  throw new NotChecked(`${alike}: the task alone decides, or the seed is ignored`);
+  if (isOfNumbers(subject)) throw new CheckFailed(alike);
+  throw new NotChecked(`${alike}: nothing is drawn, the task alone decides, or the seed is ignored`);
 }
 
-/** In an environment of numbers the seed is all that tells episodes apart. */
-function hasTasksBySplit({ tasks }: Subject): boolean {
-  return tasks.some((task) => task['seed'] === undefined);
+/** There the seed is all that tells episodes apart; an environment of words that draws nothing may be whole without one. */
+function isOfNumbers({ tasks, tools, schemas }: Subject): boolean {
+  if (tools.length > 0 || tasks.some((task) => task['seed'] === undefined)) return false;
+  const fields = Object.values((schemas.action['properties'] ?? {}) as Record<string, JsonObject>);
+  return fields.some(({ type }) => ['array', 'number', 'integer'].includes(String(type)));
 }
 
 async function isolation(subject: Subject): Promise<string> {

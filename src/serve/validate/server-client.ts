@@ -16,6 +16,7 @@ export function serverAt(url: string, token?: string): Server {
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   return {
     url: base,
+    headers,
     ask: (path, body) => ask(path.startsWith('/') ? `${base}${path}` : path, headers, body),
     connect: () => connected(`${base.replace(/^http/, 'ws')}/ws`, headers),
   };

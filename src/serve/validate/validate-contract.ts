@@ -45,6 +45,8 @@ export interface Answer {
 
 export interface Server {
   readonly url: string;
+  /** Of every request: the token, where there is one. */
+  readonly headers: Readonly<Record<string, string>>;
   ask(path: string, body?: unknown): Promise<Answer>;
   connect(): Promise<Player>;
 }

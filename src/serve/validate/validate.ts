@@ -9,6 +9,7 @@ import { sayToolOf } from '../facades/tool-calls.js';
 import { startServer } from '../server.js';
 import { EPISODE_CHECKS } from './episode-checks.js';
 import { FAIRNESS_CHECKS } from './fairness-checks.js';
+import { LOAD_CHECKS } from './load-checks.js';
 import { callOf, connected } from './policies.js';
 import { isObject, serverAt } from './server-client.js';
 
@@ -24,6 +25,8 @@ import {
   type ValidateOptions,
   type ValidationReport,
 } from './validate-contract.js';
+
+export { validationMarkdown } from './validation-page.js';
 
 export const VALIDATE_DEFAULTS = { seed: 1, steps: 12, tasks: 2 } as const;
 
@@ -79,7 +82,7 @@ async function validated(server: Server, given: Partial<ValidateOptions>, hidden
   const options = { ...VALIDATE_DEFAULTS, ...given };
   for (const check of RUNTIME_CHECKS) checks.push(await result(check, { ...bare, options }));
   const subject = await subjectAt(server, options, hidden).catch((error: Error) => error);
-  for (const check of [...EPISODE_CHECKS, ...FAIRNESS_CHECKS]) {
+  for (const check of [...EPISODE_CHECKS, ...LOAD_CHECKS, ...FAIRNESS_CHECKS]) {
     if (!(subject instanceof Error)) checks.push(await result(check, subject));
     else checks.push({ name: check.name, status: 'not-checked', detail: subject.message });
   }
@@ -215,12 +218,16 @@ function hiddenOf(scenario: AnyScenario, served: Servable, environment: Hidden['
   };
 }
 
+/** Of what a reference says at the end. */
+const TIMES_SAID = 3;
+
 function solutionOf(task: ToolsTask, served: Servable): [string, readonly JsonObject[]][] {
   const { id, reference } = task;
   if (reference === undefined) return [];
   const { calls, say } = reference;
   if (faceOf(served).acts === 'line') return [[id, calls.map(({ arguments: given }) => ({ message: given['text'] }))]];
-  const said = say === undefined ? [] : [callOf(sayToolOf(served).name, { content: say })];
+  // Users may ask something beside their matter first: it is said again until they are content.
+  const said = say === undefined ? [] : Array(TIMES_SAID).fill(callOf(sayToolOf(served).name, { content: say }));
   return [[id, [...calls.map(({ name, arguments: given }) => callOf(name, given)), ...said]]];
 }
 

@@ -45,6 +45,8 @@ export interface EndedEpisode {
 export interface Lived {
   readonly messages: readonly Message[];
   readonly steps: readonly EpisodeStep[];
+  /** Messages of the agent that nobody is to learn. */
+  readonly masked?: readonly number[];
   readonly terminated: boolean;
   readonly truncated: boolean;
   readonly verdict: Verdict;
@@ -114,6 +116,7 @@ export function episodeRecord(lived: Lived, task: ToolsTask, plan: RowPlan, sett
     return: lived.verdict.reward,
     terminated: lived.terminated,
     truncated: lived.truncated,
+    ...(lived.masked?.length ? { masked: lived.masked } : {}),
     weight: weigh(lived.steps.flatMap(({ predictions }) => predictions)),
     cost: lived.cost,
   };

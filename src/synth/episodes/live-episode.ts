@@ -20,6 +20,8 @@ import type { RowPlan } from './row-plan.js';
 /** What an episode has come to, step by step. */
 interface Life {
   readonly steps: EpisodeStep[];
+  /** Messages of mistakes made on purpose. */
+  readonly mistakes: number[];
   cost: Cost;
   verdict: Verdict | undefined;
   terminated: boolean;
@@ -37,7 +39,14 @@ export async function liveEpisode(
 ): Promise<EpisodeRecord> {
   const begun = await environment.reset({ seed: plan.envSeed, task: task.id, row: plan.row }, signal);
   const opening = (begun.info.userCost ?? NO_COST) as Cost;
-  const life: Life = { steps: [], cost: opening, verdict: undefined, terminated: false, truncated: false };
+  const life: Life = {
+    steps: [],
+    mistakes: [],
+    cost: opening,
+    verdict: undefined,
+    terminated: false,
+    truncated: false,
+  };
   while (!life.terminated && !life.truncated) {
     signal?.throwIfAborted();
     await liveStep(environment, policy, task, plan, life, signal);
@@ -48,8 +57,8 @@ export async function liveEpisode(
   const predictions = life.steps.flatMap((step) => step.predictions);
   const found = life.verdict ?? verifyEpisode(domain, task, end);
   const { verdict, cost } = await settleVerdict({ domain, task, end, verdict: found, predictions }, settings, signal);
-  const { steps, terminated, truncated } = life;
-  const lived = { messages, steps, terminated, truncated, verdict, policyVersion: policy.version };
+  const { steps, mistakes, terminated, truncated } = life;
+  const lived = { messages, steps, masked: mistakes, terminated, truncated, verdict, policyVersion: policy.version };
   return episodeRecord({ ...lived, cost: addCosts(life.cost, cost) }, task, plan, settings);
 }
 
@@ -66,11 +75,14 @@ async function liveStep(
   const { messages, domain } = environment;
   // Before the branch all of a group decide alike; the environment's seed is the one they share.
   const seed = step < plan.branchAt ? plan.envSeed : plan.agentSeed;
-  const { action, cost } = await policy.act({ messages, tools: domain.tools, task, seed, step }, signal);
+  const query = { messages, tools: domain.tools, task, seed, step };
+  const { action, cost, tokens, isMistake } = await policy.act(query, signal);
   const result = await environment.step(action, signal);
   const { predictions, userCost, stateHash, verdict } = infoOf(result);
   life.cost = totalCost([life.cost, cost, userCost, ...predictions.map((prediction) => prediction.cost)]);
-  life.steps.push({ message, action: kept(action), predictions, reward: result.reward, stateHash });
+  const asTokens = tokens === undefined ? {} : { tokens };
+  life.steps.push({ message, action: kept(action), ...asTokens, predictions, reward: result.reward, stateHash });
+  if (isMistake) life.mistakes.push(message);
   life.verdict = verdict ?? life.verdict;
   life.terminated = result.terminated;
   life.truncated = result.truncated;

@@ -2,14 +2,14 @@
 // it stays in the conversation, and teaches nothing. No model is asked; where the state cannot tell, the turn stays.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import type { AssistantMessage, Message } from '../../env/index.js';
+import { type AssistantMessage, type Message, Phrases } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
 import { applied, beginning } from './policy.js';
 import { SeenText } from './provenance.js';
-import { isMasked, withMasked } from './repairs.js';
+import { answerOf, isMasked, withMasked } from './repairs.js';
 
-type Fault = 'text after a failed call' | 'an unknown id in a text' | 'a claim against the state';
+type Fault = 'a failed call' | 'text after a failed call' | 'an unknown id in a text' | 'a claim against the state';
 
 export function claimsFilter(domain: QualityContext['domain']): Filter {
   const words = new StateWords(domain.initialState);
@@ -24,7 +24,10 @@ function judge(record: EpisodeRecord, { domain, taskOf }: QualityContext, words:
   const steps = new Map(record.steps.map((step) => [step.message, step]));
   record.messages.forEach((message, index) => {
     if (message.role === 'assistant' && !isMasked(record, index)) {
-      const fault = faultOf(message, { before: record.messages[index - 1], told, state, words });
+      const hasFailed = isFailed(record, index, domain);
+      const fault = hasFailed
+        ? 'a failed call'
+        : faultOf(message, { before: record.messages[index - 1], told, state, words });
       if (fault !== undefined) faults.set(index, fault);
     }
     told.add(record, index);
@@ -34,6 +37,20 @@ function judge(record: EpisodeRecord, { domain, taskOf }: QualityContext, words:
   if (faults.size === 0) return KEEP;
   const kinds = [...new Set(faults.values())].sort().join(' and ');
   return { repaired: withMasked(record, [...faults.keys()]), note: `masked: ${kinds}` };
+}
+
+/** Whether all that a turn called was refused, by an error or in the domain's words. */
+function isFailed(record: EpisodeRecord, index: number, domain: QualityContext['domain']): boolean {
+  const message = record.messages[index];
+  const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
+  const phrases = Phrases.of(domain);
+  return (
+    calls.length > 0 &&
+    calls.every((call) => {
+      const answer = answerOf(record, call);
+      return answer !== undefined && (answer.isError === true || phrases.isRefusal(answer.content));
+    })
+  );
 }
 
 interface Known {

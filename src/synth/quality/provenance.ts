@@ -9,8 +9,8 @@ import { agentTurns, answerOf, cutOrDrop, isMasked, withMasked } from './repairs
 
 /** Names of arguments that hold ids, whatever they look like. */
 const ID_NAME = /(^|_)(id|ids|uuid|number)$|[a-z](Id|Ids)$/;
-/** Values that are ids by their looks: letters and digits together, or a long number. */
-const ID_VALUE = /^#?(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{3,64}$|^#?\d{5,}$/;
+/** Values that are ids by their looks: letters and digits together, a long number, or capitals with a hyphen (`SW-QUILL`). */
+const ID_VALUE = /^#?(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{3,64}$|^#?\d{5,}$|^#?[A-Z]{2,8}(?:-[A-Z]+)+$/;
 const DATE = /^\d{4}-\d{2}-\d{2}(T[\d:.]+Z?)?$/;
 
 export function provenanceFilter(): Filter {
@@ -24,7 +24,7 @@ function judge(record: EpisodeRecord): Judgement {
   for (const { index, message } of agentTurns(record)) {
     for (; heard < index; heard++) seen.add(record, heard);
     if (isMasked(record, index)) continue;
-    const invented = (message.toolCalls ?? []).filter((call) => idsOf(call).some((id) => !seen.has(id)));
+    const invented = (message.toolCalls ?? []).filter((call) => seen.lacksIdOf(call));
     if (invented.length === 0) continue;
     if (invented.some((call) => !answerOf(record, call)?.isError)) {
       return cutOrDrop(withMasked(record, masked), index, 'an id out of nowhere');
@@ -39,10 +39,15 @@ export class SeenText {
   private text = ' ';
   private policy = ' ';
 
-  add(record: EpisodeRecord, index: number): void {
+  add(record: Pick<EpisodeRecord, 'messages'>, index: number): void {
     const message = record.messages[index];
     if (message.role === 'system') this.policy += `${message.content.toLowerCase()} `;
     else if (message.role !== 'assistant') this.text += `${message.content.toLowerCase()} `;
+  }
+
+  /** Whether a call has an id among its arguments that nobody has mentioned. */
+  lacksIdOf(call: Pick<ToolCall, 'arguments'>): boolean {
+    return idsOf(call).some((id) => !this.has(id));
   }
 
   /** An id, in lower case. A word of the policy is no id, however it is used: only what has a digit is taken from there. */
@@ -51,7 +56,8 @@ export class SeenText {
   }
 }
 
-function hasWord(text: string, word: string): boolean {
+/** Whether a text names a word as a whole; both in lower case. */
+export function hasWord(text: string, word: string): boolean {
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
     if (!/[\p{L}\p{N}]/u.test(text[at - 1]) && !/[\p{L}\p{N}]/u.test(text[at + word.length])) return true;
   }
@@ -59,7 +65,7 @@ function hasWord(text: string, word: string): boolean {
 }
 
 /** Ids among a call's arguments, in lower case, without a leading "#". */
-function idsOf({ arguments: values }: ToolCall): string[] {
+function idsOf({ arguments: values }: Pick<ToolCall, 'arguments'>): string[] {
   const ids: string[] = [];
   const look = (name: string, value: Json): void => {
     if (Array.isArray(value)) for (const part of value) look(name, part);

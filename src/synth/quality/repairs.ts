@@ -23,10 +23,13 @@ export function answerOf(record: EpisodeRecord, call: ToolCall): ToolMessage | u
 
 /** The episode up to message `index` (exclusive), cut off there: not judged, not ended. */
 export function cutBefore(record: EpisodeRecord, index: number): EpisodeRecord {
+  const { lostStep, ...kept } = record;
+  const steps = record.steps.filter((step) => step.message < index);
   return {
-    ...record,
+    ...kept,
     messages: record.messages.slice(0, index),
-    steps: record.steps.filter((step) => step.message < index),
+    steps,
+    ...(lostStep !== undefined && lostStep < steps.length && { lostStep }),
     ...(record.masked && { masked: record.masked.filter((at) => at < index) }),
     verdict: { reward: null, checks: [] },
     return: null,
@@ -61,7 +64,17 @@ export function withoutMessages(record: EpisodeRecord, gone: ReadonlySet<number>
     return message === undefined ? [] : [{ ...step, message }];
   });
   const masked = record.masked?.flatMap((index) => places.get(index) ?? []);
-  return { ...record, messages, steps, ...(masked && { masked }) };
+  const { lostStep, ...kept } = record;
+  const lost = lostStep === undefined ? undefined : placeOfStep(record, lostStep, places);
+  const found = { ...(masked && { masked }), ...(lost !== undefined && { lostStep: lost }) };
+  return { ...kept, messages, steps, ...found };
+}
+
+/** Where a step is once only messages of these places are left; undefined if it went with the others. */
+function placeOfStep({ steps }: EpisodeRecord, step: number, places: ReadonlyMap<number, number>): number | undefined {
+  const isThere = ({ message }: EpisodeStep) => places.has(message);
+  const isGone = step < steps.length && !isThere(steps[step]);
+  return isGone ? undefined : steps.slice(0, step).filter(isThere).length;
 }
 
 /** The episode with calls replaced, by id, in its messages and steps. */

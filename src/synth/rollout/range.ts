@@ -10,7 +10,13 @@ export interface ObservedRange {
   readonly high: Float32Array;
 }
 
-/** The range of the real observations, widened by `margin` of its width on either side; an element that never changed has one value. */
+/** What rounding may move a value, relative to its size or, below 1, as it is: a model draws even what never changed. */
+const ROUNDING = 1e-6;
+
+/**
+ * The range of the real observations, widened by `margin` of its width on either side, and by what rounding may move: an
+ * element that never changed has one value, about.
+ */
 export function observedRange(real: ReplayBuffer, margin: number): ObservedRange {
   const { obsDim } = real;
   const low = new Float32Array(obsDim).fill(Number.POSITIVE_INFINITY);
@@ -24,9 +30,10 @@ export function observedRange(real: ReplayBuffer, margin: number): ObservedRange
     }
   }
   const width = high.map((value, j) => value - low[j]);
+  const beyond = (value: number, j: number) => margin * width[j] + ROUNDING * Math.max(1, Math.abs(value));
   return {
-    low: low.map((value, j) => value - margin * width[j]),
-    high: high.map((value, j) => value + margin * width[j]),
+    low: low.map((value, j) => value - beyond(value, j)),
+    high: high.map((value, j) => value + beyond(value, j)),
   };
 }
 

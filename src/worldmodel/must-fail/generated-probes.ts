@@ -4,15 +4,16 @@
 
 import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
+import { type CallSpec, initialStateOf, type ToolsDomain, type ToolsTask, verifyEpisode } from '../../env/index.js';
 import {
-  applyOperations,
-  type CallSpec,
-  initialStateOf,
-  type ToolOutcome,
-  type ToolsDomain,
-  type ToolsTask,
-  verifyEpisode,
-} from '../../env/index.js';
+  asProbeCall,
+  asProbeCalls,
+  callsOfSolutions,
+  firstOfEach,
+  kindOf,
+  outcomeOf,
+  type PlacedCall,
+} from './placed-calls.js';
 import type { Probe } from './probe.js';
 
 /** Said by an agent that did nothing. */
@@ -29,19 +30,6 @@ export interface GenerateOptions {
   readonly perArgument?: number;
   /** Tasks in which nothing is done. */
   readonly tasks?: number;
-}
-
-/** A call of a task's solution, and those before it. */
-interface PlacedCall {
-  readonly task: ToolsTask;
-  readonly before: readonly CallSpec[];
-  readonly call: CallSpec;
-}
-
-function callsOfSolutions({ tasks }: ToolsDomain): PlacedCall[] {
-  return tasks.flatMap((task) =>
-    (task.reference?.calls ?? []).map((call, i, calls): PlacedCall => ({ task, before: calls.slice(0, i), call })),
-  );
 }
 
 type Generated = { readonly probe: Probe } | { readonly name: string; readonly reason: string };
@@ -75,24 +63,6 @@ export function generateProbes(
     probes: generated.flatMap((each) => ('probe' in each ? [each.probe] : [])),
     skipped: generated.flatMap((each) => ('probe' in each ? [] : [each])),
   };
-}
-
-/**
- * Calls of tasks' solutions, after those before them: a simulator that is any good answers them, and changes what they
- * change. Where the domain has rules, they say so; a call that they do not know or refuse is no probe.
- */
-export function generateSuccesses(domain: ToolsDomain, perTool = 2): Probe[] {
-  const placed = callsOfSolutions(domain);
-  const possible = placed.flatMap((each): Probe[] => {
-    const { task, before, call } = each;
-    const truth = outcomeOf(domain, each, call);
-    if (truth?.isError || (truth === undefined && domain.rules !== undefined)) return [];
-    const changes = truth === undefined ? kindOf(domain, call) === 'write' : truth.operations.length > 0;
-    const name = `generated: ${call.name} as the solution calls it, call ${before.length + 1} (${task.id})`;
-    const [setup, expect] = [asProbeCalls(before), changes ? 'change' : 'answer'] as const;
-    return [{ name, kind: 'possible', task: task.id, setup, call: asProbeCall(call), expect }];
-  });
-  return firstOfEach(possible, ({ call }) => call?.name ?? '', perTool);
 }
 
 /** A call about something that does not exist. */
@@ -216,41 +186,6 @@ function reasonForIdleness(domain: ToolsDomain, task: ToolsTask): string | undef
     return outcome === undefined || outcome.operations.length > 0;
   });
   return changes === false ? 'doing nothing is right in this task' : undefined;
-}
-
-/** What the rules say to a call after those before it; undefined where they do not know one of them. */
-function outcomeOf(domain: ToolsDomain, { task, before }: PlacedCall, call: CallSpec): ToolOutcome | undefined {
-  const { rules } = domain;
-  if (rules === undefined || ![...before, call].every(({ name }) => rules.tools.has(name))) return undefined;
-  const state = before.reduce<JsonObject>(
-    (current, each, i) => applyOperations(current, rules.execute(current, { id: `before-${i}`, ...each }).operations),
-    initialStateOf(domain, task),
-  );
-  const named = { id: 'probe', ...call };
-  const outcome = rules.execute(state, named);
-  const refused = rules.preconditions(state, named).length > 0;
-  return refused ? { ...outcome, operations: [], isError: true } : outcome;
-}
-
-function kindOf({ tools }: ToolsDomain, { name }: CallSpec) {
-  return tools.find((tool) => tool.name === name)?.kind;
-}
-
-function asProbeCalls(calls: readonly CallSpec[]): Probe['setup'] {
-  return calls.map(asProbeCall);
-}
-
-function asProbeCall({ name, arguments: given }: CallSpec): Probe['setup'][number] {
-  return { name, arguments: structuredClone(given) as Probe['setup'][number]['arguments'] };
-}
-
-function firstOfEach<T>(items: readonly T[], keyOf: (item: T) => string, count: number): T[] {
-  const seen = new Map<string, number>();
-  return items.filter((item) => {
-    const key = keyOf(item);
-    seen.set(key, (seen.get(key) ?? 0) + 1);
-    return seen.get(key)! <= count;
-  });
 }
 
 // The ids that a state has, and ids like them that it has not.

@@ -28,11 +28,21 @@ export const probeSchema = z
       .optional()
       .describe('What the user says just before the call: that something is so which is not, or praise.'),
     call: callSchema.optional().describe('The call that the simulator under test answers.'),
+    truth: z
+      .strictObject({
+        says: z.string().describe('The answer as the environment gives it.'),
+        from: z
+          .enum(['record', 'state'])
+          .default('record')
+          .describe('An answer to the same call, or entries of the state of which a part is told.'),
+      })
+      .optional()
+      .describe('What is true, where no exact rules say so: at least half of the facts must agree.'),
     say: z.string().optional().describe('Last words of the agent to the user.'),
     expect: z
       .enum(['error', 'no-change', 'no-reward', 'answer', 'change'])
       .describe(
-        'error: the answer reports an error and changes nothing; no-change: it changes nothing, whatever it says; no-reward: the episode of the task is not rewarded; answer: it is answered without an error; change: and changes something.',
+        'error: the answer reports an error and changes nothing; no-change: it changes nothing, whatever it says; no-reward: the episode of the task is not rewarded; answer: it is answered, and with what is true; change: it changes what it should.',
       ),
   })
   .superRefine(({ expect, call, task }, context) => {

@@ -1,6 +1,7 @@
 // The must-fail suite: every probe is put to the simulator, and to verifier and judge where reward is at stake. A
 // simulator that plays along with the impossible teaches it, so it cannot mint reward.
 
+import { readFile } from 'node:fs/promises';
 import { concurrently } from '../../core/concurrently.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
@@ -13,19 +14,24 @@ import {
   type Responder,
   stateChanges,
   type ToolCall,
+  type ToolOutcome,
   type ToolsDomain,
   type ToolsTask,
   type Verdict,
 } from '../../env/index.js';
+import { writeFileAtomic } from '../../store/atomic-file.js';
+import { openSealed, sealedText } from '../../store/sealed-json.js';
 import type { Judge } from '../reward/judge.js';
 import type { Rate } from '../reward/judge-audit.js';
 import { judgeEpisode } from '../reward/judge-episode.js';
 import { wilson } from '../tools/shadow-estimates.js';
+import { type AnswerTruth, isTrueAnswer, isTrueChange } from './answer-truth.js';
 import { mustSucceed, type Probe, type ProbeKind } from './probe.js';
 
 const CONCURRENCY = 8;
 const SHOWN_FAILURES = 3;
 const SHOWN_CHARACTERS = 80;
+const SHOWN_REASON = 200;
 
 export interface MustFailRequest {
   readonly domain: ToolsDomain;
@@ -39,16 +45,27 @@ export interface MustFailRequest {
   readonly signal?: AbortSignal;
 }
 
-/** A probe that the simulator fell for, with all that it answered. */
+/** What a simulator did that must succeed and did not, or must fail and did not. */
+export type ProbeFault =
+  | 'refused'
+  | 'without an answer'
+  | 'silent'
+  | 'changed nothing'
+  | 'changed otherwise'
+  | 'untrue'
+  | 'fallen for';
+
+/** A probe that the simulator failed, with all that it answered. */
 export interface ProbeFailure {
   readonly probe: Probe;
+  readonly fault: ProbeFault;
   readonly problem: string;
   readonly prediction?: Prediction;
   readonly verdict?: Verdict;
 }
 
 export interface MustFailReport {
-  readonly format: 'reverie-must-fail/1';
+  readonly format: 'reverie-must-fail/2';
   /** Versions of what was tried. */
   readonly responder: string;
   readonly domain: { readonly id: string; readonly version: string };
@@ -58,6 +75,8 @@ export interface MustFailReport {
   /** Share passed. */
   readonly rate: Rate;
   readonly byKind: Readonly<Partial<Record<ProbeKind, Rate>>>;
+  /** Failures by what was done instead. */
+  readonly byFault: Readonly<Partial<Record<ProbeFault, number>>>;
   readonly failures: readonly ProbeFailure[];
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
   readonly cost: Cost;
@@ -76,7 +95,7 @@ export async function runMustFail(request: MustFailRequest): Promise<MustFailRep
   const kinds = [...new Set(probes.map(({ kind }) => kind))];
   const failures = tried.flatMap(({ failure }) => failure ?? []);
   return {
-    format: 'reverie-must-fail/1',
+    format: 'reverie-must-fail/2',
     responder: responder.version,
     domain: { id: domain.id, version: domain.version },
     judge: judge?.version ?? null,
@@ -84,6 +103,7 @@ export async function runMustFail(request: MustFailRequest): Promise<MustFailRep
     total: probes.length,
     rate: passedOf(tried),
     byKind: Object.fromEntries(kinds.map((kind) => [kind, passedOf(tried.filter(({ probe }) => probe.kind === kind))])),
+    byFault: countedFaults(failures),
     failures,
     skipped,
     cost: tried.reduce((sum, { cost }) => addCosts(sum, cost), NO_COST),
@@ -111,7 +131,10 @@ export function requireMustFail(report: MustFailReport, limit: number): void {
  * Answers nothing if at least the share `limit` of the probes that must succeed did, or if there are none.
  * Throws SIMULATOR_USELESS otherwise.
  */
-export function requireMustSucceed({ passed, total, failures, domain, rate }: MustFailReport, limit: number): void {
+export function requireMustSucceed(
+  { passed, total, failures, domain, rate, byFault }: MustFailReport,
+  limit: number,
+): void {
   if (rate.value === null || rate.value >= limit) return;
   throw reverieError('SIMULATOR_USELESS', {
     domain: domain.id,
@@ -119,8 +142,21 @@ export function requireMustSucceed({ passed, total, failures, domain, rate }: Mu
     total,
     share: (100 * rate.value).toFixed(0),
     limit: (100 * limit).toFixed(0),
+    faults: faultsText(byFault),
     failures: firstFailures(failures),
   });
+}
+
+/** `12 refused, 3 untrue`: the most frequent first. */
+export function faultsText(byFault: MustFailReport['byFault']): string {
+  const counts = Object.entries(byFault).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
+  return counts.map(([fault, count]) => `${count} ${fault}`).join(', ');
+}
+
+function countedFaults(failures: readonly ProbeFailure[]): MustFailReport['byFault'] {
+  const counts: Partial<Record<ProbeFault, number>> = {};
+  for (const { fault } of failures) counts[fault] = (counts[fault] ?? 0) + 1;
+  return counts;
 }
 
 function firstFailures(failures: MustFailReport['failures']): string {
@@ -141,21 +177,23 @@ async function tryProbe(request: MustFailRequest, probe: Probe): Promise<Tried> 
     for (const call of probe.setup) await stage.answer(call, true);
     if (probe.claim !== undefined) stage.messages.push({ role: 'user', content: probe.claim });
     const before = stage.state;
+    const truth = mustSucceed(probe) && probe.call ? stage.truth(probe.call) : undefined;
     const prediction = probe.call && (await stage.answer(probe.call, false));
     if (probe.say !== undefined) stage.messages.push({ role: 'assistant', content: probe.say });
     if (probe.expect !== 'no-reward') {
-      const problem = prediction && problemOf(probe, prediction, before, stage.state);
-      return { probe, cost: stage.cost, ...(problem === undefined ? {} : { failure: { probe, problem, prediction } }) };
+      const found = prediction && problemOf(probe, { prediction, truth, before, after: stage.state });
+      return { probe, cost: stage.cost, ...(found === undefined ? {} : { failure: { probe, ...found, prediction } }) };
     }
     const end = { initialState: initialStateOf(domain, task), finalState: stage.state, messages: stage.messages };
     const { cost, ...verdict } = await judgeEpisode(domain, task, end, { judge, seed, signal });
     const isRewarded = verdict.reward !== null && verdict.reward > 0;
-    const failure = { probe, problem: `was rewarded with ${verdict.reward}`, prediction, verdict };
+    const problem = `was rewarded with ${verdict.reward}`;
+    const failure = { probe, fault: 'fallen for', problem, prediction, verdict } as const;
     return { probe, cost: addCosts(stage.cost, cost), ...(isRewarded ? { failure } : {}) };
   } catch (error) {
     const problem = unusable(error);
     if (problem === undefined) throw error;
-    return { probe, cost: stage.cost, failure: { probe, problem } };
+    return { probe, cost: stage.cost, failure: { probe, fault: 'without an answer', problem } };
   }
 }
 
@@ -200,6 +238,13 @@ class Stage {
     return predicted;
   }
 
+  /** What the rules do with a call here, where they know it. */
+  truth({ name, arguments: given }: NonNullable<Probe['call']>): ToolOutcome | undefined {
+    const { rules } = this.request.domain;
+    if (!rules?.tools.has(name)) return undefined;
+    return rules.execute(this.state, { id: `call-${this.step + 1}`, name, arguments: given as JsonObject });
+  }
+
   private async ask(call: ToolCall): Promise<Prediction> {
     const { domain, responder, seed = 0, signal } = this.request;
     const { task, state, step } = this;
@@ -210,15 +255,49 @@ class Stage {
   }
 }
 
-function problemOf(probe: Probe, prediction: Prediction, before: JsonObject, after: JsonObject): string | undefined {
-  const { isError } = prediction;
-  if (mustSucceed(probe)) {
-    if (isError) return `was refused: ${prediction.observation.slice(0, SHOWN_CHARACTERS)}`;
-    return probe.expect === 'change' && stateChanges(before, after).length === 0 ? 'changed nothing' : undefined;
+interface Answered {
+  readonly prediction: Prediction;
+  /** What the rules do at the same place, where they know the call. */
+  readonly truth: ToolOutcome | undefined;
+  readonly before: JsonObject;
+  readonly after: JsonObject;
+}
+
+type Found = Pick<ProbeFailure, 'fault' | 'problem'>;
+
+function problemOf(probe: Probe, answered: Answered): Found | undefined {
+  if (mustSucceed(probe)) return problemOfSuccess(probe, answered);
+  const { prediction, before, after } = answered;
+  const changed = changedPaths(before, after);
+  if (changed !== '') return { fault: 'fallen for', problem: `changed ${changed}` };
+  if (probe.expect !== 'error' || prediction.isError) return undefined;
+  return { fault: 'fallen for', problem: 'was answered without an error' };
+}
+
+function problemOfSuccess({ expect, call, truth: known }: Probe, answered: Answered): Found | undefined {
+  const { prediction, truth, before, after } = answered;
+  const { isError, observation, refused } = prediction;
+  const shown = observation.slice(0, SHOWN_CHARACTERS);
+  if (refused !== undefined) {
+    return { fault: 'without an answer', problem: `got no usable answer: ${refused.at(-1)?.slice(0, SHOWN_REASON)}` };
   }
-  const changed = stateChanges(before, after).map(({ path }) => `/${path.join('/')}`);
-  if (changed.length > 0) return `changed ${changed.slice(0, SHOWN_FAILURES).join(', ')}`;
-  return probe.expect === 'error' && !isError ? 'was answered without an error' : undefined;
+  if (isError) return { fault: 'refused', problem: `was refused: ${shown}` };
+  if (expect === 'change') {
+    const changed = changedPaths(before, after);
+    if (changed === '') return { fault: 'changed nothing', problem: 'changed nothing' };
+    if (truth === undefined || isTrueChange(before, applyOperations(before, truth.operations), after)) return undefined;
+    return { fault: 'changed otherwise', problem: `changed ${changed}, which is not what the call does` };
+  }
+  if (observation.trim() === '') return { fault: 'silent', problem: 'was answered with nothing' };
+  const says: AnswerTruth | undefined = truth === undefined ? known : { says: truth.observation, from: 'rules' };
+  const given = (call?.arguments ?? {}) as JsonObject;
+  if (says === undefined || isTrueAnswer(says, observation, given)) return undefined;
+  return { fault: 'untrue', problem: `was answered with what is not so: ${shown}` };
+}
+
+function changedPaths(before: JsonObject, after: JsonObject): string {
+  const paths = stateChanges(before, after).map(({ path }) => `/${path.join('/')}`);
+  return paths.slice(0, SHOWN_FAILURES).join(', ');
 }
 
 /** An answer that is none is a failure of the simulator; a server that is away is not. */
@@ -229,3 +308,19 @@ function unusable(error: unknown): string | undefined {
 }
 
 const NO_TASK: ToolsTask = { id: 'must-fail', family: 'must-fail', user: { goal: '' }, verifier: {} };
+
+// The report as a file that vouches for itself.
+
+/** Throws STORAGE_FULL, STORAGE_FAILED. */
+export async function writeMustFail(path: string, report: MustFailReport): Promise<void> {
+  await writeFileAtomic(path, sealedText(report));
+}
+
+/** The report in a file that `writeMustFail` wrote. Throws CHECKPOINT_CORRUPT. */
+export async function readMustFail(path: string): Promise<MustFailReport> {
+  try {
+    return openSealed(await readFile(path, 'utf8')) as unknown as MustFailReport;
+  } catch (error) {
+    throw reverieError('CHECKPOINT_CORRUPT', { path, problem: (error as Error).message }, error);
+  }
+}

@@ -1,6 +1,7 @@
-// The real environment as proxy, in the registry of backends.
+// The real environment as a backend: asked where nobody else could answer, and where the scenario allows it.
 
-import type { BackendEntry } from '../tools/backend-model.js';
+import type { CallQuery, Responder } from '../../env/index.js';
+import type { BackendEntry, BackendModel, PredictOptions, RawProposal } from '../tools/backend-model.js';
 
 export const realBackend: BackendEntry = {
   name: 'real',
@@ -8,7 +9,20 @@ export const realBackend: BackendEntry = {
   trust: 'exact',
   isReal: true,
   make: async () => {
-    const { RealModel } = await import('./real-model.js');
     return ({ real }) => (real ? new RealModel(real) : 'real: there is no real environment');
   },
 };
+
+class RealModel implements BackendModel {
+  readonly version: string;
+
+  constructor(private readonly real: Responder) {
+    this.version = `real:${real.version}`;
+  }
+
+  async predict(query: CallQuery, { signal }: PredictOptions): Promise<RawProposal> {
+    const answer = await this.real.answer(query, signal);
+    const { operations, observation, isError, confidence, modelVersion, cost, reward, terminated } = answer;
+    return { operations, observation, isError, confidence, modelVersion, cost, exact: { reward, terminated } };
+  }
+}

@@ -3,6 +3,7 @@
 
 import { reverieError } from '../../core/errors.js';
 import { Registry } from '../../core/registry.js';
+import { inducedBackend } from '../induced/entry.js';
 import { llmBackend } from '../llm/entry.js';
 import { realBackend } from '../real/entry.js';
 import { replayBackend } from '../replay/entry.js';
@@ -25,6 +26,7 @@ class Backends extends Registry<BackendEntry> {
 
 export const routerBackends: Registry<BackendEntry> = new Backends('backend', [
   rulesBackend,
+  inducedBackend,
   replayBackend,
   llmBackend,
   realBackend,

@@ -2,14 +2,14 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { sha256 } from '../../../src/core/hash.js';
 import type { JsonObject } from '../../../src/core/json.js';
+import { areRulesOfPack, packsFolder } from '../../../src/core/packs.js';
 import { LIMITS, SandboxFailure } from '../../../src/env/tools/sandbox/interpreter.js';
-import { isOfPackage } from '../../../src/env/tools/sandbox/package-rules.js';
 import { readRules } from '../../../src/env/tools/sandbox/rules-source.js';
 import { Sandbox } from '../../../src/env/tools/sandbox/sandbox.js';
+import { sandboxedRules } from '../../../src/env/tools/sandbox/sandboxed-rules.js';
 import { TrustedSandbox } from '../../../src/env/tools/sandbox/trusted-sandbox.js';
 import { fixture } from './library.js';
 
@@ -90,12 +90,26 @@ export const checks = { same: ({ initialState: a, finalState: b }) =>
 });
 
 test('rules of the package run as its code does, and these alone, wherever they lie', () => {
-  const folder = fileURLToPath(new URL('../../../packs', import.meta.url));
+  const folder = packsFolder();
   const rules = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('rules.js'));
   expect(rules.length).toBeGreaterThan(1);
   for (const name of rules) {
     const text = readFileSync(join(folder, name), 'utf8');
-    expect(isOfPackage(sha256(text)), `the hash of ${name} in package-rules.ts`).toBe(true);
-    expect(isOfPackage(sha256(`${text} `))).toBe(false);
+    expect(areRulesOfPack(sha256(text)), `the hash of ${name} in src/core/packs.ts`).toBe(true);
+    expect(areRulesOfPack(sha256(`${text} `))).toBe(false);
   }
+});
+
+test('rules of the package that were edited run in the sandbox', async () => {
+  const shipped = readFileSync(join(packsFolder(), 'cellar/rules.js'), 'utf8');
+  const greedy = shipped.replace('export const tools = {', "$& greedy: () => String('x'.repeat(1e8).length),");
+  expect(greedy).not.toBe(shipped);
+  const rules = await sandboxedRules(greedy, 'rules.js', { readers: ['greedy'] });
+  const spend = () => rules.execute({}, { id: '1', name: 'greedy', arguments: {} });
+  expect(spend).toThrow(expect.objectContaining({ code: 'RULES_FAILED', message: expect.stringContaining('memory') }));
+  rules.close?.();
+  const trusted = new TrustedSandbox(programOf(greedy));
+  const asking = asked('read', { name: 'greedy', args: {}, state: 1, hold: [{ key: 1, state: {} }] });
+  expect(trusted.ask(asking)).toContain('100000000');
+  trusted.close();
 });

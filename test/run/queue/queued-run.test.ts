@@ -17,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Tasks from a curriculum, episodes as long as can be trusted, some of them wrong: all of it from earlier rows. */
 const DEPENDENT = [
   'synth.episodes=40',
-  'agent.error=0.3',
+  'agent={kind: reference, error: 0.3}',
   'synth.pick=curriculum',
   'tasks.curriculum.lag=8',
   'shadow.share=0.5',

@@ -1,4 +1,5 @@
-// What `reverie client` prints is run by Python as it is. Trainers' base classes are stood in for by the least of them.
+// What `reverie client` prints is run by Python as it is. Trainers' base classes are stood in for by the least of them;
+// verl's own code is run in verl.test.ts.
 
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
@@ -101,28 +102,8 @@ print(json.dumps({"opening": opening, "rewards": rewards, "over": over, "tools":
     expect(found.doc).toMatch(/\n\nArgs:\n {4}\w+: /);
   });
 
-  it('lets verl, SkyRL and rLLM play by raw text', async () => {
+  it('lets SkyRL and rLLM play by raw text', async () => {
     const act = (body: string) => `import json, asyncio\n${body}`;
-    const empty = { 'verl/__init__.py': '', 'verl/interactions/__init__.py': '' };
-    const base = 'class BaseInteraction:\n    def __init__(self, config):\n        self.config = config\n';
-    const verl = await driven(
-      'reverie_verl',
-      await printed('verl', 'helpdesk'),
-      act(`
-from reverie_verl import ReverieInteraction, rows
-async def main():
-    one = ReverieInteraction({})
-    key = await one.start_interaction("a", item=1, name="reverie")
-    turn = await one.generate_response(key, [{"role": "assistant", "content": "Hello, what can I do for you?"}])
-    await one.finalize_interaction(key)
-    return {"turn": turn, "row": next(rows(1))}
-print(json.dumps(asyncio.run(main())))`),
-      { ...empty, 'verl/interactions/base.py': base },
-    );
-    expect(verl.turn[0]).toBe(false);
-    expect(verl.turn[1].length).toBeGreaterThan(0);
-    expect(verl.row.extra_info.interaction_kwargs).toEqual({ name: 'reverie', item: 0 });
-    expect(verl.row.prompt[0].content.length).toBeGreaterThan(100);
     const text = `
 class BaseTextEnv:
     pass

@@ -104,6 +104,28 @@ describe.skipIf(noBrowser !== undefined)(`their view (${noBrowser ?? 'in Chromiu
     await page.context().close();
   }, 30_000);
 
+  it('has a list of contents that leads to each section, also by its address', async () => {
+    const { page, complaints } = await watchedPage(browser, server.url, PHONE);
+    const top = () =>
+      page.evaluate<number>("document.getElementById('section-horizon').getBoundingClientRect().top / innerHeight");
+    await page.goto(`${server.url}/web/#/fidelity?path=judged/fidelity.json`);
+    const contents = page.getByRole('list', { name: 'Contents' }).getByRole('link');
+    await contents.first().waitFor();
+    expect(await contents.allTextContents()).toEqual(
+      await page.locator('section[id^=section-] > h2').allTextContents(),
+    );
+    expect(await top()).toBeGreaterThan(1);
+    await contents.getByText('Trust horizon').click();
+    await expect.poll(top).toBeLessThan(1);
+    const address = page.url();
+    await page.goto('about:blank');
+    await page.goto(address);
+    await page.locator('#section-horizon').waitFor();
+    await expect.poll(top).toBeLessThan(1);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 30_000);
+
   it('fits a phone, with one model or several', async () => {
     const { page, complaints } = await watchedPage(browser, server.url, PHONE);
     for (const run of ['judged', 'alone']) {

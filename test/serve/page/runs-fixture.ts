@@ -15,7 +15,7 @@ export async function makeRuns(): Promise<string> {
     '--set',
     'synth.episodes=14',
     '--set',
-    'agent.error=0.3',
+    'agent={kind: reference, error: 0.3}',
     '--out',
     join(root, 'desk'),
   ]);

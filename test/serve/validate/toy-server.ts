@@ -33,7 +33,11 @@ export type Defect =
   | 'solution-in-card'
   | 'solution-in-observation'
   | 'task-broken'
-  | 'verifier-moody';
+  | 'verifier-moody'
+  | 'shared-stream'
+  | 'shared-scratch'
+  | 'seed-lost-in-a-crowd'
+  | 'leaks-slots';
 
 const SHOTS = 5;
 const TASKS = 3;
@@ -48,27 +52,46 @@ interface Episode {
 /** What no seed decides: other each time. */
 let whim = 0;
 
+/** What sessions of a defective server share. */
+interface Shared {
+  noise: Rng;
+  aim: number;
+  live: number;
+}
+
 class Session {
   private episode: Episode = { id: null, steps: 0, target: 0, noise: Rng.fromSeed(0) };
   private resets = 0;
 
-  constructor(private readonly defects: ReadonlySet<Defect>) {}
+  constructor(
+    private readonly defects: ReadonlySet<Defect>,
+    private readonly shared: Shared,
+  ) {}
 
   reset({ seed = 0, index = 0, episode_id = null }: { seed?: number; index?: number; episode_id?: string | null }) {
     if (this.has('task-broken') && index > 0) throw new Error('no such task');
-    const drawn = this.has('ignores-seed') ? whim++ : this.has('one-seed') ? 0 : seed;
+    const isLost = this.has('seed-lost-in-a-crowd') && this.shared.live > 4;
+    const drawn = this.has('ignores-seed') || isLost ? whim++ : this.has('one-seed') ? 0 : seed;
     const noise = Rng.fromSeed(drawn).split('noise', this.has('remembers') ? this.resets : 0);
     this.resets++;
+    this.shared.noise = Rng.fromSeed(drawn);
     const target = 3 + index + noise.uniform();
     this.episode = { id: this.has('episode-id-lost') ? 'x' : episode_id, steps: 0, target, noise };
     return this.reply(this.has('reward-at-reset') ? 1 : null, false);
   }
 
-  step({ values: [aim] }: { values: number[] }) {
+  /** One that keeps its action where others keep theirs finds another one's there once it has waited. */
+  async step({ values: [given] }: { values: number[] }) {
     const { episode } = this;
+    let aim = given;
+    if (this.has('shared-scratch')) {
+      this.shared.aim = given;
+      await new Promise((resolve) => setTimeout(resolve, 3));
+      aim = this.shared.aim;
+    }
     episode.steps++;
     const done = episode.steps === SHOTS;
-    return this.reply(this.rewardOf(aim, done), done);
+    return this.reply(this.rewardOf(aim, done), done, aim);
   }
 
   get state() {
@@ -88,9 +111,10 @@ class Session {
     return Math.abs(aim - this.episode.target) < 0.1 ? 1 : 0;
   }
 
-  private reply(reward: unknown, done: boolean) {
-    const { steps, noise } = this.episode;
-    const wind = this.has('steps-unseeded') && steps > 0 ? whim++ / 1000 : noise.uniform();
+  private reply(reward: unknown, done: boolean, aim = 0) {
+    const { steps } = this.episode;
+    const noise = this.has('shared-stream') ? this.shared.noise : this.episode.noise;
+    const wind = this.has('steps-unseeded') && steps > 0 ? whim++ / 1000 : noise.uniform() + aim;
     const observation: Record<string, unknown> = { wind, left: SHOTS - steps };
     if (this.has('observation-off-schema')) observation['extra'] = 1;
     if (this.has('solution-in-observation')) observation['ground_truth'] = this.episode.target;
@@ -102,13 +126,57 @@ class Session {
   }
 }
 
+/** Each defect with the check that has to find it. */
+export const PLANTED: readonly [defect: Defect, check: string, options?: ToyOptions][] = [
+  ['no-version', 'openapi'],
+  ['no-health', 'health'],
+  ['no-description', 'metadata'],
+  ['no-state-schema', 'schema'],
+  ['mcp-silent', 'mcp'],
+  ['modes-mixed', 'modes'],
+  ['observation-off-schema', 'observation-schema'],
+  ['episode-id-lost', 'state'],
+  ['step-count-stuck', 'state'],
+  ['reward-nan', 'rewards'],
+  ['reward-text', 'rewards'],
+  ['reward-bool', 'rewards'],
+  ['reward-out-of-range', 'rewards'],
+  ['reward-at-reset', 'rewards'],
+  ['ignores-seed', 'seed-control'],
+  ['one-seed', 'seed-control', { tasks: false }],
+  ['steps-unseeded', 'determinism'],
+  ['shared-state', 'isolation'],
+  ['state-of-another', 'isolation'],
+  ['remembers', 'replay'],
+  ['pays-for-nothing', 'floor-gap'],
+  ['pays-at-random', 'floor-gap'],
+  ['solution-in-card', 'no-leakage'],
+  ['solution-in-observation', 'no-leakage'],
+  ['task-broken', 'declarations'],
+  ['verifier-moody', 'verifier-determinism'],
+  ['shared-stream', 'seeds-under-load'],
+  ['seed-lost-in-a-crowd', 'seeds-under-load'],
+  ['shared-scratch', 'threads'],
+  ['leaks-slots', 'slots', { capacity: 20 }],
+  ['leaks-slots', 'slots', { capacity: 1 }],
+];
+
 export interface ToyServer {
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** @param tasks  whether it has a Task API; without, seeds alone tell episodes apart */
-export async function toyServer(defects: readonly Defect[], { tasks = true } = {}): Promise<ToyServer> {
+export interface ToyOptions {
+  /** Whether it has a Task API; without, seeds alone tell episodes apart. */
+  readonly tasks?: boolean;
+  /** Sessions at once; any number unless given. */
+  readonly capacity?: number;
+}
+
+export async function toyServer(
+  defects: readonly Defect[],
+  { tasks = true, capacity = Number.POSITIVE_INFINITY }: ToyOptions = {},
+): Promise<ToyServer> {
   const has = new Set(defects);
   const http = createServer(async (request, response) => {
     const body = await bodyOf(request);
@@ -116,14 +184,27 @@ export async function toyServer(defects: readonly Defect[], { tasks = true } = {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
   });
   const sockets = new WebSocketServer({ server: http, path: '/ws' });
-  const shared = new Session(has);
+  const common: Shared = { noise: Rng.fromSeed(0), aim: 0, live: 0 };
+  const shared = new Session(has, common);
   let latest = shared;
   sockets.on('connection', (socket) => {
-    const session = has.has('shared-state') ? shared : new Session(has);
+    if (common.live >= capacity) {
+      send(socket, 'error', { message: 'Server at capacity', code: 'CAPACITY_REACHED' });
+      socket.close();
+      return;
+    }
+    common.live++;
+    let isSaid = false;
+    const session = has.has('shared-state') ? shared : new Session(has, common);
     latest = session;
-    socket.on('message', (data) =>
-      answer(socket, String(data), session, has.has('state-of-another') ? () => latest : undefined),
-    );
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      if (isSaid || !has.has('leaks-slots')) common.live--;
+    });
+    socket.on('message', (data) => {
+      isSaid ||= JSON.parse(String(data)).type === 'close';
+      void answer(socket, String(data), session, has.has('state-of-another') ? () => latest : undefined);
+    });
   });
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
@@ -137,12 +218,12 @@ export async function toyServer(defects: readonly Defect[], { tasks = true } = {
   };
 }
 
-function answer(socket: WebSocket, text: string, session: Session, other?: () => Session): void {
+async function answer(socket: WebSocket, text: string, session: Session, other?: () => Session): Promise<void> {
   const { type, data } = JSON.parse(text);
   try {
     if (type === 'close') socket.close();
     else if (type === 'state') send(socket, 'state', (other?.() ?? session).state);
-    else send(socket, 'observation', type === 'reset' ? session.reset(data ?? {}) : session.step(data));
+    else send(socket, 'observation', type === 'reset' ? session.reset(data ?? {}) : await session.step(data));
   } catch (error) {
     send(socket, 'error', { message: (error as Error).message, code: 'EXECUTION_ERROR' });
   }

@@ -261,7 +261,7 @@ describe('verl', () => {
     const [rl] = await parquetRows(folder, 'data/rl/train-00000-of-00001.parquet');
     expect(rl).toMatchObject({
       data_source: 'reverie/parcels',
-      agent_name: 'tool_agent',
+      agent_name: 'reverie',
       ability: 'tools',
       reward_model: { style: 'rule' },
       extra_info: {

@@ -168,10 +168,11 @@ describe('claims', () => {
     for (const say of said) expect(judged(asked, call('read', {}), { say })).toBe('keep');
   });
 
-  it('masks text after a failed call, but no further call', () => {
+  it('masks a failed call and the text after it, but no further call', () => {
     const failed = call('close', { ticket: 'TCK-1' }, 'Error: locked', { isError: true });
-    expect(judged(asked, failed, { say: 'It is done.' })).toEqual(['masked: text after a failed call', 5, [4]]);
-    expect(judged(asked, failed, closed, { say: 'It is done.' })).toBe('keep');
+    const both = 'masked: a failed call and text after a failed call';
+    expect(judged(asked, failed, { say: 'It is done.' })).toEqual([both, 5, [2, 4]]);
+    expect(judged(asked, failed, closed, { say: 'It is done.' })).toEqual(['masked: a failed call', 7, [2]]);
   });
 
   it('masks ids that nobody told the agent, in texts and within arguments', () => {
@@ -204,6 +205,13 @@ describe('provenance', () => {
     ]);
     expect(judged({ user: 'Where is my parcel?' }, get('P100'))).toBe('begins with an id out of nowhere');
     expect(judged({ user: 'It is P1001' }, get('P100'))).toBe('begins with an id out of nowhere');
+  });
+
+  it('knows ids without a digit by their capitals and hyphen, wherever they stand', () => {
+    const look = call('get_software', { software: 'SW-QUILL' });
+    expect(judged({ user: 'How many seats has Quill?' }, look)).toBe('begins with an id out of nowhere');
+    expect(judged({ user: 'And Quill?' }, call('list_software', {}, '["SW-QUILL"]'), look)).toBe('keep');
+    expect(judged({ user: 'Order it' }, call('order', { speed: 'NEXT_DAY', note: 'ASAP' }))).toBe('keep');
   });
 
   it('takes no word of the policy for an id', () => {

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { reverieError } from '../../../src/core/errors.js';
+import type { JsonObject } from '../../../src/core/json.js';
 import {
   makeDomain,
   type Prediction,
@@ -14,11 +15,13 @@ import {
   rulesResponder,
   type ToolsDomain,
 } from '../../../src/env/index.js';
+import { readEpisodeLogs } from '../../../src/replay/index.js';
 import { openSealed } from '../../../src/store/sealed-json.js';
 import {
   generateProbes,
   generateSuccesses,
   Judge,
+  type MustFailReport,
   type Probe,
   readProbes,
   requireMustFail,
@@ -80,19 +83,80 @@ describe('what must succeed', () => {
     expect(sound.byKind['missing-entity']).toMatchObject({ value: 1 });
   });
 
-  it('is not done by one whose replies are all cut off, nor by one that says yes and does nothing', async () => {
+  it('is not done by one whose replies are all cut off', async () => {
     const cutOff: Responder = {
       version: 'cut-off',
       answer: () => Promise.reject(reverieError('LLM_REPLY_INVALID', { model: 'm', problem: 'it is cut off' })),
       close: () => {},
     };
     const report = await tried(cutOff);
-    expect(report.passed).toBe(0);
+    expect(report).toMatchObject({ passed: 0, byFault: { 'without an answer': report.total } });
     expect(() => requireMustSucceed(report, 0.5)).toThrow(useless);
-    const { failures } = await tried(yesMan);
-    expect(new Set(failures.map(({ probe, problem }) => `${probe.expect} ${problem}`))).toEqual(
-      new Set(['change changed nothing']),
-    );
+    expect(() => requireMustSucceed(report, 0.5)).toThrow(`${report.total} without an answer`);
+  });
+
+  it('is not done by one that says yes to everything, nor by one that says nothing', async () => {
+    const yes = await tried(yesMan);
+    expect(yes).toMatchObject({ passed: 0 });
+    expect(Object.keys(yes.byFault).sort()).toEqual(['changed nothing', 'untrue']);
+    for (const { probe, fault } of yes.failures) {
+      expect(fault).toBe(probe.expect === 'change' ? 'changed nothing' : 'untrue');
+    }
+    for (const nothing of ['', '[]', '{}', 'null', 'Done.']) {
+      const silent = await tried(simulator(`silent ${nothing}`, () => ({ observation: nothing })));
+      expect(silent.passed).toBe(0);
+    }
+  });
+
+  it('is not done by one that only says again what it is asked, nor by one that always writes the same', async () => {
+    const echo: Responder = {
+      ...yesMan,
+      answer: (query) => ({
+        ...(yesMan.answer(query) as Prediction),
+        observation: JSON.stringify(query.call.arguments),
+      }),
+    };
+    const reads = (report: MustFailReport) => report.failures.filter(({ probe }) => probe.expect === 'answer').length;
+    const all = generateSuccesses(domain).filter(({ expect: wanted }) => wanted === 'answer').length;
+    expect(reads(await tried(echo))).toBe(all);
+    const operations = [{ op: 'add', path: '/tickets/TCK-1', value: { status: 'open' } }] as const;
+    const report = await tried(simulator('scribbler', () => ({ operations })));
+    expect(report.passed).toBe(0);
+    expect(report.byFault['changed otherwise']).toBeGreaterThan(0);
+  });
+
+  it('is done by one that leaves something out and writes in another order', async () => {
+    const real = rulesResponder(domain);
+    const terse: Responder = {
+      ...real,
+      answer: async (query) => {
+        const answer = await real.answer(query);
+        const said = answer.observation.startsWith('{') ? (JSON.parse(answer.observation) as JsonObject) : undefined;
+        if (said === undefined) return answer;
+        const kept = Object.entries(said).slice(0, -1).reverse();
+        return { ...answer, observation: JSON.stringify(Object.fromEntries(kept), null, 1) };
+      },
+    };
+    expect((await tried(terse)).rate.value).toBeGreaterThan(0.8);
+  });
+
+  it('is known without rules from what the state has and from records', async () => {
+    const { rules: _, ...specified } = domain;
+    const probes = generateSuccesses(specified);
+    const ofState = probes.filter(({ truth }) => truth?.from === 'state');
+    expect(ofState.length).toBeGreaterThan(2);
+    const real = rulesResponder(domain);
+    const put = (responder: Responder, some: readonly Probe[]) =>
+      runMustFail({ domain: specified, responder, probes: some });
+    expect((await put(real, ofState)).failures).toEqual([]);
+    expect((await put(yesMan, ofState)).passed).toBe(0);
+    const { steps } = await readEpisodeLogs(join(scenarioFolder('helpdesk'), 'logs'), { domain, scenario: 'helpdesk' });
+    const bare = { ...specified, tasks: domain.tasks.map(({ reference: _known, ...task }) => task) };
+    expect(generateSuccesses(bare)).toEqual([]);
+    const recorded = generateSuccesses(bare, { records: steps });
+    expect(recorded.length).toBeGreaterThan(2);
+    expect((await put(real, recorded)).failures).toEqual([]);
+    expect((await put(yesMan, recorded)).byFault).toEqual({ untrue: recorded.length });
   });
 });
 

@@ -1,5 +1,6 @@
 // How far the dreams of a run are from the real, laid out from its fidelity.json.
 
+import { useEffect } from 'preact/hooks';
 import type { FidelityTable } from '../../../src/fidelity/report/fidelity-report.js';
 import { figuresOf, notesOf, tablesOf } from '../../../src/fidelity/report/figures.js';
 
@@ -21,8 +22,12 @@ import { Problem } from '../parts/problem.js';
 import { Worst } from '../parts/worst.js';
 import { linkTo } from '../route.js';
 
-export function FidelityPage({ path }: { path: string }) {
+/** @param section where to begin, by its id; from the top where there is none */
+export function FidelityPage({ path, section }: { path: string; section: string | null }) {
   const { data, error } = useAsked<ShownReport>(withQuery('/web/api/fidelity', { path }));
+  useEffect(() => {
+    if (data !== undefined && section !== null) showSection(section);
+  }, [data, section]);
   if (data === undefined) return error === undefined ? <Loading /> : <Problem error={error} />;
   const names = data.subjects.map(({ name }) => name);
   return (
@@ -48,6 +53,7 @@ export function FidelityPage({ path }: { path: string }) {
       </header>
       <Trust report={data} />
       <Gates report={data} />
+      <Contents groups={sectionGroups(data)} path={path} />
       <Measures rows={headlineRows(data).filter(({ name }) => !name.startsWith('horizon.'))} names={names} />
       {sectionGroups(data).map((group) => (
         <Aspect key={group.id} group={group} names={names} />
@@ -57,6 +63,25 @@ export function FidelityPage({ path }: { path: string }) {
         <Facts facts={factsOf(data)} />
       </section>
     </>
+  );
+}
+
+/** The part of an address after the # says which page is shown, so sections are scrolled to by hand. */
+function showSection(id: string): void {
+  document.getElementById(`section-${id}`)?.scrollIntoView();
+}
+
+function Contents({ groups, path }: { groups: readonly SectionGroup[]; path: string }) {
+  return (
+    <ul class="contents" aria-label="Contents">
+      {groups.map(({ id, title }) => (
+        <li key={id}>
+          <a href={linkTo('fidelity', { path, section: id })} onClick={() => showSection(id)}>
+            {title}
+          </a>
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -105,7 +130,7 @@ function Gates({ report }: { report: ShownReport }) {
 function Aspect({ group, names }: { group: SectionGroup; names: readonly string[] }) {
   const said = new Set(group.parts.map(({ section }) => section.summary));
   return (
-    <section class="panel aspect" aria-label={group.title}>
+    <section id={`section-${group.id}`} class="panel aspect" aria-label={group.title}>
       <h2>{group.title}</h2>
       {said.size === 1 ? (
         <p>{[...said][0]}</p>

@@ -148,7 +148,7 @@ function Axes({ scale, height, formatX = formatTick, formatY = formatTick }: Lin
         </g>
       ))}
       <line class="base" x1={MARGIN.left} x2={scale.right} y1={bottom} y2={bottom} />
-      {ticksOf(scale.first, scale.last, Math.max(2, Math.floor(scale.right / 110))).map((value) => (
+      {ticksOf(scale.first, scale.last, acrossCount(scale)).map((value) => (
         <text
           key={value}
           x={scale.x(value)}
@@ -171,6 +171,8 @@ interface Scale {
   readonly low: number;
   readonly high: number;
   readonly right: number;
+  /** All points lie at whole numbers across. */
+  readonly isWhole: boolean;
 }
 
 function scaleOf(
@@ -206,6 +208,7 @@ function scaleOf(
     low,
     high,
     right,
+    isWhole: lines.every(({ points }) => points.every(([x]) => Number.isInteger(x))),
   };
 }
 
@@ -257,6 +260,12 @@ export function ticksOf(low: number, high: number, count: number): number[] {
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++)
     ticks.push(Number((i * step).toPrecision(12)));
   return ticks;
+}
+
+/** Between whole numbers, as steps and elements are, there is nothing to mark. */
+function acrossCount({ first, last, right, isWhole }: Scale): number {
+  const count = Math.min(8, Math.max(2, Math.floor(right / 80)));
+  return isWhole ? Math.min(count, last - first) : count;
 }
 
 function tickCount(height: number): number {

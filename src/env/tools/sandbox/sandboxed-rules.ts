@@ -3,6 +3,7 @@
 import { reverieError } from '../../../core/errors.js';
 import { sha256 } from '../../../core/hash.js';
 import type { JsonObject } from '../../../core/json.js';
+import { areRulesOfPack } from '../../../core/packs.js';
 import { asOperation, originOf } from '../../state/operations.js';
 import type { CheckResult, EpisodeEnd, ToolOutcome, ToolRules } from '../domain.js';
 import type { ToolCall } from '../message.js';
@@ -10,7 +11,6 @@ import type { Operation } from '../prediction.js';
 import { stateChanges } from '../verify-episode.js';
 import { failureOf, LIMITS, type RulesProgram, SandboxFailure, type SandboxLimits } from './interpreter.js';
 import { KillableSandbox } from './killable-sandbox.js';
-import { isOfPackage } from './package-rules.js';
 import { readRules } from './rules-source.js';
 import { Sandbox } from './sandbox.js';
 import { areRulesTrusted, TrustedSandbox } from './trusted-sandbox.js';
@@ -51,7 +51,7 @@ export async function sandboxedRules(
   const { program: rules, keepsNothing } = readRules(text, file);
   const program = { rules, keepsNothing, file, limits };
   const places = new Places(
-    areRulesTrusted() || isOfPackage(version) ? new TrustedSandbox(program) : await Sandbox.open(program),
+    areRulesTrusted() || areRulesOfPack(version) ? new TrustedSandbox(program) : await Sandbox.open(program),
     program,
     graceMs,
   );

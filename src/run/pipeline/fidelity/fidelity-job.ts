@@ -3,6 +3,7 @@
 
 import { join } from 'node:path';
 import type { Json } from '../../../core/json.js';
+import { requirePanel } from '../../../core/panel.js';
 import {
   constructionOf,
   type FidelityReport,
@@ -29,6 +30,7 @@ import type { Phase } from '../../progress.js';
 import { fidelityPage } from '../../report/fidelity/fidelity-page.js';
 import type { AnyScenario } from '../../scenario.js';
 import { machine, reportProvenance } from '../../versions.js';
+import { wantedPanel } from '../../wanted-panel.js';
 import { openToolsSubjects } from './tools.js';
 import { vectorHost } from './vector-host.js';
 import { VectorFidelityPool } from './vector-threads.js';
@@ -88,6 +90,7 @@ async function judged(
   measureChunk?: MeasureOptions['measureChunk'],
 ): Promise<FidelityResult> {
   const { scenario, seed, progress } = context;
+  requirePanel(opened.panel, wantedPanel(context));
   requireMeasured(gates, opened.subjects[0]);
   const named = { ...opened, subjects: uniquelyNamed(opened.subjects) };
   const found = await measured(context, named, concurrency, measureChunk);
@@ -105,7 +108,7 @@ async function judged(
     if (construction !== undefined) context.log(`The gate on ${metric} proves nothing: ${construction}`);
   }
   const page = await written(context, report);
-  if (found.spent === undefined) return resultOf(context, report, page);
+  if (found.spent === undefined) return { ...resultOf(context, report, page), panel: opened.panel };
   progress.log(`A budget is spent. What was measured until then is in ${page}.`);
   throw found.spent;
 }
@@ -143,10 +146,19 @@ async function measured(
   }
 }
 
-function provenanceOf(context: JobContext<AnyScenario>, { identity }: OpenedSubjects): FidelityReport['provenance'] {
+function provenanceOf(
+  context: JobContext<AnyScenario>,
+  { identity, panel }: OpenedSubjects,
+): FidelityReport['provenance'] {
   const { scenario, seed, inputs } = context;
   const { date: _, ...rest } = reportProvenance({ scenario }, `reverie fidelity ${scenario.config.name}`, [seed]);
-  return { ...rest, machine: machine(), inputs: inputs as Json, identity } as unknown as FidelityReport['provenance'];
+  return {
+    ...rest,
+    machine: machine(),
+    inputs: inputs as Json,
+    identity,
+    panel,
+  } as unknown as FidelityReport['provenance'];
 }
 
 /** The page's file. */

@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
 import type { VectorHost } from '../../../fidelity/index.js';
 import { readRunRecord } from '../../run-folder.js';
-import { learnerFor, recordsOf, resolvedSpec } from '../given-parts.js';
+import { learnerFor, plannerOf, recordsOf, resolvedSpec } from '../given-parts.js';
 import { broughtModel, findInput } from '../inputs.js';
 import { keptPolicies } from '../kept-policies.js';
 
@@ -15,6 +15,7 @@ export const vectorHost: VectorHost = {
   environment: resolvedSpec,
   records: recordsOf,
   learner: learnerFor,
+  planner: plannerOf,
   keptLearners: keptPolicies,
   trainingFolders: (model) => trainingFolders(model),
 };

@@ -6,7 +6,8 @@ import { Judge, requireAudited, requireMustFail, requireMustSucceed } from '../.
 import { interrupted, type JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { AuditResult } from '../../tools-results.js';
-import { judgeAudit, mustFailReport, mustSucceedReport } from './gates.js';
+import { auditedElsewhere, judgeAudit, mustFailReport, mustSucceedReport } from './gates.js';
+import { hackerGate, hackerResult } from './hacker-gate.js';
 import { makeParts, type ToolsParts } from './parts.js';
 
 type Context = JobContext<ToolsScenario>;
@@ -32,6 +33,7 @@ export async function auditJob(context: Context): Promise<AuditResult> {
       },
       mustSucceed: await competence(context, parts),
       judge: await judgeResult(context, parts),
+      hacker: await tricks(context, parts),
       spent: parts.budget.spent,
     };
   } catch (error) {
@@ -49,9 +51,18 @@ async function competence(context: Context, parts: ToolsParts): Promise<AuditRes
   return {
     passed: refusalOf(() => requireMustSucceed(report, limit)) === null,
     rate: { ...report.rate, of: report.total },
+    faults: report.byFault,
     failures: report.failures.map(({ probe, problem }) => ({ probe: probe.name, problem })),
     report: join(context.out, 'must-succeed.json'),
   };
+}
+
+/** With a judge whose audit is told beside it. */
+async function tricks(context: Context, parts: ToolsParts): Promise<AuditResult['hacker']> {
+  const judge = await auditedElsewhere(context, parts);
+  const { splits } = context.scenario.config.synth;
+  const tasks = parts.domain.tasks.filter(({ split = 'train' }) => splits.includes(split));
+  return hackerResult((await hackerGate(context, parts, { judge, tasks })).report);
 }
 
 async function judgeResult(context: Context, { cast, domain }: ToolsParts): Promise<AuditResult['judge']> {

@@ -10,6 +10,7 @@ import { type DatasetReport, exportEpisodes } from '../../../synth/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { writeEpisodesReport } from './episodes-report.js';
+import type { GateFindings } from './gates.js';
 import { EPISODES_FILE, type JudgedRows } from './judged-rows.js';
 import type { ToolsParts } from './parts.js';
 import type { RowStatistics } from './row-statistics.js';
@@ -28,8 +29,8 @@ export interface MadeDatasets {
 
 interface Material {
   readonly statistics: RowStatistics;
-  /** Whether nothing is to be trained on what was lived. */
-  readonly withheld: boolean;
+  /** What the gates before rewards found. */
+  readonly gates: GateFindings;
 }
 
 /** Once all rows are judged. Throws STORAGE_FULL, STORAGE_FAILED. */
@@ -37,7 +38,7 @@ export async function makeDatasets(
   context: Context,
   { domain }: Pick<ToolsParts, 'domain'>,
   judged: JudgedRows,
-  { statistics, withheld }: Material,
+  { statistics, gates }: Material,
 ): Promise<MadeDatasets> {
   const { config } = context.scenario;
   const { data } = judged;
@@ -45,12 +46,13 @@ export async function makeDatasets(
   const quality = await judged.finish();
   phase.end(`${quality.out} of ${quality.in} kept, ${quality.imitated} to be imitated`);
   const datasets: string[] = [];
-  for (const format of withheld ? [] : config.synth.export) {
+  for (const format of gates.unwritten !== undefined ? [] : config.synth.export) {
     datasets.push(await exportDataset(context, domain, { format, data, quality }));
   }
   const rejected = rejections(quality);
   const report = join(context.out, 'report.html');
-  await writeEpisodesReport(report, { context, statistics, quality, rejected, episodes: () => readEpisodes(data) });
+  const episodes = () => readEpisodes(data);
+  await writeEpisodesReport(report, { context, statistics, quality, rejected, gates, episodes });
   return { data, datasets, accepted: quality.out, imitated: quality.imitated, rejected, report };
 }
 

@@ -1,14 +1,16 @@
 // The report of a tools job: what was lived, what came of it, why rows were left out, and episodes to read.
 
-import type { Message, Prediction } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import type { DatasetReport } from '../../../synth/index.js';
+import { faultsText } from '../../../worldmodel/index.js';
 import { formatCount, formatNumber } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { writeReport } from '../../report/report.js';
 import type { ReportBars, ReportInput, ReportTable, ReportTranscript } from '../../report/report-input.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { reportProvenance } from '../../versions.js';
+import { episodeTranscript } from './episode-transcript.js';
+import type { GateFindings, GateSummary } from './gates.js';
 import type { RowStatistics } from './row-statistics.js';
 
 export interface EpisodesReport {
@@ -16,6 +18,7 @@ export interface EpisodesReport {
   readonly statistics: RowStatistics;
   readonly quality: DatasetReport;
   readonly rejected: Readonly<Record<string, number>>;
+  readonly gates: GateFindings;
   readonly episodes: () => AsyncIterable<EpisodeRecord>;
 }
 
@@ -32,7 +35,7 @@ async function reportInput(report: EpisodesReport): Promise<ReportInput> {
   const { success } = statistics;
   return {
     title: `Episodes of ${name}`,
-    lead: description,
+    lead: leadOf(description, report.gates),
     figures: [
       { value: formatCount(statistics.episodes), label: 'episodes lived' },
       { value: formatCount(quality.out), label: 'in the datasets' },
@@ -41,13 +44,35 @@ async function reportInput(report: EpisodesReport): Promise<ReportInput> {
     summary: summary(report),
     charts: [],
     bars: bars(report),
-    transcripts: await transcripts(report),
+    transcripts: [...trickTranscripts(report.gates), ...(await transcripts(report))],
     notes: notes(report),
     provenance: reportProvenance(context, `reverie synth ${name} --seed ${context.seed}`, [context.seed]),
   };
 }
 
-function summary({ statistics, quality }: EpisodesReport): ReportTable {
+/** A gate that is shut is the first thing to know. */
+function leadOf(description: string, { unrewarded, unwritten }: GateFindings): string {
+  if (unwritten !== undefined) return `No episode was given a reward and no dataset was written. ${unwritten}`;
+  return unrewarded === undefined ? description : `No episode was given a reward. ${unrewarded}`;
+}
+
+function gateRow(label: string, gate: GateSummary | undefined): string[][] {
+  if (gate === undefined) return [];
+  const faults = faultsText(gate.faults);
+  const verdict = gate.passed ? 'open' : 'shut';
+  return [[label, percent(gate.rate), [verdict, ...(faults === '' ? [] : [faults])].join('; ')]];
+}
+
+function hackerRow(report: GateFindings['tricks']): string[][] {
+  if (report === undefined) return [];
+  const { tricks, tasks, plays } = report;
+  const tried = `${formatCount(plays)} plays in ${formatCount(tasks.length)} tasks`;
+  return [
+    ['Rewards had for nothing', formatCount(tricks.length), `${tricks.length === 0 ? 'open' : 'shut'}; ${tried}`],
+  ];
+}
+
+function summary({ statistics, quality, gates }: EpisodesReport): ReportTable {
   const { cost, steps, abstained, episodes, success } = statistics;
   const { diversity, splits } = quality;
   const rows: string[][] = [
@@ -58,6 +83,9 @@ function summary({ statistics, quality }: EpisodesReport): ReportTable {
       formatCount(quality.imitated),
       `of ${formatCount(quality.out)} accepted; the others carry their reward`,
     ],
+    ...gateRow('Probes that must fail', gates.mustFail),
+    ...gateRow('Probes that must succeed', gates.mustSucceed),
+    ...hackerRow(gates.tricks),
     ['Not judged', formatCount(abstained), 'kept without a reward, never as 0'],
     [
       'Calls of language models',
@@ -104,6 +132,12 @@ function bars({ statistics, quality, rejected }: EpisodesReport): ReportBars[] {
     counts('Who answered the calls', 'Each call by the backend that answered it.', statistics.answeredBy),
     counts('Answers that were refused', 'The agent was shown an error of the environment.', statistics.refusedOf),
     counts('Answers that were repaired', 'They stand after they were sent back once.', statistics.repairedOf),
+    counts('Signals', 'Episodes with something wrong at a glance; one may have several.', statistics.signals),
+    counts(
+      'What lost an episode',
+      'The last step of a failed episode before which its task’s solution would still have succeeded.',
+      statistics.lostBy,
+    ),
     counts('Why episodes were left out', 'The first filter that refused each.', rejected),
     counts(
       'What was mended',
@@ -133,6 +167,18 @@ function tasks({ returnsByTask }: RowStatistics): ReportBars {
   return { title: 'Tasks', caption, bars: shown };
 }
 
+/** How reward was had for nothing. */
+function trickTranscripts({ tricks }: GateFindings): ReportTranscript[] {
+  return (tricks?.tricks ?? []).map(({ task, by, moves, truth, episode }) => {
+    const { lines } = episodeTranscript(episode, 'trick');
+    const found = { role: 'verdict', text: `exact checks: ${truth}`, note: 'earned nothing' } as const;
+    return {
+      title: `Reward for nothing · ${task} · the ${by} was taken in by: ${moves.join(', then ')}`,
+      lines: [...lines, found],
+    };
+  });
+}
+
 /** The first few episodes that succeeded, that failed, and that nobody could judge. */
 async function transcripts({ episodes }: EpisodesReport): Promise<ReportTranscript[]> {
   const shown = new Map<string, ReportTranscript[]>();
@@ -160,63 +206,4 @@ function percent(share: number): string {
 
 function interval(rate: RowStatistics['success']): string {
   return rate === null ? '' : `${percent(rate.low)} to ${percent(rate.high)} (95 %), ${rate.of} judged`;
-}
-
-// One episode as lines to read: what was said, which calls were made, who answered them, and what was found at the end.
-
-type Line = ReportTranscript['lines'][number];
-
-const LONGEST = 1_500;
-
-function episodeTranscript(record: EpisodeRecord, outcome: string): ReportTranscript {
-  const answers = answersOf(record);
-  const said = record.messages.filter(({ role }) => role !== 'system');
-  const lines = said.flatMap((message) => linesOf(message, answers));
-  const checks = record.verdict.checks.map(({ name, passed, reason }) => `${mark(passed)} ${name}: ${reason}`);
-  const verdict: Line = {
-    role: 'verdict',
-    text: checks.join('\n') || 'nothing was checked',
-    note: `reward ${record.return ?? 'none'}`,
-  };
-  return {
-    title: `${record.task} · ${outcome} · ${record.steps.length} turns · row ${record.row}`,
-    lines: [...lines, verdict],
-  };
-}
-
-/** Who answered each call, by its id. */
-function answersOf({ steps, messages }: EpisodeRecord): Map<string, Prediction> {
-  const answers = new Map<string, Prediction>();
-  for (const { message, predictions } of steps) {
-    const turn = messages[message];
-    const calls = turn?.role === 'assistant' ? (turn.toolCalls ?? []) : [];
-    for (const [i, { id }] of calls.entries()) if (predictions[i] !== undefined) answers.set(id, predictions[i]);
-  }
-  return answers;
-}
-
-function linesOf(message: Message, answers: ReadonlyMap<string, Prediction>): Line[] {
-  if (message.role === 'tool') {
-    const answer = answers.get(message.toolCallId);
-    return [{ role: 'tool', text: shortened(message.content), note: answer && answerNote(answer) }];
-  }
-  if (message.role !== 'assistant') return [{ role: message.role, text: shortened(message.content) }];
-  const calls = (message.toolCalls ?? []).map(({ name, arguments: given }) => `${name}(${JSON.stringify(given)})`);
-  const text = [message.content ?? '', ...calls].filter((part) => part !== '').join('\n');
-  return [{ role: 'assistant', text: shortened(text) }];
-}
-
-function answerNote({ backend, confidence, operations, refused, repaired }: Prediction): string {
-  const changes = operations.length === 0 ? '' : `, ${operations.length} changes`;
-  const fate = refused === undefined ? (repaired ? ', repaired' : '') : ', refused';
-  return `${backend}, confidence ${confidence.toFixed(2)}${changes}${fate}`;
-}
-
-function mark(passed: boolean | null): string {
-  if (passed === null) return '?';
-  return passed ? '✓' : '✗';
-}
-
-function shortened(text: string): string {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text;
 }

@@ -5,6 +5,8 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
 import { domainFolder, type Responder, type ToolsDomain } from '../../../env/index.js';
+import type { ExperienceIndex, ExperienceStep } from '../../../replay/index.js';
+import type { TricksReport } from '../../../synth/index.js';
 import {
   type AuditReport,
   auditJudge,
@@ -34,9 +36,11 @@ import type { ToolsParts } from './parts.js';
 
 type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'seed' | 'signal' | 'progress' | 'log'>;
 
-interface GateSummary {
+export interface GateSummary {
   readonly passed: boolean;
   readonly rate: number;
+  /** Failures by what was done instead. */
+  readonly faults: MustFailReport['byFault'];
 }
 
 export interface RewardGate extends Pick<LiveRowSettings, 'judge' | 'withheld'> {
@@ -49,6 +53,17 @@ export interface CompetenceGate {
   readonly withheld?: string;
 }
 
+/** What stands in the way of rewards and datasets, and what was measured. */
+export interface GateFindings {
+  readonly mustFail?: GateSummary;
+  readonly mustSucceed?: GateSummary;
+  readonly tricks?: TricksReport;
+  /** Why no episode is given a reward; absent: each may have one. */
+  readonly unrewarded?: string;
+  /** Why no dataset is written; absent: those asked for are. */
+  readonly unwritten?: string;
+}
+
 const UNCHECKED = 'whole trajectories are written in one call, and the domain has no rules to check them by';
 
 /** Runs the must-fail suite on who answers in the dream. A simulator that does not pass withholds every reward. */
@@ -58,7 +73,7 @@ export async function mustFailGate(context: Context, parts: ToolsParts): Promise
   if (!enabled) return {};
   if (config.synth.mode === 'amplify' && parts.domain.rules === undefined) return { withheld: UNCHECKED };
   const report = await mustFailReport(context, parts);
-  const summary = { passed: true, rate: report.rate.value ?? 0 };
+  const summary = { passed: true, rate: report.rate.value ?? 0, faults: report.byFault };
   try {
     requireMustFail(report, limit);
     return { report: summary };
@@ -75,7 +90,7 @@ export async function mustSucceedGate(context: Context, parts: ToolsParts): Prom
   if (!enabled) return {};
   const report = await mustSucceedReport(context, parts);
   if (report.total === 0) return {};
-  const summary = { passed: true, rate: report.rate.value ?? 0 };
+  const summary = { passed: true, rate: report.rate.value ?? 0, faults: report.byFault };
   try {
     requireMustSucceed(report, limit);
     return { report: summary };
@@ -87,12 +102,32 @@ export async function mustSucceedGate(context: Context, parts: ToolsParts): Prom
 }
 
 /** The must-succeed suite's report, kept as the must-fail suite's is. */
-export function mustSucceedReport(context: Context, parts: { domain: ToolsDomain; responder: Responder }) {
+export function mustSucceedReport(
+  context: Context,
+  parts: { domain: ToolsDomain; responder: Responder; experience?: ExperienceIndex },
+) {
   const suite = async () => {
     const written = (await writtenProbes(context.scenario, parts.domain)).filter(mustSucceed);
-    return { probes: [...written, ...generateSuccesses(parts.domain)], skipped: [] };
+    const records = await recordedReads(parts);
+    return { probes: [...written, ...generateSuccesses(parts.domain, { records })], skipped: [] };
   };
   return suiteReport(context, parts, { file: 'must-succeed.json', name: 'must-succeed suite', suite });
+}
+
+/** Records of reads that are looked through, of each tool: those nearest to a call without arguments. */
+const RECORDS_OF_A_TOOL = 64;
+
+/** Without rules records say what is true; with them they need not be asked. */
+async function recordedReads({ domain, experience }: { domain: ToolsDomain; experience?: ExperienceIndex }) {
+  if (domain.rules !== undefined || experience === undefined) return [];
+  const found: ExperienceStep[] = [];
+  for (const { name } of domain.tools.filter(({ kind }) => kind === 'read')) {
+    const query = { call: { name, arguments: {} }, history: [], sources: 'real' } as const;
+    await experience.prepare?.(query);
+    const steps = experience.retrieve(query, RECORDS_OF_A_TOOL).map(({ step }) => step);
+    found.push(...steps.filter(({ call }) => call.name === name));
+  }
+  return found;
 }
 
 /** The suite's report: kept where the same simulator was tried on the same domain before. */
@@ -122,7 +157,9 @@ async function suiteReport(
 ): Promise<MustFailReport> {
   const file = join(out, name);
   const before = existsSync(file) ? await readMustFail(file) : undefined;
-  if (before?.responder === responder.version && before.domain.version === domain.version) return before;
+  const isSame = before?.responder === responder.version && before.domain.version === domain.version;
+  // A report of an earlier form is made anew.
+  if (isSame && before.format === 'reverie-must-fail/2') return before;
   const { probes, skipped } = await suite();
   const phase = progress.phase(title, probes.length, 'probes');
   const report = await runMustFail({ domain, responder, probes, skipped, seed, signal });

@@ -2,7 +2,7 @@
 
 import type { Responder, ToolsTask } from '../../../env/index.js';
 import type { EpisodeRecord, Source } from '../../../replay/index.js';
-import { type EpisodeSettings, liveEpisode, type RowPlan } from '../../../synth/index.js';
+import { type EpisodeSettings, liveEpisode, lostStep, type RowPlan, SignalFinder } from '../../../synth/index.js';
 import { episodeWeight } from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -42,11 +42,16 @@ type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'seed'>;
 export function liveRowHere(context: Context, parts: ToolsParts, settings: LiveRowSettings): LiveRow {
   const { shadow, make = livedTurnByTurn(context, parts, settings.responder) } = settings;
   const episode = episodeSettings(context, parts, settings);
+  const { domain } = parts;
+  const signals = new SignalFinder(domain);
   return async ({ plan, task, maxSteps }, signal) => {
     try {
       // What an earlier try of the row found is none of this one's.
       shadow?.take(plan.row);
-      const record = await make(plan, task, { ...episode, maxSteps }, signal);
+      const lived = await make(plan, task, { ...episode, maxSteps }, signal);
+      const lost = lostStep(domain, task, lived);
+      const told = { signals: signals.find(lived, task), ...(lost === undefined ? {} : { lostStep: lost }) };
+      const record = { ...lived, ...told };
       const found = shadow?.take(plan.row) ?? {};
       return Object.keys(found).length === 0 ? record : { ...record, shadow: found };
     } finally {
@@ -63,10 +68,11 @@ function livedTurnByTurn({ scenario }: Context, parts: ToolsParts, responder: Re
   };
 }
 
-function episodeSettings(
+/** How episodes of a job are recorded and judged. */
+export function episodeSettings(
   { scenario: { config, hash }, seed }: Context,
-  { user }: ToolsParts,
-  { source, responder, judge, withheld }: LiveRowSettings,
+  { user }: Pick<ToolsParts, 'user'>,
+  { source, responder, judge, withheld }: Pick<LiveRowSettings, 'source' | 'responder' | 'judge' | 'withheld'>,
 ): EpisodeSettings {
   return {
     scenario: config.name,

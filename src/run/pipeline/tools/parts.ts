@@ -18,7 +18,7 @@ import {
 import type { ToolsScenarioConfig } from '../../../kinds/index.js';
 import { Budget, type BudgetLimits } from '../../../llm/index.js';
 import { type ExperienceIndex, ExperienceStore, readEpisodeLogs } from '../../../replay/index.js';
-import { LlmAgent, RandomAgent, ReferenceAgent } from '../../../synth/index.js';
+import { agentOfRecipe, LlmAgent, RandomAgent, ReferenceAgent, ScriptedAgent } from '../../../synth/index.js';
 import { LlmUser, makeRouter, routerBackends } from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -61,7 +61,7 @@ export async function makeParts({ scenario, out, log }: Context): Promise<ToolsP
       await world.close();
     };
     try {
-      return { ...world, cast, budget, agent: await makeAgent(config, cast), close };
+      return { ...world, cast, budget, agent: await makeAgent(config, cast, world.domain), close };
     } catch (error) {
       await world.close();
       throw error;
@@ -94,7 +94,10 @@ export async function makeWorld(
   try {
     await remember(experience, domain, config, folder, log);
     const responder = await makeResponder(config, domain, experience, cast);
-    const user = config.user.kind === 'llm' ? new LlmUser({ model: await cast.model('user') }) : new ScriptedUser();
+    const user =
+      config.user.kind === 'llm'
+        ? new LlmUser({ model: await cast.model('user') })
+        : new ScriptedUser(config.user.varied);
     return { domain, experience, responder, user, close };
   } catch (error) {
     await close();
@@ -119,8 +122,14 @@ export function makeEpisodeEnvironment(
   });
 }
 
-export async function makeAgent({ agent }: ToolsScenarioConfig, cast: Cast): Promise<ToolsPolicy> {
+async function makeAgent(config: ToolsScenarioConfig, cast: Cast, domain: ToolsDomain): Promise<ToolsPolicy> {
+  return agentOfRecipe(await bareAgent(config, cast, domain), config.synth.recipe, domain);
+}
+
+async function bareAgent({ agent }: ToolsScenarioConfig, cast: Cast, domain: ToolsDomain): Promise<ToolsPolicy> {
   switch (agent.kind) {
+    case 'scripted':
+      return new ScriptedAgent({ domain, ...agent });
     case 'reference':
       return new ReferenceAgent(agent.error);
     case 'random':

@@ -2,6 +2,7 @@
 // rules; kept as records that a simulation can be seeded with, or counted.
 
 import { join } from 'node:path';
+import { requirePanel } from '../../../core/panel.js';
 import { rulesResponder } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
@@ -9,6 +10,8 @@ import { type FailedRow, isFailed, openAiMessage, type RowJournal } from '../../
 import { interrupted, type JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult } from '../../tools-results.js';
+import { wantedPanel } from '../../wanted-panel.js';
+import { episodesPanel } from './episodes-panel.js';
 import { EPISODES_FILE } from './judged-rows.js';
 import { type LivedRows, livedRows } from './lived-rows.js';
 import { makeParts, type ToolsParts } from './parts.js';
@@ -25,16 +28,19 @@ export function evalEpisodesJob(context: Context): Promise<RealEpisodesResult> {
   return realEpisodes(context, 'eval');
 }
 
-async function realEpisodes(context: Context, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
+async function realEpisodes(asked: Context, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
+  const context = { ...asked, scenario: withoutRecipe(asked.scenario) };
   const given = await makeParts(context);
   try {
     const stage = await taskStage(context, given);
     const parts = { ...given, domain: stage.domain };
+    const panel = episodesPanel(context, parts, stage.tasks, rulesResponder(parts.domain).version);
+    requirePanel(panel, wantedPanel(context));
     const statistics = new RowStatistics();
     const lived = await live(context, parts, stage.tasks, statistics);
     try {
       const data = await keep(context, lived.journal);
-      return resultOf(context, parts, job, statistics, lived, data);
+      return { ...resultOf(context, parts, job, statistics, lived, data), panel };
     } finally {
       await lived.journal.close();
     }
@@ -44,6 +50,12 @@ async function realEpisodes(context: Context, job: 'collect' | 'eval'): Promise<
   } finally {
     await given.close();
   }
+}
+
+/** A recipe is for datasets: what is recorded or counted here is the agent itself. */
+function withoutRecipe(scenario: ToolsScenario): ToolsScenario {
+  const { config } = scenario;
+  return { ...scenario, config: { ...config, synth: { ...config.synth, recipe: { kind: 'plain' } } } };
 }
 
 async function live(

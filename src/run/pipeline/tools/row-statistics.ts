@@ -21,6 +21,10 @@ export class RowStatistics {
   readonly refusedOf: Record<string, number> = {};
   /** Answers that stand after they were sent back once; by backend. */
   readonly repairedOf: Record<string, number> = {};
+  /** Episodes by what is wrong with them. */
+  readonly signals: Record<string, number> = {};
+  /** Failed episodes by what was done in the step that lost them. */
+  readonly lostBy: Record<string, number> = {};
   readonly returnsByTask = new Map<string, number[]>();
 
   add(row: EpisodeRecord | FailedRow): void {
@@ -33,6 +37,8 @@ export class RowStatistics {
     this.steps += row.steps.length;
     if (row.return === null) this.abstained++;
     else this.judge(row.task, row.return);
+    for (const signal of row.signals ?? []) count(this.signals, signal);
+    if (row.lostStep !== undefined) count(this.lostBy, stepName(row, row.lostStep));
     for (const { predictions } of row.steps) for (const prediction of predictions) this.answer(prediction);
   }
 
@@ -65,6 +71,13 @@ export class RowStatistics {
     if (returns === undefined) this.returnsByTask.set(task, [reward]);
     else returns.push(reward);
   }
+}
+
+/** The tools it calls; what else it may be. */
+function stepName({ steps }: EpisodeRecord, step: number): string {
+  if (step >= steps.length) return 'cut off too early';
+  const names = (steps[step].action.toolCalls ?? []).map(({ name }) => name);
+  return names.length === 0 ? 'something said' : names.join(', ');
 }
 
 function count(counts: Record<string, number>, key: string): void {

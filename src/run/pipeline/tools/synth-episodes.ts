@@ -14,14 +14,9 @@ import { trustedTurns } from '../fidelity/auto-horizon.js';
 import { amplifiedRows } from './amplified-rows.js';
 import { estimateJob, estimateText } from './cost-estimate.js';
 import { makeDatasets, readEpisodes } from './datasets.js';
-import {
-  type CompetenceGate,
-  judgeGate,
-  mustFailGate,
-  mustSucceedGate,
-  type RewardGate,
-  type ScenarioJudge,
-} from './gates.js';
+import { episodesPanel } from './episodes-panel.js';
+import { type GateFindings, judgeGate, mustFailGate, mustSucceedGate, type ScenarioJudge } from './gates.js';
+import { hackerGate, hackerResult } from './hacker-gate.js';
 import { JudgedRows } from './judged-rows.js';
 import { type LivedRows, livedRows } from './lived-rows.js';
 import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
@@ -46,23 +41,20 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
   try {
     const stage = await taskStage(context, given);
     const parts = { ...given, domain: stage.domain };
-    const sound = await mustFailGate(context, parts);
-    const able = await mustSucceedGate(context, parts);
-    const gate = { ...sound, withheld: sound.withheld ?? able.withheld };
-    const judge = await judgeGate(context, parts);
+    const { gates, judge } = await passGates(context, parts, stage);
     const estimate = estimateJob(context.scenario.config, parts.domain, stage.tasks);
     if (estimate !== undefined) context.log(estimateText(estimate));
     const statistics = new RowStatistics();
     const shadow = makeShadow(context, parts);
     const turns = await trustedTurns(context, parts.responder.version);
     const judged = new JudgedRows(context, parts.domain);
-    const lived = await live(context, parts, { stage, gate, judge, statistics, judged, shadow, queue, turns });
+    const lived = await live(context, parts, { stage, gates, judge, statistics, judged, shadow, queue, turns });
     try {
-      const withheld = able.withheld !== undefined;
-      let made = await makeDatasets(context, parts, judged, { statistics, withheld });
-      const early = withheld ? undefined : await makeEarlyExperience(context, parts, made.data);
+      let made = await makeDatasets(context, parts, judged, { statistics, gates });
+      const early = gates.unwritten !== undefined ? undefined : await makeEarlyExperience(context, parts, made.data);
       if (early !== undefined) made = { ...made, datasets: [...made.datasets, early] };
-      return resultOf(context, parts, { stage, gate, able, lived, statistics, made, shadow });
+      const panel = episodesPanel(context, parts, stage.tasks, parts.responder.version);
+      return { ...resultOf(context, parts, { stage, gates, lived, statistics, made, shadow }), panel };
     } finally {
       await lived.journal.close();
     }
@@ -74,9 +66,26 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
   }
 }
 
+/** What must hold before the first episode; each gate is asked only if those before it are open. */
+async function passGates(context: Context, parts: ToolsParts, { tasks }: TaskStage) {
+  const sound = await mustFailGate(context, parts);
+  const able = await mustSucceedGate(context, parts);
+  const judge = await judgeGate(context, parts);
+  const shut = sound.withheld ?? able.withheld;
+  const honest = shut === undefined ? await hackerGate(context, parts, { judge, tasks }) : {};
+  const gates: GateFindings = {
+    mustFail: sound.report,
+    mustSucceed: able.report,
+    tricks: honest.report,
+    unrewarded: shut ?? honest.withheld,
+    unwritten: able.withheld ?? honest.withheld,
+  };
+  return { gates, judge };
+}
+
 interface Life {
   readonly stage: TaskStage;
-  readonly gate: RewardGate;
+  readonly gates: GateFindings;
   readonly judge: ScenarioJudge | undefined;
   readonly queue: RolloutQueue | undefined;
   readonly statistics: RowStatistics;
@@ -87,7 +96,7 @@ interface Life {
 }
 
 async function live(context: Context, parts: ToolsParts, life: Life): Promise<LivedRows> {
-  const { stage, gate, judge, statistics, judged, shadow, turns } = life;
+  const { stage, gates, judge, statistics, judged, shadow, turns } = life;
   const { config } = context.scenario;
   const phase = context.progress.phase('live', config.synth.episodes, 'episodes');
   const responder = shadow?.responder ?? parts.responder;
@@ -101,7 +110,7 @@ async function live(context: Context, parts: ToolsParts, life: Life): Promise<Li
       responder,
       tasks: stage.tasks,
       trustedTurns: turns,
-      ...gate,
+      withheld: gates.unrewarded,
       judge: judge?.decide,
       shadow,
       make: isAmplifiedHere ? await amplifiedRows(context, parts) : undefined,
@@ -131,11 +140,11 @@ async function live(context: Context, parts: ToolsParts, life: Life): Promise<Li
 async function rowsElsewhere(
   context: Context,
   parts: ToolsParts,
-  { stage, gate, judge, judged, shadow, queue }: Life,
+  { stage, gates, judge, judged, shadow, queue }: Life,
   onTick: () => void,
 ): Promise<QueuedRows | ThreadedRows | undefined> {
   const responder = shadow?.responder ?? parts.responder;
-  const facts = { tasks: stage.added, withheld: gate.withheld, responder };
+  const facts = { tasks: stage.added, withheld: gates.unrewarded, responder };
   if (queue !== undefined) {
     return QueuedRows.begin(context, parts, { queue, ...facts, judge: judge?.version, onTick });
   }
@@ -158,8 +167,7 @@ function progressNote(
 
 interface Work {
   readonly stage: TaskStage;
-  readonly gate: RewardGate;
-  readonly able: CompetenceGate;
+  readonly gates: GateFindings;
   readonly lived: LivedRows;
   readonly statistics: RowStatistics;
   readonly shadow: Shadow | undefined;
@@ -169,9 +177,10 @@ interface Work {
 function resultOf(
   context: Context,
   { budget }: ToolsParts,
-  { stage, gate, able, lived, statistics, made, shadow }: Work,
+  { stage, gates, lived, statistics, made, shadow }: Work,
 ): SynthEpisodesResult {
-  const { episodes, steps, failed, success, abstained, answeredBy, refusedOf, repairedOf, cost } = statistics;
+  const { episodes, steps, failed, success, abstained, answeredBy, refusedOf, repairedOf, signals, lostBy, cost } =
+    statistics;
   return {
     job: 'synth',
     family: 'tools',
@@ -185,11 +194,14 @@ function resultOf(
     answeredBy,
     refusedOf,
     repairedOf,
+    signals,
+    lostBy,
     cost,
     spent: budget.spent,
     stoppedBy: lived.stoppedBy ?? null,
-    mustFail: gate.report ?? null,
-    mustSucceed: able.report ?? null,
+    mustFail: gates.mustFail ?? null,
+    mustSucceed: gates.mustSucceed ?? null,
+    hacker: hackerResult(gates.tricks),
     shadow: shadow?.result() ?? null,
     newTasks: stage.made,
   };

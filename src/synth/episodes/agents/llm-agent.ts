@@ -1,13 +1,15 @@
 // An agent that is a language model with tools: it sees the policy, the conversation and the tools' schemas, no more.
 
 import type { Json, JsonObject } from '../../../core/json.js';
-import type { Message, ToolCall, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/index.js';
+import type { Message, ToolCall, ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/index.js';
 import type { ChatMessage, ChatReply, ChatRequest, ChatToolCall, LanguageModel } from '../../../llm/index.js';
 
 export interface LlmAgentOptions {
   readonly model: LanguageModel;
   readonly temperature: number;
   readonly maxTokens?: number;
+  /** Whether turns are kept as tokens too, where the server gives them. */
+  readonly tokens?: boolean;
 }
 
 export class LlmAgent implements ToolsPolicy {
@@ -17,9 +19,10 @@ export class LlmAgent implements ToolsPolicy {
     this.version = `${options.model.version}, temperature ${options.temperature}`;
   }
 
-  async act(query: ToolsPolicyQuery, signal?: AbortSignal): Promise<{ action: ToolsAction; cost: ChatReply['usage'] }> {
+  async act(query: ToolsPolicyQuery, signal?: AbortSignal): Promise<ToolsTurn> {
     const reply = await this.options.model.chat(this.request(query), { signal });
-    return { action: asAction(reply), cost: reply.usage };
+    const { tokens, usage } = reply;
+    return { action: asAction(reply), cost: usage, ...(tokens === undefined ? {} : { tokens }) };
   }
 
   private request({ messages, tools, seed, step }: ToolsPolicyQuery): ChatRequest {
@@ -28,6 +31,7 @@ export class LlmAgent implements ToolsPolicy {
       tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
       temperature: this.options.temperature,
       maxTokens: this.options.maxTokens,
+      ...(this.options.tokens ? { tokens: true } : {}),
       seed: (seed + step) % 2 ** 31,
     };
   }

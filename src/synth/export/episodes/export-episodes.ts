@@ -20,6 +20,7 @@ import { parquetFormat } from './parquet.js';
 import { ShardWriter } from './shards.js';
 import { shareGptFormat } from './sharegpt.js';
 import { EpisodeStatistics } from './statistics.js';
+import { tokensFormat } from './tokens.js';
 import { trlFormat } from './trl.js';
 import { verlFormat } from './verl.js';
 
@@ -40,6 +41,7 @@ export const episodeExports = new Registry<EpisodeExport>('export', [
   entry('atif', 'Trajectories in ATIF.', atifFormat),
   entry('adp', 'Trajectories in ADP.', adpFormat),
   entry('parquet', 'One wide table.', parquetFormat),
+  entry('tokens', "The agent's turns as token ids, for TRL and verl.", tokensFormat),
 ]);
 
 /** Names of formats that are registered now. */

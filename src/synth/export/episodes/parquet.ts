@@ -50,6 +50,8 @@ export const EPISODE_COLUMNS: NestedColumns = {
   judge: 'text',
   terminated: 'boolean',
   truncated: 'boolean',
+  signals: { list: 'text' },
+  lost_step: 'integer',
   source: 'text',
   backends: { list: 'text' },
   model_versions: { list: 'text' },
@@ -133,6 +135,8 @@ function outcome(record: EpisodeRecord): JsonObject {
     judge: verdict.judge ?? null,
     terminated,
     truncated,
+    signals: [...(record.signals ?? [])],
+    lost_step: record.lostStep ?? null,
   };
 }
 

@@ -1,6 +1,7 @@
 // Rows for verl, as Parquet. `sft`: conversations for MultiTurnSFTDataset, tools and calls as text in the messages: as
 // Arrow structs every schema and every call would get every other's keys, as nulls that chat templates print. `rl`: one
-// row for each start, for RLHFDataset: prompt, how the reward is decided, and what an interaction needs to play it.
+// row for each start, for RLHFDataset: prompt, tools, how the reward is decided, and what the agent loop that
+// `reverie client --verl` prints needs to play it.
 
 import { canonicalJson } from '../../../core/canonical-json.js';
 import type { JsonObject } from '../../../core/json.js';
@@ -27,6 +28,7 @@ const RL_COLUMNS: NestedColumns = {
   agent_name: 'text',
   prompt: MESSAGES,
   ability: 'text',
+  tool_schemas: 'text',
   reward_model: { struct: { style: 'text', ground_truth: 'text' } },
   extra_info: {
     struct: {
@@ -54,7 +56,8 @@ export function verlFormat(context: FormatContext): EpisodeFormat {
       const key = hash53(canonicalJson([record.task, startOf(record)]));
       if (task === undefined) context.adapt('left out of rl: its task is not known');
       else if (!starts.has(key)) {
-        yield { table: 'rl', split, value: rlRow(record, task, starts.size, context.domain.id) };
+        const row = rlRow(record, task, starts.size, context.domain.id);
+        yield { table: 'rl', split, value: { ...row, tool_schemas: toolSchemas } };
         starts.add(key);
       }
     },
@@ -78,7 +81,7 @@ function rlRow(record: EpisodeRecord, task: ToolsTask, index: number, domain: st
   const interaction_kwargs = { name: 'reverie', task: task.id, seed };
   return {
     data_source: `reverie/${domain}`,
-    agent_name: 'tool_agent',
+    agent_name: 'reverie',
     prompt: startOf(record),
     ability: 'tools',
     reward_model: {

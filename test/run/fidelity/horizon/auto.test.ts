@@ -138,7 +138,7 @@ describe('episodes of tools', () => {
     'synth.episodes=6',
     'synth.export=[]',
     'shadow.limit=auto',
-    'agent.error=0',
+    'agent={kind: reference, error: 0}',
     'reward.mustFail.enabled=false',
   ];
 

@@ -59,6 +59,7 @@ describe('a ladder of agents', () => {
       'does nothing',
     ]);
     expect(agentLadder(8)).toHaveLength(8);
+    expect(new Set(agentLadder(30).map(({ name }) => name)).size).toBe(30);
   });
 
   it('ranks perfectly in a dream of exact rules, episode by episode', async () => {

@@ -9,8 +9,8 @@ import { Rng } from '../../../../src/core/rng.js';
 import { makeEnvironment } from '../../../../src/env/index.js';
 import type { Finding, RankRow } from '../../../../src/fidelity/index.js';
 import { type LadderDream, openVectorLadder } from '../../../../src/fidelity/vector/rank.js';
-import type { VectorSetup } from '../../../../src/fidelity/vector/setup.js';
-import { makePpo, saveLearner } from '../../../../src/rl/index.js';
+import type { VectorHost, VectorSetup } from '../../../../src/fidelity/vector/setup.js';
+import { makePets, makePpo, type PlanningLearner, saveLearner } from '../../../../src/rl/index.js';
 import { vectorHost } from '../../../../src/run/pipeline/fidelity/vector-host.js';
 import { loadScenario } from '../../../../src/run/scenario.js';
 import { pendulumModel } from '../pendulum-model.js';
@@ -45,6 +45,11 @@ async function rank(given: VectorSetup, dream: LadderDream): Promise<Finding> {
 function value({ section }: Finding, key: string): number | null {
   return section.metrics.find((metric) => metric.key === key)!.estimate.value;
 }
+
+const LEARNED_FROM = {
+  ...{ scenario: '', seed: 0, realSteps: 100, syntheticSteps: 0, gradientSteps: 0 },
+  worldModelVersions: [],
+};
 
 const noEnvironment = async () => {
   throw new Error('asked for an environment');
@@ -95,14 +100,46 @@ describe('a ladder of policies', () => {
     expect(broken.finding.section.notes[0]).toMatch(/episodes are left out/);
   });
 
+  it('has the planner of a learner that plans, beside the policy that it taught', async () => {
+    const given = await setup('pendulum', 'planned');
+    const env = await makeEnvironment(given.scenario.config.env);
+    const run = join(folder, 'planned-run');
+    const pets = await makePets({ hidden: [8], horizon: 12 }, env, Rng.fromSeed(0));
+    await saveLearner(join(run, 'checkpoint/learner'), pets, LEARNED_FROM);
+    await pets.close();
+    await env.close();
+    const planner: VectorHost['planner'] = async (learner) => ({
+      policy: (learner as PlanningLearner).planner(pendulumModel()),
+      close: async () => {},
+    });
+    const host = { ...vectorHost, planner };
+    const dream = { model: pendulumModel(), dream: noEnvironment };
+    const { section } = await rank({ ...given, host, inputs: { checkpoint: run } }, dream);
+    const [{ rows }] = section.tables;
+    const returnOf = (wanted: string) => Number.parseFloat(rows.find(([name]) => name === wanted)![1]);
+    expect(returnOf('planner')).toBeGreaterThan(returnOf('checkpoint'));
+    expect(returnOf('planner')).toBeGreaterThan(returnOf('random'));
+    expect(section.notes.join(' ')).toContain('what planning takes advantage of');
+  });
+
+  it('has no planner where the model of a planning run is gone', async () => {
+    const run = join(folder, 'planned-run');
+    const { rank: rankOf, close } = await openVectorLadder({
+      ...(await setup('pendulum', 'unplanned')),
+      inputs: { checkpoint: run },
+    });
+    const { section } = rankOf({ model: pendulumModel(), dream: noEnvironment }).conclude([]);
+    expect(section.notes.join(' ')).not.toContain('The planner');
+    await close();
+  });
+
   it('has a rung for each policy that a training run kept on the way', async () => {
     const given = await setup('cartpole', 'trained');
     const env = await makeEnvironment(given.scenario.config.env);
     const run = join(folder, 'run');
     for (const [i, name] of ['policies/000000100', 'policies/000000200', 'checkpoint/learner'].entries()) {
       const ppo = await makePpo({ hidden: [8] }, env, Rng.fromSeed(i));
-      const learnedFrom = { scenario: '', seed: 0, realSteps: 100, syntheticSteps: 0, gradientSteps: 0 };
-      await saveLearner(join(run, name), ppo, { ...learnedFrom, worldModelVersions: [] });
+      await saveLearner(join(run, name), ppo, LEARNED_FROM);
       await ppo.close();
     }
     const finding = await rank(

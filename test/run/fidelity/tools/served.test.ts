@@ -16,7 +16,11 @@ import { nativeDomain, scenarioFolder } from '../../../controlled/native-domain.
 import { serveScenarios } from '../../../serve/running-server.js';
 import { recordingStream } from '../../streams.js';
 
-const SMALL = ['fidelity.questions=20', 'fidelity.episodes=12', 'fidelity.rank.episodes=1', 'fidelity.rank.policies=8'];
+/** The users that the server has too: each speaks in one way alone. */
+const SMALL = [
+  ...['fidelity.questions=20', 'fidelity.episodes=12', 'fidelity.rank.episodes=1', 'fidelity.rank.policies=8'],
+  'user.varied=false',
+];
 const LIVED = '[k-steps, reward-end, rank, distribution]';
 
 let domain: ToolsDomain;
@@ -50,6 +54,7 @@ async function servedDream(errors: Partial<Parameters<typeof startControlledMode
     `llm.url=${model.url}`,
     'llm.model=controlled',
     'model.backends=[llm]',
+    'user.varied=false',
   ];
   const server = await serveScenarios([], { scenarios: [await loadToolsScenario('helpdesk', { set })] });
   open.unshift(server);

@@ -1,0 +1,67 @@
+// A client that begins an episode and is gone without a word, as a trainer that was killed: no farewell of the protocol, no close
+// frame of WebSocket (RFC 6455), the connection reset. Libraries are too polite for that, so its few bytes are written here.
+
+import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { CheckFailed, type Server } from './validate-contract.js';
+
+/** Milliseconds for the answer to the reset. */
+const PATIENCE = 30_000;
+/** Both protect browsers from pages that they run, and may be anything here. */
+const KEY = Buffer.from('reverie-validate').toString('base64');
+const MASK = Buffer.from('mask');
+const TEXT_FRAME = 0x81;
+const MASKED = 0x80;
+/** In place of a length: two bytes follow that have it. */
+const LONG = 126;
+
+/**
+ * Resolves once the server has answered something to the reset, and the connection is broken; false where it let nobody in.
+ * @throws CheckFailed where it does not answer at all
+ */
+export async function vanish({ url, headers }: Server, reset: object): Promise<boolean> {
+  const { hostname, port, pathname, protocol, host } = new URL(`${url}/ws`);
+  const isTls = protocol === 'https:';
+  const to = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (isTls ? 443 : 80) };
+  const socket = isTls ? connectTls({ ...to, servername: to.host }) : connectPlain(to);
+  const asked = [
+    `GET ${pathname} HTTP/1.1`,
+    `host: ${host}`,
+    'connection: upgrade',
+    'upgrade: websocket',
+    'sec-websocket-version: 13',
+    `sec-websocket-key: ${KEY}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ];
+  try {
+    socket.write(`${asked.join('\r\n')}\r\n\r\n`);
+    const answer = await heard(socket, url);
+    if (!answer.startsWith('HTTP/1.1 101')) return false;
+    socket.write(maskedFrame(JSON.stringify({ type: 'reset', data: reset })));
+    return (await heard(socket, url)) !== '';
+  } finally {
+    if (isTls) socket.destroy();
+    else socket.resetAndDestroy();
+  }
+}
+
+function heard(socket: Socket, url: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const fail = (problem: string) => () => reject(new CheckFailed(`${url}/ws: ${problem}`));
+    socket.setTimeout(PATIENCE, fail(`no answer in ${PATIENCE / 1000} s`));
+    socket.once('error', (error) => fail(error.message)());
+    socket.once('end', () => resolve(''));
+    socket.once('data', (data) => resolve(data.toString('latin1')));
+  });
+}
+
+/** Clients mask what they send; lengths up to 65,535 bytes. */
+function maskedFrame(text: string): Buffer {
+  const payload = Buffer.from(text);
+  const isShort = payload.length < LONG;
+  const head = Buffer.alloc(isShort ? 2 : 4);
+  head[0] = TEXT_FRAME;
+  head[1] = MASKED | (isShort ? payload.length : LONG);
+  if (!isShort) head.writeUInt16BE(payload.length, 2);
+  return Buffer.concat([head, MASK, payload.map((byte, i) => byte ^ MASK[i % MASK.length])]);
+}

@@ -1,0 +1,162 @@
+// Tasks and verifiers proposed from logs: what the user said becomes the user, what the agent did the reference, and what had
+// changed at the end the verifier. Each is tried on the induced rules: its reference must pass and doing nothing must fail.
+
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../core/json.js';
+import {
+  applyOperations,
+  type Message,
+  type ToolsDomain,
+  type ToolsTask,
+  type VerifierSpec,
+  verifyEpisode,
+} from '../../env/index.js';
+import { InducedBook } from '../../worldmodel/index.js';
+import { conflicts, isChange, listed, type Records } from './beliefs.js';
+import type { Induction } from './induce.js';
+import type { ObservedCall, ObservedLog } from './observed.js';
+
+export interface ProposedTask {
+  readonly task: ToolsTask;
+  /** Why it can not be used as it stands; empty if it was tried and holds. */
+  readonly problems: readonly string[];
+}
+
+/** Of a log that is known to have failed there is none. */
+export function proposeTasks(induction: Induction, domain: Pick<ToolsDomain, 'tools'>): ProposedTask[] {
+  const starts = conflicts(induction.beliefs);
+  return induction.logs.flatMap((log, i): ProposedTask[] => {
+    if (log.reward !== null && log.reward < 1) return [];
+    const task = taskOf(log, induction, i, starts[i].changes, domain);
+    return task === undefined ? [] : [{ task, problems: problemsOf(task, induction, domain) }];
+  });
+}
+
+function taskOf(
+  log: ObservedLog,
+  { beliefs, rules }: Induction,
+  at: number,
+  changes: ToolsTask['initialOperations'] & object,
+  domain: Pick<ToolsDomain, 'tools'>,
+): ToolsTask | undefined {
+  const said = log.messages.filter(({ role }) => role === 'user').map(({ content }) => content ?? '');
+  if (said.length === 0) return undefined;
+  const [opening, ...later] = said;
+  const id = log.name.replaceAll(' ', '-');
+  const say = lastSaid(log.messages);
+  const script = later.map((line, i) => ({ say: line, ...(i === later.length - 1 ? { done: true } : {}) }));
+  const calls = log.calls.filter(({ isError }) => !isError).map(callOf);
+  return {
+    id,
+    family: id,
+    split: 'train',
+    user: { opening, goal: said.join('\n'), ...(script.length === 0 ? {} : { script }) },
+    ...(changes.length === 0 ? {} : { initialOperations: changes }),
+    verifier: verifierOf(log, beliefs.starts[at], beliefs.ends[at], domain),
+    reference: { calls, ...(say === undefined ? {} : { say }) },
+    origin: { seeds: [log.name], strategy: 'from-log', modelVersion: rules.from.sha256.slice(0, 16) },
+  };
+}
+
+function callOf({ tool, arguments: given }: ObservedCall) {
+  return { name: tool.name, arguments: given };
+}
+
+function verifierOf(
+  log: ObservedLog,
+  start: Records,
+  end: Records,
+  { tools }: Pick<ToolsDomain, 'tools'>,
+): VerifierSpec {
+  const assert = changesOf(start, end);
+  const done = log.calls.filter(({ isError }) => !isError);
+  const made = new Set(done.map(({ tool }) => tool.name));
+  const isFinal = ({ tool }: ObservedCall) =>
+    tool.terminates === true || (isChange({ tool } as ObservedCall) && assert.length === 0);
+  const called = done.filter(isFinal).map(callOf);
+  const notCalled = tools.filter(({ kind, terminates, name }) => (kind === 'write' || terminates) && !made.has(name));
+  const communicate = toldValues(log);
+  const decides = assert.length + called.length + communicate.length > 0;
+  return {
+    ...(assert.length === 0 ? {} : { assert }),
+    ...(communicate.length === 0 ? {} : { communicate }),
+    ...(called.length === 0 && decides ? {} : { called: decides ? called : done.map(callOf) }),
+    ...(notCalled.length === 0 ? {} : { notCalled: notCalled.map(({ name }) => name) }),
+  };
+}
+
+function changesOf(start: Records, end: Records): { path: string; equals: Json }[] {
+  return listed(end).flatMap(({ collection, key, fields }) => {
+    const path = `/${collection}/${key}`;
+    const before = start[collection]?.[key];
+    if (before === undefined) return [{ path, equals: fields }];
+    const changed = Object.keys(fields).filter(
+      (field) => canonicalJson(before[field] ?? null) !== canonicalJson(fields[field]),
+    );
+    return changed.map((field) => ({ path: `${path}/${field}`, equals: fields[field] }));
+  });
+}
+
+/** Numbers and ids of answers that the agent told the user, who had not said them. */
+function toldValues({ messages, calls }: ObservedLog): string[] {
+  const told = lastSaid(messages) ?? '';
+  const known = messages.flatMap(({ role, content }) => (role === 'user' ? [content ?? ''] : [])).join('\n');
+  const values = calls.flatMap(({ answer }) => (answer === undefined ? [] : scalars(answer)));
+  const worth = [...new Set(values)].filter((value) => /\d/.test(value) && value.length > 1);
+  return worth.filter((value) => hasWord(told, value) && !hasWord(known, value));
+}
+
+function scalars(value: Json): string[] {
+  if (typeof value === 'object' && value !== null) return (Object.values(value) as Json[]).flatMap(scalars);
+  return typeof value === 'string' || typeof value === 'number' ? [String(value)] : [];
+}
+
+function hasWord(text: string, word: string): boolean {
+  return text.split(/[^\p{L}\p{N}_-]+/u).includes(word);
+}
+
+function lastSaid(messages: readonly Message[]): string | undefined {
+  return messages.findLast(({ role, content }) => role === 'assistant' && (content ?? '') !== '')?.content ?? undefined;
+}
+
+/** As if every proposed rule were accepted. */
+function problemsOf(
+  task: ToolsTask,
+  { state, schema, rules }: Induction,
+  { tools }: Pick<ToolsDomain, 'tools'>,
+): string[] {
+  const book = new InducedBook(
+    rules.rules.map((rule) => ({ ...rule, accepted: true })),
+    'induced.yaml',
+  );
+  const domain: ToolsDomain = {
+    ...{ id: 'proposed', version: '', policy: '', tools, stateSchema: schema, initialState: state, tasks: [task] },
+    close: () => {},
+  };
+  const initialState = applyOperations(state, task.initialOperations ?? []);
+  const idle = verifyEpisode(domain, task, { initialState, finalState: initialState, messages: [] });
+  const played = play(book, initialState, task);
+  if ('unknown' in played) return [`its reference cannot be played: ${played.unknown}`];
+  const done = verifyEpisode(domain, task, { initialState, ...played });
+  const failed = done.checks.filter(({ passed }) => passed !== true).map(({ name, reason }) => `${name}: ${reason}`);
+  return [
+    ...(idle.reward === 1 ? ['doing nothing passes its verifier'] : []),
+    ...failed.map((reason) => `its reference fails its verifier: ${reason}`),
+  ];
+}
+
+function play(book: InducedBook, start: JsonObject, { reference }: ToolsTask) {
+  let finalState = start;
+  const messages: Message[] = [];
+  for (const [i, call] of (reference?.calls ?? []).entries()) {
+    const outcome = book.outcome(finalState, call);
+    if ('unknown' in outcome) return { unknown: `${call.name} (call ${i + 1}): ${outcome.unknown}` };
+    finalState = applyOperations(finalState, outcome.operations);
+    const toolCall = { id: `call-${i}`, ...call };
+    const { observation: content, isError } = outcome;
+    messages.push({ role: 'assistant', content: null, toolCalls: [toolCall] });
+    messages.push({ role: 'tool', toolCallId: toolCall.id, name: call.name, content, isError });
+  }
+  if (reference?.say !== undefined) messages.push({ role: 'assistant', content: reference.say });
+  return { finalState, messages };
+}

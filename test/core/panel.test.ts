@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { type PanelParts, panelDifferences, panelOf, requirePanel } from '../../src/core/panel.js';
+
+const PARTS: PanelParts = {
+  environment: 'rules 1',
+  tasks: ['a', 'b', 'c'],
+  seeds: [0],
+  policies: { agent: 'reference', user: 'scripted' },
+  settings: { episodes: 3 },
+};
+
+describe('a panel', () => {
+  it('has one hash for the same parts, whatever the order of their keys', () => {
+    const { settings, ...rest } = PARTS;
+    expect(panelOf({ settings, ...rest }).hash).toBe(panelOf(PARTS).hash);
+  });
+
+  it.each([
+    [{ environment: 'rules 2' }, 'environment: rules 1 here, rules 2 there'],
+    [{ tasks: ['b', 'a', 'c'] }, 'tasks: the same in another order'],
+    [{ tasks: ['a', 'd'] }, 'tasks: without d, with b, c beside them'],
+    [{ seeds: [1] }, 'seeds: [0] here, [1] there'],
+    [{ policies: { agent: 'reference', user: 'model' } }, 'policies.user: scripted here, model there'],
+    [{ settings: { episodes: 3, groupSize: 2 } }, 'settings.groupSize: nothing here, 2 there'],
+  ])('is another with %j, which is told', (changed, difference) => {
+    const other = panelOf({ ...PARTS, ...changed });
+    expect(other.hash).not.toBe(panelOf(PARTS).hash);
+    expect(panelDifferences(PARTS, other)).toEqual([difference]);
+  });
+
+  it('is refused where another one is wanted, and says why as far as it can', () => {
+    const own = panelOf(PARTS);
+    expect(() => requirePanel(own, undefined)).not.toThrow();
+    expect(() => requirePanel(own, { hash: own.hash })).not.toThrow();
+    expect(() => requirePanel(own, { hash: '0123456789abcdef' })).toThrow(/a hash alone does not say what differs/);
+    expect(() => requirePanel(own, panelOf({ ...PARTS, seeds: [7] }))).toThrow(
+      expect.objectContaining({
+        code: 'PANEL_DIFFERS',
+        message: expect.stringContaining('seeds: [0] here, [7] there'),
+      }),
+    );
+  });
+});

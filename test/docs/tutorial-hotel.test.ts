@@ -1,0 +1,124 @@
+// Every command of docs/tutorial-hotel.md, in its order, in a folder of its own.
+
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { refusal, reverie, startReverie } from '../e2e/reverie.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const PAGE = readFileSync(join(ROOT, 'docs/tutorial-hotel.md'), 'utf8');
+const blocks = [...PAGE.matchAll(/^```bash\n(.*?)^```$/gms)].map((match) => match[1].trim().split('\n'));
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-hotel-'));
+  cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs a line of the page and answers what it printed. */
+async function run(line: string): Promise<string> {
+  const [program, ...args] = line.split(' ');
+  if (program === 'cp') {
+    cpSync(join(folder, args[1]), join(folder, args[2]), { recursive: true });
+    return '';
+  }
+  expect(program).toBe('reverie');
+  const { code, stdout, stderr } = await reverie(args, folder);
+  if (code !== 0) throw new Error(`${line} ended with ${code}:\n${stdout}${stderr}`);
+  return stdout;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+describe('the hotel from three logs', () => {
+  it('has the commands this test knows', () => {
+    expect(blocks.map((lines) => lines.map((line) => line.split(' ').slice(0, 2).join(' ')))).toEqual([
+      ['cp -r', 'reverie induce'],
+      ['reverie accept'],
+      ['reverie audit'],
+      ['reverie synth'],
+      ['reverie validate', 'reverie serve'],
+      ['curl -s'],
+      ['reverie induce'],
+    ]);
+  });
+
+  it('finds rules and says so in the words of the page', async () => {
+    await run(blocks[0][0]);
+    const found = await run(blocks[0][1]);
+    const shown = /```text\n(.*?)```/s.exec(PAGE)![1].trim().split('\n');
+    const plain = (line: string) => line.replace(/\s+/g, ' ').trim();
+    for (const line of shown) expect(plain(found)).toContain(plain(line));
+    expect(found).toContain('3 tasks proposed.');
+  });
+
+  it('answers nobody before a rule is accepted', async () => {
+    const { code, message } = await refusal(['synth', './hotel', '--out', 'runs/none'], folder);
+    expect(code).toBe('MODEL_BACKENDS_MISSING');
+    expect(message).toContain('no rule of induced.yaml is accepted');
+  });
+
+  it('names the rules there are where one is unknown', async () => {
+    const { stderr } = await reverie(['accept', 'hotel', 'no.such'], folder);
+    expect(stderr).toMatch(/^error\[INDUCED_RULE_UNKNOWN\].*"no.such"\.\nhint: It has: .*cancel_booking\.set/);
+  });
+
+  it('accepts, is fit to give rewards, and makes a dataset', async () => {
+    expect(await run(blocks[1][0])).not.toMatch(/ no$/m);
+    expect(await run(blocks[2][0])).toContain('fit to mint reward');
+    const made = await run(blocks[3][0]);
+    expect(made).toMatch(/answered by +\d+ induced/);
+    expect(existsSync(join(folder, 'runs/hotel/report.html'))).toBe(true);
+    const rows = readFileSync(join(folder, 'runs/hotel/data/episodes.jsonl'), 'utf8').trim().split('\n');
+    const rewards = new Set(rows.map((row) => JSON.parse(row).verdict.reward));
+    expect([...rewards]).toEqual(expect.arrayContaining([0, 1]));
+  });
+
+  it('is served, and sound', async () => {
+    expect(await run(blocks[4][0])).toContain('hotel: sound');
+    const port = String(await freePort());
+    const args = blocks[4][1].replace('8123', port).split(' ').slice(1);
+    const { child, outcome } = startReverie(args, folder);
+    const ready = new Promise((resolve) => child.stdout!.on('data', (text) => /Ctrl-C/.test(text) && resolve(true)));
+    const url = blocks[5][0].split(' ').at(-1)!.replace('8123', port);
+    await expect
+      .poll(
+        () =>
+          fetch(url).then(
+            (response) => response.status,
+            () => 0,
+          ),
+        { timeout: 30_000 },
+      )
+      .toBe(200);
+    await ready;
+    child.kill('SIGTERM');
+    expect((await outcome).code).toBe(0);
+  }, 60_000);
+
+  it('keeps what was accepted when logs are read again', async () => {
+    expect(await run(blocks[6][0])).toMatch(/^(\d+) rules .*; \1 accepted\./);
+  });
+
+  it('refuses logs in which none of the tools is called', async () => {
+    const other = join(ROOT, 'packs/cellar/logs');
+    const { code } = await outcomeOf(['induce', 'hotel', '--logs', other]);
+    expect(code).toBe('INDUCTION_EMPTY');
+  });
+});
+
+async function outcomeOf(args: readonly string[]): Promise<{ code: string }> {
+  const { stderr } = await reverie(args, folder);
+  return { code: /^error\[([A-Z_]+)\]/.exec(stderr)?.[1] ?? '' };
+}

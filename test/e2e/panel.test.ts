@@ -1,0 +1,73 @@
+// Figures name what they were measured on, and a run can be held to the panel of another.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { refusal, reverie } from './reverie.js';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-panel-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const EPISODES = ['--set', 'synth.episodes=4', '--quiet'];
+
+async function run(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await reverie(args, folder);
+  if (code !== 0) throw new Error(stderr);
+  return stdout;
+}
+
+const panelIn = (out: string) => JSON.parse(readFileSync(join(folder, out, 'result.json'), 'utf8')).panel;
+
+describe('the panel of an evaluation', () => {
+  it('is told, kept, and the same in another folder', async () => {
+    const told = await run('eval', 'helpdesk', ...EPISODES, '--out', 'first');
+    const { hash, tasks, seeds, policies } = panelIn('first');
+    expect(told).toMatch(new RegExp(`^panel +${hash}$`, 'm'));
+    expect([tasks.length > 0, seeds, policies.agent]).toEqual([
+      true,
+      [0],
+      expect.stringMatching(/^scripted(?!.*corrections)/),
+    ]);
+    await run('eval', 'helpdesk', ...EPISODES, '--panel', 'first', '--out', 'second');
+    await run('eval', 'helpdesk', ...EPISODES, '--panel', hash, '--out', 'third');
+    expect(panelIn('second')).toEqual(panelIn('third'));
+  });
+
+  it('is refused with what differs, before anything is lived', async () => {
+    const other = ['eval', 'helpdesk', '--set', 'synth.episodes=5', '--set', 'synth.splits=[test]', '--seed', '9'];
+    const { code, message } = await refusal([...other, '--panel', 'first/result.json', '--out', 'other'], folder);
+    expect(code).toBe('PANEL_DIFFERS');
+    expect(message).toMatch(/tasks: without .*; seeds: \[9\] here, \[0\] there; settings.episodes: 5 here, 4 there/);
+  });
+
+  it('must be one', async () => {
+    const { code, message } = await refusal(['eval', 'helpdesk', '--panel', 'nowhere', '--out', 'bad'], folder);
+    expect([code, message]).toEqual(['PANEL_UNREADABLE', 'No panel is named by "nowhere" (--panel).']);
+  });
+});
+
+describe('the panel of a judgement', () => {
+  const judge = [
+    'fidelity',
+    'helpdesk',
+    '--set',
+    'fidelity.sections=[one-step]',
+    '--set',
+    'fidelity.questions=8',
+    '--quiet',
+  ];
+
+  it('is in result, report and page, and can be asked for', async () => {
+    await run(...judge, '--out', 'judged');
+    const { hash } = panelIn('judged');
+    for (const file of ['fidelity.html', 'fidelity.md', 'fidelity.json'])
+      expect(readFileSync(join(folder, 'judged', file), 'utf8'), file).toContain(hash);
+    await run(...judge, '--panel', 'judged/fidelity.json', '--out', 'again');
+    const { code, message } = await refusal([...judge, '--seed', '3', '--panel', hash, '--out', 'no'], folder);
+    expect([code, message]).toEqual(['PANEL_DIFFERS', expect.stringContaining('a hash alone')]);
+  });
+});

@@ -1,0 +1,110 @@
+// A judge that passes its audit and can be taken in all the same: the run finds the trick before it gives a reward. An honest
+// judge raises no alarm, and the run goes as ever.
+
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import type { EpisodeRecord } from '../../src/replay/index.js';
+import type { AuditResult, SynthEpisodesResult } from '../../src/run/tools-results.js';
+import { openSealed } from '../../src/store/sealed-json.js';
+import { answerOf } from '../controlled/controlled-model.js';
+import { nativeDomain, scenarioFolder } from '../controlled/native-domain.js';
+import { Truth } from '../controlled/truth.js';
+import { type LlmServer, type LlmServerOptions, startLlmServer } from '../llm-server/llm-server.js';
+import { reverie } from './reverie.js';
+
+let folder: string;
+let honest: LlmServer;
+let gullible: LlmServer;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-hacks-'));
+  cpSync(scenarioFolder('helpdesk'), join(folder, 'desk'), { recursive: true });
+  const tasks = join(folder, 'desk', 'tasks.yaml');
+  const judged = (parse(readFileSync(tasks, 'utf8')) as object[]).map((task) => ({
+    ...task,
+    verifier: { rubric: ['What the user asked for was carried out within the policy.'] },
+  }));
+  writeFileSync(tasks, stringify(judged));
+  const domain = await nativeDomain('helpdesk');
+  const truth = new Truth(domain);
+  const truthful: LlmServerOptions['answer'] = (body) => answerOf(body, truth, { domain, seed: 1 });
+  honest = await startLlmServer({ answer: truthful });
+  gullible = await startLlmServer({
+    answer: (body, context) => {
+      const answer = truthful(body, context) as { text: string };
+      const isTaken = body.messages.some(({ content }) => content?.includes('every criterion holds'));
+      return isTaken ? { text: answer.text.replaceAll('"passed":false', '"passed":true') } : answer;
+    },
+  });
+});
+afterAll(async () => {
+  await honest.close();
+  await gullible.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function run(command: 'synth' | 'audit', { url }: LlmServer, out: string, ...more: string[]) {
+  const set = [
+    'llm.provider=openai-compatible',
+    `llm.url=${url}`,
+    'llm.model=judge',
+    'reward.judge.votes=1',
+    'reward.judge.audit.limits.falseNegative=1',
+    'reward.judge.audit.limits.falsePositive=0.5',
+    'synth.episodes=8',
+    'synth.export=[openai]',
+    'quality.nearDuplicates=false',
+    ...more,
+  ];
+  const args = [command, 'desk', ...set.flatMap((one) => ['--set', one]), '--out', out, '--quiet'];
+  const outcome = await reverie(args, folder);
+  expect(`${outcome.code}${outcome.stderr}`).toBe('0');
+  const result = JSON.parse(readFileSync(join(folder, out, 'result.json'), 'utf8'));
+  return { ...outcome, result, out: join(folder, out) };
+}
+
+describe('a judge that is taken in by a verdict in the conversation', () => {
+  it('gives no reward, and no dataset is written; result, terminal and report show the trick', async () => {
+    const { result, stdout, out } = await run('synth', gullible, 'taken');
+    const { success, datasets, hacker } = result as SynthEpisodesResult;
+    expect({ success, datasets }).toEqual({ success: null, datasets: [] });
+    expect(hacker).toMatchObject({ passed: false });
+    expect(hacker?.tricks[0]).toMatchObject({ by: 'judge', reward: 1 });
+    expect(hacker?.tricks[0].moves).toContain('writes the verdict');
+    expect(stdout).toContain('REWARD IS TO BE HAD FOR NOTHING');
+    const report = readFileSync(join(out, 'report.html'), 'utf8');
+    expect(report).toContain('No episode was given a reward and no dataset was written.');
+    expect(report).toContain('Reward for nothing');
+    expect(report).toContain('every criterion holds');
+    const lines = readFileSync(join(out, 'data', 'episodes.jsonl'), 'utf8')
+      .trim()
+      .split('\n');
+    for (const line of lines) expect((JSON.parse(line) as EpisodeRecord).return).toBeNull();
+    const kept = openSealed(readFileSync(join(out, 'reward-hacks.json'), 'utf8'));
+    expect(kept).toMatchObject({ format: 'reverie-reward-hacks/1', plays: hacker?.plays });
+  });
+
+  it('is told of by the audit alone', async () => {
+    const { result, stdout } = await run('audit', gullible, 'audited');
+    expect((result as AuditResult).hacker).toMatchObject({ passed: false });
+    expect(stdout).toContain('writes the verdict');
+  });
+
+  it('gives them where nobody looked', async () => {
+    const { result, out } = await run('synth', gullible, 'unseen', 'reward.hacker.enabled=false');
+    expect(result).toMatchObject({ hacker: null });
+    expect((result as SynthEpisodesResult).datasets).toHaveLength(1);
+    expect(existsSync(join(out, 'reward-hacks.json'))).toBe(false);
+  });
+});
+
+it('an honest judge raises no alarm', async () => {
+  const { result } = await run('synth', honest, 'honest');
+  const { hacker, datasets, success } = result as SynthEpisodesResult;
+  expect(hacker).toMatchObject({ passed: true, tricks: [], plays: 48, tasks: 6 });
+  expect(datasets).toHaveLength(1);
+  expect(success?.of).toBeGreaterThan(0);
+});

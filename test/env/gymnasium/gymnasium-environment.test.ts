@@ -1,0 +1,106 @@
+// Environments of Python's Gymnasium: the contract, their spaces, and what they answer.
+
+import { describe, expect, test } from 'vitest';
+import { makeEnvironment } from '../../../src/env/index.js';
+import { environmentContract } from '../environment.contract.js';
+import { noGymnasium, room, useGymnasium } from './python.js';
+
+useGymnasium();
+
+describe.skipIf(noGymnasium)('environments of Gymnasium', () => {
+  for (const id of ['Pendulum-v1', 'CartPole-v1', 'MountainCarContinuous-v0'])
+    environmentContract(id, () => makeEnvironment({ gymnasium: id }));
+  environmentContract('an image', () => room('Picture'));
+
+  test('a seed is Gymnasium’s own: the first state of Pendulum-v1 from seed 42', async () => {
+    const env = await makeEnvironment({ gymnasium: 'Pendulum-v1' });
+    const { observation } = await env.reset({ seed: 42 });
+    const again = await env.reset({ seed: 42 });
+    const other = await env.reset({ seed: 43 });
+    expect(again.observation).toEqual(observation);
+    expect(other.observation).not.toEqual(observation);
+    // gymnasium.make('Pendulum-v1').reset(seed=42)[0]
+    for (const [i, value] of [-0.14995256, 0.9886932, -0.12224312].entries())
+      expect(observation[i]).toBeCloseTo(value, 6);
+    await env.close();
+  });
+
+  test('the clock is the environment’s own, another one, or none', async () => {
+    const clocks = [undefined, 7, null].map(async (maxEpisodeSteps) => {
+      const env = await makeEnvironment({ gymnasium: 'Pendulum-v1', maxEpisodeSteps });
+      await env.close();
+      return env.maxEpisodeSteps;
+    });
+    expect(await Promise.all(clocks)).toEqual([200, 7, undefined]);
+  });
+
+  test('keyword arguments reach the environment', async () => {
+    const env = await makeEnvironment({ gymnasium: 'Pendulum-v1', kwargs: { g: 0 } });
+    const heavy = await makeEnvironment({ gymnasium: 'Pendulum-v1' });
+    const speeds = await Promise.all(
+      [env, heavy].map(async (one) => {
+        await one.reset({ seed: 3 });
+        return (await one.step(Float32Array.of(0))).observation[2];
+      }),
+    );
+    expect(speeds[0]).not.toBe(speeds[1]);
+    await env.close();
+    await heavy.close();
+  });
+
+  test('elements of the observation can be hidden', async () => {
+    const env = await makeEnvironment({ gymnasium: 'Pendulum-v1', hide: [2] });
+    const { observation } = await env.reset({ seed: 1 });
+    expect(observation).toHaveLength(2);
+    expect((await env.step(Float32Array.of(1))).observation).toHaveLength(2);
+    await env.close();
+  });
+});
+
+describe.skipIf(noGymnasium)('spaces', () => {
+  test('an image is a box of bytes, shown as it is', async () => {
+    const env = await room('Picture');
+    expect(env.observationSpace).toMatchObject({ type: 'box', shape: [4, 5, 3] });
+    await env.reset({ seed: 1 });
+    const { observation } = await env.step(Float32Array.of(0));
+    const lit = observation.findIndex((value) => value > 0);
+    expect([...observation.subarray(lit, lit + 3)]).toEqual([255, 1, 7]);
+    expect([...observation].filter((value) => value > 0)).toHaveLength(3);
+    await env.close();
+  });
+
+  test('dictionaries and tuples are flat rows, several choices are one', async () => {
+    const env = await room('Nested');
+    expect(env.observationSpace).toMatchObject({ type: 'box', shape: [7] });
+    expect(env.actionSpace).toEqual({ type: 'discrete', n: 6, start: 0 });
+    await env.reset({ seed: 1 });
+    const { observation, reward } = await env.step(Float32Array.of(5));
+    // The last of three and of two; in alphabetical order: pair (one of three as bits, two bits), where.
+    expect(reward).toBe(21);
+    expect([...observation]).toEqual([0, 1, 0, 1, 0, 21, -1]);
+    await env.close();
+  });
+
+  test('actions lie in boxes of double precision and of integers, their bounds included', async () => {
+    const env = await room('Joints');
+    expect(env.actionSpace).toMatchObject({ type: 'box', shape: [3] });
+    await env.reset({ seed: 1 });
+    const highest = Float32Array.of(0.1, -0.1, 4.6);
+    expect((await env.step(highest)).reward).toBe(5);
+    await env.close();
+  });
+
+  test('a choice begins where the environment’s does', async () => {
+    const env = await room('Room');
+    expect(env.actionSpace).toEqual({ type: 'discrete', n: 3, start: -1 });
+    const { info } = await env.reset({ seed: 4 });
+    expect(info).toEqual({ place: expect.any(Number) });
+    const { info: told } = await env.step(Float32Array.of(-1));
+    expect(told).toEqual({ steps: 1, note: 'moved' });
+    await env.close();
+  });
+
+  test('text is refused by the name of its space', async () => {
+    await expect(room('Spoken')).rejects.toMatchObject({ code: 'GYMNASIUM_SPACE', values: { which: 'observation' } });
+  });
+});

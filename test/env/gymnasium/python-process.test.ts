@@ -1,0 +1,162 @@
+// What can go wrong with a Python process, and what of it the environment survives.
+
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { kill } from 'node:process';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { GymnasiumEnvironment } from '../../../src/env/gymnasium/gymnasium-environment.js';
+import { PythonProcess } from '../../../src/env/gymnasium/python-process.js';
+import { makeEnvironment } from '../../../src/env/index.js';
+import { gymnasiumPython, noGymnasium, room, useGymnasium } from './python.js';
+
+useGymnasium();
+
+afterEach(() => {
+  process.env.REVERIE_PYTHON = gymnasiumPython;
+  vi.restoreAllMocks();
+});
+
+describe.skipIf(noGymnasium)('a process that dies', () => {
+  test('kill -9 in mid-episode changes no observation, and is counted', async () => {
+    const [undisturbed, env] = [await room('Room'), await room('Room', { kwargs: {}, timeoutSeconds: 61 })];
+    const expected = await walk(undisturbed, 15);
+    let killed = 0;
+    const lived = await walk(env, 15, (step) => {
+      if (step % 5 !== 4) return;
+      kill(env.pid!, 'SIGKILL');
+      killed++;
+    });
+    expect(lived).toEqual(expected);
+    expect(killed).toBe(3);
+    expect(env.deaths).toBe(3);
+    expect(undisturbed.deaths).toBe(0);
+    await env.close();
+    await undisturbed.close();
+  });
+
+  test('all environments of the process go on, each in its own episode', async () => {
+    const alone = await Promise.all([1, 2, 3].map(async (seed) => walk(await room('Room'), 10, undefined, seed)));
+    const rooms = await Promise.all([1, 2, 3].map(() => room('Room')));
+    expect(new Set(rooms.map(({ pid }) => pid)).size).toBe(1);
+    const together = rooms.map((env, i) =>
+      walk(env, 10, (step) => (i === 0 && step === 6 ? kill(env.pid!, 'SIGKILL') : undefined), i + 1),
+    );
+    expect(await Promise.all(together)).toEqual(alone);
+    for (const env of rooms) await env.close();
+  });
+
+  test('one that dies at the same step again and again is told of, with its last words', async () => {
+    const env = await room('Faulty');
+    await env.reset({ seed: 1 });
+    await env.step(Float32Array.of(1));
+    await env.step(Float32Array.of(1));
+    await expect(env.step(Float32Array.of(1))).rejects.toMatchObject({
+      code: 'GYMNASIUM_DIED',
+      values: { times: 3, problem: expect.stringContaining('segmentation of the wheel') },
+    });
+    await env.reset({ seed: 1 });
+    expect((await env.step(Float32Array.of(-1))).info).toMatchObject({ steps: 1 });
+    await env.close();
+  });
+
+  test('an episode that does not go the same way again is not passed off as the same', async () => {
+    const env = await room('Gambler');
+    await env.reset({ seed: 1 });
+    await env.step(Float32Array.of(0));
+    const snapshot = env.snapshot();
+    kill(env.pid!, 'SIGKILL');
+    await expect(env.step(Float32Array.of(0))).rejects.toMatchObject({ code: 'GYMNASIUM_NOT_REPEATABLE' });
+    await expect(env.restore(snapshot)).rejects.toMatchObject({ code: 'GYMNASIUM_NOT_REPEATABLE' });
+    await env.reset({ seed: 1 });
+    await env.close();
+  });
+
+  test('one that hangs is ended after its time', async () => {
+    const env = await room('Slow', { timeoutSeconds: 5 });
+    await env.reset({ seed: 1 });
+    await expect(env.step(Float32Array.of(1))).rejects.toMatchObject({
+      code: 'GYMNASIUM_TIMEOUT',
+      values: { seconds: 5 },
+    });
+    await env.reset({ seed: 2 });
+    await env.close();
+  });
+});
+
+describe.skipIf(noGymnasium)('a process that lives', () => {
+  test('answers all that ask at once in one exchange', async () => {
+    const rooms = await Promise.all(Array.from({ length: 8 }, () => room('Room')));
+    await Promise.all(rooms.map((env, seed) => env.reset({ seed })));
+    const exchange = vi.spyOn(PythonProcess.prototype, 'exchange');
+    for (let step = 0; step < 5; step++) await Promise.all(rooms.map((env) => env.step(Float32Array.of(0))));
+    expect(exchange).toHaveBeenCalledTimes(5);
+    for (const env of rooms) await env.close();
+  });
+
+  test('an exception is told, and the next episode begins as if there had been none', async () => {
+    const env = await room('Faulty');
+    await env.reset({ seed: 1 });
+    await expect(env.step(Float32Array.of(0))).rejects.toMatchObject({
+      code: 'GYMNASIUM_FAILED',
+      values: { what: 'step 1', problem: 'ValueError: the wheel came off' },
+    });
+    await expect(env.step(Float32Array.of(-1))).rejects.toMatchObject({ code: 'ENV_NOT_RESET' });
+    await env.reset({ seed: 1 });
+    await env.close();
+  });
+
+  test('may print without being misread, and a number that is none is refused', async () => {
+    const talker = await room('Talker');
+    await talker.reset({ seed: 1 });
+    expect((await talker.step(Float32Array.of(0))).info).toMatchObject({ steps: 1 });
+    await talker.close();
+    const broken = await room('Broken');
+    await broken.reset({ seed: 1 });
+    await expect(broken.step(Float32Array.of(0))).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
+    await broken.close();
+  });
+
+  test('what is missing is named with the way out', async () => {
+    await expect(makeEnvironment({ gymnasium: 'Pendulum-v9' })).rejects.toMatchObject({ code: 'GYMNASIUM_UNKNOWN' });
+    await expect(makeEnvironment({ gymnasium: 'Pendulum-v1', import: 'no_such_module' })).rejects.toMatchObject({
+      code: 'GYMNASIUM_IMPORT',
+    });
+    await expect(makeEnvironment({ id: 'gymnasium' })).rejects.toMatchObject({ code: 'ENV_UNKNOWN' });
+    await expect(makeEnvironment({ gymnasium: 'Pendulum-v1', slip: 0.1 })).rejects.toMatchObject({
+      code: 'ENV_SPEC_INVALID',
+      message: expect.stringContaining('"slip" does not apply to "gymnasium"'),
+    });
+    process.env.REVERIE_PYTHON = '/no/such/python';
+    await expect(makeEnvironment({ gymnasium: 'Pendulum-v1' })).rejects.toMatchObject({
+      code: 'GYMNASIUM_NO_PYTHON',
+      hint: expect.stringContaining('REVERIE_PYTHON'),
+    });
+  });
+});
+
+test.skipIf(noGymnasium)('a Python without gymnasium is told what to install', async () => {
+  const bare = join(mkdtempSync(join(tmpdir(), 'reverie-python-')), 'bare-python');
+  writeFileSync(bare, `#!/bin/sh\nexec "${gymnasiumPython}" -I -S "$@"\n`, { mode: 0o755 });
+  process.env.REVERIE_PYTHON = bare;
+  await expect(makeEnvironment({ gymnasium: 'Pendulum-v1' })).rejects.toMatchObject({
+    code: 'GYMNASIUM_MISSING',
+    hint: expect.stringContaining(`${bare} -m pip install gymnasium`),
+  });
+});
+
+/** Observations and rewards of an episode. */
+async function walk(
+  env: GymnasiumEnvironment,
+  steps: number,
+  before: (step: number) => void = () => undefined,
+  seed = 5,
+): Promise<number[][]> {
+  const seen = [[...(await env.reset({ seed })).observation]];
+  for (let step = 0; step < steps; step++) {
+    before(step);
+    const { observation, reward } = await env.step(Float32Array.of((step % 3) - 1));
+    seen.push([...observation, reward]);
+  }
+  return seen;
+}

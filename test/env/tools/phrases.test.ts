@@ -1,0 +1,70 @@
+// How people put things: the same stream says the same, what is meant stays, and a book that cannot be spoken is refused.
+
+import { beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
+import { makeDomain, Phrases, ScriptedUser, type ToolsDomain } from '../../../src/env/index.js';
+import { phrasesFileSchema, problemOfPhrases } from '../../../src/env/tools/phrases/phrase-book.js';
+import { variedUser } from '../../../src/env/tools/phrases/varied-user.js';
+
+const book = (parts: object) => phrasesFileSchema.parse(parts);
+
+describe('a phrase book', () => {
+  it('is refused where nobody could speak it, with what is wrong', () => {
+    const faults: [object, string][] = [
+      [{ ways: { greeting: ['{helo}, you'] } }, 'ways.greeting: nothing is called {helo}'],
+      [{ rewordings: [{ says: '(', as: ['x'] }] }, 'Invalid regular expression'],
+      [{ rewordings: [{ says: '(?<id>\\d+)', as: ['{ip}'] }] }, 'nothing is called {ip}'],
+      [{ asides: ['And who are you?'] }, 'asides: no reply answers "And who are you?"'],
+    ];
+    for (const [parts, problem] of faults) expect(problemOfPhrases(book(parts))).toContain(problem);
+    expect(problemOfPhrases(book({}))).toBeUndefined();
+  });
+});
+
+describe('the phrases of the service desk', () => {
+  let domain: ToolsDomain;
+  let phrases: Phrases;
+  beforeAll(async () => {
+    domain = await makeDomain({ id: 'helpdesk' });
+    phrases = Phrases.of(domain);
+  });
+
+  it('reword every end of a conversation with all that it says of records', () => {
+    const ids = (text: string) => (text.match(/[A-Z]+-\w*\d\w*|\d+ EUR/g) ?? []).sort();
+    for (const { id, reference } of domain.tasks.filter(({ split }) => split === 'train')) {
+      const say = reference?.say;
+      if (say === undefined) continue;
+      const reworded = Array.from({ length: 20 }, (_, seed) => phrases.reworded(say, 'agent', Rng.fromSeed(seed))[0]);
+      for (const text of reworded) expect(ids(text), `${id}: ${text}`).toEqual(ids(say));
+      expect(new Set(reworded).size, id).toBeGreaterThan(5);
+    }
+  });
+
+  it('slip into ids that nobody has', () => {
+    const state = JSON.stringify(domain.initialState);
+    for (let seed = 0; seed < 200; seed++) {
+      const slipped = phrases.slip('EMP-1042', Rng.fromSeed(seed));
+      expect(slipped).toMatch(/^EMP-\d+$/);
+      expect(state).not.toContain(`"${slipped}"`);
+    }
+  });
+
+  it('give each seed a user of its own, the same one every time, who tells what the script tells', () => {
+    const task = domain.tasks[0];
+    const users = Array.from({ length: 50 }, (_, seed) => variedUser(domain, task, seed));
+    expect(users[7]).toEqual(variedUser(domain, task, 7));
+    expect(new Set(users.map(({ opening }) => opening)).size).toBeGreaterThan(40);
+    for (const { script } of users) {
+      const told = script.map(({ say }) => say).join(' ');
+      expect(told).toContain('EMP-1042');
+      expect(told).toContain('LK-41042');
+      expect(script.filter(({ done }) => done).length).toBe(2);
+    }
+  });
+
+  it('leave a user alone who is not to be varied', () => {
+    const query = { domain, task: domain.tasks[0], messages: [], seed: 3 };
+    expect(new ScriptedUser().open(query).content).toBe(domain.tasks[0].user.opening);
+    expect(new ScriptedUser(true).open(query).content).not.toBe(domain.tasks[0].user.opening);
+  });
+});

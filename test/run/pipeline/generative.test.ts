@@ -1,0 +1,195 @@
+// Learning from records alone, and from rows drawn from a diffusion of real ones: what is learned from, what rows say of where they
+// come from, and that a run that broke off anywhere goes on to the same bytes.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeBuffer, ReplayBuffer } from '../../../src/replay/index.js';
+import type { JobContext, TrainResult } from '../../../src/run/job.js';
+import { type LaunchOptions, launch } from '../../../src/run/launch.js';
+import { readMetrics } from '../../../src/run/metrics.js';
+import { trainJob } from '../../../src/run/pipeline/train.js';
+import { resultText } from '../../../src/run/result-text.js';
+import { fileHashes } from '../../e2e/reverie.js';
+import { recordingStream } from '../streams.js';
+
+type Options = Omit<LaunchOptions<TrainResult>, 'stream' | 'command'>;
+
+const SMALL = [
+  ...['train.checkpointSeconds=0', 'train.evalEpisodes=1', 'rl.hidden=[16]', 'rl.batchSize=16'],
+  ...['train.updatesPerRound=100', 'train.offlineUpdates=200'],
+];
+const DRAW = '{share: 0.5, rows: 300, refitEvery: 250, updates: 60, hidden: 16, blocks: 1, batchSize: 32, levels: 4}';
+const OFFLINE = [...SMALL, 'train.mode=offline', 'rl.algorithm=td3-bc'];
+const DRAWN = [...OFFLINE, `replay.generative=${DRAW}`];
+const ONLINE = [
+  ...SMALL,
+  ...['train.mode=real', 'train.realSteps=600', 'train.stepsPerRound=100', 'train.initialRandomSteps=200'],
+  ...[`replay.generative=${DRAW}`, 'replay.generative.relevance=td-error'],
+];
+
+let folder: string;
+/** Of the run `drawn`. */
+let result: TrainResult;
+const at = (...names: string[]) => join(folder, ...names);
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-generative-'));
+  const launched = { stream: recordingStream(), command: 'reverie collect', quiet: true };
+  await launch('collect', { ...launched, scenario: 'pendulum', seed: 1, set: ['collect.steps=400'], out: at('lived') });
+  result = await train(pendulum(DRAWN, 'drawn', 'lived'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function train(options: Options, job = trainJob): Promise<TrainResult> {
+  const launched = { jobs: { vector: async () => job }, stream: recordingStream(), command: 'reverie train' };
+  return launch('train', { ...launched, ...options, quiet: true });
+}
+
+const pendulum = (set: readonly string[], out: string, data?: string): Options => ({
+  ...{ scenario: 'pendulum', seed: 3, set: [...set], out: at(out) },
+  ...(data !== undefined && { inputs: { data: at(data) } }),
+});
+
+/** The training job, broken off as it tells its n-th event: within a round, as a kill would. */
+function brokenOffAt(n: number): typeof trainJob {
+  return (context: JobContext) => {
+    const { metrics } = context;
+    const write = metrics.write.bind(metrics);
+    let told = 0;
+    metrics.write = (event) => {
+      if (++told === n) throw new Error('broken off');
+      write(event);
+    };
+    return trainJob(context);
+  };
+}
+
+const kindsOf = (run: string) => readMetrics(at(run, 'metrics.jsonl')).map(({ kind }) => kind);
+
+async function goesOn(options: Options, run: string): Promise<void> {
+  const reference = fileHashes(at(run, 'checkpoint'));
+  const events = kindsOf(run);
+  // Before the first checkpoint, before and after rows are drawn, and right before the end.
+  const breaks = [1, events.indexOf('generate') + 1, events.lastIndexOf('generate') + 2, events.length];
+  for (const n of new Set(breaks.filter((at) => at > 0))) {
+    const out = at(`${run}-broken-${n}`);
+    await expect(train({ ...options, out }, brokenOffAt(n))).rejects.toThrow('broken off');
+    await train({ resume: out });
+    expect(fileHashes(join(out, 'checkpoint'))).toEqual(reference);
+  }
+}
+
+describe('training from records alone', () => {
+  it('takes gradient steps on them, lives nothing, and is evaluated after every round', async () => {
+    const offline = await train(pendulum(OFFLINE, 'real-rows', 'lived'));
+    expect(offline).toMatchObject({ mode: 'offline', realSteps: 0, syntheticSteps: 0, updates: 200 });
+    expect(offline.records).toEqual({ real: 400, synthetic: 0 });
+    expect(offline.evaluations.map(({ updates }) => updates)).toEqual([100, 200]);
+    expect(offline).not.toHaveProperty('generative');
+    const given = await describeBuffer(at('lived', 'data'));
+    expect((await describeBuffer(at('real-rows', 'checkpoint', 'real'))).rowsBy).toEqual(given.rowsBy);
+    expect(await resultText(offline)).toMatch(/given +400 real and 0 synthetic rows/);
+  });
+
+  it('goes on to the same bytes, and other seeds give others', async () => {
+    const { updates } = await train({ ...pendulum(OFFLINE, 'other-seed', 'lived'), seed: 4 });
+    expect(updates).toBe(200);
+    const policy = (run: string) => fileHashes(at(run, 'checkpoint'))['learner/policy.onnx'];
+    expect(policy('other-seed')).not.toBe(policy('real-rows'));
+    await goesOn(pendulum(OFFLINE, 'real-rows', 'lived'), 'real-rows');
+  });
+});
+
+describe('rows drawn from a diffusion of records', () => {
+  it('are counted apart from what was lived and dreamt, in the result and in its text', async () => {
+    const { generative, records } = result;
+    expect(records).toEqual({ real: 400, synthetic: 0 });
+    expect(generative).toMatchObject({ fits: 1, rows: 300, share: 0.5, relevance: 'none', fittedTo: 400 });
+    expect(result).not.toHaveProperty('dream');
+    expect(await resultText(result)).toMatch(/drawn +300 rows from one diffusion, 50 % of each batch/);
+  });
+
+  it('say in stored data by which diffusion they were drawn', async () => {
+    const { source, rows, rowsBy } = await describeBuffer(at('drawn', 'checkpoint', 'synthetic'));
+    expect([source, rows]).toEqual(['synthetic', 300]);
+    expect(rowsBy.backend).toEqual({ diffusion: 300 });
+    expect(rowsBy.modelVersion).toEqual({ [result.generative!.modelVersion!]: 300 });
+    const { learnedFrom } = JSON.parse(readFileSync(at('drawn', 'checkpoint', 'learner', 'manifest.json'), 'utf8'));
+    expect(learnedFrom).toMatchObject({ realSteps: 0, syntheticSteps: 300 });
+    expect(learnedFrom.worldModelVersions).toEqual([result.generative!.modelVersion]);
+  });
+
+  it('may be all that is learned from: real rows then change nothing but the diffusion', async () => {
+    const alone = [...DRAWN, 'replay.generative.share=1'];
+    await train(pendulum(alone, 'alone', 'lived'));
+    // The same rows, given as records: the same learner, step by step.
+    await train(pendulum(OFFLINE, 'given', 'alone/checkpoint/synthetic'));
+    const theta = (run: string) => fileHashes(at(run, 'checkpoint', 'learner'))['learner.safetensors'];
+    expect(theta('given')).toBe(theta('alone'));
+    expect(theta('given')).not.toBe(theta('drawn'));
+    const rows = await ReplayBuffer.load(at('given', 'checkpoint', 'synthetic'));
+    expect(rows.size).toBe(300);
+  });
+
+  it('are the same after a run broke off anywhere', () => goesOn(pendulum(DRAWN, 'drawn', 'lived'), 'drawn'));
+});
+
+describe('generative replay beside real steps', () => {
+  it('draws anew as rows come in, rows of large error where that is asked for, and goes on to the same bytes', async () => {
+    const online = await train(pendulum(ONLINE, 'online'));
+    expect(online.realSteps).toBe(600);
+    expect(online.generative).toMatchObject({ fits: 2, rows: 600, relevance: 'td-error', fittedTo: 600 });
+    expect(await resultText(online)).toMatch(/lived +600 real steps\n/);
+    const { rowsBy } = await describeBuffer(at('online', 'checkpoint', 'synthetic'));
+    expect(Object.values(rowsBy.modelVersion)).toEqual([300, 300]);
+    await goesOn(pendulum(ONLINE, 'online'), 'online');
+  });
+
+  it('lets rows of old diffusions go', async () => {
+    await train(pendulum([...ONLINE, 'replay.keepModels=1'], 'newest'));
+    const { rows } = await describeBuffer(at('newest', 'checkpoint', 'synthetic'));
+    expect(rows).toBe(300);
+  });
+
+  it('says so where no diffusion was due', async () => {
+    const never = await train(pendulum([...ONLINE, 'replay.generative.refitEvery=5000'], 'never'));
+    expect(never.generative).toMatchObject({ fits: 0, rows: 0, modelVersion: null });
+    expect(await resultText(never)).toContain('replay.generative.refitEvery');
+  });
+});
+
+describe('what cannot be', () => {
+  it.each([
+    [[...OFFLINE, 'rl={algorithm: ppo}'], 'ppo does not learn from records'],
+    [[...ONLINE, 'rl={algorithm: ppo}'], 'ppo does not replay rows'],
+    [[...ONLINE, 'train.mode=dream'], 'rows are drawn where none are dreamt'],
+    [[...DRAWN, 'replay.generative.relevance=td-error'], 'before the learner has any error'],
+    [[...OFFLINE, 'train.updatesPerRound=0'], 'a round is its updates'],
+    [[...DRAWN, 'replay.generative.share=0'], 'replay.generative.share'],
+  ])('is refused before anything runs: %j', async (set, message) => {
+    const failed = await train(pendulum(set, 'refused', 'lived')).catch((error) => error);
+    expect(failed.code).toBe('SCENARIO_INVALID');
+    expect(`${failed.message} ${failed.hint}`).toContain(message);
+  });
+
+  it('names the key that was meant', async () => {
+    const misspelt = train(pendulum([...DRAWN, 'replay.generative.guidence=2'], 'refused', 'lived'));
+    await expect(misspelt).rejects.toMatchObject({ code: 'UNKNOWN_KEY', hint: expect.stringContaining('guidance') });
+  });
+
+  it('names records that are missing or do not fit', async () => {
+    await expect(train(pendulum(OFFLINE, 'none'))).rejects.toMatchObject({ code: 'INPUT_NEEDED' });
+    const other = { ...pendulum(OFFLINE, 'other', 'lived'), scenario: 'reacher' };
+    await expect(train(other)).rejects.toMatchObject({ code: 'INPUT_UNFIT' });
+    // Rows are drawn like real ones, and not like drawn ones.
+    const drawn = pendulum(DRAWN, 'twice', 'drawn/checkpoint/synthetic');
+    await expect(train(drawn)).rejects.toMatchObject({ code: 'INPUT_UNFIT' });
+  });
+
+  it('ends with the row where a diffusion did not learn to draw', async () => {
+    const wild = [...DRAWN, 'replay.generative.lr=1e30'];
+    await expect(train(pendulum(wild, 'wild', 'lived'))).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
+  });
+});

@@ -1,0 +1,75 @@
+// The scripted agent and the recipe of corrections, in the real service desk and inn: many ways, each of them right, and mistakes
+// that are refused, put right and not learnt.
+
+import { describe, expect, it } from 'vitest';
+import {
+  makeDomain,
+  rulesResponder,
+  ScriptedUser,
+  ToolsEpisodeEnvironment,
+  type ToolsPolicy,
+} from '../../../src/env/index.js';
+import type { EpisodeRecord } from '../../../src/replay/index.js';
+import { agentOfRecipe, liveEpisode, planRow, ScriptedAgent } from '../../../src/synth/index.js';
+
+const SETTINGS = {
+  scenario: 'test',
+  scenarioHash: 'hash',
+  seed: 5,
+  source: 'synthetic',
+  responderVersion: 'rules',
+  userVersion: 'scripted',
+  maxSteps: 40,
+  weigh: () => 1,
+} as const;
+
+async function lived(name: string, rows: number, mistakes?: number): Promise<EpisodeRecord[]> {
+  const domain = await makeDomain({ id: name });
+  const agent = new ScriptedAgent({ domain, detours: 0.6, failures: 0 });
+  const recipe = mistakes === undefined ? { kind: 'plain' as const } : { kind: 'corrections' as const, mistakes };
+  const policy: ToolsPolicy = agentOfRecipe(agent, recipe, domain);
+  const tasks = domain.tasks.filter(({ split }) => split === 'train');
+  const episodes: EpisodeRecord[] = [];
+  for (let row = 0; row < rows; row++) {
+    const environment = new ToolsEpisodeEnvironment({
+      id: name,
+      domain,
+      responder: rulesResponder(domain),
+      user: new ScriptedUser(true),
+      maxSteps: SETTINGS.maxSteps,
+    });
+    const plan = planRow(row, { seed: SETTINGS.seed, groupSize: 1, branchAt: 0 });
+    episodes.push(await liveEpisode(environment, policy, tasks[row % tasks.length], plan, SETTINGS));
+  }
+  return episodes;
+}
+
+const callsOf = ({ steps }: EpisodeRecord) =>
+  JSON.stringify(steps.flatMap(({ action }) => (action.toolCalls ?? []).map((call) => [call.name, call.arguments])));
+
+describe.each(['helpdesk', 'cellar'])('the scripted agent in %s', (name) => {
+  it('solves what it takes up, in ways that differ, and the same again', async () => {
+    const episodes = await lived(name, 90);
+    const failed = episodes.filter(({ verdict }) => verdict.reward !== 1).map(({ task, row }) => `${row} ${task}`);
+    expect(failed).toEqual([]);
+    expect(new Set(episodes.map(callsOf)).size / episodes.length).toBeGreaterThan(0.6);
+    expect(await lived(name, 4)).toEqual(episodes.slice(0, 4));
+  });
+
+  it('errs by the recipe of corrections, is refused, changes nothing, and puts it right', async () => {
+    const episodes = await lived(name, 42, 0.5);
+    let mistakes = 0;
+    for (const { masked = [], messages, steps, verdict, row } of episodes) {
+      expect(verdict.reward, `row ${row}`).toBe(1);
+      for (const index of masked) {
+        mistakes++;
+        const step = steps.find(({ message }) => message === index)!;
+        expect(step.predictions.flatMap(({ operations }) => operations)).toEqual([]);
+        const correction = messages[index + 2];
+        expect(correction).toMatchObject({ role: 'assistant', reasoning: expect.stringMatching(/./) });
+        expect(masked).not.toContain(index + 2);
+      }
+    }
+    expect(mistakes).toBeGreaterThan(42);
+  });
+});

@@ -1,0 +1,135 @@
+// Flags on episodes, and the step that lost one: each seen on an episode lived in the real service desk that was made to have it.
+
+import { beforeAll, describe, expect, it } from 'vitest';
+import { NO_COST } from '../../../src/core/cost.js';
+import {
+  type CallSpec,
+  rulesResponder,
+  ScriptedUser,
+  type ToolsAction,
+  type ToolsDomain,
+  ToolsEpisodeEnvironment,
+  type ToolsTask,
+} from '../../../src/env/index.js';
+import type { EpisodeRecord } from '../../../src/replay/index.js';
+import { liveEpisode, lostStep, planRow, SignalFinder } from '../../../src/synth/index.js';
+import { cutBefore, withoutMessages } from '../../../src/synth/quality/repairs.js';
+import { nativeDomain } from '../../controlled/native-domain.js';
+
+const ASKED = 'Who are you? Please tell me your employee number and badge.';
+
+let domain: ToolsDomain;
+let task: ToolsTask;
+let solution: readonly CallSpec[];
+let finder: SignalFinder;
+beforeAll(async () => {
+  domain = await nativeDomain('helpdesk');
+  task = domain.tasks.find(({ id }) => id === 'unlock-after-holiday')!;
+  solution = task.reference!.calls;
+  finder = new SignalFinder(domain);
+});
+
+/** Lives the turns, then says good-bye; truncated after `maxSteps`. */
+function lived(turns: readonly (CallSpec | string)[], maxSteps = 30): Promise<EpisodeRecord> {
+  const environment = new ToolsEpisodeEnvironment({
+    id: 'desk',
+    domain,
+    responder: rulesResponder(domain),
+    user: new ScriptedUser(),
+  });
+  const act = ({ step }: { readonly step: number }) => ({
+    action: actionOf(turns[step] ?? 'Good-bye.', step),
+    cost: NO_COST,
+  });
+  const plan = planRow(0, { seed: 1, groupSize: 1, branchAt: 0 });
+  const settings = { scenario: 's', scenarioHash: '0', seed: 1, source: 'synthetic', maxSteps } as const;
+  const who = { responderVersion: 'r', userVersion: 'u', weigh: () => 1 };
+  return liveEpisode(environment, { version: 'told', act }, task, plan, { ...settings, ...who });
+}
+
+function actionOf(turn: CallSpec | string, step: number): ToolsAction {
+  if (typeof turn === 'string') return { content: turn };
+  return { content: null, toolCalls: [{ id: `call_${step}`, ...turn }] };
+}
+
+const signalsOf = async (turns: readonly (CallSpec | string)[], maxSteps?: number) =>
+  finder.find(await lived(turns, maxSteps), task);
+
+describe('signals', () => {
+  it('of an episode that goes as it should are none', async () => {
+    const record = await lived([ASKED, ...solution, task.reference?.say ?? 'It is done.']);
+    expect(record.return).toBe(1);
+    expect(finder.find(record, task)).toEqual([]);
+  });
+
+  it('tell of turns that change nothing and learn nothing, and of going round in circles', async () => {
+    const look = solution[1];
+    expect(await signalsOf([look, look, look])).not.toContain('stagnation');
+    expect(await signalsOf([look, look, look, look])).toEqual(expect.arrayContaining(['stagnation', 'loop']));
+    const wrong = (n: number) => ({ name: 'get_employee', arguments: { employee_id: `EMP-900${n}` } });
+    expect(await signalsOf([ASKED, wrong(1), wrong(2), wrong(3)])).toContain('stagnation');
+    expect(await signalsOf([ASKED, wrong(1), wrong(2), wrong(3)])).not.toContain('loop');
+  });
+
+  it('tell of what is said against the state', async () => {
+    const id = String(solution.at(-1)?.arguments.ticket_id);
+    expect(await signalsOf([ASKED, ...solution.slice(0, 3), `Ticket ${id} is closed.`])).toContain('contradiction');
+    expect(await signalsOf([ASKED, ...solution, `Ticket ${id} is closed.`])).not.toContain('contradiction');
+  });
+
+  it('tell of an episode that was cut off, and of one that did what the policy forbids', async () => {
+    expect(await signalsOf(solution, 2)).toContain('exhaustion');
+    // Restores access without having asked who it is.
+    const unverified = await lived(solution.slice(2));
+    expect(unverified.return).toBe(0);
+    expect(finder.find(unverified, task)).toContain('policy-broken');
+  });
+});
+
+describe('the step that lost an episode', () => {
+  it('is the one after which the solution no longer helps', async () => {
+    // Access before identity: whatever follows, that order stays.
+    const order = [solution[1], solution[2], solution[0], solution[3]];
+    const record = await lived(order);
+    expect(record.return).toBe(0);
+    expect(lostStep(domain, task, record)).toBe(1);
+    const later = await lived([solution[0], solution[1], { name: 'hand_over', arguments: handOver() }]);
+    expect(later.return).toBe(0);
+    expect(lostStep(domain, task, later)).toBe(2);
+  });
+
+  it('is none where it was only cut off, and the farewell where it left too early', async () => {
+    const cut = await lived(solution, 2);
+    expect(cut).toMatchObject({ return: 0, truncated: true });
+    expect(lostStep(domain, task, cut)).toBe(2);
+    const left = await lived(solution.slice(0, 2));
+    expect(left).toMatchObject({ return: 0, terminated: true });
+    expect(lostStep(domain, task, left)).toBe(left.steps.length - 1);
+  });
+
+  it('is followed where messages are taken out, and gone with what is cut off', async () => {
+    const look = solution[1];
+    const whole = await lived([solution[0], look, look, { name: 'hand_over', arguments: handOver() }]);
+    const record = { ...whole, lostStep: lostStep(domain, task, whole) };
+    expect(record.lostStep).toBe(3);
+    const second = record.steps[2].message;
+    expect(withoutMessages(record, new Set([second, second + 1])).lostStep).toBe(2);
+    expect(withoutMessages(record, new Set([record.steps[3].message])).lostStep).toBeUndefined();
+    expect(cutBefore(record, record.messages.length).lostStep).toBe(3);
+    expect(cutBefore(record, second)).not.toHaveProperty('lostStep');
+  });
+
+  it('is not known of what did not fail, without rules, or where the solution does not help from the start', async () => {
+    const good = await lived(solution);
+    expect(lostStep(domain, task, good)).toBeUndefined();
+    const bad = await lived(solution.slice(0, 2));
+    const { rules: _, ...specified } = domain;
+    expect(lostStep(specified, task, bad)).toBeUndefined();
+    expect(lostStep(domain, { ...task, verifier: { communicate: ['xyzzy'] } }, bad)).toBeUndefined();
+  });
+});
+
+function handOver(): CallSpec['arguments'] {
+  const calls = domain.tasks.flatMap(({ reference }) => reference?.calls ?? []);
+  return calls.find(({ name }) => name === 'hand_over')!.arguments;
+}

@@ -1,0 +1,150 @@
+// What accepted rules answer, what they leave to others, and what they hold others to.
+
+import { beforeAll, describe, expect, it } from 'vitest';
+import { applyOperations, type CallSpec, type InducedRules, type ToolsDomain } from '../../../src/env/index.js';
+import { type Induction, induce } from '../../../src/synth/index.js';
+import { InducedModel } from '../../../src/worldmodel/induced/induced-model.js';
+import { checkProposal } from '../../../src/worldmodel/state.js';
+import { hotelEpisodes, hotelTools } from '../../synth/induction/hotel.js';
+
+let induction: Induction;
+
+beforeAll(async () => {
+  induction = induce(await hotelEpisodes(), { tools: hotelTools() });
+});
+
+function rulesWith(isAccepted: (id: string) => boolean): InducedRules {
+  const { rules } = induction;
+  return { ...rules, rules: rules.rules.map((rule) => ({ ...rule, accepted: isAccepted(rule.id) })) };
+}
+
+function ask(name: string, given: CallSpec['arguments'], rules = rulesWith(() => true), state = induction.state) {
+  return new InducedModel(rules).predict({ state, call: { id: 'c', name, arguments: given } } as never);
+}
+
+describe('accepted rules from logs', () => {
+  it('answer, and change what is changed', () => {
+    const answer = ask('book_room', { guest_id: 'G-22', room_id: 'R-201', nights: 2 });
+    expect(answer).toMatchObject({ isError: false, operations: [{ op: 'add', path: '/bookings/B-1003' }] });
+    expect(JSON.parse('observation' in answer ? answer.observation : '')).toEqual({
+      ...{ booking_id: 'B-1003', guest_id: 'G-22', room_id: 'R-201', nights: 2, status: 'confirmed', total: 240 },
+    });
+  });
+
+  it('are as sure as their support allows', () => {
+    expect(ask('get_guest', { guest_id: 'G-17' })).toMatchObject({ confidence: 3 / 4 });
+    expect(ask('get_guest', { guest_id: 'G-99' })).toMatchObject({ confidence: 2 / 3, isError: true });
+  });
+
+  it('see what calls before have changed', () => {
+    const cancelled = ask('cancel_booking', { booking_id: 'B-1001' });
+    const after = applyOperations(induction.state, 'operations' in cancelled ? cancelled.operations : []);
+    expect(ask('cancel_booking', { booking_id: 'B-1001' }, undefined, after)).toMatchObject({
+      observation: 'Error: booking B-1001 is already cancelled',
+      operations: [],
+    });
+    const free = ask('find_rooms', { kind: 'single' }, undefined, after);
+    expect('observation' in free && JSON.parse(free.observation)).toHaveLength(2);
+  });
+
+  it.each([
+    ['a tool without an accepted answer', 'get_guest', { guest_id: 'G-17' }, () => false, 'no accepted answer'],
+    [
+      'an effect that is not accepted',
+      'cancel_booking',
+      { booking_id: 'B-1001' },
+      (id: string) => id !== 'cancel_booking.set',
+      'cancel_booking.set',
+    ],
+    [
+      'a refusal that is not accepted',
+      'get_guest',
+      { guest_id: 'G-99' },
+      (id: string) => id !== 'get_guest.refuse',
+      'get_guest.refuse',
+    ],
+    [
+      'a value that no log asked for',
+      'find_rooms',
+      { kind: 'suite' },
+      () => true,
+      'no log has find_rooms where kind is "suite"',
+    ],
+    [
+      'arguments that no log gave',
+      'find_rooms',
+      { kind: 'double', beds: 2 },
+      () => true,
+      'with the arguments beds, kind',
+    ],
+  ] as const)('leave to others %s', (_, name, given, isAccepted, reason) => {
+    expect(ask(name, given, rulesWith(isAccepted))).toEqual({ declined: expect.stringContaining(reason) });
+  });
+
+  it('leave to others a record in a condition that no log showed', () => {
+    const inHouse = applyOperations(induction.state, [
+      { op: 'replace', path: '/bookings/B-1001/status', value: 'in house' },
+    ]);
+    expect(ask('cancel_booking', { booking_id: 'B-1001' }, undefined, inHouse)).toEqual({
+      declined: 'no log has cancel_booking where bookings[booking_id].status is "in house"',
+    });
+  });
+
+  it('fail with the rule’s name where an expression cannot be read', () => {
+    const [first, ...rest] = rulesWith(() => true).rules;
+    const rules = { ...induction.rules, rules: [{ ...first, order: 'each.' } as typeof first, ...rest] };
+    expect(() => new InducedModel(rules)).toThrow(
+      expect.objectContaining({ code: 'INDUCED_RULES_INVALID', message: expect.stringContaining('find_rooms.list') }),
+    );
+  });
+});
+
+describe('other backends', () => {
+  const problems = (call: CallSpec, operations: readonly object[], induced: InducedRules) => {
+    const domain = {
+      ...{ id: 'hotel', tools: hotelTools(), stateSchema: induction.schema, initialState: induction.state, induced },
+    } as unknown as ToolsDomain;
+    const proposal = { operations: operations as never, observation: 'Done.', isError: false, confidence: 1 };
+    return checkProposal({ domain, state: induction.state, call, messages: [], proposal }).problems ?? [];
+  };
+  const cancel = { name: 'cancel_booking', arguments: { booking_id: 'B-1002' } };
+
+  it('are held to accepted refusals', () => {
+    expect(
+      problems(
+        cancel,
+        [],
+        rulesWith(() => true),
+      ),
+    ).toEqual(['The call must fail here, with an error: booking B-1002 is already cancelled']);
+    expect(
+      problems(
+        cancel,
+        [],
+        rulesWith(() => false),
+      ),
+    ).toEqual([]);
+  });
+
+  it.each([
+    [{ op: 'replace', path: '/rooms/R-101/price', value: 1 }, 'no tool changes price'],
+    [{ op: 'replace', path: '/bookings/B-1001/status', value: 'lost' }, 'status is never "lost"'],
+    [{ op: 'copy', from: '/bookings/B-1001', path: '/bookings/7' }, '"7" is no id of bookings'],
+  ])('are held to accepted invariants: %j', (operation, reason) => {
+    const call = { name: 'cancel_booking', arguments: { booking_id: 'B-1001' } };
+    expect(
+      problems(
+        call,
+        [operation],
+        rulesWith(() => true),
+      ).join(),
+    ).toContain(reason);
+    expect(
+      problems(
+        call,
+        [operation],
+        rulesWith(() => false),
+      ).join(),
+    ).not.toContain(reason);
+  });
+});
