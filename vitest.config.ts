@@ -41,6 +41,7 @@ export default defineConfig({
     // ONNX Runtime is native and must end with its process, which threads of one process do not let it.
     pool: 'forks',
     maxWorkers: 2,
+    setupFiles: ['test/environment-variables.ts'],
     sequence: { sequencer: LongFirst },
     projects: [
       { extends: true, test: { name: 'shared', isolate: false, include: ['test/**/*.test.ts'], exclude: APART } },

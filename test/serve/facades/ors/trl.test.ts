@@ -12,42 +12,50 @@ const script = fileURLToPath(new URL('./trl-spec.py', import.meta.url));
 /** Milliseconds; most of it goes into importing TRL. */
 const PLAY_TIME = 300_000;
 
+const { calls, say } = helpdeskReference('unlock-after-holiday');
+// In one process, which imports TRL once.
+const PLAYS = [
+  { num_tasks: 4, row: 0, calls: [...calls, { name: 'respond_to_user', arguments: { content: say } }] },
+  { num_tasks: 1, row: 0, calls: [{ name: 'find_devices', arguments: {} }] },
+  {
+    ...{ env_name: 'pendulum', num_tasks: 8, row: 5 },
+    calls: Array.from({ length: 200 }, () => ({ name: 'step', arguments: { action: [0.5] } })),
+  },
+];
+
 describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')("TRL's OpenRewardSpec", { timeout: PLAY_TIME }, () => {
-  let server: RunningServer;
+  let server: RunningServer | undefined;
   let trl: PythonClient | string;
+  // biome-ignore lint/suspicious/noExplicitAny: what Python printed
+  let seen: any[];
 
   beforeAll(async () => {
     trl = await pythonClient('trl-spec');
+    if (typeof trl === 'string') return;
     server = await serveScenarios(['helpdesk', 'pendulum']);
-  }, INSTALL_TIME);
-  afterAll(() => server.stop(0));
+    const { url } = server;
+    const env = { OPENREWARD_API_URL: url, OPENREWARD_SESSION_URL: url };
+    // biome-ignore lint/suspicious/noExplicitAny: what Python printed
+    seen = (await trl.run(script, { url, env, plays: PLAYS })) as any[];
+  }, INSTALL_TIME + PLAY_TIME);
+  afterAll(() => server?.stop(0));
 
-  // biome-ignore lint/suspicious/noExplicitAny: what Python printed
-  const bound = async (input: object): Promise<any> => {
-    const env = { OPENREWARD_API_URL: server.url, OPENREWARD_SESSION_URL: server.url };
-    return (trl as PythonClient).run(script, { url: server.url, env, ...input });
-  };
-
-  it('binds tools as methods, tasks as rows, and gets reward 1 for the reference solution', async (context) => {
+  it('binds tools as methods, tasks as rows, and gets reward 1 for the reference solution', (context) => {
     if (typeof trl === 'string') return context.skip(trl);
-    const { calls, say } = helpdeskReference('unlock-after-holiday');
-    const solution = [...calls, { name: 'respond_to_user', arguments: { content: say } }];
-    const seen = await bound({ num_tasks: 4, row: 0, calls: solution });
-    expect(seen.count).toBe(4);
-    expect(seen.columns).toEqual(expect.arrayContaining(['prompt', 'task_index', 'id', 'split', 'group', 'tags']));
-    expect(seen.opening).toContain('Marta Teixeira');
-    expect(seen.methods).toEqual(expect.arrayContaining(['reset', 'restore_access', 'respond_to_user']));
-    expect(seen.rewards).toEqual([...calls.map(() => null), 1]);
-    expect(seen).toMatchObject({ reward: [1], finished: true });
+    const [solved] = seen;
+    expect(solved.count).toBe(4);
+    expect(solved.columns).toEqual(expect.arrayContaining(['prompt', 'task_index', 'id', 'split', 'group', 'tags']));
+    expect(solved.opening).toContain('Marta Teixeira');
+    expect(solved.methods).toEqual(expect.arrayContaining(['reset', 'restore_access', 'respond_to_user']));
+    expect(solved.rewards).toEqual([...calls.map(() => null), 1]);
+    expect(solved).toMatchObject({ reward: [1], finished: true });
   });
 
-  it('leaves out optional arguments, and finds an environment by its name', async (context) => {
+  it('leaves out optional arguments, and finds an environment by its name', (context) => {
     if (typeof trl === 'string') return context.skip(trl);
-    const devices = await bound({ num_tasks: 1, row: 0, calls: [{ name: 'find_devices', arguments: {} }] });
+    const [, devices, pendulum] = seen;
     expect(devices.texts[0]).toContain('laptop');
-    const steps = Array.from({ length: 200 }, () => ({ name: 'step', arguments: { action: [0.5] } }));
-    const seen = await bound({ env_name: 'pendulum', num_tasks: 8, row: 5, calls: steps });
-    expect(seen.columns).toContain('seed');
-    expect(seen).toMatchObject({ finished: true, reward: [expect.any(Number)] });
+    expect(pendulum.columns).toContain('seed');
+    expect(pendulum).toMatchObject({ finished: true, reward: [expect.any(Number)] });
   });
 });
