@@ -33,7 +33,7 @@ table { border-collapse: collapse; width: 100%; font-size: 0.86rem; font-variant
 th, td { padding: 0.5rem 0 0.5rem 1.4rem; text-align: right; vertical-align: baseline; border-bottom: 1px solid var(--rule); white-space: nowrap; }
 th:first-child, td:first-child { padding-left: 0; text-align: left; }
 thead th { color: var(--ink-soft); font-weight: 500; border-bottom-color: var(--rule-strong); white-space: normal; vertical-align: bottom; line-height: 1.3; }
-tbody th { font-weight: 600; }
+tbody th { font-weight: 600; white-space: normal; min-width: 7rem; }
 td.text { white-space: normal; min-width: 12rem; }
 section > h2 { margin: 3rem 0 0.8rem; }
 .note { color: var(--ink-soft); font-size: 0.82rem; line-height: 1.45; }
