@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { versions } from '../run/commands.js';
 import { addClientCommand } from './client-command.js';
 import { addDoctorCommand } from './doctor-command.js';
+import { addDraftCommand } from './draft-command.js';
 import { EXIT, type Outcome, tellFailure } from './failure.js';
 import { addInduceCommands } from './induce-commands.js';
 import { addJobCommands, examplesText } from './job-commands.js';
@@ -55,6 +56,7 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
     );
   addJobCommands(program, terminal, commandLine, outcome);
   addInduceCommands(program, terminal);
+  addDraftCommand(program, terminal, outcome);
   addWorkerCommand(program, terminal);
   addClientCommand(program, terminal);
   addServeCommand(program, terminal);

@@ -85,7 +85,7 @@ export function withOutputOptions(command: Command): Command {
   return command.optionsGroup('Output:').option('--json', 'one JSON object on stdout; text for people goes to stderr');
 }
 
-function collected(value: string, before: readonly string[] | undefined): string[] {
+export function collected(value: string, before: readonly string[] | undefined): string[] {
   return [...(before ?? []), value];
 }
 

@@ -8,6 +8,7 @@ export { listenForInterrupt, RunInterrupted } from './interrupt.js';
 export { versions } from './versions.js';
 
 export const load = {
+  drafting: () => import('./draft.js'),
   doctor: () => import('./doctor.js'),
   environmentCheck: () => import('./check-environment.js'),
   induction: () => import('./induce.js'),

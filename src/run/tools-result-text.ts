@@ -1,5 +1,6 @@
 // How the results of jobs on tools scenarios read on a terminal.
 
+import { deficitText } from '../synth/index.js';
 import { formatCount, formatNumber } from './format.js';
 import { type Line, resultLines } from './result-text.js';
 import type { AuditResult, ExportResult, Rate, RealEpisodesResult, SynthEpisodesResult } from './tools-results.js';
@@ -23,6 +24,7 @@ function episodeLines(result: SynthEpisodesResult): Line[] {
     ['lived', `${formatCount(episodes)} episodes, ${formatCount(steps)} turns of the agent`],
     ['accepted', `${formatCount(accepted)}${reasons(result.rejected, '; not: ')}`],
     ['to be imitated', imitatedText(result)],
+    ...removedLine(result),
     ...counted('failed', result.failed),
     ['success', success === null ? 'no episode was judged' : rateText(success)],
     ...(abstained > 0 ? [['not judged', `${formatCount(abstained)} episodes`] as const] : []),
@@ -31,6 +33,7 @@ function episodeLines(result: SynthEpisodesResult): Line[] {
     ...counted('repaired', result.repairedOf, ' answers'),
     ...counted('signals', result.signals),
     ...counted('lost by', result.lostBy),
+    ...deficitLine(result),
     ...(cost.calls > 0 ? [['model calls', costText(cost, spent)] as const] : []),
     ...mustFailLine(result),
     ...mustSucceedLine(result),
@@ -168,6 +171,24 @@ function mustSucceedLine({ mustSucceed }: SynthEpisodesResult): Line[] {
   return [
     ['must-succeed', `${share} % of possible calls answered rightly, ${verdict}${reasons(mustSucceed.faults, '; ')}`],
   ];
+}
+
+const SHOWN_KINDS = 4;
+
+/** The kinds that cost most turns; the report has all, with examples. */
+function removedLine({ removed }: SynthEpisodesResult): Line[] {
+  const most = [...removed].sort((a, b) => b.turns - a.turns).slice(0, SHOWN_KINDS);
+  if (most.length === 0) return [];
+  const told = most.map(({ kind, turns }) => `${formatCount(turns)} ${kind}`);
+  const rest = removed.length - most.length;
+  return [['turns removed', `${told.join(', ')}${rest > 0 ? `, and ${rest} kinds more` : ''}`]];
+}
+
+/** What the agent cannot do yet. */
+function deficitLine({ deficits }: SynthEpisodesResult): Line[] {
+  const most = deficits.slice(0, SHOWN_KINDS).map(({ name, lost }) => `${formatCount(lost)} ${deficitText(name)}`);
+  const rest = deficits.length - most.length;
+  return most.length === 0 ? [] : [['cannot yet', `${most.join(', ')}${rest > 0 ? `, and ${rest} more` : ''}`]];
 }
 
 function counted(label: string, counts: Readonly<Record<string, number>>, after = ''): Line[] {

@@ -1,6 +1,7 @@
 // What jobs on scenarios of family `tools` answer. They become `result.json`, as all results do.
 
 import type { Cost } from '../core/cost.js';
+import type { Deficit } from '../synth/index.js';
 import type { JobResult } from './job.js';
 
 /** Rates with their 95 % intervals (Wilson). */
@@ -122,6 +123,13 @@ export interface SynthEpisodesResult extends JobResult {
   /** Episodes that went into the datasets, and why the others did not. */
   readonly accepted: number;
   readonly rejected: Readonly<Record<string, number>>;
+  /** Turns of the agent that are not to be learnt, by the filter that removed them and by kind. */
+  readonly removed: readonly {
+    readonly filter: string;
+    readonly kind: string;
+    readonly episodes: number;
+    readonly turns: number;
+  }[];
   /** Rows that no episode came of, by error code. */
   readonly failed: Readonly<Record<string, number>>;
   readonly steps: number;
@@ -138,6 +146,8 @@ export interface SynthEpisodesResult extends JobResult {
   readonly signals: Readonly<Record<string, number>>;
   /** Failed episodes by what was done in the step that lost them, where that is known. */
   readonly lostBy: Readonly<Record<string, number>>;
+  /** The same by what the solution would have done there, most first; with success on tasks that need it and on others. */
+  readonly deficits: readonly Deficit[];
   /** Episodes that are written as examples to imitate (`quality.imitation`). */
   readonly imitated: number;
   /** What the episodes cost when they were made; answers from a cache count as when they were first asked. */

@@ -1,5 +1,7 @@
 // The room that dreams: rollouts of a policy inside a world model, in worker threads, durable, and their export.
 
+export { type Draft, type DraftRequest, type DraftStep, draftDomain } from './drafting/draft-domain.js';
+export type { DraftTrial } from './drafting/try-draft.js';
 export { type EarlyExperienceRequest, earlyExperience } from './early-experience/early-experience.js';
 export { RecordedUser } from './early-experience/recorded-user.js';
 export type { EarlyExperienceRow, ReflectionRow, SkippedRow, WorldModelRow } from './early-experience/rows.js';
@@ -56,12 +58,18 @@ export { type HackerConfig, hackerSchema } from './hacker/hacker-schema.js';
 export { type Induction, induce } from './induction/induce.js';
 export { type ProposedTask, proposeTasks } from './induction/proposed-tasks.js';
 export type { DiversityReport } from './quality/diversity.js';
-export type { ExactJudgement, Filter, Forejudged, Judgement, QualityContext } from './quality/filter.js';
+export type { ExactJudgement, Fault, Filter, Forejudged, Judgement, QualityContext } from './quality/filter.js';
 export { Forejudge } from './quality/forejudged.js';
 export { judgeExactly, type PolicyRule, policyFilter } from './quality/policy.js';
 export { type QualityConfig, qualitySchema } from './quality/quality-config.js';
 export { filterEpisodes, makeFilters, type QualityInput, QualityPipeline } from './quality/quality-pipeline.js';
-export type { DatasetReport, FilterReport } from './quality/report.js';
+export {
+  type DatasetReport,
+  type FilterReport,
+  type RemovedExample,
+  type RemovedKind,
+  stagesOf,
+} from './quality/report.js';
 export { type Split, type SplitShares, splitOf } from './quality/splits.js';
 export { gramHashes, wordsOf } from './quality/text-hash.js';
 export { openQueue } from './queue/open-queue.js';
@@ -108,6 +116,7 @@ export type {
 } from './rollout/request.js';
 export { drawnStarts, drawStarts, startAt } from './rollout/starts.js';
 export { type JournalledRollouts, type SaveRolloutsOptions, saveRollouts } from './saved-rollouts.js';
+export { type Deficit, DeficitLedger, deficitOf, deficitText } from './signals/deficits.js';
 export { lostStep } from './signals/lost-step.js';
 export { SignalFinder } from './signals/signals.js';
 export {
@@ -119,6 +128,7 @@ export {
   synthesizeToJournal,
 } from './synthesize.js';
 export { type Admission, type AdmissionOptions, Admissions, admitTask } from './tasks/admission.js';
+export { type AimedTask, aimedTasks } from './tasks/aimed-tasks.js';
 export { Curriculum, type CurriculumOptions, type CurriculumTask, type Pick } from './tasks/curriculum.js';
 export {
   alphaReward,

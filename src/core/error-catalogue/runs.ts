@@ -84,6 +84,21 @@ export const RUN_ERRORS = {
     message: 'Scenario "{name}" has no task in the splits {splits}.',
     hint: 'Name other splits in synth.splits, or give the domain tasks of these.',
   },
+  DRAFT_REFUSED: {
+    status: 422,
+    message: 'The drafted domain was refused after {repairs} repairs: {faults}.',
+    hint: 'Read {record}: it has every draft and what was wrong with it. Use a better model, more --repairs, or a description that says more.',
+  },
+  DRAFT_INVALID: {
+    status: 400,
+    message: 'No domain can be drafted: {problem}.',
+    hint: 'See reverie draft --help.',
+  },
+  AIM_EMPTY: {
+    status: 400,
+    message: 'There is nothing to aim new tasks at: {problem}',
+    hint: 'Aim at a run of synth on the same domain, which has rules and whose agent fails now and then.',
+  },
   // run folders and their files
   RUN_EXISTS: {
     status: 409,

@@ -112,7 +112,13 @@ export interface ToolsTask {
   readonly failures?: readonly { readonly name: string; readonly calls: readonly CallSpec[]; readonly say?: string }[];
   readonly tags?: readonly string[];
   /** How it came about, where it was made from others. */
-  readonly origin?: { readonly seeds: readonly string[]; readonly strategy: string; readonly modelVersion: string };
+  readonly origin?: {
+    readonly seeds: readonly string[];
+    readonly strategy: string;
+    readonly modelVersion: string;
+    /** What an agent could not do, which it was made to train. */
+    readonly aim?: string;
+  };
 }
 
 /** What was found of an episode. Never a silent 0: an episode that could not be judged has reward null. */

@@ -67,6 +67,10 @@ export interface EpisodeRecord {
   readonly signals?: readonly EpisodeSignal[];
   /** The step, from 0, that lost a failed episode; as many as there are steps where it was only cut off. */
   readonly lostStep?: number;
+  /** What lost it, by kind and tool, as `left-out verify_employee`; absent where nothing exact can be said. */
+  readonly lostBy?: string;
+  /** What an agent could not do, which its task was made to train. */
+  readonly aim?: string;
   /** Weight of the episode in training, lowered by doubt; 1 = full. */
   readonly weight: number;
   /** Messages of the agent (places in `messages`) that are not to be learnt from, ascending; absent: none. */

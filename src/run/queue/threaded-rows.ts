@@ -199,7 +199,8 @@ export const rowsTask = poolTask(
         const record = await livedRow(job, { ...row, attempt: 0 }, `row ${row.row}`, never.signal);
         const found = fore.judge(record);
         const packed = packRow(row.row, record);
-        const line = found.dropped === undefined ? lineOf(found.mended ?? record) : new Uint8Array();
+        const isDropped = found.passages.at(-1)?.dropped !== undefined;
+        const line = isDropped ? new Uint8Array() : lineOf(found.mended ?? record);
         pieces.push(packed, line);
         outputs.push({ row: packed.length, line: line.length, fore: found });
       } catch (error) {

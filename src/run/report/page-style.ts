@@ -71,6 +71,7 @@ dl.bars dd s { position: absolute; top: 50%; height: 1px; background: var(--ink)
 dl.bars dd b { flex: 0 0 5.5rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 details.transcript { border-top: 1px solid var(--rule); padding: .5rem 0; }
 details.transcript summary { cursor: pointer; }
+details.transcript h3 { font-size: 0.95rem; margin: 1.1rem 0 0; padding-top: .6rem; border-top: 1px solid var(--rule); }
 details.transcript ol { list-style: none; padding: 0; margin: .7rem 0; }
 details.transcript li { display: grid; grid-template-columns: 6.5rem 1fr; gap: .8rem; padding: .35rem 0; }
 details.transcript li > span { color: var(--ink-soft); font-size: .85rem; }

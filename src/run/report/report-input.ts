@@ -57,6 +57,14 @@ export interface ReportTable {
   readonly note?: string;
 }
 
+/** A part of the page with a heading: a table, and episodes to read in groups. */
+export interface ReportSection {
+  readonly title: string;
+  readonly caption?: string;
+  readonly table: ReportTable;
+  readonly groups: readonly { readonly title: string; readonly transcripts: readonly ReportTranscript[] }[];
+}
+
 /** Where the figures come from. */
 export interface ReportProvenance {
   readonly command: string;
@@ -79,6 +87,7 @@ export interface ReportInput {
   readonly summary: ReportTable;
   readonly charts: readonly ReportChart[];
   readonly bars?: readonly ReportBars[];
+  readonly sections?: readonly ReportSection[];
   readonly transcripts?: readonly ReportTranscript[];
   readonly notes?: readonly string[];
   readonly provenance: ReportProvenance;

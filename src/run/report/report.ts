@@ -9,6 +9,7 @@ import type {
   ReportChart,
   ReportInput,
   ReportProvenance,
+  ReportSection,
   ReportTable,
   ReportTranscript,
 } from './report-input.js';
@@ -43,6 +44,7 @@ ${figureRow(input.figures ?? [])}
 ${table(input.summary)}
 ${figures.join('\n')}
 ${(input.bars ?? []).map(barsFigure).join('\n')}
+${(input.sections ?? []).map(section).join('\n')}
 ${transcripts(input)}
 ${notes(input.notes ?? [])}
 ${provenance(input.provenance)}
@@ -122,11 +124,25 @@ function provenance(from: ReportProvenance): string {
 
 /** Closed until it is opened; works without a script. */
 function transcriptDetails({ title, lines }: ReportTranscript): string {
+  return `<details class="transcript"><summary>${escapeHtml(title)}</summary>${transcriptLines(lines)}</details>`;
+}
+
+function transcriptLines(lines: ReportTranscript['lines']): string {
   const items = lines.map(({ role, text, note }) => {
     const aside = note === undefined ? '' : `<small>${escapeHtml(note)}</small>`;
     return `<li class="${escapeHtml(role)}"><span>${escapeHtml(role)}${aside}</span><pre>${escapeHtml(text)}</pre></li>`;
   });
-  return `<details class="transcript"><summary>${escapeHtml(title)}</summary><ol>${items.join('')}</ol></details>`;
+  return `<ol>${items.join('')}</ol>`;
+}
+
+/** Groups are closed until they are opened, and then show all that is in them. */
+function section({ title, caption, table: figures, groups }: ReportSection): string {
+  const lead = caption === undefined ? '' : `<p>${escapeHtml(caption)}</p>`;
+  const details = groups.map(({ title, transcripts }) => {
+    const shown = transcripts.map(({ title, lines }) => `<h3>${escapeHtml(title)}</h3>${transcriptLines(lines)}`);
+    return `<details class="transcript"><summary>${escapeHtml(title)}</summary>${shown.join('\n')}</details>`;
+  });
+  return `<section><h2>${escapeHtml(title)}</h2>${lead}${table(figures)}${details.join('\n')}</section>`;
 }
 
 // Amounts side by side: one horizontal bar each, drawn by the page's own boxes, so that words stay words.

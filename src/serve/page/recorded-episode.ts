@@ -9,6 +9,7 @@ import { initialStateOf, type Message, makeDomain, type ToolsDomain } from '../.
 import { isToolsScenario } from '../../kinds/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { SCENARIO_FILE, savedScenario } from '../../run/index.js';
+import { deficitText } from '../../synth/index.js';
 import { linesOf, parsed } from './episode-search.js';
 import { answerView, messageView, StateTrace, verdictView } from './episode-turns.js';
 import { EPISODES_FILE, fileIn, pathBelow } from './run-list.js';
@@ -40,6 +41,7 @@ function episodeView(run: string, record: EpisodeRecord, { state, problem }: Sta
   const { task, seed, verdict, terminated, truncated } = record;
   const turns = turnsOf(record, trace);
   const notes = problem === undefined ? [] : [`Values before changes are not known: ${problem}.`];
+  notes.push(...lostNote(record));
   if (trace.lost) notes.push('The domain has changed since: some changes are shown without what was before.');
   return {
     title: `${record.scenario} · ${task}`,
@@ -56,6 +58,14 @@ function episodeView(run: string, record: EpisodeRecord, { state, problem }: Sta
     facts: factsOf(run, record),
     hasScene: false,
   };
+}
+
+/** Steps are told as the page counts them: 0 is where the episode began. */
+function lostNote({ lostStep, lostBy, steps }: EpisodeRecord): string[] {
+  if (lostStep === undefined) return [];
+  const what = lostBy === undefined ? '' : `: the agent ${deficitText(lostBy)}`;
+  if (lostStep >= steps.length) return [`Nothing was lost before the end; the episode was cut off${what}.`];
+  return [`The episode was lost in step ${lostStep + 1}${what}.`];
 }
 
 /** The first turn is all that was said before the agent acted; each other begins with what the agent did. */
@@ -95,6 +105,7 @@ function callsAt(messages: readonly Message[], at: number, names?: readonly stri
 
 function factsOf(run: string, record: EpisodeRecord): EpisodeView['facts'] {
   const { id, row, family, split, group, parent, policyVersion, userVersion, responderVersion, weight } = record;
+  const { signals = [], aim } = record;
   return [
     ['run', run],
     ['episode', id],
@@ -103,6 +114,8 @@ function factsOf(run: string, record: EpisodeRecord): EpisodeView['facts'] {
     ['split', split],
     ...(group === -1 ? [] : [['group', String(group)] as const]),
     ...(parent === undefined ? [] : [['forked from', `${parent.episode}, step ${parent.step}`] as const]),
+    ...(signals.length === 0 ? [] : [['signals', signals.join(', ')] as const]),
+    ...(aim === undefined ? [] : [['task made for', deficitText(aim)] as const]),
     ['weight', String(weight)],
     ['agent', policyVersion],
     ['user', userVersion],

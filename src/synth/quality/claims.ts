@@ -2,14 +2,12 @@
 // it stays in the conversation, and teaches nothing. No model is asked; where the state cannot tell, the turn stays.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import { type AssistantMessage, type Message, Phrases } from '../../env/index.js';
+import { type AssistantMessage, type Message, Phrases, type ToolMessage } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
-import { type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
+import { type Fault, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
 import { applied, beginning } from './policy.js';
 import { SeenText } from './provenance.js';
 import { answerOf, isMasked, withMasked } from './repairs.js';
-
-type Fault = 'a failed call' | 'text after a failed call' | 'an unknown id in a text' | 'a claim against the state';
 
 export function claimsFilter(domain: QualityContext['domain']): Filter {
   const words = new StateWords(domain.initialState);
@@ -17,40 +15,42 @@ export function claimsFilter(domain: QualityContext['domain']): Filter {
 }
 
 function judge(record: EpisodeRecord, { domain, taskOf }: QualityContext, words: StateWords): Judgement {
-  const faults = new Map<number, Fault>();
+  const faults: Fault[] = [];
   const told = new SeenText();
   const task = record.source === 'real' ? undefined : taskOf(record.task);
   let state = task && beginning(domain.initialState, task);
   const steps = new Map(record.steps.map((step) => [step.message, step]));
   record.messages.forEach((message, index) => {
     if (message.role === 'assistant' && !isMasked(record, index)) {
-      const hasFailed = isFailed(record, index, domain);
-      const fault = hasFailed
-        ? 'a failed call'
-        : faultOf(message, { before: record.messages[index - 1], told, state, words });
-      if (fault !== undefined) faults.set(index, fault);
+      const before = record.messages[index - 1];
+      const failed = failedCall(record, message, domain);
+      const fault = failed ?? faultOf(message, { before, told, state, words });
+      if (fault !== undefined) faults.push({ message: index, ...fault });
     }
     told.add(record, index);
     const operations = steps.get(index)?.predictions.flatMap((prediction) => prediction.operations) ?? [];
     if (state !== undefined && operations.length > 0) state = applied(state, operations);
   });
-  if (faults.size === 0) return KEEP;
-  const kinds = [...new Set(faults.values())].sort().join(' and ');
-  return { repaired: withMasked(record, [...faults.keys()]), note: `masked: ${kinds}` };
+  if (faults.length === 0) return KEEP;
+  const kinds = [...new Set(faults.map(({ kind }) => kind))].sort().join(' and ');
+  const masked = faults.map(({ message }) => message);
+  return { repaired: withMasked(record, masked), note: `masked: ${kinds}`, faults };
 }
 
-/** Whether all that a turn called was refused, by an error or in the domain's words. */
-function isFailed(record: EpisodeRecord, index: number, domain: QualityContext['domain']): boolean {
-  const message = record.messages[index];
-  const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
+type Found = Omit<Fault, 'message'>;
+
+/** Of a turn all of whose calls were refused, by an error or in the domain's words. */
+function failedCall(
+  record: EpisodeRecord,
+  { toolCalls = [] }: AssistantMessage,
+  domain: QualityContext['domain'],
+): Found | undefined {
   const phrases = Phrases.of(domain);
-  return (
-    calls.length > 0 &&
-    calls.every((call) => {
-      const answer = answerOf(record, call);
-      return answer !== undefined && (answer.isError === true || phrases.isRefusal(answer.content));
-    })
-  );
+  const answers = toolCalls.map((call) => answerOf(record, call));
+  const isRefused = (answer: ToolMessage | undefined) =>
+    answer !== undefined && (answer.isError === true || phrases.isRefusal(answer.content));
+  if (answers.length === 0 || !answers.every(isRefused)) return undefined;
+  return { kind: 'a failed call', because: answers.map((answer) => answer!.content).join('; ') };
 }
 
 interface Known {
@@ -61,17 +61,29 @@ interface Known {
   readonly words: StateWords;
 }
 
-function faultOf(turn: AssistantMessage, { before, told, state, words }: Known): Fault | undefined {
+function faultOf(turn: AssistantMessage, { before, told, state, words }: Known): Found | undefined {
   const calls = turn.toolCalls ?? [];
   const said = turn.content ?? '';
-  if (calls.length === 0 && before?.role === 'tool' && before.isError) return 'text after a failed call';
+  if (calls.length === 0 && before?.role === 'tool' && before.isError) {
+    return { kind: 'text after a failed call', because: `the call before it had failed: ${before.content}` };
+  }
   const written = [said, ...calls.flatMap((call) => textsIn(call.arguments))];
-  if (written.some((text) => words.idsIn(text).some((id) => !told.has(id.toLowerCase()))))
-    return 'an unknown id in a text';
-  if (state !== undefined && sentencesOf(said).some((sentence) => words.contradicts(sentence, state))) {
-    return 'a claim against the state';
+  const unknown = written.flatMap((text) => words.idsIn(text)).find((id) => !told.has(id.toLowerCase()));
+  if (unknown !== undefined) {
+    const because = `nobody had mentioned ${unknown} by then${state ? `; ${placeOf(unknown, state)}` : ''}`;
+    return { kind: 'an unknown id in a text', because };
+  }
+  if (state === undefined) return undefined;
+  for (const sentence of sentencesOf(said)) {
+    const because = words.contradicted(sentence, state);
+    if (because !== undefined) return { kind: 'a claim against the state', because };
   }
   return undefined;
+}
+
+function placeOf(id: string, state: JsonObject): string {
+  const found = Object.entries(state).find(([, records]) => isJsonObject(records) && Object.hasOwn(records, id));
+  return found === undefined ? 'the state has no such id' : `the state has it, in ${found[0]}`;
 }
 
 function textsIn(value: Json): string[] {
@@ -110,28 +122,32 @@ class StateWords {
     return (text.match(TOKEN) ?? []).filter((token) => this.shapes.has(shapeOf(token)));
   }
 
-  /** Whether a sentence about one record names a value of a field that the record does not have. */
-  contradicts(sentence: string, state: JsonObject): boolean {
-    if (OPEN.test(sentence)) return false;
+  /** What the state says to a sentence about one record that names a value of a field which the record does not have. */
+  contradicted(sentence: string, state: JsonObject): string | undefined {
+    if (OPEN.test(sentence)) return undefined;
     const ids = [...new Set(this.idsIn(sentence))];
-    if (ids.length !== 1) return false;
+    if (ids.length !== 1) return undefined;
     // What is said of a record follows its id, up to the next comma: another clause may speak of something else.
     const [clause] = sentence.slice(sentence.indexOf(ids[0]) + ids[0].length).split(/[,;:]/);
     const heard = ` ${(clause.toLowerCase().match(TOKEN) ?? []).join(' ').replaceAll(/[_-]/g, ' ')} `;
     const says = (word: string) => heard.includes(` ${word.replaceAll(/[_-]/g, ' ')} `);
-    return Object.entries(state).some(([name, collection]) => {
+    for (const [name, collection] of Object.entries(state)) {
       const record = isJsonObject(collection) ? collection[ids[0]] : undefined;
-      return isJsonObject(record) && this.differs(name, record, says);
-    });
+      const differing = isJsonObject(record) ? this.difference(name, record, says) : undefined;
+      if (differing !== undefined) return `the state says of ${name}/${ids[0]}: ${differing}`;
+    }
+    return undefined;
   }
 
-  private differs(collection: string, record: JsonObject, says: (word: string) => boolean): boolean {
+  private difference(collection: string, record: JsonObject, says: (word: string) => boolean): string | undefined {
     const values = new Set(Object.values(record));
-    return [...(this.choices.get(collection) ?? [])].some(([field, choices]) => {
+    for (const [field, choices] of this.choices.get(collection) ?? []) {
       const now = record[field];
-      if (typeof now !== 'string' || says(now)) return false;
-      return [...choices].some((choice) => !values.has(choice) && says(choice));
-    });
+      if (typeof now !== 'string' || says(now)) continue;
+      const said = [...choices].find((choice) => !values.has(choice) && says(choice));
+      if (said !== undefined) return `${field} is "${now}", not "${said}"`;
+    }
+    return undefined;
   }
 }
 

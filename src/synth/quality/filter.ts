@@ -3,9 +3,10 @@
 
 import type { ToolsDomain, ToolsTask } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
+import type { Passage } from './report.js';
 
 /** What exact rules have against an episode, and from which message on; null: nothing. */
-export type ExactJudgement = { readonly fault: string; readonly message?: number } | null;
+export type ExactJudgement = { readonly fault: string; readonly because: string; readonly message?: number } | null;
 
 export interface QualityContext {
   readonly domain: ToolsDomain;
@@ -13,11 +14,21 @@ export interface QualityContext {
   readonly taskOf: (id: string) => ToolsTask | undefined;
 }
 
-/** Reasons and notes are counted by their text, so they name a kind of fault and never a value. */
+/** Why a turn of the agent is not to be learnt, or all turns from it on. */
+export interface Fault {
+  /** Its message, in the record that the filter was given. */
+  readonly message: number;
+  /** Counted by its text, so it names no value. */
+  readonly kind: string;
+  /** What the state, the tools or the rules say to it, with values. */
+  readonly because: string;
+}
+
+/** Reasons and notes are counted by their text, so they name a kind of fault and never a value. `faults`: what to show of it. */
 export type Judgement =
   | { readonly keep: true }
-  | { readonly keep: false; readonly reason: string }
-  | { readonly repaired: EpisodeRecord; readonly note: string };
+  | { readonly keep: false; readonly reason: string; readonly faults?: readonly Fault[] }
+  | { readonly repaired: EpisodeRecord; readonly note: string; readonly faults?: readonly Fault[] };
 
 export interface Filter {
   readonly name: string;
@@ -35,10 +46,8 @@ export interface Likeness {
 
 /** What filters that judge each record alone found of one, structured-clonable. */
 export interface Forejudged {
-  /** Of each filter in turn that let the record pass: how it mended it, or null where it kept it as it was. */
-  readonly notes: readonly (string | null)[];
-  /** Why the filter after these dropped it; absent: none did. */
-  readonly dropped?: string;
+  /** Through each filter in turn, up to the one that dropped it. */
+  readonly passages: readonly Passage[];
   /** The record as they mended it; absent where nothing was to be mended, or it was dropped. */
   readonly mended?: EpisodeRecord;
   /** What the first filter that remembers holds it against others by. */
@@ -47,6 +56,6 @@ export interface Forejudged {
 
 export const KEEP: Judgement = { keep: true };
 
-export function drop(reason: string): Judgement {
-  return { keep: false, reason };
+export function drop(reason: string, faults?: readonly Fault[]): Judgement {
+  return { keep: false, reason, ...(faults && { faults }) };
 }

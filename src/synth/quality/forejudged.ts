@@ -4,6 +4,8 @@
 import type { EpisodeRecord } from '../../replay/index.js';
 import type { Filter, Forejudged, QualityContext } from './filter.js';
 import { makeFilters, type QualityInput } from './quality-pipeline.js';
+import { passageOf } from './removals.js';
+import type { Passage } from './report.js';
 
 export class Forejudge {
   private readonly alone: readonly Filter[];
@@ -21,17 +23,17 @@ export class Forejudge {
   }
 
   judge(record: EpisodeRecord): Forejudged {
-    const notes: (string | null)[] = [];
+    const passages: Passage[] = [];
     let current = record;
     for (const filter of this.alone) {
       const judgement = filter.judge(current, this.context);
+      passages.push(passageOf(current, judgement));
       if ('repaired' in judgement) current = judgement.repaired;
-      else if (!judgement.keep) return { notes, dropped: judgement.reason };
-      notes.push('repaired' in judgement ? judgement.note : null);
+      else if (!judgement.keep) return { passages };
     }
     const likeness = this.next?.liken?.(current);
     return {
-      notes,
+      passages,
       ...(current === record ? {} : { mended: current }),
       ...(likeness === undefined ? {} : { likeness }),
     };

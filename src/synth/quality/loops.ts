@@ -7,6 +7,10 @@ import { type Filter, type Judgement, KEEP } from './filter.js';
 import { agentTurns, answerOf, cutOrDrop } from './repairs.js';
 
 const MAX_PERIOD = 6;
+const ROUND = {
+  kind: 'going round in circles',
+  because: 'the same actions with the same outcome begin again here, and again after that',
+};
 
 /** `rounds`: how often the same run of actions must come in a row to be a loop. */
 export function loopFilter(rounds: number): Filter {
@@ -16,7 +20,7 @@ export function loopFilter(rounds: number): Filter {
       turns.map(({ key }) => key),
       rounds,
     );
-    return again === undefined ? KEEP : cutOrDrop(record, turns[again].index, 'going round in circles');
+    return again === undefined ? KEEP : cutOrDrop(record, turns[again].index, ROUND);
   };
   return { name: 'loops', judge };
 }

@@ -4,6 +4,7 @@
 
 import type { EpisodeRecord } from '../../replay/index.js';
 import { drop, type Filter, type Judgement, KEEP, type Likeness } from './filter.js';
+import { agentTurns } from './repairs.js';
 import { bottomK, jaccard } from './sketch.js';
 import { spokenText } from './spoken-text.js';
 import { gramHashes, mix32, wordsOf } from './text-hash.js';
@@ -13,6 +14,7 @@ const BAND_ROWS = 4;
 const SKETCH = 512;
 
 interface Kept {
+  readonly row: number;
   readonly group: number;
   readonly sketch: Float64Array;
 }
@@ -31,17 +33,30 @@ export function nearDuplicateFilter(threshold: number): Filter {
   const judge = (record: EpisodeRecord, _: unknown, { sketch, keys } = liken(record)): Judgement => {
     const isTwin = (at: number) =>
       !(record.group >= 0 && kept[at].group === record.group) && jaccard(sketch, kept[at].sketch, SKETCH) >= threshold;
-    if (keys.some((key, band) => bands[band].get(key)?.some(isTwin)))
-      return drop('nearly the same as an earlier episode');
+    for (const [band, key] of keys.entries()) {
+      const twin = bands[band].get(key)?.find(isTwin);
+      if (twin !== undefined)
+        return drop(KIND, [{ message: lastTurn(record), kind: KIND, because: likeRow(kept[twin]) }]);
+    }
     keys.forEach((key, band) => {
       const bucket = bands[band].get(key);
       if (bucket) bucket.push(kept.length);
       else bands[band].set(key, [kept.length]);
     });
-    kept.push({ group: record.group, sketch });
+    kept.push({ row: record.row, group: record.group, sketch });
     return KEEP;
   };
   return { name: 'near-duplicates', judge, liken };
+}
+
+const KIND = 'nearly the same as an earlier episode';
+
+function likeRow({ row }: Kept): string {
+  return `it says nearly what the episode of row ${row} says`;
+}
+
+function lastTurn(record: EpisodeRecord): number {
+  return agentTurns(record).at(-1)?.index ?? 0;
 }
 
 /** One number for each band: two texts that agree in a whole band of minima are candidates. */

@@ -56,10 +56,12 @@ export function policyFilter(settings: PolicySettings, further: readonly PolicyR
         return index === undefined ? [] : [{ index, name: rule.name }];
       });
       const first = breaks.sort((a, b) => a.index - b.index)[0];
-      if (first) return cutOrDrop(record, first.index, first.name);
+      if (first) return cutOrDrop(record, first.index, { kind: first.name, because: 'the policy forbids such a turn' });
       const found = judgeExactly(record, context, settings);
       if (found === null) return KEEP;
-      return found.message === undefined ? drop(found.fault) : cutOrDrop(record, found.message, found.fault);
+      const { message, fault, because } = found;
+      if (message !== undefined) return cutOrDrop(record, message, { kind: fault, because });
+      return drop(fault, [{ message: agentTurns(record).at(-1)?.index ?? 0, kind: fault, because }]);
     },
   };
 }
@@ -77,8 +79,9 @@ export function judgeExactly(
   const lived = relive(record, began, settings.exact ? rules : undefined);
   if ('fault' in lived) return lived;
   const end: EpisodeEnd = { initialState: began, finalState: lived.state, messages: record.messages };
-  const failed = settings.checks.find((name) => rules.check(name, end).passed === false);
-  return failed === undefined ? null : { fault: `check ${failed} failed` };
+  const checked = settings.checks.map((name) => ({ ...rules.check(name, end), name }));
+  const failed = checked.find(({ passed }) => passed === false);
+  return failed === undefined ? null : { fault: `check ${failed.name} failed`, because: failed.reason };
 }
 
 /** The state that an episode of the task begins with. */
@@ -86,7 +89,9 @@ export function beginning(state: JsonObject, { initialOperations = [] }: ToolsTa
   return applyOperations(state, initialOperations);
 }
 
-type Lived = { readonly state: JsonObject } | { readonly message: number; readonly fault: string };
+type Lived =
+  | { readonly state: JsonObject }
+  | { readonly message: number; readonly fault: string; readonly because: string };
 
 /** Goes through the recorded changes again, holding each against the rules. */
 function relive(record: EpisodeRecord, began: JsonObject, rules: ToolRules | undefined): Lived {
@@ -95,13 +100,17 @@ function relive(record: EpisodeRecord, began: JsonObject, rules: ToolRules | und
     for (const [index, { operations, isError }] of predictions.entries()) {
       const call = action.toolCalls?.[index];
       const after = applied(state, operations);
-      if (after === undefined) return { message, fault: 'a change that does not apply' };
-      const wasPlayedAlong = rules && call && !isError && !isMasked(record, message);
-      if (wasPlayedAlong && rules.preconditions(state, call).length > 0) {
-        return { message, fault: 'a call that had to fail and did not' };
+      if (after === undefined) {
+        return { message, fault: 'a change that does not apply', because: 'the state has no place for it' };
       }
-      if (rules && operations.length > 0 && rules.invariants(state, after).length > 0) {
-        return { message, fault: 'a change that breaks an invariant' };
+      const wasPlayedAlong = rules && call && !isError && !isMasked(record, message);
+      const reasons = wasPlayedAlong ? rules.preconditions(state, call) : [];
+      if (reasons.length > 0) {
+        return { message, fault: 'a call that had to fail and did not', because: reasons.join('; ') };
+      }
+      const broken = rules && operations.length > 0 ? rules.invariants(state, after) : [];
+      if (broken.length > 0) {
+        return { message, fault: 'a change that breaks an invariant', because: broken.join('; ') };
       }
       state = after;
     }

@@ -4,7 +4,7 @@
 import type { Json } from '../../core/json.js';
 import type { ToolCall } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
-import { type Filter, type Judgement, KEEP } from './filter.js';
+import { type Fault, type Filter, type Judgement, KEEP } from './filter.js';
 import { agentTurns, answerOf, cutOrDrop, isMasked, withMasked } from './repairs.js';
 
 /** Names of arguments that hold ids, whatever they look like. */
@@ -18,7 +18,7 @@ export function provenanceFilter(): Filter {
 }
 
 function judge(record: EpisodeRecord): Judgement {
-  const masked: number[] = [];
+  const faults: Fault[] = [];
   const seen = new SeenText();
   let heard = 0;
   for (const { index, message } of agentTurns(record)) {
@@ -26,12 +26,23 @@ function judge(record: EpisodeRecord): Judgement {
     if (isMasked(record, index)) continue;
     const invented = (message.toolCalls ?? []).filter((call) => seen.lacksIdOf(call));
     if (invented.length === 0) continue;
+    const because = `nobody had mentioned ${invented.flatMap((call) => seen.lackedIdsOf(call)).join(', ')} by then`;
+    const masked = faults.map(({ message }) => message);
     if (invented.some((call) => !answerOf(record, call)?.isError)) {
-      return cutOrDrop(withMasked(record, masked), index, 'an id out of nowhere');
+      const nowhere = {
+        kind: 'an id out of nowhere',
+        because: `${because}, and the call was answered as if all were well`,
+      };
+      return cutOrDrop(withMasked(record, masked), index, nowhere, faults);
     }
-    masked.push(index);
+    faults.push({ message: index, kind: 'a call with an invented id', because });
   }
-  return masked.length === 0 ? KEEP : { repaired: withMasked(record, masked), note: 'call with an invented id masked' };
+  if (faults.length === 0) return KEEP;
+  const repaired = withMasked(
+    record,
+    faults.map(({ message }) => message),
+  );
+  return { repaired, note: 'call with an invented id masked', faults };
 }
 
 /** What the agent has been told so far, for whole words of any case. */
@@ -47,7 +58,12 @@ export class SeenText {
 
   /** Whether a call has an id among its arguments that nobody has mentioned. */
   lacksIdOf(call: Pick<ToolCall, 'arguments'>): boolean {
-    return idsOf(call).some((id) => !this.has(id));
+    return this.lackedIdsOf(call).length > 0;
+  }
+
+  /** Ids among a call's arguments that nobody has mentioned, in lower case. */
+  lackedIdsOf(call: Pick<ToolCall, 'arguments'>): string[] {
+    return idsOf(call).filter((id) => !this.has(id));
   }
 
   /** An id, in lower case. A word of the policy is no id, however it is used: only what has a digit is taken from there. */

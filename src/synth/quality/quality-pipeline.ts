@@ -14,8 +14,9 @@ import { nearDuplicateFilter } from './near-duplicates.js';
 import { type PolicyRule, policyFilter } from './policy.js';
 import { provenanceFilter } from './provenance.js';
 import type { QualityConfig } from './quality-config.js';
+import { imitationPassage, passageOf, recipePassage, StageTally, sorted } from './removals.js';
 import { agentTurns, answerOf, cutBefore, cutOrDrop, withoutMessages } from './repairs.js';
-import type { DatasetReport, FilterReport } from './report.js';
+import type { DatasetReport } from './report.js';
 import { schemaFilter } from './schema.js';
 import { splitOf } from './splits.js';
 import { structureFilter } from './structure.js';
@@ -70,16 +71,11 @@ function readText(path: string): string {
   }
 }
 
-interface Counts {
-  in: number;
-  out: number;
-  readonly repaired: Map<string, number>;
-  readonly dropped: Map<string, number>;
-}
-
 /** Judges rows as they come, in the order of rows: then the same rows give the same dataset, whatever the timing. */
 export class QualityPipeline {
-  private readonly filters: readonly { readonly filter: Filter; readonly counts: Counts }[];
+  private readonly filters: readonly { readonly filter: Filter; readonly tally: StageTally }[];
+  private readonly recipe = new StageTally('recipe');
+  private readonly imitation = new StageTally('imitation');
   private readonly context: QualityContext;
   private readonly meter: DiversityMeter;
   private readonly splits = { train: 0, validation: 0, test: 0 };
@@ -94,10 +90,7 @@ export class QualityPipeline {
     this.least = input.config.imitation;
     const byId = new Map([...domain.tasks, ...tasks].map((task) => [task.id, task]));
     this.context = { domain, taskOf: (id: string) => byId.get(id) };
-    this.filters = makeFilters(input).map((filter) => ({
-      filter,
-      counts: { in: 0, out: 0, repaired: new Map(), dropped: new Map() },
-    }));
+    this.filters = makeFilters(input).map((filter) => ({ filter, tally: new StageTally(filter.name) }));
     this.meter = new DiversityMeter(domain.tools.map((tool) => tool.name));
   }
 
@@ -107,65 +100,39 @@ export class QualityPipeline {
    */
   judge(record: EpisodeRecord, fore?: Forejudged): EpisodeRecord | undefined {
     this.seen++;
-    if (fore?.dropped !== undefined) {
-      this.passed(fore.notes);
-      const { counts } = this.filters[fore.notes.length];
-      counts.in++;
-      count(counts.dropped, fore.dropped);
-      return undefined;
-    }
-    this.passed(fore?.notes ?? []);
+    this.recipe.add(recipePassage(record));
+    const passages = fore?.passages ?? [];
+    for (const [at, passage] of passages.entries()) this.filters[at].tally.add(passage);
+    if (passages.at(-1)?.dropped !== undefined) return undefined;
     let current = fore?.mended ?? record;
-    const rest = this.filters.slice(fore?.notes.length ?? 0);
-    for (const [at, { filter, counts }] of rest.entries()) {
-      counts.in++;
+    for (const [at, { filter, tally }] of this.filters.slice(passages.length).entries()) {
       const judgement = filter.judge(current, this.context, at === 0 ? fore?.likeness : undefined);
-      if ('repaired' in judgement) {
-        count(counts.repaired, judgement.note);
-        current = judgement.repaired;
-      } else if (!judgement.keep) {
-        count(counts.dropped, judgement.reason);
-        return undefined;
-      }
-      counts.out++;
+      tally.add(passageOf(current, judgement));
+      if ('repaired' in judgement) current = judgement.repaired;
+      else if (!judgement.keep) return undefined;
     }
     this.kept++;
-    if (whyNotImitated(current, this.least) === undefined) this.imitated++;
+    const why = whyNotImitated(current, this.least);
+    this.imitation.add(imitationPassage(current, why));
+    if (why === undefined) this.imitated++;
     this.splits[current.split]++;
     this.meter.add(current);
     return current;
   }
 
-  /** Through the first filters, elsewhere. */
-  private passed(notes: Forejudged['notes']): void {
-    for (const [at, note] of notes.entries()) {
-      const { counts } = this.filters[at];
-      counts.in++;
-      if (note !== null) count(counts.repaired, note);
-      counts.out++;
-    }
-  }
-
   /** Counts so far, without the measures that take time. */
   get progress(): { readonly in: number; readonly out: number; readonly dropped: Readonly<Record<string, number>> } {
     const dropped = new Map<string, number>();
-    for (const { counts } of this.filters) for (const [reason, n] of counts.dropped) dropped.set(reason, n);
+    for (const { tally } of this.filters) for (const [reason, n] of tally.dropped) dropped.set(reason, n);
     return { in: this.seen, out: this.kept, dropped: sorted(dropped) };
   }
 
   report(): DatasetReport {
-    const filters = this.filters.map(({ filter, counts }): FilterReport => {
-      const { repaired, dropped } = counts;
-      return {
-        name: filter.name,
-        in: counts.in,
-        out: counts.out,
-        repaired: sorted(repaired),
-        dropped: sorted(dropped),
-      };
-    });
+    const filters = this.filters.map(({ tally }) => tally.report());
+    const [recipe, imitation] = [this.recipe.report(), this.imitation.report()];
     const [splits, diversity] = [{ ...this.splits }, this.meter.report()];
-    return { in: this.seen, out: this.kept, imitated: this.imitated, filters, splits, diversity };
+    const counts = { in: this.seen, out: this.kept, imitated: this.imitated };
+    return { ...counts, filters, recipe, imitation, splits, diversity };
   }
 }
 
@@ -178,14 +145,6 @@ export async function* filterEpisodes(
     const judged = pipeline.judge(record);
     if (judged) yield judged;
   }
-}
-
-function count(counts: Map<string, number>, key: string): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1);
-}
-
-function sorted(counts: ReadonlyMap<string, number>): Record<string, number> {
-  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 // Filter: which verdicts a dataset may have. Where rewards are learnt from, an episode that nobody could judge has no place;
@@ -208,7 +167,7 @@ export function verdictFilter(wanted: WantedVerdict): Filter {
 /** Why what the agent did in an episode is not to be imitated; undefined where it is. Nobody's verdict is no good verdict. */
 export function whyNotImitated({ verdict: { reward } }: EpisodeRecord, least: number | 'any'): string | undefined {
   if (least === 'any' || (reward !== null && reward >= least)) return undefined;
-  return `not written to be imitated: ${reward === null ? 'not judged' : `its reward is below ${least}`}`;
+  return reward === null ? 'not judged' : `its reward is below ${least}`;
 }
 
 // Filter: where the simulation was not sure of itself. The conversation ends before the first answer below the bar; one
@@ -229,7 +188,10 @@ export function confidenceFilter({ step: leastOfStep, mean: leastMean }: Confide
     const doubtful = record.steps.find(({ predictions }) =>
       predictions.some(({ confidence }) => confidence < leastOfStep),
     );
-    return doubtful ? cutOrDrop(record, doubtful.message, 'a doubtful answer') : KEEP;
+    if (doubtful === undefined) return KEEP;
+    const least = Math.min(...doubtful.predictions.map(({ confidence }) => confidence));
+    const because = `the simulation was ${least.toFixed(2)} sure of its answer, and ${leastOfStep} is asked for`;
+    return cutOrDrop(record, doubtful.message, { kind: 'a doubtful answer', because });
   };
   return { name: 'confidence', judge };
 }

@@ -3,7 +3,7 @@
 
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../env/index.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
-import { drop, type Judgement } from './filter.js';
+import { drop, type Fault, type Judgement } from './filter.js';
 
 /** The messages of the agent, with their places. */
 export function agentTurns(record: EpisodeRecord): { readonly index: number; readonly message: AssistantMessage }[] {
@@ -23,13 +23,14 @@ export function answerOf(record: EpisodeRecord, call: ToolCall): ToolMessage | u
 
 /** The episode up to message `index` (exclusive), cut off there: not judged, not ended. */
 export function cutBefore(record: EpisodeRecord, index: number): EpisodeRecord {
-  const { lostStep, ...kept } = record;
+  const { lostStep, lostBy, ...kept } = record;
   const steps = record.steps.filter((step) => step.message < index);
+  const isThere = lostStep !== undefined && lostStep < steps.length;
   return {
     ...kept,
     messages: record.messages.slice(0, index),
     steps,
-    ...(lostStep !== undefined && lostStep < steps.length && { lostStep }),
+    ...(isThere && { lostStep, ...(lostBy !== undefined && { lostBy }) }),
     ...(record.masked && { masked: record.masked.filter((at) => at < index) }),
     verdict: { reward: null, checks: [] },
     return: null,
@@ -38,11 +39,20 @@ export function cutBefore(record: EpisodeRecord, index: number): EpisodeRecord {
   };
 }
 
-/** `cutBefore` as a judgement: refused where nothing of the agent would be left to learn from. */
-export function cutOrDrop(record: EpisodeRecord, index: number, fault: string): Judgement {
+/**
+ * `cutBefore` as a judgement: refused where nothing of the agent would be left to learn from.
+ * @param others turns before it that are kept from learning
+ */
+export function cutOrDrop(
+  record: EpisodeRecord,
+  index: number,
+  { kind, because }: Omit<Fault, 'message'>,
+  others: readonly Fault[] = [],
+): Judgement {
   const cut = cutBefore(record, index);
   const isLeft = agentTurns(cut).some((turn) => !isMasked(cut, turn.index));
-  return isLeft ? { repaired: cut, note: `cut before ${fault}` } : drop(`begins with ${fault}`);
+  const faults = [...others, { message: index, kind, because }];
+  return isLeft ? { repaired: cut, note: `cut before ${kind}`, faults } : drop(`begins with ${kind}`, faults);
 }
 
 /** The episode with these messages of the agent kept from learning. */

@@ -6,7 +6,7 @@ import { jsonrepair } from 'jsonrepair';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { compileSchema, type SchemaCheck, type ToolCall, type ToolsDomain } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
-import { type Filter, type Judgement, KEEP } from './filter.js';
+import { drop, type Fault, type Filter, type Judgement, KEEP } from './filter.js';
 import { agentTurns, answerOf, cutOrDrop, isMasked, withCalls, withMasked, withoutMessages } from './repairs.js';
 
 const FAULT = 'a call that does not fit its schema';
@@ -28,7 +28,9 @@ function judge(lived: EpisodeRecord, checks: Checks): Judgement {
   const idle = idleTurns(lived, checks);
   const record = idle.size > 0 ? withoutMessages(lived, idle) : lived;
   const judgement = judgeCalls(record, checks);
-  if (idle.size === 0 || ('keep' in judgement && !judgement.keep)) return judgement;
+  if (idle.size === 0) return judgement;
+  // Places in the shorter record are none of the one that was given.
+  if ('keep' in judgement && !judgement.keep) return drop(judgement.reason);
   const note = 'calls of unknown tools without effect taken out';
   if ('repaired' in judgement) return { repaired: judgement.repaired, note: `${note} and ${judgement.note}` };
   return { repaired: record, note };
@@ -51,30 +53,38 @@ function idleTurns(record: EpisodeRecord, checks: Checks): Set<number> {
 
 function judgeCalls(record: EpisodeRecord, checks: Checks): Judgement {
   const mended = new Map<string, ToolCall>();
-  const refused: number[] = [];
+  const refused: Fault[] = [];
   for (const { index, message } of agentTurns(record)) {
     if (isMasked(record, index)) continue;
     for (const call of message.toolCalls ?? []) {
       if (fits(call, checks)) continue;
       const answer = answerOf(record, call);
       const better = mend(call, checks);
-      if (answer?.isError) refused.push(index);
+      if (answer?.isError) refused.push({ message: index, kind: 'a refused call', because: answer.content });
       else if (better) mended.set(call.id, better);
-      else return cutOrDrop(repaired(record, mended, refused), index, FAULT);
+      else {
+        const because = faultsOf(call, checks).join('; ');
+        return cutOrDrop(repaired(record, mended, refused), index, { kind: FAULT, because }, refused);
+      }
     }
   }
   if (mended.size === 0 && refused.length === 0) return KEEP;
   const notes = [mended.size > 0 && 'arguments mended', refused.length > 0 && 'refused call masked'];
-  return { repaired: repaired(record, mended, refused), note: notes.filter(Boolean).join(' and ') };
+  return { repaired: repaired(record, mended, refused), note: notes.filter(Boolean).join(' and '), faults: refused };
 }
 
-function repaired(record: EpisodeRecord, mended: ReadonlyMap<string, ToolCall>, refused: readonly number[]) {
+function repaired(record: EpisodeRecord, mended: ReadonlyMap<string, ToolCall>, refused: readonly Fault[]) {
   const whole = mended.size > 0 ? withCalls(record, mended) : record;
-  return refused.length > 0 ? withMasked(whole, refused) : whole;
+  const masked = refused.map(({ message }) => message);
+  return masked.length > 0 ? withMasked(whole, masked) : whole;
 }
 
 function fits(call: ToolCall, checks: Checks): boolean {
-  return checks.get(call.name)?.check(call.arguments).length === 0;
+  return faultsOf(call, checks).length === 0;
+}
+
+function faultsOf(call: ToolCall, checks: Checks): readonly string[] {
+  return checks.get(call.name)?.check(call.arguments) ?? [`there is no tool "${call.name}"`];
 }
 
 /** The same call, well written; undefined where its writing is not what is wrong. */

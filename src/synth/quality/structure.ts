@@ -16,7 +16,8 @@ function judge(record: EpisodeRecord): Judgement {
   if (agentTurns(record).length === 0) return drop('the agent never acts');
   const at = firstBreak(record.messages);
   const unique = withUniqueIds(record);
-  if (at !== undefined) return cutOrDrop(unique, at, FAULT);
+  if (at !== undefined)
+    return cutOrDrop(unique, at, { kind: FAULT, because: 'calls and answers do not match from here on' });
   return unique === record ? KEEP : { repaired: unique, note: 'ids of calls made unique' };
 }
 

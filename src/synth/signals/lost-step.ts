@@ -24,8 +24,7 @@ const SUCCEEDED = 0.5;
 export function lostStep(domain: ToolsDomain, task: ToolsTask, record: EpisodeRecord): number | undefined {
   const { rules } = domain;
   const calls = task.reference?.calls;
-  const isFailed = record.return !== null && record.return <= SUCCEEDED;
-  if (!isFailed || calls === undefined || !calls.every(({ name }) => rules?.tools.has(name))) return undefined;
+  if (!isLost(record) || calls === undefined || !calls.every(({ name }) => rules?.tools.has(name))) return undefined;
   const states = statesBefore(domain, task, record);
   // What has ended cannot be gone on with: its last step is the latest that may have lost it.
   const latest = record.steps.length - (record.terminated ? 1 : 0);
@@ -34,6 +33,11 @@ export function lostStep(domain: ToolsDomain, task: ToolsTask, record: EpisodeRe
     if (isSolvedFrom({ domain, task, state: states[step], messages })) return step;
   }
   return undefined;
+}
+
+/** Whether an episode was judged and failed. */
+export function isLost({ return: total }: EpisodeRecord): boolean {
+  return total !== null && total <= SUCCEEDED;
 }
 
 /** The state before each step, and after the last. */
@@ -56,7 +60,7 @@ interface Fork {
 function isSolvedFrom({ domain, task, state, messages }: Fork): boolean {
   const lived: Message[] = [...messages];
   let finalState = state;
-  for (const [i, call] of remaining(task.reference?.calls ?? [], messages).entries()) {
+  for (const [i, call] of callsLeft(task.reference?.calls ?? [], messages).entries()) {
     const made = { ...call, id: `fork-${i}` };
     const { operations, observation, isError } = domain.rules!.execute(finalState, made);
     finalState = applyOperations(finalState, operations);
@@ -76,7 +80,7 @@ function isSolvedFrom({ domain, task, state, messages }: Fork): boolean {
 }
 
 /** Calls of the solution that were not made yet, each as often as it is in it. */
-function remaining(solution: readonly CallSpec[], messages: readonly Message[]): CallSpec[] {
+export function callsLeft(solution: readonly CallSpec[], messages: readonly Message[]): CallSpec[] {
   const made = successfulCalls(messages).map(keyOf);
   return solution.filter((call) => {
     const at = made.indexOf(keyOf(call));

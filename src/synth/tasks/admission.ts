@@ -82,6 +82,12 @@ export class Admissions {
     return { admitted: true, task: settled(proposal.task, proposal) };
   }
 
+  /** What speaks against a task by itself, whatever it was made from and whatever others there are. */
+  async faultsOf(task: ToolsTask): Promise<readonly Rejection[]> {
+    const written = [...shapeFaults(task), ...this.callReasons(task), ...this.startReasons(task)];
+    return written.length > 0 ? written : this.playReasons(task);
+  }
+
   /** Cheap reasons first: a kind of check is made only where all before it found nothing. */
   private async reasonsAgainst(proposal: TaskProposal): Promise<readonly Rejection[]> {
     const { task, seeds, problems } = proposal;

@@ -15,6 +15,8 @@ export interface MakeTasksRequest {
   readonly rng: Rng;
   /** Tasks to start from; default: all of the domain that are not kept for evaluation, and have a reference. */
   readonly seeds?: readonly ToolsTask[];
+  /** Tasks that strategy `compose` may join with a seed; default: the seeds. */
+  readonly partners?: readonly ToolsTask[];
   /** Needed by strategies that write. */
   readonly model?: LanguageModel;
   /** Who answers calls where the domain has no rules. */
@@ -37,16 +39,16 @@ export interface MadeTask {
 export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<MadeTask> {
   const { domain, rng, model, responder, signal } = request;
   const { count, strategies, overGeneration, personas, attempts } = request.config.variation;
-  const seeds = (request.seeds ?? domain.tasks).filter(
-    (task) => !isForEvaluation(task) && task.reference !== undefined,
-  );
+  const isSeed = (task: ToolsTask) => !isForEvaluation(task) && task.reference !== undefined;
+  const seeds = (request.seeds ?? domain.tasks).filter(isSeed);
+  const partners = request.partners?.filter(isSeed) ?? seeds;
   if (count === 0 || seeds.length === 0) return;
   const admissions = new Admissions(domain, { ...request.config.admission, responder });
   for (let number = 0; number < Math.ceil(count * overGeneration); number++) {
     signal?.throwIfAborted();
     const round = Math.floor(number / seeds.length);
     const first = rng.split('seeds', round).permutation(seeds.length)[number % seeds.length];
-    const ordered = [seeds[first], ...seeds.filter((_, i) => i !== first)];
+    const ordered = [seeds[first], ...partners.filter((task) => task !== seeds[first])];
     const strategy = strategies[number % strategies.length];
     const own = rng.split('proposal', number);
     const proposal = await varyTask({

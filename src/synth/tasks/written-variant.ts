@@ -3,11 +3,11 @@
 
 import { z } from 'zod';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import { ReverieError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import type { Rng } from '../../core/rng.js';
 import { type CallSpec, initialStateOf, type ToolsDomain, type ToolsTask, type VerifierSpec } from '../../env/index.js';
 import type { ChatMessage, LanguageModel } from '../../llm/index.js';
+import { askForJson, withProblems } from '../asked-json.js';
 import { Entities, type Entity, wordsOf } from './entities.js';
 import { entityParts } from './entity-swap.js';
 import type { Variant } from './proposal.js';
@@ -63,8 +63,9 @@ export async function writeVariant(request: WritingRequest): Promise<Variant> {
   let cost: Cost = NO_COST;
   let problems: readonly string[] = [];
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const answer = await ask(model, {
+    const answer = await askForJson(model, {
       messages: withProblems(messages, problems),
+      schema: { name: 'task_variant', schema: TASK_VARIANT_SCHEMA },
       seed: rng.split('model').uint32(),
       attempt,
       signal,
@@ -78,29 +79,6 @@ export async function writeVariant(request: WritingRequest): Promise<Variant> {
     }
   }
   return { problems: problems.map((detail) => ({ code: 'bad_reply', detail })), cost };
-}
-
-interface Answer {
-  readonly json?: Json;
-  readonly problem?: string;
-  readonly cost: Cost;
-}
-
-/** Errors of the reply itself, after which another attempt may do better. */
-const REPLY_ERRORS: readonly string[] = ['LLM_REPLY_INVALID', 'LLM_REPLY_TOO_LARGE'];
-
-async function ask(
-  model: LanguageModel,
-  { signal, ...request }: { messages: readonly ChatMessage[]; seed: number; attempt: number; signal?: AbortSignal },
-): Promise<Answer> {
-  try {
-    const schema = { name: 'task_variant', schema: TASK_VARIANT_SCHEMA };
-    const { json, usage } = await model.chat({ ...request, schema }, { signal });
-    return { json, cost: usage };
-  } catch (error) {
-    if (!(error instanceof ReverieError) || !REPLY_ERRORS.includes(error.code)) throw error;
-    return { problem: error.message, cost: NO_COST };
-  }
 }
 
 function promptOf({ domain, seed, strategy, rng }: WritingRequest): ChatMessage[] {
@@ -149,12 +127,6 @@ function recordsFor(domain: ToolsDomain, seed: ToolsTask, rng: Rng): JsonObject 
     shown[collection] = { ...shown[collection], [id]: record };
   }
   return shown;
-}
-
-function withProblems(messages: readonly ChatMessage[], problems: readonly string[]): ChatMessage[] {
-  if (problems.length === 0) return [...messages];
-  const content = `Your last reply could not be used. Answer again, without these faults:\n${JSON.stringify(problems)}`;
-  return [...messages, { role: 'user', content }];
 }
 
 function faultsOf(domain: ToolsDomain, seed: ToolsTask, strategy: WritingRequest['strategy'], reply: Reply): string[] {

@@ -13,7 +13,11 @@ describe('the near-duplicate filter', () => {
     const filter = nearDuplicateFilter(0.8);
     const judge = (text: string, group?: number) => filter.judge(said(text, group), context);
     expect(judge(words(0, 100))).toEqual({ keep: true });
-    expect(judge(words(0, 95))).toEqual({ keep: false, reason: 'nearly the same as an earlier episode' });
+    expect(judge(words(0, 95))).toMatchObject({
+      keep: false,
+      reason: 'nearly the same as an earlier episode',
+      faults: [{ because: expect.stringMatching(/^it says nearly what the episode of row \d+ says$/) }],
+    });
     expect(judge(words(40, 100))).toEqual({ keep: true });
     expect(judge(words(41, 100))).toMatchObject({ keep: false });
   });
@@ -30,9 +34,10 @@ describe('the near-duplicate filter', () => {
     const texts = Array.from({ length: 400 }, (_, i) =>
       i % 4 === 3 ? `${words(1000 * (i - 1), 60)} more` : words(1000 * i, 60),
     );
+    const rows = texts.map((text) => said(text));
     const outcome = () => {
       const filter = nearDuplicateFilter(0.8);
-      return texts.map((text) => filter.judge(said(text), context));
+      return rows.map((row) => filter.judge(row, context));
     };
     const first = outcome();
     expect(first.filter((one) => 'keep' in one && !one.keep).length).toBe(100);

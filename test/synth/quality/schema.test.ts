@@ -74,7 +74,7 @@ describe('the schema filter', () => {
   });
 
   it('drops an episode that begins with such a call', () => {
-    expect(judged([{ user: 'Go' }, call('teleport_parcel', {}), { say: 'Done.' }])).toEqual({
+    expect(judged([{ user: 'Go' }, call('teleport_parcel', {}), { say: 'Done.' }])).toMatchObject({
       keep: false,
       reason: 'begins with a call that does not fit its schema',
     });

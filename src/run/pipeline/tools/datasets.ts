@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { JsonObject } from '../../../core/json.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
-import { type DatasetReport, exportEpisodes } from '../../../synth/index.js';
+import { type DatasetReport, type Deficit, exportEpisodes, stagesOf } from '../../../synth/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
+import type { SynthEpisodesResult } from '../../tools-results.js';
 import { writeEpisodesReport } from './episodes-report.js';
 import type { GateFindings } from './gates.js';
 import { EPISODES_FILE, type JudgedRows } from './judged-rows.js';
@@ -24,11 +25,14 @@ export interface MadeDatasets {
   /** Of the accepted: written as examples to imitate. */
   readonly imitated: number;
   readonly rejected: Readonly<Record<string, number>>;
+  readonly removed: SynthEpisodesResult['removed'];
   readonly report: string;
 }
 
 interface Material {
   readonly statistics: RowStatistics;
+  /** What episodes were lost by. */
+  readonly deficits: readonly Deficit[];
   /** What the gates before rewards found. */
   readonly gates: GateFindings;
 }
@@ -38,7 +42,7 @@ export async function makeDatasets(
   context: Context,
   { domain }: Pick<ToolsParts, 'domain'>,
   judged: JudgedRows,
-  { statistics, gates }: Material,
+  { statistics, deficits, gates }: Material,
 ): Promise<MadeDatasets> {
   const { config } = context.scenario;
   const { data } = judged;
@@ -52,8 +56,9 @@ export async function makeDatasets(
   const rejected = rejections(quality);
   const report = join(context.out, 'report.html');
   const episodes = () => readEpisodes(data);
-  await writeEpisodesReport(report, { context, statistics, quality, rejected, gates, episodes });
-  return { data, datasets, accepted: quality.out, imitated: quality.imitated, rejected, report };
+  await writeEpisodesReport(report, { context, statistics, quality, rejected, deficits, gates, episodes });
+  const counts = { accepted: quality.out, imitated: quality.imitated, rejected, removed: removedOf(quality) };
+  return { data, datasets, ...counts, report };
 }
 
 /** The episodes in a folder of `data`, one by one, in the order of their rows. */
@@ -96,6 +101,13 @@ export async function exportDataset(
 function generationOf({ config, hash }: ToolsScenario): object {
   const { agent, user, model, experience, synth, reward } = config;
   return { scenario: config.name, scenarioHash: hash, agent, user, model, experience, synth, reward };
+}
+
+/** What each filter removed, by kind. */
+function removedOf(quality: DatasetReport): SynthEpisodesResult['removed'] {
+  return stagesOf(quality).flatMap(({ name: filter, removed }) =>
+    Object.entries(removed).map(([kind, { episodes, turns }]) => ({ filter, kind, episodes, turns })),
+  );
 }
 
 /** Reasons of all filters, most frequent first. */

@@ -39,7 +39,7 @@ function answersOf({ steps, messages }: EpisodeRecord): Map<string, Prediction> 
   return answers;
 }
 
-function linesOf(message: Message, answers: ReadonlyMap<string, Prediction>): Line[] {
+export function linesOf(message: Message, answers: ReadonlyMap<string, Prediction>): Line[] {
   if (message.role === 'tool') {
     const answer = answers.get(message.toolCallId);
     return [{ role: 'tool', text: shortened(message.content), note: answer && answerNote(answer) }];

@@ -1,7 +1,7 @@
 // The report of a tools job: what was lived, what came of it, why rows were left out, and episodes to read.
 
 import type { EpisodeRecord } from '../../../replay/index.js';
-import type { DatasetReport } from '../../../synth/index.js';
+import type { DatasetReport, Deficit } from '../../../synth/index.js';
 import { faultsText } from '../../../worldmodel/index.js';
 import { formatCount, formatNumber } from '../../format.js';
 import type { JobContext } from '../../job.js';
@@ -9,8 +9,10 @@ import { writeReport } from '../../report/report.js';
 import type { ReportBars, ReportInput, ReportTable, ReportTranscript } from '../../report/report-input.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { reportProvenance } from '../../versions.js';
+import { deficitSection } from './deficit-section.js';
 import { episodeTranscript } from './episode-transcript.js';
 import type { GateFindings, GateSummary } from './gates.js';
+import { removedSection } from './removed-section.js';
 import type { RowStatistics } from './row-statistics.js';
 
 export interface EpisodesReport {
@@ -18,6 +20,7 @@ export interface EpisodesReport {
   readonly statistics: RowStatistics;
   readonly quality: DatasetReport;
   readonly rejected: Readonly<Record<string, number>>;
+  readonly deficits: readonly Deficit[];
   readonly gates: GateFindings;
   readonly episodes: () => AsyncIterable<EpisodeRecord>;
 }
@@ -44,6 +47,7 @@ async function reportInput(report: EpisodesReport): Promise<ReportInput> {
     summary: summary(report),
     charts: [],
     bars: bars(report),
+    sections: [...deficitSection(report.deficits, statistics), removedSection(quality)],
     transcripts: [...trickTranscripts(report.gates), ...(await transcripts(report))],
     notes: notes(report),
     provenance: reportProvenance(context, `reverie synth ${name} --seed ${context.seed}`, [context.seed]),

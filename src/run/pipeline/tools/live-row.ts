@@ -2,7 +2,14 @@
 
 import type { Responder, ToolsTask } from '../../../env/index.js';
 import type { EpisodeRecord, Source } from '../../../replay/index.js';
-import { type EpisodeSettings, liveEpisode, lostStep, type RowPlan, SignalFinder } from '../../../synth/index.js';
+import {
+  deficitOf,
+  type EpisodeSettings,
+  liveEpisode,
+  lostStep,
+  type RowPlan,
+  SignalFinder,
+} from '../../../synth/index.js';
 import { episodeWeight } from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -51,7 +58,9 @@ export function liveRowHere(context: Context, parts: ToolsParts, settings: LiveR
       const lived = await make(plan, task, { ...episode, maxSteps }, signal);
       const lost = lostStep(domain, task, lived);
       const told = { signals: signals.find(lived, task), ...(lost === undefined ? {} : { lostStep: lost }) };
-      const record = { ...lived, ...told };
+      const lostBy = deficitOf(domain, task, { ...lived, ...told });
+      const { aim } = task.origin ?? {};
+      const record = { ...lived, ...told, ...(lostBy && { lostBy }), ...(aim && { aim }) };
       const found = shadow?.take(plan.row) ?? {};
       return Object.keys(found).length === 0 ? record : { ...record, shadow: found };
     } finally {

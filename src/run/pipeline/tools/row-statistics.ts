@@ -26,6 +26,8 @@ export class RowStatistics {
   /** Failed episodes by what was done in the step that lost them. */
   readonly lostBy: Record<string, number> = {};
   readonly returnsByTask = new Map<string, number[]>();
+  /** Rewards of judged episodes of tasks that were made to train something, by what that is. */
+  readonly returnsByAim = new Map<string, number[]>();
 
   add(row: EpisodeRecord | FailedRow): void {
     if (isFailed(row)) {
@@ -36,7 +38,7 @@ export class RowStatistics {
     this.cost = addCosts(this.cost, row.cost);
     this.steps += row.steps.length;
     if (row.return === null) this.abstained++;
-    else this.judge(row.task, row.return);
+    else this.judge(row, row.return);
     for (const signal of row.signals ?? []) count(this.signals, signal);
     if (row.lostStep !== undefined) count(this.lostBy, stepName(row, row.lostStep));
     for (const { predictions } of row.steps) for (const prediction of predictions) this.answer(prediction);
@@ -64,12 +66,11 @@ export class RowStatistics {
     if (repaired) count(this.repairedOf, backend);
   }
 
-  private judge(task: string, reward: number): void {
+  private judge({ task, aim }: EpisodeRecord, reward: number): void {
     this.judged++;
     if (reward > 0.5) this.succeeded++;
-    const returns = this.returnsByTask.get(task);
-    if (returns === undefined) this.returnsByTask.set(task, [reward]);
-    else returns.push(reward);
+    push(this.returnsByTask, task, reward);
+    if (aim !== undefined) push(this.returnsByAim, aim, reward);
   }
 }
 
@@ -78,6 +79,12 @@ function stepName({ steps }: EpisodeRecord, step: number): string {
   if (step >= steps.length) return 'cut off too early';
   const names = (steps[step].action.toolCalls ?? []).map(({ name }) => name);
   return names.length === 0 ? 'something said' : names.join(', ');
+}
+
+function push(returns: Map<string, number[]>, key: string, reward: number): void {
+  const known = returns.get(key);
+  if (known === undefined) returns.set(key, [reward]);
+  else known.push(reward);
 }
 
 function count(counts: Record<string, number>, key: string): void {

@@ -4,7 +4,14 @@
 import { join } from 'node:path';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import { type EarlyExperienceRow, earlyExperience, type FailedRow, type RolloutQueue } from '../../../synth/index.js';
+import {
+  DeficitLedger,
+  type EarlyExperienceRow,
+  earlyExperience,
+  type FailedRow,
+  isFailed,
+  type RolloutQueue,
+} from '../../../synth/index.js';
 import { interrupted, type JobContext } from '../../job.js';
 import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
 import { onlyComputes, ThreadedRows } from '../../queue/threaded-rows.js';
@@ -14,6 +21,7 @@ import { trustedTurns } from '../fidelity/auto-horizon.js';
 import { amplifiedRows } from './amplified-rows.js';
 import { estimateJob, estimateText } from './cost-estimate.js';
 import { makeDatasets, readEpisodes } from './datasets.js';
+import { writeDeficits } from './deficits-file.js';
 import { episodesPanel } from './episodes-panel.js';
 import { type GateFindings, judgeGate, mustFailGate, mustSucceedGate, type ScenarioJudge } from './gates.js';
 import { hackerGate, hackerResult } from './hacker-gate.js';
@@ -45,16 +53,20 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
     const estimate = estimateJob(context.scenario.config, parts.domain, stage.tasks);
     if (estimate !== undefined) context.log(estimateText(estimate));
     const statistics = new RowStatistics();
+    const deficits = new DeficitLedger(stage.tasks);
     const shadow = makeShadow(context, parts);
     const turns = await trustedTurns(context, parts.responder.version);
     const judged = new JudgedRows(context, parts.domain);
-    const lived = await live(context, parts, { stage, gates, judge, statistics, judged, shadow, queue, turns });
+    const life = { stage, gates, judge, statistics, deficits, judged, shadow, queue, turns };
+    const lived = await live(context, parts, life);
     try {
-      let made = await makeDatasets(context, parts, judged, { statistics, gates });
+      await writeDeficits(context.out, parts.domain, deficits.report());
+      let made = await makeDatasets(context, parts, judged, { statistics, deficits: deficits.report(), gates });
       const early = gates.unwritten !== undefined ? undefined : await makeEarlyExperience(context, parts, made.data);
       if (early !== undefined) made = { ...made, datasets: [...made.datasets, early] };
       const panel = episodesPanel(context, parts, stage.tasks, parts.responder.version);
-      return { ...resultOf(context, parts, { stage, gates, lived, statistics, made, shadow }), panel };
+      const work = { stage, gates, lived, statistics, deficits, made, shadow };
+      return { ...resultOf(context, parts, work), panel };
     } finally {
       await lived.journal.close();
     }
@@ -89,6 +101,7 @@ interface Life {
   readonly judge: ScenarioJudge | undefined;
   readonly queue: RolloutQueue | undefined;
   readonly statistics: RowStatistics;
+  readonly deficits: DeficitLedger;
   readonly judged: JudgedRows;
   readonly shadow: Shadow | undefined;
   /** That the dream is trusted for. */
@@ -96,7 +109,7 @@ interface Life {
 }
 
 async function live(context: Context, parts: ToolsParts, life: Life): Promise<LivedRows> {
-  const { stage, gates, judge, statistics, judged, shadow, turns } = life;
+  const { stage, gates, judge, statistics, deficits, judged, shadow, turns } = life;
   const { config } = context.scenario;
   const phase = context.progress.phase('live', config.synth.episodes, 'episodes');
   const responder = shadow?.responder ?? parts.responder;
@@ -117,6 +130,7 @@ async function live(context: Context, parts: ToolsParts, life: Life): Promise<Li
       elsewhere,
       observe: (row: EpisodeRecord | FailedRow) => {
         statistics.add(row);
+        if (!isFailed(row)) deficits.add(row);
         judged.judge(row);
       },
       onProgress: (progress) => {
@@ -170,6 +184,7 @@ interface Work {
   readonly gates: GateFindings;
   readonly lived: LivedRows;
   readonly statistics: RowStatistics;
+  readonly deficits: DeficitLedger;
   readonly shadow: Shadow | undefined;
   readonly made: Awaited<ReturnType<typeof makeDatasets>>;
 }
@@ -177,7 +192,7 @@ interface Work {
 function resultOf(
   context: Context,
   { budget }: ToolsParts,
-  { stage, gates, lived, statistics, made, shadow }: Work,
+  { stage, gates, lived, statistics, deficits, made, shadow }: Work,
 ): SynthEpisodesResult {
   const { episodes, steps, failed, success, abstained, answeredBy, refusedOf, repairedOf, signals, lostBy, cost } =
     statistics;
@@ -196,6 +211,7 @@ function resultOf(
     repairedOf,
     signals,
     lostBy,
+    deficits: deficits.report(),
     cost,
     spent: budget.spent,
     stoppedBy: lived.stoppedBy ?? null,

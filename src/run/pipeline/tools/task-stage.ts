@@ -8,9 +8,11 @@ import { Rng } from '../../../core/rng.js';
 import { type ToolsDomain, type ToolsTask, withTasks } from '../../../env/index.js';
 import { writeFileAtomic } from '../../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../../store/sealed-json.js';
-import { makeTasks, type SplitShares, splitOf } from '../../../synth/index.js';
+import { aimedTasks, makeTasks, type SplitShares, splitOf } from '../../../synth/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
+import { findInput } from '../inputs.js';
+import { readDeficits } from './deficits-file.js';
 import type { ToolsParts } from './parts.js';
 
 export interface TaskStage {
@@ -23,6 +25,9 @@ export interface TaskStage {
   /** The new ones, as they were made. */
   readonly added: readonly ToolsTask[];
 }
+
+/** New tasks of a job that is aimed and does not say how many. */
+const AIMED_TASKS = 40;
 
 type Context = JobContext<ToolsScenario>;
 
@@ -46,7 +51,8 @@ export function withAddedTasks(domain: ToolsDomain, more: readonly ToolsTask[], 
 
 async function newTasks(context: Context, parts: ToolsParts): Promise<readonly ToolsTask[]> {
   const { variation } = context.scenario.config.tasks;
-  if (variation.count === 0) return [];
+  const isAimed = context.inputs.aim !== undefined;
+  if (variation.count === 0 && !isAimed) return [];
   const file = join(context.out, TASKS_FILE);
   if (existsSync(file)) return openSealed(readFileSync(file, 'utf8')).tasks as unknown as ToolsTask[];
   const tasks = await madeTasks(context, parts);
@@ -55,11 +61,15 @@ async function newTasks(context: Context, parts: ToolsParts): Promise<readonly T
 }
 
 async function madeTasks(context: Context, { domain, cast, responder }: ToolsParts): Promise<ToolsTask[]> {
-  const { tasks: config, quality } = context.scenario.config;
-  const phase = context.progress.phase('make tasks', config.variation.count, 'tasks');
+  const { tasks: section, quality } = context.scenario.config;
+  const aim = findInput(context.inputs, 'aim');
+  const deficits = aim === undefined ? undefined : await readDeficits(aim, domain);
+  const count = section.variation.count || (deficits === undefined ? 0 : AIMED_TASKS);
+  const config = { ...section, variation: { ...section.variation, count } };
+  const phase = context.progress.phase('make tasks', count, 'tasks');
   const tasks: ToolsTask[] = [];
   const rejected: Record<string, number> = {};
-  const made = makeTasks({
+  const request = {
     domain,
     config,
     rng: Rng.fromSeed(context.seed).split('tasks'),
@@ -67,8 +77,8 @@ async function madeTasks(context: Context, { domain, cast, responder }: ToolsPar
     model: await cast.modelIfAny('tasks'),
     responder: domain.rules === undefined ? responder : undefined,
     signal: context.signal,
-  });
-  for await (const { admission } of made) {
+  };
+  for await (const { admission } of deficits === undefined ? makeTasks(request) : aimedTasks(request, deficits)) {
     if (admission.admitted) tasks.push(admission.task);
     else for (const { code } of admission.reasons) rejected[code] = (rejected[code] ?? 0) + 1;
     phase.set(tasks.length, rejectionNote(rejected));

@@ -3,8 +3,10 @@
 
 import { stringify } from 'yaml';
 import type { JsonObject } from '../../../core/json.js';
-import type { DatasetReport, FilterReport } from '../../quality/report.js';
+import type { DatasetReport } from '../../quality/report.js';
 import type { DataFiles, EpisodeFormat, Split } from './format.js';
+import { plainMarkdown as plain, markdownTable as table } from './markdown-table.js';
+import { REMOVED_FILE, removedTable } from './removed.js';
 import { extensionOf, folderOf } from './shards.js';
 import type { EpisodeStatistics } from './statistics.js';
 
@@ -136,18 +138,13 @@ function rewards({ deciders, rewards: { judged, sum }, episodes }: EpisodeStatis
 
 function filters(report: DatasetReport | undefined): string {
   if (!report) return '## Filters\n\nNone were applied.';
-  const lines = report.filters.map((filter) => [filter.name, filter.in, filter.out, counted(filter)] as const);
+  const { in: before, out, imitated } = report;
   return [
     '## Filters',
-    `${report.in} episodes in, ${report.out} out.`,
-    table(['filter', 'in', 'out', 'what was done'], lines),
+    `${before} episodes in, ${out} out, ${imitated} of these to be imitated. Turns are those of the agent that are to be learnt.`,
+    removedTable(report),
+    `Examples of each kind are in [${REMOVED_FILE}](${REMOVED_FILE}).`,
   ].join('\n\n');
-}
-
-function counted({ repaired, dropped }: FilterReport): string {
-  const mended = Object.entries(repaired).map(([note, count]) => `${count} mended: ${note}`);
-  const gone = Object.entries(dropped).map(([reason, count]) => `${count} dropped: ${reason}`);
-  return [...mended, ...gone].join('; ');
 }
 
 function diversity(report: DatasetReport | undefined): string {
@@ -184,16 +181,6 @@ function bias({ options, statistics }: CardInput): string {
   const isSynthetic = statistics.sources.entries().some(([source]) => source === 'synthetic');
   const lines = [...known, ...(isSynthetic ? synthetic : [])];
   return `## Known bias\n\n${lines.length > 0 ? lines.map((line) => `* ${plain(line)}`).join('\n') : 'None is known.'}`;
-}
-
-function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const line = (cells: readonly (string | number)[]) => `| ${cells.map((cell) => plain(String(cell))).join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
-}
-
-/** Names come from data: no line break, cell or markup of theirs may change the page. */
-function plain(text: string): string {
-  return text.replace(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;');
 }
 
 function percent(part: number, of: number): string {

@@ -17,6 +17,7 @@ import { hermesFormat } from './hermes.js';
 import { toolDefinitions } from './messages.js';
 import { openAiFormat } from './openai.js';
 import { parquetFormat } from './parquet.js';
+import { REMOVED_FILE, removedPage } from './removed.js';
 import { ShardWriter } from './shards.js';
 import { shareGptFormat } from './sharegpt.js';
 import { EpisodeStatistics } from './statistics.js';
@@ -122,9 +123,11 @@ async function writeDataset(
   const { domain, card } = options;
   const input = { format: { name: options.format, format }, domain, options: card, statistics, files, rows: tables };
   await writeFile(join(folder, 'README.md'), cardText({ ...input, adapted: adapted.counts() }));
+  if (card.quality !== undefined) await writeFile(join(folder, REMOVED_FILE), removedPage(card.quality));
   const data = [...files.values()].flatMap((splits) => [...splits.values()].flat());
   const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
-  return { files: [...data, ...others, 'README.md'], rows, tables, adapted: adapted.counts() };
+  const pages = ['README.md', ...(card.quality === undefined ? [] : [REMOVED_FILE])];
+  return { files: [...data, ...others, ...pages], rows, tables, adapted: adapted.counts() };
 }
 
 function contextOf({ domain, tasks = [], card }: EpisodeExportOptions, adapt: (reason: string) => void): FormatContext {
@@ -156,7 +159,7 @@ async function writeRows(
       const reason = whyNotImitated(record);
       for (const row of format.rows(record)) {
         if (reason === undefined || !format.tables[row.table ?? ONLY_TABLE].isImitated) await write(row);
-        else leftOut(reason);
+        else leftOut(`not written to be imitated: ${reason}`);
       }
     }
     for (const row of format.end?.() ?? []) await write(row);

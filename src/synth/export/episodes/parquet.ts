@@ -52,6 +52,8 @@ export const EPISODE_COLUMNS: NestedColumns = {
   truncated: 'boolean',
   signals: { list: 'text' },
   lost_step: 'integer',
+  lost_by: 'text',
+  aim: 'text',
   source: 'text',
   backends: { list: 'text' },
   model_versions: { list: 'text' },
@@ -137,6 +139,8 @@ function outcome(record: EpisodeRecord): JsonObject {
     truncated,
     signals: [...(record.signals ?? [])],
     lost_step: record.lostStep ?? null,
+    lost_by: record.lostBy ?? null,
+    aim: record.aim ?? null,
   };
 }
 

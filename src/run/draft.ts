@@ -1,0 +1,171 @@
+// `reverie draft`: a domain and its tasks from a description, written by a language model, tried, and put into a folder only if
+// nothing speaks against it; with the record of every draft.
+
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { stringify } from 'yaml';
+import type { Cost } from '../core/cost.js';
+import { reverieError } from '../core/errors.js';
+import { type LlmConfigInput, makeLanguageModel } from '../llm/index.js';
+import { ensureFolder, writeFileAtomic } from '../store/atomic-file.js';
+import { sealedText } from '../store/sealed-json.js';
+import { type Draft, type DraftStep, type DraftTrial, draftDomain } from '../synth/index.js';
+import { formatCount, formatNumber } from './format.js';
+import { type ConfigObject, layered, parseOverride } from './overrides.js';
+
+const RECORD_FILE = 'draft.json';
+
+export interface DraftOptions {
+  /** A file with the description; or the description itself in `about`. */
+  readonly from?: string;
+  readonly about?: string;
+  /** Of the section `llm`: `llm.url=http://localhost:8000/v1`, `llm.model=NAME`. */
+  readonly set?: readonly string[];
+  readonly tasks: number;
+  readonly repairs: number;
+  readonly seed: number;
+  /** Folder of replies that were kept, and are kept. */
+  readonly cache?: string;
+  readonly signal: AbortSignal;
+  /** One line for a human. */
+  readonly log: (line: string) => void;
+}
+
+export interface DraftResult {
+  readonly folder: string;
+  readonly model: string;
+  readonly tools: number;
+  readonly tasks: number;
+  readonly probes: number;
+  readonly replies: number;
+  readonly repairs: number;
+  readonly cost: Cost;
+  readonly written: readonly string[];
+}
+
+/**
+ * Writes the domain, a scenario and `draft.json`; of a domain that was refused `draft.json` alone.
+ * @throws DRAFT_INVALID, OUT_NOT_EMPTY, LLM_CONFIG_INVALID, FLAG_INVALID, DRAFT_REFUSED, and what the model's server throws
+ */
+export async function draftInto(folder: string, options: DraftOptions): Promise<DraftResult> {
+  const description = await descriptionOf(options);
+  await refuseOccupied(folder);
+  const { tasks, repairs, seed, signal, log, cache } = options;
+  const model = await makeLanguageModel(
+    llmConfigOf(options.set ?? []),
+    cache === undefined ? {} : { cacheFolder: cache },
+  );
+  try {
+    const onStep = (step: DraftStep) => log(stepText(step));
+    const onTrial = (trial: DraftTrial) => log(trialText(trial));
+    const draft = await draftDomain({ model, description, tasks, repairs, seed, signal, onStep, onTrial });
+    await model.flush();
+    return await keep(folder, { draft, description, model: model.version, seed });
+  } finally {
+    await model.close();
+  }
+}
+
+async function descriptionOf({ from, about }: DraftOptions): Promise<string> {
+  if ((from === undefined) === (about === undefined)) {
+    throw reverieError('DRAFT_INVALID', {
+      problem: 'it takes a description, either --from a file or --about in words',
+    });
+  }
+  const text = about ?? (await read(from!));
+  if (text.trim() === '') throw reverieError('DRAFT_INVALID', { problem: 'its description is empty' });
+  return text;
+}
+
+async function read(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw reverieError('DRAFT_INVALID', { problem: `"${path}" cannot be read: ${(error as Error).message}` }, error);
+  }
+}
+
+async function refuseOccupied(folder: string): Promise<void> {
+  const entries = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw reverieError('DRAFT_INVALID', { problem: `"${folder}" cannot be used: ${error.message}` }, error);
+  });
+  // The record of a draft that was refused is written over.
+  const [entry] = entries.filter((name) => name !== RECORD_FILE);
+  if (entry !== undefined) throw reverieError('OUT_NOT_EMPTY', { path: folder, entry });
+}
+
+function llmConfigOf(set: readonly string[]): LlmConfigInput {
+  const base: ConfigObject = { llm: { provider: 'openai-compatible', maxTokens: 16_384 } };
+  const { llm, ...others } = set.map(parseOverride).reduce(layered, base);
+  const [stray] = Object.keys(others);
+  if (stray !== undefined) {
+    const expected = 'keys of the section llm, such as llm.url=http://localhost:8000/v1';
+    throw reverieError('FLAG_INVALID', { flag: '--set', value: stray, expected });
+  }
+  return llm as LlmConfigInput;
+}
+
+interface Kept {
+  readonly draft: Draft;
+  readonly description: string;
+  readonly model: string;
+  readonly seed: number;
+}
+
+async function keep(folder: string, { draft, description, model, seed }: Kept): Promise<DraftResult> {
+  const { admitted, files, steps, trial, cost } = draft;
+  const made = { description, model, seed, admitted, trial, steps, cost };
+  const record = join(folder, RECORD_FILE);
+  const repairs = steps.filter(({ stage }) => stage === 'repair').length;
+  await ensureFolder(folder);
+  await writeFileAtomic(record, sealedText({ format: 'reverie-draft/1', ...made }));
+  if (!admitted) {
+    const faults = trial.faults.slice(0, SHOWN_FAULTS).join('; ');
+    throw reverieError('DRAFT_REFUSED', { repairs, faults, record });
+  }
+  const all = { ...files, 'scenario.yaml': scenarioText(folder) };
+  for (const [name, text] of Object.entries(all)) await writeFileAtomic(join(folder, name), text);
+  const written = [...Object.keys(all), RECORD_FILE];
+  const { tools, tasks, probes } = trial;
+  return { folder, model, tools, tasks, probes: probes.total, replies: steps.length, repairs, cost, written };
+}
+
+function scenarioText(folder: string): string {
+  const scenario = {
+    family: 'tools',
+    name: basename(resolve(folder)).replace(/[^\w-]+/g, '-'),
+    model: { kind: 'tools', backends: ['rules'] },
+    agent: { kind: 'scripted' },
+    synth: { episodes: 40, export: ['openai', 'parquet'] },
+  };
+  return stringify(scenario);
+}
+
+const SHOWN_FAULTS = 4;
+
+function stepText({ stage, attempt, files, faults, cost }: DraftStep): string {
+  const wrote = Object.keys(files).join(', ') || 'nothing';
+  const wrong = faults.length === 0 ? '' : `; of no use: ${faults[0]}`;
+  const again = attempt === 0 ? '' : ` ${attempt + 1}`;
+  return `${stage}${again}: ${wrote} (${formatCount(cost.promptTokens + cost.completionTokens)} tokens)${wrong}`;
+}
+
+function trialText({ faults, probes, tasks }: DraftTrial): string {
+  const put = `${formatCount(tasks)} tasks, ${probes.passed} of ${probes.total} probes passed`;
+  if (faults.length === 0) return `tried: ${put}; nothing speaks against it`;
+  const rest = faults.length > SHOWN_FAULTS ? [`and ${faults.length - SHOWN_FAULTS} more`] : [];
+  const told = [...faults.slice(0, SHOWN_FAULTS), ...rest].map((fault) => `\n  ${fault}`);
+  return `tried: ${put}; ${formatCount(faults.length)} faults:${told.join('')}`;
+}
+
+/** What was made, for people. */
+export function draftText({ folder, tools, tasks, probes, repairs, replies, cost, written }: DraftResult): string {
+  const tokens = formatCount(cost.promptTokens + cost.completionTokens);
+  const money = cost.money > 0 ? `, cost ${formatNumber(cost.money)}` : '';
+  return [
+    `Admitted: ${tools} tools, ${tasks} tasks, ${probes} probes, after ${repairs} repairs (${replies} replies, ${tokens} tokens${money}).`,
+    `Written to ${folder}: ${written.join(', ')}.`,
+    `Next: read policy.md and tasks.yaml, then reverie audit ${folder} and reverie synth ${folder}`,
+  ].join('\n');
+}

@@ -1,0 +1,43 @@
+// A reply in JSON from a language model, or what was wrong with it: faults of the reply are no errors, as another try may do better.
+
+import { type Cost, NO_COST } from '../core/cost.js';
+import { ReverieError } from '../core/errors.js';
+import type { Json, JsonObject } from '../core/json.js';
+import type { ChatMessage, LanguageModel } from '../llm/index.js';
+
+export interface AskRequest {
+  readonly messages: readonly ChatMessage[];
+  readonly schema: { readonly name: string; readonly schema: JsonObject };
+  readonly seed: number;
+  /** Number of the try at the same thing. */
+  readonly attempt: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface Asked {
+  readonly json?: Json;
+  /** Why there is none. */
+  readonly problem?: string;
+  readonly cost: Cost;
+}
+
+/** Errors of the reply itself. */
+const REPLY_ERRORS: readonly string[] = ['LLM_REPLY_INVALID', 'LLM_REPLY_TOO_LARGE'];
+
+/** @throws what the model's server throws, but for a reply that cannot be used */
+export async function askForJson(model: LanguageModel, { signal, ...request }: AskRequest): Promise<Asked> {
+  try {
+    const { json, usage } = await model.chat(request, { signal });
+    return { json, cost: usage };
+  } catch (error) {
+    if (!(error instanceof ReverieError) || !REPLY_ERRORS.includes(error.code)) throw error;
+    return { problem: error.message, cost: NO_COST };
+  }
+}
+
+/** The messages, with what was wrong with the last reply. */
+export function withProblems(messages: readonly ChatMessage[], problems: readonly string[]): ChatMessage[] {
+  if (problems.length === 0) return [...messages];
+  const content = `Your last reply could not be used. Answer again, without these faults:\n${JSON.stringify(problems)}`;
+  return [...messages, { role: 'user', content }];
+}

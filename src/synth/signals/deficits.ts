@@ -1,0 +1,181 @@
+// What an agent cannot do yet, from the episodes it lost (TRACE: capabilities that failures lack, each with tasks that need it).
+// What was done in the step that lost an episode is held against what the task's solution would have done there; a deficit is
+// told by a kind and what it is about, and by how much oftener tasks that need it are lost than others.
+
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { CallSpec, CheckResult, ToolCall, ToolsDomain, ToolsTask } from '../../env/index.js';
+import type { EpisodeRecord } from '../../replay/index.js';
+import { callsLeft, isLost } from './lost-step.js';
+
+const KINDS = {
+  'left-out': 'leaves out',
+  'wrong-argument': 'gets wrong',
+  unwanted: 'calls where it must not',
+  untold: 'does not tell what was asked',
+  'cut-off': 'does not come to an end',
+  rule: 'breaks the rule',
+  'wrong-state': 'leaves something else in the data',
+} as const;
+type Kind = keyof typeof KINDS;
+
+/** What lost an episode, as its column has it: `left-out verify_employee`, `wrong-argument order_item.sku`, `untold`. */
+export type DeficitName = string;
+
+/** In words. */
+export function deficitText(name: DeficitName): string {
+  const { kind, about } = partsOf(name);
+  return [KINDS[kind], about].filter((part) => part !== '').join(' ');
+}
+
+function partsOf(name: DeficitName): { readonly kind: Kind; readonly about: string } {
+  const [kind, ...rest] = name.split(' ');
+  return { kind: kind as Kind, about: rest.join(' ') };
+}
+
+/** What lost an episode; undefined where it was not lost, or nothing exact can be said of it. */
+export function deficitOf(
+  domain: Pick<ToolsDomain, 'tools'>,
+  task: ToolsTask,
+  record: EpisodeRecord,
+): DeficitName | undefined {
+  if (!isLost(record)) return undefined;
+  const { lostStep, steps, messages, verdict } = record;
+  if (lostStep === undefined) return ofChecks(verdict.checks);
+  const step = steps[lostStep];
+  if (step === undefined) return 'cut-off';
+  const left = callsLeft(task.reference?.calls ?? [], messages.slice(0, step.message));
+  const made = step.action.toolCalls ?? [];
+  const ofCalls = made.map((call) => ofCall(call, left, domain)).find((name) => name !== undefined);
+  const next = left.find((call) => changes(call, domain)) ?? left[0];
+  const ofTurn = made.length === 0 && next !== undefined ? `left-out ${next.name}` : undefined;
+  return ofCalls ?? ofTurn ?? ofChecks(verdict.checks);
+}
+
+/** What is wrong with a call, given the calls that the solution had left. */
+function ofCall(
+  call: ToolCall,
+  left: readonly CallSpec[],
+  domain: Pick<ToolsDomain, 'tools'>,
+): DeficitName | undefined {
+  const wanted = left.filter(({ name }) => name === call.name).map((one) => wrongArguments(call, one));
+  if (wanted.length === 0) return changes(call, domain) ? `unwanted ${call.name}` : undefined;
+  const [nearest] = wanted.sort((a, b) => a.length - b.length);
+  if (nearest.length > 0) return `wrong-argument ${call.name}.${nearest[0]}`;
+  // The right call, which lost it for what should have come before.
+  return left[0].name === call.name ? undefined : `left-out ${left[0].name}`;
+}
+
+function wrongArguments({ arguments: given }: ToolCall, { arguments: wanted }: CallSpec): string[] {
+  const names = [...new Set([...Object.keys(wanted), ...Object.keys(given)])];
+  return names.filter((name) => canonicalJson(given[name] ?? null) !== canonicalJson(wanted[name] ?? null));
+}
+
+/** Whether a call may change something, or end the episode. */
+function changes({ name }: Pick<CallSpec, 'name'>, { tools }: Pick<ToolsDomain, 'tools'>): boolean {
+  const tool = tools.find((one) => one.name === name);
+  return tool?.kind === 'write' || tool?.terminates === true;
+}
+
+const CHECKS: readonly (readonly [pattern: RegExp, kind: Kind])[] = [
+  [/^not called: (\S+)/, 'unwanted'],
+  [/^called: ([^(]+)/, 'left-out'],
+  [/^check: (.+)/, 'rule'],
+  [/^communicate: ()/, 'untold'],
+  [/^state: ()/, 'wrong-state'],
+];
+
+function ofChecks(checks: readonly CheckResult[]): DeficitName | undefined {
+  const failed = checks.filter(({ passed }) => passed === false).map(({ name }) => name);
+  for (const [pattern, kind] of CHECKS) {
+    const about = failed.map((name) => pattern.exec(name)?.[1]).find((found) => found !== undefined);
+    if (about !== undefined) return `${kind} ${about}`.trim();
+  }
+  return undefined;
+}
+
+/** Whether a task cannot be solved without what the deficit is about; undefined where a task does not show that. */
+function needs(name: DeficitName, { reference, verifier }: ToolsTask): boolean | undefined {
+  const { kind, about } = partsOf(name);
+  const calls = reference?.calls ?? [];
+  const [tool, argument] = about.split('.');
+  switch (kind) {
+    case 'left-out':
+      return calls.some((call) => call.name === about);
+    case 'wrong-argument':
+      return calls.some((call) => call.name === tool && argument in call.arguments);
+    case 'untold':
+      return (verifier.communicate ?? []).length > 0;
+    case 'rule':
+      return verifier.checks?.includes(about) ?? false;
+    default:
+      return undefined;
+  }
+}
+
+interface Share {
+  readonly succeeded: number;
+  readonly of: number;
+}
+
+export interface Deficit {
+  readonly name: DeficitName;
+  /** Episodes that it lost. */
+  readonly lost: number;
+  /** Tasks that it lost episodes of, those with most first. */
+  readonly tasks: readonly string[];
+  /** Judged episodes of tasks that need it, and of those that do not; null where tasks do not show which do. */
+  readonly needed: Share | null;
+  readonly elsewhere: Share | null;
+}
+
+interface TaskTally {
+  readonly task: ToolsTask;
+  judged: number;
+  succeeded: number;
+  readonly lostBy: Map<DeficitName, number>;
+}
+
+/** Takes in episodes, and says what they were lost by. */
+export class DeficitLedger {
+  private readonly tallies: ReadonlyMap<string, TaskTally>;
+
+  constructor(tasks: readonly ToolsTask[]) {
+    this.tallies = new Map(tasks.map((task) => [task.id, { task, judged: 0, succeeded: 0, lostBy: new Map() }]));
+  }
+
+  add(record: EpisodeRecord): void {
+    const tally = this.tallies.get(record.task);
+    if (tally === undefined || record.return === null) return;
+    tally.judged++;
+    if (!isLost(record)) tally.succeeded++;
+    const { lostBy } = record;
+    if (lostBy !== undefined) tally.lostBy.set(lostBy, (tally.lostBy.get(lostBy) ?? 0) + 1);
+  }
+
+  /** Those that lost most first. */
+  report(): Deficit[] {
+    const tallies = [...this.tallies.values()];
+    const names = new Set(tallies.flatMap(({ lostBy }) => [...lostBy.keys()]));
+    const deficits = [...names].map((name): Deficit => {
+      const losing = tallies.filter(({ lostBy }) => lostBy.has(name));
+      const most = [...losing].sort((a, b) => b.lostBy.get(name)! - a.lostBy.get(name)!);
+      const isKnown = losing.every(({ task }) => needs(name, task) !== undefined);
+      const among = (wanted: boolean) =>
+        isKnown ? shareOf(tallies.filter(({ task }) => needs(name, task) === wanted)) : null;
+      const lost = losing.reduce((sum, { lostBy }) => sum + lostBy.get(name)!, 0);
+      return { name, lost, tasks: most.map(({ task }) => task.id), needed: among(true), elsewhere: among(false) };
+    });
+    return deficits.sort((a, b) => b.lost - a.lost || (a.name < b.name ? -1 : 1));
+  }
+}
+
+function shareOf(tallies: readonly TaskTally[]): Share {
+  const sum = (of: (tally: TaskTally) => number) => tallies.reduce((total, tally) => total + of(tally), 0);
+  return { succeeded: sum(({ succeeded }) => succeeded), of: sum(({ judged }) => judged) };
+}
+
+/** Tasks to make new ones from, so that they need what the deficit is about: those it lost, then others that need it. */
+export function seedsFor({ name, tasks }: Deficit, all: readonly ToolsTask[]): ToolsTask[] {
+  const lost = tasks.flatMap((id) => all.find((task) => task.id === id) ?? []);
+  return [...lost, ...all.filter((task) => needs(name, task) === true && !tasks.includes(task.id))];
+}

@@ -1,0 +1,111 @@
+// Drafting a domain by a language model: what holds is admitted, what does not is given back with its faults, and refused in the end;
+// whatever is written runs in the sandbox alone.
+
+import { describe, expect, it } from 'vitest';
+import { reverieError } from '../../../src/core/errors.js';
+import { tryDraft } from '../../../src/synth/drafting/try-draft.js';
+import { draftDomain } from '../../../src/synth/index.js';
+import { scriptedModel } from '../tasks/model.js';
+import { CARELESS, LENDING, part, reply, WORLD } from './lending.js';
+
+const [world, tasks] = [reply(part(...WORLD)), reply(part('tasks.yaml', 'must-fail.yaml'))];
+const rules = (text: string = LENDING['rules.js']) => reply({ 'rules.js': text });
+const wishes = { description: 'A lending library.', tasks: 3, seed: 1, repairs: 2 };
+
+describe('drafting a domain', () => {
+  it('admits one that nothing speaks against, in three replies; the rules are written without tasks and probes', async () => {
+    const model = scriptedModel(world, tasks, rules());
+    const draft = await draftDomain({ ...wishes, model });
+    expect(draft.trial.faults).toEqual([]);
+    expect([draft.admitted, draft.steps.map(({ stage }) => stage)]).toEqual([true, ['world', 'tasks', 'rules']]);
+    expect(draft.files).toEqual(LENDING);
+    expect(draft.trial).toMatchObject({ tools: 3, tasks: 3 });
+    expect(draft.trial.probes.total).toBeGreaterThan(8);
+    const [, askedForTasks, askedForRules] = model.requests.map(({ messages }) => String(messages[1].content));
+    expect(askedForTasks).not.toContain('"rules.js"');
+    expect(Object.keys(JSON.parse(askedForRules).files)).toEqual([...WORLD]);
+  });
+
+  it('gives faults back with the files, and admits what was put right', async () => {
+    const model = scriptedModel(world, tasks, rules(CARELESS), rules());
+    const draft = await draftDomain({ ...wishes, model });
+    expect(draft.admitted).toBe(true);
+    const [, , careless, repair] = draft.steps;
+    expect(careless.faults.join('\n')).toMatch(/probe "lent already" (changed|was answered)/);
+    expect([repair.stage, repair.faults]).toEqual(['repair', []]);
+    const told = JSON.parse(String(model.requests[3].messages[1].content));
+    expect(told.faults).toEqual(careless.faults);
+    expect(Object.keys(told.files).length).toBe(7);
+  });
+
+  it('refuses one that is not put right in so many repairs, and keeps what was tried', async () => {
+    const draft = await draftDomain({ ...wishes, model: scriptedModel(world, tasks, rules(CARELESS)) });
+    expect([draft.admitted, draft.steps.length]).toEqual([false, 5]);
+    expect(draft.trial.faults.length).toBeGreaterThan(0);
+    expect(draft.steps.every(({ files }) => Object.keys(files).length > 0)).toBe(true);
+  });
+
+  it('asks again where a reply cannot be used, and gives up where none can', async () => {
+    const broken = reverieError('LLM_REPLY_INVALID', { model: 'm', problem: 'no JSON' });
+    const good = await draftDomain({
+      ...wishes,
+      model: scriptedModel(broken, reply(part('policy.md')), world, tasks, rules()),
+    });
+    expect(good.admitted).toBe(true);
+    expect(good.steps.slice(0, 2).map(({ faults }) => faults.length)).toEqual([1, 3]);
+    const never = await draftDomain({ ...wishes, repairs: 1, model: scriptedModel(broken) });
+    expect([never.admitted, never.steps.length]).toEqual([false, 4]);
+    expect(never.trial.faults).toContain('rules.js is missing');
+  });
+
+  it('leaves errors of the server to the caller', async () => {
+    const gone = reverieError('LLM_UNREACHABLE', { url: 'http://x', problem: 'gone' });
+    await expect(draftDomain({ ...wishes, model: scriptedModel(gone) })).rejects.toThrow(gone.message);
+  });
+});
+
+describe('trying a draft', () => {
+  const faultsOf = async (change: object, least = 3) =>
+    (await tryDraft({ ...LENDING, ...change }, least)).faults.join('\n');
+
+  it('finds what does not load, names the file and nothing of where it was tried', async () => {
+    const faults = await faultsOf({ 'state.json': '{"members": {}}' });
+    expect(faults).toContain('state.json');
+    expect(faults).not.toContain('/tmp');
+    expect(await faultsOf({ 'tools.yaml': '[' })).toContain('tools.yaml');
+    expect(await faultsOf({ 'must-fail.yaml': '[{ "name": "x" }]' })).toContain('must-fail.yaml');
+  });
+
+  it('runs rules in the sandbox: nothing of the host is to be had, and what never ends is ended', async () => {
+    expect(await faultsOf({ 'rules.js': "import fs from 'fs';\nexport const tools = {};" })).toContain('rules.js');
+    const reaching = LENDING['rules.js'].replace('book(state, book_id),', 'process.env,');
+    expect(await faultsOf({ 'rules.js': reaching })).toMatch(/get_book/);
+    const endless = LENDING['rules.js'].replace('found.lentTo = null;', 'for (;;) {}');
+    expect(await faultsOf({ 'rules.js': endless })).toMatch(/return_book/);
+  });
+
+  it('wants enough of everything', async () => {
+    expect(await faultsOf({}, 4)).toBe('there are 3 tasks; at least 4 are wanted');
+    const probes = JSON.parse(LENDING['must-fail.yaml']) as { call: { name: string }; kind: string }[];
+    const fewer = JSON.stringify(probes.filter(({ call }) => call.name !== 'return_book'));
+    expect((await faultsOf({ 'must-fail.yaml': fewer })).split('\n')).toEqual([
+      'no probe of must-fail.yaml says what "return_book" must refuse',
+      'no probe of kind possible calls "return_book"',
+    ]);
+  });
+
+  it('holds tasks to their references and failures, and the data to their schema', async () => {
+    const [first, ...rest] = JSON.parse(LENDING['tasks.yaml']) as { reference: { calls: object[] } }[];
+    const idle = { ...first, reference: { ...first.reference, calls: [] } };
+    expect(
+      await faultsOf({
+        'tasks.yaml': JSON.stringify([idle, ...rest, first].map((task, i) => ({ ...task, id: `t${i}` }))),
+      }),
+    ).toMatch(/task "t0"/);
+    const stained = LENDING['rules.js'].replace(
+      'found.lentTo = member_id;',
+      "found.lentTo = member_id;\n    found.note = 'x';",
+    );
+    expect(await faultsOf({ 'rules.js': stained })).toContain('after lend_book the data break their schema');
+  });
+});

@@ -1,0 +1,111 @@
+// What an agent cannot do yet: named from the step that lost an episode, and new tasks that need just that.
+
+import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
+import { type CallSpec, rulesResponder, type ToolsTask, verifyEpisode } from '../../../src/env/index.js';
+import type { EpisodeRecord } from '../../../src/replay/index.js';
+import { aimedTasks, DeficitLedger, deficitOf, deficitText, lostStep, tasksSchema } from '../../../src/synth/index.js';
+import { checkReference } from '../../../src/synth/tasks/reference-check.js';
+import { playCalls } from '../../../src/synth/tasks/task-play.js';
+import { CANCEL, CREDIT, KEPT, shop } from '../tasks/shop.js';
+
+const domain = shop();
+const credit = (amount: number, customer_id = 'cus_107'): CallSpec => ({
+  name: 'give_credit',
+  arguments: { customer_id, amount },
+});
+
+/** An episode of these calls, ended by what is said. */
+async function lived(task: ToolsTask, calls: readonly CallSpec[], say = 'Good-bye.'): Promise<EpisodeRecord> {
+  const isOver = calls.at(-1)?.name === 'hand_over';
+  const said = isOver ? undefined : say;
+  const { end, answers } = await playCalls({ domain, task, responder: rulesResponder(domain) }, calls, said);
+  const places = end.messages.flatMap(({ role }, at) => (role === 'assistant' ? [at] : []));
+  const steps = places.map((message, i) => ({
+    message,
+    action: end.messages[message] as EpisodeRecord['steps'][number]['action'],
+    predictions: answers[i] === undefined ? [] : [answers[i].prediction],
+    reward: 0,
+    stateHash: '',
+  }));
+  const verdict = verifyEpisode(domain, task, end);
+  const record = { task: task.id, messages: end.messages, steps, verdict, return: verdict.reward, terminated: true };
+  const whole = record as unknown as EpisodeRecord;
+  const lost = lostStep(domain, task, whole);
+  const found = { ...whole, ...(lost !== undefined && { lostStep: lost }) };
+  const lostBy = deficitOf(domain, task, found);
+  return { ...found, ...(lostBy !== undefined && { lostBy }) };
+}
+
+describe('what lost an episode', () => {
+  it('is named by tool and argument, from what the solution would have done there', async () => {
+    const by = async (task: ToolsTask, calls: readonly CallSpec[], say?: string) =>
+      (await lived(task, calls, say)).lostBy;
+    expect(await by(CREDIT, [])).toBe('left-out give_credit');
+    expect(await by(CREDIT, [credit(51)])).toBe('wrong-argument give_credit.amount');
+    expect(await by(CREDIT, [{ name: 'hand_over', arguments: { summary: 'x' } }])).toBe('unwanted hand_over');
+    expect(await by(CANCEL, CANCEL.reference!.calls)).toBe('untold');
+    expect(await by(CREDIT, [credit(15)])).toBeUndefined();
+    expect(deficitText('wrong-argument give_credit.amount')).toBe('gets wrong give_credit.amount');
+  });
+
+  it('is told from the failed check where no step is known', async () => {
+    const episode = await lived(CREDIT, []);
+    const { lostStep: _, ...unknown } = episode;
+    const checks = [{ name: 'check: policy_followed', passed: false, reason: 'x' }];
+    expect(deficitOf(domain, CREDIT, { ...unknown, verdict: { reward: 0, checks } })).toBe('rule policy_followed');
+    expect(deficitOf(domain, CREDIT, { ...episode, lostStep: episode.steps.length })).toBe('cut-off');
+  });
+
+  it('is set against success where it is needed and elsewhere', async () => {
+    const ledger = new DeficitLedger(domain.tasks);
+    for (const episode of [await lived(CREDIT, []), await lived(CREDIT, [credit(15)]), await lived(CREDIT, [])]) {
+      ledger.add(episode);
+    }
+    ledger.add(await lived(CANCEL, CANCEL.reference!.calls, CANCEL.reference!.say));
+    expect(ledger.report()).toEqual([
+      {
+        name: 'left-out give_credit',
+        lost: 2,
+        tasks: ['credit'],
+        needed: { succeeded: 1, of: 3 },
+        elsewhere: { succeeded: 1, of: 1 },
+      },
+    ]);
+  });
+});
+
+describe('tasks aimed at what fails', () => {
+  const config = tasksSchema.parse({ variation: { count: 6, overGeneration: 6 } });
+  const deficits = [
+    { name: 'left-out give_credit', lost: 5, tasks: ['credit'], needed: null, elsewhere: null },
+    { name: 'untold', lost: 1, tasks: ['cancel-lamp'], needed: null, elsewhere: null },
+  ];
+  const made = async (seed = 1) => {
+    const tasks: ToolsTask[] = [];
+    const request = { domain, config, rng: Rng.fromSeed(seed), seeds: [CANCEL, CREDIT] };
+    for await (const { admission } of aimedTasks(request, deficits)) if (admission.admitted) tasks.push(admission.task);
+    return tasks;
+  };
+
+  it('need what the agent could not do, in proportion to what it lost, and are solvable by the rules', async () => {
+    const tasks = await made();
+    expect(tasks.length).toBe(6);
+    const aims = tasks.map(({ origin }) => origin?.aim);
+    expect(aims.filter((aim) => aim === 'left-out give_credit').length).toBe(5);
+    for (const task of tasks) {
+      const { aim } = task.origin!;
+      if (aim === 'left-out give_credit') {
+        expect(task.reference!.calls.map(({ name }) => name)).toContain('give_credit');
+      } else expect(task.verifier.communicate?.length).toBeGreaterThan(0);
+      expect((await checkReference(domain, task, rulesResponder(domain))).reasons).toEqual([]);
+    }
+    expect(new Set(tasks.map(({ id }) => id)).size).toBe(6);
+    expect(tasks.some(({ family }) => family === KEPT.family)).toBe(false);
+  });
+
+  it('are the same for the same seed', async () => {
+    expect(await made()).toEqual(await made());
+    expect(await made(2)).not.toEqual(await made());
+  });
+});
