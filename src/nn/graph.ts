@@ -5,8 +5,8 @@ import { reverieError } from '../core/errors.js';
 import { ATTRIBUTE_TYPE, ELEMENT_TYPE, encodeModel, IR_VERSION, type Message, OPSET } from './onnx-format.js';
 import { type Dim, type DType, describe, elementCount, type Tensor, typedData } from './tensor.js';
 
-/** An ONNX attribute: an integer, a list of integers, a string, or a subgraph. */
-export type Attribute = number | readonly number[] | string | Graph;
+/** An ONNX attribute: an integer, a list of integers, a string, a subgraph, or a float where the operator wants one. */
+export type Attribute = number | readonly number[] | string | Graph | { readonly float: number };
 
 export interface Node {
   readonly op: string;
@@ -225,6 +225,7 @@ function attributeMessage(name: string, value: Attribute): Message {
   if (typeof value === 'number') return { name, type: ATTRIBUTE_TYPE.int, i: value };
   if (typeof value === 'string') return { name, type: ATTRIBUTE_TYPE.string, s: Buffer.from(value, 'utf8') };
   if (value instanceof Graph) return { name, type: ATTRIBUTE_TYPE.graph, g: value.toMessage() };
+  if ('float' in value) return { name, type: ATTRIBUTE_TYPE.float, f: value.float };
   return { name, type: ATTRIBUTE_TYPE.ints, ints: value };
 }
 

@@ -22,6 +22,34 @@ export type {
   PolicyWeights,
   Precision,
 } from './cuda-addon.js';
+export type { DecoderConfig, DecoderConfigInput, SpecialIds } from './decoder/config.js';
+export { Decoder, type TokenSequence } from './decoder/decoder.js';
+export { loadDecoder, resumeTraining, saveDecoder, saveTraining } from './decoder/folder.js';
+export type { Generated, GenerateOptions, GenerateRequest } from './decoder/generation.js';
+export { type DecoderLoss, type LossValues, nextTokenLoss, weightedMean } from './decoder/losses.js';
+export {
+  layOut,
+  type PackedBatch,
+  PackedCorpus,
+  type PackedShape,
+  type Place,
+  packAll,
+  planRows,
+  spread,
+  type TrainingDocument,
+} from './decoder/packing.js';
+export type { SamplingOptions } from './decoder/sampling.js';
+export { DecoderSessions } from './decoder/sessions.js';
+export { SPECIAL_TOKENS, Tokenizer } from './decoder/tokenizer.js';
+export { type TokenizerTraining, trainTokenizer } from './decoder/train-tokenizer.js';
+export {
+  DecoderTrainer,
+  type DecoderTrainerOptions,
+  type DecoderTrainingState,
+  type TrainingBatch,
+} from './decoder/trainer.js';
+export type { DecoderTrainingInput, DecoderTrainingSettings } from './decoder/training-settings.js';
+export { type TokenConstraint, TokenTrie } from './decoder/trie.js';
 export { deviceTrial } from './device-trial.js';
 export * from './distributions.js';
 export { type CustomGradient, Graph, Value, withGradient } from './graph.js';
@@ -30,7 +58,7 @@ export { modelWeights } from './model-weights.js';
 export * from './ops-elementwise.js';
 export { alongAxis, gather, oneHot, scatterAdd, takeAlongAxis } from './ops-index.js';
 export { gemm, linear, matMul } from './ops-matmul.js';
-export { logSoftmax, reduceMax, reduceMean, reduceSum, softmax } from './ops-reduce.js';
+export { logSoftmax, reduceMax, reduceMean, reduceSum, rmsNorm, softmax } from './ops-reduce.js';
 export {
   concat,
   expand,
@@ -48,5 +76,6 @@ export { type Init, ParamLayout, type ParamSpec } from './parameters.js';
 export { evaluateReference, type RefArray } from './reference.js';
 export { hasExactRows } from './row-trial.js';
 export { InferenceSession, type SessionOptions } from './runtime.js';
+export { decodeTensors, encodeTensors } from './safetensors.js';
 export { type Dim, type DType, elementCount, float32, int32, type Tensor, type TensorData } from './tensor.js';
 export * from './trainer.js';

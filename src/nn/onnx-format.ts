@@ -120,7 +120,7 @@ export function messageType(name: string): protobuf.Type {
 export const ELEMENT_TYPE: Record<DType, number> = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9 };
 
 /** `AttributeProto.AttributeType` of the attribute kinds used here. */
-export const ATTRIBUTE_TYPE = { int: 2, string: 3, graph: 5, ints: 7 } as const;
+export const ATTRIBUTE_TYPE = { float: 1, int: 2, string: 3, graph: 5, ints: 7 } as const;
 
 /** The element type behind a `TensorProto.DataType`, or undefined if it is none of ours. */
 export function dtypeOf(elementType: number): DType | undefined {

@@ -52,6 +52,29 @@ export function softmax(x: Value, axis = -1): Value {
   return withGradient(y, [x], (g) => [mul(y, sub(g, reduceSum(mul(g, y), [at], true)))]);
 }
 
+/**
+ * x · scale / sqrt(mean(x²) + epsilon) along the last axis (Zhang and Sennrich 2019), as ONNX Runtime's own operator: unlike
+ * `reduceSum`, it gives a row the same bytes wherever the row lies in memory.
+ * @param scale [n], n the size of the last axis
+ */
+export function rmsNorm(x: Value, scale: Value, epsilon: number): Value {
+  const last = x.shape.length - 1;
+  const size = x.shape[last];
+  if (typeof size !== 'number' || scale.shape.length !== 1 || scale.shape[0] !== size) {
+    throw x.graph.mismatch('rmsNorm', 'the scale must have as many elements as the last axis', [x, scale]);
+  }
+  const attributes = { axis: last, epsilon: { float: epsilon }, stash_type: 1 };
+  const types = [x, { dtype: x.dtype, shape: [...x.shape.slice(0, last), 1] }];
+  const [y, inverse] = x.graph.add('SimplifiedLayerNormalization', [x, scale], attributes, types);
+  return withGradient(y, [x, scale], (g) => {
+    const normal = mul(x, inverse);
+    const scaled = mul(g, scale);
+    const along = mul(reduceSum(mul(scaled, normal), [last], true), 1 / size);
+    const dScale = reduceSum(mul(g, normal), [...x.shape.keys()].slice(0, last));
+    return [mul(inverse, sub(scaled, mul(normal, along))), dScale];
+  });
+}
+
 /** Sum of a cotangent of y along one axis; a cotangent constant along it was never spread out. */
 function sumOver(g: Value, y: Value, axis: number): Value {
   const at = axis - y.shape.length + g.shape.length;

@@ -8,6 +8,7 @@ import { elementCount } from './tensor.js';
 
 /**
  * How a parameter starts.
+ * `normal`: normal of the given deviation.
  * `uniformFanIn`: U(-b, b), b = gain / sqrt(fanIn). `truncNormalFanIn`: normal of deviation 1 / (2 sqrt(fanIn)), cut at two
  * deviations (Chua et al. 2018, PETS). `orthogonal`: random orthonormal rows or columns times gain (Saxe et al. 2014); a leading
  * axis beside the last two is a batch of independent matrices.
@@ -15,6 +16,7 @@ import { elementCount } from './tensor.js';
 export type Init =
   | { readonly kind: 'zeros' }
   | { readonly kind: 'constant'; readonly value: number }
+  | { readonly kind: 'normal'; readonly deviation: number }
   | { readonly kind: 'uniformFanIn'; readonly fanIn: number; readonly gain?: number }
   | { readonly kind: 'truncNormalFanIn'; readonly fanIn: number }
   | { readonly kind: 'orthogonal'; readonly gain: number };
@@ -87,6 +89,10 @@ function fillInitial(out: Float32Array, { shape, init }: ParamSpec, rng: Rng): v
       return;
     case 'constant':
       out.fill(init.value);
+      return;
+    case 'normal':
+      rng.fillNormal(out);
+      for (let i = 0; i < out.length; i++) out[i] *= init.deviation;
       return;
     case 'uniformFanIn': {
       const bound = (init.gain ?? 1) / Math.sqrt(init.fanIn);

@@ -228,6 +228,21 @@ const logSoftmax: Kernel = ([x], node) => {
   return elementwise((a, b) => a - Math.log(b))([shifted, sum], node);
 };
 
+/** x · scale / sqrt(mean(x²) + epsilon) along the last axis, and the factor of each row. */
+function rmsNorm([x, scale]: readonly RefArray[], node: Node): RefArray[] {
+  const { float: epsilon } = node.attributes.epsilon as { float: number };
+  const size = x.dims[x.dims.length - 1];
+  const inverse = new Float64Array(x.data.length / size).map((_, row) => {
+    const sum = x.data.subarray(row * size, (row + 1) * size).reduce((total, value) => total + value * value, 0);
+    return 1 / Math.sqrt(sum / size + epsilon);
+  });
+  const data = x.data.map((value, i) => value * inverse[Math.floor(i / size)] * scale.data[i % size]);
+  return [
+    { dims: x.dims, data },
+    { dims: [...x.dims.slice(0, -1), 1], data: inverse },
+  ];
+}
+
 /** The error function by its Maclaurin series, or for large |x| by the continued fraction of its complement. */
 function erf(x: number): number {
   const z = Math.abs(x);
@@ -288,6 +303,7 @@ export const KERNELS: Readonly<Record<string, Kernel>> = {
   ReduceMax: reduce(Number.NEGATIVE_INFINITY, (a, b) => Math.max(a, b), Number),
   LogSoftmax: logSoftmax,
   Softmax: (inputs, node) => unary(Math.exp)([logSoftmax(inputs, node) as RefArray], node),
+  SimplifiedLayerNormalization: rmsNorm,
   Transpose: ([x], node) => transposed(x, node.attributes.perm as number[]),
   Reshape: reshape,
   Expand: ([x, shape]) =>

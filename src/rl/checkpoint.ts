@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { describeIssues, reverieError } from '../core/errors.js';
 import { sha256 } from '../core/hash.js';
 import { Rng } from '../core/rng.js';
+import { decodeTensors, encodeTensors, float32, type Tensor } from '../nn/index.js';
 import { recoverFolder, replaceFolderAtomic } from '../store/atomic-file.js';
 import { openSealed, sealedText } from '../store/sealed-json.js';
 import type { Learner, LearnerState } from './learner.js';
@@ -60,7 +61,7 @@ export async function saveLearner(
   learnedFrom: LearnedFrom,
 ): Promise<CheckpointManifest> {
   const state = learner.state();
-  const stateBytes = encodeArrays(state.arrays);
+  const stateBytes = encodeTensors(mapValues(state.arrays, (array) => float32(array)));
   const policyBytes = learner.policyModel?.();
   const manifest = checkpointManifestSchema.parse({
     format: 'reverie-learner',
@@ -115,7 +116,10 @@ async function readState(folder: string, manifest: CheckpointManifest): Promise<
   if (policy !== undefined) await readChecked(folder, POLICY_FILE, policy);
   const bytes = await readChecked(folder, STATE_FILE, arrays);
   try {
-    return { meta: { kind, config, spaces: spaces as Spaces, gradientSteps }, arrays: decodeArrays(bytes) };
+    return {
+      meta: { kind, config, spaces: spaces as Spaces, gradientSteps },
+      arrays: mapValues(decodeTensors(bytes), vectorOf),
+    };
   } catch (error) {
     throw corrupt(join(folder, STATE_FILE), (error as Error).message, error);
   }
@@ -143,56 +147,11 @@ function corrupt(path: string, problem: string, cause?: unknown): Error {
   return reverieError('CHECKPOINT_CORRUPT', { path, problem }, cause);
 }
 
-// Named float32 arrays as one safetensors file (format of huggingface/safetensors): 8 bytes of header length, a JSON
-// header of {name: {dtype, shape, data_offsets}}, then the data. Any safetensors reader opens what this writes.
-
-const entrySchema = z.object({
-  dtype: z.literal('F32'),
-  shape: z.tuple([z.int().min(0)]),
-  data_offsets: z.tuple([z.int().min(0), z.int().min(0)]),
-});
-const headerSchema = z.record(z.string(), entrySchema);
-const LENGTH_BYTES = 8;
-
-/** Vectors in order of name. */
-export function encodeArrays(arrays: Readonly<Record<string, Float32Array>>): Uint8Array {
-  const names = Object.keys(arrays).sort();
-  const header: Record<string, z.infer<typeof entrySchema>> = {};
-  let end = 0;
-  for (const name of names) {
-    const start = end;
-    end += arrays[name].byteLength;
-    header[name] = { dtype: 'F32', shape: [arrays[name].length], data_offsets: [start, end] };
-  }
-  const text = JSON.stringify(header);
-  const headerLength = Math.ceil(text.length / 8) * 8;
-  const bytes = new Uint8Array(LENGTH_BYTES + headerLength + end);
-  new DataView(bytes.buffer).setBigUint64(0, BigInt(headerLength), true);
-  bytes.set(new TextEncoder().encode(text.padEnd(headerLength)), LENGTH_BYTES);
-  for (const name of names) {
-    const { buffer, byteOffset, byteLength } = arrays[name];
-    bytes.set(
-      new Uint8Array(buffer, byteOffset, byteLength),
-      LENGTH_BYTES + headerLength + header[name].data_offsets[0],
-    );
-  }
-  return bytes;
+function mapValues<T, U>(record: Readonly<Record<string, T>>, map: (value: T, name: string) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value, name)]));
 }
 
-/** Throws an Error with the reason for anything but a whole file of `encodeArrays`. */
-export function decodeArrays(bytes: Uint8Array): Record<string, Float32Array> {
-  if (bytes.length < LENGTH_BYTES) throw new Error('the file ends before its header');
-  const headerLength = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
-  const start = LENGTH_BYTES + headerLength;
-  if (start > bytes.length) throw new Error('the file ends within its header');
-  const header = headerSchema.parse(JSON.parse(new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, start))));
-  const arrays: Record<string, Float32Array> = {};
-  for (const [name, { shape, data_offsets }] of Object.entries(header)) {
-    const [from, to] = data_offsets;
-    if (to - from !== shape[0] * 4 || start + to > bytes.length)
-      throw new Error(`the file ends within array "${name}"`);
-    // Copied: a view of the file could start at any byte, and a Buffer's own `slice` does not copy.
-    arrays[name] = new Float32Array(Uint8Array.from(bytes.subarray(start + from, start + to)).buffer);
-  }
-  return arrays;
+function vectorOf({ dims, data }: Tensor, name: string): Float32Array {
+  if (dims.length !== 1) throw new Error(`array "${name}" is no vector`);
+  return data as Float32Array;
 }

@@ -9,7 +9,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   store: [],
   env: ['store'],
   llm: ['store'],
-  nn: [],
+  nn: ['store'],
   pool: [],
   replay: ['store', 'env'],
   worldmodel: ['store', 'pool', 'env', 'llm', 'nn', 'replay'],

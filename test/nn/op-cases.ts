@@ -1,5 +1,8 @@
 // One small expression for every operator and every way it broadcasts: compared with the reference and differentiated.
 
+import { attendWithin, rotate } from '../../src/nn/decoder/attention.js';
+import { entropyOf, hiddenOfRows, logProbOf, nextToken } from '../../src/nn/decoder/network.js';
+import { decoderLayout } from '../../src/nn/decoder/parameters.js';
 import * as nn from '../../src/nn/index.js';
 
 type Values = Record<string, nn.Value>;
@@ -184,6 +187,49 @@ const DISTRIBUTIONS: OpCase[] = [
   one('clipByGlobalNorm, leaving', (x) => nn.clipByGlobalNorm(x, 50), [6]),
 ];
 
+/** Two layers, so that gradients come through one; two heads that share keys and values. */
+const DECODER = {
+  ...{ vocabSize: 5, hiddenSize: 4, intermediateSize: 3, layers: 2, heads: 2, kvHeads: 1, headDim: 2 },
+  ...{ contextLength: 8, ropeTheta: 100, normEpsilon: 1e-2, tieEmbeddings: true },
+};
+
+/** Three tokens; the last does not see the first, as if it began a document. */
+const SEEN = [0, 0, 0, 1, 0, 0, 0, 1, 0].map((seen) => (seen === 1 ? 0 : Number.NEGATIVE_INFINITY));
+
+const DECODERS: OpCase[] = [
+  {
+    name: 'rmsNorm',
+    inputs: { x: [3, 4], scale: [4] },
+    build: ({ x, scale }) => nn.rmsNorm(x, scale, 1e-2),
+  },
+  {
+    name: 'rotate',
+    inputs: { x: [2, 3, 4], cos: [3, 2], sin: [3, 2] },
+    build: ({ x, cos, sin }) => rotate(x, nn.stopGradient(cos), nn.stopGradient(sin)),
+  },
+  {
+    name: 'attendWithin',
+    inputs: { queries: [2, 3, 4, 2], keys: [2, 3, 2, 2], values: [2, 3, 2, 2] },
+    build: ({ queries, keys, values }, graph) => {
+      const bias = graph.constant(SEEN, [1, 1, 1, 3, 3]);
+      return attendWithin({ queries, keys, values, bias }, { ...DECODER, heads: 4, kvHeads: 2 });
+    },
+  },
+  {
+    name: 'decoder',
+    inputs: Object.fromEntries(decoderLayout(DECODER).specs.map(({ name, shape }) => [name, shape])),
+    build: (params, graph) => {
+      const { hidden } = hiddenOfRows(params, DECODER, {
+        tokens: ints(graph, [0, 3, 3, 4, 1, 2], [2, 3]),
+        positions: ints(graph, [0, 1, 0], [1, 3]),
+        bias: graph.constant(SEEN, [1, 1, 1, 3, 3]),
+      });
+      const next = nextToken(params, DECODER, hidden, graph.constant(0.7));
+      return nn.add(logProbOf(next, ints(graph, [3, 1, 4, 0, 2, 2])), entropyOf(next));
+    },
+  },
+];
+
 export const OP_CASES: readonly OpCase[] = [
   ...ELEMENTWISE,
   ...SHAPES,
@@ -191,4 +237,5 @@ export const OP_CASES: readonly OpCase[] = [
   ...INDICES,
   ...MATRICES,
   ...DISTRIBUTIONS,
+  ...DECODERS,
 ];

@@ -59,6 +59,28 @@ export const MODEL_ERRORS = {
     message: 'Model "{origin}" keeps tensors in other files, which are not read.',
     hint: 'Save it with all weights inside: torch.onnx.export(..., external_data=False), or onnx.save(model, path, save_as_external_data=False).',
   },
+  // decoders: language models of our own
+  DECODER_CONFIG_INVALID: {
+    status: 400,
+    message: 'Settings of the decoder: {problem}.',
+    hint: 'Sizes are whole numbers; heads are a multiple of kvHeads. A config.json must be that of a LlamaForCausalLM without biases or scaled rotations.',
+  },
+  DECODER_FOLDER_INVALID: {
+    status: 422,
+    message: 'Decoder "{path}" cannot be loaded: {problem}.',
+    hint: 'Give a folder with config.json, model.safetensors and tokenizer.json that belong together, as `saveDecoder` writes it.',
+  },
+  TOKENIZER_INVALID: {
+    status: 422,
+    message: 'Tokenizer "{origin}" cannot be used: {problem}.',
+    hint: 'Give the tokenizer.json of a byte-level byte-pair tokenizer, as `trainTokenizer` makes it.',
+  },
+  CONTEXT_TOO_LONG: {
+    status: 400,
+    message: '{what} has {tokens} tokens where {limit} fit.',
+    hint: 'Shorten it, or make the decoder with a longer context.',
+  },
+  DECODER_INPUT_INVALID: { status: 400, message: 'The decoder was given {problem}.', hint: '{hint}' },
   // world models
   MODEL_CONFIG_INVALID: {
     status: 400,

@@ -1,0 +1,172 @@
+// A decoder: a configuration's sessions and one version of its weights. It scores given tokens and generates new ones.
+// The log-probability it tells of a token is the same to the byte whether the token was generated, scored, or is a target in
+// training, in any batch and packed anyhow: see attention.ts for why, and `DecoderTrainer` for the third of these.
+
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
+import { float32, int32, type Tensor } from '../tensor.js';
+import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
+import { type Generated, type GenerateOptions, type GenerateRequest, generate } from './generation.js';
+import { DecoderSessions } from './sessions.js';
+
+/** A run's largest array of attention has about this many elements; longer lists are cut into several runs. */
+const MAX_SCORES = 1 << 23;
+
+export type TokenSequence = ArrayLike<number>;
+
+export class Decoder {
+  readonly config: DecoderConfig;
+  private readonly weights: Record<string, Tensor>;
+
+  /** @param theta weights in the order of `sessions.layout`; not copied, so not to be written to */
+  constructor(
+    readonly sessions: DecoderSessions,
+    readonly theta: Float32Array,
+  ) {
+    this.config = sessions.config;
+    this.weights = sessions.weights(theta);
+  }
+
+  /** A decoder with random weights. @throws DECODER_CONFIG_INVALID */
+  static create(config: DecoderConfigInput, rng: Rng): Decoder {
+    const sessions = new DecoderSessions(decoderConfig(config));
+    return new Decoder(sessions, sessions.layout.init(rng));
+  }
+
+  /** The same sessions with other weights. */
+  withWeights(theta: Float32Array): Decoder {
+    return new Decoder(this.sessions, theta);
+  }
+
+  /**
+   * Log-probability of each token given those before it, in nats: entry i of a sequence's answer is that of its token i + 1.
+   * @param temperature of the distribution; 1 unless given
+   * @throws CONTEXT_TOO_LONG, DECODER_INPUT_INVALID for fewer than two tokens or an unknown one
+   */
+  async score(sequences: readonly TokenSequence[], temperature = 1): Promise<Float32Array[]> {
+    for (const sequence of sequences) this.requireTokens('A sequence to be scored', sequence, 2, 1);
+    const answers: Float32Array[] = new Array(sequences.length);
+    const inputs = sequences.map((sequence) => sequence.length - 1);
+    for (const { length, members } of this.groups(inputs)) {
+      const tokens = new Int32Array(members.length * length);
+      const targets = new Int32Array(members.length * length);
+      members.forEach((member, row) => {
+        for (let i = 0; i < inputs[member]; i++) {
+          tokens[row * length + i] = sequences[member][i];
+          targets[row * length + i] = sequences[member][i + 1];
+        }
+      });
+      const session = await this.sessions.rows('score', length);
+      const { logProbs } = await session.run({
+        ...this.weights,
+        ...sharpnessOf(temperature),
+        tokens: int32(tokens, [members.length, length]),
+        targets: int32(targets),
+      });
+      members.forEach((member, row) => {
+        answers[member] = (logProbs.data as Float32Array).slice(row * length, row * length + inputs[member]);
+      });
+    }
+    return answers;
+  }
+
+  /**
+   * Generates what follows each prompt. What a row says depends on its prompt, options and stream alone, not on the others.
+   * @throws CONTEXT_TOO_LONG if a prompt leaves no room; DECODER_INPUT_INVALID for an empty prompt or an unknown token
+   */
+  generate(requests: readonly GenerateRequest[], options: GenerateOptions): Promise<Generated[]> {
+    for (const { prompt } of requests) this.requireTokens('A prompt', prompt, 1, 0);
+    return generate(this, requests, options);
+  }
+
+  /** Reads prompts: what may follow each, and keys and values of its tokens, one row of `newRows` a token. */
+  async prefill(
+    prompts: readonly TokenSequence[],
+    temperature: number,
+  ): Promise<{ logProbs: Float32Array; newRows: Float32Array }[]> {
+    const answers: { logProbs: Float32Array; newRows: Float32Array }[] = new Array(prompts.length);
+    const lengths = prompts.map((prompt) => prompt.length);
+    for (const { length, members } of this.groups(lengths)) {
+      // A product with one row takes another path, and the last layer has one row a prompt.
+      const rows = Math.max(2, members.length);
+      const tokens = new Int32Array(rows * length);
+      const last = new Int32Array(rows);
+      members.forEach((member, row) => {
+        tokens.set(Int32Array.from(prompts[member]), row * length);
+        last[row] = row * length + lengths[member] - 1;
+      });
+      const session = await this.sessions.rows('prefill', length);
+      const { logProbs, newRows } = await session.run({
+        ...this.weights,
+        ...sharpnessOf(temperature),
+        tokens: int32(tokens, [rows, length]),
+        last: int32(last),
+      });
+      const size = newRows.dims[1];
+      const { vocabSize } = this.config;
+      members.forEach((member, row) => {
+        const start = row * length * size;
+        answers[member] = {
+          logProbs: (logProbs.data as Float32Array).subarray(row * vocabSize, (row + 1) * vocabSize),
+          newRows: (newRows.data as Float32Array).subarray(start, start + lengths[member] * size),
+        };
+      });
+    }
+    return answers;
+  }
+
+  /** One further token of each row of a cache: what may follow it [rows, vocabSize], and its keys and values. */
+  async step(
+    feeds: Record<string, Tensor>,
+    tokens: Int32Array,
+    positions: Int32Array,
+    temperature: number,
+  ): Promise<{ logProbs: Float32Array; newRows: Float32Array }> {
+    const session = await this.sessions.step();
+    const { logProbs, newRows } = await session.run({
+      ...this.weights,
+      ...sharpnessOf(temperature),
+      ...feeds,
+      tokens: int32(tokens),
+      positions: int32(positions),
+    });
+    return { logProbs: logProbs.data as Float32Array, newRows: newRows.data as Float32Array };
+  }
+
+  /** Indices of rows of similar length, in batches that a run can hold. */
+  private groups(lengths: readonly number[]): { length: number; members: number[] }[] {
+    const byLength = new Map<number, number[]>();
+    lengths.forEach((tokens, i) => {
+      const length = this.sessions.paddedLength(tokens);
+      byLength.set(length, [...(byLength.get(length) ?? []), i]);
+    });
+    return [...byLength].flatMap(([length, members]) => {
+      const most = Math.max(1, Math.floor(MAX_SCORES / (length * length * this.config.heads)));
+      const batches = Math.ceil(members.length / most);
+      return Array.from({ length: batches }, (_, i) => ({ length, members: members.slice(i * most, (i + 1) * most) }));
+    });
+  }
+
+  /** @param beyond tokens that need no place in the context, as nothing follows them */
+  private requireTokens(what: string, tokens: TokenSequence, least: number, beyond: number): void {
+    const { contextLength, vocabSize } = this.config;
+    if (tokens.length - beyond > contextLength) {
+      throw reverieError('CONTEXT_TOO_LONG', { what, tokens: tokens.length, limit: contextLength + beyond });
+    }
+    if (tokens.length < least) {
+      const hint = 'Begin with the token that begins every document.';
+      throw reverieError('DECODER_INPUT_INVALID', { problem: `${tokens.length} tokens where it needs ${least}`, hint });
+    }
+    for (let i = 0; i < tokens.length; i++) {
+      if (Number.isInteger(tokens[i]) && tokens[i] >= 0 && tokens[i] < vocabSize) continue;
+      const hint = 'Encode the text by the tokenizer that the decoder was trained with.';
+      const problem = `token ${tokens[i]}, and it knows those from 0 to ${vocabSize - 1}`;
+      throw reverieError('DECODER_INPUT_INVALID', { problem, hint });
+    }
+  }
+}
+
+/** Greedy choices are told at temperature 1. */
+function sharpnessOf(temperature: number): Record<string, Tensor> {
+  return { sharpness: float32(Float32Array.of(temperature === 0 ? 1 : 1 / temperature), []) };
+}

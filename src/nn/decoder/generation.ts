@@ -1,0 +1,120 @@
+// Generation in batches: prompts are read at once, then every step adds one token to each row that is not done. Rows that are
+// done leave the batch once they are half of it.
+
+import type { Rng } from '../../core/rng.js';
+import { KeyValueCache } from './cache.js';
+import type { Decoder, TokenSequence } from './decoder.js';
+import { chooseToken, type SamplingOptions } from './sampling.js';
+import type { TokenConstraint } from './trie.js';
+
+export interface GenerateRequest {
+  readonly prompt: TokenSequence;
+  /** The row's own stream: one draw a token that is chosen at random. */
+  readonly rng: Rng;
+  /** What may be generated; absent: anything. A constraint is used up by one request. */
+  readonly constraint?: TokenConstraint;
+}
+
+export interface GenerateOptions extends SamplingOptions {
+  /** Most tokens of an answer, those of `stop` included. */
+  readonly maxTokens: number;
+  /** Tokens that end an answer, and are its last. */
+  readonly stop?: readonly number[];
+  /** Stops before the next step with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Generated {
+  readonly tokens: number[];
+  /** Of each token, by the model at the given temperature (1 if greedy); what `topK`, `topP` and constraints exclude counts as possible. */
+  readonly logProbs: number[];
+  /** `stop`: a token of `stop`; `complete`: the constraint allows nothing more; `length`: `maxTokens` or the context is full. */
+  readonly end: 'stop' | 'complete' | 'length';
+}
+
+interface Row {
+  readonly request: GenerateRequest;
+  readonly tokens: number[];
+  readonly logProbs: number[];
+  end?: Generated['end'];
+}
+
+export async function generate(
+  decoder: Decoder,
+  requests: readonly GenerateRequest[],
+  options: GenerateOptions,
+): Promise<Generated[]> {
+  const { temperature = 1 } = options;
+  const rows = requests.map((request): Row => ({ request, tokens: [], logProbs: [] }));
+  let { batch, cache } = await readPrompts(decoder, rows, options);
+  while (batch.some((row) => row.end === undefined)) {
+    options.signal?.throwIfAborted();
+    const open = batch.flatMap((row, slot) => (row.end === undefined ? [slot] : []));
+    if (open.length * 2 <= batch.length && batch.length > 2) {
+      const slots = atLeastTwo(open);
+      cache = cache.pick(slots);
+      batch = slots.map((slot) => batch[slot]);
+    }
+    const tokens = Int32Array.from(batch, (row) => row.tokens[row.tokens.length - 1]);
+    const { logProbs, newRows } = await decoder.step(cache.feeds(), tokens, cache.lengths, temperature);
+    const width = decoder.config.vocabSize;
+    const seen = new Set<Row>();
+    batch.forEach((row, slot) => {
+      // A row that fills the place of a second one is only computed.
+      if (row.end !== undefined || seen.has(row)) return;
+      seen.add(row);
+      cache.append(slot, newRows.subarray(slot * cache.tokenSize, (slot + 1) * cache.tokenSize));
+      extend(row, logProbs.subarray(slot * width, (slot + 1) * width), decoder, options);
+    });
+  }
+  return rows.map(({ tokens, logProbs, end }) => ({ tokens, logProbs, end: end! }));
+}
+
+/** A product with a single row takes another path in the runtime, so a lone row is computed twice. */
+function atLeastTwo<T>(items: readonly T[]): T[] {
+  return items.length === 1 ? [items[0], items[0]] : [...items];
+}
+
+/** Reads each different prompt once, and chooses the first tokens. */
+async function readPrompts(decoder: Decoder, rows: readonly Row[], options: GenerateOptions) {
+  const prompts = new Map<string, TokenSequence>();
+  const keys = rows.map(({ request: { prompt } }) => {
+    const key = Array.from(prompt).join();
+    prompts.set(key, prompt);
+    return key;
+  });
+  const answers = await decoder.prefill([...prompts.values()], options.temperature ?? 1);
+  const byKey = new Map([...prompts.keys()].map((key, i) => [key, answers[i]]));
+  rows.forEach((row, i) => {
+    extend(row, byKey.get(keys[i])!.logProbs, decoder, options);
+  });
+  const open = rows.flatMap((row, i) => (row.end === undefined ? [i] : []));
+  const batch = atLeastTwo(open);
+  const longest = Math.max(1, ...open.map((i) => rows[i].request.prompt.length));
+  const cache = new KeyValueCache(decoder.config, batch.length, longest + Math.min(options.maxTokens, 32));
+  batch.forEach((i, slot) => {
+    const { newRows } = byKey.get(keys[i])!;
+    for (let at = 0; at < newRows.length; at += cache.tokenSize) {
+      cache.append(slot, newRows.subarray(at, at + cache.tokenSize));
+    }
+  });
+  return { batch: batch.map((i) => rows[i]), cache };
+}
+
+/** Chooses a row's next token, and sees whether the row is done. */
+function extend(row: Row, logProbs: Float32Array, decoder: Decoder, options: GenerateOptions): void {
+  const { constraint, rng, prompt } = row.request;
+  const allowed = constraint?.allowed();
+  if (allowed?.length === 0) {
+    row.end = 'complete';
+    return;
+  }
+  const token = chooseToken(logProbs, options, rng, allowed);
+  row.tokens.push(token);
+  row.logProbs.push(logProbs[token]);
+  constraint?.accept(token);
+  const isFull = prompt.length + row.tokens.length > decoder.config.contextLength;
+  if (options.stop?.includes(token)) row.end = 'stop';
+  else if (constraint?.allowed()?.length === 0) row.end = 'complete';
+  else if (row.tokens.length >= options.maxTokens || isFull) row.end = 'length';
+}

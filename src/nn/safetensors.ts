@@ -1,0 +1,93 @@
+// Named tensors as one safetensors file (format of huggingface/safetensors): 8 bytes of header length, a JSON header of
+// {name: {dtype, shape, data_offsets}}, then the data. Any safetensors reader opens what this writes.
+
+import { z } from 'zod';
+import { elementCount, float32, type Tensor } from './tensor.js';
+
+const count = z.int().min(0);
+const entrySchema = z.object({
+  dtype: z.string(),
+  shape: z.array(count),
+  data_offsets: z.tuple([count, count]),
+});
+type Entry = z.infer<typeof entrySchema>;
+const headerSchema = z.record(z.string(), z.union([entrySchema, z.record(z.string(), z.string())]));
+
+const LENGTH_BYTES = 8;
+const METADATA = '__metadata__';
+
+/**
+ * Float32 tensors in order of name. The same tensors give the same bytes.
+ * @param metadata string pairs of the header, e.g. `{ format: 'pt' }`, which `transformers` asks for
+ */
+export function encodeTensors(
+  tensors: Readonly<Record<string, Tensor>>,
+  metadata?: Readonly<Record<string, string>>,
+): Uint8Array {
+  const names = Object.keys(tensors).sort();
+  const header: Record<string, unknown> = metadata === undefined ? {} : { [METADATA]: metadata };
+  const starts = new Map<string, number>();
+  let end = 0;
+  for (const name of names) {
+    const { data, dims } = tensors[name];
+    starts.set(name, end);
+    end += data.byteLength;
+    header[name] = { dtype: 'F32', shape: dims, data_offsets: [end - data.byteLength, end] };
+  }
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const headerLength = Math.ceil(text.length / 8) * 8;
+  const bytes = new Uint8Array(LENGTH_BYTES + headerLength + end);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(headerLength), true);
+  bytes.fill(0x20, LENGTH_BYTES + text.length, LENGTH_BYTES + headerLength);
+  bytes.set(text, LENGTH_BYTES);
+  for (const name of names) {
+    const { buffer, byteOffset, byteLength } = tensors[name].data;
+    bytes.set(new Uint8Array(buffer, byteOffset, byteLength), LENGTH_BYTES + headerLength + starts.get(name)!);
+  }
+  return bytes;
+}
+
+/**
+ * The tensors of a safetensors file as float32; those kept as float16 or bfloat16 are widened.
+ * Throws an Error that says what is wrong with anything else.
+ */
+export function decodeTensors(bytes: Uint8Array): Record<string, Tensor> {
+  if (bytes.length < LENGTH_BYTES) throw new Error('the file ends before its header');
+  const headerLength = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
+  const start = LENGTH_BYTES + headerLength;
+  if (start > bytes.length) throw new Error('the file ends within its header');
+  const header = headerSchema.parse(JSON.parse(new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, start))));
+  const tensors: Record<string, Tensor> = {};
+  for (const [name, entry] of Object.entries(header)) {
+    if (name !== METADATA) tensors[name] = tensorOf(name, entry as Entry, bytes.subarray(start));
+  }
+  return tensors;
+}
+
+/** Bytes of an element, and the float32 values of a copy of their bytes, whose start is aligned. */
+const ELEMENTS: Readonly<Record<string, { bytes: number; widen: (copy: ArrayBuffer) => Float32Array }>> = {
+  F32: { bytes: 4, widen: (copy) => new Float32Array(copy) },
+  F16: { bytes: 2, widen: (copy) => Float32Array.from(new Uint16Array(copy), halfToNumber) },
+  BF16: { bytes: 2, widen: (copy) => new Float32Array(Uint32Array.from(new Uint16Array(copy), (x) => x << 16).buffer) },
+};
+
+function tensorOf(name: string, { dtype, shape, data_offsets }: Entry, data: Uint8Array): Tensor {
+  const element = ELEMENTS[dtype];
+  if (element === undefined) throw new Error(`tensor "${name}" is of type ${dtype}, not F32, F16 or BF16`);
+  const [from, to] = data_offsets;
+  if (to - from !== elementCount(shape) * element.bytes || to > data.length) {
+    throw new Error(`the file ends within tensor "${name}"`);
+  }
+  // Copied: a view of the file could start at any byte, and a Buffer's own `slice` does not copy.
+  return float32(element.widen(Uint8Array.from(data.subarray(from, to)).buffer), shape);
+}
+
+/** The number that the 16 bits of an IEEE 754 half stand for. */
+function halfToNumber(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >> 10) & 0x1f;
+  const fraction = bits & 0x3ff;
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 31) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}

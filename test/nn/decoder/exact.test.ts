@@ -1,0 +1,123 @@
+// One log-probability of a token: the same bytes when it is generated, scored and trained, alone or in any company.
+
+import { afterAll, describe, expect, test } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
+import { chainLength } from '../../../src/nn/decoder/attention.js';
+import * as nn from '../../../src/nn/index.js';
+import { randomTokens, TINY } from './fixture.js';
+
+/** Tells how far the log-probabilities of training are from earlier ones, as policy gradients compare them. */
+const probe: nn.DecoderLoss = {
+  name: 'probe',
+  perToken: ['old'],
+  build: ({ logProbs, weights, perToken }) => {
+    const difference = nn.sub(logProbs, perToken['old']);
+    const ratio = nn.exp(difference);
+    // Schulman's estimate of the divergence (k3).
+    const divergence = nn.sub(nn.sub(ratio, 1), difference);
+    return {
+      loss: nn.neg(nn.weightedMean(logProbs, weights)),
+      metrics: {
+        furthest: nn.reduceMax(nn.mul(nn.abs(difference), weights)),
+        divergence: nn.weightedMean(divergence, weights),
+      },
+    };
+  },
+};
+
+const VARIANTS: [string, Partial<nn.DecoderConfigInput>][] = [
+  ['heads that share keys in pairs', {}],
+  ['heads with keys of their own', { kvHeads: 4, headDim: 16 }],
+  ['one head of keys, width 32, own output layer', { kvHeads: 1, headDim: 32, tieEmbeddings: false }],
+  ['one layer', { layers: 1, heads: 1, kvHeads: 1, headDim: 64, hiddenSize: 64 }],
+  ['sums over more than a chain of the product', { hiddenSize: 288, intermediateSize: 520, vocabSize: 611 }],
+];
+
+const open: { release(): Promise<void> }[] = [];
+afterAll(async () => {
+  for (const each of open) await each.release();
+});
+
+describe.each(VARIANTS)('%s', (name, change) => {
+  const rng = Rng.fromSeed(5).split(name);
+  const config = { ...TINY, ...change };
+  const decoder = nn.Decoder.create(config, rng.split('weights'));
+  open.push(decoder.sessions);
+  const prompts = [3, 3, 10, 1, 27, 12].map((size, i) => randomTokens(rng.split('prompt', i), size, config.vocabSize));
+  prompts[1] = prompts[0];
+  const requests = () => prompts.map((prompt, i) => ({ prompt, rng: rng.split('row', i) }));
+
+  test.each([1, 0.7])('generated, scored and trained at temperature %s', async (temperature) => {
+    const generated = await decoder.generate(requests(), { maxTokens: 25, temperature, stop: [7] });
+    const documents = prompts.map((prompt, i) => ({
+      tokens: [...prompt, ...generated[i].tokens],
+      weights: [...prompt.map(() => 0), ...generated[i].tokens.map(() => 1)],
+    }));
+    const scores = await decoder.score(
+      documents.map(({ tokens }) => tokens),
+      temperature,
+    );
+    const old = generated.map(({ logProbs }, i) => [...prompts[i].slice(1).map(() => 0), ...logProbs]);
+    generated.forEach(({ logProbs }, i) => {
+      expect(Array.from(scores[i].slice(prompts[i].length - 1))).toEqual(logProbs);
+    });
+    const trainer = await nn.DecoderTrainer.create({
+      ...{ config, loss: probe, start: { theta: decoder.theta }, sessions: decoder.sessions },
+      training: { rows: 4, length: 64, steps: 2, temperature, warmupSteps: 0 },
+    });
+    open.push(trainer);
+    const batch = nn.packAll(documents, trainer.shape);
+    const perToken = { old: nn.spread(batch, trainer.shape, (document) => old[document]) };
+    const { furthest, divergence } = await trainer.train([
+      { ...batch, perToken },
+      { ...batch, perToken },
+    ]);
+    expect(batch.places.some(({ start }) => start > 0)).toBe(true);
+    expect([furthest[0], divergence[0]]).toEqual([0, 0]);
+    expect(furthest[1]).toBeGreaterThan(1e-3);
+  });
+
+  test('in any company', async () => {
+    const options = { maxTokens: 25, topK: 20, topP: 0.9 };
+    const together = await decoder.generate(requests(), options);
+    for (const [i, request] of requests().entries()) {
+      expect(await decoder.generate([request], options)).toEqual([together[i]]);
+    }
+    const longer = prompts.filter((prompt) => prompt.length > 1);
+    const scores = await decoder.score(longer);
+    for (const [i, prompt] of longer.entries()) expect(await decoder.score([prompt])).toEqual([scores[i]]);
+  });
+});
+
+describe('rows longer than a chain of the product', () => {
+  const config = { ...TINY, layers: 2, heads: 2, kvHeads: 1, headDim: 64, contextLength: 512 };
+  const rng = Rng.fromSeed(6);
+  const decoder = nn.Decoder.create(config, rng);
+  open.push(decoder.sessions);
+
+  test('packed', async () => {
+    expect(chainLength(config.headDim)).toBeLessThan(256);
+    const sizes = [100, 90, 100, 300, 60, 90];
+    const documents = sizes.map((size, i) => ({ tokens: randomTokens(rng.split(i), size + 1) }));
+    const scores = await decoder.score(documents.map(({ tokens }) => tokens));
+    const trainer = await nn.DecoderTrainer.create({
+      ...{ config, loss: probe, start: { theta: decoder.theta }, sessions: decoder.sessions },
+      training: { rows: 3, length: 512, steps: 1 },
+    });
+    open.push(trainer);
+    const batch = nn.packAll(documents, trainer.shape);
+    const perToken = { old: nn.spread(batch, trainer.shape, (document) => scores[document]) };
+    const { furthest } = await trainer.train([{ ...batch, perToken }]);
+    expect(furthest[0]).toBe(0);
+  });
+
+  test('generated', async () => {
+    const prompts = [120, 250, 380].map((size) => randomTokens(rng.split('prompt', size), size));
+    const requests = prompts.map((prompt, i) => ({ prompt, rng: rng.split('row', i) }));
+    const generated = await decoder.generate(requests, { maxTokens: 20 });
+    const scores = await decoder.score(prompts.map((prompt, i) => [...prompt, ...generated[i].tokens]));
+    generated.forEach(({ logProbs }, i) => {
+      expect(Array.from(scores[i].slice(prompts[i].length - 1))).toEqual(logProbs);
+    });
+  });
+});

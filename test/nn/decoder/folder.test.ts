@@ -1,0 +1,103 @@
+// A decoder's folder: what was saved comes back to the byte, and what is damaged or belongs elsewhere is refused by name.
+
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
+import * as nn from '../../../src/nn/index.js';
+import { householdTexts, TINY } from './fixture.js';
+
+const tokenizer = nn.trainTokenizer(householdTexts(50), { size: 280 });
+const decoder = nn.Decoder.create({ ...TINY, vocabSize: tokenizer.size, tieEmbeddings: false }, Rng.fromSeed(1));
+
+let root = '';
+let saved = '';
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'reverie-folder-'));
+  saved = join(root, 'saved');
+  await nn.saveDecoder(saved, decoder, tokenizer);
+});
+afterAll(async () => {
+  await decoder.sessions.release();
+  await rm(root, { recursive: true });
+});
+
+/** A copy of the folder with some files changed, or taken away where the text is undefined. */
+async function changed(name: string, files: Record<string, (text: Buffer) => string | Uint8Array | undefined>) {
+  const folder = join(root, name);
+  await cp(saved, folder, { recursive: true });
+  for (const [file, change] of Object.entries(files)) {
+    const content = change(await readFile(join(folder, file)));
+    if (content === undefined) await rm(join(folder, file));
+    else await writeFile(join(folder, file), content);
+  }
+  return folder;
+}
+
+const gone = () => undefined;
+const without = (key: string) => (text: Buffer) => JSON.stringify({ ...JSON.parse(String(text)), [key]: undefined });
+
+test('comes back to the byte, and is the same when saved again', async () => {
+  const loaded = await nn.loadDecoder(saved);
+  expect(loaded.decoder.theta).toEqual(decoder.theta);
+  expect(loaded.decoder.config).toEqual(decoder.config);
+  expect(loaded.tokenizer.parts).toEqual(tokenizer.parts);
+  const again = join(root, 'again');
+  await nn.saveDecoder(again, loaded.decoder, loaded.tokenizer);
+  for (const file of ['model.safetensors', 'model.gguf', 'config.json', 'tokenizer.json', 'reverie.json']) {
+    expect(await readFile(join(again, file))).toEqual(await readFile(join(saved, file)));
+  }
+});
+
+test('is opened without our manifest, as folders from elsewhere have none', async () => {
+  const folder = await changed('foreign', { 'reverie.json': gone, 'config.json': without('pad_token_id') });
+  const { decoder: loaded, tokenizer: read } = await nn.loadDecoder(folder);
+  expect(loaded.theta).toEqual(decoder.theta);
+  expect(read.special).toEqual({ ...tokenizer.special, pad: tokenizer.special.end });
+});
+
+describe('is refused', () => {
+  const other = nn.trainTokenizer(householdTexts(50), { size: 270 });
+  const config = (change: object) => (text: Buffer) => JSON.stringify({ ...JSON.parse(String(text)), ...change });
+  const cases: [string, Parameters<typeof changed>[1], RegExp][] = [
+    ['with a changed byte', { 'model.safetensors': (b) => b.fill(1, 9000, 9001) }, /model.safetensors was changed/],
+    ['without weights', { 'model.safetensors': gone }, /no such file/],
+    [
+      'with half of its weights',
+      { 'reverie.json': gone, 'model.safetensors': (b) => b.subarray(0, 9000) },
+      /ends within/,
+    ],
+    ['with a changed manifest', { 'reverie.json': (b) => String(b).replace('decoder', 'dec0der') }, /seal/],
+    [
+      'with a tokenizer of another model',
+      { 'reverie.json': gone, 'tokenizer.json': () => other.toJson() },
+      /270 tokens.*280/,
+    ],
+    [
+      'with weights of other sizes',
+      { 'reverie.json': gone, 'config.json': config({ intermediate_size: 81 }) },
+      /\[81,48\]/,
+    ],
+    ['as another architecture', { 'reverie.json': gone, 'config.json': config({ model_type: 'gpt2' }) }, /model_type/],
+    [
+      'with scaled rotations',
+      { 'reverie.json': gone, 'config.json': config({ rope_scaling: { rope_type: 'yarn' } }) },
+      /rope_scaling/,
+    ],
+    ['with biases', { 'reverie.json': gone, 'config.json': config({ attention_bias: true }) }, /attention_bias/],
+  ];
+  test.each(cases)('%s', async (name, files, message) => {
+    await expect(nn.loadDecoder(await changed(name, files))).rejects.toThrow(message);
+  });
+
+  test('where there is nothing', async () => {
+    await expect(nn.loadDecoder(join(root, 'nothing'))).rejects.toThrow(
+      expect.objectContaining({ code: 'DECODER_FOLDER_INVALID' }),
+    );
+  });
+
+  test('when saved with another tokenizer', async () => {
+    await expect(nn.saveDecoder(join(root, 'wrong'), decoder, other)).rejects.toThrow(/270 tokens/);
+  });
+});

@@ -1,0 +1,89 @@
+// Choosing tokens: shares as the model says, among the likely, along a trie.
+
+import { afterAll, describe, expect, test } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
+import { chooseToken, type SamplingOptions } from '../../../src/nn/decoder/sampling.js';
+import * as nn from '../../../src/nn/index.js';
+import { TINY } from './fixture.js';
+
+const logProbs = Float32Array.from([0.1, 0.5, 0.05, 0.3, 0.05], Math.log);
+const DRAWS = 20_000;
+
+function shares(options: SamplingOptions, allowed?: readonly number[]): number[] {
+  const rng = Rng.fromSeed(1);
+  const counts = new Array(5).fill(0);
+  for (let i = 0; i < DRAWS; i++) counts[chooseToken(logProbs, options, rng, allowed)]++;
+  return counts.map((count) => count / DRAWS);
+}
+
+function expectShares(actual: readonly number[], expected: readonly number[]): void {
+  // Four standard deviations of a share.
+  actual.forEach((share, i) => {
+    const deviation = Math.sqrt((expected[i] * (1 - expected[i])) / DRAWS);
+    expect(Math.abs(share - expected[i])).toBeLessThanOrEqual(4 * deviation);
+  });
+}
+
+describe('a token is chosen', () => {
+  test('as often as it is likely', () => expectShares(shares({}), [0.1, 0.5, 0.05, 0.3, 0.05]));
+  test('among the most likely', () => expectShares(shares({ topK: 2 }), [0, 0.625, 0, 0.375, 0]));
+  test('among those that make up a share', () => expectShares(shares({ topP: 0.85 }), [1 / 9, 5 / 9, 0, 3 / 9, 0]));
+  test('among those allowed', () => expectShares(shares({}, [0, 2, 4]), [0.5, 0, 0.25, 0, 0.25]));
+  test('greedily without a draw', () => {
+    const rng = Rng.fromSeed(1);
+    expect(chooseToken(logProbs, { temperature: 0 }, rng)).toBe(1);
+    expect(chooseToken(logProbs, { temperature: 0 }, rng, [2, 4])).toBe(2);
+    expect(rng.state()).toEqual(Rng.fromSeed(1).state());
+  });
+  test('among those allowed, however unlikely they are', () => {
+    const unlikely = Float32Array.of(0, -800, -900);
+    const rng = Rng.fromSeed(1);
+    expect(new Set(Array.from({ length: 50 }, () => chooseToken(unlikely, {}, rng, [1, 2])))).toEqual(new Set([1]));
+  });
+});
+
+describe('a trie', () => {
+  const END = 9;
+  const commands = [[1, 2, 3], [1, 2], [4], [1, 5, 6]];
+  const decoder = nn.Decoder.create(TINY, Rng.fromSeed(2));
+  afterAll(() => decoder.sessions.release());
+
+  test('lets through exactly what it was made of', async () => {
+    const trie = new nn.TokenTrie(commands, END);
+    const requests = Array.from({ length: 60 }, (_, i) => ({
+      ...{ prompt: [0, 8], rng: Rng.fromSeed(3).split(i) },
+      constraint: trie.constraint(),
+    }));
+    const generated = await decoder.generate(requests, { maxTokens: 10, stop: [END] });
+    const said = new Set(generated.map(({ tokens }) => tokens.join()));
+    expect(said).toEqual(new Set(commands.map((command) => [...command, END].join())));
+    expect(new Set(generated.map(({ end }) => end))).toEqual(new Set(['stop']));
+  });
+
+  test('is complete at the end of a text', () => {
+    const constraint = new nn.TokenTrie(commands, END).constraint();
+    expect(constraint.allowed()).toEqual([1, 4]);
+    constraint.accept(1);
+    constraint.accept(2);
+    expect(constraint.allowed()).toEqual([3, END]);
+    constraint.accept(END);
+    expect(constraint.allowed()).toEqual([]);
+  });
+
+  test('answers end where they must', async () => {
+    const ends = async (options: nn.GenerateOptions, prompt = [0, 8]) =>
+      (await decoder.generate([{ prompt, rng: Rng.fromSeed(4) }], options)).map(({ tokens, end }) => [
+        tokens.length,
+        end,
+      ]);
+    expect(await ends({ maxTokens: 5 })).toEqual([[5, 'length']]);
+    expect(await ends({ maxTokens: 500 }, Array(60).fill(3))).toEqual([[5, 'length']]);
+    await expect(ends({ maxTokens: 5 }, Array(65).fill(3))).rejects.toThrow(
+      expect.objectContaining({ code: 'CONTEXT_TOO_LONG' }),
+    );
+    await expect(ends({ maxTokens: 5 }, [])).rejects.toThrow(/0 tokens/);
+    await expect(ends({ maxTokens: 5 }, [TINY.vocabSize])).rejects.toThrow(/token 53/);
+    const stopped = AbortSignal.abort(new Error('enough'));
+    await expect(ends({ maxTokens: 5, signal: stopped })).rejects.toThrow('enough');
+  });
+});

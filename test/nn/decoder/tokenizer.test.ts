@@ -1,0 +1,72 @@
+// The tokenizer: any text comes back, the same texts give the same tokens, and what somebody wrote is never a special token.
+
+import { describe, expect, test } from 'vitest';
+import * as nn from '../../../src/nn/index.js';
+import { HARD_TEXTS, householdTexts } from './fixture.js';
+
+const texts = householdTexts(300);
+const tokenizer = nn.trainTokenizer(texts, { size: 330, specials: ['<|reward|>'] });
+
+describe('encoding', () => {
+  test.each([...HARD_TEXTS, texts[0]])('%j comes back', (text) => {
+    const ids = tokenizer.encode(text);
+    expect(tokenizer.decode(ids)).toBe(text);
+    expect(tokenizer.decode(ids, { withSpecials: true })).toBe(text);
+    expect(ids.filter((id) => id < 4)).toEqual([]);
+  });
+
+  test('makes words of the texts one token', () => {
+    expect(tokenizer.encode(' drawer')).toEqual([tokenizer.idOf('Ġdrawer')]);
+    expect(tokenizer.encode(texts[0]).length).toBeLessThan(texts[0].length / 3);
+  });
+
+  test('reads special tokens only where asked', () => {
+    const { begin, end } = tokenizer.special;
+    const ids = tokenizer.encode('<|begin|>a<|reward|>1<|end|>', { withSpecials: true });
+    expect([ids[0], ids.at(-1)]).toEqual([begin, end]);
+    expect(ids).toContain(tokenizer.idOf('<|reward|>'));
+    expect(tokenizer.decode(ids)).toBe('a1');
+    expect(tokenizer.decode(ids, { withSpecials: true })).toBe('<|begin|>a<|reward|>1<|end|>');
+  });
+
+  test('refuses ids of another tokenizer', () => {
+    expect(() => tokenizer.decode([9999])).toThrow(expect.objectContaining({ code: 'DECODER_INPUT_INVALID' }));
+  });
+});
+
+describe('training', () => {
+  test('does not depend on the order of texts', () => {
+    const again = nn.trainTokenizer([...texts].reverse(), { size: 330, specials: ['<|reward|>'] });
+    expect(again.toJson()).toBe(tokenizer.toJson());
+  });
+
+  test('merges the most frequent pair first, by hand', () => {
+    const small = nn.trainTokenizer(['ab ab abc'], { size: 263 });
+    // "ab" is met three times, " a" twice; then " ab".
+    expect(small.parts.tokens.slice(259)).toEqual(['ab', 'Ġab']);
+  });
+
+  test('refuses sizes without room for bytes, and special tokens named twice', () => {
+    expect(() => nn.trainTokenizer([], { size: 258 })).toThrow(/size of 258/);
+    expect(() => nn.trainTokenizer([], { size: 300, specials: ['<|end|>'] })).toThrow(/<\|end\|>/);
+  });
+});
+
+describe('tokenizer.json', () => {
+  test('is read back', () => {
+    const again = nn.Tokenizer.fromJson(tokenizer.toJson(), 'here');
+    expect(again.parts).toEqual(tokenizer.parts);
+    expect(again.encode(texts[5])).toEqual(tokenizer.encode(texts[5]));
+  });
+
+  test.each([
+    ['no JSON', 'x'],
+    ['another model', tokenizer.toJson().replace('"BPE"', '"WordPiece"')],
+    ['a missing byte', tokenizer.toJson().replace('"Ġ": ', '"ĠĠĠĠĠ": ')],
+    ['a merge of unknown tokens', tokenizer.toJson().replace(/("merges": \[\s*")[^"]+"/, '$1p q"')],
+    ['no end of documents', tokenizer.toJson().replaceAll('<|end|>', '<|ende|>')],
+  ])('with %s is refused', (_, text) => {
+    expect(text).not.toBe(tokenizer.toJson());
+    expect(() => nn.Tokenizer.fromJson(text, 'here')).toThrow(expect.objectContaining({ code: 'TOKENIZER_INVALID' }));
+  });
+});

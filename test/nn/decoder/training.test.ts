@@ -1,0 +1,147 @@
+// Training: it learns, it goes on to the byte, what is masked does not count, and what lies side by side does not meet.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
+import { decoderTraining, learningRateAt } from '../../../src/nn/decoder/training-settings.js';
+import * as nn from '../../../src/nn/index.js';
+import { documentOf, householdTexts, randomTokens, TINY } from './fixture.js';
+
+const open: { release(): Promise<void> }[] = [];
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'reverie-decoder-'));
+});
+afterAll(async () => {
+  for (const each of open) await each.release();
+  await rm(folder, { recursive: true });
+});
+
+async function trainerOf(options: nn.DecoderTrainerOptions): Promise<nn.DecoderTrainer> {
+  const trainer = await nn.DecoderTrainer.create(options);
+  open.push(trainer, trainer.decoder().sessions);
+  return trainer;
+}
+
+test('a small decoder learns to say again what it read, and decodes alike with and without a cache', async () => {
+  const texts = householdTexts(200);
+  const tokenizer = nn.trainTokenizer(texts, { size: 300 });
+  const trainer = await trainerOf({
+    config: { ...TINY, vocabSize: tokenizer.size },
+    training: { rows: 4, length: 64, steps: 150, warmupSteps: 10, learningRate: 5e-3 },
+    start: { rng: Rng.fromSeed(1) },
+  });
+  const documents = texts.map((text) => documentOf(tokenizer, text));
+  const corpus = new nn.PackedCorpus(documents, trainer.shape, Rng.fromSeed(2));
+  const losses: number[] = [];
+  for (let step = 0; step < 150; step += 10) {
+    const { loss } = await trainer.train(Array.from({ length: 10 }, (_, i) => corpus.batch(step + i)));
+    losses.push(...loss);
+  }
+  expect(losses[0]).toBeGreaterThan(4);
+  expect(losses.at(-1)!).toBeLessThan(1);
+  const decoder = trainer.decoder();
+  const prompt = [tokenizer.special.begin, ...tokenizer.encode('put mug in shelf 2 =>')];
+  const stop = [tokenizer.special.end];
+  const request = { prompt, rng: Rng.fromSeed(3) };
+  const [greedy] = await decoder.generate([request], { maxTokens: 20, temperature: 0, stop });
+  expect(tokenizer.decode(greedy.tokens)).toBe(' The mug is in the shelf 2.');
+  expect(greedy.end).toBe('stop');
+  // Without a cache: every token that could have come is scored after all before it.
+  for (const [i, token] of greedy.tokens.entries()) {
+    const before = [...prompt, ...greedy.tokens.slice(0, i)];
+    const candidates = Array.from({ length: tokenizer.size }, (_, next) => [...before, next]);
+    const scores = (await decoder.score(candidates)).map((logProbs) => logProbs.at(-1)!);
+    expect(scores.indexOf(Math.max(...scores))).toBe(token);
+    expect(scores[token]).toBe(greedy.logProbs[i]);
+  }
+});
+
+describe('a training', () => {
+  const rng = Rng.fromSeed(4);
+  const documents = Array.from({ length: 30 }, (_, i) => ({ tokens: randomTokens(rng.split(i), 5 + ((i * 7) % 30)) }));
+  const options = {
+    config: TINY,
+    training: { rows: 2, length: 64, steps: 12, warmupSteps: 4 },
+    start: { rng: Rng.fromSeed(5) },
+  };
+
+  test('is the same in one run, step by step, and resumed from its folder', async () => {
+    const whole = await trainerOf(options);
+    const corpus = new nn.PackedCorpus(documents, whole.shape, Rng.fromSeed(6));
+    const batches = Array.from({ length: 6 }, (_, i) => corpus.batch(i));
+    const { loss } = await whole.train(batches);
+    const first = await trainerOf(options);
+    for (const batch of batches.slice(0, 3)) await first.train([batch]);
+    await nn.saveTraining(folder, first);
+    const second = await trainerOf({ ...options, start: { rng: Rng.fromSeed(99) } });
+    await nn.resumeTraining(folder, second);
+    expect(second.step).toBe(3);
+    const again = new nn.PackedCorpus(documents, second.shape, Rng.fromSeed(6));
+    const rest = await second.train([3, 4, 5].map((step) => again.batch(step)));
+    expect(rest['loss']).toEqual(loss.slice(3));
+    expect(second.state()).toEqual(whole.state());
+  });
+
+  test('goes on from no other training', async () => {
+    const other = await trainerOf({ ...options, training: { ...options.training, learningRate: 1e-3 } });
+    await nn.saveTraining(folder, await trainerOf(options));
+    await expect(nn.resumeTraining(folder, other)).rejects.toThrow(/learningRate 0.002, not 0.001/);
+    await writeFile(join(folder, 'training.safetensors'), 'cut off');
+    await expect(nn.resumeTraining(folder, await trainerOf(options))).rejects.toThrow(/does not match its hash/);
+  });
+
+  test('does not count what has no weight', async () => {
+    const trainer = await trainerOf(options);
+    const [a, b] = [documents[3].tokens, documents[4].tokens];
+    const start = trainer.state();
+    const weights = a.map((_, i) => (i < 4 ? 0 : 1));
+    const { loss } = await trainer.train([
+      nn.packAll(
+        [
+          { tokens: a, weights },
+          { tokens: b, weights: b.map(() => 0) },
+        ],
+        trainer.shape,
+      ),
+    ]);
+    trainer.restore(start);
+    const [scores] = await trainer.decoder().score([a]);
+    const counted = scores.slice(3);
+    expect(loss[0]).toBeCloseTo(-counted.reduce((sum, x) => sum + x, 0) / counted.length, 5);
+  });
+
+  test('shrinks long gradients, and diverges without harm', async () => {
+    const trainer = await trainerOf({ ...options, training: { ...options.training, clipNorm: 1e-9, weightDecay: 0 } });
+    const batch = nn.packAll(documents.slice(0, 2), trainer.shape);
+    const before = trainer.state();
+    const { gradientNorm } = await trainer.train([batch]);
+    expect(gradientNorm[0]).toBeGreaterThan(0.1);
+    const wrong = { ...batch, weights: batch.weights.map(() => Number.NaN) };
+    const after = trainer.state();
+    expect(after).not.toEqual(before);
+    await expect(trainer.train([wrong])).rejects.toThrow(expect.objectContaining({ code: 'NON_FINITE_VALUE' }));
+    expect(trainer.state()).toBe(after);
+  });
+});
+
+test('the learning rate rises in a line and falls in a half cosine', () => {
+  const settings = decoderTraining({ steps: 110, warmupSteps: 10, learningRate: 1, finalShare: 0.1 });
+  expect([0, 4, 9, 10].map((step) => learningRateAt(step, settings))).toEqual([0.1, 0.5, 1, 1]);
+  expect(learningRateAt(60, settings)).toBeCloseTo(0.55, 12);
+  expect([110, 5000].map((step) => learningRateAt(step, settings))).toEqual([0.1, 0.1]);
+});
+
+test('settings that cannot be are refused', async () => {
+  const create = (config: object, training: object) =>
+    nn.DecoderTrainer.create({
+      config: { ...TINY, ...config },
+      training: { steps: 1, rows: 1, length: 32, ...training },
+      start: { rng: Rng.fromSeed(0) },
+    });
+  await expect(create({ kvHeads: 3 }, {})).rejects.toThrow(/multiple of kvHeads/);
+  await expect(create({}, { length: 65 })).rejects.toThrow(/longer than the context of 64/);
+  await expect(create({ headDim: 7 }, {})).rejects.toThrow(/headDim/);
+});
