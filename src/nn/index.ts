@@ -23,9 +23,9 @@ export type {
   Precision,
 } from './cuda-addon.js';
 export type { DecoderConfig, DecoderConfigInput, SpecialIds } from './decoder/config.js';
-export { Decoder, type TokenSequence } from './decoder/decoder.js';
+export { Decoder } from './decoder/decoder.js';
 export { loadDecoder, resumeTraining, saveDecoder, saveTraining } from './decoder/folder.js';
-export type { Generated, GenerateOptions, GenerateRequest } from './decoder/generation.js';
+export type { Generated, GenerateOptions, GenerateRequest, TokenSequence } from './decoder/generation.js';
 export { type DecoderLoss, type LossValues, nextTokenLoss, weightedMean } from './decoder/losses.js';
 export {
   layOut,

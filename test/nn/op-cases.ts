@@ -204,8 +204,11 @@ const DECODERS: OpCase[] = [
   },
   {
     name: 'rotate',
-    inputs: { x: [2, 3, 4], cos: [3, 2], sin: [3, 2] },
-    build: ({ x, cos, sin }) => rotate(x, nn.stopGradient(cos), nn.stopGradient(sin)),
+    inputs: { x: [2, 3, 4] },
+    build: ({ x }, graph) => {
+      const at = (turn: (angle: number) => number) => graph.constant([0, 1, 2, 0, 0.1, 0.2].map(turn), [3, 2]);
+      return rotate(x, at(Math.cos), at(Math.sin));
+    },
   },
   {
     name: 'attendWithin',

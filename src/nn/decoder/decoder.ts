@@ -6,15 +6,20 @@ import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { float32, int32, type Tensor } from '../tensor.js';
 import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
-import { type Generated, type GenerateOptions, type GenerateRequest, generate } from './generation.js';
+import {
+  type Generated,
+  type GenerateOptions,
+  type GenerateRequest,
+  type GeneratingModel,
+  generate,
+  type TokenSequence,
+} from './generation.js';
 import { DecoderSessions } from './sessions.js';
 
 /** A run's largest array of attention has about this many elements; longer lists are cut into several runs. */
 const MAX_SCORES = 1 << 23;
 
-export type TokenSequence = ArrayLike<number>;
-
-export class Decoder {
+export class Decoder implements GeneratingModel {
   readonly config: DecoderConfig;
   private readonly weights: Record<string, Tensor>;
 

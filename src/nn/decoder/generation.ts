@@ -2,10 +2,30 @@
 // done leave the batch once they are half of it.
 
 import type { Rng } from '../../core/rng.js';
+import type { Tensor } from '../tensor.js';
 import { KeyValueCache } from './cache.js';
-import type { Decoder, TokenSequence } from './decoder.js';
+import type { DecoderConfig } from './config.js';
 import { chooseToken, type SamplingOptions } from './sampling.js';
 import type { TokenConstraint } from './trie.js';
+
+export type TokenSequence = ArrayLike<number>;
+
+/** What a token's keys and values are, and what may follow it. */
+interface Answer {
+  /** [vocabSize], a row each in a step. */
+  readonly logProbs: Float32Array;
+  /** One row a token, as `KeyValueCache.append` takes them. */
+  readonly newRows: Float32Array;
+}
+
+/** What generation asks of a decoder. */
+export interface GeneratingModel {
+  readonly config: DecoderConfig;
+  /** Reads prompts: what may follow each, and keys and values of all its tokens. */
+  prefill(prompts: readonly TokenSequence[], temperature: number): Promise<Answer[]>;
+  /** One further token of each row of a cache, which has two or more. */
+  step(feeds: Record<string, Tensor>, tokens: Int32Array, positions: Int32Array, temperature: number): Promise<Answer>;
+}
 
 export interface GenerateRequest {
   readonly prompt: TokenSequence;
@@ -40,7 +60,7 @@ interface Row {
 }
 
 export async function generate(
-  decoder: Decoder,
+  decoder: GeneratingModel,
   requests: readonly GenerateRequest[],
   options: GenerateOptions,
 ): Promise<Generated[]> {
@@ -76,7 +96,7 @@ function atLeastTwo<T>(items: readonly T[]): T[] {
 }
 
 /** Reads each different prompt once, and chooses the first tokens. */
-async function readPrompts(decoder: Decoder, rows: readonly Row[], options: GenerateOptions) {
+async function readPrompts(decoder: GeneratingModel, rows: readonly Row[], options: GenerateOptions) {
   const prompts = new Map<string, TokenSequence>();
   const keys = rows.map(({ request: { prompt } }) => {
     const key = Array.from(prompt).join();
@@ -102,7 +122,7 @@ async function readPrompts(decoder: Decoder, rows: readonly Row[], options: Gene
 }
 
 /** Chooses a row's next token, and sees whether the row is done. */
-function extend(row: Row, logProbs: Float32Array, decoder: Decoder, options: GenerateOptions): void {
+function extend(row: Row, logProbs: Float32Array, decoder: GeneratingModel, options: GenerateOptions): void {
   const { constraint, rng, prompt } = row.request;
   const allowed = constraint?.allowed();
   if (allowed?.length === 0) {
