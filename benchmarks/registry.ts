@@ -247,6 +247,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'alfworld 0.4.2 with textworld 1.7.0, same games, same commands',
     load: () => import('./alfworld-speed.js'),
   },
+  'alfworld.rules': {
+    title:
+      "Operators induced from 10,000 tries of ALFWorld's actions in training games, against the games' true domain: F1 of preconditions and effects (raw: 100 and 1,000 tries, what differs, exact next states of valid_seen); needs ALFWORLD_DATA",
+    unit: 'F1',
+    baseline: 'the PDDL domain inside the games',
+    load: () => import('./alfworld-rules.js'),
+  },
   'fidelity.recorded': {
     title:
       "τ-bench's airline answered by router and language model (wrong in one call of ten), held against recorded conversations: observations of the router that are right (raw: each tier off, typed state, retrieval, plain text; states, errors, many steps)",

@@ -7,8 +7,9 @@ import { withOutputOptions } from './options.js';
 import type { Terminal } from './terminal.js';
 
 interface InduceFlags {
-  readonly logs: readonly string[];
+  readonly logs?: readonly string[];
   readonly tolerant?: boolean;
+  readonly operators?: string;
   readonly json?: boolean;
 }
 
@@ -27,15 +28,30 @@ function addInduce(program: Command, terminal: Terminal): void {
     .command('induce')
     .summary('propose rules, state and tasks of a domain from its logs')
     .description(
-      'Of a folder with tools.yaml: finds in records of its tools what calls answer, change and refuse, how ids look and what always holds, each with its support and counter-examples, and writes it to induced.yaml for a person to accept. Also writes what the folder lacks of state.json, state.schema.json, tasks.yaml and scenario.yaml. See docs/rules-from-logs.md.',
+      'Of a folder with tools.yaml: finds in records of its tools what calls answer, change and refuse, how ids look and what always holds, each with its support and counter-examples, and writes it to induced.yaml for a person to accept. Also writes what the folder lacks of state.json, state.schema.json, tasks.yaml and scenario.yaml. With --operators, of a scenario whose states are facts about objects (games of PDDL): finds for each action what it needs and what it makes so, and writes that to a file for the backend `operators`. See docs/rules-from-logs.md.',
     )
-    .argument('<folder>', "the domain's folder")
-    .requiredOption('--logs <paths...>', 'files or folders of records (.jsonl, .json)')
+    .argument('<folder>', "the domain's folder; with --operators: a run of collect, or a scenario")
+    .option('--logs <paths...>', "files or folders of records (.jsonl, .json); with --operators by default the run's")
     .option('--tolerant', 'skip records that cannot be read')
-    .addHelpText('after', examplesText([['reverie induce hotel --logs hotel/logs', '']]));
+    .option('--operators <file>', 'write preconditions and effects of actions to this file')
+    .addHelpText(
+      'after',
+      examplesText([
+        ['reverie induce hotel --logs hotel/logs', ''],
+        ['reverie induce runs/seen --operators operators.json', ''],
+      ]),
+    );
   withOutputOptions(command).action(async (folder: string, flags: InduceFlags) => {
+    if (flags.operators !== undefined) {
+      const { induceScenarioOperators, operatorsText } = await load.operators();
+      const result = await induceScenarioOperators(folder, { ...flags, operators: flags.operators });
+      terminal.stdout.write(`${flags.json ? JSON.stringify(result) : await operatorsText(result)}\n`);
+      return;
+    }
+    const { logs } = flags;
+    if (logs === undefined) return command.error("error: required option '--logs <paths...>' not specified");
     const { induceDomain, inductionText } = await load.induction();
-    const result = await induceDomain(folder, flags);
+    const result = await induceDomain(folder, { ...flags, logs });
     const text = flags.json ? JSON.stringify(result) : await inductionText(result);
     terminal.stdout.write(`${text}\n`);
   });

@@ -15,6 +15,7 @@ export const load = {
   inspection: () => import('./inspect.js'),
   jobs: () => import('./jobs.js'),
   launcher: () => import('./launch.js'),
+  operators: () => import('./induce-operators.js'),
   resultText: () => import('./result-text.js'),
   scenarios: () => import('./scenario.js'),
 };

@@ -5,6 +5,7 @@ export type { DraftTrial } from './drafting/try-draft.js';
 export { type EarlyExperienceRequest, earlyExperience } from './early-experience/early-experience.js';
 export { RecordedUser } from './early-experience/recorded-user.js';
 export type { EarlyExperienceRow, ReflectionRow, SkippedRow, WorldModelRow } from './early-experience/rows.js';
+export { ExplorerAgent, type ExplorerOptions } from './episodes/agents/explorer-agent.js';
 export { LlmAgent, type LlmAgentOptions } from './episodes/agents/llm-agent.js';
 export { RandomAgent, sampleArguments, seenWords } from './episodes/agents/random-agent.js';
 export { ReferenceAgent } from './episodes/agents/reference-agent.js';
@@ -57,6 +58,9 @@ export { type HackerConfig, hackerSchema } from './hacker/hacker-schema.js';
 
 export { type Induction, induce } from './induction/induce.js';
 export { type ProposedTask, proposeTasks } from './induction/proposed-tasks.js';
+export { induceOperators } from './operators/induce-operators.js';
+export { recordedTries } from './operators/recorded-tries.js';
+export type { Transition } from './operators/tries.js';
 export type { DiversityReport } from './quality/diversity.js';
 export type { ExactJudgement, Fault, Filter, Forejudged, Judgement, QualityContext } from './quality/filter.js';
 export { Forejudge } from './quality/forejudged.js';

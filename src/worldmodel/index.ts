@@ -65,6 +65,31 @@ export {
 } from './must-fail/run-must-fail.js';
 export { OnnxDynamics } from './onnx/onnx-dynamics.js';
 export { type OnnxManifest, onnxManifestSchema } from './onnx/onnx-manifest.js';
+export { type Parameter, splitByNames, type TakenAction, takenAction } from './operators/actions.js';
+export {
+  type Binding,
+  isVariable,
+  type Literal,
+  objectsOf,
+  readLiteral,
+  truthOf,
+  writeLiteral,
+} from './operators/literal.js';
+export {
+  bindingOf,
+  fitting,
+  type Operator,
+  type OperatorEffect,
+  type OperatorsFile,
+  operatorsFileSchema,
+  type Precondition,
+  type Variable,
+  variablesIn,
+  type Wording,
+} from './operators/operator.js';
+export { type NothingKnown, OperatorBook, type OperatorOutcome } from './operators/operator-book.js';
+export { factKey, Situation } from './operators/situation.js';
+export { isSo, listed, saidOf } from './operators/wording.js';
 export { readAudit, requireAudited, writeAudit } from './reward/audit-file.js';
 export { Judge, type Judgement, type JudgeQuestion } from './reward/judge.js';
 export {
@@ -88,7 +113,7 @@ export { type CheckedProposal, checkProposal, type ProposalLimits, type Proposal
 export type * from './tools/backend-model.js';
 export { routerBackends } from './tools/backends.js';
 export { type IdPattern, idPatternOf } from './tools/id-pattern.js';
-export { makeRouter, type RouterParts } from './tools/make-router.js';
+export { backendFiles, makeRouter, type RouterParts } from './tools/make-router.js';
 export { comparableObservation } from './tools/observation-text.js';
 export { type ProvenanceQuery, unknownIds } from './tools/provenance.js';
 export { NO_ROW, type ShadowOptions, ShadowResponder, shadowResponder } from './tools/shadow.js';

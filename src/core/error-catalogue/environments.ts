@@ -111,6 +111,21 @@ export const ENVIRONMENT_ERRORS = {
     message: 'The logs {logs} hold no answered call of a tool of "{folder}".',
     hint: 'Name logs of these tools: records with calls and their answers (docs/domains.md, "logs").',
   },
+  OPERATORS_INVALID: {
+    status: 422,
+    message: 'Operators "{file}": {problem}.',
+    hint: 'Write the file with reverie induce SCENARIO --operators FILE --logs RECORDS; model.operators.file is relative to the scenario.',
+  },
+  OPERATORS_NO_FACTS: {
+    status: 422,
+    message: 'The states of domain "{domain}" are no facts about objects, so operators cannot be found in its records.',
+    hint: 'Take a domain of PDDL games (text-games, alfworld). Rules of other domains: reverie induce FOLDER --logs RECORDS.',
+  },
+  AGENT_UNFIT: {
+    status: 422,
+    message: 'The agent "{agent}" cannot act in domain "{domain}", whose rules do not list the commands of a state.',
+    hint: 'Take a domain of PDDL games (text-games, alfworld), or another agent.kind.',
+  },
   TASK_UNKNOWN: {
     status: 404,
     message: 'Environment "{id}" has no task "{task}" (it has {count}).',

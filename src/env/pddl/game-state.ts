@@ -2,6 +2,7 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
+import type { Scene } from '../tools/domain.js';
 import type { Operation } from '../tools/prediction.js';
 import type { TextGame } from './text-game.js';
 import type { WorldState } from './world.js';
@@ -40,6 +41,8 @@ interface Place {
 
 /** Translates between the states of one game's worlds and JSON. */
 export class StateForm {
+  /** What states call objects, by their number. */
+  readonly names: readonly string[];
   private readonly places: readonly Place[];
   private readonly byName: ReadonlyMap<string, ReadonlyMap<string, Place>>;
 
@@ -49,6 +52,7 @@ export class StateForm {
   ) {
     const { predicates, args } = game.plan.task;
     const names = distinctNames(game);
+    this.names = names;
     const place = (atom: number, denied: boolean): Place => ({
       atom,
       denied,
@@ -65,6 +69,19 @@ export class StateForm {
       byName.set(one.predicate, known.set(one.objects, one));
     }
     this.byName = byName;
+  }
+
+  /** What there is in the game, in the order of its objects' ids, and what no action changes. */
+  scene(): Scene {
+    const { constant, universe } = this.game.plan.task;
+    const { names } = this;
+    const facts: Record<string, Record<string, true>> = {};
+    for (const { predicate, args } of constant) {
+      facts[predicate] ??= {};
+      facts[predicate][args.map((object) => names[object]).join(', ')] = true;
+    }
+    const order = [...names.keys()].sort((a, b) => (universe.names[a] < universe.names[b] ? -1 : 1));
+    return { objects: order.map((i) => ({ name: names[i], type: universe.types[i] })), facts };
   }
 
   write(state: WorldState): GameState {

@@ -5,7 +5,15 @@ import { LRUCache } from 'lru-cache';
 import { contentHash } from '../../core/hash.js';
 import type { JsonObject } from '../../core/json.js';
 import { originOf } from '../state/operations.js';
-import type { CheckResult, EpisodeEnd, ToolOutcome, ToolRules, ToolsDomain, ToolsTask } from '../tools/domain.js';
+import type {
+  CheckResult,
+  EpisodeEnd,
+  Scene,
+  ToolOutcome,
+  ToolRules,
+  ToolsDomain,
+  ToolsTask,
+} from '../tools/domain.js';
 import type { ToolCall } from '../tools/message.js';
 import type { Operation } from '../tools/prediction.js';
 import { GAME_STATE_SCHEMA, type GameState, NO_GAME, StateForm } from './game-state.js';
@@ -121,6 +129,7 @@ interface Begun {
 interface OpenGame {
   readonly play: GamePlay;
   readonly form: StateForm;
+  readonly scene: Scene;
 }
 
 class GameRules implements ToolRules {
@@ -167,6 +176,14 @@ class GameRules implements ToolRules {
     return this.at(state).play.admissible();
   }
 
+  commands(state: JsonObject): readonly string[] {
+    return this.opened((state as GameState).game).play.game.commands;
+  }
+
+  scene(state: JsonObject): Scene {
+    return this.opened((state as GameState).game).scene;
+  }
+
   preconditions(): readonly string[] {
     return [];
   }
@@ -187,7 +204,7 @@ class GameRules implements ToolRules {
   /** The game of a state, standing there. */
   private at(state: JsonObject): OpenGame & { readonly world: WorldState } {
     const given = state as GameState;
-    const { play, form } = this.opened(given.game);
+    const { play, form, scene } = this.opened(given.game);
     let world = this.worlds.get(state);
     if (world === undefined) {
       const origin = originOf(state);
@@ -195,7 +212,7 @@ class GameRules implements ToolRules {
       if (Object.isFrozen(state)) this.worlds.set(state, world);
     }
     play.load(world);
-    return { play, form, world };
+    return { play, form, scene, world };
   }
 
   private opened(id: string, file?: GameFile): OpenGame {
@@ -203,7 +220,8 @@ class GameRules implements ToolRules {
     if (open === undefined) {
       const { names, ...source } = file ?? this.entries.get(id)!.read();
       const game = new TextGame(source, { what: `Game "${id}"`, ...(names && { names }) });
-      open = { play: new GamePlay(game), form: new StateForm(id, game) };
+      const form = new StateForm(id, game);
+      open = { play: new GamePlay(game), form, scene: form.scene() };
       this.open.set(id, open);
     }
     return open;

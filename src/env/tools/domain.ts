@@ -25,6 +25,15 @@ export interface ToolOutcome {
   readonly isError: boolean;
 }
 
+/** Facts by predicate, then by the objects they are about: `{ in: { "apple 1, fridge 1": true } }`. */
+export type FactTable = Readonly<Record<string, Readonly<Record<string, true>>>>;
+
+/** What there is in a world of facts, and what is so in it for good. */
+export interface Scene {
+  readonly objects: readonly { readonly name: string; readonly type: string }[];
+  readonly facts: FactTable;
+}
+
 /** Exact code. All functions are pure: same arguments, same answer; the state given is never changed. */
 export interface ToolRules {
   /** Identifies the exact code. */
@@ -42,6 +51,10 @@ export interface ToolRules {
   check(name: string, episode: EpisodeEnd): CheckResult;
   /** Texts that the one tool of a world of text would carry out in this state, where the rules know them all. */
   admissible?(state: JsonObject): readonly string[];
+  /** All such texts of the state's world, whatever its state. */
+  commands?(state: JsonObject): readonly string[];
+  /** Where states are facts about objects (their `facts`): the scene of a state, the same object for all states of it. */
+  scene?(state: JsonObject): Scene;
   close(): void;
 }
 

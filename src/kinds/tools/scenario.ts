@@ -38,6 +38,13 @@ const agentSection = z
       steps: positive.default(6).describe('Calls before it says good-bye.'),
     }),
     z.strictObject({
+      kind: z
+        .literal('explorer')
+        .describe('Finds out what a world of text does, where its rules know all commands: for records to learn from.'),
+      guesses: share.default(0.5).describe('Share of commands that it guesses; most are refused.'),
+      follows: share.default(0.5).describe("Share of episodes that follow the task's solution, guesses aside."),
+    }),
+    z.strictObject({
       kind: z.literal('llm').describe('A language model with tools (`llm`, `roles.agent`).'),
       temperature: z.number().min(0).max(2).default(0.7).describe('Sampling temperature.'),
       maxTokens: positive.default(1024).describe('Tokens of one turn.'),

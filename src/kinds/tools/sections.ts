@@ -1,8 +1,10 @@
 // What of a scenario of tools counts, and the files it names.
 
+import { resolve } from 'node:path';
 import type { ScenarioSections } from '../../core/kind.js';
 import { domainFiles, loadNamedDomains } from '../../env/index.js';
 import { episodeLogFiles } from '../../replay/index.js';
+import { backendFiles } from '../../worldmodel/index.js';
 import { type ToolsScenarioConfig, toolsScenarioSchemas } from './scenario.js';
 
 /** As they are once the domains are loaded that the layers of a scenario name. */
@@ -13,7 +15,11 @@ export async function toolsSections(
   return {
     ...toolsScenarioSchemas(),
     identity,
-    files: (config, folder) => [...domainFiles(config.domain, folder), ...episodeLogFiles(config.experience, folder)],
+    files: (config, folder) => [
+      ...domainFiles(config.domain, folder),
+      ...episodeLogFiles(config.experience, folder),
+      ...backendFiles(config.model).map((file) => resolve(folder, file)),
+    ],
   };
 }
 

@@ -70,6 +70,8 @@ export interface BackendParts {
   readonly model?: LanguageModel;
   /** The real environment. */
   readonly real?: Responder;
+  /** Where relative paths of settings start from; the working directory unless given. */
+  readonly folder?: string;
 }
 
 /** The backend, or why there is none in this domain: `rules: the domain has none`. */
@@ -89,6 +91,8 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly minConfidence?: number | ((settings: BackendSettings) => number);
   /** What it cannot do without: the scenario's language model, or records of which the state is known. */
   readonly needs?: readonly ('model' | 'records')[];
+  /** Files that its settings name, relative to the scenario: what is in them counts in the scenario's hash. */
+  readonly files?: (settings: BackendSettings) => readonly string[];
   /** Its answers are the real environment's wherever the domain's rules know the tool. */
   readonly isReal?: boolean;
 }

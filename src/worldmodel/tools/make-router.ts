@@ -39,6 +39,14 @@ async function backendOf(
   };
 }
 
+/** Files that the sections of the listed backends name, relative to the scenario. */
+export function backendFiles(config: ToolsModelConfig): string[] {
+  return config.backends.flatMap((name) => {
+    const entry = routerBackends.get(name);
+    return entry.files === undefined ? [] : entry.files(settingsOf(entry, config));
+  });
+}
+
 /** Its section, or what that is where the scenario has none. @throws MODEL_CONFIG_INVALID where it must be told something */
 function settingsOf(
   { name, schema }: Pick<BackendEntry, 'name' | 'schema'>,

@@ -18,7 +18,14 @@ import {
 import type { ToolsScenarioConfig } from '../../../kinds/index.js';
 import { Budget, type BudgetLimits } from '../../../llm/index.js';
 import { type ExperienceIndex, ExperienceStore, readEpisodeLogs } from '../../../replay/index.js';
-import { agentOfRecipe, LlmAgent, RandomAgent, ReferenceAgent, ScriptedAgent } from '../../../synth/index.js';
+import {
+  agentOfRecipe,
+  ExplorerAgent,
+  LlmAgent,
+  RandomAgent,
+  ReferenceAgent,
+  ScriptedAgent,
+} from '../../../synth/index.js';
 import { LlmUser, makeRouter, routerBackends } from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -93,7 +100,7 @@ export async function makeWorld(
   };
   try {
     await remember(experience, domain, config, folder, log);
-    const responder = await makeResponder(config, domain, experience, cast);
+    const responder = await makeResponder(config, domain, experience, cast, folder);
     const user =
       config.user.kind === 'llm'
         ? new LlmUser({ model: await cast.model('user') })
@@ -134,6 +141,8 @@ async function bareAgent({ agent }: ToolsScenarioConfig, cast: Cast, domain: Too
       return new ReferenceAgent(agent.error);
     case 'random':
       return new RandomAgent(agent.steps);
+    case 'explorer':
+      return new ExplorerAgent(domain, agent);
     case 'llm':
       return new LlmAgent({ ...agent, model: await cast.model('agent') });
   }
@@ -165,6 +174,7 @@ export async function makeResponder(
   domain: ToolsDomain,
   index: ExperienceIndex,
   cast: Cast,
+  folder: string,
 ): Promise<StructuredDynamics> {
   const needing = (part: 'model' | 'records') => (name: string) =>
     routerBackends.get(name).needs?.includes(part) === true;
@@ -174,7 +184,7 @@ export async function makeResponder(
   const known = domain.rules !== undefined && index.size > 0;
   const backends = known ? config.backends : config.backends.filter((name) => !needing('records')(name));
   if (backends.length === 0) throw reverieError('MODEL_BACKENDS_MISSING', { domain: domain.id, reasons: NO_RECORDS });
-  return makeRouter({ ...config, backends }, { domain, index, model, real });
+  return makeRouter({ ...config, backends }, { domain, index, model, real, folder });
 }
 
 const NO_RECORDS = 'replay: there are no records whose state is known';

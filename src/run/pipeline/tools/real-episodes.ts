@@ -2,8 +2,9 @@
 // rules; kept as records that a simulation can be seeded with, or counted.
 
 import { join } from 'node:path';
+import type { JsonObject } from '../../../core/json.js';
 import { requirePanel } from '../../../core/panel.js';
-import { rulesResponder } from '../../../env/index.js';
+import { type Message, rulesResponder } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { type FailedRow, isFailed, openAiMessage, type RowJournal } from '../../../synth/index.js';
@@ -90,7 +91,13 @@ async function keep({ out }: Context, journal: RowJournal<EpisodeRecord | Failed
 }
 
 function asLog({ id, task, messages, verdict }: EpisodeRecord): object {
-  return { id, task, messages: messages.map(openAiMessage), reward: verdict.reward };
+  return { id, task, messages: messages.map(loggedMessage), reward: verdict.reward };
+}
+
+/** Errors are marked, as not every text of an error says that it is one. */
+function loggedMessage(message: Message): JsonObject {
+  const isError = message.role === 'tool' && message.isError === true;
+  return isError ? { ...openAiMessage(message), is_error: true } : openAiMessage(message);
 }
 
 async function* linesOf(

@@ -1,0 +1,102 @@
+// `reverie induce SCENARIO --operators FILE`: operators from recorded episodes of a world whose states are facts about objects.
+
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { reverieError } from '../core/errors.js';
+import { makeDomain } from '../env/index.js';
+import { toolsScenario } from '../kinds/index.js';
+import { readEpisodeLogs } from '../replay/index.js';
+import { writeFileAtomic } from '../store/atomic-file.js';
+import { induceOperators, recordedTries } from '../synth/index.js';
+import { SCENARIO_FILE, savedScenario } from './run-folder.js';
+import { loadToolsScenario } from './scenario.js';
+
+export interface InduceOperatorsOptions {
+  /** Where they are written. */
+  readonly operators: string;
+  /** Files or folders of records; those of the run unless given. */
+  readonly logs?: readonly string[];
+  readonly tolerant?: boolean;
+}
+
+export interface InduceOperatorsResult {
+  readonly file: string;
+  readonly episodes: number;
+  readonly transitions: number;
+  readonly accepted: number;
+  readonly operators: readonly OperatorLine[];
+  /** Actions that were refused each time. */
+  readonly refused: readonly string[];
+}
+
+/** An operator in a line. */
+export interface OperatorLine {
+  readonly action: string;
+  readonly accepted: number;
+  readonly refused: number;
+  readonly preconditions: number;
+  readonly effects: number;
+  readonly wordings: number;
+  /** Refusals that no precondition explains, and changes that no effect does. */
+  readonly unexplained: number;
+}
+
+/**
+ * @param reference  a run of collect, whose scenario is taken, or a scenario
+ * @throws RUN_FOLDER_INVALID, SCENARIO_NOT_FOUND, SCENARIO_FAMILY, OPERATORS_NO_FACTS, LOG_INVALID, INDUCTION_EMPTY
+ */
+export async function induceScenarioOperators(
+  reference: string,
+  { operators, logs = [join(reference, 'logs')], tolerant }: InduceOperatorsOptions,
+): Promise<InduceOperatorsResult> {
+  const saved = existsSync(join(reference, SCENARIO_FILE)) ? await savedScenario(reference) : undefined;
+  const { config, folder } = saved === undefined ? await loadToolsScenario(reference) : toolsScenario(saved);
+  const domain = await makeDomain(config.domain, { folder });
+  try {
+    if (domain.rules?.scene === undefined) throw reverieError('OPERATORS_NO_FACTS', { domain: domain.id });
+    const read = await Promise.all(logs.map((path) => readEpisodeLogs(path, { domain, tolerant })));
+    const tries = recordedTries(
+      read.flatMap(({ steps }) => steps),
+      domain,
+    );
+    if (tries.length === 0) throw reverieError('INDUCTION_EMPTY', { logs: logs.join(', '), folder: reference });
+    const found = induceOperators(tries);
+    const file = resolve(operators);
+    await writeFileAtomic(file, `${JSON.stringify(found, null, 2)}\n`);
+    return {
+      file,
+      episodes: read.reduce((sum, { episodes }) => sum + episodes.length, 0),
+      transitions: found.from.transitions,
+      accepted: found.from.accepted,
+      operators: found.operators.map((one) => ({
+        action: one.action,
+        accepted: one.accepted,
+        refused: one.refused,
+        preconditions: one.preconditions.length,
+        effects: one.effects.length,
+        wordings: one.wordings.length,
+        unexplained: one.unexplained + one.unexplainedChanges,
+      })),
+      refused: found.refused.map(({ action }) => action),
+    };
+  } finally {
+    domain.close();
+  }
+}
+
+/** What was found, for people. */
+export async function operatorsText(result: InduceOperatorsResult): Promise<string> {
+  const { terminalTable } = await import('./result-text.js');
+  const columns = ['action', 'carried out', 'refused', 'needs', 'makes so', 'wordings', 'unexplained'];
+  const rows = result.operators.map((one) => [
+    one.action,
+    ...[one.accepted, one.refused, one.preconditions, one.effects, one.wordings, one.unexplained].map(String),
+  ]);
+  const { refused, transitions, accepted, episodes, file } = result;
+  return [
+    `${result.operators.length} operators from ${transitions} calls in ${episodes} episodes, ${accepted} of them carried out.`,
+    terminalTable({ columns, rows }, 'text'),
+    ...(refused.length === 0 ? [] : [`Refused each time: ${refused.join('; ')}.`]),
+    `Written to ${file}. Next: model.backends: [operators], model.operators.file in a scenario of the same domain.`,
+  ].join('\n');
+}

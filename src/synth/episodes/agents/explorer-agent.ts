@@ -1,0 +1,154 @@
+// An agent that finds out what a world of text does, for records that models are learned from. Some episodes follow the task's solution;
+// else it draws, of what can be done, a form of command ("take ... from ..."), then a command of it, evenly. Now and then it guesses:
+// a form of all there are, with things that are near, or what can be done with one thing exchanged. Most guesses are refused, and by as
+// little as one fact, which is what preconditions are told by.
+
+import { NO_COST } from '../../../core/cost.js';
+import { reverieError } from '../../../core/errors.js';
+import type { JsonObject } from '../../../core/json.js';
+import { Rng } from '../../../core/rng.js';
+import {
+  applyOperations,
+  type FactTable,
+  initialStateOf,
+  type Scene,
+  type ToolCall,
+  type ToolRules,
+  type ToolsAction,
+  type ToolsDomain,
+  type ToolsPolicy,
+  type ToolsPolicyQuery,
+} from '../../../env/index.js';
+import { Situation, splitByNames } from '../../../worldmodel/index.js';
+
+export interface ExplorerOptions {
+  /** Share of commands that it guesses. */
+  readonly guesses: number;
+  /** Share of episodes that follow the task's solution, guesses aside. */
+  readonly follows: number;
+}
+
+type Rules = ToolRules & Required<Pick<ToolRules, 'scene' | 'admissible' | 'commands'>>;
+
+/** Probability that a thing of a guess is a near one. */
+const NEAR = 0.85;
+/** Facts between a thing that is near and the only thing of its type, such as the agent. */
+const REACH = 2;
+
+export class ExplorerAgent implements ToolsPolicy {
+  readonly version: string;
+  private readonly rules: Rules;
+  private readonly tool: string;
+  /** After calls of episodes under way, so that none is worked out twice. */
+  private readonly states = new WeakMap<ToolCall, JsonObject>();
+
+  /** @throws AGENT_UNFIT unless the domain's rules know all commands of a state's world */
+  constructor(
+    private readonly domain: ToolsDomain,
+    private readonly options: ExplorerOptions,
+  ) {
+    const { rules, tools } = domain;
+    if (rules?.scene === undefined || rules.admissible === undefined || rules.commands === undefined)
+      throw reverieError('AGENT_UNFIT', { agent: 'explorer', domain: domain.id });
+    this.rules = rules as Rules;
+    this.tool = tools[0].name;
+    this.version = `explorer, ${options.guesses} guessed, ${options.follows} follow`;
+  }
+
+  act(query: ToolsPolicyQuery): { action: ToolsAction; cost: typeof NO_COST } {
+    const made = query.messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
+    const call = { id: `call_${made.length}`, name: this.tool, arguments: { text: this.command(query, made) } };
+    return { action: { content: null, toolCalls: [call] }, cost: NO_COST };
+  }
+
+  private command({ task, seed, step }: ToolsPolicyQuery, made: readonly ToolCall[]): string {
+    const { guesses, follows } = this.options;
+    const rng = Rng.fromSeed(seed).split('explorer', step);
+    const state = this.stateAfter(initialStateOf(this.domain, task), made);
+    const possible = this.rules.admissible(state);
+    const scene = this.rules.scene(state);
+    if (possible.length === 0 || rng.uniform() < guesses) return this.guess(state, scene, possible, rng);
+    const isFollowing = Rng.fromSeed(seed).split('explorer follows').uniform() < follows;
+    const next = isFollowing ? nextOf(task.reference?.calls ?? [], made) : undefined;
+    return next !== undefined && possible.includes(next) ? next : drawn(possible, scene, rng);
+  }
+
+  private stateAfter(start: JsonObject, made: readonly ToolCall[]): JsonObject {
+    let state = start;
+    for (const call of made) {
+      const after = this.states.get(call) ?? applyOperations(state, this.rules.execute(state, call).operations);
+      this.states.set(call, after);
+      state = after;
+    }
+    return state;
+  }
+
+  private guess(state: JsonObject, scene: Scene, possible: readonly string[], rng: Rng): string {
+    const isVaried = possible.length > 0 && rng.uniform() < 1 / 3;
+    const model = isVaried ? drawn(possible, scene, rng) : drawn(this.rules.commands(state), scene, rng);
+    const { between, objects } = splitByNames(model, scene);
+    if (objects.length === 0) return model;
+    const near = nearThings(new Situation(scene, state.facts as FactTable));
+    const types = new Map(scene.objects.map(({ name, type }) => [name, type]));
+    const changed = isVaried ? rng.int(objects.length) : -1;
+    const others = objects.map((object, i) => {
+      if (isVaried && i !== changed) return object;
+      const alike = scene.objects.flatMap(({ name, type }) => (type === types.get(object) ? [name] : []));
+      const close = !isVaried && rng.uniform() < NEAR ? alike.filter((name) => near.has(name)) : [];
+      const from = close.length > 0 ? close : alike;
+      return from[rng.int(from.length)];
+    });
+    return between.reduce((text, piece, i) => `${text}${others[i - 1]}${piece}`);
+  }
+}
+
+/** The solution's next command: it is as far as its commands were taken in their order. */
+function nextOf(calls: readonly Pick<ToolCall, 'arguments'>[], made: readonly ToolCall[]): string | undefined {
+  let at = 0;
+  for (const { arguments: given } of made) if (at < calls.length && given.text === calls[at].arguments.text) at += 1;
+  return calls[at] === undefined ? undefined : String(calls[at].arguments.text);
+}
+
+/** A form of command, evenly, then one of its commands. */
+function drawn(commands: readonly string[], scene: Scene, rng: Rng): string {
+  const forms = formsOf(commands, scene);
+  const form = forms[rng.int(forms.length)];
+  return form[rng.int(form.length)];
+}
+
+const known = new WeakMap<readonly string[], readonly (readonly string[])[]>();
+
+/** Commands by what they are without names of things; a list is worked out once. */
+function formsOf(commands: readonly string[], scene: Scene): readonly (readonly string[])[] {
+  let forms = known.get(commands);
+  if (forms === undefined) {
+    const types = new Map(scene.objects.map(({ name, type }) => [name, type]));
+    const byForm = new Map<string, string[]>();
+    for (const command of commands) {
+      const { between, objects } = splitByNames(command, scene);
+      const form = between.reduce((text, piece, i) => `${text}{${types.get(objects[i - 1])}}${piece}`);
+      byForm.set(form, [...(byForm.get(form) ?? []), command]);
+    }
+    forms = [...byForm.keys()].sort().map((form) => byForm.get(form)!);
+    known.set(commands, forms);
+  }
+  return forms;
+}
+
+/** Things that a few facts lead to from those that are the only ones of their type. */
+function nearThings(at: Situation): Set<string> {
+  const { objects } = at.scene;
+  const counts = new Map<string, number>();
+  for (const { type } of objects) counts.set(type, (counts.get(type) ?? 0) + 1);
+  const predicates = [...new Set([...Object.keys(at.facts), ...Object.keys(at.scene.facts)])];
+  const near = new Set(objects.flatMap(({ name, type }) => (counts.get(type) === 1 ? [name] : [])));
+  let edge = [...near];
+  for (let i = 0; i < REACH; i++) {
+    const rows = edge.flatMap((name) =>
+      predicates.flatMap((one) => [0, 1].flatMap((place) => at.about(one, place, name))),
+    );
+    edge = [...new Set(rows.flat())].filter((name) => !near.has(name));
+    for (const name of edge) near.add(name);
+  }
+  return near;
+}

@@ -1,0 +1,34 @@
+// Operators induced from transitions, in the registry of backends.
+
+import { z } from 'zod';
+import type { BackendEntry } from '../tools/backend-model.js';
+
+export const operatorsSection = z
+  .strictObject({
+    file: z.string().min(1).describe('What `reverie induce` wrote: operators.json, relative to the scenario.'),
+    minConfidence: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0.8)
+      .describe('Below this confidence the next backend is asked; without one the call is refused.'),
+  })
+  .describe('Backend `operators`: STRIPS-like operators found in recorded transitions.');
+
+export const operatorsBackend: BackendEntry = {
+  name: 'operators',
+  summary: 'Preconditions and effects found in recorded transitions.',
+  schema: operatorsSection,
+  trust: 'proposal',
+  files: ({ file }) => [file as string],
+  minConfidence: ({ minConfidence }) => minConfidence as number,
+  make: async () => {
+    const { OperatorsModel } = await import('./operators-model.js');
+    const { readOperators } = await import('./operators-file.js');
+    return ({ domain, folder }, { file }) => {
+      const { rules } = domain;
+      if (rules?.scene === undefined) return 'operators: the states of this domain are no facts about objects';
+      return new OperatorsModel(readOperators(file as string, folder), (state) => rules.scene!(state));
+    };
+  },
+};

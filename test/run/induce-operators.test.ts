@@ -1,0 +1,117 @@
+// From records of games to a dream of them: collect, induce, and a scenario that operators answer; and what is told where that cannot be.
+
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../src/cli/command-line.js';
+import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../synth/operators/depot.js';
+import { recordingStream } from './streams.js';
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'reverie-operators-'));
+  for (const [name, problems] of [
+    ['seen', ['one', 'two', 'three']],
+    ['new', ['other']],
+  ] as const) {
+    const games = join(folder, name);
+    mkdirSync(games);
+    writeFileSync(join(games, 'domain.pddl'), DEPOT_DOMAIN);
+    writeFileSync(join(games, 'grammar.twl'), DEPOT_GRAMMAR);
+    for (const one of problems) writeFileSync(join(games, `${one}.pddl`), depotProblem(one));
+  }
+  scenario('real', 'seen', '{ kind: tools, backends: [rules] }');
+  scenario('dream', 'new', '{ kind: tools, backends: [operators], operators: { file: operators.json } }');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function scenario(name: string, games: string, model: string): void {
+  const lines = [
+    'family: tools',
+    `name: ${name}`,
+    `domain: { id: text-games, folder: ${games} }`,
+    `model: ${model}`,
+    'agent: { kind: explorer, guesses: 0.5, follows: 0 }',
+    'reward: { mustFail: { enabled: false }, mustSucceed: { enabled: false } }',
+    'synth: { episodes: 18, maxSteps: 40, export: [openai] }',
+    'shadow: { share: 1 }',
+    'workers: 0',
+  ];
+  writeFileSync(join(folder, `${name}.yaml`), `${lines.join('\n')}\n`);
+}
+
+async function reverie(...args: string[]) {
+  const [stdout, stderr] = [recordingStream(), recordingStream()];
+  const code = await runCommandLine(args, { stdout, stderr, env: {} });
+  return { code, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+describe('a dream by induced operators', () => {
+  it('is had in three commands, and its states are the real ones', async () => {
+    const seen = join(folder, 'runs', 'seen');
+    expect(await reverie('collect', join(folder, 'real.yaml'), '--out', seen, '--json')).toMatchObject({ code: 0 });
+    const file = join(folder, 'operators.json');
+    const induced = await reverie('induce', seen, '--operators', file, '--json');
+    expect(induced).toMatchObject({ code: 0 });
+    const found = JSON.parse(induced.stdout);
+    expect(found).toMatchObject({ file, episodes: 18, refused: [] });
+    expect(found.operators.map(({ action }: { action: string }) => action)).toContain('act: take {item} from {crate}');
+    expect(JSON.parse(readFileSync(file, 'utf8')).operators).toHaveLength(found.operators.length);
+
+    const dreamt = await reverie(
+      ...['synth', join(folder, 'dream.yaml'), '--out', join(folder, 'runs', 'dreamt')],
+      ...['--set', 'synth.episodes=2', '--json'],
+    );
+    expect(dreamt).toMatchObject({ code: 0 });
+    const episodes = readFileSync(join(folder, 'runs', 'dreamt', 'data', 'episodes.jsonl'), 'utf8')
+      .trim()
+      .split('\n');
+    const steps = episodes.flatMap((line) => JSON.parse(line).steps);
+    const answers = steps.flatMap(({ predictions }) => predictions);
+    const answered = answers.filter(({ refused }) => refused === undefined);
+    expect(answered.length).toBeGreaterThan(0.8 * answers.length);
+    expect(new Set(answered.map(({ backend }) => backend))).toEqual(new Set(['operators']));
+    const shadow = episodes.flatMap((line) => Object.values(JSON.parse(line).shadow ?? {}));
+    expect(shadow.length).toBeGreaterThan(0);
+  });
+
+  it('writes for people what was found', async () => {
+    const { code, stdout } = await reverie(
+      'induce',
+      join(folder, 'runs', 'seen'),
+      '--operators',
+      join(folder, 'again.json'),
+    );
+    expect(code).toBe(0);
+    expect(stdout).toContain('act: put {item} into {crate}');
+    expect(readFileSync(join(folder, 'again.json'))).toEqual(readFileSync(join(folder, 'operators.json')));
+  });
+
+  it('tells what cannot be', async () => {
+    const file = join(folder, 'none.json');
+    const desk = await reverie('induce', 'helpdesk', '--logs', folder, '--operators', file);
+    expect(desk.stderr).toMatch(/^error\[OPERATORS_NO_FACTS\]/);
+    writeFileSync(join(folder, 'broken.json'), '{"format": "reverie-oper');
+    const broken = await reverie(
+      ...['synth', join(folder, 'dream.yaml'), '--out', join(folder, 'runs', 'broken')],
+      ...['--set', 'model.operators.file=broken.json'],
+    );
+    expect(broken.stderr).toMatch(/^error\[OPERATORS_INVALID\].*broken\.json/);
+    const foreign = await reverie(
+      ...['synth', 'helpdesk', '--out', join(folder, 'runs', 'foreign'), '--set', 'model.backends=[operators]'],
+      ...['--set', `model.operators.file=${join(folder, 'operators.json')}`],
+    );
+    expect(foreign.stderr).toMatch(/^error\[MODEL_BACKENDS_MISSING\].*no facts about objects/m);
+    const unfit = await reverie(
+      'collect',
+      'helpdesk',
+      '--out',
+      join(folder, 'runs', 'unfit'),
+      '--set',
+      'agent.kind=explorer',
+    );
+    expect(unfit.stderr).toMatch(/^error\[AGENT_UNFIT\]/m);
+  });
+});

@@ -1,0 +1,142 @@
+// Operators from tries of a small world of ours: what they say, what they foretell in a room they never saw, and what they leave open.
+
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/core/json.js';
+import {
+  applyOperations,
+  type FactTable,
+  initialStateOf,
+  type Message,
+  type ToolCall,
+  type ToolsDomain,
+  type ToolsTask,
+} from '../../../src/env/index.js';
+import { ExplorerAgent, induceOperators, type Transition } from '../../../src/synth/index.js';
+import { OperatorBook, type OperatorsFile, takenAction } from '../../../src/worldmodel/index.js';
+import { depot } from './depot.js';
+
+type Told = Transition & { readonly call: ToolCall };
+
+function walk(domain: ToolsDomain, task: ToolsTask, seed: number, count: number): Told[] {
+  const agent = new ExplorerAgent(domain, { guesses: 0.6, follows: 0 });
+  const rules = domain.rules!;
+  const messages: Message[] = [];
+  let state: JsonObject = initialStateOf(domain, task);
+  return Array.from({ length: count }, (_, step) => {
+    const { action } = agent.act({ messages, tools: domain.tools, task, seed, step });
+    const [call] = action.toolCalls!;
+    messages.push({ role: 'assistant', ...action });
+    const { operations, observation, isError } = rules.execute(state, call);
+    const scene = rules.scene!(state);
+    const before = state.facts as FactTable;
+    state = applyOperations(state, operations);
+    const after = state.facts as FactTable;
+    return { scene, before, after, action: takenAction(call, scene), accepted: !isError, observation, call };
+  });
+}
+
+function walks(problems: readonly string[], seeds: readonly number[], count: number): Told[] {
+  const domain = depot(problems);
+  return domain.tasks.flatMap((task, i) => seeds.flatMap((seed) => walk(domain, task, seed * 10 + i, count)));
+}
+
+let tries: Told[];
+let file: OperatorsFile;
+beforeAll(() => {
+  tries = walks(['one', 'two', 'three'], [1, 2, 3, 4, 5], 60);
+  file = induceOperators(tries);
+});
+
+const operator = (action: string) => file.operators.find((one) => one.action === action)!;
+const needs = (action: string) => operator(action).preconditions.map(({ any }) => any.join(' | '));
+const makes = (action: string) =>
+  operator(action).effects.map(({ makes: made, when }) =>
+    when.length === 0 ? made : `${made} when ${when.join(' & ')}`,
+  );
+
+describe('operators from tries', () => {
+  it('need what the world asks for, over what the command names and what is found through it', () => {
+    expect(operator('act: take {item} from {crate}').variables).toEqual(
+      expect.arrayContaining([
+        { name: '?robot', type: 'robot' },
+        { name: '?place', type: 'place', is: 'stands(?crate, ?)' },
+      ]),
+    );
+    expect(needs('act: take {item} from {crate}')).toEqual([
+      'at(?robot, ?place)',
+      'in(?item, ?crate)',
+      'light(?item)',
+      'not busy(?robot)',
+      'not lidded(?crate) | open(?crate)',
+    ]);
+    expect(needs('act: open {crate}')).toEqual(['at(?robot, ?place)', 'lidded(?crate)', 'not open(?crate)']);
+    expect(needs('act: switch {item}')).toEqual(['holds(?robot, ?item)', 'lamp(?item)']);
+    expect(needs('act: look')).toEqual([]);
+  });
+
+  it('make so what changes, under a condition where it must', () => {
+    expect(makes('act: take {item} from {crate}')).toEqual([
+      'busy(?robot)',
+      'holds(?robot, ?item)',
+      'not in(?item, ?crate)',
+    ]);
+    expect(makes('act: go to {place}')).toEqual(['at(?robot, ?place)', 'not at(?robot, ?place2)']);
+    expect(makes('act: switch {item}')).toEqual(['lit(?item) when not lit(?item)', 'not lit(?item) when lit(?item)']);
+  });
+
+  it('count what speaks for each part', () => {
+    for (const { preconditions, effects, accepted, unexplained, unexplainedChanges } of file.operators) {
+      expect([unexplained, unexplainedChanges]).toEqual([0, 0]);
+      for (const { support, counterExamples } of preconditions) {
+        expect(support).toBeGreaterThan(0);
+        expect(counterExamples).toBe(0);
+      }
+      for (const { support, changed } of effects) {
+        expect(changed).toBeGreaterThan(0);
+        expect(support).toBeLessThanOrEqual(accepted);
+      }
+    }
+    const refused = tries.filter(({ accepted }) => !accepted).length;
+    expect(file.refusals).toEqual([{ text: 'Nothing happens.', support: refused }]);
+  });
+
+  it('are the same bytes for the same tries', () => {
+    expect(JSON.stringify(induceOperators(tries))).toBe(JSON.stringify(file));
+  });
+
+  it('foretell states and texts of a room that they never saw', () => {
+    const book = new OperatorBook(file);
+    const asked = walks(['other'], [20, 21, 22], 40);
+    const outcomes = asked.map(({ scene, before, call }) => book.outcome(scene, before, call));
+    const known = asked.flatMap((one, i) => {
+      const outcome = outcomes[i];
+      return 'unknown' in outcome || outcome.observation === undefined ? [] : [{ one, outcome }];
+    });
+    expect(known.length).toBeGreaterThan(0.9 * asked.length);
+    for (const { one, outcome } of known) {
+      expect(outcome.accepted).toBe(one.accepted);
+      expect(applyOperations({ facts: one.before } as JsonObject, outcome.operations).facts).toEqual(one.after);
+      expect(outcome.observation).toBe(one.observation);
+      expect(outcome.confidence).toBeGreaterThan(0.5);
+    }
+  });
+
+  it('know nothing of commands that were never tried, and of what never was so', () => {
+    const few = new OperatorBook(
+      induceOperators(tries.filter(({ action, accepted }) => accepted && !/put/.test(action.name))),
+    );
+    const { scene, before } = tries[0];
+    const outcome = (text: string) => few.outcome(scene, before, { name: 'act', arguments: { text } });
+    expect(outcome('put apple into chest')).toEqual({ unknown: '"act: put {item} into {crate}" was never tried' });
+    expect(outcome('open shelf')).toMatchObject({ operations: [], confidence: 0.5 });
+  });
+
+  it('say how often an action was tried that was refused each time', () => {
+    const refused = tries.filter(({ action, accepted }) => /switch/.test(action.name) && !accepted);
+    const found = induceOperators(refused);
+    expect(found.operators).toEqual([]);
+    expect(found.refused).toEqual([{ action: 'act: switch {item}', support: refused.length }]);
+    const { scene, before, call } = refused[0];
+    expect(new OperatorBook(found).outcome(scene, before, call)).toMatchObject({ accepted: false, operations: [] });
+  });
+});
