@@ -192,7 +192,7 @@ function deficitLine({ deficits }: SynthEpisodesResult): Line[] {
 }
 
 function counted(label: string, counts: Readonly<Record<string, number>>, after = ''): Line[] {
-  const text = reasons(counts, '');
+  const text = reasons(Object.fromEntries(Object.entries(counts).sort(([, a], [, b]) => b - a)), '');
   return text === '' ? [] : [[label, `${text}${after}`]];
 }
 

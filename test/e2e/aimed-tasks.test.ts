@@ -31,7 +31,7 @@ const synth = (out: string, ...more: string[]) =>
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'reverie-aimed-'));
   expect(await synth('first')).toMatchObject({ code: 0 });
-  const aimed = ['--aim', 'first', '--set', 'tasks.variation.count=8'];
+  const aimed = ['--aim', 'first', '--set', 'tasks.variation.count=4'];
   expect(await synth('aimed', ...aimed)).toMatchObject({ code: 0 });
 });
 
@@ -60,12 +60,12 @@ describe('what lost episodes', () => {
 
   it('is what new tasks are aimed at, the same for the same seed', async () => {
     const { tasks } = JSON.parse(text('aimed', 'tasks.json'));
-    expect(tasks.length).toBe(8);
+    expect(tasks.length).toBe(4);
     const known = result('first').deficits.map(({ name }: { name: string }) => name);
     for (const { origin } of tasks) expect(known).toContain(origin.aim);
     const made = new Map(tasks.map(({ id, origin }: { id: string; origin: { aim: string } }) => [id, origin.aim]));
     for (const { task, aim } of episodes('aimed')) expect(aim).toBe(made.get(task));
-    expect(result('aimed').newTasks).toBe(8);
+    expect(result('aimed').newTasks).toBe(4);
   });
 
   it('has to be of the same domain', async () => {

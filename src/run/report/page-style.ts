@@ -79,6 +79,7 @@ details.transcript small { display: block; font-size: .78rem; overflow-wrap: any
 details.transcript pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; font-size: .92rem; }
 details.transcript li.assistant pre { border-left: 3px solid var(--arm-0); padding-left: .6rem; }
 details.transcript li.tool pre { border-left: 3px solid var(--arm-1); padding-left: .6rem; font-family: ui-monospace, monospace; font-size: .82rem; }
+details.transcript li.omitted pre { color: var(--ink-soft); }
 details.transcript li.verdict pre { font-weight: 600; }
 @media (max-width: 560px) { details.transcript li { grid-template-columns: 1fr; gap: .1rem; } dl.bars { grid-template-columns: 1fr; } }
 `;

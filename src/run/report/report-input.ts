@@ -42,7 +42,7 @@ export interface ReportBars {
 export interface ReportTranscript {
   readonly title: string;
   readonly lines: readonly {
-    readonly role: 'system' | 'user' | 'assistant' | 'tool' | 'verdict';
+    readonly role: 'system' | 'user' | 'assistant' | 'tool' | 'verdict' | 'omitted';
     readonly text: string;
     /** Who answered, how surely, what it changed. */
     readonly note?: string;

@@ -10,7 +10,7 @@ import { callsLeft, isLost } from './lost-step.js';
 const KINDS = {
   'left-out': 'leaves out',
   'wrong-argument': 'gets wrong',
-  unwanted: 'calls where it must not',
+  unwanted: 'wrongly calls',
   untold: 'does not tell what was asked',
   'cut-off': 'does not come to an end',
   rule: 'breaks the rule',

@@ -58,7 +58,7 @@ async function described(scenario: ToolsScenario, name: string) {
   const progress = makeProgress({ stream: recordingStream(), quiet: true });
   const parts = await makeParts({ scenario, out, log: () => {} });
   try {
-    const context = { scenario, seed, out, progress, log: () => {} };
+    const context = { scenario, seed, out, inputs: {}, progress, log: () => {} };
     const { domain, tasks } = await taskStage(context as never, parts);
     const { responder, user, agent } = parts;
     const versions = { domain: domain.version, responder: responder.version, user: user.version, agent: agent.version };

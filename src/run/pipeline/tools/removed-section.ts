@@ -42,7 +42,7 @@ function groups({ name, removed }: FilterReport): ReportSection['groups'] {
 function exampleTranscript({ task, row, because, messages, turn, omitted }: RemovedExample): ReportTranscript {
   const lines = messages.flatMap((message, at) => {
     const told = linesOf(message, new Map());
-    const gap = { role: 'verdict', text: `… ${formatCount(omitted)} messages …` } as const;
+    const gap = { role: 'omitted', text: `${formatCount(omitted)} messages` } as const;
     const marked = at === turn ? told.map((line) => ({ ...line, note: 'removed' })) : told;
     return at === 1 && omitted > 0 ? [gap, ...marked] : marked;
   });
