@@ -22,8 +22,9 @@ export type {
   PolicyWeights,
   Precision,
 } from './cuda-addon.js';
+export type { ChoiceRows, Choices } from './decoder/choices.js';
 export type { DecoderConfig, DecoderConfigInput, SpecialIds } from './decoder/config.js';
-export { Decoder } from './decoder/decoder.js';
+export { Decoder, type ScoreOptions } from './decoder/decoder.js';
 export { loadDecoder, resumeTraining, saveDecoder, saveTraining } from './decoder/folder.js';
 export type { Generated, GenerateOptions, GenerateRequest, TokenSequence } from './decoder/generation.js';
 export { type DecoderLoss, type LossValues, nextTokenLoss, weightedMean } from './decoder/losses.js';
@@ -36,6 +37,7 @@ export {
   packAll,
   planRows,
   spread,
+  spreadChoices,
   type TrainingDocument,
 } from './decoder/packing.js';
 export type { SamplingOptions } from './decoder/sampling.js';

@@ -5,8 +5,11 @@
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { float32, int32, type Tensor } from '../tensor.js';
+import { type Choices, noChoices, setChoices } from './choices.js';
 import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
 import {
+  type Answer,
+  type Following,
   type Generated,
   type GenerateOptions,
   type GenerateRequest,
@@ -18,6 +21,15 @@ import { DecoderSessions } from './sessions.js';
 
 /** A run's largest array of attention has about this many elements; longer lists are cut into several runs. */
 const MAX_SCORES = 1 << 23;
+
+export interface ScoreOptions {
+  /** Of the distribution; 1 unless given. */
+  readonly temperature?: number;
+  /** Most tokens that a constraint leaves, as in generating; absent: nothing is constrained. */
+  readonly choices?: number;
+  /** The choices of each token of a sequence but the first. */
+  readonly choicesOf?: (sequence: number) => readonly Choices[];
+}
 
 export class Decoder implements GeneratingModel {
   readonly config: DecoderConfig;
@@ -45,26 +57,30 @@ export class Decoder implements GeneratingModel {
 
   /**
    * Log-probability of each token given those before it, in nats: entry i of a sequence's answer is that of its token i + 1.
-   * @param temperature of the distribution; 1 unless given
    * @throws CONTEXT_TOO_LONG, DECODER_INPUT_INVALID for fewer than two tokens or an unknown one
    */
-  async score(sequences: readonly TokenSequence[], temperature = 1): Promise<Float32Array[]> {
+  async score(sequences: readonly TokenSequence[], options: ScoreOptions = {}): Promise<Float32Array[]> {
+    const { temperature = 1, choices: size = 0, choicesOf } = options;
     for (const sequence of sequences) this.requireTokens('A sequence to be scored', sequence, 2, 1);
     const answers: Float32Array[] = new Array(sequences.length);
     const inputs = sequences.map((sequence) => sequence.length - 1);
     for (const { length, members } of this.groups(inputs)) {
       const tokens = new Int32Array(members.length * length);
       const targets = new Int32Array(members.length * length);
+      const among = noChoices(members.length * length, size);
       members.forEach((member, row) => {
+        const choices = size === 0 ? undefined : choicesOf?.(member);
         for (let i = 0; i < inputs[member]; i++) {
           tokens[row * length + i] = sequences[member][i];
           targets[row * length + i] = sequences[member][i + 1];
+          setChoices(among, row * length + i, choices?.[i], sequences[member][i + 1]);
         }
       });
-      const session = await this.sessions.rows('score', length);
+      const session = await this.sessions.rows('score', length, size);
       const { logProbs } = await session.run({
         ...this.weights,
         ...sharpnessOf(temperature),
+        ...(size > 0 && { choices: int32(among.choices, [targets.length, size]), chosen: int32(among.chosen) }),
         tokens: int32(tokens, [members.length, length]),
         targets: int32(targets),
       });
@@ -84,54 +100,57 @@ export class Decoder implements GeneratingModel {
     return generate(this, requests, options);
   }
 
-  /** Reads prompts: what may follow each, and keys and values of its tokens, one row of `newRows` a token. */
-  async prefill(
-    prompts: readonly TokenSequence[],
-    temperature: number,
-  ): Promise<{ logProbs: Float32Array; newRows: Float32Array }[]> {
-    const answers: { logProbs: Float32Array; newRows: Float32Array }[] = new Array(prompts.length);
+  /** See `GeneratingModel`. */
+  async prefill(prompts: readonly TokenSequence[], following: Following): Promise<Answer[]> {
+    const answers: Answer[] = new Array(prompts.length);
+    const { temperature, size, choicesOf } = following;
     const lengths = prompts.map((prompt) => prompt.length);
     for (const { length, members } of this.groups(lengths)) {
       // A product with one row takes another path, and the last layer has one row a prompt.
       const rows = Math.max(2, members.length);
       const tokens = new Int32Array(rows * length);
       const last = new Int32Array(rows);
+      const among = noChoices(rows, size);
       members.forEach((member, row) => {
         tokens.set(Int32Array.from(prompts[member]), row * length);
         last[row] = row * length + lengths[member] - 1;
+        setChoices(among, row, choicesOf(member));
       });
-      const session = await this.sessions.rows('prefill', length);
+      const session = await this.sessions.rows('prefill', length, size);
       const { logProbs, newRows } = await session.run({
         ...this.weights,
         ...sharpnessOf(temperature),
+        ...(size > 0 && { choices: int32(among.choices, [rows, size]) }),
         tokens: int32(tokens, [rows, length]),
         last: int32(last),
       });
-      const size = newRows.dims[1];
-      const { vocabSize } = this.config;
+      const [width, tokenSize] = [logProbs.dims[1], newRows.dims[1]];
       members.forEach((member, row) => {
-        const start = row * length * size;
+        const start = row * length * tokenSize;
         answers[member] = {
-          logProbs: (logProbs.data as Float32Array).subarray(row * vocabSize, (row + 1) * vocabSize),
-          newRows: (newRows.data as Float32Array).subarray(start, start + lengths[member] * size),
+          logProbs: (logProbs.data as Float32Array).subarray(row * width, (row + 1) * width),
+          newRows: (newRows.data as Float32Array).subarray(start, start + lengths[member] * tokenSize),
         };
       });
     }
     return answers;
   }
 
-  /** One further token of each row of a cache: what may follow it [rows, vocabSize], and its keys and values. */
+  /** See `GeneratingModel`. */
   async step(
     feeds: Record<string, Tensor>,
     tokens: Int32Array,
     positions: Int32Array,
-    temperature: number,
-  ): Promise<{ logProbs: Float32Array; newRows: Float32Array }> {
-    const session = await this.sessions.step();
+    { temperature, size, choicesOf }: Following,
+  ): Promise<Answer> {
+    const among = noChoices(tokens.length, size);
+    for (let row = 0; row < tokens.length; row++) setChoices(among, row, choicesOf(row));
+    const session = await this.sessions.step(size);
     const { logProbs, newRows } = await session.run({
       ...this.weights,
       ...sharpnessOf(temperature),
       ...feeds,
+      ...(size > 0 && { choices: int32(among.choices, [tokens.length, size]) }),
       tokens: int32(tokens),
       positions: int32(positions),
     });

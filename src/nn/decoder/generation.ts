@@ -1,9 +1,11 @@
 // Generation in batches: prompts are read at once, then every step adds one token to each row that is not done. Rows that are
 // done leave the batch once they are half of it.
 
+import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import type { Tensor } from '../tensor.js';
 import { KeyValueCache } from './cache.js';
+import type { Choices } from './choices.js';
 import type { DecoderConfig } from './config.js';
 import { chooseToken, type SamplingOptions } from './sampling.js';
 import type { TokenConstraint } from './trie.js';
@@ -11,20 +13,30 @@ import type { TokenConstraint } from './trie.js';
 export type TokenSequence = ArrayLike<number>;
 
 /** What a token's keys and values are, and what may follow it. */
-interface Answer {
-  /** [vocabSize], a row each in a step. */
+export interface Answer {
+  /** Of all tokens, or of each choice and then -Infinity; a row each in a step. */
   readonly logProbs: Float32Array;
   /** One row a token, as `KeyValueCache.append` takes them. */
   readonly newRows: Float32Array;
+}
+
+/** What is asked about the next token. */
+export interface Following {
+  /** 0 is greedy, and told at 1. */
+  readonly temperature: number;
+  /** Most choices of a row; 0: log-probabilities are those among all tokens. */
+  readonly size: number;
+  /** The choices of a row, if `size` is not 0. */
+  readonly choicesOf: (row: number) => Choices;
 }
 
 /** What generation asks of a decoder. */
 export interface GeneratingModel {
   readonly config: DecoderConfig;
   /** Reads prompts: what may follow each, and keys and values of all its tokens. */
-  prefill(prompts: readonly TokenSequence[], temperature: number): Promise<Answer[]>;
+  prefill(prompts: readonly TokenSequence[], following: Following): Promise<Answer[]>;
   /** One further token of each row of a cache, which has two or more. */
-  step(feeds: Record<string, Tensor>, tokens: Int32Array, positions: Int32Array, temperature: number): Promise<Answer>;
+  step(feeds: Record<string, Tensor>, tokens: Int32Array, positions: Int32Array, next: Following): Promise<Answer>;
 }
 
 export interface GenerateRequest {
@@ -40,14 +52,24 @@ export interface GenerateOptions extends SamplingOptions {
   readonly maxTokens: number;
   /** Tokens that end an answer, and are its last. */
   readonly stop?: readonly number[];
+  /**
+   * Most tokens that a constraint ever leaves. With it every request has a constraint, and log-probabilities are those among the
+   * tokens that it left: what was truly drawn from, and what a policy over such texts is. Without it they are those among all tokens.
+   */
+  readonly choices?: number;
   /** Stops before the next step with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 export interface Generated {
   readonly tokens: number[];
-  /** Of each token, by the model at the given temperature (1 if greedy); what `topK`, `topP` and constraints exclude counts as possible. */
+  /**
+   * Of each token at the given temperature (1 if greedy), among all tokens, or with `choices` among those allowed. What `topK`
+   * and `topP` exclude counts as possible.
+   */
   readonly logProbs: number[];
+  /** The tokens that were allowed in each token's place, if the request has a constraint. */
+  readonly choices?: Choices[];
   /** `stop`: a token of `stop`; `complete`: the constraint allows nothing more; `length`: `maxTokens` or the context is full. */
   readonly end: 'stop' | 'complete' | 'length';
 }
@@ -56,6 +78,7 @@ interface Row {
   readonly request: GenerateRequest;
   readonly tokens: number[];
   readonly logProbs: number[];
+  readonly choices?: Choices[];
   end?: Generated['end'];
 }
 
@@ -64,8 +87,8 @@ export async function generate(
   requests: readonly GenerateRequest[],
   options: GenerateOptions,
 ): Promise<Generated[]> {
-  const { temperature = 1 } = options;
-  const rows = requests.map((request): Row => ({ request, tokens: [], logProbs: [] }));
+  const rows = requests.map(newRow);
+  for (const row of rows) if (options.choices !== undefined) requireConstraint(row);
   let { batch, cache } = await readPrompts(decoder, rows, options);
   while (batch.some((row) => row.end === undefined)) {
     options.signal?.throwIfAborted();
@@ -76,8 +99,9 @@ export async function generate(
       batch = slots.map((slot) => batch[slot]);
     }
     const tokens = Int32Array.from(batch, (row) => row.tokens[row.tokens.length - 1]);
-    const { logProbs, newRows } = await decoder.step(cache.feeds(), tokens, cache.lengths, temperature);
-    const width = decoder.config.vocabSize;
+    const next = followingOf(batch, options);
+    const { logProbs, newRows } = await decoder.step(cache.feeds(), tokens, cache.lengths, next);
+    const width = logProbs.length / batch.length;
     const seen = new Set<Row>();
     batch.forEach((row, slot) => {
       // A row that fills the place of a second one is only computed.
@@ -87,7 +111,33 @@ export async function generate(
       extend(row, logProbs.subarray(slot * width, (slot + 1) * width), decoder, options);
     });
   }
-  return rows.map(({ tokens, logProbs, end }) => ({ tokens, logProbs, end: end! }));
+  return rows.map(({ tokens, logProbs, choices, end }) => ({
+    tokens,
+    logProbs,
+    ...(choices && { choices }),
+    end: end!,
+  }));
+}
+
+function newRow(request: GenerateRequest): Row {
+  const row: Row = { request, tokens: [], logProbs: [], ...(request.constraint && { choices: [] }) };
+  if (request.constraint?.allowed()?.length === 0) row.end = 'complete';
+  return row;
+}
+
+function requireConstraint({ request, end }: Row): void {
+  if (end !== undefined || request.constraint?.allowed() !== undefined) return;
+  const hint = 'Give each request a constraint that names its tokens, or leave `choices` out.';
+  throw reverieError('DECODER_INPUT_INVALID', { problem: 'choices, and a request without any', hint });
+}
+
+/** What is asked about the rows of a batch; those that are done have no choices. */
+function followingOf(batch: readonly Row[], { temperature = 1, choices = 0 }: GenerateOptions): Following {
+  const choicesOf = (slot: number) => {
+    const { end, request } = batch[slot];
+    return choices === 0 || end !== undefined ? undefined : request.constraint?.allowed();
+  };
+  return { temperature, size: choices, choicesOf };
 }
 
 /** A product with a single row takes another path in the runtime, so a lone row is computed twice. */
@@ -95,18 +145,23 @@ function atLeastTwo<T>(items: readonly T[]): T[] {
   return items.length === 1 ? [items[0], items[0]] : [...items];
 }
 
-/** Reads each different prompt once, and chooses the first tokens. */
+/** Reads each different prompt once, or once for each different set of first choices, and chooses the first tokens. */
 async function readPrompts(decoder: GeneratingModel, rows: readonly Row[], options: GenerateOptions) {
-  const prompts = new Map<string, TokenSequence>();
-  const keys = rows.map(({ request: { prompt } }) => {
-    const key = Array.from(prompt).join();
-    prompts.set(key, prompt);
+  const { choicesOf, ...following } = followingOf(rows, options);
+  const distinct = new Map<string, number>();
+  const keys = rows.map(({ request: { prompt } }, i) => {
+    const key = `${Array.from(prompt).join()} ${choicesOf(i)?.join()}`;
+    if (!distinct.has(key)) distinct.set(key, i);
     return key;
   });
-  const answers = await decoder.prefill([...prompts.values()], options.temperature ?? 1);
-  const byKey = new Map([...prompts.keys()].map((key, i) => [key, answers[i]]));
+  const readers = [...distinct.values()];
+  const answers = await decoder.prefill(
+    readers.map((i) => rows[i].request.prompt),
+    { ...following, choicesOf: (prompt) => choicesOf(readers[prompt]) },
+  );
+  const byKey = new Map([...distinct.keys()].map((key, i) => [key, answers[i]]));
   rows.forEach((row, i) => {
-    extend(row, byKey.get(keys[i])!.logProbs, decoder, options);
+    if (row.end === undefined) extend(row, byKey.get(keys[i])!.logProbs, decoder, options);
   });
   const open = rows.flatMap((row, i) => (row.end === undefined ? [i] : []));
   const batch = atLeastTwo(open);
@@ -125,13 +180,17 @@ async function readPrompts(decoder: GeneratingModel, rows: readonly Row[], optio
 function extend(row: Row, logProbs: Float32Array, decoder: GeneratingModel, options: GenerateOptions): void {
   const { constraint, rng, prompt } = row.request;
   const allowed = constraint?.allowed();
-  if (allowed?.length === 0) {
-    row.end = 'complete';
-    return;
+  if (allowed === undefined || options.choices === undefined) {
+    const token = chooseToken(logProbs, options, rng, allowed);
+    row.tokens.push(token);
+    row.logProbs.push(logProbs[token]);
+  } else {
+    const at = chooseToken(logProbs.subarray(0, allowed.length), options, rng);
+    row.tokens.push(allowed[at]);
+    row.logProbs.push(logProbs[at]);
   }
-  const token = chooseToken(logProbs, options, rng, allowed);
-  row.tokens.push(token);
-  row.logProbs.push(logProbs[token]);
+  row.choices?.push(allowed);
+  const token = row.tokens[row.tokens.length - 1];
   constraint?.accept(token);
   const isFull = prompt.length + row.tokens.length > decoder.config.contextLength;
   if (options.stop?.includes(token)) row.end = 'stop';

@@ -6,7 +6,7 @@ import { div, maximum, mul, neg } from '../ops-elementwise.js';
 import { reduceSum } from '../ops-reduce.js';
 
 export interface LossValues {
-  /** [tokens]: of each target, at the training's temperature; tokens of all rows, one after another. */
+  /** [tokens]: of each target, at the training's temperature, among its choices if it has any; tokens of all rows, one after another. */
   readonly logProbs: Value;
   /** [tokens]: how much a target counts; 0 where there is none. */
   readonly weights: Value;
@@ -20,6 +20,8 @@ export interface LossValues {
 
 export interface DecoderLoss {
   readonly name: string;
+  /** Most choices of a target. With it, batches say which tokens could have been chosen; see `spreadChoices`. */
+  readonly choices?: number;
   /** Further numbers that come with each target, by name; see `spread`. */
   readonly perToken?: readonly string[];
   /** Further float32 tensors that come with each batch: name to shape. */

@@ -4,6 +4,7 @@
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { chainLength } from './attention.js';
+import { type ChoiceRows, type Choices, noChoices, setChoices } from './choices.js';
 
 export interface TrainingDocument {
   readonly tokens: ArrayLike<number>;
@@ -138,6 +139,28 @@ export function spread(
   const out = new Float32Array(batch.tokens.length);
   for (const { document, row, start } of batch.places) out.set(valuesOf(document), row * shape.length + start);
   return out;
+}
+
+/**
+ * What could have been chosen for each target, laid where the batch has it.
+ * @param size most choices of a target, as the loss declares it
+ * @param choicesOf a document: one list for each of its tokens but the first, undefined where any token could
+ * @throws DECODER_INPUT_INVALID for more choices than that, or a target that is not among its choices
+ */
+export function spreadChoices(
+  batch: PackedBatch,
+  shape: PackedShape,
+  size: number,
+  choicesOf: (document: number) => readonly Choices[],
+): ChoiceRows {
+  const rows = noChoices(batch.tokens.length, size);
+  for (const { document, row, start } of batch.places) {
+    choicesOf(document).forEach((choices, i) => {
+      const at = row * shape.length + start + i;
+      setChoices(rows, at, choices, batch.targets[at]);
+    });
+  }
+  return rows;
 }
 
 /**

@@ -9,7 +9,16 @@ import type { ParamLayout } from '../parameters.js';
 import { InferenceSession } from '../runtime.js';
 import { float32, type Tensor } from '../tensor.js';
 import type { DecoderConfig } from './config.js';
-import { hiddenOfRows, hiddenOfStep, logProbOf, nextToken, type Parameters } from './network.js';
+import {
+  type ChoiceInput,
+  choiceLogProbs,
+  hiddenOfRows,
+  hiddenOfStep,
+  logProbAmong,
+  type NextToken,
+  nextToken,
+  type Parameters,
+} from './network.js';
 import { decoderLayout } from './parameters.js';
 
 /** Rows of whole prompts and sequences are padded to one of few lengths, each with a session of its own. */
@@ -40,14 +49,15 @@ export class DecoderSessions {
     return Math.min(length, Math.max(this.config.contextLength, 2));
   }
 
-  /** The session for whole rows of a padded length. */
-  rows(purpose: RowsPurpose, length: number): Promise<InferenceSession> {
-    return this.session(`${purpose} ${length}`, () => rowsGraph(this.layout, this.config, purpose, length));
+  /** The session for whole rows of a padded length. @param choices most tokens a constraint leaves; 0: nothing is constrained */
+  rows(purpose: RowsPurpose, length: number, choices = 0): Promise<InferenceSession> {
+    const build = () => rowsGraph(this.layout, this.config, { purpose, length, choices });
+    return this.session(`${purpose} ${length} ${choices}`, build);
   }
 
   /** The session for one further token of each row. */
-  step(): Promise<InferenceSession> {
-    return this.session('step', () => stepGraph(this.layout, this.config));
+  step(choices = 0): Promise<InferenceSession> {
+    return this.session(`step ${choices}`, () => stepGraph(this.layout, this.config, choices));
   }
 
   /** The parameters as feeds; views of theta. */
@@ -89,7 +99,13 @@ function earlierTokens(graph: Graph, length: number): Value {
   return where(less(columns, graph.literal('int32', places, [1, 1, 1, length, 1])), 0, Number.NEGATIVE_INFINITY);
 }
 
-function rowsGraph(layout: ParamLayout, config: DecoderConfig, purpose: RowsPurpose, length: number): Graph {
+interface RowsOptions {
+  readonly purpose: RowsPurpose;
+  readonly length: number;
+  readonly choices: number;
+}
+
+function rowsGraph(layout: ParamLayout, config: DecoderConfig, { purpose, length, choices }: RowsOptions): Graph {
   const graph = new Graph(`${purpose}${length}`);
   const params = weightInputs(graph, layout);
   const tokens = graph.input('tokens', 'int32', ['batch', length]);
@@ -102,16 +118,26 @@ function rowsGraph(layout: ParamLayout, config: DecoderConfig, purpose: RowsPurp
   const { hidden, newRows } = hiddenOfRows(params, config, { tokens, positions, bias: earlierTokens(graph, length) });
   if (purpose === 'score') {
     const targets = graph.input('targets', 'int32', ['rows']);
-    graph.output('logProbs', logProbOf(nextToken(params, config, hidden, sharpness), targets));
+    const among = choices === 0 ? undefined : choiceInput(graph, choices);
+    graph.output('logProbs', logProbAmong(nextToken(params, config, hidden, sharpness), targets, among));
     return graph;
   }
   const last = graph.input('last', 'int32', ['batch']);
-  graph.output('logProbs', nextToken(params, config, gather(hidden, last), sharpness).logProbs);
+  graph.output('logProbs', whatFollows(graph, nextToken(params, config, gather(hidden, last), sharpness), choices));
   graph.output('newRows', concat(newRows, 1));
   return graph;
 }
 
-function stepGraph(layout: ParamLayout, config: DecoderConfig): Graph {
+function choiceInput(graph: Graph, size: number): ChoiceInput {
+  return { choices: graph.input('choices', 'int32', ['rows', size]), chosen: graph.input('chosen', 'int32', ['rows']) };
+}
+
+/** Log-probabilities of all tokens, or of each row's choices. */
+function whatFollows(graph: Graph, next: NextToken, size: number): Value {
+  return size === 0 ? next.logProbs : choiceLogProbs(next, graph.input('choices', 'int32', ['batch', size]));
+}
+
+function stepGraph(layout: ParamLayout, config: DecoderConfig, choices: number): Graph {
   const { kvHeads, headDim } = config;
   const graph = new Graph('step');
   const params = weightInputs(graph, layout);
@@ -128,7 +154,7 @@ function stepGraph(layout: ParamLayout, config: DecoderConfig): Graph {
       pastValues: graph.input(`values${layer}`, 'float32', ['batch', kvHeads, 'past', headDim + 1]),
     }),
   });
-  graph.output('logProbs', nextToken(params, config, hidden, sharpness).logProbs);
+  graph.output('logProbs', whatFollows(graph, nextToken(params, config, hidden, sharpness), choices));
   graph.output('newRows', concat(newRows, 1));
   return graph;
 }

@@ -9,10 +9,11 @@ import { and, equal, less, mul, where } from '../ops-elementwise.js';
 import { reshape, unsqueeze } from '../ops-shape.js';
 import { adamScalars, adamStep, clipByGlobalNorm, globalNorm } from '../optimiser.js';
 import { buildTrainer, type FeedData, type Trainer, type TrainerSpec } from '../trainer.js';
+import type { ChoiceRows } from './choices.js';
 import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
 import { Decoder } from './decoder.js';
 import { type DecoderLoss, nextTokenLoss } from './losses.js';
-import { entropyOf, hiddenOfRows, logProbOf, nextToken } from './network.js';
+import { entropyOf, hiddenOfRows, logProbAmong, nextToken } from './network.js';
 import type { PackedBatch, PackedShape } from './packing.js';
 import { decayMask } from './parameters.js';
 import { DecoderSessions } from './sessions.js';
@@ -27,6 +28,8 @@ import {
 export interface TrainingBatch extends PackedBatch {
   /** Numbers that come with the targets, [rows, length] each. */
   readonly perToken?: Readonly<Record<string, Float32Array>>;
+  /** What could have been chosen, if the loss has `choices`. */
+  readonly choices?: ChoiceRows;
   /** Tensors of the shapes that the loss declares. */
   readonly perStep?: Readonly<Record<string, Float32Array>>;
 }
@@ -149,6 +152,10 @@ export class DecoderTrainer {
     for (const name of this.loss.perToken ?? []) {
       perStep[`token.${name}`] = stackFloats(batches.map(({ perToken }) => perToken?.[name] ?? NOTHING));
     }
+    if (this.loss.choices !== undefined) {
+      perStep['choices'] = stackIntegers(batches.map(({ choices }) => choices?.choices ?? new Int32Array(0)));
+      perStep['chosen'] = stackIntegers(batches.map(({ choices }) => choices?.chosen ?? new Int32Array(0)));
+    }
     for (const name of Object.keys(this.loss.perStep ?? {})) {
       perStep[`step.${name}`] = stackFloats(batches.map((batch) => batch.perStep?.[name] ?? NOTHING));
     }
@@ -175,6 +182,7 @@ function trainerSpec(
   const integers = { dtype: 'int32', shape } as const;
   const floats = { dtype: 'float32', shape } as const;
   const scalar = { dtype: 'float32', shape: [] } as const;
+  const size = loss.choices ?? 0;
   const tokenInputs = loss.perToken ?? [];
   const stepInputs = Object.entries(loss.perStep ?? {});
   return {
@@ -184,6 +192,7 @@ function trainerSpec(
     perStep: {
       ...{ tokens: integers, targets: integers, segments: integers, positions: integers, weights: floats },
       ...{ alpha: scalar, epsilon: scalar, decayRate: scalar },
+      ...(size > 0 && { choices: { dtype: 'int32', shape: [...shape, size] } as const, chosen: integers }),
       ...Object.fromEntries(tokenInputs.map((name) => [`token.${name}`, floats])),
       ...Object.fromEntries(
         stepInputs.map(([name, own]) => [`step.${name}`, { dtype: 'float32', shape: own } as const]),
@@ -195,8 +204,10 @@ function trainerSpec(
       const { tokens, positions, segments } = perStep;
       const { hidden } = hiddenOfRows(params, config, { tokens, positions, bias: biasOfSegments(segments) });
       const next = nextToken(params, config, hidden, inputs.sharpness);
+      const { choices, chosen } = perStep;
+      const among = size === 0 ? undefined : { choices: reshape(choices, [-1, size]), chosen: flat(chosen) };
       const { loss: value, metrics = {} } = loss.build({
-        logProbs: logProbOf(next, flat(perStep.targets)),
+        logProbs: logProbAmong(next, flat(perStep.targets), among),
         weights: flat(perStep.weights),
         perToken: Object.fromEntries(tokenInputs.map((name) => [name, flat(perStep[`token.${name}`])])),
         perStep: Object.fromEntries(stepInputs.map(([name]) => [name, perStep[`step.${name}`]])),

@@ -55,7 +55,7 @@ describe.each(VARIANTS)('%s', (name, change) => {
     }));
     const scores = await decoder.score(
       documents.map(({ tokens }) => tokens),
-      temperature,
+      { temperature },
     );
     const old = generated.map(({ logProbs }, i) => [...prompts[i].slice(1).map(() => 0), ...logProbs]);
     generated.forEach(({ logProbs }, i) => {
@@ -86,6 +86,82 @@ describe.each(VARIANTS)('%s', (name, change) => {
     const longer = prompts.filter((prompt) => prompt.length > 1);
     const scores = await decoder.score(longer);
     for (const [i, prompt] of longer.entries()) expect(await decoder.score([prompt])).toEqual([scores[i]]);
+  });
+});
+
+describe('among the choices of a trie', () => {
+  const END = 9;
+  const rng = Rng.fromSeed(8);
+  const commands = Array.from({ length: 40 }, (_, i) =>
+    randomTokens(rng.split('command', i), 1 + rng.int(6)).map((t) => t + 10),
+  );
+  const config = { ...TINY, vocabSize: 63 };
+  const decoder = nn.Decoder.create(config, rng.split('weights'));
+  open.push(decoder.sessions);
+  const trie = new nn.TokenTrie(commands, END);
+  const choices = 40;
+  const prompts = [3, 3, 10, 27].map((size, i) => randomTokens(rng.split('prompt', i), size, config.vocabSize));
+
+  test('generated, scored and trained', async () => {
+    const requests = prompts.map((prompt, i) => ({ prompt, rng: rng.split('row', i), constraint: trie.constraint() }));
+    const options = { maxTokens: 10, choices, temperature: 1.3, stop: [END] };
+    const generated = await decoder.generate(requests, options);
+    const documents = prompts.map((prompt, i) => ({
+      tokens: [...prompt, ...generated[i].tokens],
+      weights: [...prompt.map(() => 0), ...generated[i].tokens.map(() => 1)],
+    }));
+    const choicesOf = (i: number) => [...prompts[i].slice(1).map(() => undefined), ...generated[i].choices!];
+    const tokens = documents.map((document) => document.tokens);
+    const scores = await decoder.score(tokens, { temperature: 1.3, choices, choicesOf });
+    const free = await decoder.score(tokens, { temperature: 1.3 });
+    generated.forEach(({ logProbs }, i) => {
+      const from = prompts[i].length - 1;
+      expect(Array.from(scores[i].slice(from))).toEqual(logProbs);
+      expect(scores[i].slice(0, from)).toEqual(free[i].slice(0, from));
+      logProbs.forEach((logProb, at) => {
+        expect(logProb).toBeGreaterThan(free[i][from + at]);
+      });
+    });
+    const trainer = await nn.DecoderTrainer.create({
+      ...{ config, start: { theta: decoder.theta }, sessions: decoder.sessions },
+      loss: { ...probe, choices },
+      training: { rows: 2, length: 64, steps: 2, temperature: 1.3, warmupSteps: 0 },
+    });
+    open.push(trainer);
+    const packed = nn.packAll(documents, trainer.shape);
+    const batch = {
+      ...packed,
+      choices: nn.spreadChoices(packed, trainer.shape, choices, choicesOf),
+      perToken: { old: nn.spread(packed, trainer.shape, (i) => scores[i]) },
+    };
+    const { furthest, divergence } = await trainer.train([batch, batch]);
+    expect([furthest[0], divergence[0]]).toEqual([0, 0]);
+    expect(furthest[1]).toBeGreaterThan(1e-3);
+  });
+
+  test('the probabilities of all texts sum to 1', async () => {
+    const different = [...new Set(commands.map((command) => command.join()))].map((text) =>
+      text.split(',').map(Number),
+    );
+    const sequences = different.map((command) => [...prompts[0], ...command, END]);
+    const choicesOf = (i: number) => {
+      const constraint = trie.constraint();
+      const along = [...different[i], END].map((token) => {
+        const allowed = constraint.allowed();
+        constraint.accept(token);
+        return allowed;
+      });
+      return [undefined, undefined, ...along];
+    };
+    const scores = await decoder.score(sequences, { choices, choicesOf });
+    const shares = scores.map((logProbs) => Math.exp(logProbs.slice(2).reduce((sum, x) => sum + x, 0)));
+    expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 5);
+  });
+
+  test('more of them than fit, or none, are refused', async () => {
+    const request = { prompt: [1], rng, constraint: trie.constraint() };
+    await expect(decoder.generate([request], { maxTokens: 3, choices: 2 })).rejects.toThrow(/choices where 1 to 2 fit/);
+    await expect(decoder.generate([{ prompt: [1], rng }], { maxTokens: 3, choices })).rejects.toThrow(/without any/);
   });
 });
 
