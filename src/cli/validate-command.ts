@@ -19,6 +19,7 @@ interface ValidateFlags extends ScenarioFlags {
   readonly model?: string;
   readonly json?: boolean;
   readonly markdown?: string;
+  readonly protocol?: string;
 }
 
 export function addValidateCommand(program: Command, terminal: Terminal, outcome: Outcome): void {
@@ -26,7 +27,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
     .command('validate')
     .summary('check that a served environment is sound')
     .description(
-      "Checks any server that speaks OpenEnv, or a scenario, which is served for it: OpenEnv's own checks, schemas, seeds, determinism, isolation, many sessions at once, clients that vanish, and that reward is neither free nor to be read somewhere. See docs/validate.md. REVERIE_TOKEN holds the token a server asks for.",
+      "Checks any server that speaks OpenEnv, the Open Reward Standard, MCP or AgentGym, or a scenario, which is served for it: OpenEnv's own checks, schemas, seeds, determinism, isolation, many sessions at once, clients that vanish, and that reward is neither free nor to be read somewhere. See docs/validate.md. REVERIE_TOKEN holds the token a server asks for.",
     )
     .argument('<url|scenario>', 'address of a server or of one of its environments (…/envs/NAME), or a scenario')
     .addHelpText(
@@ -34,11 +35,16 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
       examplesText([
         ['reverie validate helpdesk', 'a scenario, with its references and hidden goals'],
         ['reverie validate http://127.0.0.1:8000/envs/helpdesk', 'what a client can know of it'],
+        ["reverie validate 'python3 server.py' --protocol mcp", 'a program that speaks MCP'],
       ]),
     );
   withScenarioOptions(command)
     .option('--real', 'the real environment, even where there is a dream of it')
     .option('--model <folder>', 'the dream of this world model, of a vector scenario')
+    .option(
+      '--protocol <name>',
+      'openenv, ors, mcp, agentgym or agentgym:DIALECT; by default what the server answers tells (an MCP server may be a command)',
+    )
     .optionsGroup('Checks:')
     .option('--steps <n>', 'steps of each episode that is tried', counted)
     .option('--tasks <n>', 'tasks of each split that are tried', counted)
@@ -66,7 +72,10 @@ async function validated(target: string, flags: ValidateFlags, terminal: Termina
   const { seed, steps, tasks, rewardRange, real, model, profile, set } = flags;
   const given = Object.entries({ seed, steps, tasks, rewardRange }).filter(([, value]) => value !== undefined);
   const options = Object.fromEntries(given);
-  if (/^(https?|wss?):\/\//.test(target)) return validateUrl(target, { ...options, token: terminal.env.REVERIE_TOKEN });
+  const { protocol } = flags;
+  if (protocol !== undefined || /^(https?|wss?):\/\//.test(target)) {
+    return validateUrl(target, { ...options, token: terminal.env.REVERIE_TOKEN, protocol });
+  }
   const { loadAnyScenario } = await load.scenarios();
   const folder = mkdtempSync(join(tmpdir(), 'reverie-validate-'));
   try {

@@ -7,6 +7,7 @@ import type { EnvironmentEntry } from './environment-entry.js';
 import { gymnasium } from './gymnasium/entry.js';
 import { builtInBodies } from './mujoco/bodies/index.js';
 import { bodyShape } from './mujoco/body-spec.js';
+import { openEnvNumbers } from './servers/openenv/number-entry.js';
 
 export const gridKeys = z.strictObject({
   map: z.array(z.string()).min(1).optional().describe('gridworld: rows of S start, . free, # wall, G goal, H hole'),
@@ -68,6 +69,7 @@ export const environments = new Registry<EnvironmentEntry>('environment', [
   pendulum,
   gridworld,
   gymnasium,
+  openEnvNumbers,
 ]);
 
 /** All environments of the package that need no model file. */

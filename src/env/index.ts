@@ -34,6 +34,18 @@ export type {
 } from './remote/open-remote.js';
 export { remoteEnvironment } from './remote/remote.js';
 export type { RemoteCard, RemoteTask } from './remote/wire-schemas.js';
+export { connectOpenEnv } from './servers/openenv/entry.js';
+export type { Frame as OpenEnvFrame, OpenEnvSocket } from './servers/openenv/socket.js';
+export { serverProtocols } from './servers/protocols.js';
+export {
+  type EnvironmentServer,
+  type ServerCard,
+  ServerFull,
+  type ServerLacks,
+  type ServerSession,
+  SessionLost,
+} from './servers/server-contract.js';
+export { serverKeys } from './servers/server-protocol.js';
 export {
   boxSpace,
   clipToSpace,
@@ -56,7 +68,7 @@ export { CallDynamics, structuredDynamics } from './tools/call-dynamics.js';
 export { type SpokenMessage, spokenMessages, successfulCalls } from './tools/conversation.js';
 export type * from './tools/domain.js';
 export { toolsTaskSchema } from './tools/domain-schemas.js';
-export { type DomainSpec, domainSpecSchema, loadNamedDomains } from './tools/domain-spec.js';
+export { type DomainSpec, domainSpecSchema, loadNamedDomains, serverKeyOf } from './tools/domain-spec.js';
 export { type DomainEntry, type DomainSettings, folderDomain, type MakeDomain } from './tools/domains.js';
 export {
   type InducedRule,
@@ -79,6 +91,7 @@ export type * from './tools/message.js';
 export { mapTexts } from './tools/phrases/phrase-book.js';
 export { Phrases } from './tools/phrases/phrases.js';
 export { exactPrediction, type Operation, type Prediction, refusalOf } from './tools/prediction.js';
+export { comparedResponder, elsewhere, isReal, type RealEnvironment, realResponder } from './tools/real-environment.js';
 export { refusalsOf, rulesResponder } from './tools/rules-responder.js';
 export { type SandboxedRules, sandboxedRules } from './tools/sandbox/sandboxed-rules.js';
 export { areRulesTrusted, trustRules } from './tools/sandbox/trusted-sandbox.js';

@@ -4,9 +4,10 @@ import { reverieError } from '../core/errors.js';
 import {
   checkEnvironment,
   type EnvironmentReport,
+  elsewhere,
   makeDomain,
   makeEnvironment,
-  rulesResponder,
+  realResponder,
   ScriptedUser,
   type ToolsDomain,
   ToolsEpisodeEnvironment,
@@ -35,7 +36,7 @@ export function checkVectorEnvironment({ config, folder }: Scenario): Promise<En
 }
 
 /**
- * The real environment: the domain's exact rules; where it has none, what was accepted of rules from logs.
+ * The real environment: the server it is on, or the domain's exact rules; where it has neither, what was accepted of rules from logs.
  * @throws TOOL_WITHOUT_RULE if it has neither
  */
 export async function checkToolsEnvironment({ config, folder }: ToolsScenario): Promise<EnvironmentReport> {
@@ -43,8 +44,8 @@ export async function checkToolsEnvironment({ config, folder }: ToolsScenario): 
   const isInduced = domain.rules === undefined && domain.induced?.rules.some(({ accepted }) => accepted) === true;
   const responder = isInduced
     ? await makeRouter({ ...config.model, backends: ['induced'] }, { domain })
-    : rulesResponder(domain);
-  const user = new ScriptedUser();
+    : realResponder(domain);
+  const user = elsewhere(domain)?.user ?? new ScriptedUser();
   const make = () => new ToolsEpisodeEnvironment({ id: config.name, domain, responder, user });
   try {
     return await checkEnvironment(isText(domain) ? () => textEnvironment(make()) : make, { seed: config.seed });

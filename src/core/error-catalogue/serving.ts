@@ -156,6 +156,22 @@ export const SERVING_ERRORS = {
     message: 'What the server at {url} answered to {what} is not understood: {problem}.',
     hint: 'Check that it is reverie serve of this version, and that nothing between changes answers; docs/native-api.md has their form.',
   },
+  // servers of somebody else's, as the real environment
+  SERVER_REFUSED: {
+    status: 502,
+    message: 'The {protocol} server at {url} refused {what}: {problem}.',
+    hint: 'Its log says why; REVERIE_TOKEN holds the token that it may ask for, and `reverie validate URL` tries what else it does.',
+  },
+  SERVER_ANSWER_INVALID: {
+    status: 502,
+    message: 'The {protocol} server at {url} answered {what} with {value}: {problem}.',
+    hint: 'That is no answer of the protocol. Check the address and that the server is of this protocol; `reverie validate URL` tells what else it does otherwise.',
+  },
+  EPISODE_LOST: {
+    status: 502,
+    message: 'An episode on the {protocol} server at {url} was lost after {calls} calls: {problem}',
+    hint: 'It was begun again and did not come to where it was, or got no answer. `reverie validate URL` tells whether the server honours seeds; others of its episodes are not affected.',
+  },
   // workers
   ENVIRONMENT_LOST: {
     status: 500,

@@ -11,7 +11,7 @@ export const gymnasiumKeys = z.strictObject({
     .number()
     .positive()
     .optional()
-    .describe('gymnasium: longest time for one answer before the Python process counts as hung; 120'),
+    .describe('gymnasium, openenv: longest time for one answer before who is asked counts as hung; 120, and 60'),
 });
 
 export const gymnasium: EnvironmentEntry = {

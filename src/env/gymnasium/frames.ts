@@ -1,37 +1,7 @@
 // What goes between this process and a Python process of environments: the binary frames that clients/gymnasium/environments.py
 // describes. Nothing else of this folder knows their bytes.
 
-/** An episode as it was lived: what brings it back, in a new process as well. */
-export interface Lived {
-  readonly seed: number;
-  readonly actions: readonly Float32Array[];
-  /** The environment's stream was begun anew, with this seed, after so many steps. */
-  readonly reseeds: readonly { readonly steps: number; readonly seed: number }[];
-}
-
-export type Request =
-  | { readonly verb: 'reset'; readonly seed: number }
-  | { readonly verb: 'step'; readonly action: Float32Array }
-  | { readonly verb: 'replay'; readonly lived: Lived }
-  | { readonly verb: 'close' };
-
-/** What an environment answers; its failure is an answer too. Closing answers nothing. */
-export type Answer = Moved | Failed | undefined;
-
-export interface Moved {
-  readonly observation: Float32Array;
-  readonly reward: number;
-  readonly terminated: boolean;
-  readonly truncated: boolean;
-  /** Of a replay: steps taken before the episode ended, or all of them. */
-  readonly steps: number;
-  readonly info: Record<string, unknown>;
-}
-
-/** Type and message of the Python exception. */
-export interface Failed {
-  readonly failed: { readonly type: string; readonly message: string };
-}
+import type { Answer, Failed, Moved, Request } from '../replayed/place.js';
 
 /** How an observation is on the wire: images are bytes there. */
 export interface ObservationForm {

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { type ErrorCode, reverieError } from '../../core/errors.js';
 import { packageRoot } from '../../core/packs.js';
 import type { BoxSpace, VectorSpace } from '../../core/spaces.js';
+import { PlaceLost, type PlaceSpaces } from '../replayed/place.js';
 
 /** What the process is asked to make. */
 export interface GymnasiumSpec {
@@ -20,17 +21,14 @@ export interface GymnasiumSpec {
   readonly timeoutSeconds: number;
 }
 
-export interface SpacesTold {
-  readonly observation: VectorSpace;
-  readonly action: VectorSpace;
+export interface SpacesTold extends PlaceSpaces {
   readonly dtype: 'uint8' | 'float32';
-  readonly maxEpisodeSteps: number | null;
   /** Version of Gymnasium. */
   readonly gymnasium: string;
 }
 
 /** The process ended, by itself or by another hand, before it answered. */
-export class ProcessDied extends Error {}
+export class ProcessDied extends PlaceLost {}
 
 const bound = z.number().nullable();
 const space: z.ZodType<VectorSpace> = z.union([

@@ -1,7 +1,9 @@
 // One Python process for several environments of a kind. What they ask while it is busy goes to it as one batch: a round trip
 // for all of them, not for each. A process that died is started anew when the next of them asks.
 
-import { type Answer, answersIn, frameOf, type ObservationForm, type Request } from './frames.js';
+import { reverieError } from '../../core/errors.js';
+import type { Answer, PlaceFaults, Request, Place as SomePlace } from '../replayed/place.js';
+import { answersIn, frameOf, type ObservationForm } from './frames.js';
 import { type GymnasiumSpec, ProcessDied, PythonProcess, pythonProgram, type SpacesTold } from './python-process.js';
 
 /** Environments in one process, which steps them one after another; more of them are in more processes, side by side. */
@@ -39,16 +41,17 @@ export async function placeFor(spec: GymnasiumSpec, size: (spaces: SpacesTold) =
   return one.place();
 }
 
-/** Where one environment lives. */
-export interface Place {
+/** Where one environment lives: a slot of a process. */
+export interface Place extends SomePlace {
   readonly spaces: SpacesTold;
-  /** Which process it is, the first being 1: another one has forgotten all that was lived. */
-  generation(): number;
-  /** @throws ProcessDied, and as `PythonProcess.begin` where it had to be started anew */
-  ask(request: Request): Promise<Answer>;
-  /** The process's id; undefined where none runs. */
-  pid(): number | undefined;
-  close(): void;
+}
+
+function faultsOf({ id }: GymnasiumSpec): PlaceFaults {
+  return {
+    failed: (what, problem) => reverieError('GYMNASIUM_FAILED', { id, what, problem }),
+    died: (times, problem, cause) => reverieError('GYMNASIUM_DIED', { id, times, problem }, cause),
+    otherwise: (seed, steps) => reverieError('GYMNASIUM_NOT_REPEATABLE', { id, seed, steps }),
+  };
 }
 
 class SharedProcess {
@@ -83,6 +86,7 @@ class SharedProcess {
         ask: (request) => this.ask(slot, request),
         pid: () => this.running?.process.pid,
         close: () => this.leave(slot),
+        faults: faultsOf(this.spec),
       };
     } catch (error) {
       this.slots.delete(slot);

@@ -270,6 +270,10 @@ class Answered extends CallDynamics {
   answer(query: CallQuery, signal?: AbortSignal): Awaitable<Prediction> {
     return this.responder.answer(query, signal);
   }
+
+  ended(episode: Parameters<NonNullable<Responder['ended']>>[0]): void {
+    this.responder.ended?.(episode);
+  }
 }
 
 /** What the agent can do in a domain, as functions in JSON Schema. */

@@ -4,11 +4,12 @@ import { z } from 'zod';
 import { packDomains } from '../../core/packs.js';
 import { loadPackOf } from '../../core/plugins.js';
 import { textGames } from '../pddl/games-entry.js';
+import { serverDomains } from '../servers/domain-entries.js';
 import { parseStrictly } from '../strict-parse.js';
 import type { DOMAIN_FILES } from './domain-schemas.js';
-import { type DomainEntry, domains } from './domains.js';
+import { type DomainEntry, domainEntryFor, domains } from './domains.js';
 
-domains.register(textGames);
+for (const entry of [textGames, ...serverDomains]) domains.register(entry);
 
 const file = (what: string, standard: string) =>
   z.string().min(1).optional().describe(`${what}, relative to the folder (default ${standard})`);
@@ -52,7 +53,8 @@ export function domainSpecSchema(): z.ZodType<DomainSpec, DomainSpec> {
 let made: { readonly known: number; readonly schema: z.ZodType<DomainSpec, DomainSpec> } | undefined;
 
 function schemaOfNow(): z.ZodType<DomainSpec, DomainSpec> {
-  const ids = [...new Set([...packDomains, ...domains.names()])];
+  const named = domains.list().filter(({ namedBy }) => namedBy === undefined);
+  const ids = [...new Set([...packDomains, ...named.map(({ name }) => name)])];
   return z.strictObject({ id: idKey(ids), ...namedKeys(), ...folderKeys }).superRefine((spec, context) => {
     for (const issue of misplaced(spec)) context.addIssue(issue);
   }) as unknown as z.ZodType<DomainSpec, DomainSpec>;
@@ -78,18 +80,23 @@ type Problem = Parameters<z.RefinementCtx['addIssue']>[0];
 
 function misplaced(spec: DomainSpec): Problem[] {
   const given = Object.keys(spec).filter((key) => key !== 'id' && spec[key] !== undefined);
-  if (spec.id === undefined) {
+  // A name of a pack that nobody loaded: whoever makes the domain does.
+  if (spec.id !== undefined && !domains.has(spec.id)) return [];
+  const entry = domainEntryFor(spec);
+  if (entry === undefined) {
     const foreign = given.filter((key) => !(key in folderKeys));
     return foreign.map((key) => ({ code: 'custom', message: `"${key}" needs the "id" of a domain that takes it` }));
   }
-  // A name of a pack that nobody loaded: whoever makes the domain does.
-  if (!domains.has(spec.id)) return [];
-  const entry = domains.get(spec.id);
   const foreign = given.filter((key) => !(key in (entry.schema?.shape ?? {})));
   return [
-    ...foreign.map((key): Problem => ({ code: 'custom', message: `"${key}" does not apply to "${spec.id}"` })),
+    ...foreign.map((key): Problem => ({ code: 'custom', message: `"${key}" does not apply to "${entry.name}"` })),
     ...(entry.schema?.safeParse(settingsOf(entry, spec)).error?.issues ?? []).map((issue) => ({ ...issue }) as Problem),
   ];
+}
+
+/** The key by which a section names a server that the domain is lived on, or a program that is one; undefined for others. */
+export function serverKeyOf(spec: DomainSpec): string | undefined {
+  return spec.id === undefined ? domainEntryFor(spec)?.namedBy : undefined;
 }
 
 /** What a spec says of the keys that the domain takes. */

@@ -63,6 +63,8 @@ export interface CheckResult {
   /** null: could not be decided. */
   readonly passed: boolean | null;
   readonly reason: string;
+  /** What the episode is worth, where this check decides it alone and not by all or nothing. */
+  readonly reward?: number;
 }
 
 /** What a verdict is made from. */
@@ -70,6 +72,8 @@ export interface EpisodeEnd {
   readonly initialState: JsonObject;
   readonly finalState: JsonObject;
   readonly messages: readonly Message[];
+  /** Sum of what exact backends paid on the way; null or absent where none did. */
+  readonly paid?: number | null;
 }
 
 /** A call as written in tasks: no id. */
@@ -108,6 +112,8 @@ export interface VerifierSpec {
   readonly checks?: readonly string[];
   /** Sentences for a judge: each must hold. Only an audited judge may decide them. */
   readonly rubric?: readonly string[];
+  /** The episode is worth the sum of what the real environment paid on the way, and nobody else can tell. */
+  readonly rewards?: 'sum';
 }
 
 export interface ToolsTask {
@@ -156,7 +162,7 @@ export interface ToolsDomain {
   readonly tasks: readonly ToolsTask[];
   /** How agents and users put things; absent: in the standard ways. */
   readonly phrases?: PhraseBook;
-  /** Absent where only a specification is known. */
+  /** Absent where only a specification is known, or where it is lived elsewhere. */
   readonly rules?: ToolRules;
   /** What was found in logs of it, accepted or not. */
   readonly induced?: InducedRules;

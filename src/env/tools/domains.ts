@@ -16,6 +16,8 @@ export type MakeDomain = (settings: DomainSettings, folder: string) => Promise<T
 /** `name` is the `id` that scenarios give; `schema` has the keys of the section `domain` beside `id`. */
 export interface DomainEntry extends Entry<MakeDomain> {
   readonly schema?: z.ZodObject;
+  /** The key of its schema that names it in place of `id`: there are many domains behind one entry. */
+  readonly namedBy?: string;
   /** Absolute paths of the files that decide what it is, whether they are there or not: they count in a scenario's hash. */
   readonly files?: (settings: DomainSettings, folder: string) => readonly string[];
   /** Absolute path of the folder in which its probes and labelled episodes are looked for; absent: the scenario's. */
@@ -24,6 +26,13 @@ export interface DomainEntry extends Entry<MakeDomain> {
 
 /** By id. */
 export const domains = new Registry<DomainEntry>('domain');
+
+/** Which named domain a section means, by its `id` or by a key that stands in its place; undefined for a folder. @throws for an unknown id */
+export function domainEntryFor(spec: Readonly<Record<string, unknown>>): DomainEntry | undefined {
+  const { id } = spec;
+  if (id !== undefined) return domains.get(id as string);
+  return domains.list().find(({ namedBy }) => namedBy !== undefined && spec[namedBy] !== undefined);
+}
 
 /**
  * A domain whose files lie in a folder (docs/domains.md), under a name of its own.

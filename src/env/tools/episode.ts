@@ -16,6 +16,8 @@ export interface Episode {
   /** What the user said, the opening included. */
   readonly turns: number;
   readonly running: boolean;
+  /** Sum of what exact backends paid; null as long as none did. */
+  readonly paid: number | null;
 }
 
 const count = z.int().min(0);
@@ -29,6 +31,7 @@ const savedEpisode = z.strictObject({
   steps: count,
   turns: count,
   running: z.boolean(),
+  paid: z.number().optional(),
   /** The environment's own stream, from which seeds of episodes come. */
   rng: z.strictObject({ key: z.tuple([z.number(), z.number()]), position: z.number() }),
 });
@@ -37,7 +40,7 @@ export type SavedEpisode = z.output<typeof savedEpisode>;
 
 /** The episode as plain JSON; of a size with the conversation, not with the state. */
 export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState): SavedEpisode {
-  const { situation, observedFrom, steps, turns, running } = episode;
+  const { situation, observedFrom, steps, turns, running, paid } = episode;
   const { seed, row, operations, messages, calls, stateHash }: SavedSituation = saveSituation(situation);
   return structuredClone({
     domain: domain.version,
@@ -51,6 +54,7 @@ export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState
     steps,
     turns,
     running,
+    ...(paid === null ? {} : { paid }),
     stateHash,
     rng: { key: [...rng.key] as [number, number], position: rng.position },
   });
@@ -70,7 +74,7 @@ export function loadEpisode(
   saved: unknown,
   taskOf: (id: string) => ToolsTask,
 ): { episode: Episode; rng: RngState } {
-  const { task, observedFrom, steps, turns, running, rng, ...kept } = savedEpisode.parse(saved);
+  const { task, observedFrom, steps, turns, running, paid = null, rng, ...kept } = savedEpisode.parse(saved);
   const situation = { ...loadSituation(domain, taskOf(task), kept), ended: false };
-  return { episode: { situation, observedFrom, steps, turns, running }, rng };
+  return { episode: { situation, observedFrom, steps, turns, running, paid }, rng };
 }

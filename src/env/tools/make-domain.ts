@@ -5,7 +5,7 @@ import { threadPlugins } from '../../core/plugins.js';
 import type { ToolsDomain } from './domain.js';
 import { DOMAIN_FILES } from './domain-schemas.js';
 import { checkDomainSpec, type DomainSpec, loadNamedDomains, settingsOf } from './domain-spec.js';
-import { domains } from './domains.js';
+import { domainEntryFor } from './domains.js';
 import { type DomainFiles, filesOf, loadDomain } from './load-domain.js';
 
 export interface MakeDomainOptions {
@@ -18,8 +18,8 @@ export async function makeDomain(spec: DomainSpec, { folder = '.' }: MakeDomainO
   await threadPlugins();
   await loadNamedDomains([spec]);
   const checked = checkDomainSpec(spec);
-  if (checked.id !== undefined) {
-    const entry = domains.get(checked.id);
+  const entry = domainEntryFor(checked);
+  if (entry !== undefined) {
     const settings = settingsOf(entry, checked);
     const make = await entry.make();
     return make(entry.schema?.parse(settings) ?? settings, folder);
@@ -30,14 +30,14 @@ export async function makeDomain(spec: DomainSpec, { folder = '.' }: MakeDomainO
 
 /** Paths of all files that decide what the domain is, whether they are there or not. Its pack or plugin is loaded. */
 export function domainFiles(spec: DomainSpec, folder: string): string[] {
-  if (spec.id === undefined) return filesOf(path.resolve(folder, spec.folder ?? '.'), spec as DomainFiles);
-  const entry = domains.get(spec.id);
+  const entry = domainEntryFor(spec);
+  if (entry === undefined) return filesOf(path.resolve(folder, spec.folder ?? '.'), spec as DomainFiles);
   return [...(entry.files?.(settingsOf(entry, spec), folder) ?? [])];
 }
 
 /** The folder that a domain's probes and labelled episodes are looked for in. Its pack or plugin is loaded. */
 export function domainFolder(spec: DomainSpec, folder: string): string {
-  if (spec.id === undefined) return path.resolve(folder, spec.folder ?? '.');
-  const entry = domains.get(spec.id);
+  const entry = domainEntryFor(spec);
+  if (entry === undefined) return path.resolve(folder, spec.folder ?? '.');
   return entry.home?.(settingsOf(entry, spec), folder) ?? path.resolve(folder);
 }

@@ -10,7 +10,7 @@ import { Rng } from '../../core/rng.js';
 import type { ToolsSpace } from '../../core/spaces.js';
 import { stateHash } from '../state/state-hash.js';
 import { structuredDynamics } from './call-dynamics.js';
-import type { ToolsDomain, ToolsTask, Verdict } from './domain.js';
+import type { EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from './domain.js';
 import { domainOfSaved, type Episode, loadEpisode, saveEpisode } from './episode.js';
 import type { AssistantMessage, Message } from './message.js';
 import type { Prediction } from './prediction.js';
@@ -105,6 +105,11 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return this.current().situation.task;
   }
 
+  /** As far as it went: what a verdict would be made from. */
+  get end(): EpisodeEnd {
+    return this.endOf(this.current());
+  }
+
   /** Seed of the episode: the one given at reset, or drawn from the stream. */
   get seed(): number {
     return this.current().situation.seed;
@@ -124,7 +129,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       const said = await this.options.user.open({ domain: this.domain, task, messages, seed }, signal);
       const opened: readonly Message[] = [...messages, { role: 'user', content: said.content }];
       const { situations } = this.dynamics.begin([{ task, seed, row: options.row, messages: opened }]);
-      this.episode = { situation: situations[0], observedFrom: 0, steps: 0, turns: 1, running: true };
+      this.episode = { situation: situations[0], observedFrom: 0, steps: 0, turns: 1, running: true, paid: null };
       this.rng = rng;
       return {
         observation: observationOf(this.episode),
@@ -149,16 +154,16 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       const truncated = !terminated && (this.isOver(turn.episode) || predictions.some((one) => one.truncated));
       const after = { ...turn.episode, running: !terminated && !truncated };
       const verdict = after.running ? undefined : this.verdictOf(after);
+      if (!after.running) this.options.responder.ended?.(after.situation);
       const info: ToolsStepInfo = {
         predictions,
         stateHash: stateHash(after.situation.state),
         userCost,
         ...(verdict === undefined ? {} : { verdict }),
       };
-      const reward = predictions.reduce(
-        (sum, one) => sum + (this.isTrusted(one) ? (one.reward ?? 0) : 0),
-        verdict?.reward ?? 0,
-      );
+      // What was paid on the way is not paid again at the end.
+      const isPaid = after.situation.task.verifier.rewards !== undefined;
+      const reward = (this.paidFor(predictions) ?? 0) + (isPaid ? 0 : (verdict?.reward ?? 0));
       this.episode = after;
       return { observation: observationOf(after), reward, terminated, truncated, info: { ...info } };
     });
@@ -204,13 +209,16 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   }
 
   private async play(before: Episode, action: ToolsAction, signal?: AbortSignal): Promise<Turn> {
-    const { situation, steps, turns } = before;
+    const { situation, steps, turns, paid } = before;
     const carry = { rows: 1, situations: [situation] };
     const imagined = await this.dynamics.imagine(carry, [action], undefined, { signal });
     const observedFrom = situation.messages.length + 1;
+    const predictions = imagined.predictions[0];
+    const now = this.paidFor(predictions);
+    const clock = { observedFrom, steps: steps + 1, turns, running: true };
     const turn: Turn = {
-      episode: { situation: imagined.carry.situations[0], observedFrom, steps: steps + 1, turns, running: true },
-      predictions: imagined.predictions[0],
+      episode: { situation: imagined.carry.situations[0], ...clock, paid: now === null ? paid : (paid ?? 0) + now },
+      predictions,
       userCost: NO_COST,
       terminated: imagined.terminated[0] === 1,
     };
@@ -240,9 +248,18 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return this.dynamics.trusts(backend);
   }
 
-  private verdictOf({ situation: { task, state, messages } }: Episode): Verdict {
-    const initialState = initialStateOf(this.domain, task);
-    return verifyEpisode(this.domain, task, { initialState, finalState: state, messages });
+  /** What exact backends gave; null where none gave any. */
+  private paidFor(predictions: readonly Prediction[]): number | null {
+    const given = predictions.filter((one) => one.reward !== null && this.isTrusted(one));
+    return given.length === 0 ? null : given.reduce((sum, { reward }) => sum + reward!, 0);
+  }
+
+  private verdictOf(episode: Episode): Verdict {
+    return verifyEpisode(this.domain, episode.situation.task, this.endOf(episode));
+  }
+
+  private endOf({ situation: { task, state, messages }, paid }: Episode): EpisodeEnd {
+    return { initialState: initialStateOf(this.domain, task), finalState: state, messages, paid };
   }
 
   private isOver({ steps, turns }: Episode): boolean {

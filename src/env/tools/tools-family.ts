@@ -65,6 +65,8 @@ export interface Responder {
    */
   trusts?(backend: string): boolean;
   answer(query: CallQuery, signal?: AbortSignal): Awaitable<Prediction>;
+  /** Told that an episode is over, however it ended: for who holds something for it. */
+  ended?(episode: Pick<CallQuery, 'task' | 'messages' | 'seed'>): void;
   close(): Awaitable<void>;
 }
 

@@ -14,7 +14,7 @@ import { referenceStateOf } from './task-states.js';
  * one could not be decided (rubrics need a judge; some parts need rules the domain may not have).
  */
 export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): Verdict {
-  const { state, assert, communicate, called, notCalled, checks, rubric } = task.verifier;
+  const { state, assert, communicate, called, notCalled, checks, rubric, rewards } = task.verifier;
   const calls = successfulCalls(end.messages);
   const results = [
     ...(state === 'reference' ? [checkReference(domain, task, end.finalState)] : []),
@@ -24,13 +24,16 @@ export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: Episode
     ...(notCalled ?? []).map((name) => checkNotCalled(name, calls)),
     ...(checks ?? []).map((name) => checkByRules(domain, name, end)),
     ...(rubric ?? []).map((sentence) => result(`rubric: ${sentence}`, null, 'needs a judge')),
+    ...(rewards === 'sum' ? [checkPaid(end)] : []),
   ];
   if (results.length === 0) results.push(result('verifier', null, 'the task says nothing that could be checked'));
   return { reward: rewardOf(results), checks: results };
 }
 
-/** 1, 0, or null where a check is undecided and none failed. */
+/** What a check decided alone; else 1, 0, or null where a check is undecided and none failed. */
 export function rewardOf(checks: readonly CheckResult[]): number | null {
+  const decided = checks.find(({ reward }) => reward !== undefined);
+  if (decided !== undefined) return decided.reward!;
   if (checks.some(({ passed }) => passed === false)) return 0;
   return checks.some(({ passed }) => passed === null) ? null : 1;
 }
@@ -94,6 +97,14 @@ function checkNotCalled(tool: string, calls: readonly CallSpec[]): CheckResult {
   const call = calls.find(({ name }) => name === tool);
   const reason = call === undefined ? 'no such call succeeded' : `it was called with ${shown(call.arguments)}`;
   return result(`not called: ${tool}`, call === undefined, reason);
+}
+
+/** Above this an episode counts as a success, wherever successes are counted. */
+const SUCCESS = 0.5;
+
+function checkPaid({ paid = null }: EpisodeEnd): CheckResult {
+  if (paid === null) return result('rewards', null, 'the real environment paid nothing that could be summed');
+  return { ...result('rewards', paid > SUCCESS, `the real environment paid ${paid}`), reward: paid };
 }
 
 function checkByRules({ rules }: ToolsDomain, name: string, end: EpisodeEnd): CheckResult {

@@ -251,7 +251,7 @@ export class AskedQuestions {
 
 const SERVER_TRIES = 3;
 /** Faults of one request alone, beside those that say themselves that they are the model's. */
-const REQUEST_FAULTS: readonly string[] = ['LLM_TIMEOUT', 'USER_TURN_INVALID', 'TRAJECTORY_INVALID'];
+const REQUEST_FAULTS: readonly string[] = ['LLM_TIMEOUT', 'USER_TURN_INVALID', 'TRAJECTORY_INVALID', 'EPISODE_LOST'];
 
 /** The answer, or undefined where none came. @throws what is no fault of this one request */
 export function patientAnswer(

@@ -6,7 +6,7 @@ import { reverieError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
 import { type Panel, panelOf } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
-import type { ToolsDomain, UserSimulator } from '../../env/index.js';
+import { elsewhere, type ToolsDomain, type UserSimulator } from '../../env/index.js';
 import type { ToolsScenario } from '../../kinds/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { horizonFindings } from '../horizon/horizon.js';
@@ -20,6 +20,7 @@ import { carryOutForReal, type TrueSequence } from './open-loop.js';
 import { drawQuestions, shuffled } from './question.js';
 import { fewer, LEAST_CALLS, recordedTruth, type ToolsTruth } from './recorded-truth.js';
 import type { ServedTools } from './served.js';
+import { serverTruth } from './server-truth.js';
 
 /** What is judged: a model of this process, or a served environment. */
 export type ToolsSubject = { readonly model: AnsweringModel } | { readonly served: ServedTools };
@@ -49,6 +50,8 @@ function truthOf({ setup, domain, answering }: ToolsJudging): Promise<ToolsTruth
   const { heldOut } = inputs;
   // What is held out was recorded, whatever the scenario holds dreams against otherwise.
   const isRecorded = heldOut !== undefined || scenario.config.fidelity.truth === 'recorded';
+  const real = elsewhere(domain);
+  if (!isRecorded && real !== undefined) return serverTruth(scenario, domain, real, seed);
   if (!isRecorded) return rulesTruth(scenario, domain, seed);
   return recordedTruth(scenario, domain, seed, heldOut === undefined ? undefined : { path: heldOut, from: answering });
 }

@@ -39,33 +39,41 @@ export async function recordedTruth(
   seed: number,
   heldOut?: HeldOut,
 ): Promise<ToolsTruth> {
-  const { fidelity, name } = scenario.config;
+  const { name } = scenario.config;
   const { records, skipped } = await recordsOf(scenario, domain, heldOut?.path);
   for (const answering of heldOut?.from ?? []) await refuseSeenEpisodes(heldOut!.path, records, answering, domain);
+  const description = `${domain.id}: recorded episodes, as the tools answered at the time`;
+  const version = createHash('sha256')
+    .update(canonicalJson(records.map(({ id }) => id)))
+    .digest('hex');
+  const truth = truthOfRecords(scenario, domain, seed, records, { kind: 'recorded', description, version });
+  if (truth.questions.length === 0) {
+    const problem = 'the recorded episodes (fidelity.recorded) hold no call that could be asked about.';
+    throw reverieError('SCENARIO_INVALID', { path: name, problem });
+  }
+  const unread = skipped === 0 ? [] : [`${skipped} records could not be read and were skipped.`];
+  return { ...truth, notes: [...truth.notes, ...unread] };
+}
+
+/** What tools answered in these episodes, as questions in an order drawn by seed, and episodes to be carried out. */
+export function truthOfRecords(
+  { config: { fidelity } }: ToolsScenario,
+  domain: ToolsDomain,
+  seed: number,
+  records: readonly EpisodeRecord[],
+  about: Pick<TruthReport, 'kind' | 'description' | 'version'>,
+): ToolsTruth {
   const walked = records.map((record) => walk(domain, record));
   const different = new Map(walked.flatMap(({ calls }) => calls).map((call) => [questionId(call.query), call]));
   const rng = Rng.fromSeed(seed);
   const drawn = shuffled([...different.values()], rng.split('questions')).slice(0, fidelity.questions);
   const questions = drawn.map(recordedQuestion);
-  if (questions.length === 0) {
-    const problem = 'the recorded episodes (fidelity.recorded) hold no call that could be asked about.';
-    throw reverieError('SCENARIO_INVALID', { path: name, problem });
-  }
   const sequences = walked.map(({ sequence }) => sequence).filter(({ steps }) => steps.length >= LEAST_CALLS);
-  const version = createHash('sha256')
-    .update(canonicalJson(records.map(({ id }) => id)))
-    .digest('hex');
   return {
     questions,
     sequences: shuffled(sequences, rng.split('sequences')).slice(0, fidelity.episodes),
-    report: {
-      kind: 'recorded',
-      description: `${domain.id}: recorded episodes, as the tools answered at the time`,
-      version,
-      transitions: questions.length,
-      episodes: records.length,
-    },
-    notes: [...fewer(questions.length, fidelity.questions), ...notesOf(domain, walked, skipped)],
+    report: { ...about, transitions: questions.length, episodes: records.length },
+    notes: [...fewer(questions.length, fidelity.questions), ...notesOf(domain, walked)],
   };
 }
 
@@ -183,11 +191,10 @@ class RecordedStates {
   }
 }
 
-function notesOf(domain: ToolsDomain, walked: readonly Walked[], skipped: number): string[] {
+function notesOf(domain: ToolsDomain, walked: readonly Walked[]): string[] {
   const sum = (key: 'lost' | 'unlike') => walked.reduce((total, one) => total + one[key], 0);
   const [lost, unlike] = [sum('lost'), sum('unlike')];
   return [
-    ...(skipped === 0 ? [] : [`${skipped} records could not be read and were skipped.`]),
     ...(domain.rules === undefined
       ? ['The domain has no rules, so no state is known: only what is said is compared.']
       : []),

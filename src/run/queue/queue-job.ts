@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import { contentHash, sha256 } from '../../core/hash.js';
 import { packageRoot } from '../../core/packs.js';
-import type { ToolsTask } from '../../env/index.js';
+import { serverKeyOf, type ToolsTask } from '../../env/index.js';
 import { writeFileAtomic } from '../../store/atomic-file.js';
 import { openParcel } from '../../synth/index.js';
 import type { JobContext } from '../job.js';
@@ -27,10 +27,23 @@ export interface JobFacts {
 
 export type JobSource = Pick<JobContext<ToolsScenario>, 'scenario' | 'seed' | 'out'>;
 
+/**
+ * A scenario of somebody else's must not say whom a worker asks, or which program it starts.
+ * @throws QUEUE_UNSUITED
+ */
+export function requireNoServer({ config }: ToolsScenario): void {
+  const key = serverKeyOf(config.domain);
+  if (key === undefined) return;
+  const problem = 'workers of a queue ask no servers, and start no programs, that a scenario names';
+  throw reverieError('QUEUE_UNSUITED', { setting: `domain.${key}`, problem });
+}
+
+/** @throws QUEUE_UNSUITED */
 export async function describedJob(
   source: JobSource,
   { tasks, withheld, versions: who }: JobFacts,
 ): Promise<JobDescription> {
+  requireNoServer(source.scenario);
   const { config, hash, folder } = source.scenario;
   return {
     format: 'reverie rollouts 1',

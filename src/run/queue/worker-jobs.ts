@@ -17,7 +17,7 @@ import { withAddedTasks } from '../pipeline/tools/task-stage.js';
 import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenario.js';
 import { versions } from '../versions.js';
 import { type JobDescription, type RowMessage, rowSchema } from './messages.js';
-import { folderHere, openDescription } from './queue-job.js';
+import { folderHere, openDescription, requireNoServer } from './queue-job.js';
 
 /** Jobs whose parts are kept at once. */
 const MAX_JOBS = 4;
@@ -63,9 +63,10 @@ export class WorkerJobs {
     return openDescription(job, bytes);
   }
 
-  /** Makes a job's parts. @throws QUEUE_JOB_REFUSED, and what the parts throw: what this worker cannot do */
+  /** Makes a job's parts. @throws QUEUE_JOB_REFUSED, QUEUE_UNSUITED, and what the parts throw: what this worker cannot do */
   async prepare(id: string, description: JobDescription): Promise<void> {
     const scenario = await this.scenarioOf(description);
+    requireNoServer(scenario);
     const out = join(this.options.folder, id.slice(0, 16));
     mkdirSync(out, { recursive: true });
     const parts = await makeParts({ scenario, out, log: this.options.log });

@@ -12,7 +12,7 @@ import { episodeMaker, isText, modelAnswers, toolsBlueprint, versionOf } from '.
 export async function openTools(scenario: ToolsScenario, options: ServableOptions): Promise<Servable> {
   const { config } = scenario;
   const { real = false, folder, log } = options;
-  const parts = await makeParts({ scenario, out: join(folder, config.name), log });
+  const parts = await makeParts({ scenario, out: join(folder, config.name), log, real });
   const { domain, cast } = parts;
   const opened = { scenario, world: parts, real };
   const make = episodeMaker(opened);
@@ -38,8 +38,8 @@ export async function openTools(scenario: ToolsScenario, options: ServableOption
 }
 
 /** The first to be asked knows everything: nobody else ever answers. */
-function isReal([first]: readonly string[], { rules, tools }: ToolsDomain): boolean {
-  return routerBackends.get(first).isReal === true && tools.every(({ name }) => rules?.tools.has(name));
+function isReal([first]: readonly string[], domain: ToolsDomain): boolean {
+  return routerBackends.get(first).isReal?.(domain) === true;
 }
 
 function cardOf({ id, split = 'train', family, tags }: ToolsTask): TaskCard {

@@ -6,7 +6,7 @@ import {
   areRulesTrusted,
   type Environment,
   type Responder,
-  rulesResponder,
+  realResponder,
   textEnvironment,
   trustRules,
 } from '../../env/index.js';
@@ -71,7 +71,7 @@ export async function toolsMaker(
   if (trustsRules) trustRules();
   const path = `${saved.config.name} (of a thread)`;
   const scenario = toolsScenario(await reviveScenario(saved, path));
-  const world = await makeWorld({ scenario, log: () => {} }, castOver(ask, models));
+  const world = await makeWorld({ scenario, log: () => {}, real }, castOver(ask, models));
   const opened = { scenario, world, real };
   const own = versionOf(opened);
   if (own !== version) {
@@ -97,7 +97,7 @@ export function versionOf(opened: Opened): string {
 }
 
 function responderOf({ world, real }: Opened): Responder {
-  return real ? rulesResponder(world.domain) : world.responder;
+  return real ? realResponder(world.domain) : world.responder;
 }
 
 export function isText({ tools }: ToolsWorld['domain']): boolean {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { initialStateOf, type Message, makeDomain, type ToolsDomain } from '../../env/index.js';
+import { initialStateOf, type Message, makeDomain, serverKeyOf, type ToolsDomain } from '../../env/index.js';
 import { isToolsScenario } from '../../kinds/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { SCENARIO_FILE, savedScenario } from '../../run/index.js';
@@ -166,6 +166,8 @@ async function made(folder: string): Promise<ToolsDomain | string> {
   try {
     const scenario = await savedScenario(folder, { plugins: false });
     if (scenario === undefined || !isToolsScenario(scenario)) return 'the run keeps no scenario of tools';
+    // A saved file may come from anywhere: nobody is asked, and nothing started, for a look at it.
+    if (serverKeyOf(scenario.config.domain) !== undefined) return 'its domain is on a server of its own';
     return await makeDomain(scenario.config.domain, { folder: scenario.folder });
   } catch (error) {
     if (error instanceof ReverieError) return error.message.replace(/\.$/, '');

@@ -4,8 +4,10 @@
 import type { Json, JsonObject } from '../../core/json.js';
 import { compileSchema } from '../../env/index.js';
 import { connected, difference, play, playAlone, randomActions, returnOf } from './policies.js';
+import { requireRepeatable } from './repeatable.js';
+import { resetOf, startOf, starts } from './starts.js';
 
-import { type Check, CheckFailed, NotChecked, type Subject } from './validate-contract.js';
+import { type Check, CheckFailed, NotChecked, requireWords, type Subject } from './validate-contract.js';
 
 const OTHER_SEEDS = 5;
 
@@ -21,6 +23,7 @@ export const EPISODE_CHECKS: readonly Check[] = [
 ];
 
 async function observationSchema(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'schemas');
   const check = compileSchema(subject.schemas.observation, 'observations');
   const replies = await playAlone(subject.server, startOf(subject), randomActions(subject, 'schema'));
   for (const [i, { observation, reward, done, error }] of replies.entries()) {
@@ -40,6 +43,7 @@ function declared({ schemas }: Subject, reward: unknown, done: boolean): JsonObj
 }
 
 async function stateContract(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'state');
   return connected(subject.server, async (player) => {
     const episode = 'reverie-validate';
     await play(player, { ...startOf(subject), episode_id: episode }, []);
@@ -57,6 +61,7 @@ async function stateContract(subject: Subject): Promise<string> {
 }
 
 async function rewards(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'rewards');
   const { rewardRange: range } = subject.options;
   const [first, ...steps] = await playAlone(subject.server, startOf(subject), randomActions(subject, 'rewards'));
   if (typeof first.reward === 'number' && first.reward !== 0) {
@@ -91,6 +96,7 @@ async function declarations({ tools, tasks, server }: Subject): Promise<string> 
 }
 
 async function determinism(subject: Subject): Promise<string> {
+  await requireRepeatable(subject);
   const actions = randomActions(subject, 'determinism');
   for (const reset of starts(subject)) {
     const [one, other] = [
@@ -100,10 +106,12 @@ async function determinism(subject: Subject): Promise<string> {
     const problem = difference(one, other);
     if (problem !== undefined) throw new CheckFailed(`same seed, same actions: ${problem}`);
   }
-  return 'same seed and actions, same episode';
+  const { seeds } = subject.server.lacks;
+  return seeds === undefined ? 'same seed and actions, same episode' : `same task and actions, same episode (${seeds})`;
 }
 
 async function seedControl(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'seeds');
   const { server, options } = subject;
   const actions = randomActions(subject, 'seeds');
   const start = startOf(subject);
@@ -129,15 +137,17 @@ function isOfNumbers({ tasks, tools, schemas }: Subject): boolean {
 }
 
 async function isolation(subject: Subject): Promise<string> {
+  await requireRepeatable(subject);
   const { server, options } = subject;
   const reset = startOf(subject);
   const actions = randomActions(subject, 'isolation');
   const others = randomActions(subject, 'intruder');
   const alone = await playAlone(server, reset, actions);
+  const otherwise = starts(subject).at(-1)!;
   const [mine, theirs] = [await server.connect(), await server.connect()];
   try {
     const seen = [await mine.reset({ ...reset, episode_id: 'mine' })];
-    const { error = '' } = await theirs.reset({ ...reset, seed: options.seed + 1, episode_id: 'theirs' });
+    const { error = '' } = await theirs.reset({ ...otherwise, seed: options.seed + 1, episode_id: 'theirs' });
     if (error.includes('CAPACITY_REACHED')) throw new NotChecked('the server takes one session at a time');
     for (const [i, action] of actions.entries()) {
       if (seen.at(-1)!.done) break;
@@ -146,9 +156,11 @@ async function isolation(subject: Subject): Promise<string> {
     }
     const problem = difference(alone, seen);
     if (problem !== undefined) throw new CheckFailed(`beside another session it goes otherwise than alone: ${problem}`);
-    const { episode_id: episode } = await mine.state();
-    if (episode !== 'mine')
-      throw new CheckFailed(`state() tells of another session's episode: ${JSON.stringify(episode)}`);
+    if (server.lacks.state === undefined) {
+      const { episode_id: episode } = await mine.state();
+      if (episode !== 'mine')
+        throw new CheckFailed(`state() tells of another session's episode: ${JSON.stringify(episode)}`);
+    }
   } finally {
     await Promise.all([mine.close(), theirs.close()]);
   }
@@ -157,29 +169,15 @@ async function isolation(subject: Subject): Promise<string> {
 
 /** What was recorded can be played again: also where other episodes came before on the same connection. */
 async function replay(subject: Subject): Promise<string> {
+  await requireRepeatable(subject);
   const actions = randomActions(subject, 'replay');
   const reset = startOf(subject);
   return connected(subject.server, async (player) => {
     const recorded = JSON.parse(JSON.stringify({ reset, actions, replies: await play(player, reset, actions) }));
-    await play(player, { ...reset, seed: subject.options.seed + 7 }, randomActions(subject, 'between'));
+    const between = { ...starts(subject).at(-1)!, seed: subject.options.seed + 7 };
+    await play(player, between, randomActions(subject, 'between'));
     const problem = difference(recorded.replies, await play(player, recorded.reset, recorded.actions));
     if (problem !== undefined) throw new CheckFailed(`an episode played again after another: ${problem}`);
     return `${recorded.replies.length - 1} steps again, the same`;
   });
-}
-
-/** How episodes begin that no task is chosen for. */
-export function startOf({ options }: Subject): JsonObject {
-  return { seed: options.seed };
-}
-
-/** The first task of every kind there is, or just a seed. */
-export function starts(subject: Subject): readonly JsonObject[] {
-  const tasks = subject.tasks.map((task) => ({ ...startOf(subject), ...resetOf(task) }));
-  return tasks.length > 0 ? tasks : [startOf(subject)];
-}
-
-/** As OpenEnv's Task API chooses a task. */
-export function resetOf({ split, index, seed }: JsonObject): JsonObject {
-  return { split, index, ...(seed === undefined ? {} : { seed }) };
 }

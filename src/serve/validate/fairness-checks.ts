@@ -2,11 +2,12 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { Json, JsonObject } from '../../core/json.js';
-import { resetOf, startOf, starts } from './episode-checks.js';
 import { connected, idleActions, play, playAlone, randomActions, returnOf, type Trajectory } from './policies.js';
+import { requireRepeatable } from './repeatable.js';
 import { isObject } from './server-client.js';
+import { resetOf, startOf, starts } from './starts.js';
 
-import { type Check, CheckFailed, type Hidden, NotChecked, type Subject } from './validate-contract.js';
+import { type Check, CheckFailed, type Hidden, NotChecked, requireWords, type Subject } from './validate-contract.js';
 
 /** Of the maximum: what may be had without knowing anything. */
 const FLOOR = 0.25;
@@ -23,6 +24,7 @@ export const FAIRNESS_CHECKS: readonly Check[] = [
 ];
 
 async function floorGap(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'rewards');
   const { rewardRange: range } = subject.options;
   if (range === undefined) throw new NotChecked('no maximum is declared: give --reward-range LOW,HIGH');
   const told: string[] = [];
@@ -92,9 +94,11 @@ const GIVEAWAY =
   /^(reference|references|solution|solutions|ground_?truth|verifier|rubric|rubrics|answer_?key|expected_?(answer|state|calls)|gold|oracle|failures|hidden_?goal)$/i;
 
 async function noLeakage(subject: Subject): Promise<string> {
-  const places: [string, Json][] = subject.tasks.map((task) => [`the card of task "${task['id']}"`, task]);
-  for (const path of ['/metadata', '/schema'])
-    places.push([`GET ${path}`, (await subject.server.ask(path)).body as Json]);
+  // What only trainers read may hold the answer, where the protocol means it so.
+  const cards = subject.server.lacks.schemas === undefined ? subject.tasks : [];
+  const places: [string, Json][] = cards.map((task) => [`the card of task "${task['id']}"`, task]);
+  const told = subject.server.lacks.schemas === undefined ? ['/metadata', '/schema'] : [];
+  for (const path of told) places.push([`GET ${path}`, (await subject.server.ask(path)).body as Json]);
   places.push(['the tools', subject.tools as unknown as Json]);
   for (const reset of starts(subject)) places.push(...(await seenIn(subject, reset)));
   for (const [where, value] of places) {
@@ -111,7 +115,7 @@ function seenIn({ server, ...subject }: Subject, reset: JsonObject): Promise<[st
       i === 0 ? FIRST : `the observation of step ${i}`,
       observation,
     ]);
-    return [...seen, ['state()', await player.state()]];
+    return server.lacks.state === undefined ? [...seen, ['state()', await player.state()]] : seen;
   });
 }
 
@@ -148,6 +152,8 @@ function holds(value: Json, wanted: string): boolean {
 }
 
 async function verifierDeterminism(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'rewards');
+  await requireRepeatable(subject);
   const [{ reset, actions }] = solvedOrIdle(subject);
   const returns: number[] = [];
   for (let i = 0; i < REPEATS; i++) returns.push(returnOf(await playAlone(subject.server, reset, actions)));

@@ -2,9 +2,10 @@
 
 import { concurrently } from '../../core/concurrently.js';
 import type { JsonObject } from '../../core/json.js';
-import { startOf } from './episode-checks.js';
 import { difference, play, playAlone, randomActions, type Trajectory } from './policies.js';
-import { type Check, CheckFailed, NotChecked, type Subject } from './validate-contract.js';
+import { requireRepeatable } from './repeatable.js';
+import { startOf, starts } from './starts.js';
+import { type Check, CheckFailed, NotChecked, requireWords, type Subject } from './validate-contract.js';
 import { vanish } from './vanishing-client.js';
 
 /** Sessions at once: as many as a group of GRPO. */
@@ -27,21 +28,27 @@ export const LOAD_CHECKS: readonly Check[] = [
 
 /** Everybody plays the same episode at the same time. */
 async function seedsUnderLoad(subject: Subject): Promise<string> {
+  await requireRepeatable(subject);
   const episode = { reset: startOf(subject), actions: randomActions(subject, 'load') };
   const alone = await playAlone(subject.server, episode.reset, episode.actions);
   await together(
     subject,
     Array.from({ length: SESSIONS }, () => ({ ...episode, alone })),
   );
-  return `${SESSIONS} sessions of one seed at once, ${ROUNDS} times: all as alone`;
+  const what = subject.server.lacks.seeds === undefined ? 'seed' : 'task';
+  return `${SESSIONS} sessions of one ${what} at once, ${ROUNDS} times: all as alone`;
 }
 
 /** Everybody plays another episode: what one session leaves lying about, the next one trips over. */
 async function threads(subject: Subject): Promise<string> {
+  await requireRepeatable(subject);
   const { seed } = subject.options;
   const episodes: Episode[] = [];
   for (let i = 0; i < SESSIONS; i++) {
-    const reset = { ...startOf(subject), seed: seed + i };
+    // Where there are no seeds, other tasks stand for them.
+    const begun =
+      subject.server.lacks.seeds === undefined ? startOf(subject) : starts(subject)[i % starts(subject).length];
+    const reset = { ...begun, seed: seed + i };
     const actions = randomActions(subject, `thread ${i}`);
     episodes.push({ reset, actions, alone: await playAlone(subject.server, reset, actions) });
   }
@@ -90,6 +97,7 @@ function requireAsAlone(episodes: readonly Episode[], seen: readonly (Trajectory
 
 /** Clients that are killed in mid-episode leave their places to others. */
 async function slots(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'slots');
   let gone = 0;
   for (let group = 0; group < VANISHING / GROUP; group++) {
     for (let i = 0; i < GROUP; i++) if (await vanish(subject.server, startOf(subject))) gone++;

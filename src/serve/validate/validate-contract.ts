@@ -2,6 +2,7 @@
 // RFC 008 (auto-validation).
 
 import type { JsonObject } from '../../core/json.js';
+import type { ServerLacks } from '../../env/index.js';
 
 export type CheckStatus = 'passed' | 'failed' | 'not-checked';
 
@@ -45,6 +46,8 @@ export interface Answer {
 
 export interface Server {
   readonly url: string;
+  /** What its protocol has no words for, and cannot be checked therefore. */
+  readonly lacks: ServerLacks;
   /** Of every request: the token, where there is one. */
   readonly headers: Readonly<Record<string, string>>;
   ask(path: string, body?: unknown): Promise<Answer>;
@@ -99,3 +102,9 @@ export interface Check {
 
 export class CheckFailed extends Error {}
 export class NotChecked extends Error {}
+
+/** @throws NotChecked where the protocol has no words for it */
+export function requireWords({ lacks }: Server, ...what: readonly (keyof ServerLacks)[]): void {
+  const reason = what.map((key) => lacks[key]).find((text) => text !== undefined);
+  if (reason !== undefined) throw new NotChecked(reason);
+}

@@ -2,7 +2,7 @@
 
 import { ReverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import type { ToolsTask } from '../../env/index.js';
+import type { EnvironmentServer, ToolsTask } from '../../env/index.js';
 import { faceOf, isToolsScenario } from '../../kinds/index.js';
 import { type AnyScenario, checkScenarioEnvironment, type Servable } from '../../run/index.js';
 import { sayToolOf } from '../facades/tool-calls.js';
@@ -11,6 +11,8 @@ import { EPISODE_CHECKS } from './episode-checks.js';
 import { FAIRNESS_CHECKS } from './fairness-checks.js';
 import { LOAD_CHECKS } from './load-checks.js';
 import { callOf, connected } from './policies.js';
+import { clientOf, protocolOf } from './protocol-of.js';
+import { describedServer } from './protocol-server.js';
 import { isObject, serverAt } from './server-client.js';
 
 import {
@@ -32,6 +34,8 @@ export const VALIDATE_DEFAULTS = { seed: 1, steps: 12, tasks: 2 } as const;
 
 export interface UrlOptions extends Partial<ValidateOptions> {
   readonly token?: string;
+  /** `openenv`, `ors`, `mcp`, `agentgym` or `agentgym:DIALECT`; by default what the server's answers tell. */
+  readonly protocol?: string;
 }
 
 export interface ScenarioValidateOptions extends Partial<ValidateOptions> {
@@ -41,11 +45,24 @@ export interface ScenarioValidateOptions extends Partial<ValidateOptions> {
   readonly model?: string;
 }
 
-/** @throws SERVER_UNREACHABLE where nobody answers at all */
-export async function validateUrl(url: string, { token, ...options }: UrlOptions = {}): Promise<ValidationReport> {
+/**
+ * @param url  of a server; with `protocol: 'mcp'` also a program and its arguments that speaks it
+ * @throws SERVER_UNREACHABLE where nobody answers at all, FLAG_INVALID for a protocol that there is not
+ */
+export async function validateUrl(
+  url: string,
+  { token, protocol, ...options }: UrlOptions = {},
+): Promise<ValidationReport> {
   const server = serverAt(url, token);
-  await server.ask('/health');
-  return { target: server.url, ...(await validated(server, options)) };
+  if (protocol === undefined) await server.ask('/health');
+  const { tasks } = { ...VALIDATE_DEFAULTS, ...options };
+  const client = await clientOf(protocol ?? (await protocolOf(server)), url, token, tasks);
+  if (client === undefined) return { target: server.url, ...(await validated(server, options)) };
+  try {
+    return { target: client.url, ...(await validatedBy(client, options)) };
+  } finally {
+    await client.close();
+  }
 }
 
 /** @throws as `startServer` */
@@ -89,6 +106,29 @@ async function validated(server: Server, given: Partial<ValidateOptions>, hidden
   // Something the rest stands on is missing: that is no sound environment, whatever passed.
   const passed = !(subject instanceof Error) && checks.every(({ status }) => status !== 'failed');
   return { passed, checks };
+}
+
+/** By a client of its protocol: what that cannot say is not checked, and says so. */
+async function validatedBy(client: EnvironmentServer, given: Partial<ValidateOptions>) {
+  const options = { ...VALIDATE_DEFAULTS, ...given };
+  const described = await client
+    .describe()
+    .then((card) => describedServer(client, card, options.tasks))
+    .catch((error: Error) => (error.cause as Error | undefined) ?? error);
+  const checks: CheckResult[] = [];
+  const wholes = [...EPISODE_CHECKS, ...LOAD_CHECKS, ...FAIRNESS_CHECKS];
+  if (described instanceof Error) {
+    checks.push({ name: 'described', status: 'failed', detail: described.message });
+    const detail = 'the server does not tell its tools and tasks';
+    checks.push(...wholes.map(({ name }): CheckResult => ({ name, status: 'not-checked', detail })));
+  } else {
+    const { tools, tasks } = described;
+    const detail = `${client.protocol}: ${tools.length} tools, ${tasks.length} tasks to try`;
+    checks.push({ name: 'described', status: 'passed', detail });
+    const subject = { ...described, schemas: { action: {}, observation: {}, state: {} }, options };
+    for (const check of wholes) checks.push(await result(check, subject));
+  }
+  return { passed: checks.every(({ status }) => status !== 'failed'), checks };
 }
 
 async function result({ name, run }: Check, subject: Subject): Promise<CheckResult> {

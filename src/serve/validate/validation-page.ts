@@ -5,6 +5,7 @@ import type { CheckResult, ValidationReport } from './validate-contract.js';
 
 /** What a failed check does to a training run, a sentence each. */
 const WHY: Readonly<Record<string, string>> = {
+  described: 'Clients find neither tools nor tasks.',
   openapi: 'Clients cannot tell which version of the environment they train on.',
   health: 'Launchers wait for this route before they send anyone.',
   metadata: 'Clients cannot tell which environment this is.',

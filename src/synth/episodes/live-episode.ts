@@ -2,7 +2,6 @@
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import {
-  initialStateOf,
   type StepResult,
   type ToolsAction,
   type ToolsEpisodeEnvironment,
@@ -52,8 +51,7 @@ export async function liveEpisode(
     await liveStep(environment, policy, task, plan, life, signal);
     if (life.steps.length >= settings.maxSteps && !life.terminated) life.truncated = true;
   }
-  const { domain, messages, state } = environment;
-  const end = { initialState: initialStateOf(domain, task), finalState: state, messages };
+  const { domain, messages, end } = environment;
   const predictions = life.steps.flatMap((step) => step.predictions);
   const found = life.verdict ?? verifyEpisode(domain, task, end);
   const { verdict, cost } = await settleVerdict({ domain, task, end, verdict: found, predictions }, settings, signal);

@@ -37,6 +37,9 @@ const SERVER_TRIES = 3;
 /** Faults of what a model wrote, and of rows that no worker can end: the row is lost, the job goes on. */
 const ROW_FAULTS: readonly string[] = ['USER_TURN_INVALID', 'TRAJECTORY_INVALID', 'ROLLOUT_LOST', 'ROLLOUT_FAILED'];
 
+/** Episodes that were lost on a server of somebody else's: another one may go through. */
+const LOST = 'EPISODE_LOST';
+
 /**
  * Makes all rows that the journal lacks. A spent budget ends it early without an error; what is there stays.
  * Throws what `make` throws beyond faults of a row, the signal's reason, STORAGE_FULL, STORAGE_FAILED.
@@ -123,8 +126,11 @@ class RowProduction<T extends object> {
         return await this.request.make(row, this.stop.signal);
       } catch (error) {
         if (!(error instanceof ReverieError)) throw error;
-        if (isRowFault(error)) return { failed: { code: error.code, message: error.message } };
-        if (error.values.retryable !== true || attempt >= SERVER_TRIES) throw error;
+        const failed = { code: error.code, message: error.message };
+        if (isRowFault(error)) return { failed };
+        if (error.values.retryable === true && attempt < SERVER_TRIES) continue;
+        if (error.code === LOST) return { failed };
+        throw error;
       }
     }
   }

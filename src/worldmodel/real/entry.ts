@@ -1,13 +1,14 @@
 // The real environment as a backend: asked where nobody else could answer, and where the scenario allows it.
 
-import type { CallQuery, Responder } from '../../env/index.js';
+import { type CallQuery, elsewhere, type Responder } from '../../env/index.js';
 import type { BackendEntry, BackendModel, PredictOptions, RawProposal } from '../tools/backend-model.js';
 
 export const realBackend: BackendEntry = {
   name: 'real',
   summary: 'The real environment, asked where nobody else could answer.',
   trust: 'exact',
-  isReal: true,
+  isReal: (domain) =>
+    elsewhere(domain) !== undefined || domain.tools.every(({ name }) => domain.rules?.tools.has(name) === true),
   make: async () => {
     return ({ real }) => (real ? new RealModel(real) : 'real: there is no real environment');
   },

@@ -19,7 +19,7 @@ export const rulesBackend: BackendEntry = {
   summary: 'Exact code of the domain.',
   schema: rulesSection,
   trust: 'exact',
-  isReal: true,
+  isReal: ({ rules, tools }) => tools.every(({ name }) => rules?.tools.has(name) === true),
   make: async () => {
     const { RulesModel } = await import('./rules-model.js');
     return ({ domain }, { tools }) =>

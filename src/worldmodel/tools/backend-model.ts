@@ -93,6 +93,6 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly needs?: readonly ('model' | 'records')[];
   /** Files that its settings name, relative to the scenario: what is in them counts in the scenario's hash. */
   readonly files?: (settings: BackendSettings) => readonly string[];
-  /** Its answers are the real environment's wherever the domain's rules know the tool. */
-  readonly isReal?: boolean;
+  /** Whether its answers are the real environment's, whatever is called in this domain; never unless declared. */
+  readonly isReal?: (domain: ToolsDomain) => boolean;
 }

@@ -25,6 +25,8 @@ export interface RowsSettings extends LiveRowSettings {
   readonly tasks: readonly ToolsTask[];
   /** Turns after which nothing of the dream is trusted; absent: as many as an episode may have. */
   readonly trustedTurns?: number;
+  /** Rows under way at once, where less than the job's own number are possible. */
+  readonly concurrency?: number;
   /** Where rows are lived, if not here. */
   readonly elsewhere?: Elsewhere;
   /** Told of every row in order, as soon as all before it are there. */
@@ -75,7 +77,10 @@ export async function livedRows(
   try {
     const outcome = await produceRows<EpisodeRecord>({
       rows,
-      concurrency: elsewhere?.concurrency ?? (context.workers === 0 ? DEFAULT_CONCURRENCY : context.workers),
+      concurrency: Math.min(
+        elsewhere?.concurrency ?? (context.workers === 0 ? DEFAULT_CONCURRENCY : context.workers),
+        settings.concurrency ?? Number.POSITIVE_INFINITY,
+      ),
       lag: Math.min(rowTasks.lag, experienceLag(config), shadow?.lag ?? Number.POSITIVE_INFINITY),
       journal,
       signal: context.signal,

@@ -5,9 +5,11 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import {
+  elsewhere,
+  isReal,
   makeDomain,
   type Responder,
-  rulesResponder,
+  realResponder,
   ScriptedUser,
   type StructuredDynamics,
   type ToolsDomain,
@@ -50,19 +52,22 @@ export interface ToolsParts extends ToolsWorld {
 /** Where the language models of roles come from. */
 export type Cast = Pick<ModelCast, 'model' | 'modelIfAny'>;
 
-type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'log'>;
+interface Context extends Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'log'> {
+  /** Only the real environment is asked: where it is elsewhere, there need be no dream of it. */
+  readonly real?: boolean;
+}
 
 /** What a run's folder holds once it has rows, or measured chunks. */
 const BEGUN = ['journal', 'chunks'];
 
 /** Throws what any of the parts throws over what it is given; nothing stays open then. */
-export async function makeParts({ scenario, out, log }: Context): Promise<ToolsParts> {
+export async function makeParts({ scenario, out, log, real }: Context): Promise<ToolsParts> {
   const { config, folder } = scenario;
   const budget = new Budget(limitsOf(config.synth.budget));
   const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
   const cast = new ModelCast(config, { cacheFolder, folder, budget });
   try {
-    const world = await makeWorld({ scenario, log }, cast, join(out, 'experience'));
+    const world = await makeWorld({ scenario, log, real }, cast, join(out, 'experience'));
     const close = async () => {
       await cast.close();
       await world.close();
@@ -88,7 +93,7 @@ export async function makeParts({ scenario, out, log }: Context): Promise<ToolsP
  * @throws as `makeParts`
  */
 export async function makeWorld(
-  { scenario: { config, folder }, log }: Pick<Context, 'scenario' | 'log'>,
+  { scenario: { config, folder }, log, real = false }: Omit<Context, 'out'>,
   cast: Cast,
   kept?: string,
 ): Promise<ToolsWorld> {
@@ -100,16 +105,20 @@ export async function makeWorld(
   };
   try {
     await remember(experience, domain, config, folder, log);
-    const responder = await makeResponder(config, domain, experience, cast, folder);
-    const user =
-      config.user.kind === 'llm'
-        ? new LlmUser({ model: await cast.model('user') })
-        : new ScriptedUser(config.user.varied);
-    return { domain, experience, responder, user, close };
+    const isThere = real && elsewhere(domain) !== undefined;
+    const responder = isThere ? realResponder(domain) : await makeResponder(config, domain, experience, cast, folder);
+    return { domain, experience, responder, user: await makeUser(config, domain, cast), close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Who is talked to: what a server shows first, only the server knows. */
+async function makeUser({ user }: ToolsScenarioConfig, domain: ToolsDomain, cast: Cast): Promise<UserSimulator> {
+  const real = elsewhere(domain);
+  if (real !== undefined) return real.user;
+  return user.kind === 'llm' ? new LlmUser({ model: await cast.model('user') }) : new ScriptedUser(user.varied);
 }
 
 /** An environment of the domain in which `responder` answers calls. */
@@ -179,7 +188,7 @@ export async function makeResponder(
   const needing = (part: 'model' | 'records') => (name: string) =>
     routerBackends.get(name).needs?.includes(part) === true;
   const model = config.backends.some(needing('model')) ? await cast.modelIfAny('world') : undefined;
-  const real = domain.rules === undefined ? undefined : rulesResponder(domain);
+  const real = isReal(domain) ? realResponder(domain) : undefined;
   // Records of which no state is known can be shown to a model, and never be replayed; nor can what is not there.
   const known = domain.rules !== undefined && index.size > 0;
   const backends = known ? config.backends : config.backends.filter((name) => !needing('records')(name));

@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import type { JsonObject } from '../../../core/json.js';
 import { requirePanel } from '../../../core/panel.js';
-import { type Message, rulesResponder } from '../../../env/index.js';
+import { elsewhere, type Message, realResponder } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { type FailedRow, isFailed, openAiMessage, type RowJournal } from '../../../synth/index.js';
@@ -31,11 +31,11 @@ export function evalEpisodesJob(context: Context): Promise<RealEpisodesResult> {
 
 async function realEpisodes(asked: Context, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
   const context = { ...asked, scenario: withoutRecipe(asked.scenario) };
-  const given = await makeParts(context);
+  const given = await makeParts({ ...context, real: true });
   try {
     const stage = await taskStage(context, given);
     const parts = { ...given, domain: stage.domain };
-    const panel = episodesPanel(context, parts, stage.tasks, rulesResponder(parts.domain).version);
+    const panel = episodesPanel(context, parts, stage.tasks, realResponder(parts.domain).version);
     requirePanel(panel, wantedPanel(context));
     const statistics = new RowStatistics();
     const lived = await live(context, parts, stage.tasks, statistics);
@@ -68,8 +68,9 @@ async function live(
   const phase = context.progress.phase('live', context.scenario.config.synth.episodes, 'episodes');
   const rows = await livedRows(context, parts, {
     source: 'real',
-    responder: rulesResponder(parts.domain),
+    responder: realResponder(parts.domain),
     tasks,
+    concurrency: elsewhere(parts.domain)?.sessions,
     observe: (row) => statistics.add(row),
     onProgress: ({ done }) => phase.set(done, statistics.note),
   });

@@ -2,7 +2,7 @@
 // how many steps of the dream can be trusted.
 
 import { reverieError } from '../../../core/errors.js';
-import { type Responder, rulesResponder } from '../../../env/index.js';
+import { comparedResponder, isReal, type Responder } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ShadowEstimates, type ShadowRow, shadowResponder, trustHorizon } from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';
@@ -30,11 +30,11 @@ export function makeShadow(
   const { share, tolerance, lag } = scenario.config.shadow;
   const limit = scenario.config.shadow.limit === true;
   if (share === 0) return undefined;
-  if (domain.rules === undefined) {
+  if (!isReal(domain)) {
     const problem = '"shadow.share" is above 0, but the domain has no rules to compare with.';
     throw reverieError('SCENARIO_INVALID', { path: scenario.config.name, problem });
   }
-  const compared = shadowResponder({ responder, real: rulesResponder(domain), share, seed });
+  const compared = shadowResponder({ responder, real: comparedResponder(domain), share, seed });
   const estimates = new ShadowEstimates();
   return {
     responder: compared,

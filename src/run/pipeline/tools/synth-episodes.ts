@@ -2,6 +2,7 @@
 // Each stage keeps what it did in the run's folder, so that a run that was stopped goes on where it was.
 
 import { join } from 'node:path';
+import { elsewhere } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import {
@@ -162,7 +163,7 @@ async function rowsElsewhere(
   if (queue !== undefined) {
     return QueuedRows.begin(context, parts, { queue, ...facts, judge: judge?.version, onTick });
   }
-  if (context.workers === 0 || !onlyComputes(context)) return undefined;
+  if (context.workers === 0 || !onlyComputes(context) || elsewhere(parts.domain) !== undefined) return undefined;
   return new ThreadedRows(context, parts, facts, (row, found) => judged.foundElsewhere(row, found));
 }
 

@@ -1,0 +1,271 @@
+// An environment of numbers whose state cannot be read: an episode is what brings it back, a seed and the actions since. A snapshot is
+// that, and so is what another life of it is given when the place it lived in died.
+
+import { z } from 'zod';
+import type {
+  EnvSnapshot,
+  ResetOptions,
+  ResetResult,
+  RestoreOptions,
+  StepResult,
+  VectorEnvironment,
+} from '../../core/environment.js';
+import { reverieError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
+import type { VectorSpace } from '../../core/spaces.js';
+import { requireAction } from '../space-values.js';
+import { type Failed, type Lived, type Moved, type Place, PlaceLost, type Request } from './place.js';
+
+/** Lives that may end in a row on one request. */
+const DEATHS = 3;
+
+const count = z.int().min(0);
+const stateSchema = z.strictObject({
+  configuration: z.string(),
+  rng: z.strictObject({ key: z.tuple([z.int(), z.int()]).readonly(), position: count }),
+  running: z.boolean(),
+  episode: z
+    .strictObject({
+      seed: z.number(),
+      actions: z.array(z.array(z.number())),
+      reseeds: z.array(z.strictObject({ steps: count, seed: z.number() })),
+      observation: z.array(z.number()),
+    })
+    .nullable(),
+});
+
+/** An episode, and what was seen last: when it is lived again, it has to come out there. */
+interface Episode {
+  readonly seed: number;
+  readonly reseeds: Lived['reseeds'];
+  /** As many of the actions as `steps` says; episodes that part from here have others behind them. */
+  readonly actions: Float32Array[];
+  readonly steps: number;
+  readonly observation: Float32Array;
+}
+
+/** Where the environment is; replaced whole, so that an earlier one is a mark. */
+interface Moment {
+  readonly rng: Rng;
+  readonly running: boolean;
+  readonly episode: Episode | undefined;
+}
+
+export interface ReplayedSpec {
+  readonly id: string;
+  /** All that decides what it is, as JSON: snapshots of another one are refused. */
+  readonly configuration: string;
+}
+
+export class ReplayedEnvironment implements VectorEnvironment {
+  readonly id: string;
+  readonly family = 'vector' as const;
+  readonly observationSpace: VectorSpace;
+  readonly actionSpace: VectorSpace;
+  readonly maxEpisodeSteps?: number;
+  private readonly configuration: string;
+  private moment: Moment = { rng: streamOf(0), running: false, episode: undefined };
+  /** The life that stands at `moment`; 0 where none does. */
+  private at = 0;
+  private died = 0;
+  private busy = false;
+  private closed = false;
+
+  constructor(
+    { id, configuration }: ReplayedSpec,
+    private readonly place: Place,
+  ) {
+    const { spaces } = place;
+    this.id = id;
+    this.observationSpace = spaces.observation;
+    this.actionSpace = spaces.action;
+    this.maxEpisodeSteps = spaces.maxEpisodeSteps ?? undefined;
+    this.configuration = configuration;
+  }
+
+  /** Places that ended while this environment lived in them; its episodes went on in the next one. */
+  get deaths(): number {
+    return this.died;
+  }
+
+  /** Of the process it lives in; undefined where none of ours runs. */
+  get pid(): number | undefined {
+    return this.place.pid();
+  }
+
+  /**
+   * With a seed, exactly what the place begins with it. Without one the next seed is drawn here, from a stream of the last one
+   * given: the episode can then be lived again.
+   * @throws ENV_CLOSED, ENV_BUSY, NON_FINITE_VALUE, and what the place says of its faults
+   */
+  reset(options: ResetOptions = {}): Promise<ResetResult<Float32Array>> {
+    return this.alone(async () => {
+      const rng = options.seed === undefined ? Rng.fromState(this.moment.rng.state()) : streamOf(options.seed);
+      const seed = options.seed ?? rng.uint32();
+      const { observation, info } = await this.asked({ verb: 'reset', seed }, 'reset');
+      this.requireFinite(observation, 0, 'its start');
+      this.moment = { rng, running: true, episode: { seed, actions: [], steps: 0, reseeds: [], observation } };
+      return { observation: observation.slice(), info };
+    });
+  }
+
+  /** @throws ENV_NOT_RESET, ACTION_OUT_OF_SPACE, NON_FINITE_VALUE, and as `reset` */
+  step(action: Float32Array): Promise<StepResult<Float32Array>> {
+    return this.alone(async () => {
+      const { rng, running, episode } = this.moment;
+      if (!running || episode === undefined) throw reverieError('ENV_NOT_RESET', { id: this.id });
+      requireAction(this.actionSpace, action);
+      const steps = episode.steps + 1;
+      const own = action.slice();
+      const moved = await this.asked({ verb: 'step', action: own }, `step ${steps}`);
+      const { observation, reward, terminated, truncated, info } = moved;
+      this.requireFinite(observation, reward, `step ${steps}`);
+      const actions = episode.actions.length < steps ? episode.actions : episode.actions.slice(0, episode.steps);
+      actions.push(own);
+      this.moment = { rng, running: !terminated && !truncated, episode: { ...episode, actions, steps, observation } };
+      return { observation: observation.slice(), reward, terminated, truncated, info };
+    });
+  }
+
+  snapshot(): EnvSnapshot {
+    this.requireOpen();
+    const { rng, running, episode } = this.moment;
+    const state: z.input<typeof stateSchema> = {
+      configuration: this.configuration,
+      rng: rng.state(),
+      running,
+      episode: episode
+        ? {
+            seed: episode.seed,
+            actions: actionsOf(episode).map((row) => Array.from(row)),
+            reseeds: [...episode.reseeds],
+            observation: Array.from(episode.observation),
+          }
+        : null,
+    };
+    return { env: this.id, state };
+  }
+
+  /**
+   * Lives the episode again as far as the snapshot. A seed begins the environment's own stream anew, where the place can do that.
+   * @throws SNAPSHOT_MISMATCH, and as `reset`
+   */
+  restore(snapshot: EnvSnapshot, { seed }: RestoreOptions = {}): Promise<Float32Array> {
+    return this.alone(async () => {
+      const state = stateSchema.safeParse(snapshot.state).data;
+      const fits = snapshot.env === this.id && state?.configuration === this.configuration;
+      if (!fits || state.episode === null) {
+        throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
+      }
+      const { actions, reseeds, observation, ...rest } = state.episode;
+      const again = seed === undefined ? [] : [{ steps: actions.length, seed }];
+      const episode: Episode = {
+        ...rest,
+        actions: actions.map((row) => Float32Array.from(row)),
+        steps: actions.length,
+        reseeds: [...reseeds, ...again],
+        observation: Float32Array.from(observation),
+      };
+      const rng = seed === undefined ? Rng.fromState(state.rng) : streamOf(seed).split('restored');
+      await this.surviving(() => this.livedAgain(episode));
+      this.moment = { rng, running: state.running, episode };
+      return episode.observation.slice();
+    });
+  }
+
+  /** The episode is lived again where it was left meanwhile, and only once something is asked. */
+  mark(): () => void {
+    const { moment } = this;
+    return () => {
+      if (this.moment !== moment) this.at = 0;
+      this.moment = moment;
+    };
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.place.close();
+  }
+
+  /** A request that goes on from `moment`, wherever the place stands. */
+  private asked(request: Request, what: string): Promise<Moved> {
+    return this.surviving(async () => {
+      const { episode } = this.moment;
+      const generation = this.place.generation();
+      if (request.verb === 'step' && this.at !== generation) await this.livedAgain(episode!);
+      // Where no answer comes nobody knows where it stands.
+      this.at = 0;
+      const moved = this.movedBy(await this.place.ask(request), what);
+      this.at = generation;
+      return moved;
+    });
+  }
+
+  private async livedAgain(episode: Episode): Promise<void> {
+    const generation = this.place.generation();
+    this.at = 0;
+    const { seed, reseeds, steps, observation } = episode;
+    const lived = { seed, reseeds, actions: actionsOf(episode) };
+    const moved = this.movedBy(await this.place.ask({ verb: 'replay', lived }), 'an episode lived again');
+    const isSame = moved.steps === steps && moved.observation.every((value, i) => value === observation[i]);
+    if (!isSame) throw this.place.faults.otherwise(seed, steps);
+    this.at = generation;
+  }
+
+  /** Once more in a new life where one ended, up to `DEATHS` times. */
+  private async surviving<R>(work: () => Promise<R>): Promise<R> {
+    for (let deaths = 1; ; deaths++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof PlaceLost)) throw error;
+        this.requireOpen();
+        this.died++;
+        if (deaths < DEATHS) continue;
+        throw this.place.faults.died(deaths, error.message, error);
+      }
+    }
+  }
+
+  private movedBy(answer: Moved | Failed | undefined, what: string): Moved {
+    if (answer !== undefined && 'observation' in answer) return answer;
+    this.moment = { ...this.moment, running: false };
+    const { type, message } = answer?.failed ?? { type: 'closed', message: 'the environment had been closed' };
+    throw this.place.faults.failed(what, `${type}: ${message}`);
+  }
+
+  private requireFinite(observation: Float32Array, reward: number, where: string): void {
+    const element = observation.findIndex((value) => !Number.isFinite(value));
+    if (element < 0 && Number.isFinite(reward)) return;
+    this.moment = { ...this.moment, running: false };
+    const what = element < 0 ? 'The reward' : `Observation element ${element}`;
+    const value = element < 0 ? reward : observation[element];
+    const hint =
+      'It comes from the environment itself; bound the action, or wrap the environment so that it ends before.';
+    throw reverieError('NON_FINITE_VALUE', { what, value, where: `${where} of "${this.id}"`, hint });
+  }
+
+  private requireOpen(): void {
+    if (this.closed) throw reverieError('ENV_CLOSED', { id: this.id });
+  }
+
+  private async alone<R>(work: () => Promise<R>): Promise<R> {
+    this.requireOpen();
+    if (this.busy) throw reverieError('ENV_BUSY', { id: this.id });
+    this.busy = true;
+    try {
+      return await work();
+    } finally {
+      this.busy = false;
+    }
+  }
+}
+
+function actionsOf({ actions, steps }: Episode): Float32Array[] {
+  return actions.slice(0, steps);
+}
+
+function streamOf(seed: number): Rng {
+  return Rng.fromSeed(seed).split('gymnasium');
+}

@@ -1,0 +1,185 @@
+// Requests to a server of environments that is not ours: what goes wrong is told with protocol, server and value. Nothing is sent
+// twice, as these protocols have no ids for requests; who needs it again begins the episode again.
+
+import { Agent, type Dispatcher, request } from 'undici';
+import { z } from 'zod';
+import { describeIssues, reverieError } from '../../core/errors.js';
+import { SessionLost } from './server-contract.js';
+
+/** Paths go on from the server's address; whole URLs stand for themselves. */
+export interface Asked {
+  readonly method?: 'GET' | 'POST' | 'DELETE';
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export interface Told {
+  readonly status: number;
+  readonly text: string;
+}
+
+const MAX_ANSWER_BYTES = 64 * 2 ** 20;
+/** Characters of a wrong answer that are shown. */
+const SHOWN = 200;
+
+export class ServerHttp {
+  /** Without what may be secret, and without a slash at its end. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  private readonly agent = new Agent({ maxResponseSize: MAX_ANSWER_BYTES, headersTimeout: 0, bodyTimeout: 0 });
+
+  /**
+   * @param shown  what errors call the server; its address unless given
+   * @throws REMOTE_URL_INVALID
+   */
+  constructor(
+    readonly protocol: string,
+    address: string,
+    readonly timeoutSeconds: number,
+    token?: string,
+    shown?: string,
+  ) {
+    const parsed = addressOf(address);
+    this.url = shown ?? `${parsed.origin}${parsed.pathname}`.replace(/\/+$/, '');
+    const secret = token ?? (decodeURIComponent(parsed.password) || process.env['REVERIE_TOKEN']);
+    this.headers = secret ? { authorization: `Bearer ${secret}` } : {};
+  }
+
+  /** @throws SessionLost, REMOTE_TIMEOUT; SERVER_REFUSED for another status than 2xx; SERVER_ANSWER_INVALID */
+  async json<T>(path: string, schema: z.ZodType<T>, asked: Asked = {}): Promise<T> {
+    const { status, text } = await this.exchange(path, asked);
+    const what = whatOf(path, asked);
+    if (status < 200 || status > 299) throw this.refused(what, `status ${status}, ${brief(text)}`);
+    return this.read(what, text, schema);
+  }
+
+  /** Whatever its status. @throws SessionLost, REMOTE_TIMEOUT */
+  async exchange(path: string, asked: Asked = {}): Promise<Told> {
+    return this.patiently(whatOf(path, asked), asked.signal, async (signal) => {
+      const reply = await this.send(path, { ...asked, signal });
+      return { status: reply.statusCode, text: await reply.body.text() };
+    });
+  }
+
+  /** A stream of events, given to `read` as text while it comes. @throws as `exchange`, and what `read` throws */
+  async stream<T>(
+    path: string,
+    asked: Asked,
+    read: (status: number, chunks: AsyncIterable<string>) => Promise<T>,
+  ): Promise<T> {
+    return this.patiently(whatOf(path, asked), asked.signal, async (signal) => {
+      const reply = await this.send(path, { ...asked, signal });
+      reply.body.setEncoding('utf8');
+      return read(reply.statusCode, reply.body as AsyncIterable<string>);
+    });
+  }
+
+  /** @throws SERVER_ANSWER_INVALID */
+  read<T>(what: string, text: string, schema: z.ZodType<T>): T {
+    const value = parsedJson(text);
+    if (value === undefined) throw this.invalid(what, text, 'it is no JSON');
+    return this.checked(what, value, schema);
+  }
+
+  /** @throws SERVER_ANSWER_INVALID */
+  checked<T>(what: string, value: unknown, schema: z.ZodType<T>): T {
+    const found = schema.safeParse(value);
+    if (found.success) return found.data;
+    throw this.invalid(what, JSON.stringify(value) ?? String(value), describeIssues(found.error));
+  }
+
+  invalid(what: string, value: string, problem: string): Error {
+    const { protocol, url } = this;
+    return reverieError('SERVER_ANSWER_INVALID', { protocol, url, what, value: brief(value), problem });
+  }
+
+  refused(what: string, problem: string): Error {
+    const { protocol, url } = this;
+    return reverieError('SERVER_REFUSED', { protocol, url, what, problem });
+  }
+
+  late(what: string): Error {
+    return reverieError('REMOTE_TIMEOUT', { url: this.url, seconds: this.timeoutSeconds, what });
+  }
+
+  unreachable(problem: string): Error {
+    return reverieError('SERVER_UNREACHABLE', { url: this.url, problem });
+  }
+
+  close(): Promise<void> {
+    return this.agent.destroy();
+  }
+
+  private send(path: string, { method, body, headers, signal }: Asked): Promise<Dispatcher.ResponseData> {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const json = body === undefined ? {} : { 'content-type': 'application/json' };
+    return request(path.startsWith('/') ? `${this.url}${path}` : path, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: { ...this.headers, ...json, ...headers },
+      ...sent,
+      dispatcher: this.agent,
+      signal,
+    });
+  }
+
+  /** @throws SessionLost where no whole answer came, REMOTE_TIMEOUT, the reason of `given` */
+  private async patiently<T>(
+    what: string,
+    given: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const timeout = AbortSignal.timeout(this.timeoutSeconds * 1000);
+    try {
+      return await work(given === undefined ? timeout : AbortSignal.any([given, timeout]));
+    } catch (error) {
+      given?.throwIfAborted();
+      if (timeout.aborted) throw this.late(what);
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+        throw this.invalid(what, 'more', `it is larger than ${MAX_ANSWER_BYTES} bytes`);
+      }
+      if (!isOfNetwork(error)) throw error;
+      throw new SessionLost(message || code, { cause: this.unreachable(message || String(code)) });
+    }
+  }
+}
+
+/** JSON is checked where it arrives: a reward is a finite number, or none. */
+export const rewardSchema = z.number().nullish();
+
+export function brief(text: string): string {
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}...` : text;
+}
+
+/** A value as an agent is shown it: text as it is, all else as JSON. */
+export function shownText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+}
+
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isOfNetwork(error: unknown): boolean {
+  const { code, name } = error as NodeJS.ErrnoException;
+  return code !== undefined && name !== 'ReverieError';
+}
+
+function whatOf(path: string, { method, body }: Asked): string {
+  return `${method ?? (body === undefined ? 'GET' : 'POST')} ${path}`;
+}
+
+function addressOf(url: string): URL {
+  try {
+    const parsed = new URL(url.includes('://') ? url : `http://${url}`);
+    if (['http:', 'https:'].includes(parsed.protocol)) return parsed;
+  } catch {
+    // Said below, as what has another scheme.
+  }
+  throw reverieError('REMOTE_URL_INVALID', { url });
+}

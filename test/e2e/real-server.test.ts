@@ -1,0 +1,71 @@
+// A server of somebody else's as the real side of a scenario, by the command line: recorded, evaluated in, shadowed, judged against.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PythonServers, pythonOf } from '../env/servers/python-server.js';
+import { reverie } from './reverie.js';
+
+const python = await pythonOf('openenv');
+const linesOf = (path: string) =>
+  readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+describe.skipIf(python === undefined)("a scenario on OpenEnv's own echo server", () => {
+  let folder: string;
+  let servers: PythonServers;
+  let url: string;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'reverie-real-'));
+    servers = new PythonServers(python!, 'openenv_servers.py');
+    url = await servers.start('echo 8');
+    const scenario = [
+      'family: tools',
+      'name: echo',
+      `domain: { openenv: "${url}" }`,
+      'agent: { kind: random, steps: 4 }',
+      'synth: { episodes: 12 }',
+    ];
+    writeFileSync(join(folder, 'scenario.yaml'), scenario.join('\n'));
+  }, 60_000);
+  afterAll(async () => {
+    await servers?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('is recorded: the same again for the same seed', async () => {
+    for (const out of ['one', 'two']) {
+      const { code, stderr } = await reverie(['collect', '.', '--out', out], folder);
+      expect([code, stderr]).toEqual([0, expect.anything()]);
+    }
+    const [one, two] = ['one', 'two'].map((out) => linesOf(join(folder, out, 'data', 'episodes.jsonl')));
+    expect(one).toHaveLength(12);
+    const told = (episodes: typeof one) => episodes.map(({ messages, verdict }) => ({ messages, verdict }));
+    expect(told(one)).toEqual(told(two));
+    for (const { source, verdict, steps } of one) {
+      expect(source).toBe('real');
+      const paid = steps.reduce((sum: number, { reward }: { reward: number }) => sum + reward, 0);
+      expect(verdict.reward).toBeCloseTo(paid);
+    }
+  });
+
+  it('is evaluated in, and its death between rows stops nothing', async () => {
+    const run = reverie(['eval', '.', '--out', 'eval', '--set', 'synth.episodes=40', '--json'], folder);
+    await servers.restart(url, 'echo 8');
+    const { code, stdout } = await run;
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout.trim().split('\n').at(-1)!)).toMatchObject({ episodes: 40, failed: {} });
+  });
+
+  it('is what models are judged against', async () => {
+    const set = ['fidelity.questions=20', 'fidelity.episodes=4', 'fidelity.sections=[one-step,k-steps,distribution]'];
+    const backends = ['--set', 'model.backends=[real]', ...set.flatMap((each) => ['--set', each])];
+    const { code, stderr } = await reverie(['fidelity', '.', '--out', 'judged', ...backends], folder);
+    expect([code, stderr]).toEqual([0, expect.anything()]);
+    const report = JSON.parse(readFileSync(join(folder, 'judged', 'fidelity.json'), 'utf8'));
+    expect(JSON.stringify(report)).toContain('as its server answered them');
+  });
+});

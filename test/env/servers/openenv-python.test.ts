@@ -1,0 +1,130 @@
+// OpenEnv's own server, of its package, as the real environment: seeds, crowds, time, death.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeEnvironment } from '../../../src/env/index.js';
+import { act, begin, environmentOf, on } from './episodes.js';
+import { PythonServers, pythonOf } from './python-server.js';
+
+const python = await pythonOf('openenv');
+const say = (message: string) => ({ name: 'act', arguments: { message } });
+
+let servers: PythonServers;
+beforeAll(() => {
+  if (python !== undefined) servers = new PythonServers(python, 'openenv_servers.py');
+});
+afterAll(() => servers?.close());
+
+describe.skipIf(python === undefined)("OpenEnv's own server", () => {
+  let url: string;
+  beforeAll(async () => {
+    url = await servers.start('echo 4');
+  }, 60_000);
+
+  it('is a domain of the one tool that takes its actions, and pays as the server does', async () => {
+    await on({ openenv: url }, async (domain) => {
+      expect(domain.id).toBe('EchoEnvironment');
+      expect(domain.tools.map(({ name, parameters }) => [name, parameters.required])).toEqual([['act', ['message']]]);
+      const env = environmentOf(domain);
+      expect(await begin(env, 1)).toMatch(/^ready \d+$/);
+      const first = await act(env, say('abc'));
+      expect(first).toMatchObject({ text: expect.stringMatching(/^abc \d+$/), ended: false });
+      expect(first.reward).toBeCloseTo(0.3);
+      const last = await act(env, say('stop'));
+      expect(last.ended).toBe(true);
+      expect(last.verdict).toBeCloseTo(0.7);
+    });
+  });
+
+  it('honours seeds, in a crowd too', async () => {
+    await on({ openenv: url, sessions: 3 }, async (domain) => {
+      const told = async (seed: number) => {
+        const env = environmentOf(domain);
+        const seen = [await begin(env, seed)];
+        for (const word of ['a', 'b', 'c']) seen.push((await act(env, say(word))).text);
+        return seen.join();
+      };
+      const alone = [await told(1), await told(2)];
+      expect(alone[0]).not.toBe(alone[1]);
+      const crowd = await Promise.all([1, 2, 1, 2, 1, 2].map(told));
+      expect(crowd).toEqual([...alone, ...alone, ...alone]);
+    });
+  });
+
+  it('is gone on with from a snapshot, in another fork', async () => {
+    await on({ openenv: url }, async (domain) => {
+      const env = environmentOf(domain);
+      await begin(env, 5);
+      await act(env, say('a'));
+      const snapshot = env.snapshot();
+      const went = (await act(env, say('b'))).text;
+      const fork = environmentOf(domain);
+      fork.restore(snapshot);
+      expect((await act(fork, say('b'))).text).toBe(went);
+    });
+  });
+
+  it('tells the agent of its exceptions', async () => {
+    await on({ openenv: url }, async (domain) => {
+      const env = environmentOf(domain);
+      await begin(env, 1);
+      expect((await act(env, say('fail'))).text).toMatch(/^Error: .*it failed/);
+    });
+  });
+
+  it('may be slow: the episode is lost, and the next one goes on', async () => {
+    await on({ openenv: url, timeoutSeconds: 1 }, async (domain) => {
+      const env = environmentOf(domain);
+      await begin(env, 1);
+      await expect(act(env, say('slow'))).rejects.toMatchObject({
+        code: 'EPISODE_LOST',
+        values: { retryable: true, calls: 0 },
+      });
+      expect(await begin(env, 1)).toMatch(/^ready/);
+    });
+  });
+
+  it('may die: once it is back the episode goes on where it was', async () => {
+    await on({ openenv: url, patienceSeconds: 20 }, async (domain) => {
+      const lived = async (between: () => Promise<void>) => {
+        const env = environmentOf(domain);
+        const seen = [await begin(env, 7), (await act(env, say('a'))).text];
+        await between();
+        seen.push((await act(env, say('b'))).text);
+        return seen;
+      };
+      const whole = await lived(async () => {});
+      expect(await lived(() => servers.restart(url, 'echo 4'))).toEqual(whole);
+    });
+  });
+
+  it('that takes one session at a time is waited for', async () => {
+    await on({ openenv: await servers.start('echo 1') }, async (domain) => {
+      const envs = [1, 2, 3].map(() => environmentOf(domain));
+      const first = await Promise.all(envs.map((env, seed) => begin(env, seed)));
+      const again = await Promise.all(envs.map((env) => act(env, say('x'))));
+      expect(new Set(first).size).toBe(3);
+      expect(again.every(({ text }) => text.startsWith('x '))).toBe(true);
+    });
+  }, 20_000);
+});
+
+describe.skipIf(python === undefined)("numbers on OpenEnv's own server", () => {
+  it('are an environment of numbers, with seeds, snapshots and a life after death', async () => {
+    const url = await servers.start('push 1');
+    const env = await makeEnvironment({ openenv: url });
+    expect([env.observationSpace, env.actionSpace]).toMatchObject([{ shape: [2] }, { type: 'discrete', n: 3 }]);
+    const push = (k: number) => env.step(Float32Array.of(k));
+    const start = await env.reset({ seed: 3 });
+    await push(2);
+    const snapshot = await env.snapshot();
+    const went = await push(0);
+    await env.restore(snapshot);
+    expect((await push(0)).observation).toEqual(went.observation);
+    await env.restore(snapshot);
+    await servers.restart(url, 'push 1');
+    expect((await push(0)).observation).toEqual(went.observation);
+    expect((await env.reset({ seed: 3 })).observation).toEqual(start.observation);
+    expect(went.reward).toBeLessThanOrEqual(0);
+    await env.close();
+  }, 20_000);
+});
