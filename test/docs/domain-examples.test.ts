@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadDomain, rulesResponder, type ToolsDomain } from '../../src/env/index.js';
 import { readEpisodeLogs } from '../../src/replay/index.js';
 import { loadToolsScenario } from '../../src/run/index.js';
+import { checkReference } from '../../src/synth/tasks/reference-check.js';
 import { generateProbes, readLabelledEpisodes, readProbes, runMustFail } from '../../src/worldmodel/index.js';
 
 const PAGE = fileURLToPath(new URL('../../docs/domains.md', import.meta.url));
@@ -48,6 +49,23 @@ afterAll(() => {
 });
 
 describe('the examples of docs/domains.md', () => {
+  it('have a task with parameters that stands for many, which the rules can solve', async () => {
+    const [, section] = readFileSync(PAGE, 'utf8').split('**Tasks with parameters.**');
+    const [, block] = /^```yaml\n(.*?)^```$/ms.exec(section) ?? [];
+    writeFileSync(join(folder, 'many.yaml'), block);
+    const many = await loadDomain(folder, { tasks: 'many.yaml' });
+    expect(many.tasks.map(({ id, family }) => [id, family])).toEqual([
+      ['borrow.B1.M1', 'borrow'],
+      ['borrow.B1.M2', 'borrow'],
+      ['borrow.B2.M1', 'borrow'],
+    ]);
+    expect(many.tasks[2].user.goal).toBe('You are Ada, member M1, and want to borrow B2, Solaris.');
+    for (const task of many.tasks) {
+      expect((await checkReference(many, task, rulesResponder(many))).reasons).toEqual([]);
+    }
+    many.close();
+  });
+
   it('are a scenario and a domain', async () => {
     expect((await loadToolsScenario(folder)).config.name).toBe('library');
     expect(domain.tools.map(({ name }) => name)).toEqual(['get_book', 'lend_book', 'hand_over']);

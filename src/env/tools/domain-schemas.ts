@@ -62,6 +62,18 @@ export const toolsTaskSchema = z.strictObject({
   origin: z.strictObject({ seeds: z.array(text), strategy: text, modelVersion: text, aim: text.optional() }).optional(),
 });
 
-export const tasksFileSchema = z.array(toolsTaskSchema).min(1);
+const parameterSchema = z.strictObject({
+  of: text,
+  is: text.optional(),
+  where: z.record(z.string(), z.json()).optional(),
+});
+
+/** A task, or one that stands for many. */
+const taskEntrySchema = toolsTaskSchema.extend({
+  parameters: z.record(z.string().regex(/^[A-Za-z_]\w*$/, 'must be a word'), parameterSchema).optional(),
+  instances: z.int().min(1).max(1000).optional(),
+});
+
+export const tasksFileSchema = z.array(taskEntrySchema).min(1);
 
 export const DOMAIN_FILES = ['policy', 'tools', 'state', 'schema', 'rules', 'tasks', 'induced', 'phrases'] as const;

@@ -18,6 +18,7 @@ import { type InducedRules, inducedFileSchema } from './induced-schema.js';
 import { jsonProblem, STATE_LIMITS } from './json-limits.js';
 import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases/phrase-book.js';
 import { type SandboxedRules, sandboxedRules } from './sandbox/sandboxed-rules.js';
+import { ParameterFault, type ParameterisedTask, withInstances } from './task-parameters.js';
 
 export type DomainFiles = Partial<Record<(typeof DOMAIN_FILES)[number], string>>;
 
@@ -43,7 +44,7 @@ export async function loadDomain(folder: string, files: DomainFiles = {}): Promi
   const tools = toolsOf(read);
   const stateSchema = read.object('schema');
   const initialState = stateOf(read, stateSchema);
-  const tasks = freezeDeep(read.checked('tasks', tasksFileSchema)) as readonly ToolsTask[];
+  const tasks = tasksOf(read, initialState);
   const id = path.basename(path.resolve(folder));
   const phrases = phrasesOf(read, files.phrases !== undefined);
   const content = { policy, tools, stateSchema, initialState, tasks, ...(phrases && { phrases }) };
@@ -137,6 +138,17 @@ function phrasesOf(read: DomainFolder, isNeeded: boolean): PhraseBook | undefine
   const problem = problemOfPhrases(book);
   if (problem !== undefined) throw read.invalid('phrases', problem);
   return book;
+}
+
+/** Those of tasks with parameters among them. */
+function tasksOf(read: DomainFolder, initialState: JsonObject): readonly ToolsTask[] {
+  const written = read.checked('tasks', tasksFileSchema) as readonly ParameterisedTask[];
+  try {
+    return freezeDeep(withInstances(written, initialState));
+  } catch (error) {
+    if (error instanceof ParameterFault) throw read.invalid('tasks', error.message);
+    throw error;
+  }
 }
 
 function stateOf(read: DomainFolder, schema: JsonObject): JsonObject {

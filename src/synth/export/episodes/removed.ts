@@ -21,7 +21,9 @@ function told({ repaired, dropped, removed }: FilterReport): string {
     ([kind, { episodes, turns }]) => `${turns} turns of ${episodes} episodes: ${kind}`,
   );
   const mended = Object.entries(repaired).map(([note, count]) => `${count} mended: ${note}`);
-  const gone = Object.entries(dropped).map(([reason, count]) => `${count} dropped: ${reason}`);
+  const gone = Object.entries(dropped)
+    .filter(([reason]) => removed[reason] === undefined)
+    .map(([reason, count]) => `${count} dropped: ${reason}`);
   return [...kinds, ...mended, ...gone].join('; ');
 }
 
