@@ -2,20 +2,11 @@
 // A game is read when a task of it is first played.
 
 import { LRUCache } from 'lru-cache';
-import { contentHash } from '../../core/hash.js';
 import type { JsonObject } from '../../core/json.js';
 import { originOf } from '../state/operations.js';
-import type {
-  CheckResult,
-  EpisodeEnd,
-  Scene,
-  ToolOutcome,
-  ToolRules,
-  ToolsDomain,
-  ToolsTask,
-} from '../tools/domain.js';
+import { type ActGame, type ActRules, actDomain, type Begun } from '../tools/act-domain.js';
+import type { CheckResult, EpisodeEnd, Scene, ToolOutcome, ToolsDomain } from '../tools/domain.js';
 import type { ToolCall } from '../tools/message.js';
-import type { Operation } from '../tools/prediction.js';
 import { GAME_STATE_SCHEMA, type GameState, NO_GAME, StateForm } from './game-state.js';
 import { type GameOptions, GamePlay, type GameSource, NOTHING_HAPPENS, TextGame } from './text-game.js';
 import type { WorldState } from './world.js';
@@ -29,12 +20,7 @@ export interface GameFile extends GameSource {
   readonly names?: GameOptions['names'];
 }
 
-export interface GameEntry {
-  readonly id: string;
-  /** Games made from one another share it; default: the id. */
-  readonly family?: string;
-  readonly split?: ToolsTask['split'];
-  readonly tags?: readonly string[];
+export interface GameEntry extends ActGame {
   /** Reads the file, each time it is asked. @throws a catalogue error naming it */
   readonly read: () => GameFile;
 }
@@ -48,9 +34,6 @@ export interface GamesDomainOptions {
   readonly policy?: string;
 }
 
-const POLICY =
-  'You play a text game. Call act with one command each turn and read what happens. A command that cannot be carried out changes nothing.';
-
 /** Changes whenever the same command in the same game could be answered otherwise. */
 const RULES_VERSION = '1';
 
@@ -58,72 +41,10 @@ const RULES_VERSION = '1';
 const GAMES_KEPT = 64;
 
 /** The domain; its tasks are the games. */
-export function gamesDomain({ id, games, version, policy = POLICY }: GamesDomainOptions): ToolsDomain {
+export function gamesDomain({ id, games, version, policy }: GamesDomainOptions): ToolsDomain {
   const rules = new GameRules(games, `${id} games ${RULES_VERSION}`);
-  const content = { id, policy, version, rules: rules.version, games: games.map((game) => game.id) };
-  return {
-    id,
-    version: contentHash(content),
-    policy,
-    tools: [
-      {
-        name: 'act',
-        description: 'Says one command of the game.',
-        parameters: {
-          type: 'object',
-          properties: { text: { type: 'string', description: 'the command' } },
-          required: ['text'],
-          additionalProperties: false,
-        },
-        kind: 'write',
-      },
-    ],
-    stateSchema: GAME_STATE_SCHEMA,
-    initialState: deepFreeze(NO_GAME),
-    tasks: games.map((game) => taskOf(game, rules)),
-    rules,
-    close: () => rules.close(),
-  };
-}
-
-const GOAL_CHECK = 'goal';
-
-/** Everything that takes the game itself is worked out when it is read, and once. */
-function taskOf(entry: GameEntry, rules: GameRules): ToolsTask {
-  const { id, family = id, split, tags } = entry;
-  let begun: Begun | undefined;
-  const begin = () => {
-    begun ??= rules.begin(id);
-    return begun;
-  };
-  return {
-    id,
-    family,
-    ...(split !== undefined && { split }),
-    ...(tags !== undefined && { tags }),
-    user: {
-      get opening() {
-        return begin().opening;
-      },
-      get goal() {
-        return begin().goal;
-      },
-    },
-    get initialOperations() {
-      return begin().operations;
-    },
-    verifier: { checks: [GOAL_CHECK] },
-    get reference() {
-      return begin().reference;
-    },
-  };
-}
-
-interface Begun {
-  readonly opening: string;
-  readonly goal: string;
-  readonly operations: readonly Operation[];
-  readonly reference?: ToolsTask['reference'];
+  const initialState = deepFreeze(NO_GAME);
+  return actDomain({ id, games, version, policy, rules, stateSchema: GAME_STATE_SCHEMA, initialState });
 }
 
 interface OpenGame {
@@ -132,7 +53,7 @@ interface OpenGame {
   readonly scene: Scene;
 }
 
-class GameRules implements ToolRules {
+class GameRules implements ActRules {
   readonly tools: ReadonlySet<string> = new Set(['act']);
   readonly refusesItself = true;
   private readonly entries: ReadonlyMap<string, GameEntry>;
@@ -153,13 +74,15 @@ class GameRules implements ToolRules {
     const opening = play.reset();
     const { game, hash, facts } = form.write(play.save());
     const set = Object.entries({ game, hash, facts });
-    const calls = file.walkthrough?.map((text) => ({ name: 'act', arguments: { text } }));
     return {
       opening,
       goal: file.goal ?? 'Reach the goal of the game.',
       operations: set.map(([key, value]) => ({ op: 'replace', path: `/${key}`, value })),
-      ...(calls !== undefined && { reference: { calls } }),
     };
+  }
+
+  walkthrough(id: string): readonly string[] | undefined {
+    return this.entries.get(id)!.read().walkthrough;
   }
 
   execute(state: JsonObject, { arguments: { text } }: ToolCall): ToolOutcome {

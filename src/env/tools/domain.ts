@@ -23,6 +23,10 @@ export interface ToolOutcome {
   readonly operations: readonly Operation[];
   readonly observation: string;
   readonly isError: boolean;
+  /** What the call earned, of rules that pay each call (`ToolsDomain.paysCalls`). */
+  readonly reward?: number;
+  /** It ended the episode. */
+  readonly terminated?: boolean;
 }
 
 /** Facts by predicate, then by the objects they are about: `{ in: { "apple 1, fridge 1": true } }`. */
@@ -164,6 +168,10 @@ export interface ToolsDomain {
   readonly phrases?: PhraseBook;
   /** Absent where only a specification is known, or where it is lived elsewhere. */
   readonly rules?: ToolRules;
+  /** The rules pay each call themselves, that which ends the episode too: the verdict says whether it was solved and pays nothing. */
+  readonly paysCalls?: boolean;
+  /** Episodes that the rules can live side by side without living parts of them again; absent: any number. */
+  readonly sideBySide?: number;
   /** What was found in logs of it, accepted or not. */
   readonly induced?: InducedRules;
   close(): void;

@@ -43,20 +43,23 @@ export interface Prediction {
   readonly cost: Cost;
 }
 
-/** What a call does, whoever says so. */
-type Outcome = Pick<Prediction, 'operations' | 'observation' | 'isError'>;
+/** What a call does, whoever says so; most leave reward and end to others. */
+type Outcome = Pick<Prediction, 'operations' | 'observation' | 'isError'> & {
+  readonly reward?: number;
+  readonly terminated?: boolean;
+};
 
 /** An exact backend's answer as a prediction. */
 export function exactPrediction(
-  { operations, observation, isError }: Outcome,
+  { operations, observation, isError, reward, terminated = false }: Outcome,
   { backend, modelVersion, why }: Pick<Prediction, 'backend' | 'modelVersion' | 'why'>,
 ): Prediction {
   return {
     operations,
     observation,
     isError,
-    reward: null,
-    terminated: false,
+    reward: reward ?? null,
+    terminated,
     truncated: false,
     confidence: 1,
     backend,

@@ -161,9 +161,11 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
         userCost,
         ...(verdict === undefined ? {} : { verdict }),
       };
-      // What was paid on the way is not paid again at the end.
-      const isPaid = after.situation.task.verifier.rewards !== undefined;
-      const reward = (this.paidFor(predictions) ?? 0) + (isPaid ? 0 : (verdict?.reward ?? 0));
+      const paid = this.paidFor(predictions);
+      // What was paid on the way is not paid again at the end. A dream is not believed what it pays, so there the end pays.
+      const { rewards } = after.situation.task.verifier;
+      const isPaid = rewards !== undefined || (this.domain.paysCalls === true && paid !== null);
+      const reward = (paid ?? 0) + (isPaid ? 0 : (verdict?.reward ?? 0));
       this.episode = after;
       return { observation: observationOf(after), reward, terminated, truncated, info: { ...info } };
     });

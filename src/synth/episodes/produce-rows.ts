@@ -34,8 +34,15 @@ export interface RowsOutcome {
 /** Times a row is tried again when the server, not the row, is at fault. */
 const SERVER_TRIES = 3;
 
-/** Faults of what a model wrote, and of rows that no worker can end: the row is lost, the job goes on. */
-const ROW_FAULTS: readonly string[] = ['USER_TURN_INVALID', 'TRAJECTORY_INVALID', 'ROLLOUT_LOST', 'ROLLOUT_FAILED'];
+/** Faults of what a model wrote, of games of others, and of rows that no worker can end: the row is lost, the job goes on. */
+const ROW_FAULTS: readonly string[] = [
+  'USER_TURN_INVALID',
+  'TRAJECTORY_INVALID',
+  'ROLLOUT_LOST',
+  'ROLLOUT_FAILED',
+  'JAVA_GAME_FAILED',
+  'JAVA_DIED',
+];
 
 /** Episodes that were lost on a server of somebody else's: another one may go through. */
 const LOST = 'EPISODE_LOST';

@@ -1,7 +1,14 @@
 // Exact code of a domain as a backend, of all tools it knows or of some.
 
 import { NO_COST } from '../../core/cost.js';
-import { type CallQuery, refusalOf, refusalsOf, type ToolRules, type ToolsDomain } from '../../env/index.js';
+import {
+  type CallQuery,
+  refusalOf,
+  refusalsOf,
+  type ToolOutcome,
+  type ToolRules,
+  type ToolsDomain,
+} from '../../env/index.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 
 /** `all` the rules know, those that change nothing, or these by name. */
@@ -25,10 +32,16 @@ export class RulesModel implements BackendModel {
     if (!this.tools.has(call.name)) return { declined: `no exact code for ${call.name}` };
     const outcome = this.rules.execute(state, call);
     const refusals = refusalsOf(this.rules, state, call, outcome);
-    if (refusals.length === 0) return { ...outcome, confidence: 1, cost: NO_COST };
+    if (refusals.length === 0) return { ...proposalOf(outcome), confidence: 1, cost: NO_COST };
     // As in the real environment: a precondition stands, whatever the code would have done.
     return { ...refusalOf(refusals), confidence: 1, cost: NO_COST };
   }
+}
+
+function proposalOf({ operations, observation, isError, reward, terminated }: ToolOutcome) {
+  const proposal = { operations, observation, isError };
+  if (reward === undefined && terminated === undefined) return proposal;
+  return { ...proposal, exact: { reward: reward ?? null, terminated: terminated ?? false } };
 }
 
 function isRuled(tools: RuledTools, name: string, kind: string): boolean {

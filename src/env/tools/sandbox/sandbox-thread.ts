@@ -1,34 +1,28 @@
 // The thread of a sandbox that can be killed: boots QuickJS around a rules file and answers one request after another. Whoever
-// asks sleeps until the signal is set.
+// asks sleeps until the answer is there.
 
-import { type MessagePort, workerData } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
+import { answerOn, type ThreadLine } from '../../../core/asked-thread.js';
 import { Interpreter, loadQuickJs, type RulesProgram, SandboxFailure } from './interpreter.js';
-
-/** What the thread is given. */
-export interface ThreadData {
-  readonly program: RulesProgram;
-  readonly port: MessagePort;
-  /** One 32-bit integer: 1 once an answer lies in the port. */
-  readonly signal: SharedArrayBuffer;
-}
 
 /** What comes back: the answer as the sandbox wrote it, or why there is none. */
 export type ThreadReply =
   | { readonly text: string }
   | { readonly failed: string; readonly reason: SandboxFailure['reason'] };
 
-const { program, port, signal } = workerData as ThreadData;
-const flag = new Int32Array(signal);
+const { program, line } = workerData as { readonly program: RulesProgram; readonly line: ThreadLine };
 
 function reply(work: () => string): void {
+  answerOn(line, replyOf(work));
+}
+
+function replyOf(work: () => string): ThreadReply {
   try {
-    port.postMessage({ text: work() } satisfies ThreadReply);
+    return { text: work() };
   } catch (error) {
     const reason = error instanceof SandboxFailure && error.reason !== 'doubt' ? error.reason : 'died';
-    port.postMessage({ failed: (error as Error).message, reason } satisfies ThreadReply);
+    return { failed: (error as Error).message, reason };
   }
-  Atomics.store(flag, 0, 1);
-  Atomics.notify(flag, 0);
 }
 
 const quickJs = await loadQuickJs();
@@ -37,4 +31,4 @@ reply(() => {
   interpreter = new Interpreter(quickJs, program, false);
   return '';
 });
-port.on('message', (request: string) => reply(() => interpreter!.ask(request)));
+line.port.on('message', (request: string) => reply(() => interpreter!.ask(request)));

@@ -80,6 +80,7 @@ export async function livedRows(
       concurrency: Math.min(
         elsewhere?.concurrency ?? (context.workers === 0 ? DEFAULT_CONCURRENCY : context.workers),
         settings.concurrency ?? Number.POSITIVE_INFINITY,
+        elsewhere === undefined ? (parts.domain.sideBySide ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
       ),
       lag: Math.min(rowTasks.lag, experienceLag(config), shadow?.lag ?? Number.POSITIVE_INFINITY),
       journal,
