@@ -120,7 +120,7 @@ def fastest(forms, key, candidates):
     return forms[key]
 
 
-def decode_with(step, model, batch, tokens):
+def decode_with(step, model, batch, tokens, limit=None):
     c = model.config
     shape = (batch, c["num_key_value_heads"], tokens, c["head_dim"])
     caches = [(torch.zeros(shape), torch.zeros(shape)) for _ in model.blocks]
@@ -129,7 +129,7 @@ def decode_with(step, model, batch, tokens):
     said = []
     start = time.perf_counter()
     with torch.inference_mode():
-        for i in range(tokens):
+        for i in range(limit or tokens):
             mask[..., i] = 0
             token = step(token, torch.tensor([i]), mask, caches).argmax(-1, keepdim=True)
             said.append(token)
@@ -142,7 +142,7 @@ def decode(batch, tokens):
         model = Decoder(state["config"], state["weights"]).eval()
         state["decoder"] = model, {"eager": model.step, "compiled": torch.compile(model.step, dynamic=False)}
     model, steps = state["decoder"]
-    tries = {name: (lambda step=step: decode_with(step, model, batch, min(tokens, 16))) for name, step in steps.items()}
+    tries = {name: (lambda step=step: decode_with(step, model, batch, tokens, min(tokens, 16))) for name, step in steps.items()}
     form = fastest(state["step_forms"], batch, tries)
     seconds, said = decode_with(steps[form], model, batch, tokens)
     return {"seconds": seconds, "tokens": said, "form": form}

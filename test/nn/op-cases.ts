@@ -189,7 +189,7 @@ const DISTRIBUTIONS: OpCase[] = [
 
 /** Two layers, so that gradients come through one; two heads that share keys and values. */
 const DECODER = {
-  ...{ vocabSize: 5, hiddenSize: 4, intermediateSize: 3, layers: 2, heads: 2, kvHeads: 1, headDim: 2 },
+  ...{ vocabSize: 5, hiddenSize: 2, intermediateSize: 2, layers: 2, heads: 2, kvHeads: 1, headDim: 2 },
   ...{ contextLength: 8, ropeTheta: 100, normEpsilon: 1e-2, tieEmbeddings: true },
 };
 

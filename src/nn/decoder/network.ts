@@ -13,11 +13,8 @@ import type { DecoderConfig } from './config.js';
 
 export type Parameters = Readonly<Record<string, Value>>;
 
-/** Cosines and sines of the positions' angles, for queries (scaled by 1 / sqrt(headDim)) and keys. */
-interface Rotations {
-  readonly queries: readonly [Value, Value];
-  readonly keys: readonly [Value, Value];
-}
+/** Cosines and sines of the positions' angles: [..., 1, headDim / 2] each. */
+type Rotation = readonly [cos: Value, sin: Value];
 
 /** The angles' tables in float32, as PyTorch computes them: [contextLength, headDim / 2]. */
 function rotationTables({ contextLength, headDim, ropeTheta }: DecoderConfig): { cos: number[]; sin: number[] } {
@@ -27,23 +24,29 @@ function rotationTables({ contextLength, headDim, ropeTheta }: DecoderConfig): {
   return { cos: angles.map((x) => Math.fround(Math.cos(x))), sin: angles.map((x) => Math.fround(Math.sin(x))) };
 }
 
-/** @param positions int32 [...]; the tables' rows get an axis of size 1 for the heads: [..., 1, headDim / 2] */
-function rotationsAt(graph: Graph, config: DecoderConfig, positions: Value): Rotations {
+/** @param positions int32 [...]; the axis of size 1 is that of the heads */
+function rotationAt(graph: Graph, config: DecoderConfig, positions: Value): Rotation {
   const { cos, sin } = rotationTables(config);
   const shape = [config.contextLength, config.headDim / 2];
-  const scale = 1 / Math.sqrt(config.headDim);
-  const at = (table: readonly number[], factor: number) => {
-    const rows = gather(
-      graph.literal(
-        'float32',
-        table.map((x) => x * factor),
-        shape,
-      ),
-      positions,
-    );
+  const at = (table: readonly number[]) => {
+    const rows = gather(graph.literal('float32', table, shape), positions);
     return unsqueeze(rows, [rows.shape.length - 1]);
   };
-  return { queries: [at(cos, scale), at(sin, scale)], keys: [at(cos, 1), at(sin, 1)] };
+  return [at(cos), at(sin)];
+}
+
+/**
+ * Queries (turned, and scaled for their products with keys), keys (turned) and values.
+ * @param qkv [..., heads + 2 · kvHeads, headDim]
+ */
+function turned(qkv: Value, config: DecoderConfig, rotation: Rotation): { queries: Value; keys: Value; values: Value } {
+  const { heads, kvHeads, headDim } = config;
+  const axis = qkv.shape.length - 2;
+  const [toTurn, values] = split(qkv, axis, [heads + kvHeads, kvHeads]);
+  const [q, keys] = split(rotate(toTurn, ...rotation), axis, [heads, kvHeads]);
+  // A number for each element: a single one would be fused into the products in some graphs.
+  const scale = qkv.graph.constant(new Array<number>(headDim).fill(1 / Math.sqrt(headDim)));
+  return { queries: mul(q, scale), keys, values };
 }
 
 /** The residual stream after a block, given what its attention answers to the normed stream. x: [rows, hiddenSize] */
@@ -94,16 +97,14 @@ export function hiddenOfRows(
   const { heads, kvHeads, headDim, hiddenSize } = config;
   const [batch, tokens] = input.tokens.shape as readonly [Dim, number];
   const rows: Dim = typeof batch === 'number' ? batch * tokens : 'rows';
-  const turns = rotationsAt(input.tokens.graph, config, input.positions);
+  const rotation = rotationAt(input.tokens.graph, config, input.positions);
   const newRows: NewRows = [];
   let x = reshape(gather(params['embedding'], input.tokens), [rows, hiddenSize]);
   for (let i = 0; i < config.layers; i++) {
     const name = `layer${i}`;
     x = block(params, name, config, x, (h) => {
       const qkv = reshape(matMul(h, params[`${name}.qkv`]), [batch, tokens, heads + 2 * kvHeads, headDim]);
-      const [q, k, values] = split(qkv, 2, [heads, kvHeads, kvHeads]);
-      const queries = rotate(q, ...turns.queries);
-      const keys = rotate(k, ...turns.keys);
+      const { queries, keys, values } = turned(qkv, config, rotation);
       newRows.push(cacheRows([keys, values], rows, config));
       const answer = attendWithin({ queries, keys, values, bias: input.bias }, config);
       return reshape(answer, [rows, heads * headDim]);
@@ -131,16 +132,14 @@ export function hiddenOfStep(
 ): { hidden: Value; newRows: NewRows } {
   const { heads, kvHeads, headDim } = config;
   const [batch] = input.tokens.shape;
-  const turns = rotationsAt(input.tokens.graph, config, input.positions);
+  const rotation = rotationAt(input.tokens.graph, config, input.positions);
   const newRows: NewRows = [];
   let x = gather(params['embedding'], input.tokens);
   for (let i = 0; i < config.layers; i++) {
     const name = `layer${i}`;
     x = block(params, name, config, x, (h) => {
       const qkv = reshape(matMul(h, params[`${name}.qkv`]), [batch, heads + 2 * kvHeads, headDim]);
-      const [q, k, values] = split(qkv, 1, [heads, kvHeads, kvHeads]);
-      const queries = rotate(q, ...turns.queries);
-      const keys = rotate(k, ...turns.keys);
+      const { queries, keys, values } = turned(qkv, config, rotation);
       newRows.push(cacheRows([keys, values], batch, config));
       return attendToPast({ queries, keys, values, bias: input.bias, ...input.past(i) }, config);
     });
