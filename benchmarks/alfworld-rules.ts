@@ -22,35 +22,61 @@ import { type CommandTry, commandTries } from './alfworld-commands.js';
 import { alfworldGames, spread } from './alfworld-games.js';
 import { Explorer } from './alfworld-tries.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
+import { keptCases, NOTHING_KEPT } from './kept-cases.js';
 import { bootstrap, mean } from './measure.js';
 import { compared, f1, type Possible, total, trueOperator } from './true-operators.js';
 
-const PER_GAME = 40;
+const PER_GAME = 50;
 const SURE = 0.8;
 
 type Names = NonNullable<GameFile['names']>;
 
+type Row = ReturnType<typeof measuredWith>;
+
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
-  const names = await gameNames(root);
+  const study = await open(root, quick);
+  const cases = quick ? NOTHING_KEPT : keptCases(root, 'alfworld.rules', log);
+  const rows: Row[] = [];
+  for (const seed of quick ? [0] : [0, 1, 2, 3, 4]) {
+    const row = await cases.of(`seed-${seed}`, { PER_GAME, SURE }, async () => measuredWith(study, seed));
+    const told = row.rules.map(({ size, f1: value }, i) => {
+      const { exact, answered } = row.states[i];
+      return `${size}: F1 ${value.toFixed(3)}, ${exact.toFixed(3)} of ${answered.toFixed(3)} states`;
+    });
+    log(`seed ${seed}, ${told.join('; ')}`);
+    rows.push(row);
+  }
+  return summarised(rows, study.sizes);
+}
+
+interface StudyGames {
+  readonly names: Names;
+  readonly train: readonly FoundGame[];
+  readonly seen: readonly FoundGame[];
+  readonly sizes: readonly number[];
+}
+
+/** What all seeds share. */
+export async function open(root: string, quick: boolean): Promise<StudyGames> {
   const games = alfworldGames().filter(({ name }) => !/movable|Sliced/.test(name));
-  const train = games.filter(({ name }) => /(^|\/)train\//.test(name));
-  const seen = games.filter(({ name }) => /(^|\/)valid_seen\//.test(name));
+  const of = (split: string) => games.filter(({ name }) => name.split('/').includes(split));
   const sizes = quick ? [100, 400] : [100, 1_000, 10_000];
-  const seeds = quick ? [0] : [0, 1, 2, 3, 4];
-  const asked = [...commandTries(spread(seen, quick ? 2 : 140), names, { seed: 99, perGame: 15, count: 10_000 })];
-  log(`valid_seen: ${asked.length} steps`);
+  return { names: await gameNames(root), train: of('train'), seen: spread(of('valid_seen'), quick ? 2 : 70), sizes };
+}
+
+/** Everything that is measured with one seed. */
+export function measuredWith({ names, train, seen, sizes }: StudyGames, seed: number) {
   const largest = sizes[sizes.length - 1];
-  const rows = seeds.map((seed) => {
-    const drawn = [...Rng.fromSeed(seed).split('games').permutation(train.length)].map((i) => train[i]);
-    const tries = triesIn(drawn, names, seed, largest);
-    const rules = sizes.map((size) => judged(tries.slice(0, size), drawn[0]));
-    log(`seed ${seed}: ${rules.map(({ size, f1: value }) => `F1 ${value.toFixed(3)} at ${size}`).join(', ')}`);
-    const commands = [...commandTries(drawn, names, { seed, perGame: PER_GAME, count: largest })];
-    const states = sizes.map((size) => ({ size, ...nextStates(induceOperators(commands.slice(0, size)), asked) }));
-    const told = states.map(({ size, exact, answered }) => `${exact.toFixed(3)} of ${answered.toFixed(3)} at ${size}`);
-    log(`seed ${seed}: next states exact of answered: ${told.join(', ')}`);
-    return { seed, rules, states };
-  });
+  const drawn = [...Rng.fromSeed(seed).split('games').permutation(train.length)].map((i) => train[i]);
+  const tries = triesIn(drawn, names, seed, largest);
+  const rules = sizes.map((size) => judged(tries.slice(0, size), drawn[0]));
+  const asked = [...commandTries(seen, names, { seed: 99, perGame: 15, count: 10_000 })];
+  const commands = [...commandTries(drawn, names, { seed, perGame: PER_GAME, count: largest })];
+  const states = sizes.map((size) => ({ size, ...nextStates(induceOperators(commands.slice(0, size)), asked) }));
+  return { seed, rules, states, steps: asked.length };
+}
+
+function summarised(rows: readonly Row[], sizes: readonly number[]): Measurement {
   const last = sizes.length - 1;
   const raw = {
     transitions: sizes,
@@ -73,7 +99,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       ),
     ),
     validSeen: {
-      steps: asked.length,
+      steps: rows[0].steps,
       answered: sizes.map((_, i) =>
         bootstrap(
           rows.map(({ states }) => states[i].answered),
@@ -102,7 +128,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
     seeds: rows,
   };
   const values = rows.map(({ rules }) => rules[last].f1);
-  return { ...bootstrap(values, mean), n: seeds.length, raw };
+  return { ...bootstrap(values, mean), n: rows.length, raw };
 }
 
 async function gameNames(root: string): Promise<Names> {
@@ -112,13 +138,14 @@ async function gameNames(root: string): Promise<Names> {
 
 function triesIn(games: readonly FoundGame[], names: Names, seed: number, count: number): Transition[] {
   const tries: Transition[] = [];
+  const counts = new Map<string, number>();
   for (const [i, found] of games.entries()) {
     if (tries.length >= count) break;
     const file = readGame(found);
     const domain = readDomain(file.domain, found.name);
     const game = new TextGame(file, { what: found.name, names });
     const rng = Rng.fromSeed(seed).split('explorer', i);
-    const explorer = new Explorer(game, domain.actions, new Set(domain.predicates.keys()), rng);
+    const explorer = new Explorer(game, domain.actions, new Set(domain.predicates.keys()), rng, counts);
     // Every second game is played by its walkthrough, the others at random.
     tries.push(...explorer.explore(PER_GAME, i % 2 === 0 ? [] : file.walkthrough));
   }

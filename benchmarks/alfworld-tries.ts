@@ -1,7 +1,8 @@
 // Tries of ALFWorld's actions with all their PDDL arguments, as transitions that operators are induced from. In a game an explorer
-// follows the walkthrough or goes its own way: of what can be done it draws an action, then objects for it, evenly; and half of
-// its tries are guesses that mostly fail: objects of the right types drawn evenly, objects that facts link with one another, or what
-// can be done with one object exchanged.
+// follows the walkthrough, or goes its own way: of what can be done it draws an action, the less often it was carried out before the
+// likelier (1 / root of 1 + times), then objects for it, evenly. In half of the walkthroughs it mistakes a thing to be taken for another
+// in the same place, and goes on with that. Half of its tries, and a fifth on the way of a walkthrough, are guesses that mostly fail: an action, drawn alike, with objects of the right types drawn evenly (1 in 10) or such as facts link with one another
+// (6), or what can be done with one object exchanged (3).
 
 import type { Rng } from '../src/core/rng.js';
 import { applyOperations, type Scene, type TextGame } from '../src/env/index.js';
@@ -21,7 +22,7 @@ interface Instance {
   readonly objects: readonly string[];
 }
 
-const GUESSES = 0.5;
+const GUESSES = { alone: 0.5, following: 0.2 };
 /** Probability that an object of a guess is one that a fact links with those before it. */
 const LINKED = 0.85;
 
@@ -39,6 +40,8 @@ export class Explorer {
     private readonly schemas: readonly Schema[],
     private readonly predicates: ReadonlySet<string>,
     private readonly rng: Rng,
+    /** How often each action was carried out before. */
+    private readonly counts: Map<string, number>,
   ) {
     this.world = new World(game.plan);
     this.form = new StateForm('game', game);
@@ -56,9 +59,10 @@ export class Explorer {
   /** So many tries; a walkthrough's commands, where they are given, in between. */
   *explore(count: number, walkthrough: readonly string[] = []): Generator<Transition> {
     const left = [...walkthrough];
+    const mistakes = this.rng.uniform() < 0.5 ? new Map<string, string>() : undefined;
     for (let i = 0; i < count; i++) {
-      const isGuess = this.rng.uniform() < GUESSES;
-      yield this.try(isGuess ? this.guess() : (this.told(left) ?? this.possible()));
+      const isGuess = this.rng.uniform() < (left.length > 0 ? GUESSES.following : GUESSES.alone);
+      yield this.try(isGuess ? this.guess() : (this.told(left, mistakes) ?? this.possible()));
     }
   }
 
@@ -71,6 +75,7 @@ export class Explorer {
       const changes = this.form.operations(was, this.world.save());
       const own = changes.filter(({ path }) => this.predicates.has(path.split('/')[2]));
       this.state = freeze(applyOperations(before, own) as GameState);
+      this.counts.set(instance.schema.name, (this.counts.get(instance.schema.name) ?? 0) + 1);
     }
     const { schema, objects } = instance;
     return {
@@ -82,27 +87,38 @@ export class Explorer {
     };
   }
 
-  /** What the walkthrough's next command does; nothing once it cannot be carried out. */
-  private told(left: string[]): Instance | undefined {
-    const command = left.shift();
-    if (command === undefined) return undefined;
-    const operator = this.game.operatorsOf.get(command)?.find((one) => this.world.canApply(one));
-    if (operator !== undefined) return this.instanceOf(operator);
-    left.length = 0;
-    return undefined;
+  /** What the walkthrough's next command does, with what was mistaken for what; nothing once it is at its end. */
+  private told(left: string[], mistakes?: Map<string, string>): Instance | undefined {
+    const operators = this.game.operatorsOf.get(left.shift() ?? '');
+    if (operators === undefined) return undefined;
+    const { schema, objects } = this.instanceOf(operators.find((one) => this.world.canApply(one)) ?? operators[0]);
+    if (mistakes?.size === 0 && schema.name === 'pickupobject') this.mistake(objects, mistakes);
+    return { schema, objects: objects.map((object) => mistakes?.get(object) ?? object) };
+  }
+
+  /** Takes the thing, and its type, for those of another in the same receptacle, if there is one. */
+  private mistake(objects: readonly string[], mistakes: Map<string, string>): void {
+    const at = new Situation(this.scene, this.state.facts);
+    const [, , thing, receptacle] = objects;
+    const others = at.about('inreceptacle', 1, receptacle).filter(([one]) => one !== thing);
+    if (others.length === 0) return;
+    const [other] = this.pick(others);
+    const [own, its] = [thing, other].map((one) => at.about('objecttype', 0, one)[0]?.[1]);
+    mistakes.set(thing, other);
+    if (own !== undefined && its !== undefined) mistakes.set(own, its);
   }
 
   private possible(): Instance {
     const operators = [...this.world.applicable()].sort((a, b) => a - b);
     const actions = [...new Set(operators.map((one) => this.game.plan.task.operators[one].action))];
-    const action = this.pick(actions);
-    return this.instanceOf(this.pick(operators.filter((one) => this.game.plan.task.operators[one].action === action)));
+    const action = this.rarely(actions.map((one) => this.schemas[one]));
+    const own = operators.filter((one) => this.schemas[this.game.plan.task.operators[one].action] === action);
+    return this.instanceOf(this.pick(own));
   }
 
   private guess(): Instance {
-    const way = this.rng.int(3);
-    if (way === 0) return this.filled(this.pick(this.schemas), 0);
-    if (way === 1) return this.filled(this.pick(this.schemas), LINKED);
+    const way = this.rng.int(10);
+    if (way < 7) return this.filled(this.rarely(this.schemas), way === 0 ? 0 : LINKED);
     const { schema, objects } = this.possible();
     if (objects.length === 0) return { schema, objects };
     const place = this.rng.int(objects.length);
@@ -125,6 +141,17 @@ export class Explorer {
   private instanceOf(operator: number): Instance {
     const { action, args } = this.game.plan.task.operators[operator];
     return { schema: this.schemas[action], objects: args.map((object) => this.form.names[object]) };
+  }
+
+  /** An action, likelier the less often it was carried out. */
+  private rarely(schemas: readonly Schema[]): Schema {
+    const weights = schemas.map(({ name }) => 1 / Math.sqrt(1 + (this.counts.get(name) ?? 0)));
+    let left = this.rng.uniform() * weights.reduce((sum, weight) => sum + weight, 0);
+    const found = schemas.find((_, i) => {
+      left -= weights[i];
+      return left < 0;
+    });
+    return found ?? schemas[schemas.length - 1];
   }
 
   private pick<T>(list: readonly T[]): T {

@@ -1,6 +1,7 @@
 // Whether what held in each of n tries held there by chance. Of all ways in which the action could have been tried in the states that were
 // seen, the other conditions being met, it holds in a share q. Were it not needed, all n tries would have it with a probability of q to
-// the power of n. Where q is 1 it follows from the others: it is so in every state that was seen.
+// the power of n; tries on the same objects of the same scene count as one. Where q is 1 it follows from the others: it is so in every
+// state that was seen.
 
 import { bindingOf, isVariable, Situation, truthOf } from '../../worldmodel/index.js';
 import type { Condition } from './conditions.js';
@@ -8,13 +9,16 @@ import { eachGrounding } from './groundings.js';
 import type { Frame, Transition } from './tries.js';
 
 /** States that are looked at: of the action's own tries, of their scenes, and of all. */
-const STATES = { own: 60, near: 120, all: 120 };
+const STATES = { own: 60, near: 120, all: 120, further: 1500 };
 /** Ways to try the action in one state that are looked at. */
 const MOST_WAYS = 400;
 
 export class Chances {
   private readonly some: readonly Situation[];
+  private readonly more: readonly Situation[];
   private readonly every: readonly Situation[];
+  /** Tries that tell something of their own. */
+  private readonly count: number;
 
   constructor(
     private readonly frame: Frame,
@@ -30,13 +34,21 @@ export class Chances {
       ...spread(near, STATES.near).map(situation),
       ...spread(distinct, STATES.all).map(situation),
     ];
+    this.more = spread(near, STATES.further).map(situation);
     this.every = distinct.map(situation);
+    const numbers = new Map([...scenes].map((scene, i) => [scene, i]));
+    this.count = new Set(accepted.map(({ before, objects }) => [numbers.get(before.scene), ...objects].join())).size;
+  }
+
+  /** Whether it holds wherever the others do. */
+  follows(condition: Condition, others: readonly Condition[]): boolean {
+    return this.share(condition, others) === 1 && this.share(condition, others, this.more) === 1;
   }
 
   /** The share of ways in which the condition holds where the others do; 1 where there are none. */
-  share(condition: Condition, others: readonly Condition[]): number {
+  share(condition: Condition, others: readonly Condition[], states = this.some): number {
     let [all, so] = [0, 0];
-    this.visit(this.some, others, (holds) => {
+    this.visit(states, others, (holds) => {
       all += 1;
       if (holds(condition)) so += 1;
     });
@@ -52,7 +64,7 @@ export class Chances {
 
   /** The probability that all tries have by chance what holds in such a share of ways. */
   byChance(share: number): number {
-    return share ** this.frame.tries.accepted.length;
+    return share ** this.count;
   }
 
   private visit(
@@ -78,7 +90,7 @@ export class Chances {
 }
 
 /** So many of the list, evenly spaced. */
-function spread<T>(list: readonly T[], count: number): T[] {
+export function spread<T>(list: readonly T[], count: number): T[] {
   const kept = Math.min(count, list.length);
   return Array.from({ length: kept }, (_, i) => list[Math.floor((i * list.length) / kept)]);
 }

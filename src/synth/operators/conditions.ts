@@ -58,7 +58,9 @@ function predicateLiterals({ types }: Frame, { places }: Vocabulary): Literal[] 
   );
 }
 
-function constantLiterals({ types }: Frame, { places, constants }: Vocabulary): Literal[] {
+/** Of what the action names alone: what is found through it and a constant together would say too much. */
+function constantLiterals({ tries }: Frame, { places, constants }: Vocabulary): Literal[] {
+  const types = new Map(tries.action.parameters.map(({ name, type }) => [name, new Set([type])]));
   return [...places].flatMap(([predicate, at]) => {
     if (at.length !== 2) return [];
     return [...constants].flatMap(([constant, type]) =>

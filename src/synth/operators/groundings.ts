@@ -28,46 +28,60 @@ export function eachGrounding(
 }
 
 function next(search: Search): void {
-  const { parameters, binding, literals } = search;
+  const { parameters, binding, literals, at } = search;
   const open = parameters.filter(({ name }) => !binding.has(name));
   if (open.length === 0) {
     search.left -= 1;
     search.visit(parameters.map(({ name }) => binding.get(name)!));
     return;
   }
-  let best = open[0];
-  let least: readonly string[] | undefined;
-  for (const parameter of open) {
-    for (const literal of literals) {
-      const found = linked(literal, parameter.name, search);
-      if (found === undefined || (least !== undefined && found.length >= least.length)) continue;
-      [best, least] = [parameter, found];
-    }
-  }
-  const all = search.at.allOf(best.type);
-  const candidates = least === undefined ? all : least.filter((object) => all.includes(object));
-  const own = literals.filter(({ args }) => args.includes(best.name));
+  const { parameter, candidates } = narrowest(open, search);
+  const own = literals.filter(({ args }) => args.includes(parameter.name));
   for (const object of candidates) {
-    if (search.left <= 0) return;
-    binding.set(best.name, object);
+    if (search.left <= 0) break;
+    if (at.typeOf(object) !== parameter.type) continue;
+    binding.set(parameter.name, object);
     if (own.every((literal) => isPossible(literal, search))) next(search);
   }
-  binding.delete(best.name);
+  binding.delete(parameter.name);
+}
+
+/** The open parameter that the fewest facts allow something for, and what they allow. */
+function narrowest(
+  open: readonly Parameter[],
+  search: Search,
+): { readonly parameter: Parameter; readonly candidates: Iterable<string> } {
+  let best: { readonly parameter: Parameter; readonly place: number; readonly rows: Rows } | undefined;
+  for (const parameter of open) {
+    for (const literal of search.literals) {
+      const place = literal.args.indexOf(parameter.name);
+      const rows = place < 0 ? undefined : linked(literal, place, search);
+      if (rows !== undefined && (best === undefined || rows.length < best.rows.length))
+        best = { parameter, place, rows };
+    }
+  }
+  if (best === undefined) return { parameter: open[0], candidates: search.at.allOf(open[0].type) };
+  const { parameter, place, rows } = best;
+  return { parameter, candidates: new Set(rows.map((row) => row[place])) };
 }
 
 /** Whether it holds, or speaks of what is still open. */
 function isPossible({ predicate, args }: Literal, { binding, at }: Search): boolean {
-  const objects = args.map((arg) => (isVariable(arg) ? binding.get(arg) : arg));
-  return objects.includes(undefined) || at.holds(predicate, objects as string[]);
+  const objects: string[] = [];
+  for (const arg of args) {
+    const object = isVariable(arg) ? binding.get(arg) : arg;
+    if (object === undefined) return true;
+    objects.push(object);
+  }
+  return at.holds(predicate, objects);
 }
 
-/** What the parameter may be by this literal alone; undefined where it says nothing of it yet. */
-function linked({ predicate, args }: Literal, name: string, { binding, at }: Search): readonly string[] | undefined {
-  const place = args.indexOf(name);
-  if (place < 0 || predicate === '=') return undefined;
-  if (args.length === 1) return at.rows(predicate).map(([object]) => object);
-  const fixed = args.findIndex((arg) => !isVariable(arg) || binding.has(arg));
+type Rows = readonly (readonly string[])[];
+
+/** The facts that the literal could be, given what is bound beside the place; undefined where nothing is. */
+function linked({ predicate, args }: Literal, place: number, { binding, at }: Search): Rows | undefined {
+  if (args.length === 1) return at.rows(predicate);
+  const fixed = args.findIndex((arg, i) => i !== place && (!isVariable(arg) || binding.has(arg)));
   if (fixed < 0) return undefined;
-  const object = isVariable(args[fixed]) ? binding.get(args[fixed])! : args[fixed];
-  return [...new Set(at.about(predicate, fixed, object).map((row) => row[place]))];
+  return at.about(predicate, fixed, binding.get(args[fixed]) ?? args[fixed]);
 }

@@ -4,7 +4,7 @@
 // stays apart, as nobody knows whether it is needed.
 
 import type { Precondition } from '../../worldmodel/index.js';
-import type { Chances } from './chance.js';
+import { type Chances, spread } from './chance.js';
 import { type Case, type Condition, holds, type Said } from './conditions.js';
 
 export interface FoundPreconditions {
@@ -18,6 +18,14 @@ export interface FoundPreconditions {
 /** What held in all tries with a probability below this, were it not needed, is needed. */
 const BY_CHANCE = 1e-3;
 
+/** Weights below this are of facts about what the action names. */
+const PLAIN = 1.2;
+
+/** The same of pairs, of which there are many more; they are of literals no heavier than this, and looked at in so many ways. */
+const PAIR_BY_CHANCE = 1e-6;
+const MOST_FOR_PAIRS = 1.4;
+const WAYS_FOR_PAIRS = 3000;
+
 /** Conditions of which one must hold. */
 type Clause = readonly Condition[];
 
@@ -26,7 +34,11 @@ export function preconditionsOf({ conditions, cases }: Said, chances: Chances): 
   // Where the same was carried out and refused, nothing that can be said explains it.
   const refused = cases.filter((one) => one.accepted === 0);
   const safe = conditions.filter((condition) => accepted.every((one) => holds(condition, one)));
-  const certain: Clause[] = established(safe, chances).map((condition) => [condition]);
+  const literals = established(safe, chances);
+  const certain: Clause[] = [
+    ...literals.map((condition) => [condition]),
+    ...establishedPairs(conditions, accepted, literals, chances),
+  ];
   const unexplained = refused.filter((one) => certain.every((clause) => meets(clause, one)));
   const single = cover(
     safe.map((condition) => [condition]),
@@ -34,7 +46,8 @@ export function preconditionsOf({ conditions, cases }: Said, chances: Chances): 
   );
   const open = unexplained.filter((one) => single.every((clause) => meets(clause, one)));
   const pairs = open.length === 0 ? [] : cover(pairsFor(conditions, accepted, open), open);
-  const chosen = [...certain, ...lightened(pruned([...single, ...pairs], unexplained), safe, unexplained)];
+  const explained = [...certain, ...lightened(pruned([...single, ...pairs], unexplained), safe, unexplained)];
+  const chosen = withoutImplied(explained, refused, chances);
   const needed = new Set(chosen.flat());
   const sum = (list: readonly Case[], key: 'accepted' | 'refused') => list.reduce((n, one) => n + one[key], 0);
   const preconditions = chosen.map((clause) => {
@@ -58,10 +71,19 @@ export function preconditionsOf({ conditions, cases }: Said, chances: Chances): 
  */
 function established(safe: readonly Condition[], chances: Chances): Condition[] {
   let kept = [...safe].sort((a, b) => b.weight - a.weight || (a.text < b.text ? -1 : 1));
-  for (const isDoubted of [(share: number) => share === 1, (share: number) => chances.byChance(share) >= BY_CHANCE]) {
+  const isPlain = ({ weight }: Condition) => weight < PLAIN;
+  const isChance = (one: Condition, others: readonly Condition[]) =>
+    chances.byChance(chances.share(one, others)) >= BY_CHANCE;
+  const isDoubted = [
+    (one: Condition, others: readonly Condition[]) => !isPlain(one) && isChance(one, others),
+    // Of two facts that nearly say the same, the one that follows from the other in all states is to go.
+    (one: Condition, others: readonly Condition[]) => isPlain(one) && chances.follows(one, others),
+    isChance,
+  ];
+  for (const is of isDoubted) {
     for (const condition of [...kept]) {
       const others = kept.filter((one) => one !== condition);
-      if (isDoubted(chances.share(condition, others))) kept = others;
+      if (is(condition, others)) kept = others;
     }
   }
   const doubted = safe.filter((condition) => !kept.includes(condition));
@@ -76,6 +98,46 @@ function established(safe: readonly Condition[], chances: Chances): Condition[] 
     kept = [...kept, best.condition];
     ways = ways.filter((way) => way[best.i] === 1);
   }
+}
+
+/** Pairs of which one held too often for it to be chance; the least likely first, each beside those before it. */
+function establishedPairs(
+  conditions: readonly Condition[],
+  accepted: readonly Case[],
+  literals: readonly Condition[],
+  chances: Chances,
+): Clause[] {
+  const named = conditions.filter(({ weight, literal }) => weight < MOST_FOR_PAIRS && literal.predicate !== '=');
+  const asked = named.filter((condition) => accepted.some((one) => holds(condition, one)));
+  const places = new Map(asked.map((condition, i) => [condition, i]));
+  let ways = spread(chances.ways(literals, asked), WAYS_FOR_PAIRS);
+  const pairs = pairsFor(asked, accepted);
+  const found: Clause[] = [];
+  for (;;) {
+    let best: Clause | undefined;
+    let least = PAIR_BY_CHANCE;
+    for (const pair of pairs) {
+      const [a, b] = pair.map((condition) => places.get(condition)!);
+      const chance = chances.byChance(ways.filter((way) => way[a] === 1 || way[b] === 1).length / ways.length);
+      if (chance < least) [best, least] = [pair, chance];
+    }
+    if (best === undefined) return found;
+    found.push(best);
+    const [a, b] = best.map((condition) => places.get(condition)!);
+    ways = ways.filter((way) => way[a] === 1 || way[b] === 1);
+  }
+}
+
+/** Without literals that follow from the others, now that all of these are known. */
+function withoutImplied(clauses: readonly Clause[], refused: readonly Case[], chances: Chances): Clause[] {
+  let kept = [...clauses];
+  for (const clause of [...clauses].sort((a, b) => weightOf(b) - weightOf(a))) {
+    const rest = kept.filter((one) => one !== clause);
+    const literals = rest.flatMap((one) => (one.length === 1 ? one : []));
+    const isImplied = clause.length === 1 && chances.follows(clause[0], literals);
+    if (isImplied && explainsAll(rest, kept, refused)) kept = rest;
+  }
+  return kept;
 }
 
 function meets(clause: Clause, one: Case): boolean {
@@ -139,13 +201,13 @@ function explainsAll(clauses: readonly Clause[], than: readonly Clause[], refuse
   );
 }
 
-/** Pairs of which one held whenever the action was carried out, though neither always did. */
-function pairsFor(conditions: readonly Condition[], accepted: readonly Case[], open: readonly Case[]): Clause[] {
+/** Pairs of which one held whenever the action was carried out, though neither always did; and in some of `open`, if any, neither. */
+function pairsFor(conditions: readonly Condition[], accepted: readonly Case[], open: readonly Case[] = []): Clause[] {
   const possible = conditions.filter(
     (condition) =>
       accepted.some((one) => holds(condition, one)) &&
       accepted.some((one) => !holds(condition, one)) &&
-      open.some((one) => !holds(condition, one)),
+      (open.length === 0 || open.some((one) => !holds(condition, one))),
   );
   const lacking = possible.map((condition) => accepted.filter((one) => !holds(condition, one)));
   return possible.flatMap((a, i) =>

@@ -34,13 +34,17 @@ export class Situation {
     const [now, always] = [this.facts[predicate], this.scene.facts[predicate]].map((table) =>
       table === undefined ? NONE : (relationOf(table).at[place]?.get(object) ?? NONE),
     );
-    return always.length === 0 ? now : [...now, ...always];
+    return always.length === 0 ? now : now.length === 0 ? always : [...now, ...always];
   }
 
   /** The only object of a type; undefined where there are none or several. */
   onlyOf(type: string): string | undefined {
     const names = namesByType(this.scene).get(type);
     return names?.length === 1 ? names[0] : undefined;
+  }
+
+  typeOf(object: string): string | undefined {
+    return typesOf(this.scene).get(object);
   }
 
   /** All objects of a type. */
@@ -50,10 +54,22 @@ export class Situation {
 
   /** All facts of a predicate. */
   rows(predicate: string): readonly Row[] {
-    return [this.facts[predicate], this.scene.facts[predicate]].flatMap((table) =>
+    const [now, always] = [this.facts[predicate], this.scene.facts[predicate]].map((table) =>
       table === undefined ? NONE : relationOf(table).rows,
     );
+    return always.length === 0 ? now : now.length === 0 ? always : [...now, ...always];
   }
+}
+
+const types = new WeakMap<Scene, ReadonlyMap<string, string>>();
+
+function typesOf(scene: Scene): ReadonlyMap<string, string> {
+  let known = types.get(scene);
+  if (known === undefined) {
+    known = new Map(scene.objects.map(({ name, type }) => [name, type]));
+    types.set(scene, known);
+  }
+  return known;
 }
 
 const byType = new WeakMap<Scene, ReadonlyMap<string, readonly string[]>>();
