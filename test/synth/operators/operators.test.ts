@@ -101,7 +101,9 @@ describe('operators from tries', () => {
   });
 
   it('are the same bytes for the same tries', () => {
-    expect(JSON.stringify(induceOperators(tries))).toBe(JSON.stringify(file));
+    const [one, two] = [1, 2].map(() => JSON.stringify(induceOperators(walks(['two'], [3], 60))));
+    expect(one).toBe(two);
+    expect(JSON.parse(one).operators.length).toBeGreaterThan(3);
   });
 
   it('foretell states and texts of a room that they never saw', () => {
@@ -122,13 +124,12 @@ describe('operators from tries', () => {
   });
 
   it('know nothing of commands that were never tried, and of what never was so', () => {
-    const few = new OperatorBook(
-      induceOperators(tries.filter(({ action, accepted }) => accepted && !/put/.test(action.name))),
-    );
+    const opened = tries.filter(({ action, accepted }) => accepted && /open/.test(action.name));
+    const few = new OperatorBook(induceOperators(opened.slice(0, 3)));
     const { scene, before } = tries[0];
     const outcome = (text: string) => few.outcome(scene, before, { name: 'act', arguments: { text } });
     expect(outcome('put apple into chest')).toEqual({ unknown: '"act: put {item} into {crate}" was never tried' });
-    expect(outcome('open shelf')).toMatchObject({ operations: [], confidence: 0.5 });
+    expect(outcome('open shelf')).toEqual({ unknown: expect.stringContaining('was never carried out unless') });
   });
 
   it('say how often an action was tried that was refused each time', () => {
