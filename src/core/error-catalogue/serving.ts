@@ -134,7 +134,7 @@ export const SERVING_ERRORS = {
   SERVER_UNREACHABLE: {
     status: 502,
     message: 'No server of environments answers at {url}: {problem}.',
-    hint: 'Start one with reverie serve SCENARIO, and give its address; REVERIE_TOKEN holds the token it asks for.',
+    hint: 'Start it (one of ours: reverie serve SCENARIO) and give its address; REVERIE_TOKEN holds the token it asks for.',
   },
   REMOTE_URL_INVALID: {
     status: 400,

@@ -44,6 +44,8 @@ interface Resting {
 const LOSSES = 3;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2000;
+/** A session without an episode is kept for the next one for so long: others may wait for its place on the server. */
+const LINGER_MS = 1000;
 
 export class ServerEpisodes {
   /** In mid-episode, the one asked longest ago first. */
@@ -180,6 +182,10 @@ export class ServerEpisodes {
   private leave(session: ServerSession): void {
     this.free.push(session);
     this.wake();
+    setTimeout(() => {
+      const at = this.free.indexOf(session);
+      if (at >= 0) void this.drop(this.free.splice(at, 1)[0]);
+    }, LINGER_MS).unref();
   }
 
   private async drop(session: ServerSession): Promise<void> {

@@ -128,6 +128,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       const messages = [policyMessage(this.domain)];
       const said = await this.options.user.open({ domain: this.domain, task, messages, seed }, signal);
       const opened: readonly Message[] = [...messages, { role: 'user', content: said.content }];
+      this.leave();
       const { situations } = this.dynamics.begin([{ task, seed, row: options.row, messages: opened }]);
       this.episode = { situation: situations[0], observedFrom: 0, steps: 0, turns: 1, running: true, paid: null };
       this.rng = rng;
@@ -207,7 +208,13 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   /** Ends this environment alone: domain, responder and user live on. */
   close(): void {
+    if (!this.closed) this.leave();
     this.closed = true;
+  }
+
+  /** Nobody goes on with the episode that is under way here. */
+  private leave(): void {
+    if (this.episode?.running) this.options.responder.ended?.(this.episode.situation);
   }
 
   private async play(before: Episode, action: ToolsAction, signal?: AbortSignal): Promise<Turn> {

@@ -6,7 +6,7 @@ import { act, begin, environmentOf, on } from './episodes.js';
 import { PythonServers, pythonOf } from './python-server.js';
 
 const python = await pythonOf('openenv');
-const say = (message: string) => ({ name: 'act', arguments: { message } });
+const say = (message: string) => ({ name: 'take_action', arguments: { message } });
 
 let servers: PythonServers;
 beforeAll(() => {
@@ -23,7 +23,9 @@ describe.skipIf(python === undefined)("OpenEnv's own server", () => {
   it('is a domain of the one tool that takes its actions, and pays as the server does', async () => {
     await on({ openenv: url }, async (domain) => {
       expect(domain.id).toBe('EchoEnvironment');
-      expect(domain.tools.map(({ name, parameters }) => [name, parameters.required])).toEqual([['act', ['message']]]);
+      expect(domain.tools.map(({ name, parameters }) => [name, parameters.required])).toEqual([
+        ['take_action', ['message']],
+      ]);
       const env = environmentOf(domain);
       expect(await begin(env, 1)).toMatch(/^ready \d+$/);
       const first = await act(env, say('abc'));
@@ -70,6 +72,19 @@ describe.skipIf(python === undefined)("OpenEnv's own server", () => {
       expect((await act(env, say('fail'))).text).toMatch(/^Error: .*it failed/);
     });
   });
+
+  it('lends a place to others as soon as nobody needs it', async () => {
+    await on({ openenv: url }, async (domain) => {
+      const envs = [1, 2, 3, 4].map(() => environmentOf(domain));
+      await Promise.all(envs.map((env, seed) => begin(env, seed)));
+      for (const env of envs) env.close();
+      await on({ openenv: url }, async (other) => {
+        const others = [1, 2, 3, 4].map(() => environmentOf(other));
+        const seen = await Promise.all(others.map((env, seed) => begin(env, seed)));
+        expect(seen.every((text) => text.startsWith('ready'))).toBe(true);
+      });
+    });
+  }, 20_000);
 
   it('may be slow: the episode is lost, and the next one goes on', async () => {
     await on({ openenv: url, timeoutSeconds: 1 }, async (domain) => {

@@ -1,5 +1,5 @@
 // A server of OpenEnv (https://github.com/huggingface/OpenEnv): schemas and tasks over HTTP, an episode over one WebSocket. Tools are
-// called as its MCP environments take them; any other action is the one tool `act`, with the schema of actions as its arguments.
+// called as its MCP environments take them; any other action is the one tool `take_action`, with the schema of actions as its arguments.
 
 import { z } from 'zod';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
@@ -24,7 +24,7 @@ const PROTOCOL = 'OpenEnv';
 const CALLS = ['Action', 'CallToolAction', 'ListToolsAction'];
 /** Errors that end the session. */
 const ENDED = ['SESSION_ERROR', 'FACTORY_ERROR'];
-const ACT = 'act';
+const ACT = 'take_action';
 
 const object = z.record(z.string(), z.json());
 const schemasSchema = z.looseObject({ action: object, observation: object });
