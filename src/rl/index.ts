@@ -37,6 +37,13 @@ export {
 } from './evaluate.js';
 export { exportPolicy } from './export-policy.js';
 export type {
+  Estimator,
+  GroupEpisode,
+  GroupOptions,
+} from './group/advantages.js';
+export { type EstimatorEntry, groupEstimators } from './group/estimators.js';
+export { type GroupLessons, groupLessons, type LivedEpisode } from './group/group-lessons.js';
+export type {
   Learner,
   LearnerKind,
   LearnerState,
@@ -71,3 +78,16 @@ export {
   type WatchDraw,
 } from './synther/row-diffusion.js';
 export { makeTd3Bc, Td3Bc, type Td3BcMetrics } from './td3-bc/td3-bc.js';
+export { type MakeTextLearner, type TextNetworkEntry, textNetworks } from './text/networks.js';
+export type {
+  TextDecision,
+  TextLearner,
+  TextLearnerState,
+  TextLesson,
+  TextObjective,
+  TextPolicy,
+  TextSituation,
+  TextTurn,
+  TextUpdateMetrics,
+  TextUpdateOptions,
+} from './text/text-policy.js';

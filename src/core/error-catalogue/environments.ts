@@ -207,4 +207,19 @@ export const ENVIRONMENT_ERRORS = {
     message: 'A state of game "{game}" belongs to other texts ({hash}) than are here ({found}).',
     hint: 'Use the game files the state was made with, or begin the game anew.',
   },
+  TEXT_COMMANDS_UNKNOWN: {
+    status: 422,
+    message: 'A policy of text chooses among commands, and "{id}" does not say which do something (task "{task}").',
+    hint: "Train in a domain of the one tool act whose rules have admissible(state), or whose state lists texts as admissible: ALFWorld's games and games of PDDL do.",
+  },
+  TEXT_TOO_MANY_COMMANDS: {
+    status: 422,
+    message: 'A situation has {count} commands to choose from; a policy of text takes 1 to {max}.',
+    hint: 'Let the rules of the domain offer fewer commands at a time.',
+  },
+  TEXT_TASKS_MISSING: {
+    status: 422,
+    message: 'Domain "{domain}" has no task {purpose}: {problem}.',
+    hint: 'Name splits that have tasks, in train.splits and train.evalSplits, or give the domain more of them (train.domain).',
+  },
 } as const satisfies Record<string, ErrorEntry>;

@@ -18,6 +18,8 @@ export interface TextEnvironment extends Environment<string, string> {
   /** The environment it is a view of: its conversation, state and task. */
   readonly tools: ToolsEpisodeEnvironment;
   mark(): () => void;
+  reset(options?: ToolsResetOptions, signal?: AbortSignal): Promise<ResetResult<string>>;
+  step(action: string, signal?: AbortSignal): Promise<StepResult<string>>;
 }
 
 const MAX_ACTION = 10_000;

@@ -1,0 +1,145 @@
+// Many episodes of text side by side: a policy decides for all that are under way at once, so that its network runs in batches.
+// Which episodes stand side by side follows from their order alone.
+
+import { reverieError } from '../core/errors.js';
+import type { Rng } from '../core/rng.js';
+import type { Info, TextEnvironment, Verdict } from '../env/index.js';
+import type { TextDecision, TextPolicy, TextSituation, TextTurn } from '../rl/index.js';
+
+/** Where an episode begins, and the stream its choices are drawn from; without one, each is the most probable. */
+export interface TextStart {
+  readonly task: string;
+  readonly seed: number;
+  readonly rng?: Rng;
+}
+
+export interface TextStep extends TextDecision {
+  readonly situation: TextSituation;
+  /** Hash of the state that the choice was made in. */
+  readonly state: string;
+  readonly reward: number;
+}
+
+export interface PlayedText {
+  readonly task: string;
+  readonly steps: readonly TextStep[];
+  /** What the whole episode was worth; null where nobody could judge it. */
+  readonly reward: number | null;
+}
+
+export interface PlayOptions {
+  /** Episodes under way at once are as many as there are of these. */
+  readonly environments: readonly TextEnvironment[];
+  readonly signal?: AbortSignal;
+  readonly onEpisode?: (episode: PlayedText) => void;
+}
+
+/** Plays each start to its end. @throws TEXT_COMMANDS_UNKNOWN, what environments throw, the reason of the signal */
+export async function playTexts(
+  policy: TextPolicy,
+  starts: readonly TextStart[],
+  { environments, signal, onEpisode }: PlayOptions,
+): Promise<PlayedText[]> {
+  const played: PlayedText[] = [];
+  const lanes: { index: number; episode: TextEpisode }[] = [];
+  const free = [...environments].reverse();
+  let next = 0;
+  while (next < starts.length || lanes.length > 0) {
+    signal?.throwIfAborted();
+    while (next < starts.length && free.length > 0) {
+      const index = next++;
+      lanes.push({ index, episode: await TextEpisode.begin(free.pop()!, starts[index], signal) });
+    }
+    const under = lanes.filter(({ episode }) => !episode.ended);
+    const situations = under.map(({ episode }) => episode.situation);
+    const decisions = await policy.decide(situations, drawsFor(under.map(({ index }) => starts[index])));
+    await Promise.all(under.map(({ episode }, i) => episode.step(decisions[i], signal)));
+    for (const { index, episode } of lanes.filter((lane) => lane.episode.ended)) {
+      played[index] = episode.played();
+      free.push(episode.environment);
+      onEpisode?.(played[index]);
+    }
+    lanes.splice(0, lanes.length, ...lanes.filter(({ episode }) => !episode.ended));
+  }
+  return played;
+}
+
+/** Starts of one call all draw, or none does. */
+function drawsFor(starts: readonly TextStart[]): number[] | undefined {
+  const draws = starts.flatMap(({ rng }) => (rng === undefined ? [] : [rng.uniform()]));
+  return draws.length === starts.length ? draws : undefined;
+}
+
+/** One episode under way in an environment. */
+export class TextEpisode {
+  private readonly steps: TextStep[] = [];
+  private turns: readonly TextTurn[] = [];
+  private reward: number | null = 0;
+  private isOver = false;
+  private now: TextSituation;
+  private state: string;
+
+  private constructor(
+    readonly environment: TextEnvironment,
+    private readonly goal: string,
+    observation: string,
+    info: Info,
+  ) {
+    this.now = this.situationOf(observation, info);
+    this.state = String(info.stateHash);
+  }
+
+  static async begin(
+    environment: TextEnvironment,
+    { task, seed }: TextStart,
+    signal?: AbortSignal,
+  ): Promise<TextEpisode> {
+    const { observation, info } = await environment.reset({ task, seed }, signal);
+    const { goal } = environment.tools.task.user;
+    // What the agent was not told, its policy is not.
+    return new TextEpisode(environment, observation.includes(goal) ? goal : observation, observation, info);
+  }
+
+  get ended(): boolean {
+    return this.isOver;
+  }
+
+  get situation(): TextSituation {
+    return this.now;
+  }
+
+  /** @throws TEXT_COMMANDS_UNKNOWN, and what the environment throws */
+  async step(decision: TextDecision, signal?: AbortSignal): Promise<void> {
+    const { now: situation, state } = this;
+    const said = situation.admissible[decision.choice];
+    const { observation, reward, terminated, truncated, info } = await this.environment.step(said, signal);
+    this.steps.push({ ...decision, situation, state, reward });
+    this.turns = [...this.turns, { said, seen: observation }];
+    this.isOver = terminated || truncated;
+    if (this.isOver) {
+      const verdict = info.verdict as Verdict | undefined;
+      this.reward = verdict === undefined ? this.total() : verdict.reward;
+    } else {
+      this.now = this.situationOf(observation, info);
+      this.state = String(info.stateHash);
+      // Where nothing can be said, nothing follows.
+      this.isOver = this.now.admissible.length === 0;
+    }
+  }
+
+  played(): PlayedText {
+    return { task: this.environment.tools.task.id, steps: this.steps, reward: this.reward };
+  }
+
+  private total(): number {
+    return this.steps.reduce((sum, { reward }) => sum + reward, 0);
+  }
+
+  private situationOf(text: string, { admissible }: Info): TextSituation {
+    if (!Array.isArray(admissible)) {
+      const { id, tools } = this.environment;
+      throw reverieError('TEXT_COMMANDS_UNKNOWN', { id, task: tools.task.id });
+    }
+    return { goal: this.goal, text, turns: this.turns, admissible };
+  }
+}

@@ -1,0 +1,23 @@
+// The networks that a policy of text can be: a folder and a line each.
+
+import type { ZodType } from 'zod';
+import { type Entry, Registry } from '../../core/registry.js';
+import type { Rng } from '../../core/rng.js';
+import { relevanceSchema } from './relevance.js';
+import type { TextLearner, TextObjective } from './text-policy.js';
+
+/** A fresh learner; `settings` are what the entry's schema makes of a scenario's. */
+export type MakeTextLearner = (settings: never, objective: TextObjective, rng: Rng) => Promise<TextLearner>;
+
+export interface TextNetworkEntry extends Entry<MakeTextLearner> {
+  readonly schema: ZodType;
+}
+
+const relevance: TextNetworkEntry = {
+  name: 'relevance',
+  summary: 'Scores each admissible command by its words and those of what was told (in the class of DRRN, 1511.04636).',
+  schema: relevanceSchema,
+  make: async () => (await import('./relevance.js')).makeRelevance,
+};
+
+export const textNetworks = new Registry<TextNetworkEntry>('text network', [relevance]);

@@ -1,0 +1,142 @@
+// A situation as the relevance network reads it: bags of hashed words of what was told, of each command, and what can be counted
+// of a command: whether it was said before, and how much of it was named where.
+
+import { reverieError } from '../../core/errors.js';
+import type { TextSituation } from './text-policy.js';
+import { isNumbered, placeOf, tokensOf } from './words.js';
+
+/** Bags of the context, in the order of their places: how many tokens each holds. */
+export const BAGS = [
+  { name: 'goal', size: 24 },
+  { name: 'text', size: 96 },
+  { name: 'recent', size: 160 },
+  { name: 'said', size: 96 },
+] as const;
+export const CONTEXT_TOKENS = BAGS.reduce((sum, { size }) => sum + size, 0);
+
+/** Tokens of a command, its whole phrase among them. */
+export const COMMAND_TOKENS = 10;
+
+/** What is counted of a command: see `countsOf`. */
+export const COUNTS = 9;
+
+/** Most commands of one situation. */
+export const MAX_COMMANDS = 256;
+
+export interface EncodedSituation {
+  /** [CONTEXT_TOKENS] */
+  readonly context: Int32Array;
+  /** [bags], 1 / sqrt(tokens) each. */
+  readonly scales: Float32Array;
+  /** [commands, COMMAND_TOKENS] */
+  readonly commands: Int32Array;
+  /** [commands] */
+  readonly commandScales: Float32Array;
+  /** [commands, COUNTS] */
+  readonly counts: Float32Array;
+}
+
+export interface EncodingSettings {
+  /** Rows of the table of embeddings. */
+  readonly vocabulary: number;
+  /** Turns whose commands and texts are read. */
+  readonly history: number;
+}
+
+/** @throws TEXT_TOO_MANY_COMMANDS */
+export function encodeSituation(situation: TextSituation, settings: EncodingSettings): EncodedSituation {
+  const { admissible } = situation;
+  const count = admissible.length;
+  if (count === 0 || count > MAX_COMMANDS) {
+    throw reverieError('TEXT_TOO_MANY_COMMANDS', { count, max: MAX_COMMANDS });
+  }
+  const memory = remembered(situation, settings.history);
+  const commands = new Int32Array(count * COMMAND_TOKENS);
+  const commandScales = new Float32Array(count);
+  const counts = new Float32Array(count * COUNTS);
+  admissible.forEach((command, i) => {
+    const tokens = tokensOf(command);
+    const places = [command, ...tokens].slice(0, COMMAND_TOKENS).map((token) => placeOf(token, settings.vocabulary));
+    commands.set(places, i * COMMAND_TOKENS);
+    commandScales[i] = 1 / Math.sqrt(places.length);
+    counts.set(countsOf(command, tokens, memory), i * COUNTS);
+  });
+  return { ...contextOf(memory, settings), commands, commandScales, counts };
+}
+
+interface Memory {
+  /** Tokens of each bag. */
+  readonly bags: Readonly<Record<(typeof BAGS)[number]['name'], readonly string[]>>;
+  readonly sets: {
+    readonly goal: ReadonlySet<string>;
+    readonly text: ReadonlySet<string>;
+    readonly recent: ReadonlySet<string>;
+  };
+  /** Turns since each command was last said, and how often it was. */
+  readonly said: ReadonlyMap<string, { readonly last: number; readonly times: number }>;
+  /** Numbered things that commands named. */
+  readonly named: ReadonlySet<string>;
+  readonly turns: number;
+}
+
+function remembered({ goal, text, turns }: TextSituation, history: number): Memory {
+  const said = new Map<string, { last: number; times: number }>();
+  turns.forEach(({ said: command }, i) => {
+    said.set(command, { last: i, times: (said.get(command)?.times ?? 0) + 1 });
+  });
+  const latest = turns.slice(-history);
+  // What was seen last is a bag of its own.
+  const recent = latest.flatMap((turn, i) => [
+    ...tokensOf(turn.said),
+    ...(i < latest.length - 1 ? tokensOf(turn.seen) : []),
+  ]);
+  const commands = turns.flatMap((turn) => [turn.said, ...tokensOf(turn.said)]);
+  const bags = { goal: tokensOf(goal), text: tokensOf(text), recent, said: commands };
+  return {
+    bags,
+    sets: { goal: new Set(bags.goal), text: new Set(bags.text), recent: new Set(recent) },
+    said,
+    named: new Set(commands.filter(isNumbered)),
+    turns: turns.length,
+  };
+}
+
+/** The latest tokens of each bag, where not all fit. */
+function contextOf({ bags }: Memory, { vocabulary }: EncodingSettings): Pick<EncodedSituation, 'context' | 'scales'> {
+  const context = new Int32Array(CONTEXT_TOKENS);
+  const scales = new Float32Array(BAGS.length);
+  let start = 0;
+  BAGS.forEach(({ name, size }, b) => {
+    const kept = bags[name].slice(-size);
+    kept.forEach((token, i) => {
+      context[start + i] = placeOf(token, vocabulary);
+    });
+    scales[b] = 1 / Math.sqrt(Math.max(kept.length, 1));
+    start += size;
+  });
+  return { context, scales };
+}
+
+function countsOf(command: string, tokens: readonly string[], { said, sets, named, turns }: Memory): number[] {
+  const before = said.get(command);
+  const things = tokens.filter(isNumbered);
+  const since = before === undefined ? 0 : 1 / (turns - before.last);
+  return [
+    before === undefined ? 0 : 1,
+    Math.min(before?.times ?? 0, 4) / 4,
+    since,
+    shareOf(tokens, sets.goal),
+    shareOf(things, sets.text),
+    shareOf(tokens, sets.recent),
+    shareOf(things, named),
+    things.length / 2,
+    Math.min(turns, 50) / 50,
+  ];
+}
+
+function shareOf(tokens: readonly string[], among: ReadonlySet<string>): number {
+  if (tokens.length === 0) return 0;
+  let found = 0;
+  for (const token of tokens) if (among.has(token)) found += 1;
+  return found / tokens.length;
+}

@@ -1,0 +1,57 @@
+// Agents of text learn in a small game of ours: by imitation and as a group, and again to the same bytes.
+
+import { describe, expect, it } from 'vitest';
+import { textGroups } from '../../src/algorithms/index.js';
+import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../src/env/index.js';
+import { attics, atticTraining } from '../rl/text/attic-training.js';
+
+const clone = { tasks: 2, epochs: 30, lr: 3e-3 };
+
+describe('training in a game of text', () => {
+  it('by GiGPO wins nearly always, where imitation alone did not', async () => {
+    const { training, learner, told } = await atticTraining({ estimator: 'gigpo', clone, rounds: 10 });
+    await textGroups(training);
+    const [nothing, cloning, rounds] = training.progress.evaluations;
+    expect([nothing.after, cloning.after, rounds.after]).toEqual(['nothing', 'cloning', 'rounds']);
+    expect(rounds.wins).toBeGreaterThan(cloning.wins);
+    expect(rounds.wins).toBeGreaterThanOrEqual(14);
+    expect(training.progress.clonedSteps).toBe(10);
+    const updates = told.filter(({ kind }) => kind === 'update');
+    expect(updates).toHaveLength(10);
+    expect(training.progress.steps).toBe(updates.at(-1)!.realSteps);
+    await learner.close();
+  });
+
+  it('gives the same bytes again', async () => {
+    const run = async () => {
+      const { training, learner, told } = await atticTraining({ clone: { ...clone, epochs: 5 }, rounds: 1 });
+      await textGroups(training);
+      const state = learner.state();
+      await learner.close();
+      return { told, state, progress: training.progress };
+    };
+    expect(await run()).toEqual(await run());
+  });
+
+  it('refuses a world that does not say which commands do something', async () => {
+    const { training, learner } = await atticTraining({ rounds: 1 });
+    const domain = { ...attics(), initialState: {}, rules: undefined };
+    const silent = {
+      ...domain,
+      tasks: [{ ...domain.tasks[0], initialOperations: [], user: { opening: 'Go!', goal: 'go' } }],
+    };
+    const responder = rulesResponder(attics());
+    const tools = new ToolsEpisodeEnvironment({
+      id: 'silent',
+      domain: silent as never,
+      responder,
+      user: new ScriptedUser(),
+    });
+    const evalEnvironments = [textEnvironment(tools)];
+    const parts = { ...training.parts, evalEnvironments, evalTasks: silent.tasks as never };
+    await expect(textGroups({ ...training, parts })).rejects.toThrow(
+      expect.objectContaining({ code: 'TEXT_COMMANDS_UNKNOWN' }),
+    );
+    await learner.close();
+  });
+});

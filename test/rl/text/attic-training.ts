@@ -1,0 +1,85 @@
+// Training in a small game of ours: its parts, for tests of policies of text and of their loop.
+
+import type { TextGroupSettings, TextTraining } from '../../../src/algorithms/index.js';
+import { Rng } from '../../../src/core/rng.js';
+import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../../src/env/index.js';
+import { gamesDomain } from '../../../src/env/pddl/games-domain.js';
+import { groupEstimators, type TextObjective } from '../../../src/rl/index.js';
+import { makeRelevance, relevanceSchema } from '../../../src/rl/text/relevance.js';
+import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
+
+/** Games that differ in what has to lie in the chest, told apart by the words of the goal. */
+export function attics() {
+  const game = (id: string, split: 'train' | 'test', thing: 'book' | 'torch') => ({
+    id,
+    split,
+    read: () => ({
+      ...ATTIC,
+      problem: ATTIC_PROBLEM.replace(/\(:goal .*\)/, `(:goal (in ${thing} chest)))`),
+      grammar: ATTIC.grammar.replace('Up in the attic.', `Up in the attic. Put the ${thing} into the chest!`),
+      goal: `Put the ${thing} into the chest!`,
+      walkthrough: ['open crate', `take ${thing} from crate`, 'go to south', 'open chest', `put ${thing} into chest`],
+    }),
+  });
+  return gamesDomain({
+    id: 'attics',
+    version: '1',
+    games: [game('book', 'train', 'book'), game('torch', 'train', 'torch'), game('held-out', 'test', 'book')],
+  });
+}
+
+export function attic(domain = attics(), maxSteps = 15) {
+  const responder = rulesResponder(domain);
+  return textEnvironment(
+    new ToolsEpisodeEnvironment({ id: 'attics', domain, responder, user: new ScriptedUser(), maxSteps }),
+  );
+}
+
+export const PLAIN: TextObjective = { clipLow: 0.2, clipHigh: 0.28, klCoefficient: 0, entropyCoefficient: 0 };
+
+export function relevance(seed: number, objective = PLAIN) {
+  const settings = relevanceSchema.parse({ vocabulary: 512, embedding: 8, hidden: [32, 16], rows: 16 });
+  return makeRelevance(settings, objective, Rng.fromSeed(seed));
+}
+
+const SETTINGS: TextGroupSettings = {
+  seed: 1,
+  rounds: 12,
+  tasksPerRound: 2,
+  groupSize: 8,
+  epochs: 2,
+  lr: 3e-3,
+  clone: { tasks: 0, epochs: 0, lr: 3e-3 },
+  evalEvery: 100,
+  evalChoice: 'sample',
+  normalise: true,
+  average: 'episode',
+  gamma: 0.95,
+  stepWeight: 1,
+};
+
+export async function atticTraining(given: Partial<TextGroupSettings> & { estimator?: string } = {}) {
+  const { estimator = 'grpo', ...settings } = given;
+  const domain = attics();
+  const told: { kind: string; [key: string]: unknown }[] = [];
+  const learner = await relevance(settings.seed ?? 1);
+  const training: TextTraining = {
+    settings: { ...SETTINGS, ...settings },
+    parts: {
+      learner,
+      estimate: groupEstimators.get(estimator).estimate,
+      environments: Array.from({ length: 16 }, () => attic(domain)),
+      evalEnvironments: Array.from({ length: 16 }, () => attic(domain)),
+      tasks: domain.tasks.filter(({ split }) => split === 'train'),
+      evalTasks: Array.from({ length: 16 }, () => domain.tasks.find(({ split }) => split === 'test')!),
+    },
+    progress: { round: 0, steps: 0, cloned: false, clonedSteps: 0, evaluations: [] },
+    ports: {
+      signal: new AbortController().signal,
+      phase: () => ({ advance() {}, set() {}, end() {} }),
+      tell: (event) => told.push(event),
+      checkpoint: async () => {},
+    },
+  };
+  return { training, learner, domain, told };
+}
