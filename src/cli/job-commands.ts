@@ -141,7 +141,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'train',
     summary: 'train a policy, in the dream or for real',
     description:
-      'Learns a policy within a budget of real steps: mostly in the dream (train.mode=dream), or in the real environment alone (train.mode=real); or from records alone (train.mode=offline, --data). Evaluates in the real environment as it goes.',
+      'Learns a policy within a budget of real steps: mostly in the dream (train.mode=dream), or in the real environment alone (train.mode=real); or from records alone (train.mode=offline, --data). Evaluates in the real environment as it goes. Of a world of text: learns to choose among the commands that do something, by imitation and groups of episodes, and is judged on tasks of other splits.',
     takes: ['data', 'model', 'checkpoint', 'fidelity'],
     needs: [],
     usesDevice: true,
@@ -156,6 +156,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
         'reverie train pendulum --data runs/seen --set train.mode=offline --set rl.algorithm=td3-bc',
         'from records alone',
       ],
+      ['reverie train alfworld --profile smoke', 'an agent of text, in the games of $ALFWORLD_DATA'],
       ['reverie train --resume runs/policy', 'go on after Ctrl-C or a crash, exactly as if nothing had happened'],
     ],
   },
@@ -163,7 +164,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'eval',
     summary: 'run a policy for real',
     description:
-      'Runs whole episodes of a policy in the real environment and reports the return with its spread. Of a tools scenario: runs its agent in the exact rules of its domain and reports how often it succeeds.',
+      'Runs whole episodes of a policy in the real environment and reports the return with its spread. Of a tools scenario: runs its agent, or with --checkpoint a policy of text, in the exact rules of its domain and reports how often it succeeds.',
     takes: ['checkpoint'],
     needs: [],
     hasPanel: true,

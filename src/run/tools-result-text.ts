@@ -3,12 +3,21 @@
 import { deficitText } from '../synth/index.js';
 import { formatCount, formatNumber } from './format.js';
 import { type Line, resultLines } from './result-text.js';
-import type { AuditResult, ExportResult, Rate, RealEpisodesResult, SynthEpisodesResult } from './tools-results.js';
+import type {
+  AuditResult,
+  ExportResult,
+  Rate,
+  RealEpisodesResult,
+  SynthEpisodesResult,
+  TextPolicyNote,
+  TextTrainResult,
+} from './tools-results.js';
 
 /** By the job's name. */
 export const toolsResultText = {
   collect: (result: RealEpisodesResult) => resultLines(result, realLines(result)),
   synth: (result: SynthEpisodesResult) => resultLines(result, episodeLines(result)),
+  train: (result: TextTrainResult) => resultLines(result, trainLines(result)),
   eval: (result: RealEpisodesResult) => resultLines(result, realLines(result)),
   audit: (result: AuditResult) => resultLines(result, auditLines(result)),
   export: (result: ExportResult) =>
@@ -47,8 +56,9 @@ function episodeLines(result: SynthEpisodesResult): Line[] {
 }
 
 function realLines(result: RealEpisodesResult): Line[] {
-  const { episodes, steps, abstained, success, cost, spent, stoppedBy } = result;
+  const { episodes, steps, abstained, success, cost, spent, stoppedBy, policy } = result;
   return [
+    ...policyLine(policy),
     ['lived', `${formatCount(episodes)} real episodes, ${formatCount(steps)} turns of the agent`],
     ['success', success === null ? 'no episode was judged' : rateText(success)],
     ...(abstained > 0 ? [['not judged', `${formatCount(abstained)} episodes`] as const] : []),
@@ -56,7 +66,26 @@ function realLines(result: RealEpisodesResult): Line[] {
     ...(cost.calls > 0 ? [['model calls', costText(cost, spent)] as const] : []),
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
     ['kept in', result.data],
-    ['logs', `${result.logs}, to be named in experience.logs`],
+    ...(result.logs === null ? [] : [['logs', `${result.logs}, to be named in experience.logs`] as const]),
+  ];
+}
+
+function policyLine(policy: TextPolicyNote | undefined): Line[] {
+  return policy === undefined ? [] : [['policy', `${policy.version}, chooses among ${policy.choosesAmong}`]];
+}
+
+function trainLines(result: TextTrainResult): Line[] {
+  const { mode, algorithm, rounds, steps, clonedSteps, policy, parameters, checkpoint, evaluations } = result;
+  const lived = `${formatCount(steps)} steps in ${formatCount(rounds)} rounds of ${algorithm} (${mode})`;
+  const after = (text: string, round: number) =>
+    text === 'rounds' ? `after ${formatCount(round)} rounds` : `after ${text}`;
+  return [
+    ...policyLine(policy),
+    ['parameters', formatCount(parameters)],
+    ['imitated', `${formatCount(clonedSteps)} choices`],
+    ['lived', lived],
+    ...evaluations.map(({ after: what, round, success }): Line => [after(what, round), shareText(success)]),
+    ['checkpoint', checkpoint],
   ];
 }
 

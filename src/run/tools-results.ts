@@ -27,8 +27,8 @@ export interface RealEpisodesResult extends JobResult {
   readonly job: 'collect' | 'eval';
   readonly family: 'tools';
   readonly data: string;
-  /** Folder of the episodes as logs that `experience.logs` reads. */
-  readonly logs: string;
+  /** Folder of the episodes as logs that `experience.logs` reads; null where none are written. */
+  readonly logs: string | null;
   readonly episodes: number;
   readonly steps: number;
   readonly success: Rate | null;
@@ -39,6 +39,39 @@ export interface RealEpisodesResult extends JobResult {
   readonly cost: Cost;
   readonly spent: Cost;
   readonly stoppedBy: string | null;
+  /** A policy's own word on what it chose by; absent for agents of other kinds. */
+  readonly policy?: TextPolicyNote;
+}
+
+export interface TextPolicyNote {
+  readonly version: string;
+  /** It was shown the commands that do something: not to be printed beside a free-text figure without saying so. */
+  readonly choosesAmong: 'admissible commands';
+}
+
+/** A policy of text that learned by group-relative policy gradients. */
+export interface TextTrainResult extends JobResult {
+  readonly job: 'train';
+  readonly family: 'tools';
+  readonly mode: 'real' | 'dream';
+  readonly algorithm: string;
+  readonly policy: TextPolicyNote;
+  readonly parameters: number;
+  /** Folder of the last checkpoint. */
+  readonly checkpoint: string;
+  /** Version of the domain: rules and games. */
+  readonly domain: string;
+  readonly rounds: number;
+  /** Steps lived in training; those of walkthroughs beside them. */
+  readonly steps: number;
+  readonly clonedSteps: number;
+  readonly evaluations: readonly {
+    readonly after: string;
+    readonly round: number;
+    readonly steps: number;
+    readonly meanLength: number;
+    readonly success: Rate;
+  }[];
 }
 
 /** What came of a suite of probes. */

@@ -30,6 +30,10 @@ export const toolsKind: Kind = {
       load: async () => (await realEpisodes()).evalEpisodesJob,
       text: async () => (await text()).eval,
     },
+    train: {
+      load: async () => (await import('../../run/pipeline/tools/train-policy.js')).trainPolicyJob,
+      text: async () => (await text()).train,
+    },
     fidelity: {
       load: async () => (await import('../../run/pipeline/fidelity/fidelity-job.js')).toolsFidelityJob,
       text: async () => (await import('../../run/result-text.js')).fidelityText,

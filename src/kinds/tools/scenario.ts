@@ -9,6 +9,7 @@ import { episodeFormatSchema, hackerSchema, qualitySchema, recipeSchema, tasksSc
 import { judgeSchema, toolsModelSchema } from '../../worldmodel/index.js';
 import { nameKey, pluginsKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
 import { toolsFidelitySchema } from './fidelity-section.js';
+import { textRlSchema, textTrainSchema } from './train-section.js';
 
 const positive = z.int().min(1);
 const count = z.int().min(0);
@@ -207,6 +208,8 @@ function sections() {
     quality: qualitySchema,
     synth: synthSection,
     fidelity: toolsFidelitySchema,
+    rl: textRlSchema(),
+    train: textTrainSchema,
     seed: seedKey,
     workers: workersKey(
       'Where language models are waited for: episodes under way at once, 0: 32. Where rows only compute (exact rules, scripted users): worker threads; 0: in the main thread. Never changes results.',

@@ -13,6 +13,7 @@ import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
 import { episodesPanel } from './episodes-panel.js';
+import { evalPolicyJob } from './eval-policy.js';
 import { EPISODES_FILE } from './judged-rows.js';
 import { type LivedRows, livedRows } from './lived-rows.js';
 import { makeParts, type ToolsParts } from './parts.js';
@@ -26,6 +27,9 @@ export function collectEpisodesJob(context: Context): Promise<RealEpisodesResult
 }
 
 export function evalEpisodesJob(context: Context): Promise<RealEpisodesResult> {
+  const { checkpoint } = context.inputs;
+  if (checkpoint !== undefined)
+    return evalPolicyJob({ ...context, scenario: withoutRecipe(context.scenario) }, checkpoint);
   return realEpisodes(context, 'eval');
 }
 

@@ -1,0 +1,87 @@
+// What a scenario of text may say of `reverie train`: who learns, from whom, and on which tasks it is judged.
+
+import { z } from 'zod';
+import { groupEstimators, textNetworks } from '../../rl/index.js';
+
+const positive = z.int().min(1);
+const count = z.int().min(0);
+const share = z.number().min(0).max(1);
+const rate = z.number().positive();
+const splits = z.array(z.enum(['train', 'validation', 'test'])).min(1);
+
+export function textRlSchema() {
+  const networks = textNetworks.list();
+  const sections = Object.fromEntries(
+    networks.map(({ name, schema, summary }) => [name, schema.prefault({}).describe(summary)]),
+  );
+  return z
+    .strictObject({
+      algorithm: z
+        .enum(groupEstimators.names() as [string, ...string[]])
+        .default('grpo')
+        .describe('How much better a choice was than the rest of its group: `grpo`, `gigpo` or `rloo`.'),
+      network: z
+        .enum(textNetworks.names() as [string, ...string[]])
+        .default('relevance')
+        .describe('The network that chooses among the admissible commands.'),
+      lr: rate.default(5e-4).describe('Step size of Adam.'),
+      epochs: positive.default(2).describe('Passes over the episodes of a round.'),
+      clipLow: share
+        .default(0.2)
+        .describe('How far the probability of a choice may fall in a round before it stops counting.'),
+      clipHigh: z
+        .number()
+        .min(0)
+        .default(0.28)
+        .describe('How far it may grow; more than `clipLow` keeps rare choices growing (DAPO, 2503.14476).'),
+      klCoefficient: z.number().min(0).default(0).describe('Weight of KL to the policy as it was after imitation.'),
+      entropyCoefficient: z.number().min(0).default(0).describe('Weight of entropy as a reward.'),
+      normalise: z
+        .boolean()
+        .default(true)
+        .describe("grpo, gigpo: divide by the group's standard deviation; false: Dr. GRPO (2503.20783)."),
+      average: z
+        .enum(['episode', 'step'])
+        .default('episode')
+        .describe('What counts alike: each episode, or each step (DAPO), by which long failures outweigh what won.'),
+      gamma: share.default(0.95).describe('gigpo: discount of a reward one step later.'),
+      stepWeight: z.number().min(0).default(1).describe('gigpo: weight of the advantage among equal states.'),
+      ...sections,
+    })
+    .prefault({})
+    .describe('`reverie train`: who learns to choose among admissible commands, and how.');
+}
+
+export const textTrainSchema = z
+  .strictObject({
+    mode: z
+      .enum(['real', 'dream'])
+      .default('real')
+      .describe(
+        'Where it learns: in the exact rules of the domain, or where `model` answers. It is judged in the rules.',
+      ),
+    domain: z.looseObject({}).default({}).describe('Keys of `domain` that differ in training.'),
+    splits: splits.default(['train']).describe('Splits whose tasks are learned from.'),
+    evalSplits: splits
+      .default(['validation'])
+      .describe('Splits whose tasks it is judged on; one that is in `splits` too tells nothing of what was not seen.'),
+    evalTasks: positive.default(40).describe('Tasks of an evaluation, evenly spaced, an episode each.'),
+    evalEvery: positive.default(10).describe('Rounds between evaluations.'),
+    evalChoice: z
+      .enum(['sample', 'mode'])
+      .default('sample')
+      .describe('Evaluations draw choices as training does, or take the most probable.'),
+    cloneTasks: count.default(0).describe('Tasks whose reference is imitated first, evenly spaced; 0: none.'),
+    cloneEpochs: positive.default(10).describe('Passes over these.'),
+    cloneLr: rate.default(2e-3).describe('Step size of Adam in these.'),
+    rounds: count.default(100).describe('Rounds of living and learning; 0: imitation alone.'),
+    tasksPerRound: positive.default(8).describe('Groups of a round, a task each.'),
+    groupSize: z.int().min(2).default(8).describe('Episodes of a group: they begin alike.'),
+    checkpointSeconds: z
+      .number()
+      .min(0)
+      .default(20)
+      .describe('Seconds between checkpoints, taken between rounds. Never changes results.'),
+  })
+  .prefault({})
+  .describe('`reverie train` in a world of text: imitation, then groups of episodes.');

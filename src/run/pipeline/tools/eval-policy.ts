@@ -1,0 +1,111 @@
+// `reverie eval --checkpoint` in a world of text: whole episodes of a trained policy in the exact rules of the domain.
+
+import { join } from 'node:path';
+import { isWon, playTexts, type TextStart } from '../../../algorithms/index.js';
+import { NO_COST } from '../../../core/cost.js';
+import { type Panel, panelOf, requirePanel } from '../../../core/panel.js';
+import { Rng } from '../../../core/rng.js';
+import { rulesResponder } from '../../../env/index.js';
+import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
+import { interrupted, type JobContext } from '../../job.js';
+import type { ToolsScenario } from '../../scenario.js';
+import type { RealEpisodesResult } from '../../tools-results.js';
+import { wantedPanel } from '../../wanted-panel.js';
+import { makeParts } from './parts.js';
+import { loadTextPolicy } from './policy-checkpoint.js';
+import { taskStage } from './task-stage.js';
+import { lanes, makeTextLearner, rateOf } from './train-policy.js';
+
+/** `synth.episodes` episodes over the tasks of `synth.splits` in turn. */
+export async function evalPolicyJob(
+  context: JobContext<ToolsScenario>,
+  checkpoint: string,
+): Promise<RealEpisodesResult> {
+  const { manifest, state } = await loadTextPolicy(checkpoint);
+  const { config } = context.scenario;
+  const parts = await makeParts(context);
+  try {
+    const { domain, tasks } = await taskStage(context, parts);
+    const learner = await makeTextLearner(withSettings(config, manifest), context.seed, manifest.network);
+    try {
+      learner.restore(state);
+      const responder = rulesResponder(domain);
+      const panel = panelOf({
+        environment: domain.version,
+        tasks: tasks.map(({ id }) => id),
+        seeds: [context.seed],
+        policies: { agent: learner.policy.version, answers: responder.version },
+        settings: { episodes: config.synth.episodes, maxSteps: config.synth.maxSteps, choice: config.train.evalChoice },
+      });
+      requirePanel(panel, wantedPanel(context));
+      const rng = Rng.fromSeed(context.seed).split('text-eval');
+      const starts = Array.from({ length: config.synth.episodes }, (_, i): TextStart => {
+        const seed = rng.split('start', i).uint32();
+        const choices = config.train.evalChoice === 'sample' ? { rng: rng.split('choices', i) } : {};
+        return { task: tasks[i % tasks.length].id, seed, ...choices };
+      });
+      const phase = context.progress.phase('live', starts.length, 'episodes');
+      const played = await playTexts(learner.policy, starts, {
+        environments: lanes({ domain, user: parts.user }, responder, config),
+        signal: context.signal,
+        onEpisode: () => phase.advance(1),
+      });
+      phase.end();
+      const data = join(context.out, 'data');
+      await ensureFolder(data);
+      await writeFileAtomic(join(data, 'played.jsonl'), played.map(lineOf).join(''));
+      return resultOf(context, played, { data, version: learner.policy.version, panel });
+    } finally {
+      await learner.close();
+    }
+  } catch (error) {
+    if (context.signal.aborted) interrupted();
+    throw error;
+  } finally {
+    await parts.close();
+  }
+}
+
+type Played = Awaited<ReturnType<typeof playTexts>>;
+
+/** The network as it was trained, whatever the scenario says of it now. */
+function withSettings(
+  config: ToolsScenario['config'],
+  { network, settings }: { readonly network: string; readonly settings: unknown },
+): Pick<ToolsScenario['config'], 'rl'> {
+  return { rl: { ...config.rl, [network]: settings } as ToolsScenario['config']['rl'] };
+}
+
+function lineOf({ task, reward, steps }: Played[number]): string {
+  const said = steps.map(({ situation, choice }) => situation.admissible[choice]);
+  return `${JSON.stringify({ task, reward, said })}\n`;
+}
+
+function resultOf(
+  { metrics }: JobContext<ToolsScenario>,
+  played: Played,
+  { data, version, panel }: { readonly data: string; readonly version: string; readonly panel: Panel },
+): RealEpisodesResult {
+  const judged = played.filter(({ reward }) => reward !== null);
+  const rewards = new Map<string, number[]>();
+  for (const { task, reward } of judged) rewards.set(task, [...(rewards.get(task) ?? []), reward as number]);
+  const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
+  return {
+    job: 'eval',
+    family: 'tools',
+    wallSeconds: metrics.wallSeconds,
+    data,
+    logs: null,
+    episodes: played.length,
+    steps: played.reduce((sum, { steps }) => sum + steps.length, 0),
+    success: judged.length === 0 ? null : rateOf(judged.filter(isWon).length, judged.length),
+    abstained: played.length - judged.length,
+    failed: {},
+    byTask: Object.fromEntries([...rewards].map(([task, values]) => [task, mean(values)])),
+    cost: NO_COST,
+    spent: NO_COST,
+    stoppedBy: null,
+    panel,
+    policy: { version, choosesAmong: 'admissible commands' },
+  };
+}

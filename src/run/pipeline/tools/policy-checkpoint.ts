@@ -1,0 +1,120 @@
+// A policy of text as a folder, written whole or not at all: what it is, how far its training is, and its exact state.
+//
+//   text-policy.json       network, settings, progress, hash of the weights; sealed
+//   learner.safetensors    weights, moments of Adam, reference
+//
+// Nothing in it depends on the clock or the machine.
+
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { TextProgress } from '../../../algorithms/index.js';
+import { describeIssues, reverieError } from '../../../core/errors.js';
+import { sha256 } from '../../../core/hash.js';
+import { decodeTensors, encodeTensors, float32 } from '../../../nn/index.js';
+import type { TextLearner, TextLearnerState } from '../../../rl/index.js';
+import { recoverFolder, replaceFolderAtomic } from '../../../store/atomic-file.js';
+import { openSealed, sealedText } from '../../../store/sealed-json.js';
+
+const POLICY_FILE = 'text-policy.json';
+const STATE_FILE = 'learner.safetensors';
+
+const count = z.int().min(0);
+
+const manifestSchema = z.strictObject({
+  format: z.literal('reverie-text-policy'),
+  formatVersion: z.literal(1),
+  scenario: z.string(),
+  seed: z.int(),
+  /** Version of the domain it learned in. */
+  domain: z.string(),
+  network: z.string(),
+  settings: z.record(z.string(), z.unknown()),
+  gradientSteps: count,
+  policyVersion: z.string(),
+  progress: z.strictObject({
+    round: count,
+    steps: count,
+    cloned: z.boolean(),
+    clonedSteps: count,
+    evaluations: z.array(
+      z.strictObject({
+        after: z.enum(['nothing', 'cloning', 'rounds']),
+        round: count,
+        steps: count,
+        episodes: count,
+        wins: count,
+        meanLength: z.number(),
+      }),
+    ),
+  }),
+  sha256: z.string(),
+});
+export type TextPolicyManifest = z.infer<typeof manifestSchema>;
+
+export interface SavedTextPolicy {
+  readonly manifest: TextPolicyManifest;
+  readonly state: TextLearnerState;
+}
+
+/** Where a checkpoint of a run lies. */
+export function policyFolder(out: string): string {
+  return join(out, 'checkpoint');
+}
+
+/** Writes (or atomically replaces) the folder. @throws STORAGE_FULL, STORAGE_FAILED */
+export async function saveTextPolicy(
+  folder: string,
+  learner: TextLearner,
+  about: { readonly scenario: string; readonly seed: number; readonly domain: string; readonly progress: TextProgress },
+): Promise<void> {
+  const { meta, arrays } = learner.state();
+  const tensors = Object.entries(arrays).map(([name, array]) => [name, float32(array)] as const);
+  const bytes = encodeTensors(Object.fromEntries(tensors));
+  const manifest = manifestSchema.parse({
+    format: 'reverie-text-policy',
+    formatVersion: 1,
+    ...about,
+    ...meta,
+    policyVersion: learner.policy.version,
+    sha256: sha256(bytes),
+  });
+  await replaceFolderAtomic(folder, async (temporary) => {
+    await writeFile(join(temporary, STATE_FILE), bytes);
+    await writeFile(join(temporary, POLICY_FILE), sealedText(manifest));
+  });
+}
+
+/**
+ * The policy of a run, or of a checkpoint's folder.
+ * @throws INPUT_MISSING, CHECKPOINT_CORRUPT
+ */
+export async function loadTextPolicy(given: string): Promise<SavedTextPolicy> {
+  const folders = [policyFolder(given), given];
+  for (const folder of folders) await recoverFolder(folder);
+  const folder = folders.find((one) => existsSync(join(one, POLICY_FILE)));
+  if (folder === undefined)
+    throw reverieError('INPUT_MISSING', { what: 'policy of text', path: given, input: 'checkpoint' });
+  const manifest = await readManifest(join(folder, POLICY_FILE));
+  const { network, settings, gradientSteps } = manifest;
+  const path = join(folder, STATE_FILE);
+  const corrupt = (problem: string, cause?: unknown) => reverieError('CHECKPOINT_CORRUPT', { path, problem }, cause);
+  const bytes = await readFile(path).catch((error: Error) => {
+    throw corrupt(error.message, error);
+  });
+  if (sha256(bytes) !== manifest.sha256) throw corrupt('its content does not match its hash');
+  const arrays = Object.fromEntries(
+    Object.entries(decodeTensors(bytes)).map(([name, { data }]) => [name, data as Float32Array] as const),
+  );
+  return { manifest, state: { meta: { network, settings, gradientSteps }, arrays } };
+}
+
+async function readManifest(path: string): Promise<TextPolicyManifest> {
+  try {
+    return manifestSchema.parse(openSealed(await readFile(path, 'utf8')));
+  } catch (error) {
+    const problem = error instanceof z.ZodError ? describeIssues(error) : (error as Error).message;
+    throw reverieError('CHECKPOINT_CORRUPT', { path, problem }, error);
+  }
+}

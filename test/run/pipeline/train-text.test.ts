@@ -1,0 +1,105 @@
+// `reverie train` and `reverie eval --checkpoint` in a folder of games: what is kept, resumed to the same bytes, and refused.
+
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { launch } from '../../../src/run/index.js';
+import type { RealEpisodesResult, TextTrainResult } from '../../../src/run/tools-results.js';
+import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
+import { recordingStream } from '../streams.js';
+
+const home = mkdtempSync(join(tmpdir(), 'reverie-text-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const walkthrough = ['open crate', 'take book from crate', 'go to south', 'open chest', 'put book into chest'];
+mkdirSync(join(home, 'games'));
+writeFileSync(
+  join(home, 'games', 'book.tw-pddl'),
+  JSON.stringify({
+    pddl_domain: ATTIC.domain,
+    pddl_problem: ATTIC_PROBLEM.replace(/\(:goal .*\)/, '(:goal (in book chest)))'),
+    grammar: ATTIC.grammar,
+    walkthrough,
+  }),
+);
+
+const rl = { relevance: { vocabulary: 256, embedding: 8, hidden: [16, 16], rows: 16 } };
+const train = { evalSplits: ['train'], cloneTasks: 1, cloneEpochs: 25, cloneLr: 1e-2, rounds: 2, tasksPerRound: 1 };
+const scenario = {
+  family: 'tools',
+  name: 'attic',
+  domain: { id: 'text-games', folder: 'games' },
+  model: { kind: 'tools', backends: ['rules'] },
+  synth: { episodes: 12, maxSteps: 12 },
+  rl,
+  train: { ...train, checkpointSeconds: 0 },
+};
+const file = join(home, 'scenario.yaml');
+writeFileSync(file, JSON.stringify(scenario));
+
+const run = (name: string, out: string, more: object = {}) =>
+  launch(name, {
+    scenario: file,
+    out: join(home, out),
+    quiet: true,
+    stream: recordingStream(),
+    command: 'test',
+    ...more,
+  });
+
+it('trains a policy, keeps it, and judges it again from its checkpoint', async () => {
+  const trained = (await run('train', 'whole')) as TextTrainResult;
+  expect(trained).toMatchObject({ job: 'train', family: 'tools', rounds: 2, clonedSteps: 5, algorithm: 'grpo' });
+  expect(trained.evaluations.map(({ after }) => after)).toEqual(['nothing', 'cloning', 'rounds']);
+  const inputs = { checkpoint: join(home, 'whole') };
+  const judged = (await run('eval', 'judged', { inputs })) as RealEpisodesResult;
+  expect(judged).toMatchObject({ episodes: 12, abstained: 0, policy: trained.policy });
+  expect(judged.success!.value).toBeGreaterThan(0.5);
+  const played = readFileSync(join(judged.data, 'played.jsonl'), 'utf8').trimEnd().split('\n');
+  const won = played.map((line) => JSON.parse(line)).filter(({ reward }) => reward === 1);
+  expect(won.length / 12).toBe(judged.success!.value);
+
+  // Stopped after a round, it goes on to the same bytes.
+  const files = ['text-policy.json', 'learner.safetensors'].map((name) => join('checkpoint', name));
+  const stopping = launch<TextTrainResult>('train', {
+    scenario: file,
+    out: join(home, 'stopped'),
+    quiet: true,
+    stream: recordingStream(),
+    command: 'test',
+  });
+  const poll = setInterval(() => {
+    try {
+      readFileSync(join(home, 'stopped', files[0]));
+      process.emit('SIGINT');
+      clearInterval(poll);
+    } catch {
+      // Not yet there.
+    }
+  }, 5);
+  await expect(stopping).rejects.toMatchObject({ name: 'RunInterrupted' });
+  clearInterval(poll);
+  await launch('train', { resume: join(home, 'stopped'), quiet: true, stream: recordingStream(), command: 'test' });
+  for (const name of files)
+    expect(readFileSync(join(home, 'stopped', name))).toEqual(readFileSync(join(home, 'whole', name)));
+  const events = (out: string) =>
+    readFileSync(join(home, out, 'metrics.jsonl'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => ({ ...JSON.parse(line), wallSeconds: 0 }));
+  expect(events('stopped')).toEqual(events('whole'));
+
+  // A changed byte is told, not acted on.
+  const weights = join(home, 'whole', files[1]);
+  const bytes = readFileSync(weights);
+  bytes[bytes.length - 1] ^= 1;
+  writeFileSync(weights, bytes);
+  await expect(run('eval', 'refused', { inputs })).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT' });
+});
+
+it('refuses splits without tasks, and worlds that are not of text', async () => {
+  const none = { set: ['train.evalSplits=[test]'] };
+  await expect(run('train', 'none', none)).rejects.toMatchObject({ code: 'TEXT_TASKS_MISSING' });
+  await expect(run('train', 'desk', { scenario: 'helpdesk' })).rejects.toMatchObject({ code: 'ENV_SPEC_INVALID' });
+});
