@@ -1,6 +1,7 @@
 """rLLM: an environment over `@ENV@` of the Reverie server at @URL@.
 
-Rows of the dataset: `{"item": 3}`; actions are the model's raw text.
+Rows of the dataset: `{"item": 3}`; actions are the model's raw text. rLLM has no word for an episode without a reward: one
+that could not be judged raises, and is played again (`retry_limit`), as 0 would be learnt.
 """
 
 import json
@@ -12,17 +13,7 @@ from rllm.environments.base.base_env import BaseEnv
 BASE = "@AGENTGYM@"
 
 
-def ask(path, body):
-    """POSTs JSON. Errors come as `{"error": ...}`."""
-    headers = {"content-type": "application/json"}
-    if "REVERIE_TOKEN" in os.environ:
-        headers["authorization"] = "Bearer " + os.environ["REVERIE_TOKEN"]
-    request = urllib.request.Request(BASE + path, json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=120) as reply:
-        answer = json.loads(reply.read())
-    if isinstance(answer, dict) and "error" in answer:
-        raise RuntimeError(answer["error"])
-    return answer
+# @PART agentgym@
 
 
 class ReverieEnv(BaseEnv):
@@ -35,7 +26,7 @@ class ReverieEnv(BaseEnv):
 
     def step(self, action):
         turn = ask("/step", {"env_idx": self.session, "action": str(action)})
-        return {"observation": turn["observation"]}, float(turn["reward"] or 0.0), turn["done"], {}
+        return {"observation": turn["observation"]}, reward_of(turn), turn["done"], {}
 
     def close(self):
         ask("/close", {"env_idx": self.session})

@@ -4,6 +4,8 @@ Register it where the trainer starts, and name it in the rows (`"env_class": "re
 
     from skyrl_gym.envs import register
     register(id="reverie", entry_point="reverie_skyrl:ReverieEnv")
+
+SkyRL has no word for an episode without a reward: one that could not be judged raises, and ends the run, as 0 would be learnt.
 """
 
 import json
@@ -15,17 +17,7 @@ from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
 BASE = "@AGENTGYM@"
 
 
-def ask(path, body):
-    """POSTs JSON. Errors come as `{"error": ...}`."""
-    headers = {"content-type": "application/json"}
-    if "REVERIE_TOKEN" in os.environ:
-        headers["authorization"] = "Bearer " + os.environ["REVERIE_TOKEN"]
-    request = urllib.request.Request(BASE + path, json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=120) as reply:
-        answer = json.loads(reply.read())
-    if isinstance(answer, dict) and "error" in answer:
-        raise RuntimeError(answer["error"])
-    return answer
+# @PART agentgym@
 
 
 class ReverieEnv(BaseTextEnv):
@@ -41,7 +33,7 @@ class ReverieEnv(BaseTextEnv):
     def step(self, action):
         turn = ask("/step", {"env_idx": self.session, "action": action})
         said = [] if turn["done"] else [{"role": "user", "content": turn["observation"]}]
-        return BaseTextEnvStepOutput(observations=said, reward=float(turn["reward"] or 0.0), done=turn["done"], metadata={})
+        return BaseTextEnvStepOutput(observations=said, reward=reward_of(turn), done=turn["done"], metadata={})
 
     def close(self):
         ask("/close", {"env_idx": self.session})

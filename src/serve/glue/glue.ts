@@ -1,4 +1,5 @@
-// `reverie client`: ready-to-run files that connect a trainer to a server. Templates lie in clients/glue.
+// `reverie client`: ready-to-run files that connect a trainer to a server. Templates lie in clients/glue; what several of them
+// share, or what is an idea of its own, in its folder `parts`.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,8 +53,13 @@ export function glueText(kind: GlueKind, target: GlueTarget): string {
     '@LAST@': String(items - 1),
     ...(kind === 'trl' ? trlValues(target) : {}),
   };
-  const template = readFileSync(join(packageRoot(), 'clients', 'glue', TEMPLATES[kind]), 'utf8');
-  return Object.entries(values).reduce((text, [mark, value]) => text.replaceAll(mark, () => value), template);
+  return Object.entries(values).reduce((text, [mark, value]) => text.replaceAll(mark, () => value), template(kind));
+}
+
+/** A template, each line `# @PART NAME@` of it replaced by that part. */
+function template(kind: GlueKind): string {
+  const read = (...path: string[]) => readFileSync(join(packageRoot(), 'clients', 'glue', ...path), 'utf8');
+  return read(TEMPLATES[kind]).replaceAll(/^# @PART ([a-z-]+)@\n/gm, (_, name) => read('parts', `${name}.py`));
 }
 
 function requireFit(kind: GlueKind, target: GlueTarget): void {

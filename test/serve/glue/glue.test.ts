@@ -33,6 +33,24 @@ async function printed(kind: GlueKind, env: string): Promise<string> {
   return glueText(kind, await fetchGlueTarget(server.url, env));
 }
 
+const TEXT_ENV = `
+class BaseTextEnv:
+    pass
+class BaseTextEnvStepOutput(dict):
+    pass
+`;
+const SKYRL = {
+  'skyrl_gym/__init__.py': '',
+  'skyrl_gym/envs/__init__.py': '',
+  'skyrl_gym/envs/base_text_env.py': TEXT_ENV,
+};
+const RLLM = {
+  'rllm/__init__.py': '',
+  'rllm/environments/__init__.py': '',
+  'rllm/environments/base/__init__.py': '',
+  'rllm/environments/base/base_env.py': 'class BaseEnv:\n    pass\n',
+};
+
 /** Runs `driver` beside the printed file `module`, with stand-ins for packages that are not here; what it printed. */
 async function driven(module: string, text: string, driver: string, packages: Record<string, string> = {}) {
   const place = mkdtempSync(join(folder, 'run-'));
@@ -104,12 +122,6 @@ print(json.dumps({"opening": opening, "rewards": rewards, "over": over, "tools":
 
   it('lets SkyRL and rLLM play by raw text', async () => {
     const act = (body: string) => `import json, asyncio\n${body}`;
-    const text = `
-class BaseTextEnv:
-    pass
-class BaseTextEnvStepOutput(dict):
-    pass
-`;
     const skyrl = await driven(
       'reverie_skyrl',
       await printed('skyrl', 'cellar'),
@@ -120,7 +132,7 @@ prompt, _ = env.init([])
 step = env.step("look")
 env.close()
 print(json.dumps({"prompt": prompt, "step": step}))`),
-      { 'skyrl_gym/__init__.py': '', 'skyrl_gym/envs/__init__.py': '', 'skyrl_gym/envs/base_text_env.py': text },
+      SKYRL,
     );
     expect(skyrl.prompt[0].content.length).toBeGreaterThan(10);
     expect(skyrl.step).toMatchObject({ done: false, reward: 0 });
@@ -134,15 +146,27 @@ opening, _ = env.reset()
 step = env.step("look")
 env.close()
 print(json.dumps({"opening": opening, "step": step}))`),
-      {
-        'rllm/__init__.py': '',
-        'rllm/environments/__init__.py': '',
-        'rllm/environments/base/__init__.py': '',
-        'rllm/environments/base/base_env.py': 'class BaseEnv:\n    pass\n',
-      },
+      RLLM,
     );
     expect(rllm.opening.observation).toBe(skyrl.prompt[0].content);
     expect(rllm.step[2]).toBe(false);
+  });
+
+  it('never makes 0 of a reward that nobody could tell', async () => {
+    const stand = (trainer: 'skyrl' | 'rllm') => `
+import json, reverie_${trainer} as glue
+glue.ask = lambda path, body: 1 if path == "/create" else {"observation": "", "reward": None, "done": True}
+try:
+    print(json.dumps(glue.ReverieEnv().step("look")))
+except RuntimeError as error:
+    print(json.dumps(str(error)))`;
+    const said = 'An end that could not be judged has no reward. Train on tasks that exact checks decide.';
+    expect(await driven('reverie_skyrl', await printed('skyrl', 'cellar'), stand('skyrl'), SKYRL)).toBe(said);
+    expect(await driven('reverie_rllm', await printed('rllm', 'cellar'), stand('rllm'), RLLM)).toBe(said);
+    for (const kind of GLUE_KINDS) {
+      const text = await printed(kind, kind === 'gym' ? 'pendulum' : 'cellar');
+      expect(text, kind).not.toMatch(/reward.*\bor 0/);
+    }
   });
 
   it('is refused where trainer and family do not go together', async () => {
