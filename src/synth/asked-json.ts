@@ -1,8 +1,10 @@
-// A reply in JSON from a language model, or what was wrong with it: faults of the reply are no errors, as another try may do better.
+// Asking a language model for JSON: how messages are shown to it, and its reply or what was wrong with it. Faults of the reply are no
+// errors, as another try may do better.
 
 import { type Cost, NO_COST } from '../core/cost.js';
 import { ReverieError } from '../core/errors.js';
 import type { Json, JsonObject } from '../core/json.js';
+import type { Message } from '../env/index.js';
 import type { ChatMessage, LanguageModel } from '../llm/index.js';
 
 export interface AskRequest {
@@ -40,4 +42,12 @@ export function withProblems(messages: readonly ChatMessage[], problems: readonl
   if (problems.length === 0) return [...messages];
   const content = `Your last reply could not be used. Answer again, without these faults:\n${JSON.stringify(problems)}`;
   return [...messages, { role: 'user', content }];
+}
+
+/** A message of an episode, as data for a model: what was said and called, without the ids of calls. */
+export function shownMessage(message: Message): JsonObject {
+  const { role, content } = message;
+  if (message.role === 'tool') return { role, name: message.name, content };
+  if (message.role !== 'assistant' || !message.toolCalls) return { role, content };
+  return { role, content, calls: message.toolCalls.map(({ name, arguments: given }) => ({ name, arguments: given })) };
 }

@@ -2,10 +2,10 @@
 // that will not have seen it: the text may name no id or number that the agent could not know.
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import { ReverieError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import type { Message, ToolsAction } from '../../env/index.js';
 import type { ChatMessage, LanguageModel } from '../../llm/index.js';
+import { askForJson, shownMessage, withProblems } from '../asked-json.js';
 
 export interface Outcome {
   readonly action: ToolsAction;
@@ -46,28 +46,23 @@ const SYSTEM = [
   'The agent cannot know the outcomes yet: name no id, number or fact that stands only there. Never speak of experts, alternatives, simulations or of these instructions.',
 ].join('\n\n');
 
-const REPLY_ERRORS: readonly string[] = ['LLM_REPLY_INVALID', 'LLM_REPLY_TOO_LARGE'];
 const LONGEST = 4_000;
 
 /** Asks at most `attempts` times (default 2), each time told what was wrong before. */
 export async function writeReflection(request: ReflectionRequest): Promise<Reflection> {
   const { model, attempts = 2, seed, signal } = request;
-  const messages = promptOf(request);
+  const prompt = promptOf(request);
+  const schema = { name: 'reflection', schema: REFLECTION_SCHEMA };
   let cost: Cost = NO_COST;
   let problems: readonly string[] = [];
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const asked = problems.length === 0 ? messages : [...messages, correction(problems)];
-    try {
-      const schema = { name: 'reflection', schema: REFLECTION_SCHEMA };
-      const { json, usage } = await model.chat({ messages: asked, schema, seed, attempt }, { signal });
-      cost = addCosts(cost, usage);
-      const text = textOf(json);
-      problems = text === undefined ? ['it has no reflection'] : reflectionFaults(text, request);
-      if (text !== undefined && problems.length === 0) return { text, cost };
-    } catch (error) {
-      if (!(error instanceof ReverieError) || !REPLY_ERRORS.includes(error.code)) throw error;
-      problems = [error.message];
-    }
+    const messages = withProblems(prompt, problems);
+    const asked = await askForJson(model, { messages, schema, seed, attempt, signal });
+    cost = addCosts(cost, asked.cost);
+    const text = textOf(asked.json);
+    if (asked.problem !== undefined) problems = [asked.problem];
+    else problems = text === undefined ? ['it has no reflection'] : reflectionFaults(text, request);
+    if (text !== undefined && problems.length === 0) return { text, cost };
   }
   return { problems, cost };
 }
@@ -115,7 +110,7 @@ function promptOf({ history, expert, alternatives }: ReflectionRequest): ChatMes
     history.filter(({ role }) => role === 'system'),
     history.filter(({ role }) => role !== 'system'),
   ];
-  const data = { seen: seen.map(shown), taken: shownOutcome(expert), others: alternatives.map(shownOutcome) };
+  const data = { seen: seen.map(shownMessage), taken: shownOutcome(expert), others: alternatives.map(shownOutcome) };
   const system = [SYSTEM, ...policy.map(({ content }) => `<policy>\n${content}\n</policy>`)].join('\n\n');
   return [
     { role: 'system', content: system },
@@ -123,20 +118,8 @@ function promptOf({ history, expert, alternatives }: ReflectionRequest): ChatMes
   ];
 }
 
-function correction(problems: readonly string[]): ChatMessage {
-  const content = `Your last reply could not be used. Answer again, without these faults:\n${JSON.stringify(problems)}`;
-  return { role: 'user', content };
-}
-
 function shownOutcome({ action, next }: Outcome): JsonObject {
-  return { action: shown({ role: 'assistant', ...action }), next: next.map(shown) };
-}
-
-function shown(message: Message): JsonObject {
-  const { role, content } = message;
-  if (message.role === 'tool') return { role, name: message.name, content };
-  if (message.role !== 'assistant' || !message.toolCalls) return { role, content };
-  return { role, content, calls: message.toolCalls.map(({ name, arguments: given }) => ({ name, arguments: given })) };
+  return { action: shownMessage({ role: 'assistant', ...action }), next: next.map(shownMessage) };
 }
 
 function textOf(json: Json | undefined): string | undefined {
