@@ -136,7 +136,7 @@ describe('wrong settings', () => {
   });
 
   it('a job that scenarios of this family do not have says so', async () => {
-    expect((await refusal(['train', 'helpdesk', '--out', 'never'], folder)).code).toBe('SCENARIO_FAMILY');
+    expect((await refusal(['quickstart', 'helpdesk', '--out', 'never'], folder)).code).toBe('SCENARIO_FAMILY');
     expect(existsSync(at('never'))).toBe(false);
   });
 });
