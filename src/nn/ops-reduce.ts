@@ -54,7 +54,7 @@ export function softmax(x: Value, axis = -1): Value {
 
 /**
  * x · scale / sqrt(mean(x²) + epsilon) along the last axis (Zhang and Sennrich 2019), as ONNX Runtime's own operator: unlike
- * `reduceSum`, it gives a row the same bytes wherever the row lies in memory.
+ * `reduceSum`, it gives a row the same bytes wherever the row lies in memory. Graphs with it are for this runtime alone.
  * @param scale [n], n the size of the last axis
  */
 export function rmsNorm(x: Value, scale: Value, epsilon: number): Value {

@@ -60,7 +60,8 @@ test.skipIf(python === undefined)('pass the onnx checker, and Python computes th
   const models = [
     policy,
     nn.trainingGraph(trainerSpec('regression', leastSquares())).toModel(),
-    ...OP_CASES.map((c) => opGraph(c).toModel()),
+    // Decoders, which alone have an operator of ONNX Runtime's own, are given to others as safetensors and GGUF.
+    ...OP_CASES.filter(({ isOwn }) => !isOwn).map((c) => opGraph(c).toModel()),
   ];
   const paths = models.map((model, i) => {
     const path = join(folder, `${i}.onnx`);

@@ -12,6 +12,8 @@ export interface OpCase {
   /** Float inputs by name: their shapes. Drawn at random, or absolute values of normals plus 0.1 if `positive`. */
   readonly inputs: Readonly<Record<string, readonly number[]>>;
   readonly positive?: boolean;
+  /** An operator of ONNX Runtime's own, which the standard does not have. */
+  readonly isOwn?: boolean;
   readonly build: (values: Values, graph: nn.Graph) => nn.Value;
 }
 
@@ -199,6 +201,7 @@ const SEEN = [0, 0, 0, 1, 0, 0, 0, 1, 0].map((seen) => (seen === 1 ? 0 : Number.
 const DECODERS: OpCase[] = [
   {
     name: 'rmsNorm',
+    isOwn: true,
     inputs: { x: [3, 4], scale: [4] },
     build: ({ x, scale }) => nn.rmsNorm(x, scale, 1e-2),
   },

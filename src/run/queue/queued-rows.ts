@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import type { Responder, ToolsTask } from '../../env/index.js';
-import { DEFAULT_LEASE_MS, openQueue, parseQueueUrl, type RolloutQueue } from '../../synth/index.js';
+import { openQueue, parseQueueUrl, type RolloutQueue } from '../../synth/index.js';
 import type { JobContext } from '../job.js';
 import type { Elsewhere } from '../pipeline/tools/lived-rows.js';
 import type { ToolsParts } from '../pipeline/tools/parts.js';
@@ -16,7 +16,7 @@ type Context = JobContext<ToolsScenario>;
 
 /** The queue a run was given, or undefined. @throws QUEUE_UNREACHABLE */
 export async function openRunQueue({ queue, log }: Context): Promise<RolloutQueue | undefined> {
-  return queue === undefined ? undefined : openQueue(queue, { leaseMs: DEFAULT_LEASE_MS, onTrouble: log });
+  return queue === undefined ? undefined : openQueue(queue, { onTrouble: log });
 }
 
 export interface QueuedRowsSettings {

@@ -3,6 +3,7 @@
 
 import type { PackedError } from '../../core/errors.js';
 import {
+  DEFAULT_LEASE_MS,
   type Lease,
   type LeaseOptions,
   type LivedRollout,
@@ -121,6 +122,10 @@ export class InProcessQueue implements RolloutQueue {
     private readonly options: QueueOptions,
   ) {}
 
+  private get leaseMs(): number {
+    return this.options.leaseMs ?? DEFAULT_LEASE_MS;
+  }
+
   async describe(job: string, description: Uint8Array): Promise<void> {
     if (!this.broker.descriptions.has(job)) this.broker.descriptions.set(job, description);
   }
@@ -168,7 +173,7 @@ export class InProcessQueue implements RolloutQueue {
       const found = this.broker.queued().slice(0, n);
       const left = until - Date.now();
       if (found.length > 0 || left <= 0 || signal?.aborted) {
-        return found.map((entry) => this.broker.take(entry, this.options.leaseMs));
+        return found.map((entry) => this.broker.take(entry, this.leaseMs));
       }
       await this.broker.change(left, signal);
     }
@@ -180,7 +185,7 @@ export class InProcessQueue implements RolloutQueue {
     const lost = leases.filter((lease) => this.held(lease) === undefined);
     for (const lease of leases) {
       const entry = this.held(lease);
-      if (entry !== undefined) entry.expiresAt = Date.now() + this.options.leaseMs;
+      if (entry !== undefined) entry.expiresAt = Date.now() + this.leaseMs;
     }
     return lost;
   }

@@ -16,7 +16,7 @@ import { connect, type MsgHdrs, type NatsConnection, nanos } from '@nats-io/tran
 import { reverieError } from '../../core/errors.js';
 import type { BrokerTrouble } from './broker-trouble.js';
 import { addressText, type QueueAddress } from './queue-url.js';
-import { KEPT_SECONDS, PRESENCE_MS, type QueueOptions } from './rollout-queue.js';
+import { DEFAULT_LEASE_MS, KEPT_SECONDS, PRESENCE_MS, type QueueOptions } from './rollout-queue.js';
 
 const CONSUMER = 'rollouts';
 const CONNECT_MS = 10_000;
@@ -119,14 +119,30 @@ async function ensured(jsm: JetStreamManager, settings: StreamSettings): Promise
   }
 }
 
-async function makeConsumer(jsm: JetStreamManager, { items }: NatsSubjects, leaseMs: number): Promise<void> {
-  const settings = { ack_wait: nanos(leaseMs), max_deliver: -1, max_ack_pending: -1 };
+/** The consumer's time for an answer is everybody's lease: who leases nothing leaves it as the workers want it. */
+async function makeConsumer(
+  jsm: JetStreamManager,
+  { items }: NatsSubjects,
+  leaseMs: number | undefined,
+): Promise<void> {
+  if (leaseMs === undefined && (await hasConsumer(jsm, items))) return;
+  const settings = { ack_wait: nanos(leaseMs ?? DEFAULT_LEASE_MS), max_deliver: -1, max_ack_pending: -1 };
   await jsm.consumers.add(items, {
     ...settings,
     durable_name: CONSUMER,
     ack_policy: AckPolicy.Explicit,
     max_waiting: MAX_WAITING,
   });
+}
+
+async function hasConsumer(jsm: JetStreamManager, items: string): Promise<boolean> {
+  try {
+    await jsm.consumers.info(items, CONSUMER);
+    return true;
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError)) throw error;
+    return false;
+  }
 }
 
 /** Counts of what waits for workers, what they hold, and how far the stream was handed out. */

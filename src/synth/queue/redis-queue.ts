@@ -9,6 +9,7 @@ import { BrokerTrouble } from './broker-trouble.js';
 import { failureOf, failureText } from './outcome-note.js';
 import { addressText, type QueueAddress } from './queue-url.js';
 import {
+  DEFAULT_LEASE_MS,
   KEPT_SECONDS,
   type Lease,
   type LeaseOptions,
@@ -182,7 +183,7 @@ class RedisQueue implements RolloutQueue {
     if (leases.length === 0) return [];
     const ids = leases.map(({ item }) => item.id);
     const tokens = leases.map(({ token }) => token);
-    const lost = new Set(await this.leasing().extendJobLocks(ids, tokens, this.options.leaseMs));
+    const lost = new Set(await this.leasing().extendJobLocks(ids, tokens, this.leaseMs));
     return leases.filter(({ item }) => lost.has(item.id));
   }
 
@@ -233,10 +234,14 @@ class RedisQueue implements RolloutQueue {
     await Promise.all([this.worker?.close(true), events?.close(), this.queue.close()]);
   }
 
+  private get leaseMs(): number {
+    return this.options.leaseMs ?? DEFAULT_LEASE_MS;
+  }
+
   /** The end of the queue that takes items; also moves back those whose leases ran out. */
   private leasing(): Worker {
     if (this.worker !== undefined) return this.worker;
-    const { leaseMs } = this.options;
+    const { leaseMs } = this;
     this.worker = new Worker(this.address.name, null, {
       connection: this.connection,
       prefix: PREFIX,

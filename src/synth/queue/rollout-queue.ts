@@ -60,9 +60,10 @@ export interface LeaseOptions {
 export interface QueueOptions {
   /**
    * Milliseconds after which a lease that was not renewed runs out. A broker has one time for all leases, so this is
-   * the queue's, and not each lease's.
+   * the queue's, and not each lease's. Who leases nothing gives none: the queue then keeps what it has, at first
+   * `DEFAULT_LEASE_MS`.
    */
-  readonly leaseMs: number;
+  readonly leaseMs?: number;
   /** Told when the broker stops or starts answering; what is asked of it meanwhile waits. */
   readonly onTrouble?: (line: string) => void;
 }

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openQueue } from '../../../src/synth/index.js';
 import { type Broker, type BrokerKind, missingBroker, startBroker } from './brokers.js';
-import { describeQueue, item, LEASE_MS } from './queue-contract.js';
+import { describeQueue, item, LEASE_MS, PATIENCE_MS } from './queue-contract.js';
 
 describeQueue('in this process', (name) => openQueue(`in-process:/${name}`, { leaseMs: LEASE_MS }));
 
@@ -18,6 +18,20 @@ function onBroker(kind: BrokerKind): void {
     });
     afterAll(() => broker?.stop());
     describeQueue('as a queue', (name) => openQueue(broker.url(name), { leaseMs: LEASE_MS }));
+
+    it('keeps the lease that workers ask for, though who leases nothing comes after them', async () => {
+      const worker = await openQueue(broker.url('short'), { leaseMs: LEASE_MS });
+      const coordinator = await openQueue(broker.url('short'), {});
+      try {
+        await coordinator.enqueue([item(0)]);
+        expect(await worker.lease(1, { waitMs: PATIENCE_MS })).toHaveLength(1);
+        // Long before a lease of the default length would have run out.
+        const [again] = await worker.lease(1, { waitMs: PATIENCE_MS });
+        expect(again.item.id).toBe(item(0).id);
+      } finally {
+        await Promise.all([coordinator.close(), worker.close()]);
+      }
+    });
 
     it('is waited for while it is away, and has what it had', async () => {
       let onTrouble: (line: string) => void = () => {};

@@ -14,7 +14,7 @@ import {
 /** As short as leases can be without running out in the middle of a slow machine's turn. */
 export const LEASE_MS = 1200;
 /** Long enough for any lease to run out and its item to come back. */
-const PATIENCE_MS = 12_000;
+export const PATIENCE_MS = 12_000;
 
 const hex = (text: string) => createHash('sha256').update(text).digest('hex');
 const JOB = hex('job');
