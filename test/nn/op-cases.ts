@@ -12,7 +12,7 @@ export interface OpCase {
   /** Float inputs by name: their shapes. Drawn at random, or absolute values of normals plus 0.1 if `positive`. */
   readonly inputs: Readonly<Record<string, readonly number[]>>;
   readonly positive?: boolean;
-  /** An operator of ONNX Runtime's own, which the standard does not have. */
+  /** Has an operator of ONNX Runtime's own, which the standard does not know. */
   readonly isOwn?: boolean;
   readonly build: (values: Values, graph: nn.Graph) => nn.Value;
 }
@@ -223,6 +223,7 @@ const DECODERS: OpCase[] = [
   },
   {
     name: 'decoder',
+    isOwn: true,
     inputs: Object.fromEntries(decoderLayout(DECODER).specs.map(({ name, shape }) => [name, shape])),
     build: (params, graph) => {
       const { hidden } = hiddenOfRows(params, DECODER, {

@@ -92,7 +92,7 @@ function summaryOf({ horizon, evidence, isMeasured }: Found, { rule, tolerance }
   if (!isMeasured) return 'Not measured: nothing is trusted unmeasured.';
   const { cautious, atLeast } = horizon;
   const within = rule.within(tolerance);
-  if (cautious === 0) return `No dreamt step can be trusted: not even for one holds that ${within}.`;
+  if (cautious === 0) return `No dreamt step can be trusted: it cannot be said even of one that ${within}.`;
   const steps = `${atLeast ? 'at least ' : ''}${cautious} step${cautious === 1 ? '' : 's'}`;
   const training = `Train on branches no longer than that, with ${shownShare(realRatioAt(cautious))} real rows.`;
   return `Dreams of ${steps} can be trusted: up to there ${within}. ${training}${rule.reach(evidence)}`;

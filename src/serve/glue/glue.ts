@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
@@ -24,6 +25,11 @@ const TEMPLATES = {
 
 export type GlueKind = keyof typeof TEMPLATES;
 export const GLUE_KINDS = Object.keys(TEMPLATES) as readonly GlueKind[];
+
+/** What a server answers that still opens what it serves; how long, and how often, it is asked again. */
+const STARTING = 503;
+const PATIENCE_MS = 30_000;
+const PAUSE_MS = 250;
 
 /** The environment a file is for, as its server tells of it. */
 export interface GlueTarget {
@@ -123,7 +129,7 @@ const answer = z.object({ environments: z.array(card).min(1) });
 /**
  * The environment `env` of the server at `url`; its first unless named.
  * @param token  sent where the server asks for one
- * @throws SERVER_UNREACHABLE, ENV_NOT_SERVED
+ * @throws SERVER_UNREACHABLE, also where it is still starting after half a minute; ENV_NOT_SERVED
  */
 export async function fetchGlueTarget(url: string, env?: string, token?: string): Promise<GlueTarget> {
   const { environments } = await environmentsOf(url, token);
@@ -139,15 +145,24 @@ export async function fetchGlueTarget(url: string, env?: string, token?: string)
 
 async function environmentsOf(url: string, token?: string): Promise<z.output<typeof answer>> {
   const refuse = (problem: string, cause?: unknown) => reverieError('SERVER_UNREACHABLE', { url, problem }, cause);
-  let reply: Response;
-  try {
-    const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    reply = await fetch(`${url.replace(/\/+$/, '')}/v1/environments`, { headers, redirect: 'error' });
-  } catch (error) {
-    throw refuse((error as Error).message, error);
-  }
+  const reply = await onceStarted(url, token).catch((error: Error) => {
+    throw refuse(error.message, error);
+  });
+  if (reply.status === STARTING) throw refuse(`it is still starting after ${PATIENCE_MS / 1000} s`);
   if (!reply.ok) throw refuse(`it answered ${reply.status}`);
   const read = answer.safeParse(await reply.json().catch(() => undefined));
   if (!read.success) throw refuse('what it answered is not of Reverie');
   return read.data;
+}
+
+/** The answer of a server that has opened what it serves, or the last one within the patience. */
+async function onceStarted(url: string, token?: string): Promise<Response> {
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const until = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const reply = await fetch(`${url.replace(/\/+$/, '')}/v1/environments`, { headers, redirect: 'error' });
+    if (reply.status !== STARTING || Date.now() > until) return reply;
+    await reply.body?.cancel();
+    await setTimeout(PAUSE_MS);
+  }
 }

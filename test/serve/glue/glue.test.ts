@@ -3,6 +3,8 @@
 
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -166,6 +168,23 @@ except RuntimeError as error:
     for (const kind of GLUE_KINDS) {
       const text = await printed(kind, kind === 'gym' ? 'pendulum' : 'cellar');
       expect(text, kind).not.toMatch(/reward.*\bor 0/);
+    }
+  });
+
+  it('waits for a server that is still starting', async () => {
+    let asked = 0;
+    const starting = createServer(async ({ url }, response) => {
+      if (asked++ < 2) return response.writeHead(503).end('{}');
+      const answer = await fetch(`${server.url}${url}`);
+      response.writeHead(answer.status).end(await answer.text());
+    });
+    await new Promise<void>((resolve) => starting.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = starting.address() as AddressInfo;
+      expect(await fetchGlueTarget(`http://127.0.0.1:${port}`)).toMatchObject({ family: expect.any(String) });
+      expect(asked).toBe(3);
+    } finally {
+      starting.close();
     }
   });
 
