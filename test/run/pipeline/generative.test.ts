@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeBuffer, ReplayBuffer } from '../../../src/replay/index.js';
-import type { JobContext, TrainResult } from '../../../src/run/job.js';
+import type { TrainResult } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
 import { trainJob } from '../../../src/run/pipeline/train.js';
 import { resultText } from '../../../src/run/result-text.js';
 import { fileHashes } from '../../e2e/reverie.js';
 import { recordingStream } from '../streams.js';
+import { brokenOffAt } from './broken-off.js';
 
 type Options = Omit<LaunchOptions<TrainResult>, 'stream' | 'command'>;
 
@@ -51,20 +52,6 @@ const pendulum = (set: readonly string[], out: string, data?: string): Options =
   ...{ scenario: 'pendulum', seed: 3, set: [...set], out: at(out) },
   ...(data !== undefined && { inputs: { data: at(data) } }),
 });
-
-/** The training job, broken off as it tells its n-th event: within a round, as a kill would. */
-function brokenOffAt(n: number): typeof trainJob {
-  return (context: JobContext) => {
-    const { metrics } = context;
-    const write = metrics.write.bind(metrics);
-    let told = 0;
-    metrics.write = (event) => {
-      if (++told === n) throw new Error('broken off');
-      write(event);
-    };
-    return trainJob(context);
-  };
-}
 
 const kindsOf = (run: string) => readMetrics(at(run, 'metrics.jsonl')).map(({ kind }) => kind);
 

@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ReplayBuffer } from '../../../src/replay/index.js';
-import type { JobContext, TrainResult } from '../../../src/run/job.js';
+import type { TrainResult } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
 import { keptPolicies } from '../../../src/run/pipeline/kept-policies.js';
 import { trainJob } from '../../../src/run/pipeline/train.js';
 import { fileHashes } from '../../e2e/reverie.js';
 import { recordingStream } from '../streams.js';
+import { brokenOffAt } from './broken-off.js';
 
 const SMOKE = { scenario: 'cartpole', profile: 'smoke', seed: 3 };
 const MODES = ['real', 'dream'] as const;
@@ -31,20 +32,6 @@ function train(options: Omit<LaunchOptions<TrainResult>, 'stream' | 'command'>, 
     command: 'reverie train',
     quiet: true,
   });
-}
-
-/** The training job, broken off as it tells its n-th event: within a round, as a kill would. */
-function brokenOffAt(n: number): typeof trainJob {
-  return (context: JobContext) => {
-    const { metrics } = context;
-    const write = metrics.write.bind(metrics);
-    let told = 0;
-    metrics.write = (event) => {
-      if (++told === n) throw new Error('broken off');
-      write(event);
-    };
-    return trainJob(context);
-  };
 }
 
 function smoke(mode: (typeof MODES)[number], out: string): Omit<LaunchOptions<TrainResult>, 'stream' | 'command'> {
