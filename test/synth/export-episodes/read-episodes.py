@@ -84,6 +84,48 @@ def read_trl(request):
     return found
 
 
+def turns_of(messages, tools, template):
+    """Each turn of the agent by a chat template: all that stands before it, and what the model writes there.
+
+    A turn is rendered as the last one, as it is where a model writes it: some templates leave thoughts out of the past.
+    """
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    def text(length, **options):
+        rendered, _ = render_jinja_template(
+            conversations=[messages[:length]], tools=tools, chat_template=template, **options
+        )
+        return rendered[0]
+
+    turns = []
+    for at in [at for at, message in enumerate(messages) if message["role"] == "assistant"]:
+        heard, whole = text(at, add_generation_prompt=True), text(at + 1)
+        if not whole.startswith(heard):
+            raise ValueError(f"turn {at} does not stand after its prompt:\n{heard}\n{whole}")
+        turns.append([heard, whole[len(heard) :]])
+    return turns
+
+
+def read_templates(request):
+    """Conversations of `trl`, with tools and calls as values, and those of `verl`, which are text, by chat templates of TRL."""
+    import importlib.resources
+
+    shipped = importlib.resources.files("trl").joinpath("chat_templates")
+    found = []
+    for case in request["cases"]:
+        template = shipped.joinpath(f"{case['template']}.jinja").read_text("utf-8")
+        # Not by `datasets`, whose parser changes numbers in their last digits.
+        path = os.path.join(case["trl"], "data", "messages", "train-00000-of-00001.jsonl")
+        with open(path, encoding="utf-8") as lines:
+            told = [json.loads(line) for line in lines]
+        rows = {
+            "trl": [(row["messages"], json.loads(row["tools"])) for row in told],
+            "verl": [(row["messages"], None) for row in load(case["verl"])["train"]],
+        }
+        found.append({name: [turns_of(*row, template) for row in these] for name, these in rows.items()})
+    return found
+
+
 class Warnings:
     """Stands in for LLaMA-Factory's logger, whose module imports torch: remembers what it is told."""
 

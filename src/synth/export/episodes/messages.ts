@@ -1,6 +1,6 @@
 // Conversations as chat messages: as OpenAI's API has them, and as chat templates (and TRL) want them.
 
-import type { JsonObject } from '../../../core/json.js';
+import type { Json, JsonObject } from '../../../core/json.js';
 import type { AssistantMessage, Message, ToolCall, ToolsDomain } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 
@@ -43,6 +43,18 @@ export function templateMessage(message: Message): JsonObject {
     ...(message.reasoning && { reasoning_content: message.reasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
+}
+
+/** Whether a call has a number that is no whole one, or too large for one: these are not the same in every reader of JSON. */
+export function hasFractions(messages: readonly Message[]): boolean {
+  return messages.some(
+    (message) => message.role === 'assistant' && callsOf(message).some((call) => hasFraction(call.arguments)),
+  );
+}
+
+function hasFraction(value: Json): boolean {
+  if (typeof value === 'number') return !Number.isSafeInteger(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasFraction);
 }
 
 export function callsOf(message: AssistantMessage): readonly ToolCall[] {

@@ -6,11 +6,14 @@ import type { JsonObject } from '../../../core/json.js';
 import type { Message } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import type { EpisodeFormat, FormatContext, FormatRow } from './format.js';
-import { lengthOfStart, templateMessage, toLastTurn, unmaskedMessages } from './messages.js';
+import { hasFractions, lengthOfStart, templateMessage, toLastTurn, unmaskedMessages } from './messages.js';
 import { PreferencePairs } from './preference-pairs.js';
 
 /** From this reward on an episode is a good example (KTO's label). */
 const GOOD_REWARD = 0.5;
+
+/** Its parser is pandas' ujson: ten decimals, and a multiplication by powers of 1/10, which are no floats. */
+const FRACTIONS = 'numbers with fractions, of which `datasets` changes some in their last digits';
 
 const TOOLS = { name: 'tools', dtype: 'string' };
 const lists = (...names: string[]) => names.map((name) => ({ name, list: 'json' }));
@@ -43,6 +46,7 @@ export function trlFormat({ tools, adapt }: FormatContext): EpisodeFormat {
     tables: TABLES,
     *rows(record): Generator<FormatRow> {
       const { split } = record;
+      if (hasFractions(record.messages)) adapt(FRACTIONS);
       const messages = unmaskedMessages(record, adapt).map(templateMessage);
       if (messages.length > 0) yield withTools('messages', split, { messages });
       for (const row of turnRows(record)) yield withTools('prompt_completion', split, row);
