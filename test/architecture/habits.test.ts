@@ -12,7 +12,8 @@ const sources = [...filesUnder('src', '.ts'), ...filesUnder('packs', '.ts')];
 
 describe('files', () => {
   it(`have fewer than ${MAX_FILE_LINES} lines`, () => {
-    const code = [...sources, ...filesUnder('test', '.ts'), ...filesUnder('scripts'), 'vitest.config.ts'];
+    const scripts = filesUnder('scripts').filter((file) => !file.endsWith('.json'));
+    const code = [...sources, ...filesUnder('test', '.ts'), ...scripts, 'vitest.config.ts'];
     const long = code
       .map((file) => [file, textOf(file).split('\n').length] as const)
       .filter(([, lines]) => lines > MAX_FILE_LINES);
