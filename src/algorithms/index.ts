@@ -9,18 +9,24 @@ export { type ExplorationSettings, Explorer } from './exploration.js';
 export { type GenerationSummary, GenerativeReplay, type GenerativeState } from './generative-replay.js';
 export { type Recorder, type Recording, type RecordingPorts, record, recorderOf, type Stretch } from './recording.js';
 export { settleRounds } from './round-settings.js';
+export { TextPolicyAgent } from './text-agent.js';
+export { isWon } from './text-evaluation.js';
+export { textGroups } from './text-groups.js';
+export { type PlayedText, type PlayOptions, playTexts, type TextStart, type TextStep } from './text-play.js';
 export {
   evenly,
-  isWon,
+  type Gathered,
+  newProgress,
+  roundsOf,
+  type TextDream,
   type TextEvaluation,
   type TextGroupParts,
   type TextGroupPorts,
   type TextGroupSettings,
+  type TextMode,
   type TextProgress,
   type TextTraining,
-  textGroups,
-} from './text-groups.js';
-export { type PlayedText, type PlayOptions, playTexts, type TextStart, type TextStep } from './text-play.js';
+} from './text-training.js';
 export { train } from './train.js';
 export {
   type Counters,

@@ -3,7 +3,7 @@
 
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
-import type { Info, TextEnvironment, Verdict } from '../env/index.js';
+import type { Info, TextEnvironment, ToolsStepInfo, Verdict } from '../env/index.js';
 import type { TextDecision, TextPolicy, TextSituation, TextTurn } from '../rl/index.js';
 
 /** Where an episode begins, and the stream its choices are drawn from; without one, each is the most probable. */
@@ -18,6 +18,8 @@ export interface TextStep extends TextDecision {
   /** Hash of the state that the choice was made in. */
   readonly state: string;
   readonly reward: number;
+  /** The backend that answered; `nobody` where the call was refused because none could. */
+  readonly answeredBy: string;
 }
 
 export interface PlayedText {
@@ -113,7 +115,7 @@ export class TextEpisode {
     const { now: situation, state } = this;
     const said = situation.admissible[decision.choice];
     const { observation, reward, terminated, truncated, info } = await this.environment.step(said, signal);
-    this.steps.push({ ...decision, situation, state, reward });
+    this.steps.push({ ...decision, situation, state, reward, answeredBy: whoAnswered(info) });
     this.turns = [...this.turns, { said, seen: observation }];
     this.isOver = terminated || truncated;
     if (this.isOver) {
@@ -142,4 +144,9 @@ export class TextEpisode {
     }
     return { goal: this.goal, text, turns: this.turns, admissible };
   }
+}
+
+function whoAnswered(info: Info): string {
+  const { predictions } = info as unknown as ToolsStepInfo;
+  return predictions.map(({ backend, refused }) => (refused === undefined ? backend : 'nobody')).join('+');
 }

@@ -56,13 +56,14 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'collect',
     summary: 'record the real environment',
     description:
-      'Runs a random policy, one from a checkpoint, or one that seeks what a world model is unsure of (--explore), in the real environment and keeps what happened. Of a tools scenario: runs its agent in the exact rules of its domain and keeps the episodes, also as logs to seed a simulation with.',
+      'Runs a random policy, one from a checkpoint, or one that seeks what a world model is unsure of (--explore), in the real environment and keeps what happened. Of a tools scenario: runs its agent, or with --checkpoint a policy of text, in the exact rules of its domain and keeps the episodes, also as logs to seed a simulation with.',
     takes: ['checkpoint'],
     needs: [],
     examples: [
       ['reverie collect pendulum --set collect.steps=2000 --out runs/seen', ''],
       ['reverie collect pendulum --explore --out runs/explored', 'rows that a model learns most from'],
       ['reverie collect hopper --set collect.policy=checkpoint --checkpoint runs/hopper', 'what a trained policy sees'],
+      ['reverie collect alfworld --checkpoint runs/player', 'what a trained policy of text sees'],
     ],
   },
   {
@@ -141,7 +142,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'train',
     summary: 'train a policy, in the dream or for real',
     description:
-      'Learns a policy within a budget of real steps: mostly in the dream (train.mode=dream), or in the real environment alone (train.mode=real); or from records alone (train.mode=offline, --data). Evaluates in the real environment as it goes. Of a world of text: learns to choose among the commands that do something, by imitation and groups of episodes, and is judged on tasks of other splits.',
+      'Learns a policy within a budget of real steps: mostly in the dream (--mode dream), or in the real environment alone (--mode real); or from records alone (--mode offline, --data). Evaluates in the real environment as it goes. Of a world of text: learns to choose among the commands that do something, by imitation and groups of episodes, in the real environment, in a dream made of a few real episodes, there and then in the real one (--mode dream-then-real), or in a dream made anew as records come in (--mode interleaved), and is judged on tasks of other splits.',
     takes: ['data', 'model', 'checkpoint', 'fidelity'],
     needs: [],
     usesDevice: true,
@@ -157,6 +158,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
         'from records alone',
       ],
       ['reverie train alfworld --profile smoke', 'an agent of text, in the games of $ALFWORLD_DATA'],
+      ['reverie train alfworld --profile quick --mode dream-then-real', 'the same, mostly in a dream of them'],
       ['reverie train --resume runs/policy', 'go on after Ctrl-C or a crash, exactly as if nothing had happened'],
     ],
   },
@@ -195,6 +197,8 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     if (spec.hasPanel === true) withPanelOption(command);
     if (spec.name === 'collect')
       command.option('--explore', 'seek what a world model of the scenario, fitted on the way, is unsure of');
+    if (spec.name === 'train')
+      command.option('--mode <mode>', 'where it learns: `real`, `dream` and what else the scenario has (train.mode)');
     withJobOptions(command, spec.overQueue).action((scenario: string | undefined, flags: JobFlags & JobInputs) =>
       runJobCommand(spec, command, scenario, flags, terminal, commandLine, outcome),
     );
@@ -221,7 +225,7 @@ async function runJobCommand(
   const { launch } = await load.launcher();
   const result = await launch<AnyJobResult>(spec.name, {
     ...flags,
-    set: [...(flags.set ?? []), ...(flags.explore ? ['collect.policy=explore'] : [])],
+    set: [...(flags.set ?? []), ...settingsOf(flags)],
     scenario: scenario ?? spec.defaultScenario,
     inputs: { data, model, checkpoint, episodes, aim, heldOut, fidelity, compare, url, failUnder, panel },
     stream: terminal.stderr,
@@ -234,6 +238,11 @@ async function runJobCommand(
     people.write(`\n${await resultText(result)}\n`);
   }
   if (result.job === 'fidelity' && !result.passed) outcome.exitCode = EXIT.failed;
+}
+
+/** Flags that stand for a setting. */
+function settingsOf({ explore, mode }: JobFlags): string[] {
+  return [...(explore ? ['collect.policy=explore'] : []), ...(mode === undefined ? [] : [`train.mode=${mode}`])];
 }
 
 /** Combinations that the options alone cannot rule out. Ends the command with exit code 2. */

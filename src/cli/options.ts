@@ -17,6 +17,8 @@ export interface JobFlags extends ScenarioFlags, DeviceFlags {
   readonly trustRules?: boolean;
   /** Of `collect`. */
   readonly explore?: boolean;
+  /** Of `train`. */
+  readonly mode?: string;
   readonly json?: boolean;
   readonly quiet?: boolean;
 }

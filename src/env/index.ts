@@ -102,7 +102,7 @@ export { FAREWELL, NOTHING_TO_ADD, ScriptedUser } from './tools/scripted-user.js
 export type { Situation } from './tools/situation.js';
 export type * from './tools/structured.js';
 export { initialStateOf, referenceStateOf } from './tools/task-states.js';
-export { type TextEnvironment, textEnvironment } from './tools/text-environment.js';
+export { admissibleIn, type TextEnvironment, textEnvironment } from './tools/text-environment.js';
 export {
   type ForkOptions,
   type ToolsEnvironmentOptions,

@@ -1,6 +1,8 @@
 // How the results of jobs on tools scenarios read on a terminal.
 
+import type { Gathered } from '../algorithms/index.js';
 import { deficitText } from '../synth/index.js';
+import { wilson } from '../worldmodel/index.js';
 import { formatCount, formatNumber } from './format.js';
 import { type Line, resultLines } from './result-text.js';
 import type {
@@ -75,18 +77,41 @@ function policyLine(policy: TextPolicyNote | undefined): Line[] {
 }
 
 function trainLines(result: TextTrainResult): Line[] {
-  const { mode, algorithm, rounds, steps, clonedSteps, policy, parameters, checkpoint, evaluations } = result;
-  const lived = `${formatCount(steps)} steps in ${formatCount(rounds)} rounds of ${algorithm} (${mode})`;
-  const after = (text: string, round: number) =>
-    text === 'rounds' ? `after ${formatCount(round)} rounds` : `after ${text}`;
+  const { mode, algorithm, rounds, realSteps, dreamtSteps, clonedSteps, parameters, evaluations } = result;
+  const real = `${formatCount(realSteps)} steps, ${formatCount(clonedSteps)} of them of walkthroughs`;
   return [
-    ...policyLine(policy),
+    ...policyLine(result.policy),
     ['parameters', formatCount(parameters)],
-    ['imitated', `${formatCount(clonedSteps)} choices`],
-    ['lived', lived],
-    ...evaluations.map(({ after: what, round, success }): Line => [after(what, round), shareText(success)]),
-    ['checkpoint', checkpoint],
+    ['learned', `${formatCount(rounds)} rounds of ${algorithm} (${mode})`],
+    ['real', real],
+    ...(mode === 'real' ? [] : dreamLines(result, dreamtSteps)),
+    ...evaluations.map(({ after, round, realSteps: steps, success }): Line => {
+      const what = after === 'rounds' ? `after ${formatCount(round)} rounds` : `after ${after}`;
+      return [what, `${shareText(success)}, ${formatCount(steps)} real steps`];
+    }),
+    ['checkpoint', result.checkpoint],
+    ['report', result.report],
   ];
+}
+
+function dreamLines({ answeredBy, gathered }: TextTrainResult, dreamtSteps: number): Line[] {
+  const last = gathered.at(-1);
+  const [made = ''] = last?.made ?? [];
+  return [
+    ['dreamt', `${formatCount(dreamtSteps)} steps`],
+    ...counted('answered by', answeredBy),
+    ...(made === '' ? [] : [['made', made] as const]),
+    ...(last?.heldOut == null ? [] : [heldOutLine(last.heldOut, last.trustHorizon)]),
+  ];
+}
+
+function heldOutLine({ steps, wrongStates }: NonNullable<Gathered['heldOut']>, horizon: number | null): Line {
+  const share = shareText({ ...wilson(wrongStates, steps), of: steps });
+  return ['wrong states', `${share} recorded steps held out; ${trustedText(horizon)}`];
+}
+
+function trustedText(horizon: number | null): string {
+  return `${horizon !== null && horizon > 1e6 ? 'any number of' : formatCount(horizon ?? 0)} steps can be trusted`;
 }
 
 const SHOWN_FAILURES = 5;

@@ -1,5 +1,6 @@
 // What jobs on scenarios of family `tools` answer. They become `result.json`, as all results do.
 
+import type { Gathered, TextEvaluation, TextMode } from '../algorithms/index.js';
 import type { Cost } from '../core/cost.js';
 import type { Deficit } from '../synth/index.js';
 import type { JobResult } from './job.js';
@@ -53,7 +54,7 @@ export interface TextPolicyNote {
 export interface TextTrainResult extends JobResult {
   readonly job: 'train';
   readonly family: 'tools';
-  readonly mode: 'real' | 'dream';
+  readonly mode: TextMode;
   readonly algorithm: string;
   readonly policy: TextPolicyNote;
   readonly parameters: number;
@@ -62,16 +63,16 @@ export interface TextTrainResult extends JobResult {
   /** Version of the domain: rules and games. */
   readonly domain: string;
   readonly rounds: number;
-  /** Steps lived in training; those of walkthroughs beside them. */
-  readonly steps: number;
+  /** Steps lived in the real environment: of walkthroughs that were imitated (`clonedSteps`), of records, of rounds. */
+  readonly realSteps: number;
+  readonly dreamtSteps: number;
   readonly clonedSteps: number;
-  readonly evaluations: readonly {
-    readonly after: string;
-    readonly round: number;
-    readonly steps: number;
-    readonly meanLength: number;
-    readonly success: Rate;
-  }[];
+  /** Dreamt steps by who answered them. */
+  readonly answeredBy: Readonly<Record<string, number>>;
+  readonly gathered: readonly Gathered[];
+  readonly evaluations: readonly (Omit<TextEvaluation, 'wins' | 'episodes'> & { readonly success: Rate })[];
+  /** File of the HTML report. */
+  readonly report: string;
 }
 
 /** What came of a suite of probes. */

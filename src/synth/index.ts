@@ -53,9 +53,15 @@ export {
   type WriteTransitions,
 } from './export/transition-exports.js';
 export { exportJsonl, exportParquet, TRANSITION_COLUMNS } from './export/transitions.js';
+export {
+  type FitBackend,
+  type FitRequest,
+  type FittedBackend,
+  type FittedBackendEntry,
+  fittedBackends,
+} from './fits/fitted-backends.js';
 export { type FindTricksRequest, findTricks, type Trick, type TricksReport } from './hacker/find-tricks.js';
 export { type HackerConfig, hackerSchema } from './hacker/hacker-schema.js';
-
 export { type Induction, induce } from './induction/induce.js';
 export { type ProposedTask, proposeTasks } from './induction/proposed-tasks.js';
 export { induceOperators } from './operators/induce-operators.js';

@@ -116,8 +116,9 @@ export { type IdPattern, idPatternOf } from './tools/id-pattern.js';
 export { backendFiles, makeRouter, type RouterParts } from './tools/make-router.js';
 export { comparableObservation } from './tools/observation-text.js';
 export { type ProvenanceQuery, unknownIds } from './tools/provenance.js';
-export { NO_ROW, type ShadowOptions, ShadowResponder, shadowResponder } from './tools/shadow.js';
+export { difference, NO_ROW, type ShadowOptions, ShadowResponder, shadowResponder } from './tools/shadow.js';
 export {
+  addRowCounts,
   type ErrorEstimates,
   estimatesOf,
   type ShadowCounts,

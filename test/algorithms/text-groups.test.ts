@@ -18,7 +18,7 @@ describe('training in a game of text', () => {
     expect(training.progress.clonedSteps).toBe(10);
     const updates = told.filter(({ kind }) => kind === 'update');
     expect(updates).toHaveLength(10);
-    expect(training.progress.steps).toBe(updates.at(-1)!.realSteps);
+    expect(training.progress.realSteps).toBe(updates.at(-1)!.realSteps);
     await learner.close();
   });
 

@@ -37,8 +37,8 @@ export interface GamesDomainOptions {
 /** Changes whenever the same command in the same game could be answered otherwise. */
 const RULES_VERSION = '1';
 
-/** Games kept worked out; one takes a few megabytes. */
-const GAMES_KEPT = 64;
+/** Games kept worked out, about 1.7 MB each: what a training and its evaluations go through in turn, and come back to. */
+const GAMES_KEPT = 192;
 
 /** The domain; its tasks are the games. */
 export function gamesDomain({ id, games, version, policy }: GamesDomainOptions): ToolsDomain {
@@ -91,7 +91,7 @@ class GameRules implements ActRules {
     const after = play.save();
     const operations = form.operations(world, after);
     this.worlds.set(operations, after);
-    return { operations, observation, isError: observation === NOTHING_HAPPENS };
+    return { operations, observation, isError: observation === NOTHING_HAPPENS, terminated: play.isWon };
   }
 
   /** Commands that do something in this state. */

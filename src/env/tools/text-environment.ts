@@ -6,7 +6,7 @@ import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { TextSpace } from '../../core/spaces.js';
 import { describeSpace } from '../space-values.js';
-import type { Verdict } from './domain.js';
+import type { ToolsDomain, Verdict } from './domain.js';
 import { initialStateOf } from './task-states.js';
 import type { ForkOptions, ToolsEpisodeEnvironment, ToolsResetOptions } from './tools-environment.js';
 import type { ToolsObservation } from './tools-family.js';
@@ -123,11 +123,8 @@ class TextView implements TextEnvironment {
 
   private admissible(): { admissible?: readonly string[] } {
     const { domain, state } = this.tools;
-    const known = domain.rules?.admissible?.(state);
-    if (known !== undefined) return { admissible: known };
-    const { admissible } = state;
-    const isList = Array.isArray(admissible) && admissible.every((action) => typeof action === 'string');
-    return isList ? { admissible: admissible as readonly string[] } : {};
+    const admissible = admissibleIn(domain, state);
+    return admissible === undefined ? {} : { admissible };
   }
 
   private requireAction(action: unknown): void {
@@ -136,6 +133,15 @@ class TextView implements TextEnvironment {
     const hint = `Give a text of 1 to ${MAX_ACTION} characters.`;
     throw reverieError('ACTION_OUT_OF_SPACE', { action: shown, space: describeSpace(this.actionSpace), hint });
   }
+}
+
+/** Commands that the domain's rules know to be possible in a state, or that the state names; undefined where nobody knows. */
+export function admissibleIn({ rules }: ToolsDomain, state: JsonObject): readonly string[] | undefined {
+  const known = rules?.admissible?.(state);
+  if (known !== undefined) return known;
+  const { admissible } = state;
+  const isList = Array.isArray(admissible) && admissible.every((action) => typeof action === 'string');
+  return isList ? (admissible as readonly string[]) : undefined;
 }
 
 function textOf({ messages }: ToolsObservation): string {

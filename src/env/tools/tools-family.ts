@@ -102,6 +102,8 @@ export interface ToolsPolicyQuery {
   readonly seed: number;
   /** Actions taken before in the episode. */
   readonly step: number;
+  /** Commands that do something now, in a world of text that knows them. Worked out when asked for. */
+  readonly admissible?: () => readonly string[] | undefined;
 }
 
 /** A turn of a language model as tokens, exactly as its server read and wrote them. */

@@ -8,6 +8,7 @@ import { experienceSchema } from '../../replay/index.js';
 import { episodeFormatSchema, hackerSchema, qualitySchema, recipeSchema, tasksSchema } from '../../synth/index.js';
 import { judgeSchema, toolsModelSchema } from '../../worldmodel/index.js';
 import { nameKey, pluginsKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
+import { agentSection } from './agent-section.js';
 import { toolsFidelitySchema } from './fidelity-section.js';
 import { textRlSchema, textTrainSchema } from './train-section.js';
 
@@ -18,45 +19,6 @@ const share = z.number().min(0).max(1);
 /** Who asks the language model, so that each may be given another one. */
 export const LLM_ROLES = ['world', 'agent', 'user', 'judge', 'tasks'] as const;
 export type LlmRole = (typeof LLM_ROLES)[number];
-
-const agentSection = z
-  .discriminatedUnion('kind', [
-    z.strictObject({
-      kind: z.literal('reference').describe("Makes each task's reference calls; needs no language model."),
-      error: share.default(0).describe('Probability, for each call, of getting it wrong: data of failures.'),
-    }),
-    z.strictObject({
-      kind: z
-        .literal('scripted')
-        .describe("Goes about each task in one of many ways, in the domain's phrases; needs no language model."),
-      detours: share.default(0.4).describe('Probability of each further look around.'),
-      failures: share
-        .default(0.1)
-        .describe("Probability that an episode goes as one of the task's known failures does."),
-    }),
-    z.strictObject({
-      kind: z.literal('random').describe('Calls tools at random: the floor.'),
-      steps: positive.default(6).describe('Calls before it says good-bye.'),
-    }),
-    z.strictObject({
-      kind: z
-        .literal('explorer')
-        .describe('Finds out what a world of text does, where its rules know all commands: for records to learn from.'),
-      guesses: share.default(0.5).describe('Share of commands that it guesses; most are refused.'),
-      follows: share.default(0.5).describe("Share of episodes that follow the task's solution, guesses aside."),
-    }),
-    z.strictObject({
-      kind: z.literal('llm').describe('A language model with tools (`llm`, `roles.agent`).'),
-      temperature: z.number().min(0).max(2).default(0.7).describe('Sampling temperature.'),
-      maxTokens: positive.default(1024).describe('Tokens of one turn.'),
-      tokens: z
-        .boolean()
-        .optional()
-        .describe('Keep turns as token ids with log-probabilities too (vLLM, SGLang), for `synth.export: [tokens]`.'),
-    }),
-  ])
-  .prefault({ kind: 'reference' })
-  .describe('Who acts.');
 
 const userSection = z
   .strictObject({

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { groupEstimators, textNetworks } from '../../rl/index.js';
+import { agentSection } from './agent-section.js';
 
 const positive = z.int().min(1);
 const count = z.int().min(0);
@@ -52,15 +53,34 @@ export function textRlSchema() {
     .describe('`reverie train`: who learns to choose among admissible commands, and how.');
 }
 
+const gatherSection = z
+  .strictObject({
+    episodes: positive.describe('Real episodes each time, all of whose steps count as real.'),
+    agent: agentSection.describe('Who lives them the first time; later it is the policy of the moment.'),
+    every: positive.default(20).describe('mode interleaved: rounds between two times.'),
+    heldOut: share
+      .max(0.5)
+      .default(0.2)
+      .describe('Share of the episodes that the dream is not made of and is compared with.'),
+  })
+  .describe(
+    'Records that the dream is made of: lived before the first round, and in mode interleaved again and again.',
+  );
+
 export const textTrainSchema = z
   .strictObject({
     mode: z
-      .enum(['real', 'dream'])
+      .enum(['real', 'dream', 'dream-then-real', 'interleaved'])
       .default('real')
       .describe(
-        'Where it learns: in the exact rules of the domain, or where `model` answers. It is judged in the rules.',
+        'Where it learns: in the exact rules of the domain; where `model` answers; there and then for `realRounds` in the rules; or there with `gather` every so many rounds. It is judged in the rules.',
       ),
     domain: z.looseObject({}).default({}).describe('Keys of `domain` that differ in training.'),
+    model: z.looseObject({}).optional().describe('Keys of `model` that differ in the dream of a training.'),
+    gather: gatherSection.optional(),
+    realRounds: count
+      .optional()
+      .describe('mode dream-then-real: rounds in the exact rules, after the others; default: as many as `rounds`.'),
     splits: splits.default(['train']).describe('Splits whose tasks are learned from.'),
     evalSplits: splits
       .default(['validation'])

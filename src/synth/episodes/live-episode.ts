@@ -2,6 +2,7 @@
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import {
+  admissibleIn,
   type StepResult,
   type ToolsAction,
   type ToolsEpisodeEnvironment,
@@ -73,7 +74,8 @@ async function liveStep(
   const { messages, domain } = environment;
   // Before the branch all of a group decide alike; the environment's seed is the one they share.
   const seed = step < plan.branchAt ? plan.envSeed : plan.agentSeed;
-  const query = { messages, tools: domain.tools, task, seed, step };
+  const admissible = () => admissibleIn(domain, environment.state);
+  const query = { messages, tools: domain.tools, task, seed, step, admissible };
   const { action, cost, tokens, isMistake } = await policy.act(query, signal);
   const result = await environment.step(action, signal);
   const { predictions, userCost, stateHash, verdict } = infoOf(result);

@@ -5,7 +5,13 @@ import type { BackendEntry } from '../tools/backend-model.js';
 
 export const operatorsSection = z
   .strictObject({
-    file: z.string().min(1).describe('What `reverie induce` wrote: operators.json, relative to the scenario.'),
+    file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'What `reverie induce` wrote: operators.json, relative to the scenario; without one, what `reverie train` induces from its own records.',
+      ),
     minConfidence: z
       .number()
       .min(0)
@@ -20,13 +26,14 @@ export const operatorsBackend: BackendEntry = {
   summary: 'Preconditions and effects found in recorded transitions.',
   schema: operatorsSection,
   trust: 'proposal',
-  files: ({ file }) => [file as string],
+  files: ({ file }) => (file === undefined ? [] : [file as string]),
   minConfidence: ({ minConfidence }) => minConfidence as number,
   make: async () => {
     const { OperatorsModel } = await import('./operators-model.js');
     const { readOperators } = await import('./operators-file.js');
     return ({ domain, folder }, { file }) => {
       const { rules } = domain;
+      if (file === undefined) return 'operators: no file of operators is named (model.operators.file)';
       if (rules?.scene === undefined) return 'operators: the states of this domain are no facts about objects';
       return new OperatorsModel(readOperators(file as string, folder), (state) => rules.scene!(state));
     };

@@ -98,7 +98,8 @@ export function shadowResponder(options: ShadowOptions): ShadowResponder {
   return new ShadowResponder(options);
 }
 
-function difference({ state }: CallQuery, dreamt: Prediction, real: Prediction): ShadowCounts {
+/** What is counted of one call that both answered. */
+export function difference({ state }: Pick<CallQuery, 'state'>, dreamt: Prediction, real: Prediction): ShadowCounts {
   const reward = dreamt.reward ?? dreamt.claimed?.reward ?? null;
   const gap = reward === null || real.reward === null ? undefined : Math.abs(reward - real.reward);
   return {

@@ -1,6 +1,6 @@
 // Training in a small game of ours: its parts, for tests of policies of text and of their loop.
 
-import type { TextGroupSettings, TextTraining } from '../../../src/algorithms/index.js';
+import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/algorithms/index.js';
 import { Rng } from '../../../src/core/rng.js';
 import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../../src/env/index.js';
 import { gamesDomain } from '../../../src/env/pddl/games-domain.js';
@@ -44,7 +44,10 @@ export function relevance(seed: number, objective = PLAIN) {
 
 const SETTINGS: TextGroupSettings = {
   seed: 1,
+  mode: 'real',
   rounds: 12,
+  realRounds: 0,
+  gatherEvery: Number.POSITIVE_INFINITY,
   tasksPerRound: 2,
   groupSize: 8,
   epochs: 2,
@@ -73,7 +76,7 @@ export async function atticTraining(given: Partial<TextGroupSettings> & { estima
       tasks: domain.tasks.filter(({ split }) => split === 'train'),
       evalTasks: Array.from({ length: 16 }, () => domain.tasks.find(({ split }) => split === 'test')!),
     },
-    progress: { round: 0, steps: 0, cloned: false, clonedSteps: 0, evaluations: [] },
+    progress: newProgress(),
     ports: {
       signal: new AbortController().signal,
       phase: () => ({ advance() {}, set() {}, end() {} }),

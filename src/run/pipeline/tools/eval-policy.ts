@@ -12,23 +12,21 @@ import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
 import { makeParts } from './parts.js';
-import { loadTextPolicy } from './policy-checkpoint.js';
+import { openTextLearner } from './policy-learner.js';
 import { taskStage } from './task-stage.js';
-import { lanes, makeTextLearner, rateOf } from './train-policy.js';
+import { lanes, rateOf } from './train-policy.js';
 
 /** `synth.episodes` episodes over the tasks of `synth.splits` in turn. */
 export async function evalPolicyJob(
   context: JobContext<ToolsScenario>,
   checkpoint: string,
 ): Promise<RealEpisodesResult> {
-  const { manifest, state } = await loadTextPolicy(checkpoint);
   const { config } = context.scenario;
   const parts = await makeParts(context);
   try {
     const { domain, tasks } = await taskStage(context, parts);
-    const learner = await makeTextLearner(withSettings(config, manifest), context.seed, manifest.network);
+    const learner = await openTextLearner(config, context.seed, checkpoint);
     try {
-      learner.restore(state);
       const responder = rulesResponder(domain);
       const panel = panelOf({
         environment: domain.version,
@@ -67,14 +65,6 @@ export async function evalPolicyJob(
 }
 
 type Played = Awaited<ReturnType<typeof playTexts>>;
-
-/** The network as it was trained, whatever the scenario says of it now. */
-function withSettings(
-  config: ToolsScenario['config'],
-  { network, settings }: { readonly network: string; readonly settings: unknown },
-): Pick<ToolsScenario['config'], 'rl'> {
-  return { rl: { ...config.rl, [network]: settings } as ToolsScenario['config']['rl'] };
-}
 
 function lineOf({ task, reward, steps }: Played[number]): string {
   const said = steps.map(({ situation, choice }) => situation.admissible[choice]);

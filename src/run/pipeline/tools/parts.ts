@@ -55,19 +55,21 @@ export type Cast = Pick<ModelCast, 'model' | 'modelIfAny'>;
 interface Context extends Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'log'> {
   /** Only the real environment is asked: where it is elsewhere, there need be no dream of it. */
   readonly real?: boolean;
+  /** The dream is made later, of records that a job gathers: until then the real environment answers. */
+  readonly dreamsLater?: boolean;
 }
 
 /** What a run's folder holds once it has rows, or measured chunks. */
 const BEGUN = ['journal', 'chunks'];
 
 /** Throws what any of the parts throws over what it is given; nothing stays open then. */
-export async function makeParts({ scenario, out, log, real }: Context): Promise<ToolsParts> {
+export async function makeParts({ scenario, out, log, real, dreamsLater }: Context): Promise<ToolsParts> {
   const { config, folder } = scenario;
   const budget = new Budget(limitsOf(config.synth.budget));
   const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
   const cast = new ModelCast(config, { cacheFolder, folder, budget });
   try {
-    const world = await makeWorld({ scenario, log, real }, cast, join(out, 'experience'));
+    const world = await makeWorld({ scenario, log, real, dreamsLater }, cast, join(out, 'experience'));
     const close = async () => {
       await cast.close();
       await world.close();
@@ -93,7 +95,7 @@ export async function makeParts({ scenario, out, log, real }: Context): Promise<
  * @throws as `makeParts`
  */
 export async function makeWorld(
-  { scenario: { config, folder }, log, real = false }: Omit<Context, 'out'>,
+  { scenario: { config, folder }, log, real = false, dreamsLater = false }: Omit<Context, 'out'>,
   cast: Cast,
   kept?: string,
 ): Promise<ToolsWorld> {
@@ -105,7 +107,7 @@ export async function makeWorld(
   };
   try {
     await remember(experience, domain, config, folder, log);
-    const isThere = real && elsewhere(domain) !== undefined;
+    const isThere = dreamsLater || (real && elsewhere(domain) !== undefined);
     const responder = isThere ? realResponder(domain) : await makeResponder(config, domain, experience, cast, folder);
     return { domain, experience, responder, user: await makeUser(config, domain, cast), close };
   } catch (error) {
@@ -142,7 +144,12 @@ async function makeAgent(config: ToolsScenarioConfig, cast: Cast, domain: ToolsD
   return agentOfRecipe(await bareAgent(config, cast, domain), config.synth.recipe, domain);
 }
 
-async function bareAgent({ agent }: ToolsScenarioConfig, cast: Cast, domain: ToolsDomain): Promise<ToolsPolicy> {
+/** Who acts, without a recipe. */
+export async function bareAgent(
+  { agent }: Pick<ToolsScenarioConfig, 'agent'>,
+  cast: Cast,
+  domain: ToolsDomain,
+): Promise<ToolsPolicy> {
   switch (agent.kind) {
     case 'scripted':
       return new ScriptedAgent({ domain, ...agent });

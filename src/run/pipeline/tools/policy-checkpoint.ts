@@ -22,9 +22,30 @@ const STATE_FILE = 'learner.safetensors';
 
 const count = z.int().min(0);
 
+const gatheredSchema = z.strictObject({
+  episodes: count,
+  steps: count,
+  wins: count,
+  agent: z.string(),
+  made: z.array(z.string()),
+  heldOut: z
+    .strictObject({
+      steps: count,
+      wrongStates: count,
+      wrongStatus: count,
+      wrongObservations: count,
+      rewards: count,
+      wrongRewards: count,
+      rewardError: z.number(),
+      unanswered: count,
+    })
+    .nullable(),
+  trustHorizon: count.nullable(),
+});
+
 const manifestSchema = z.strictObject({
   format: z.literal('reverie-text-policy'),
-  formatVersion: z.literal(1),
+  formatVersion: z.literal(2),
   scenario: z.string(),
   seed: z.int(),
   /** Version of the domain it learned in. */
@@ -35,14 +56,18 @@ const manifestSchema = z.strictObject({
   policyVersion: z.string(),
   progress: z.strictObject({
     round: count,
-    steps: count,
+    realSteps: count,
+    dreamtSteps: count,
     cloned: z.boolean(),
     clonedSteps: count,
+    answeredBy: z.record(z.string(), count),
+    gathered: z.array(gatheredSchema),
     evaluations: z.array(
       z.strictObject({
         after: z.enum(['nothing', 'cloning', 'rounds']),
         round: count,
-        steps: count,
+        realSteps: count,
+        dreamtSteps: count,
         episodes: count,
         wins: count,
         meanLength: z.number(),
@@ -74,7 +99,7 @@ export async function saveTextPolicy(
   const bytes = encodeTensors(Object.fromEntries(tensors));
   const manifest = manifestSchema.parse({
     format: 'reverie-text-policy',
-    formatVersion: 1,
+    formatVersion: 2,
     ...about,
     ...meta,
     policyVersion: learner.policy.version,

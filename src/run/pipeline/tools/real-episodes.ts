@@ -2,6 +2,7 @@
 // rules; kept as records that a simulation can be seeded with, or counted.
 
 import { join } from 'node:path';
+import { TextPolicyAgent } from '../../../algorithms/index.js';
 import type { JsonObject } from '../../../core/json.js';
 import { requirePanel } from '../../../core/panel.js';
 import { elsewhere, type Message, realResponder } from '../../../env/index.js';
@@ -17,6 +18,7 @@ import { evalPolicyJob } from './eval-policy.js';
 import { EPISODES_FILE } from './judged-rows.js';
 import { type LivedRows, livedRows } from './lived-rows.js';
 import { makeParts, type ToolsParts } from './parts.js';
+import { openTextLearner } from './policy-learner.js';
 import { RowStatistics } from './row-statistics.js';
 import { taskStage } from './task-stage.js';
 
@@ -37,23 +39,35 @@ async function realEpisodes(asked: Context, job: 'collect' | 'eval'): Promise<Re
   const context = { ...asked, scenario: withoutRecipe(asked.scenario) };
   const given = await makeParts({ ...context, real: true });
   try {
-    const stage = await taskStage(context, given);
-    const parts = { ...given, domain: stage.domain };
-    const panel = episodesPanel(context, parts, stage.tasks, realResponder(parts.domain).version);
-    requirePanel(panel, wantedPanel(context));
-    const statistics = new RowStatistics();
-    const lived = await live(context, parts, stage.tasks, statistics);
+    const { checkpoint } = context.inputs;
+    if (checkpoint === undefined) return await livedAndKept(context, given, job);
+    const learner = await openTextLearner(context.scenario.config, context.seed, checkpoint);
     try {
-      const data = await keep(context, lived.journal);
-      return { ...resultOf(context, parts, job, statistics, lived, data), panel };
+      const result = await livedAndKept(context, { ...given, agent: new TextPolicyAgent(learner.policy) }, job);
+      return { ...result, policy: { version: learner.policy.version, choosesAmong: 'admissible commands' } };
     } finally {
-      await lived.journal.close();
+      await learner.close();
     }
   } catch (error) {
     if (context.signal.aborted) interrupted();
     throw error;
   } finally {
     await given.close();
+  }
+}
+
+async function livedAndKept(context: Context, given: ToolsParts, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
+  const stage = await taskStage(context, given);
+  const parts = { ...given, domain: stage.domain };
+  const panel = episodesPanel(context, parts, stage.tasks, realResponder(parts.domain).version);
+  requirePanel(panel, wantedPanel(context));
+  const statistics = new RowStatistics();
+  const lived = await live(context, parts, stage.tasks, statistics);
+  try {
+    const data = await keep(context, lived.journal);
+    return { ...resultOf(context, parts, job, statistics, lived, data), panel };
+  } finally {
+    await lived.journal.close();
   }
 }
 

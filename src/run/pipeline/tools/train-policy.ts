@@ -2,9 +2,17 @@
 // stopped or killed goes on to the same bytes.
 
 import { existsSync, readFileSync } from 'node:fs';
-import { evenly, type TextProgress, type TextTraining, textGroups } from '../../../algorithms/index.js';
+import { join } from 'node:path';
+import {
+  evenly,
+  newProgress,
+  roundsOf,
+  type TextDream,
+  type TextProgress,
+  type TextTraining,
+  textGroups,
+} from '../../../algorithms/index.js';
 import { reverieError } from '../../../core/errors.js';
-import { Rng } from '../../../core/rng.js';
 import {
   type Responder,
   rulesResponder,
@@ -14,14 +22,18 @@ import {
   textEnvironment,
 } from '../../../env/index.js';
 import type { ToolsScenarioConfig } from '../../../kinds/index.js';
-import { groupEstimators, type TextLearner, textNetworks } from '../../../rl/index.js';
-import { wilson } from '../../../worldmodel/index.js';
+import { groupEstimators, type TextLearner } from '../../../rl/index.js';
+import { parseToolsModelConfig, wilson } from '../../../worldmodel/index.js';
 import { interrupted, type JobContext } from '../../job.js';
 import type { MetricsEvent, MetricsWriter } from '../../metrics.js';
+import { layered } from '../../overrides.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
 import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
 import { loadTextPolicy, policyFolder, saveTextPolicy } from './policy-checkpoint.js';
+import { makeTextLearner } from './policy-learner.js';
+import { RecordedDream } from './recorded-dream.js';
+import { writeTextTrainReport } from './text-train-report.js';
 
 type Context = JobContext<ToolsScenario>;
 
@@ -31,20 +43,24 @@ const LANES = 64;
 export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
   const context = { ...asked, scenario: ofTraining(asked.scenario) };
   const { config } = context.scenario;
-  const parts = await makeParts(context);
+  const dreamsLater = config.train.mode !== 'real' && config.train.gather !== undefined;
+  const parts = await makeParts({ ...context, dreamsLater });
   try {
     const tasks = tasksOf(parts.domain, config.train.splits, 'to learn from');
     const evalTasks = evenly(tasksOf(parts.domain, config.train.evalSplits, 'to be judged on'), config.train.evalTasks);
     const real = parts.domain.rules === undefined ? parts.responder : rulesResponder(parts.domain);
-    const environments = lanes(parts, config.train.mode === 'real' ? real : parts.responder, config);
+    const environments = lanes(parts, real, config);
     const evalEnvironments = lanes(parts, real, config);
     const learner = await makeTextLearner(config, context.seed);
     try {
       const progress = await progressOf(context, learner, parts.domain);
       const estimate = groupEstimators.get(config.rl.algorithm).estimate;
-      const made = { learner, estimate, environments, evalEnvironments, tasks, evalTasks };
+      const dream = config.train.mode === 'real' ? undefined : dreamOf(context, parts, tasks, learner, progress);
+      const made = { learner, estimate, environments, dream, evalEnvironments, tasks, evalTasks };
       await textGroups(trainingOf(context, made, progress, parts.domain));
-      return resultOf(context, learner, progress, parts.domain);
+      const result = resultOf(context, learner, progress, parts.domain);
+      await writeTextTrainReport(result.report, context, result);
+      return result;
     } finally {
       await learner.close();
     }
@@ -57,15 +73,20 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
   }
 }
 
-/** A fresh learner as the scenario has it. */
-export async function makeTextLearner(
-  { rl }: Pick<ToolsScenarioConfig, 'rl'>,
-  seed: number,
-  network = rl.network,
-): Promise<TextLearner> {
-  const make = await textNetworks.get(network).make();
-  const settings = (rl as Readonly<Record<string, unknown>>)[network];
-  return make(settings as never, rl, Rng.fromSeed(seed).split('text-learner'));
+/** Made of records where the scenario gathers any, and else who answers as it says. */
+function dreamOf(
+  context: Context,
+  parts: ToolsParts,
+  tasks: readonly ToolsTask[],
+  { policy }: TextLearner,
+  progress: TextProgress,
+): TextDream {
+  const { config } = context.scenario;
+  const dreamLanes = (responder: Responder) => lanes(parts, responder, config);
+  if (config.train.gather !== undefined)
+    return new RecordedDream({ context, parts, tasks, policy, gathered: progress.gathered.length, lanes: dreamLanes });
+  const environments = dreamLanes(parts.responder);
+  return { environments: async () => environments };
 }
 
 /** Environments of text in which `responder` answers. @throws ENV_SPEC_INVALID for a domain that is none of text */
@@ -81,9 +102,14 @@ export function rateOf(wins: number, of: number): Rate {
   return { ...wilson(wins, of), of };
 }
 
+/** With the domain of a training, and where it dreams with the model of its dream. @throws MODEL_CONFIG_INVALID */
 function ofTraining(scenario: ToolsScenario): ToolsScenario {
   const { config } = scenario;
-  return { ...scenario, config: { ...config, domain: { ...config.domain, ...config.train.domain } } };
+  const { mode, domain: otherDomain, model: otherModel = {} } = config.train;
+  const domain = { ...config.domain, ...otherDomain };
+  if (mode === 'real') return { ...scenario, config: { ...config, domain } };
+  const model = parseToolsModelConfig(layered({ ...config.model }, otherModel));
+  return { ...scenario, config: { ...config, domain, model } };
 }
 
 function tasksOf({ id, tasks }: ToolsDomain, splits: readonly string[], purpose: string): ToolsTask[] {
@@ -98,7 +124,7 @@ async function progressOf(context: Context, learner: TextLearner, domain: ToolsD
   const folder = policyFolder(context.out);
   if (!context.resume || !existsSync(folder)) {
     rewindMetrics(context.metrics, undefined);
-    return { round: 0, steps: 0, cloned: false, clonedSteps: 0, evaluations: [] };
+    return newProgress();
   }
   const { manifest, state } = await loadTextPolicy(folder);
   if (manifest.domain !== domain.version) {
@@ -106,7 +132,7 @@ async function progressOf(context: Context, learner: TextLearner, domain: ToolsD
     throw reverieError('CHECKPOINT_CORRUPT', { path: folder, problem });
   }
   learner.restore(state);
-  rewindMetrics(context.metrics, manifest.progress.round);
+  rewindMetrics(context.metrics, manifest.progress);
   context.log(`Going on after ${manifest.progress.round} rounds.`);
   return manifest.progress;
 }
@@ -119,11 +145,14 @@ function trainingOf(
 ): TextTraining {
   const { scenario, seed, signal, metrics, out } = context;
   const { rl, train, name } = scenario.config;
-  const { cloneTasks: tasks, cloneEpochs: epochs, cloneLr: lr } = train;
+  const { cloneTasks: tasks, cloneEpochs: epochs, cloneLr: lr, realRounds = train.rounds } = train;
+  const gatherEvery = train.gather?.every ?? Number.POSITIVE_INFINITY;
+  const settings = { ...rl, ...train, seed, realRounds, gatherEvery, clone: { tasks, epochs, lr } };
+  const { length: rounds } = roundsOf(settings);
   let savedAt = performance.now();
-  const checkpoint = async () => {
-    const isLast = progress.round >= train.rounds;
-    if (isLast || signal.aborted || performance.now() - savedAt >= train.checkpointSeconds * 1000) {
+  const checkpoint = async (isDue = false) => {
+    const isLast = progress.round >= rounds;
+    if (isLast || isDue || signal.aborted || performance.now() - savedAt >= train.checkpointSeconds * 1000) {
       await saveTextPolicy(policyFolder(out), parts.learner, {
         scenario: name,
         seed,
@@ -135,7 +164,7 @@ function trainingOf(
     if (signal.aborted) interrupted();
   };
   return {
-    settings: { ...rl, ...train, seed, clone: { tasks, epochs, lr } },
+    settings,
     parts,
     progress,
     ports: {
@@ -153,7 +182,7 @@ function resultOf(
   progress: TextProgress,
   domain: ToolsDomain,
 ): TextTrainResult {
-  const { round: rounds, steps, clonedSteps, evaluations } = progress;
+  const { round: rounds, cloned: _cloned, evaluations, ...lived } = progress;
   const { rl, train } = scenario.config;
   return {
     job: 'train',
@@ -166,19 +195,20 @@ function resultOf(
     checkpoint: policyFolder(out),
     domain: domain.version,
     rounds,
-    steps,
-    clonedSteps,
+    ...lived,
     evaluations: evaluations.map(({ wins, episodes, ...rest }) => ({ ...rest, success: rateOf(wins, episodes) })),
+    report: join(out, 'report.html'),
   };
 }
 
-/** Drops every event of a round after `round`, or all, so that a resumed run tells nothing twice. */
-function rewindMetrics(metrics: MetricsWriter, round: number | undefined): void {
+/** Drops every event that a resumed run will tell again: of a later round or gathering, or all of them. */
+function rewindMetrics(metrics: MetricsWriter, progress: TextProgress | undefined): void {
   let bytes = 0;
   let wallSeconds = 0;
   for (const line of readFileSync(metrics.file, 'utf8').split('\n').slice(0, -1)) {
     const event = JSON.parse(line) as MetricsEvent;
-    if (round === undefined || (event.round ?? 0) > round) break;
+    if (progress === undefined || (event.round ?? 0) > progress.round) break;
+    if (event.kind === 'gather' && (event.time as number) >= progress.gathered.length) break;
     bytes += Buffer.byteLength(line) + 1;
     wallSeconds = event.wallSeconds;
   }

@@ -1,0 +1,57 @@
+// The cold start of an agent of text: passes over what walkthroughs say in each situation on their way, lived in the real environment.
+
+import { reverieError } from '../core/errors.js';
+import type { Rng } from '../core/rng.js';
+import type { TextEnvironment, ToolsTask } from '../env/index.js';
+import type { TextLesson } from '../rl/index.js';
+import { TextEpisode } from './text-play.js';
+import { evenly, type TextTraining } from './text-training.js';
+
+/** @throws TEXT_TASKS_MISSING where nothing can be imitated; what environments and learners throw */
+export async function imitate({ settings, parts, progress, ports }: TextTraining, rng: Rng): Promise<void> {
+  const { tasks, epochs, lr } = settings.clone;
+  const chosen = evenly(parts.tasks, tasks);
+  const phase = ports.phase('walkthroughs', chosen.length, 'tasks');
+  const lessons: TextLesson[] = [];
+  for (const task of chosen) {
+    ports.signal.throwIfAborted();
+    lessons.push(...(await demonstrated(parts.environments[0], task)));
+    phase.advance(1);
+  }
+  phase.end(`${lessons.length} choices`);
+  if (lessons.length === 0) {
+    const problem =
+      'none of those chosen for cloning has a reference whose commands can be said (train.cloneTasks=0: no cloning)';
+    throw reverieError('TEXT_TASKS_MISSING', {
+      domain: parts.environments[0].tools.domain.id,
+      purpose: 'to imitate',
+      problem,
+    });
+  }
+  progress.clonedSteps = lessons.length;
+  progress.realSteps += lessons.length;
+  const bar = ports.phase('imitate', epochs, 'epochs');
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    ports.signal.throwIfAborted();
+    const order = rng.split(epoch).permutation(lessons.length);
+    const metrics = await parts.learner.update(lessons, { lr, order });
+    ports.tell({ kind: 'clone', round: 0, epoch, choices: lessons.length, ...metrics });
+    bar.advance(1, `loss ${metrics.loss.toFixed(3)}`);
+  }
+  bar.end();
+}
+
+/** What the task's reference says, for as long as it can be said. */
+async function demonstrated(environment: TextEnvironment, task: ToolsTask): Promise<TextLesson[]> {
+  const lessons: TextLesson[] = [];
+  const commands = (task.reference?.calls ?? []).map((call) => call.arguments.text);
+  const episode = await TextEpisode.begin(environment, { task: task.id, seed: 0 });
+  for (const command of commands) {
+    const { situation } = episode;
+    const choice = situation.admissible.indexOf(command as string);
+    if (choice < 0 || episode.ended) break;
+    lessons.push({ situation, choice });
+    await episode.step({ choice, logProb: 0, entropy: 0 });
+  }
+  return lessons;
+}

@@ -1,0 +1,153 @@
+// What training agents of text is made of: settings, parts, progress, and which world each round is lived in.
+
+import type { OpenPhase } from '../core/progress.js';
+import type { TextEnvironment, ToolsTask } from '../env/index.js';
+import type { Estimator, GroupOptions, TextLearner } from '../rl/index.js';
+import type { ShadowCounts } from '../worldmodel/index.js';
+
+/** Where experience comes from: see `roundsOf`. */
+export type TextMode = 'real' | 'dream' | 'dream-then-real' | 'interleaved';
+
+export interface TextGroupSettings extends GroupOptions {
+  readonly seed: number;
+  readonly mode: TextMode;
+  /** Rounds, but those of `realRounds`. */
+  readonly rounds: number;
+  /** Further rounds in the real environment, of mode `dream-then-real`. */
+  readonly realRounds: number;
+  /** Rounds between two gatherings of records, of mode `interleaved`. */
+  readonly gatherEvery: number;
+  readonly tasksPerRound: number;
+  readonly groupSize: number;
+  /** Passes over the lessons of a round, and their step size. */
+  readonly epochs: number;
+  readonly lr: number;
+  readonly clone: { readonly tasks: number; readonly epochs: number; readonly lr: number };
+  /** Rounds between two evaluations; the first is before the first round, the last after the last. */
+  readonly evalEvery: number;
+  /** Whether an evaluation draws its choices, or takes the most probable. */
+  readonly evalChoice: 'sample' | 'mode';
+}
+
+export interface TextRound {
+  readonly where: 'real' | 'dream';
+  /** Real episodes are gathered before it, and the dream is made anew of all there are. */
+  readonly gathers: boolean;
+}
+
+/**
+ * All rounds of a training: in the real environment; in a dream made of records that are gathered first; the same and then in the
+ * real environment (DreamGym's transfer, 2511.03773); or in a dream that is made anew every so many rounds (as in DynaWeb).
+ */
+export function roundsOf({ mode, rounds, realRounds, gatherEvery }: Rounds): TextRound[] {
+  if (mode === 'real') return Array.from({ length: rounds }, () => ({ where: 'real', gathers: false }));
+  const dreamt = Array.from({ length: rounds }, (_, i): TextRound => {
+    return { where: 'dream', gathers: mode === 'interleaved' ? i % gatherEvery === 0 : i === 0 };
+  });
+  const real = Array.from({ length: realRounds }, (): TextRound => ({ where: 'real', gathers: false }));
+  return mode === 'dream-then-real' ? [...dreamt, ...real] : dreamt;
+}
+
+type Rounds = Pick<TextGroupSettings, 'mode' | 'rounds' | 'realRounds' | 'gatherEvery'>;
+
+/** What gathering records once came to. */
+export interface Gathered {
+  readonly episodes: number;
+  readonly steps: number;
+  readonly wins: number;
+  /** Who acted. */
+  readonly agent: string;
+  /** What was made of all records so far, a line for each backend. */
+  readonly made: readonly string[];
+  /** Recorded steps that the dream was not made of, answered by it; null where none were held out. */
+  readonly heldOut: ShadowCounts | null;
+  /** Steps after which a dreamt state is wrong with no more than the tolerated probability; null likewise. */
+  readonly trustHorizon: number | null;
+}
+
+/** A world that is dreamt: made of records, if it is made at all. */
+export interface TextDream {
+  /** As the last gathering left it. Each lives one episode at a time. */
+  environments(): Promise<readonly TextEnvironment[]>;
+  /** Lives real episodes, keeps them, and makes the dream of all that are kept; `time` counts from 0. Absent: nothing is gathered. */
+  gather?(time: number): Promise<Gathered>;
+}
+
+export interface TextGroupParts {
+  readonly learner: TextLearner;
+  readonly estimate: Estimator;
+  /** The real environment: each lives one episode at a time; as many as may be under way at once. */
+  readonly environments: readonly TextEnvironment[];
+  /** What is dreamt in, in every mode but `real`. */
+  readonly dream?: TextDream;
+  /** Where evaluations are lived, likewise. */
+  readonly evalEnvironments: readonly TextEnvironment[];
+  readonly tasks: readonly ToolsTask[];
+  readonly evalTasks: readonly ToolsTask[];
+}
+
+export interface TextEvaluation {
+  /** What the policy had behind it. */
+  readonly after: 'nothing' | 'cloning' | 'rounds';
+  readonly round: number;
+  readonly realSteps: number;
+  readonly dreamtSteps: number;
+  readonly episodes: number;
+  readonly wins: number;
+  readonly meanLength: number;
+}
+
+/** All that must survive between rounds beside the learner. */
+export interface TextProgress {
+  round: number;
+  /** Steps lived in the real environment: of walkthroughs that were imitated, of records, of rounds; none of evaluations. */
+  realSteps: number;
+  /** Steps lived in the dream. */
+  dreamtSteps: number;
+  cloned: boolean;
+  /** Those of walkthroughs that were imitated. */
+  clonedSteps: number;
+  /** Dreamt steps by who answered them. */
+  readonly answeredBy: Record<string, number>;
+  readonly gathered: Gathered[];
+  readonly evaluations: TextEvaluation[];
+}
+
+export function newProgress(): TextProgress {
+  return {
+    round: 0,
+    realSteps: 0,
+    dreamtSteps: 0,
+    cloned: false,
+    clonedSteps: 0,
+    answeredBy: {},
+    gathered: [],
+    evaluations: [],
+  };
+}
+
+export interface TextGroupPorts {
+  readonly phase: OpenPhase;
+  readonly signal: AbortSignal;
+  tell(event: { readonly kind: string; readonly [key: string]: unknown }): void;
+  /** A safe point: may keep all, and may end the run by throwing. `isDue`: what was just done is not to be done again. */
+  checkpoint(isDue?: boolean): Promise<void>;
+}
+
+export interface TextTraining {
+  readonly settings: TextGroupSettings;
+  readonly parts: TextGroupParts;
+  readonly progress: TextProgress;
+  readonly ports: TextGroupPorts;
+}
+
+/** Of an event of the journal. */
+export function countersOf({ round, realSteps, dreamtSteps }: TextProgress): Record<string, number> {
+  return { round, realSteps, syntheticSteps: dreamtSteps };
+}
+
+/** `count` of them, evenly spaced; all where there are no more. */
+export function evenly<T>(list: readonly T[], count: number): T[] {
+  if (count >= list.length) return [...list];
+  return Array.from({ length: count }, (_, i) => list[Math.floor((i * list.length) / count)]);
+}

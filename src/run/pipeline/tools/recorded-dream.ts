@@ -1,0 +1,182 @@
+// The dream of a training in a world of text: real episodes are gathered, those backends that can are made of them, and the router
+// of the scenario's backends answers. A share of the episodes is held out, and says how far the dream is from the real.
+
+import { join } from 'node:path';
+import type { Gathered, TextDream } from '../../../algorithms/index.js';
+import { isWon, TextPolicyAgent } from '../../../algorithms/index.js';
+import { Rng } from '../../../core/rng.js';
+import {
+  applyOperations,
+  initialStateOf,
+  type Responder,
+  type TextEnvironment,
+  type ToolsDomain,
+  type ToolsPolicy,
+  type ToolsTask,
+} from '../../../env/index.js';
+import type { ToolsScenarioConfig } from '../../../kinds/index.js';
+import type { EpisodeRecord } from '../../../replay/index.js';
+import type { TextPolicy } from '../../../rl/index.js';
+import { ensureFolder } from '../../../store/atomic-file.js';
+import { fittedBackends } from '../../../synth/index.js';
+import {
+  addRowCounts,
+  difference,
+  parseToolsModelConfig,
+  type ShadowCounts,
+  ShadowEstimates,
+  type ShadowRow,
+  trustHorizon,
+} from '../../../worldmodel/index.js';
+import type { JobContext } from '../../job.js';
+import { layered } from '../../overrides.js';
+import type { ToolsScenario } from '../../scenario.js';
+import { gatherRecords, keptRecords, realSteps } from './gathered-records.js';
+import { bareAgent, makeResponder, type ToolsParts } from './parts.js';
+
+export interface RecordedDreamParts {
+  readonly context: JobContext<ToolsScenario>;
+  readonly parts: ToolsParts;
+  readonly tasks: readonly ToolsTask[];
+  readonly policy: TextPolicy;
+  /** Times that an earlier process of the run gathered. */
+  readonly gathered: number;
+  readonly lanes: (responder: Responder) => TextEnvironment[];
+}
+
+type Model = ToolsScenarioConfig['model'];
+
+export class RecordedDream implements TextDream {
+  private readonly records: EpisodeRecord[] = [];
+  private now: Promise<readonly TextEnvironment[]> | undefined;
+
+  constructor(private readonly given: RecordedDreamParts) {}
+
+  environments(): Promise<readonly TextEnvironment[]> {
+    this.now ??= this.reopened();
+    return this.now;
+  }
+
+  async gather(time: number): Promise<Gathered> {
+    const { context, parts, tasks, gathered } = this.given;
+    if (this.records.length === 0) await this.remember(Math.min(time, gathered));
+    const { episodes } = this.section;
+    const agent = await this.agent(time);
+    const records = await gatherRecords({ context, parts, agent, tasks, episodes, time });
+    this.records.push(...records);
+    const { model, made } = await this.fit(time);
+    const responder = await this.responder(model);
+    this.now = Promise.resolve(this.given.lanes(responder));
+    return {
+      episodes: records.length,
+      steps: records.reduce((sum, { steps }) => sum + steps.length, 0),
+      wins: records.filter(({ return: reward }) => isWon({ reward })).length,
+      agent: agent.version,
+      made,
+      ...(await this.compare(responder)),
+    };
+  }
+
+  private get section() {
+    return this.given.context.scenario.config.train.gather!;
+  }
+
+  /** What an earlier process left: the same records make the same dream. */
+  private async reopened(): Promise<readonly TextEnvironment[]> {
+    const { gathered, parts, lanes, context } = this.given;
+    if (gathered === 0) return lanes(await this.responder(context.scenario.config.model));
+    await this.remember(gathered);
+    const { model } = await this.fit(gathered - 1);
+    return lanes(await makeRouterOf(model, context, parts));
+  }
+
+  private async remember(times: number): Promise<void> {
+    for (let time = 0; time < times; time++) this.records.push(...(await keptRecords(this.given.context.out, time)));
+  }
+
+  private async agent(time: number): Promise<ToolsPolicy> {
+    const { parts, policy } = this.given;
+    if (time > 0) return new TextPolicyAgent(policy);
+    return bareAgent(this.section, parts.cast, parts.domain);
+  }
+
+  /** Every backend that can be made of records, made of those that are not held out. */
+  private async fit(time: number): Promise<{ model: Model; made: string[] }> {
+    const { context, parts } = this.given;
+    const { domain } = parts;
+    const steps = realSteps(this.split().used);
+    await parts.experience.add(steps);
+    const made: string[] = [];
+    let { model } = context.scenario.config;
+    for (const name of model.backends.filter((one) => fittedBackends.names().includes(one))) {
+      const folder = join(context.out, 'dream', String(time).padStart(3, '0'), name);
+      await ensureFolder(folder);
+      const settings = (model as unknown as Record<string, Record<string, unknown> | undefined>)[name] ?? {};
+      const rng = Rng.fromSeed(context.seed).split('fit', name, time);
+      const { signal } = context;
+      const phase = (label: string, total: number | null, unit?: string) => context.progress.phase(label, total, unit);
+      const fitBackend = await fittedBackends.get(name).make();
+      const fitted = await fitBackend({ domain, steps, settings, folder, rng, signal, phase });
+      made.push(`${name}: ${fitted.about}`);
+      model = parseToolsModelConfig(layered({ ...model }, { [name]: fitted.settings }));
+    }
+    return { model, made };
+  }
+
+  private responder(model: Model): Promise<Responder> {
+    return makeRouterOf(model, this.given.context, this.given.parts);
+  }
+
+  /** Every so many episodes one is held out, those of each time alike. */
+  private split(): { used: EpisodeRecord[]; heldOut: EpisodeRecord[] } {
+    const { heldOut: share } = this.section;
+    const isHeldOut = (_: EpisodeRecord, i: number) => Math.floor((i + 1) * share) > Math.floor(i * share);
+    return {
+      used: this.records.filter((record, i) => !isHeldOut(record, i)),
+      heldOut: this.records.filter(isHeldOut),
+    };
+  }
+
+  private async compare(responder: Responder): Promise<Pick<Gathered, 'heldOut' | 'trustHorizon'>> {
+    const { context, parts } = this.given;
+    const { heldOut } = this.split();
+    if (heldOut.length === 0) return { heldOut: null, trustHorizon: null };
+    const estimates = new ShadowEstimates();
+    for (const [row, record] of heldOut.entries()) {
+      context.signal.throwIfAborted();
+      estimates.addRow(row, await comparedRecord(responder, parts.domain, record));
+    }
+    const { all } = estimates.counts();
+    return { heldOut: all, trustHorizon: trustHorizon(all, context.scenario.config.shadow.tolerance) };
+  }
+}
+
+function makeRouterOf(
+  model: Model,
+  { scenario }: Pick<JobContext<ToolsScenario>, 'scenario'>,
+  { domain, experience, cast }: ToolsParts,
+): Promise<Responder> {
+  return makeResponder({ model }, domain, experience, cast, scenario.folder);
+}
+
+/** Each recorded call, put to `responder` in the state that it was made in. */
+async function comparedRecord(
+  responder: Responder,
+  domain: ToolsDomain,
+  { task: id, seed, steps, messages }: EpisodeRecord,
+): Promise<ShadowRow> {
+  const task = domain.tasks.find((one) => one.id === id)!;
+  const sum: Record<string, ShadowCounts> = {};
+  let state = initialStateOf(domain, task);
+  let made = 0;
+  for (const { action, message, predictions } of steps) {
+    for (const [i, real] of predictions.entries()) {
+      const call = action.toolCalls![i];
+      const query = { domain, task, state, messages: messages.slice(0, message + 1), call, step: made++, seed };
+      const dreamt = await responder.answer(query);
+      addRowCounts(sum, { [dreamt.backend]: difference(query, dreamt, real) });
+      state = applyOperations(state, real.operations);
+    }
+  }
+  return sum;
+}

@@ -1,0 +1,121 @@
+// The report of `reverie train` in a world of text: success against real steps, who answered in the dream, and how far it may be trusted.
+
+import { formatCount } from '../../format.js';
+import type { JobContext } from '../../job.js';
+import { readMetrics } from '../../metrics.js';
+import { writeReport } from '../../report/report.js';
+import type { ReportBars, ReportChart, ReportInput, ReportSection } from '../../report/report-input.js';
+import type { ToolsScenario } from '../../scenario.js';
+import type { Rate, TextTrainResult } from '../../tools-results.js';
+import { reportProvenance } from '../../versions.js';
+
+type Context = JobContext<ToolsScenario>;
+
+export async function writeTextTrainReport(file: string, context: Context, result: TextTrainResult): Promise<void> {
+  await writeReport(file, reportInput(context, result));
+}
+
+function reportInput(context: Context, result: TextTrainResult): ReportInput {
+  const { name } = context.scenario.config;
+  const { evaluations, realSteps, dreamtSteps, mode, algorithm } = result;
+  const last = evaluations.at(-1)!;
+  return {
+    title: `An agent of ${name}`,
+    lead: `It chooses among ${result.policy.choosesAmong}: its success is not that of an agent that writes its commands.`,
+    figures: [
+      { value: percent(last.success.value), label: `of ${last.success.of} unseen tasks won` },
+      { value: formatCount(realSteps), label: 'real steps' },
+      { value: formatCount(dreamtSteps), label: 'dreamt steps' },
+    ],
+    summary: {
+      columns: ['', 'success', '95 %', 'real steps', 'dreamt steps', 'length'],
+      rows: evaluations.map(({ after, round, success, realSteps: real, dreamtSteps: dreamt, meanLength }) => [
+        after === 'rounds' ? `after ${formatCount(round)} rounds` : `after ${after}`,
+        percent(success.value),
+        `${percent(success.low)} to ${percent(success.high)}`,
+        formatCount(real),
+        formatCount(dreamt),
+        meanLength.toFixed(1),
+      ]),
+      note: 'Real steps are those of walkthroughs that were imitated, of records that the dream was made of, and of rounds in the real environment. Those of evaluations are not counted.',
+    },
+    charts: [successChart(context, result), ...entropyChart(context)],
+    bars: answers(result),
+    sections: dreams(result),
+    notes: [
+      `Mode ${mode}; ${algorithm}; ${formatCount(result.rounds)} rounds; ${formatCount(result.parameters)} parameters.`,
+      'One run with one seed: its intervals are those of the episodes of an evaluation, not of training again.',
+    ],
+    provenance: reportProvenance(context, `reverie train ${name} --seed ${context.seed}`, [context.seed]),
+  };
+}
+
+function successChart({ seed }: Context, { evaluations, mode }: TextTrainResult): ReportChart {
+  const points = evaluations.map(({ realSteps: x, success }) => ({ x, y: success.value ?? 0 }));
+  return {
+    title: 'Success against real steps',
+    caption:
+      'Share of unseen tasks won, an episode each in the real environment. What is learned in a dream costs no real steps.',
+    xTitle: 'real steps',
+    yTitle: 'success',
+    curves: [{ arm: mode, seed, points }],
+  };
+}
+
+/** How decided the policy is, round by round. */
+function entropyChart({ metrics, seed }: Context): ReportChart[] {
+  const updates = readMetrics(metrics.file).filter(({ kind }) => kind === 'update');
+  if (updates.length < 2) return [];
+  const points = updates.map(({ round, livedEntropy }) => ({ x: round ?? 0, y: livedEntropy as number }));
+  return [
+    {
+      title: 'Entropy of the policy',
+      caption: 'Mean over the choices of a round, in nats; at 0 nothing else is tried any more.',
+      xTitle: 'round',
+      yTitle: 'entropy',
+      curves: [{ arm: 'entropy', seed, points }],
+    },
+  ];
+}
+
+function answers({ answeredBy, dreamtSteps }: TextTrainResult): ReportBars[] {
+  const bars = Object.entries(answeredBy)
+    .sort(([, a], [, b]) => b - a)
+    .map(([label, value]) => ({ label, value, text: `${formatCount(value)} (${percent(value / dreamtSteps)})` }));
+  const caption = 'Each dreamt step by the backend that answered it; nobody: it was refused, as none was sure enough.';
+  return bars.length === 0 ? [] : [{ title: 'Who answered', caption, bars }];
+}
+
+function dreams({ gathered }: TextTrainResult): ReportSection[] {
+  if (gathered.length === 0) return [];
+  const rows = gathered.map(({ episodes, steps, wins, agent, made, heldOut, trustHorizon }, time) => [
+    `${time + 1}`,
+    `${formatCount(episodes)} (${formatCount(wins)} won)`,
+    formatCount(steps),
+    agent,
+    made.join('; '),
+    heldOut === null ? 'not measured' : percent(heldOut.wrongStates / heldOut.steps),
+    heldOut === null ? 'not measured' : percent(heldOut.wrongObservations / heldOut.steps),
+    trustHorizon === null ? 'not measured' : horizonText(trustHorizon),
+  ]);
+  return [
+    {
+      title: 'What the dream was made of',
+      caption: 'Recorded steps that were held out are put to the dream in the state they were made in.',
+      table: {
+        columns: ['time', 'episodes', 'steps', 'agent', 'made', 'wrong states', 'wrong texts', 'trusted steps'],
+        rows,
+      },
+      groups: [],
+    },
+  ];
+}
+
+function horizonText(steps: number): string {
+  return steps > 1e6 ? 'any number' : formatCount(steps);
+}
+
+function percent(share: Rate['value']): string {
+  const value = 100 * (share ?? 0);
+  return `${value.toFixed(value > 0 && value < 10 ? 1 : 0)} %`;
+}
