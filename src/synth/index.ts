@@ -53,13 +53,8 @@ export {
   type WriteTransitions,
 } from './export/transition-exports.js';
 export { exportJsonl, exportParquet, TRANSITION_COLUMNS } from './export/transitions.js';
-export {
-  type FitBackend,
-  type FitRequest,
-  type FittedBackend,
-  type FittedBackendEntry,
-  fittedBackends,
-} from './fits/fitted-backends.js';
+export type * from './fits/backend-fit.js';
+export { type FittedBackendEntry, fittedBackends } from './fits/fitted-backends.js';
 export { type FindTricksRequest, findTricks, type Trick, type TricksReport } from './hacker/find-tricks.js';
 export { type HackerConfig, hackerSchema } from './hacker/hacker-schema.js';
 export { type Induction, induce } from './induction/induce.js';

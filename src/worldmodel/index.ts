@@ -78,6 +78,7 @@ export {
 export {
   bindingOf,
   fitting,
+  lazyBindingOf,
   type Operator,
   type OperatorEffect,
   type OperatorsFile,

@@ -5,7 +5,7 @@ import { reverieError } from '../../core/errors.js';
 import { writeFileAtomic } from '../../store/atomic-file.js';
 import { induceOperators } from '../operators/induce-operators.js';
 import { recordedTries } from '../operators/recorded-tries.js';
-import type { FitRequest, FittedBackend } from './fitted-backends.js';
+import type { FitRequest, FittedBackend } from './backend-fit.js';
 
 /** @throws OPERATORS_NO_FACTS in a world whose states are no facts about objects */
 export async function fitOperators({ domain, steps, folder, phase }: FitRequest): Promise<FittedBackend> {

@@ -3,7 +3,7 @@
 // the power of n; tries on the same objects of the same scene count as one. Where q is 1 it follows from the others: it is so in every
 // state that was seen.
 
-import { bindingOf, isVariable, Situation, truthOf } from '../../worldmodel/index.js';
+import { isVariable, lazyBindingOf, Situation, truthOf } from '../../worldmodel/index.js';
 import type { Condition } from './conditions.js';
 import { eachGrounding } from './groundings.js';
 import type { Frame, Transition } from './tries.js';
@@ -75,13 +75,14 @@ export class Chances {
     const { tries, variables } = this.frame;
     const { parameters } = tries.action;
     const names = new Set(parameters.map(({ name }) => name));
+    const byName = new Map(variables.map((variable) => [variable.name, variable]));
     const isJoined = ({ literal: { negated, predicate, args } }: Condition) =>
       !negated && predicate !== '=' && args.every((arg) => !isVariable(arg) || names.has(arg));
     const joined = met.filter(isJoined).map(({ literal }) => literal);
     const checked = met.filter((one) => !isJoined(one)).map(({ literal }) => literal);
     for (const at of states) {
       eachGrounding(at, parameters, joined, MOST_WAYS, (objects) => {
-        const binding = bindingOf({ parameters, variables }, objects, at);
+        const binding = lazyBindingOf(parameters, byName, objects, at);
         if (!checked.every((literal) => truthOf(literal, binding, at) === true)) return;
         found(({ literal }) => truthOf(literal, binding, at) === true);
       });

@@ -12,6 +12,9 @@ export interface Literal {
 /** Objects by the names of variables; a variable that means nothing here is missing. */
 export type Binding = ReadonlyMap<string, string>;
 
+/** A binding as far as literals need it. */
+export type Meanings = Pick<Binding, 'get'>;
+
 const WRITTEN = /^(not )?([^()\s,]+)\(([^()]*)\)$/;
 
 /** undefined if it is none. */
@@ -31,7 +34,7 @@ export function isVariable(arg: string): boolean {
 }
 
 /** What its arguments mean; undefined where one of them means nothing. */
-export function objectsOf(args: readonly string[], binding: Binding): string[] | undefined {
+export function objectsOf(args: readonly string[], binding: Meanings): string[] | undefined {
   const objects: string[] = [];
   for (const arg of args) {
     const object = isVariable(arg) ? binding.get(arg) : arg;
@@ -42,7 +45,7 @@ export function objectsOf(args: readonly string[], binding: Binding): string[] |
 }
 
 /** undefined where one of its variables means nothing: it then neither holds nor does its negation. */
-export function truthOf({ predicate, args, negated }: Literal, binding: Binding, at: Situation): boolean | undefined {
+export function truthOf({ predicate, args, negated }: Literal, binding: Meanings, at: Situation): boolean | undefined {
   const objects = objectsOf(args, binding);
   return objects === undefined ? undefined : at.holds(predicate, objects) !== negated;
 }

@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import type { Parameter } from './actions.js';
-import { type Binding, isVariable, type Literal, objectsOf, readLiteral } from './literal.js';
+import { isVariable, type Literal, type Meanings, objectsOf, readLiteral } from './literal.js';
 import type { Situation } from './situation.js';
 
 const variableName = z.string().regex(/^\?[^\s(),?]+$/, 'is no variable, such as ?receptacle');
@@ -100,10 +100,30 @@ export function bindingOf(
   return binding;
 }
 
+/** As `bindingOf`, each variable found when it is first asked for: where many bindings are asked for little. */
+export function lazyBindingOf(
+  parameters: readonly Parameter[],
+  variables: ReadonlyMap<string, Variable>,
+  objects: readonly string[],
+  at: Situation,
+): Meanings {
+  const known = new Map<string, string | undefined>(parameters.map(({ name }, i) => [name, objects[i]]));
+  const binding: Meanings = {
+    get(name) {
+      if (known.has(name)) return known.get(name);
+      const variable = variables.get(name);
+      const object = variable && meant(variable, binding, at);
+      known.set(name, object);
+      return object;
+    },
+  };
+  return binding;
+}
+
 /** Links of variables, read once. */
 const links = new WeakMap<Variable, Literal>();
 
-function meant(variable: Variable, binding: Binding, at: Situation): string | undefined {
+function meant(variable: Variable, binding: Meanings, at: Situation): string | undefined {
   if (variable.is === undefined) return at.onlyOf(variable.type);
   const link = links.get(variable) ?? readLiteral(variable.is)!;
   links.set(variable, link);
@@ -112,7 +132,7 @@ function meant(variable: Variable, binding: Binding, at: Situation): string | un
 }
 
 /** The objects for which a literal holds with them in place of its bare `?`. */
-export function fitting({ predicate, args }: Literal, binding: Binding, at: Situation): string[] {
+export function fitting({ predicate, args }: Literal, binding: Meanings, at: Situation): string[] {
   const hole = args.indexOf('?');
   const rest = args.filter((_, place) => place !== hole);
   const known = objectsOf(rest, binding);
