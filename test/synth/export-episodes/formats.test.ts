@@ -161,7 +161,10 @@ describe('what is written to be imitated', () => {
       });
     }
     const trl = await exported(join(folder, 'trl'), 'trl', lived());
-    expect(trl.tables).toEqual({ messages: 1, prompt_completion: 3, unpaired: 3, preference: 1 });
+    expect(trl.tables).toEqual({
+      ...{ messages: 1, prompt_completion: 3 },
+      ...{ unpaired: 3, unpaired_turns: 9, preference: 1, preference_turns: 1 },
+    });
     expect((await exported(join(folder, 'verl'), 'verl', lived())).tables).toEqual({ sft: 1 });
   });
 
@@ -186,13 +189,18 @@ describe('trl', () => {
       }),
     );
     const { tables, card, adapted } = await exported(folder, 'trl', [...group, record()], { imitation: 'any' });
-    expect(tables).toEqual({ messages: 6, prompt_completion: 13, unpaired: 5, preference: 2 });
+    expect(tables).toEqual({
+      ...{ messages: 6, prompt_completion: 13 },
+      ...{ unpaired: 5, unpaired_turns: 11, preference: 2, preference_turns: 2 },
+    });
     const { configs } = parse(card.split('---\n')[1]);
     expect(configs.map((config: Row) => [config.config_name, config.default])).toEqual([
       ['messages', true],
       ['prompt_completion', undefined],
       ['preference', undefined],
+      ['preference_turns', undefined],
       ['unpaired', undefined],
+      ['unpaired_turns', undefined],
     ]);
     const [pair, second] = rows('preference');
     expect(pair.prompt.map(({ role }: Row) => role)).toEqual(['system', 'user']);
@@ -239,6 +247,30 @@ describe('trl', () => {
     expect([pair.chosen.length, pair.rejected.length]).toEqual([1, 1]);
     expect(none).toBeUndefined();
     expect(adapted).toEqual({ 'left out of preference: starts differ': 1 });
+  });
+
+  it('has rows of single turns for trainers that learn whatever they compare', async () => {
+    const good = { turns: [{ user: 'P100?' }, call('list_shelves', {}), { say: 'Here.' }], group: 1 };
+    const bad = { turns: [{ user: 'P100?' }, { say: 'What?' }, { user: '?' }, { say: 'No.' }], group: 1, reward: 0 };
+    const masked = { ...good, masked: [2], group: 2 };
+    await exported(folder, 'trl', [
+      ...[record(good), record({ ...bad, lostStep: 1 })],
+      ...[record(masked), record({ ...bad, group: 2, lostStep: 2 })],
+    ]);
+    expect(rows('preference').map(({ chosen, rejected }) => [chosen.length, rejected.length])).toEqual([
+      [3, 3],
+      [3, 3],
+    ]);
+    const [pair, none] = rows('preference_turns');
+    expect([pair.chosen[0].tool_calls.length, pair.rejected[0].content, none]).toEqual([1, 'What?', undefined]);
+    const told = rows('unpaired_turns').map(({ label, completion: [{ content }] }) => [label, content]);
+    // The second one lost its episode by its second turn; the fourth was but cut off.
+    expect(told).toEqual([
+      [true, ''],
+      [true, 'Here.'],
+      [false, 'No.'],
+      [true, 'Here.'],
+    ]);
   });
 });
 

@@ -164,12 +164,14 @@ function diversity(report: DatasetReport | undefined): string {
   return `## Diversity\n\n${table(['measure', 'value'], lines)}`;
 }
 
-function formatNotes({ adapted, statistics }: CardInput): string {
+function formatNotes({ adapted, statistics, format }: CardInput): string {
   const lines = Object.entries(adapted);
   const masked = `${statistics.maskedTurns} of ${statistics.turns} turns of the agent are marked as not to be learnt from.`;
   const tokens = `${statistics.specialTokens} episodes hold text that looks like special tokens of chat templates.`;
   const changed = lines.length > 0 ? table(['changed to fit the format', 'episodes'], lines) : '';
-  return ['## Format', `${masked} ${tokens}`, changed].filter((text) => text !== '').join('\n\n');
+  return ['## Format', `${masked} ${tokens}`, changed, format.format.use ?? '']
+    .filter((text) => text !== '')
+    .join('\n\n');
 }
 
 function bias({ options, statistics }: CardInput): string {

@@ -7,9 +7,19 @@ import type { EpisodeRecord } from '../../../replay/index.js';
 import type { Split } from './format.js';
 import { lengthToLastTurn, templateMessage } from './messages.js';
 
+export interface PreferencePair extends JsonObject {
+  readonly prompt: readonly JsonObject[];
+  readonly chosen: readonly JsonObject[];
+  readonly rejected: readonly JsonObject[];
+  readonly score_chosen: number;
+  readonly score_rejected: number;
+}
+
 interface Pairs {
   readonly split: Split;
-  readonly rows: readonly JsonObject[];
+  readonly pairs: readonly PreferencePair[];
+  /** The same, of the turn alone in which they part. Where that one is masked in the better episode, there is none. */
+  readonly turns: readonly PreferencePair[];
 }
 
 export class PreferencePairs {
@@ -28,28 +38,34 @@ export class PreferencePairs {
   end(): Pairs[] {
     const group = this.group;
     this.group = [];
-    return group.length < 2 ? [] : [{ split: group[0].split, rows: this.pairs(group) }];
+    return group.length < 2 ? [] : [{ split: group[0].split, ...this.pairs(group) }];
   }
 
   /** The best with the worst, the second best with the second worst, and so on while one is better than the other. */
-  private pairs(group: readonly EpisodeRecord[]): JsonObject[] {
+  private pairs(group: readonly EpisodeRecord[]): Omit<Pairs, 'split'> {
     const judged = group.filter((record) => record.verdict.reward !== null);
     const ranked = [...judged].sort((a, b) => (b.verdict.reward ?? 0) - (a.verdict.reward ?? 0) || a.row - b.row);
-    const rows: JsonObject[] = [];
+    const [pairs, turns]: [PreferencePair[], PreferencePair[]] = [[], []];
     for (let best = 0, worst = ranked.length - 1; best < worst; best++, worst--) {
-      const row = pairOf(ranked[best], ranked[worst]);
-      if (row) rows.push(row);
-      else if (ranked[best].verdict.reward !== ranked[worst].verdict.reward)
+      const pair = pairOf(ranked[best], ranked[worst]);
+      if (pair) {
+        pairs.push(pair);
+        if (!ranked[best].masked?.includes(pair.prompt.length)) turns.push(partingTurn(pair));
+      } else if (ranked[best].verdict.reward !== ranked[worst].verdict.reward)
         this.adapt('left out of preference: starts differ');
     }
-    return rows;
+    return { pairs, turns };
   }
 }
 
+function partingTurn(pair: PreferencePair): PreferencePair {
+  return { ...pair, chosen: pair.chosen.slice(0, 1), rejected: pair.rejected.slice(0, 1) };
+}
+
 /** Undefined where neither is better, or where they do not begin alike. */
-function pairOf(better: EpisodeRecord, worse: EpisodeRecord): JsonObject | undefined {
+function pairOf(better: EpisodeRecord, worse: EpisodeRecord): PreferencePair | undefined {
   const [score_chosen, score_rejected] = [better.verdict.reward, worse.verdict.reward];
-  if (score_chosen === score_rejected) return undefined;
+  if (score_chosen === null || score_rejected === null || score_chosen === score_rejected) return undefined;
   const [good, bad] = [better, worse].map(({ messages }) =>
     messages.slice(0, lengthToLastTurn(messages)).map(templateMessage),
   );

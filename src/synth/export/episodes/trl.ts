@@ -1,6 +1,7 @@
 // Rows for Hugging Face TRL, each kind a configuration of its own: whole conversations; one turn of the agent after what came
-// before it; pairs of a better and a worse episode from one start; episodes with a thumb up or down (KTO). Arguments are
-// objects, and `tools` is a JSON text, which TRL parses.
+// before it; pairs of a better and a worse episode from one start; episodes with a thumb up or down. TRL's trainers of pairs and
+// thumbs learn every token of what they compare, what tools and users said too: for these there are rows of single turns.
+// Arguments are objects, and `tools` is a JSON text, which TRL parses.
 
 import type { JsonObject } from '../../../core/json.js';
 import type { Message } from '../../../env/index.js';
@@ -18,19 +19,36 @@ const FRACTIONS = 'numbers with fractions, of which `datasets` changes some in t
 const TOOLS = { name: 'tools', dtype: 'string' };
 const lists = (...names: string[]) => names.map((name) => ({ name, list: 'json' }));
 
+const PAIR = {
+  features: [
+    ...lists('prompt', 'chosen', 'rejected'),
+    TOOLS,
+    { name: 'score_chosen', dtype: 'float64' },
+    { name: 'score_rejected', dtype: 'float64' },
+  ],
+};
+const THUMB = { features: [...lists('prompt', 'completion'), { name: 'label', dtype: 'bool' }, TOOLS] };
+
 const TABLES = {
   messages: { features: [...lists('messages'), TOOLS], isImitated: true },
   prompt_completion: { features: [...lists('prompt', 'completion'), TOOLS], isImitated: true },
-  preference: {
-    features: [
-      ...lists('prompt', 'chosen', 'rejected'),
-      TOOLS,
-      { name: 'score_chosen', dtype: 'float64' },
-      { name: 'score_rejected', dtype: 'float64' },
-    ],
-  },
-  unpaired: { features: [...lists('prompt', 'completion'), { name: 'label', dtype: 'bool' }, TOOLS] },
+  preference: PAIR,
+  preference_turns: PAIR,
+  unpaired: THUMB,
+  unpaired_turns: THUMB,
 };
+
+const USE = `Unless told otherwise, TRL cuts rows off at 1024 tokens, and its trainers of pairs and thumbs leave out those
+whose prompt is longer: policy and tools alone may be. \`max_length=None\` takes them whole. Where nothing else is asked, \`SFTTrainer\`
+learns all of \`messages\`, what tools and users said too.
+
+\`\`\`python
+from datasets import load_dataset
+from trl import SFTConfig, SFTTrainer
+
+rows = load_dataset("THIS FOLDER", "messages", split="train")
+SFTTrainer("Qwen/Qwen3-0.6B", SFTConfig(max_length=None, assistant_only_loss=True), train_dataset=rows).train()
+\`\`\``;
 
 export function trlFormat({ tools, adapt }: FormatContext): EpisodeFormat {
   const toolsText = JSON.stringify(tools);
@@ -40,33 +58,42 @@ export function trlFormat({ tools, adapt }: FormatContext): EpisodeFormat {
     split,
     value: { ...value, tools: toolsText },
   });
-  const paired = (rows: readonly JsonObject[], split: FormatRow['split']) =>
-    rows.map((row) => withTools('preference', split, row));
+  const pairRows = (ended: ReturnType<PreferencePairs['end']>) =>
+    ended.flatMap(({ split, pairs: whole, turns }) => [
+      ...whole.map((pair) => withTools('preference', split, pair)),
+      ...turns.map((pair) => withTools('preference_turns', split, pair)),
+    ]);
   return {
     tables: TABLES,
+    use: USE,
     *rows(record): Generator<FormatRow> {
       const { split } = record;
       if (hasFractions(record.messages)) adapt(FRACTIONS);
       const messages = unmaskedMessages(record, adapt).map(templateMessage);
       if (messages.length > 0) yield withTools('messages', split, { messages });
-      for (const row of turnRows(record)) yield withTools('prompt_completion', split, row);
+      for (const index of turns(record)) {
+        if (!record.masked?.includes(index)) yield withTools('prompt_completion', split, turnRow(record, index));
+      }
       for (const row of labelled(record, adapt)) yield withTools('unpaired', split, row);
-      for (const { rows, split: ofPairs } of pairs.add(record)) yield* paired(rows, ofPairs);
+      for (const row of labelledTurns(record)) yield withTools('unpaired_turns', split, row);
+      yield* pairRows(pairs.add(record));
     },
     *end(): Generator<FormatRow> {
-      for (const { rows, split } of pairs.end()) yield* paired(rows, split);
+      yield* pairRows(pairs.end());
     },
   };
 }
 
-/** A row for each turn of the agent that may be learnt from: what led to it, and the turn alone. */
-function* turnRows({ messages, masked }: EpisodeRecord): Generator<JsonObject> {
-  for (let index = 1; index < messages.length; index++) {
-    const isHeard = messages[index - 1].role === 'user' || messages[index - 1].role === 'tool';
-    if (messages[index].role !== 'assistant' || masked?.includes(index) || !isHeard) continue;
-    const prompt = messages.slice(0, index).map(templateMessage);
-    yield { prompt, completion: [templateMessage(messages[index])] };
-  }
+/** Where the agent acts after it heard somebody. */
+function turns({ messages }: EpisodeRecord): number[] {
+  const isHeard = (index: number) => messages[index].role === 'user' || messages[index].role === 'tool';
+  return [...messages.keys()].filter((at) => at > 0 && messages[at].role === 'assistant' && isHeard(at - 1));
+}
+
+/** What led to a turn of the agent, and the turn alone. */
+function turnRow({ messages }: EpisodeRecord, index: number): JsonObject {
+  const prompt = messages.slice(0, index).map(templateMessage);
+  return { prompt, completion: [templateMessage(messages[index])] };
 }
 
 /** The episode as an example of what to do or what not to do; none where nobody judged it. */
@@ -78,6 +105,21 @@ function* labelled(record: EpisodeRecord, adapt: (reason: string) => void): Gene
   }
   const [prompt, completion] = startAndRest(toLastTurn(record.messages, adapt));
   if (completion.length > 0) yield { prompt, completion, label: reward >= GOOD_REWARD };
+}
+
+/**
+ * Turns with a thumb: up for each that may be learnt of a good episode. Of a bad one, down for the turn that lost it; for each,
+ * where that one is not known; for none, where the clock alone ended it.
+ */
+function* labelledTurns(record: EpisodeRecord): Generator<JsonObject> {
+  const { verdict, masked, lostStep, steps } = record;
+  if (verdict.reward === null) return;
+  const label = verdict.reward >= GOOD_REWARD;
+  const lost = lostStep === undefined ? undefined : steps[lostStep]?.message;
+  for (const index of turns(record)) {
+    const isTold = label ? !masked?.includes(index) : lostStep === undefined || index === lost;
+    if (isTold) yield { ...turnRow(record, index), label };
+  }
 }
 
 function startAndRest(messages: readonly Message[]): [start: JsonObject[], rest: JsonObject[]] {
