@@ -4,11 +4,12 @@
 
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/index.js';
-import { groupLessons, type TextLesson, type TextUpdateMetrics } from '../rl/index.js';
+import { echoTrap, groupLessons, type TextLesson, type TextUpdateMetrics } from '../rl/index.js';
 import { evaluate, isWon, stepsOf } from './text-evaluation.js';
 import { imitate } from './text-imitation.js';
 import { type PlayedText, playTexts, type TextStart } from './text-play.js';
 import { countersOf, roundsOf, type TextProgress, type TextRound, type TextTraining } from './text-training.js';
+import { watchedRound } from './text-watch.js';
 
 /** @throws what environments, models and learners throw, and what ends a run at a checkpoint */
 export async function textGroups(training: TextTraining): Promise<void> {
@@ -36,13 +37,14 @@ export async function textGroups(training: TextTraining): Promise<void> {
 
     await gather(training, rounds);
     const groups = await liveGroups(training, round, rng);
-    const { lessons, silent } = groupLessons(groups, parts.estimate, settings);
+    const { lessons, silent, filtered } = groupLessons(groups, parts.algorithm, settings);
     const learned = await learn(training, lessons, rng.split('learn'));
 
     progress.round += 1;
     count(progress, round, groups);
-    const lived = { where: round.where, ...livedFigures(groups) };
-    ports.tell({ kind: 'update', ...countersOf(progress), ...lived, silentGroups: silent, ...learned });
+    const lived = { where: round.where, ...livedFigures(groups), ...watch(training, groups) };
+    const left = { silentGroups: silent, filteredGroups: filtered };
+    ports.tell({ kind: 'update', ...countersOf(progress), ...lived, ...left, ...learned });
     if (progress.round % settings.evalEvery === 0 || progress.round === rounds.length) {
       await evaluate(training, 'rounds');
     }
@@ -82,6 +84,7 @@ async function liveGroups(
   const played = await playTexts(parts.learner.policy, starts, {
     environments: where === 'real' ? parts.environments : await parts.dream!.environments(),
     signal: ports.signal,
+    shaping: { weight: settings.progressWeight, gamma: settings.gamma },
     onEpisode: () => phase.advance(1),
   });
   phase.end();
@@ -123,13 +126,24 @@ function count(progress: TextProgress, { where }: TextRound, groups: readonly Pl
 
 function livedFigures(groups: readonly PlayedText[][]): Record<string, number> {
   const episodes = groups.flat();
-  const entropies = episodes.flatMap((episode) => episode.steps.map(({ entropy }) => entropy));
   return {
     episodes: episodes.length,
     wins: episodes.filter(isWon).length,
-    livedEntropy: entropies.reduce((a, b) => a + b, 0) / Math.max(entropies.length, 1),
     meanLength: stepsOf(groups) / episodes.length,
   };
+}
+
+/** Keeps an eye on the round, and says once when the agent has fallen into the echo trap. */
+function watch({ progress, ports }: TextTraining, groups: readonly PlayedText[][]): Record<string, number> {
+  const round = watchedRound(groups);
+  progress.watched.push(round);
+  const problem = progress.alarms.length === 0 ? echoTrap(progress.watched) : undefined;
+  if (problem !== undefined) {
+    progress.alarms.push({ round: progress.round, problem });
+    ports.warn(`Round ${progress.round}, ${problem}.`);
+    ports.tell({ kind: 'alarm', ...countersOf(progress), problem });
+  }
+  return { livedEntropy: round.entropy, groupSpread: round.spread, repetition: round.repetition };
 }
 
 function noteOf({ evaluations }: TextProgress): string {

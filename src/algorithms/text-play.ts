@@ -29,10 +29,20 @@ export interface PlayedText {
   readonly reward: number | null;
 }
 
+/**
+ * What progress towards the goal pays on the way: weight (gamma p' - p) for a step from progress p to p', which changes no policy's
+ * rank (Ng, Harada and Russell 1999). Where the rules know no progress, nothing.
+ */
+export interface Shaping {
+  readonly weight: number;
+  readonly gamma: number;
+}
+
 export interface PlayOptions {
   /** Episodes under way at once are as many as there are of these. */
   readonly environments: readonly TextEnvironment[];
   readonly signal?: AbortSignal;
+  readonly shaping?: Shaping;
   readonly onEpisode?: (episode: PlayedText) => void;
 }
 
@@ -40,7 +50,7 @@ export interface PlayOptions {
 export async function playTexts(
   policy: TextPolicy,
   starts: readonly TextStart[],
-  { environments, signal, onEpisode }: PlayOptions,
+  { environments, signal, shaping, onEpisode }: PlayOptions,
 ): Promise<PlayedText[]> {
   const played: PlayedText[] = [];
   const lanes: { index: number; episode: TextEpisode }[] = [];
@@ -50,7 +60,7 @@ export async function playTexts(
     signal?.throwIfAborted();
     while (next < starts.length && free.length > 0) {
       const index = next++;
-      lanes.push({ index, episode: await TextEpisode.begin(free.pop()!, starts[index], signal) });
+      lanes.push({ index, episode: await TextEpisode.begin(free.pop()!, starts[index], { signal, shaping }) });
     }
     const under = lanes.filter(({ episode }) => !episode.ended);
     const situations = under.map(({ episode }) => episode.situation);
@@ -86,6 +96,7 @@ export class TextEpisode {
     private readonly goal: string,
     observation: string,
     info: Info,
+    private readonly shaping?: Shaping,
   ) {
     this.now = this.situationOf(observation, info);
     this.state = String(info.stateHash);
@@ -94,12 +105,12 @@ export class TextEpisode {
   static async begin(
     environment: TextEnvironment,
     { task, seed }: TextStart,
-    signal?: AbortSignal,
+    { signal, shaping }: Pick<PlayOptions, 'signal' | 'shaping'> = {},
   ): Promise<TextEpisode> {
     const { observation, info } = await environment.reset({ task, seed }, signal);
     const { goal } = environment.tools.task.user;
     // What the agent was not told, its policy is not.
-    return new TextEpisode(environment, observation.includes(goal) ? goal : observation, observation, info);
+    return new TextEpisode(environment, observation.includes(goal) ? goal : observation, observation, info, shaping);
   }
 
   get ended(): boolean {
@@ -114,7 +125,9 @@ export class TextEpisode {
   async step(decision: TextDecision, signal?: AbortSignal): Promise<void> {
     const { now: situation, state } = this;
     const said = situation.admissible[decision.choice];
-    const { observation, reward, terminated, truncated, info } = await this.environment.step(said, signal);
+    const before = this.potential();
+    const { observation, reward: paid, terminated, truncated, info } = await this.environment.step(said, signal);
+    const reward = paid + this.shaped(before, terminated || truncated);
     this.steps.push({ ...decision, situation, state, reward, answeredBy: whoAnswered(info) });
     this.turns = [...this.turns, { said, seen: observation }];
     this.isOver = terminated || truncated;
@@ -131,6 +144,17 @@ export class TextEpisode {
 
   played(): PlayedText {
     return { task: this.environment.tools.task.id, steps: this.steps, reward: this.reward };
+  }
+
+  private shaped(before: number, isOver: boolean): number {
+    const { weight = 0, gamma = 1 } = this.shaping ?? {};
+    return weight === 0 ? 0 : weight * ((isOver ? 0 : gamma * this.potential()) - before);
+  }
+
+  private potential(): number {
+    if (!this.shaping?.weight) return 0;
+    const { domain, state } = this.environment.tools;
+    return domain.rules?.progress?.(state) ?? 0;
   }
 
   private total(): number {

@@ -2,7 +2,7 @@
 
 import type { OpenPhase } from '../core/progress.js';
 import type { TextEnvironment, ToolsTask } from '../env/index.js';
-import type { Estimator, GroupOptions, TextLearner } from '../rl/index.js';
+import type { EstimatorEntry, GroupOptions, TextLearner, WatchedRound } from '../rl/index.js';
 import type { ShadowCounts } from '../worldmodel/index.js';
 
 /** Where experience comes from: see `roundsOf`. */
@@ -19,6 +19,8 @@ export interface TextGroupSettings extends GroupOptions {
   readonly gatherEvery: number;
   readonly tasksPerRound: number;
   readonly groupSize: number;
+  /** Weight of progress as a reward (`Shaping`); 0: none. */
+  readonly progressWeight: number;
   /** Passes over the lessons of a round, and their step size. */
   readonly epochs: number;
   readonly lr: number;
@@ -75,7 +77,7 @@ export interface TextDream {
 
 export interface TextGroupParts {
   readonly learner: TextLearner;
-  readonly estimate: Estimator;
+  readonly algorithm: Pick<EstimatorEntry, 'estimate' | 'hasCritic'>;
   /** The real environment: each lives one episode at a time; as many as may be under way at once. */
   readonly environments: readonly TextEnvironment[];
   /** What is dreamt in, in every mode but `real`. */
@@ -111,6 +113,10 @@ export interface TextProgress {
   readonly answeredBy: Record<string, number>;
   readonly gathered: Gathered[];
   readonly evaluations: TextEvaluation[];
+  /** By round. */
+  readonly watched: WatchedRound[];
+  /** What was found wrong, and after which round. */
+  readonly alarms: { readonly round: number; readonly problem: string }[];
 }
 
 export function newProgress(): TextProgress {
@@ -123,6 +129,8 @@ export function newProgress(): TextProgress {
     answeredBy: {},
     gathered: [],
     evaluations: [],
+    watched: [],
+    alarms: [],
   };
 }
 
@@ -130,6 +138,8 @@ export interface TextGroupPorts {
   readonly phase: OpenPhase;
   readonly signal: AbortSignal;
   tell(event: { readonly kind: string; readonly [key: string]: unknown }): void;
+  /** For people, at once. */
+  warn(problem: string): void;
   /** A safe point: may keep all, and may end the run by throwing. `isDue`: what was just done is not to be done again. */
   checkpoint(isDue?: boolean): Promise<void>;
 }

@@ -41,8 +41,9 @@ export type {
   GroupEpisode,
   GroupOptions,
 } from './group/advantages.js';
+export { echoTrap, type WatchedRound } from './group/echo-trap.js';
 export { type EstimatorEntry, groupEstimators } from './group/estimators.js';
-export { type GroupLessons, groupLessons, type LivedEpisode } from './group/group-lessons.js';
+export { type GroupLessons, groupLessons, type LivedEpisode, spreadOf } from './group/group-lessons.js';
 export type {
   Learner,
   LearnerKind,

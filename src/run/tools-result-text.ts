@@ -89,6 +89,7 @@ function trainLines(result: TextTrainResult): Line[] {
       const what = after === 'rounds' ? `after ${formatCount(round)} rounds` : `after ${after}`;
       return [what, `${shareText(success)}, ${formatCount(steps)} real steps`];
     }),
+    ...result.alarms.map(({ round, problem }): Line => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
     ['checkpoint', result.checkpoint],
     ['report', result.report],
   ];

@@ -70,6 +70,8 @@ export interface TextTrainResult extends JobResult {
   /** Dreamt steps by who answered them. */
   readonly answeredBy: Readonly<Record<string, number>>;
   readonly gathered: readonly Gathered[];
+  /** What was found wrong while it learned. */
+  readonly alarms: readonly { readonly round: number; readonly problem: string }[];
   readonly evaluations: readonly (Omit<TextEvaluation, 'wins' | 'episodes'> & { readonly success: Rate })[];
   /** File of the HTML report. */
   readonly report: string;

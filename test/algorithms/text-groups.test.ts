@@ -1,7 +1,8 @@
 // Agents of text learn in a small game of ours: by imitation and as a group, and again to the same bytes.
 
 import { describe, expect, it } from 'vitest';
-import { textGroups } from '../../src/algorithms/index.js';
+import { playTexts, textGroups } from '../../src/algorithms/index.js';
+import { Rng } from '../../src/core/rng.js';
 import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../src/env/index.js';
 import { attics, atticTraining } from '../rl/text/attic-training.js';
 
@@ -19,6 +20,29 @@ describe('training in a game of text', () => {
     const updates = told.filter(({ kind }) => kind === 'update');
     expect(updates).toHaveLength(10);
     expect(training.progress.realSteps).toBe(updates.at(-1)!.realSteps);
+    await learner.close();
+  });
+
+  it('by PPO with a critic wins more than imitation, and the critic errs less and less', async () => {
+    const { training, learner, told } = await atticTraining({ estimator: 'ppo', clone, rounds: 12 });
+    await textGroups(training);
+    const [, cloning, rounds] = training.progress.evaluations;
+    expect(rounds.wins).toBeGreaterThan(cloning.wins);
+    const errors = told.flatMap(({ kind, valueError }) => (kind === 'update' ? [valueError as number] : []));
+    expect(errors.at(-1)!).toBeLessThan(errors[0] / 2);
+    await learner.close();
+  });
+
+  it('is paid for progress on the way where that is asked for, and as much in all whichever way is taken', async () => {
+    const { training, learner } = await atticTraining();
+    const [environment] = training.parts.environments;
+    const shaping = { weight: 1, gamma: 1 };
+    const starts = [1, 2, 3].map((seed) => ({ task: 'book', seed, rng: Rng.fromSeed(seed) }));
+    const played = await playTexts(learner.policy, starts, { environments: [environment], shaping });
+    for (const { steps, reward } of played) {
+      const sum = steps.reduce((total, step) => total + step.reward, 0);
+      expect(sum).toBeCloseTo(reward!, 9);
+    }
     await learner.close();
   });
 

@@ -53,6 +53,8 @@ export interface ToolRules {
   invariants(before: JsonObject, after: JsonObject): readonly string[];
   /** A check named in a task's verifier. Throws for an unknown name. */
   check(name: string, episode: EpisodeEnd): CheckResult;
+  /** How much of what is to be done is done, in [0, 1]; 1 only where all is. For rewards on the way, and not shown to agents. */
+  progress?(state: JsonObject): number;
   /** Texts that the one tool of a world of text would carry out in this state, where the rules know them all. */
   admissible?(state: JsonObject): readonly string[];
   /** All such texts of the state's world, whatever its state. */

@@ -20,7 +20,9 @@ export function textRlSchema() {
       algorithm: z
         .enum(groupEstimators.names() as [string, ...string[]])
         .default('grpo')
-        .describe('How much better a choice was than the rest of its group: `grpo`, `gigpo` or `rloo`.'),
+        .describe(
+          'How much better a choice was than the rest of its group: `grpo`, `gigpo` or `rloo`; or than a critic expected: `ppo`.',
+        ),
       network: z
         .enum(textNetworks.names() as [string, ...string[]])
         .default('relevance')
@@ -45,8 +47,24 @@ export function textRlSchema() {
         .enum(['episode', 'step'])
         .default('episode')
         .describe('What counts alike: each episode, or each step (DAPO), by which long failures outweigh what won.'),
-      gamma: share.default(0.95).describe('gigpo: discount of a reward one step later.'),
+      gamma: share.default(0.95).describe('gigpo, ppo, progressWeight: discount of a reward one step later.'),
       stepWeight: z.number().min(0).default(1).describe('gigpo: weight of the advantage among equal states.'),
+      gaeLambda: share
+        .optional()
+        .describe("ppo: how far advantages look past the next step (GAE's lambda); default 0.95."),
+      valueCoefficient: z.number().min(0).optional().describe("ppo: weight of the critic's error; default 0.5."),
+      keptGroups: share
+        .optional()
+        .describe(
+          'Share of the groups that are learned from, those whose returns differ most (RAGEN, 2504.20073); default 1.',
+        ),
+      progressWeight: z
+        .number()
+        .min(0)
+        .optional()
+        .describe(
+          'Weight of progress as a reward on the way, where the exact rules know how much of the goal is done (Ng et al. 1999); default 0: none.',
+        ),
       ...sections,
     })
     .prefault({})

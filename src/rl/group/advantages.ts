@@ -7,6 +7,8 @@ export interface GroupEpisode {
   readonly rewards: readonly number[];
   /** Name of the state that each step's choice was made in: equal where the same may follow. */
   readonly states: readonly string[];
+  /** What a critic expected before each step; absent without one. */
+  readonly values?: readonly number[];
 }
 
 export interface GroupOptions {
@@ -17,10 +19,14 @@ export interface GroupOptions {
    * which are long, outweigh what they are compared with.
    */
   readonly average: 'episode' | 'step';
-  /** GiGPO: discount of rewards one step later, in returns from a step on. */
+  /** GiGPO, PPO: discount of rewards one step later, in returns from a step on. */
   readonly gamma: number;
   /** GiGPO: weight of the advantage among equal states. */
   readonly stepWeight: number;
+  /** PPO: how far advantages look past the next step (GAE's lambda); 1 unless given. */
+  readonly gaeLambda?: number;
+  /** Share of the groups that are kept, those whose returns differ most (RAGEN, 2504.20073); all unless given. */
+  readonly keptGroups?: number;
 }
 
 /** Advantages of the steps of each episode of one group. */
@@ -71,6 +77,22 @@ export const gigpo: Estimator = (group, options) => {
   }
   return episodes.map((values, e) => values.map((value, t) => value + options.stepWeight * steps[e][t]));
 };
+
+/**
+ * Generalised advantages of a critic's values (PPO, 1707.06347; GAE, 1506.02438), whatever the rest of the group did. An episode cut
+ * short by its clock counts as ended there: nothing comes after it.
+ */
+export const ppo: Estimator = (group, { gamma, gaeLambda = 1 }) =>
+  group.map(({ rewards, values = rewards.map(() => 0) }) => {
+    const advantages: number[] = [];
+    let carried = 0;
+    for (let t = rewards.length - 1; t >= 0; t--) {
+      const next = t + 1 < rewards.length ? values[t + 1] : 0;
+      carried = rewards[t] + gamma * next - values[t] + gamma * gaeLambda * carried;
+      advantages[t] = carried;
+    }
+    return advantages;
+  });
 
 /** Steps, as [episode, step], by the state they were chosen in. */
 function anchors(group: readonly GroupEpisode[]): Map<string, [number, number][]> {

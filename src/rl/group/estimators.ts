@@ -1,10 +1,12 @@
-// The group-relative learners that a scenario can name: they differ in how a group's advantages are made, and share everything else.
+// The learners of text that a scenario can name: they differ in how advantages are made, and share everything else.
 
 import { type Named, Registry } from '../../core/registry.js';
-import { type Estimator, gigpo, grpo, rloo } from './advantages.js';
+import { type Estimator, gigpo, grpo, ppo, rloo } from './advantages.js';
 
 export interface EstimatorEntry extends Named {
   readonly estimate: Estimator;
+  /** It compares with what a critic expects, which the network then has; its advantages are standardised over a round. */
+  readonly hasCritic?: boolean;
 }
 
 export const groupEstimators = new Registry<EstimatorEntry>('group learner', [
@@ -15,4 +17,10 @@ export const groupEstimators = new Registry<EstimatorEntry>('group learner', [
     estimate: gigpo,
   },
   { name: 'rloo', summary: 'Returns less the mean of the others (2402.14740).', estimate: rloo },
+  {
+    name: 'ppo',
+    summary: 'Generalised advantages of the values of a critic (1707.06347).',
+    estimate: ppo,
+    hasCritic: true,
+  },
 ]);

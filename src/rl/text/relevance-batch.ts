@@ -69,12 +69,14 @@ export function lessonFeeds(lessons: readonly TextLesson[], reference: Float32Ar
   const advantage = new Float32Array(rows);
   const weight = new Float32Array(rows);
   const imitated = new Float32Array(rows);
+  const target = new Float32Array(rows);
   lessons.forEach((lesson, i) => {
     choice[i] = lesson.choice;
     logProb[i] = lesson.logProb ?? 0;
     advantage[i] = lesson.advantage ?? 0;
     weight[i] = (lesson.weight ?? 1) / lessons.length;
     imitated[i] = lesson.logProb === undefined ? 1 : 0;
+    target[i] = lesson.target ?? 0;
   });
-  return { choice, logProb, reference, advantage, weight, imitated };
+  return { choice, logProb, reference, advantage, weight, imitated, target };
 }

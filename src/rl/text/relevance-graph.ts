@@ -40,6 +40,8 @@ export interface RelevanceShape {
   readonly hidden: readonly [number, number];
   /** Situations of one run of a graph. */
   readonly rows: number;
+  /** Whether a critic says what is still to come. */
+  readonly critic?: boolean;
 }
 
 /** Commands that the situations of one run may have together: room for one situation, or for as many as they have on average. */
@@ -75,6 +77,7 @@ function lessonInputs({ rows }: RelevanceShape) {
     advantage: { dtype: 'float32', shape: [rows] },
     weight: { dtype: 'float32', shape: [rows] },
     imitated: { dtype: 'float32', shape: [rows] },
+    target: { dtype: 'float32', shape: [rows] },
   } as const;
 }
 
@@ -86,8 +89,11 @@ const NO_COMMAND = -1e9;
 /** The context's bags, and the mean of the commands. */
 const CONTEXTS = BAGS.length + 1;
 
-export function relevanceLayout({ vocabulary, embedding, hidden: [first, second] }: RelevanceShape): ParamLayout {
+export function relevanceLayout(shape: RelevanceShape): ParamLayout {
+  const { vocabulary, embedding, hidden, critic } = shape;
+  const [first, second] = hidden;
   const pair = embedding * (1 + CONTEXTS) + COUNTS;
+  const told = embedding * CONTEXTS + COUNTS;
   const dense = (fanIn: number) => ({ kind: 'uniformFanIn', fanIn }) as const;
   return new ParamLayout([
     { name: 'words', shape: [vocabulary, embedding], init: dense(4) },
@@ -98,11 +104,19 @@ export function relevanceLayout({ vocabulary, embedding, hidden: [first, second]
     { name: 'hidden.b', shape: [second], init: { kind: 'zeros' } },
     { name: 'score.w', shape: [second, 1], init: { kind: 'uniformFanIn', fanIn: second, gain: 0.1 } },
     { name: 'score.b', shape: [1], init: { kind: 'zeros' } },
+    ...(critic === true
+      ? ([
+          { name: 'critic.w', shape: [told, first], init: dense(told) },
+          { name: 'critic.b', shape: [first], init: { kind: 'zeros' } },
+          { name: 'value.w', shape: [first, 1], init: { kind: 'uniformFanIn', fanIn: first, gain: 0.1 } },
+          { name: 'value.b', shape: [1], init: { kind: 'zeros' } },
+        ] as const)
+      : []),
   ]);
 }
 
-/** Log-probabilities [rows, MAX_COMMANDS]; about NO_COMMAND where there is none. */
-function logProbabilities(shape: RelevanceShape, params: Values, batch: Values): Value {
+/** `logProbs` [rows, MAX_COMMANDS], about NO_COMMAND where there is no command; `values` [rows] of a critic. */
+function judgement(shape: RelevanceShape, params: Values, batch: Values): { logProbs: Value; values?: Value } {
   const { vocabulary, rows } = shape;
   const { graph } = params.words;
   // The row of no word is nothing, and stays so.
@@ -121,7 +135,12 @@ function logProbabilities(shape: RelevanceShape, params: Values, batch: Values):
   const second = relu(linear(first, params['hidden.w'], params['hidden.b']));
   const scores = squeeze(linear(second, params['score.w'], params['score.b']), [1]);
   const open = concat([scores, graph.constant([NO_COMMAND])], 0);
-  return logSoftmax(gather(open, batch.slots, 0));
+  const logProbs = logSoftmax(gather(open, batch.slots, 0));
+  if (shape.critic !== true) return { logProbs };
+  // Padding has no counts either.
+  const counted = mul(matMul(transpose(owner), batch.counts), batch.shares);
+  const seen = relu(linear(concat([told, counted], 1), params['critic.w'], params['critic.b']));
+  return { logProbs, values: squeeze(linear(seen, params['value.w'], params['value.b']), [1]) };
 }
 
 function contextBags(tokens: Value, scales: Value): Value[] {
@@ -133,7 +152,7 @@ function contextBags(tokens: Value, scales: Value): Value[] {
   });
 }
 
-/** Inputs theta and those of a batch; output `logProbs` [rows, MAX_COMMANDS]. */
+/** Inputs theta and those of a batch; outputs `logProbs` [rows, MAX_COMMANDS] and, of a critic, `values` [rows]. */
 export function relevanceModel(shape: RelevanceShape): Uint8Array {
   const graph = new Graph('relevance');
   const layout = relevanceLayout(shape);
@@ -141,7 +160,7 @@ export function relevanceModel(shape: RelevanceShape): Uint8Array {
   const batch = Object.fromEntries(
     Object.entries(batchInputs(shape)).map(([name, input]) => [name, graph.input(name, input.dtype, input.shape)]),
   );
-  graph.output('logProbs', logProbabilities(shape, params, batch));
+  for (const [name, value] of Object.entries(judgement(shape, params, batch))) graph.output(name, value);
   return graph.toModel();
 }
 
@@ -159,8 +178,8 @@ export function relevanceTrainer(shape: RelevanceShape, objective: TextObjective
       adamEpsilon: { dtype: 'float32', shape: [] },
     },
     body({ state, perStep }) {
-      const logProbs = logProbabilities(shape, layout.unpack(state.theta), perStep);
-      const { loss, metrics } = lessonLoss(objective, logProbs, perStep);
+      const judged = judgement(shape, layout.unpack(state.theta), perStep);
+      const { loss, metrics } = lessonLoss(objective, judged, perStep);
       const grad = clipByGlobalNorm(gradients(loss, [state.theta])[0], maxGradNorm);
       const { theta, m, v } = state;
       const next = adamStep({ theta, m, v, grad, alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon });
@@ -169,8 +188,8 @@ export function relevanceTrainer(shape: RelevanceShape, objective: TextObjective
   };
 }
 
-/** Clipped surrogate, KL to the reference and entropy; or, of what is imitated, the negative log-probability. */
-function lessonLoss(objective: TextObjective, logProbs: Value, lesson: Values) {
+/** Clipped surrogate, KL to the reference, entropy and a critic's error; or, of what is imitated, the negative log-probability. */
+function lessonLoss(objective: TextObjective, { logProbs, values }: ReturnType<typeof judgement>, lesson: Values) {
   const { clipLow, clipHigh, klCoefficient, entropyCoefficient } = objective;
   const { choice, logProb, reference, advantage, weight, imitated } = lesson;
   const chosen = squeeze(takeAlongAxis(logProbs, choice, 1), [1]);
@@ -183,7 +202,9 @@ function lessonLoss(objective: TextObjective, logProbs: Value, lesson: Values) {
   const penalty = mul(sub(sub(exp(toReference), toReference), 1), klCoefficient);
   const own = sub(sub(penalty, surrogate), mul(entropy, entropyCoefficient));
   const isOwn = mul(sub(weight.graph.constant(1), imitated), weight);
-  const loss = sub(reduceSum(mul(own, isOwn)), reduceSum(mul(chosen, mul(imitated, weight))));
+  const acted = sub(reduceSum(mul(own, isOwn)), reduceSum(mul(chosen, mul(imitated, weight))));
+  const error = values === undefined ? undefined : reduceSum(mul(squaredError(values, lesson.target), isOwn));
+  const loss = error === undefined ? acted : add(acted, mul(error, (objective.valueCoefficient ?? 0) / 2));
   const outside = cast(greater(mul(sub(ratio, clipped), sub(ratio, clipped)), 0), 'float32');
   return {
     loss,
@@ -191,6 +212,12 @@ function lessonLoss(objective: TextObjective, logProbs: Value, lesson: Values) {
       entropy: reduceSum(mul(entropy, weight)),
       kl: reduceSum(mul(sub(sub(ratio, 1), logRatio), isOwn)),
       clipFraction: reduceSum(mul(outside, isOwn)),
+      ...(error && { valueError: error }),
     },
   };
+}
+
+function squaredError(a: Value, b: Value): Value {
+  const difference = sub(a, b);
+  return mul(difference, difference);
 }

@@ -38,6 +38,10 @@ export const relevanceSchema = z.strictObject({
     .default(64)
     .describe('Situations of a batch: of a gradient step, and decided at once.'),
   history: z.int().min(0).max(50).default(4).describe('Turns before the last whose texts are read.'),
+  critic: z
+    .boolean()
+    .optional()
+    .describe('Whether it also says what is still to come; by default where the algorithm needs that.'),
 });
 export type RelevanceSettings = z.infer<typeof relevanceSchema>;
 
@@ -52,10 +56,11 @@ interface Weights {
 
 /** @param rng draws the initial weights */
 export async function makeRelevance(
-  settings: RelevanceSettings,
+  given: RelevanceSettings,
   objective: TextObjective,
   rng: Rng,
 ): Promise<TextLearner> {
+  const settings = (objective.valueCoefficient ?? 0) > 0 ? { critic: true, ...given } : given;
   const theta = relevanceLayout(settings).init(rng);
   const session = await InferenceSession.fromBytes(relevanceModel(settings), {}, 'relevance network');
   const trainer = await buildTrainer(relevanceTrainer(settings, objective, MAX_GRAD_NORM));
@@ -159,7 +164,7 @@ class Relevance implements TextLearner {
     const read = situations.map((situation) => this.read(situation));
     const decisions: TextDecision[] = [];
     for (const rows of packed(read, this.parts.settings)) {
-      const { logProbs, width } = await this.score(
+      const { logProbs, values, width } = await this.score(
         this.weights.theta,
         batchOf(
           rows.map((i) => read[i]),
@@ -173,6 +178,7 @@ class Relevance implements TextLearner {
           choice,
           logProb: logProbs[i * width + choice],
           entropy: entropyOf(logProbs, i * width, count),
+          ...(values && { value: values[i] }),
         };
       });
     }
@@ -182,7 +188,7 @@ class Relevance implements TextLearner {
   private async pass(lessons: readonly TextLesson[], order: ArrayLike<number>, lr: number): Promise<TextUpdateMetrics> {
     const taken = Array.from(order, (i) => lessons[i]);
     const read = taken.map(({ situation }) => this.read(situation));
-    const sums = { loss: 0, entropy: 0, kl: 0, clipFraction: 0 };
+    const sums: Record<string, number> = { loss: 0, entropy: 0, kl: 0, clipFraction: 0 };
     const batches = packed(read, this.parts.settings);
     for (const rows of batches) {
       const batch = batchOf(
@@ -192,25 +198,18 @@ class Relevance implements TextLearner {
       const chosen = rows.map((i) => taken[i]);
       const feeds = { ...batch, ...lessonFeeds(chosen, await this.referenceOf(chosen, batch)) };
       const metrics = await this.step(feeds, lr);
-      for (const name of Object.keys(sums) as (keyof typeof sums)[]) sums[name] += metrics[name] * rows.length;
+      for (const [name, value] of Object.entries(metrics)) sums[name] = (sums[name] ?? 0) + value * rows.length;
     }
-    const mean = (sum: number) => sum / Math.max(taken.length, 1);
-    return {
-      loss: mean(sums.loss),
-      entropy: mean(sums.entropy),
-      kl: mean(sums.kl),
-      clipFraction: mean(sums.clipFraction),
-      gradientSteps: batches.length,
-    };
+    const means = Object.entries(sums).map(([name, sum]) => [name, sum / Math.max(taken.length, 1)]);
+    return { ...Object.fromEntries(means), gradientSteps: batches.length } as TextUpdateMetrics;
   }
 
-  private async step(feeds: Feeds, lr: number): Promise<Record<'loss' | 'entropy' | 'kl' | 'clipFraction', number>> {
+  private async step(feeds: Feeds, lr: number): Promise<Record<string, number>> {
     const perStep = { ...feeds, ...adamSchedule(this.steps, 1, lr) };
     const { state, metrics } = await this.parts.trainer.run({ state: { ...this.weights }, perStep, steps: 1 });
     this.weights = { theta: state.theta, m: state.m, v: state.v };
     this.steps += 1;
-    const [loss, entropy, kl, clipFraction] = ['loss', 'entropy', 'kl', 'clipFraction'].map((name) => metrics[name][0]);
-    return { loss, entropy, kl, clipFraction };
+    return Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, values[0]]));
   }
 
   /** Log-probabilities of the choices under the reference; not worked out where they count for nothing. */
@@ -224,13 +223,17 @@ class Relevance implements TextLearner {
     return reference;
   }
 
-  private async score(theta: Float32Array, batch: Feeds): Promise<{ logProbs: Float32Array; width: number }> {
+  private async score(
+    theta: Float32Array,
+    batch: Feeds,
+  ): Promise<{ logProbs: Float32Array; values: Float32Array | undefined; width: number }> {
     const feeds: Record<string, Tensor> = { theta: { dtype: 'float32', dims: [theta.length], data: theta } };
     for (const [name, { dtype, shape }] of Object.entries(batchInputs(this.parts.settings))) {
       feeds[name] = { dtype, dims: shape, data: batch[name] } as Tensor;
     }
-    const { logProbs } = await this.parts.session.run(feeds);
-    return { logProbs: logProbs.data as Float32Array, width: logProbs.dims[1] };
+    const { logProbs, values } = await this.parts.session.run(feeds);
+    const [, width] = logProbs.dims;
+    return { logProbs: logProbs.data as Float32Array, values: values?.data as Float32Array | undefined, width };
   }
 
   private read(situation: TextSituation): EncodedSituation {

@@ -26,6 +26,8 @@ export interface TextDecision {
   readonly logProb: number;
   /** Entropy of all that could have been chosen, in nats. */
   readonly entropy: number;
+  /** Discounted rewards still to come, as a critic expects them before the choice; absent without a critic. */
+  readonly value?: number;
 }
 
 export interface TextPolicy {
@@ -49,6 +51,8 @@ export interface TextLesson {
   readonly advantage?: number;
   /** How much it counts beside others; 1 unless given. */
   readonly weight?: number;
+  /** What a critic should have expected; counts only beside `logProb`. Absent: nothing for it to learn. */
+  readonly target?: number;
 }
 
 /** The step of the policy gradient, alike for all estimators of advantages. */
@@ -61,6 +65,8 @@ export interface TextObjective {
   readonly klCoefficient: number;
   /** Weight of the entropy that is rewarded. */
   readonly entropyCoefficient: number;
+  /** Weight of a critic's squared error, halved; 0 or absent: there need be no critic. */
+  readonly valueCoefficient?: number;
 }
 
 export interface TextUpdateOptions {
@@ -78,6 +84,8 @@ export interface TextUpdateMetrics {
   readonly kl: number;
   /** Share of the lessons whose ratio was clipped. */
   readonly clipFraction: number;
+  /** Mean squared error of a critic; absent without one. */
+  readonly valueError?: number;
   readonly gradientSteps: number;
 }
 

@@ -1,7 +1,7 @@
 // Advantages of groups against numbers worked out by hand.
 
 import { describe, expect, it } from 'vitest';
-import { type GroupEpisode, type GroupOptions, gigpo, grpo, rloo } from '../../../src/rl/group/advantages.js';
+import { type GroupEpisode, type GroupOptions, gigpo, grpo, ppo, rloo } from '../../../src/rl/group/advantages.js';
 import { groupLessons } from '../../../src/rl/group/group-lessons.js';
 
 const OPTIONS: GroupOptions = { normalise: true, average: 'episode', gamma: 0.5, stepWeight: 1 };
@@ -74,6 +74,15 @@ describe('GiGPO', () => {
   });
 });
 
+describe('PPO', () => {
+  it('looks past the next step as far as lambda says', () => {
+    const group = [{ ...episode([0, 1]), values: [0.2, 0.6] }];
+    // Errors of one step: 0 + 0.5 · 0.6 - 0.2 = 0.1, and 1 - 0.6 = 0.4.
+    close(ppo(group, { ...OPTIONS, gaeLambda: 0 }), [[0.1, 0.4]]);
+    close(ppo(group, { ...OPTIONS, gaeLambda: 1 }), [[0.1 + 0.5 * 0.4, 0.4]]);
+  });
+});
+
 describe('lessons of groups', () => {
   const situation = { goal: 'win', text: '', turns: [], admissible: ['a', 'b'] };
   const step = (reward: number) => ({ situation, choice: 1, logProb: -0.5, entropy: 0, state: 's', reward });
@@ -85,7 +94,7 @@ describe('lessons of groups', () => {
         [lived([0], 0), lived([0, 0], 0)],
         [lived([1], 1), lived([0, 0], 0)],
       ],
-      rloo,
+      { estimate: rloo },
       OPTIONS,
     );
     expect(silent).toBe(1);
@@ -99,7 +108,7 @@ describe('lessons of groups', () => {
   it('count each episode alike, or each step', () => {
     const groups = [[lived([1], 1), lived([0, 0, 0], 0)]];
     const weights = (average: 'episode' | 'step') =>
-      groupLessons(groups, rloo, { ...OPTIONS, average }).lessons.map(({ weight }) => weight);
+      groupLessons(groups, { estimate: rloo }, { ...OPTIONS, average }).lessons.map(({ weight }) => weight);
     // 1, 1/3, 1/3, 1/3 over their mean of 1/2.
     weights('episode').forEach((weight, i) => {
       expect(weight).toBeCloseTo([2, 2 / 3, 2 / 3, 2 / 3][i], 12);
@@ -108,7 +117,30 @@ describe('lessons of groups', () => {
   });
 
   it('take nobody as having failed whom nobody could judge', () => {
-    const { lessons } = groupLessons([[lived([1], 1), lived([0], 0), lived([0], null)]], rloo, OPTIONS);
+    const { lessons } = groupLessons([[lived([1], 1), lived([0], 0), lived([0], null)]], { estimate: rloo }, OPTIONS);
     expect(lessons.map(({ advantage }) => advantage)).toEqual([1, -1]);
+  });
+
+  it('are of the groups that differ most, where only a share is kept', () => {
+    const groups = [
+      [lived([0.6], 1), lived([0.4], 0)],
+      [lived([1], 1), lived([0], 0)],
+      [lived([0], 0), lived([0], 0)],
+    ];
+    const { lessons, silent, filtered } = groupLessons(groups, { estimate: rloo }, { ...OPTIONS, keptGroups: 0.5 });
+    expect({ silent, filtered }).toEqual({ silent: 1, filtered: 1 });
+    expect(lessons.map(({ advantage }) => advantage)).toEqual([1, -1]);
+  });
+
+  it('tell a critic what it should have expected, with advantages that are standardised', () => {
+    const valued = (rewards: number[], value: number) => ({
+      steps: rewards.map((reward) => ({ ...step(reward), value })),
+      reward: rewards.at(-1)!,
+    });
+    const groups = [[valued([1], 0.25), valued([0], 0.25)]];
+    const { lessons } = groupLessons(groups, { estimate: ppo, hasCritic: true }, OPTIONS);
+    expect(lessons.map(({ target }) => target)).toEqual([1, 0]);
+    expect(lessons[0].advantage).toBeCloseTo(1, 6);
+    expect(lessons[1].advantage).toBeCloseTo(-1, 6);
   });
 });

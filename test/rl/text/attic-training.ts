@@ -48,6 +48,7 @@ const SETTINGS: TextGroupSettings = {
   rounds: 12,
   realRounds: 0,
   gatherEvery: Number.POSITIVE_INFINITY,
+  progressWeight: 0,
   tasksPerRound: 2,
   groupSize: 8,
   epochs: 2,
@@ -65,12 +66,13 @@ export async function atticTraining(given: Partial<TextGroupSettings> & { estima
   const { estimator = 'grpo', ...settings } = given;
   const domain = attics();
   const told: { kind: string; [key: string]: unknown }[] = [];
-  const learner = await relevance(settings.seed ?? 1);
+  const valueCoefficient = groupEstimators.get(estimator).hasCritic ? 0.5 : 0;
+  const learner = await relevance(settings.seed ?? 1, { ...PLAIN, valueCoefficient });
   const training: TextTraining = {
     settings: { ...SETTINGS, ...settings },
     parts: {
       learner,
-      estimate: groupEstimators.get(estimator).estimate,
+      algorithm: groupEstimators.get(estimator),
       environments: Array.from({ length: 16 }, () => attic(domain)),
       evalEnvironments: Array.from({ length: 16 }, () => attic(domain)),
       tasks: domain.tasks.filter(({ split }) => split === 'train'),
@@ -81,6 +83,7 @@ export async function atticTraining(given: Partial<TextGroupSettings> & { estima
       signal: new AbortController().signal,
       phase: () => ({ advance() {}, set() {}, end() {} }),
       tell: (event) => told.push(event),
+      warn: () => {},
       checkpoint: async () => {},
     },
   };

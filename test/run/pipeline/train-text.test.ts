@@ -1,6 +1,6 @@
 // `reverie train` and `reverie eval --checkpoint` in a folder of games: what is kept, resumed to the same bytes, and refused.
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -96,6 +96,43 @@ it('trains a policy, keeps it, and judges it again from its checkpoint', async (
   bytes[bytes.length - 1] ^= 1;
   writeFileSync(weights, bytes);
   await expect(run('eval', 'refused', { inputs })).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT' });
+});
+
+it('learns in a dream of its own records, which the policy adds to, and goes on to the same bytes', async () => {
+  const gather = { episodes: 10, every: 1, agent: { kind: 'explorer' } };
+  const set = [
+    'train.mode=interleaved',
+    'train.model={backends: [operators], operators: {minConfidence: 0.5}}',
+    `train.gather=${JSON.stringify(gather)}`,
+  ];
+  const trained = (await run('train', 'dreamt', { set })) as TextTrainResult;
+  expect(trained.gathered).toHaveLength(2);
+  const [first, second] = trained.gathered;
+  expect(first.agent).toMatch(/^explorer/);
+  expect(second.agent).toMatch(/^relevance-/);
+  expect(trained.realSteps).toBe(5 + first.steps + second.steps);
+  const answered = Object.values(trained.answeredBy).reduce((a, b) => a + b, 0);
+  expect(answered).toBe(trained.dreamtSteps);
+  expect(trained.answeredBy.operators).toBeGreaterThan(answered / 2);
+  expect(second.heldOut!.steps).toBeGreaterThan(0);
+  expect(readFileSync(trained.report, 'utf8')).toContain('Who answered');
+
+  const stopping = run('train', 'dream-stopped', { set });
+  const poll = setInterval(() => {
+    if (!existsSync(join(home, 'dream-stopped', 'records', '001.jsonl'))) return;
+    process.emit('SIGINT');
+    clearInterval(poll);
+  }, 1);
+  await expect(stopping).rejects.toMatchObject({ name: 'RunInterrupted' });
+  clearInterval(poll);
+  const resume = join(home, 'dream-stopped');
+  await launch('train', { resume, quiet: true, stream: recordingStream(), command: 'test' });
+  for (const name of ['checkpoint/text-policy.json', 'checkpoint/learner.safetensors', 'records/001.jsonl'])
+    expect(readFileSync(join(resume, name))).toEqual(readFileSync(join(home, 'dreamt', name)));
+
+  const inputs = { checkpoint: join(home, 'dreamt') };
+  const collected = (await run('collect', 'collected', { inputs })) as RealEpisodesResult;
+  expect(collected).toMatchObject({ job: 'collect', episodes: 12, policy: trained.policy });
 });
 
 it('refuses splits without tasks, and worlds that are not of text', async () => {

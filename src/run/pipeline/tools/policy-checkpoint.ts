@@ -73,6 +73,10 @@ const manifestSchema = z.strictObject({
         meanLength: z.number(),
       }),
     ),
+    watched: z.array(
+      z.strictObject({ spread: z.number(), entropy: z.number(), repetition: z.number(), success: z.number() }),
+    ),
+    alarms: z.array(z.strictObject({ round: count, problem: z.string() })),
   }),
   sha256: z.string(),
 });

@@ -2,7 +2,7 @@
 
 import { Rng } from '../../../core/rng.js';
 import type { ToolsScenarioConfig } from '../../../kinds/index.js';
-import { type TextLearner, textNetworks } from '../../../rl/index.js';
+import { groupEstimators, type TextLearner, textNetworks } from '../../../rl/index.js';
 import { loadTextPolicy } from './policy-checkpoint.js';
 
 type Learning = Pick<ToolsScenarioConfig, 'rl'>;
@@ -11,7 +11,8 @@ type Learning = Pick<ToolsScenarioConfig, 'rl'>;
 export async function makeTextLearner({ rl }: Learning, seed: number, network = rl.network): Promise<TextLearner> {
   const make = await textNetworks.get(network).make();
   const settings = (rl as Readonly<Record<string, unknown>>)[network];
-  return make(settings as never, rl, Rng.fromSeed(seed).split('text-learner'));
+  const valueCoefficient = groupEstimators.get(rl.algorithm).hasCritic ? (rl.valueCoefficient ?? 0.5) : 0;
+  return make(settings as never, { ...rl, valueCoefficient }, Rng.fromSeed(seed).split('text-learner'));
 }
 
 /**

@@ -21,7 +21,7 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
   const last = evaluations.at(-1)!;
   return {
     title: `An agent of ${name}`,
-    lead: `It chooses among ${result.policy.choosesAmong}: its success is not that of an agent that writes its commands.`,
+    lead: leadOf(result),
     figures: [
       { value: percent(last.success.value), label: `of ${last.success.of} unseen tasks won` },
       { value: formatCount(realSteps), label: 'real steps' },
@@ -48,6 +48,11 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
     ],
     provenance: reportProvenance(context, `reverie train ${name} --seed ${context.seed}`, [context.seed]),
   };
+}
+
+function leadOf({ policy, alarms }: TextTrainResult): string {
+  const warnings = alarms.map(({ round, problem }) => `Warning after ${formatCount(round)} rounds, ${problem}. `);
+  return `${warnings.join('')}It chooses among ${policy.choosesAmong}: its success is not that of an agent that writes its commands.`;
 }
 
 function successChart({ seed }: Context, { evaluations, mode }: TextTrainResult): ReportChart {
@@ -81,19 +86,17 @@ function entropyChart({ metrics, seed }: Context): ReportChart[] {
 function answers({ answeredBy, dreamtSteps }: TextTrainResult): ReportBars[] {
   const bars = Object.entries(answeredBy)
     .sort(([, a], [, b]) => b - a)
-    .map(([label, value]) => ({ label, value, text: `${formatCount(value)} (${percent(value / dreamtSteps)})` }));
+    .map(([label, value]) => ({ label, value, text: percent(value / dreamtSteps) }));
   const caption = 'Each dreamt step by the backend that answered it; nobody: it was refused, as none was sure enough.';
   return bars.length === 0 ? [] : [{ title: 'Who answered', caption, bars }];
 }
 
 function dreams({ gathered }: TextTrainResult): ReportSection[] {
   if (gathered.length === 0) return [];
-  const rows = gathered.map(({ episodes, steps, wins, agent, made, heldOut, trustHorizon }, time) => [
-    `${time + 1}`,
+  const rows = gathered.map(({ episodes, steps, wins, agent, heldOut, trustHorizon }) => [
+    agent.split(',')[0],
     `${formatCount(episodes)} (${formatCount(wins)} won)`,
     formatCount(steps),
-    agent,
-    made.join('; '),
     heldOut === null ? 'not measured' : percent(heldOut.wrongStates / heldOut.steps),
     heldOut === null ? 'not measured' : percent(heldOut.wrongObservations / heldOut.steps),
     trustHorizon === null ? 'not measured' : horizonText(trustHorizon),
@@ -101,9 +104,9 @@ function dreams({ gathered }: TextTrainResult): ReportSection[] {
   return [
     {
       title: 'What the dream was made of',
-      caption: 'Recorded steps that were held out are put to the dream in the state they were made in.',
+      caption: `${gathered.at(-1)!.made.join('; ')}. Recorded steps that were held out are put to the dream in the state they were made in.`,
       table: {
-        columns: ['time', 'episodes', 'steps', 'agent', 'made', 'wrong states', 'wrong texts', 'trusted steps'],
+        columns: ['lived by', 'episodes', 'steps', 'wrong states', 'wrong texts', 'trusted steps'],
         rows,
       },
       groups: [],

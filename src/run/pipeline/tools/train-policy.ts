@@ -54,9 +54,9 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
     const learner = await makeTextLearner(config, context.seed);
     try {
       const progress = await progressOf(context, learner, parts.domain);
-      const estimate = groupEstimators.get(config.rl.algorithm).estimate;
+      const algorithm = groupEstimators.get(config.rl.algorithm);
       const dream = config.train.mode === 'real' ? undefined : dreamOf(context, parts, tasks, learner, progress);
-      const made = { learner, estimate, environments, dream, evalEnvironments, tasks, evalTasks };
+      const made = { learner, algorithm, environments, dream, evalEnvironments, tasks, evalTasks };
       await textGroups(trainingOf(context, made, progress, parts.domain));
       const result = resultOf(context, learner, progress, parts.domain);
       await writeTextTrainReport(result.report, context, result);
@@ -147,7 +147,9 @@ function trainingOf(
   const { rl, train, name } = scenario.config;
   const { cloneTasks: tasks, cloneEpochs: epochs, cloneLr: lr, realRounds = train.rounds } = train;
   const gatherEvery = train.gather?.every ?? Number.POSITIVE_INFINITY;
-  const settings = { ...rl, ...train, seed, realRounds, gatherEvery, clone: { tasks, epochs, lr } };
+  const { gaeLambda = 0.95, progressWeight = 0 } = rl;
+  const asked = { ...rl, ...train, seed, realRounds, gatherEvery, gaeLambda, progressWeight };
+  const settings = { ...asked, clone: { tasks, epochs, lr } };
   const { length: rounds } = roundsOf(settings);
   let savedAt = performance.now();
   const checkpoint = async (isDue = false) => {
@@ -172,6 +174,7 @@ function trainingOf(
       checkpoint,
       phase: (label, total, unit) => context.progress.phase(label, total, unit),
       tell: (event) => metrics.write(event),
+      warn: (problem) => context.log(problem),
     },
   };
 }
@@ -182,7 +185,7 @@ function resultOf(
   progress: TextProgress,
   domain: ToolsDomain,
 ): TextTrainResult {
-  const { round: rounds, cloned: _cloned, evaluations, ...lived } = progress;
+  const { round: rounds, cloned: _cloned, watched: _watched, evaluations, ...lived } = progress;
   const { rl, train } = scenario.config;
   return {
     job: 'train',
