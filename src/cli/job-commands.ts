@@ -28,7 +28,7 @@ interface JobCommand {
 const INPUT_FLAG: Partial<Record<FolderInput, string>> = { heldOut: 'held-out' };
 
 const INPUT_HELP: Record<FolderInput, string> = {
-  data: 'recorded transitions: a run of collect or train, or a replay snapshot',
+  data: 'recorded transitions: a run of collect or train, or a replay snapshot; of tools: a run of collect or synth',
   model: 'a world model: a run of fit or train, or the folder of the model',
   checkpoint: 'a policy: a run of train, or the folder of a checkpoint',
   episodes: 'episodes of tools: a run of synth, or its folder data',
@@ -69,12 +69,14 @@ const JOB_COMMANDS: readonly JobCommand[] = [
   {
     name: 'fit',
     summary: 'learn a world model from records',
-    description: 'Fits the ensemble of the scenario to recorded transitions; says how well it predicts held-out ones.',
+    description:
+      'Fits the ensemble of the scenario to recorded transitions; says how well it predicts held-out ones. Of a tools scenario: fits the backend that learns (sequence) to the episodes of a run of collect or synth, and says how often it is exactly right on tasks it did not learn from.',
     takes: ['data', 'model'],
     needs: ['data'],
     examples: [
       ['reverie fit --data runs/seen --out runs/model', "with the scenario of the records' run"],
       ['reverie fit --data runs/seen --model runs/model', 'go on from an earlier model'],
+      ['reverie fit --data runs/games --set model.sequence.fit.steps=2000', 'of games of text: the backend sequence'],
     ],
   },
   {

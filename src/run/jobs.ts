@@ -15,11 +15,18 @@ import type {
   TrainResult,
 } from './job.js';
 import type { AnyScenario } from './scenario.js';
-import type { AuditResult, ExportResult, RealEpisodesResult, SynthEpisodesResult } from './tools-results.js';
+import type {
+  AuditResult,
+  BackendFitResult,
+  ExportResult,
+  RealEpisodesResult,
+  SynthEpisodesResult,
+} from './tools-results.js';
 
 export type AnyJobResult =
   | CollectResult
   | FitResult
+  | BackendFitResult
   | SynthResult
   | SynthEpisodesResult
   | RealEpisodesResult

@@ -7,6 +7,7 @@ import { formatCount, formatNumber } from './format.js';
 import { type Line, resultLines } from './result-text.js';
 import type {
   AuditResult,
+  BackendFitResult,
   ExportResult,
   Rate,
   RealEpisodesResult,
@@ -18,6 +19,7 @@ import type {
 /** By the job's name. */
 export const toolsResultText = {
   collect: (result: RealEpisodesResult) => resultLines(result, realLines(result)),
+  fit: (result: BackendFitResult) => resultLines(result, fitLines(result)),
   synth: (result: SynthEpisodesResult) => resultLines(result, episodeLines(result)),
   train: (result: TextTrainResult) => resultLines(result, trainLines(result)),
   eval: (result: RealEpisodesResult) => resultLines(result, realLines(result)),
@@ -69,6 +71,27 @@ function realLines(result: RealEpisodesResult): Line[] {
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
     ['kept in', result.data],
     ...(result.logs === null ? [] : [['logs', `${result.logs}, to be named in experience.logs`] as const]),
+  ];
+}
+
+function fitLines({ backend, model, modelVersion, episodes, isReady, report }: BackendFitResult): Line[] {
+  const percent = (share: number | null) => (share === null ? 'none' : `${(share * 100).toFixed(1)} %`);
+  const { steps, learnedFrom, distinct, tooLong, byChanges } = report;
+  const changes = byChanges.map((one) => `${one.changes}: ${percent(one.stateExact)} of ${formatCount(one.steps)}`);
+  return [
+    [
+      'learned from',
+      `${formatCount(learnedFrom)} steps of ${formatCount(episodes)} episodes, ${formatCount(distinct)} of them different`,
+    ],
+    ...(tooLong > 0 ? [['left out', `${formatCount(tooLong)} steps that are longer than a row`] as const] : []),
+    ['judged by', `${formatCount(steps)} steps of tasks that it did not learn from`],
+    ['exact state', percent(report.stateExact)],
+    ['  by changes', changes.join(', ')],
+    ['exact text', percent(report.textExact)],
+    ['exact end', percent(report.endExact)],
+    ['sure enough', `${percent(report.sure)}, of these exact ${percent(report.exactOfSure)}`],
+    ['gate', isReady ? 'open' : `SHUT: too often wrong to be used; model.${backend}.minExactness is the bar`],
+    ['model', `${model} (${modelVersion})`],
   ];
 }
 

@@ -3,6 +3,7 @@
 import type { Gathered, TextEvaluation, TextMode } from '../algorithms/index.js';
 import type { Cost } from '../core/cost.js';
 import type { Deficit } from '../synth/index.js';
+import type { BackendFitReport } from '../worldmodel/index.js';
 import type { JobResult } from './job.js';
 
 /** Rates with their 95 % intervals (Wilson). */
@@ -75,6 +76,22 @@ export interface TextTrainResult extends JobResult {
   readonly evaluations: readonly (Omit<TextEvaluation, 'wins' | 'episodes'> & { readonly success: Rate })[];
   /** File of the HTML report. */
   readonly report: string;
+}
+
+/** A backend of the router that learned from records. */
+export interface BackendFitResult extends JobResult {
+  readonly job: 'fit';
+  readonly family: 'tools';
+  readonly backend: string;
+  /** Folder of the model. */
+  readonly model: string;
+  readonly modelVersion: string;
+  /** Recorded episodes that it was given. */
+  readonly episodes: number;
+  /** Share of held-out steps that it got exactly right, and whether that is enough for it to be used. */
+  readonly exactness: number;
+  readonly isReady: boolean;
+  readonly report: BackendFitReport;
 }
 
 /** What came of a suite of probes. */

@@ -105,6 +105,12 @@ export const MODEL_ERRORS = {
   },
   DREAM_INVALID: { status: 400, message: 'Dream: {problem}', hint: '{hint}' },
   // experience models of tools
+  SEQUENCE_NOT_READY: {
+    status: 409,
+    message:
+      'Sequence model "{path}" got {exact} % of {steps} held-out steps exactly right, which is below the bar of {bar} %.',
+    hint: 'Fit it for more steps or to more records; model.sequence.minExactness is the bar, and 0 uses the model as it is.',
+  },
   MODEL_BACKENDS_MISSING: {
     status: 400,
     message: 'No backend of the world model can answer calls of domain "{domain}": {reasons}.',

@@ -22,6 +22,10 @@ export const toolsKind: Kind = {
       load: async () => (await realEpisodes()).collectEpisodesJob,
       text: async () => (await text()).collect,
     },
+    fit: {
+      load: async () => (await import('../../run/pipeline/tools/fit-backend.js')).fitBackendJob,
+      text: async () => (await text()).fit,
+    },
     synth: {
       load: async () => (await import('../../run/pipeline/tools/synth-episodes.js')).synthEpisodesJob,
       text: async () => (await text()).synth,

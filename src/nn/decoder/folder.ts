@@ -33,16 +33,21 @@ const manifestSchema = z.strictObject({
 
 const json = (content: unknown) => `${JSON.stringify(content, null, 2)}\n`;
 
+export interface SaveOptions {
+  readonly name?: string;
+  readonly files?: Readonly<Record<string, string>>;
+}
+
 /**
  * Writes (or atomically replaces) the folder. The same decoder gives the same bytes.
- * @param name of the model, as llama.cpp shows it
+ * @param options `name` of the model, as llama.cpp shows it; `files` are written beside it, by name, and hashed as its own are
  * @throws DECODER_INPUT_INVALID for a tokenizer of another size; STORAGE_FULL or STORAGE_FAILED, leaving what was there
  */
 export async function saveDecoder(
   folder: string,
   decoder: Decoder,
   tokenizer: Tokenizer,
-  name = 'reverie decoder',
+  { name = 'reverie decoder', files: more = {} }: SaveOptions = {},
 ): Promise<void> {
   const { config, theta } = decoder;
   if (tokenizer.size !== config.vocabSize) {
@@ -55,6 +60,7 @@ export async function saveDecoder(
     [TOKENIZER]: tokenizer.toJson(),
     'tokenizer_config.json': json(tokenizerConfig(tokenizer, config)),
     [GGUF]: encodeGguf(config, theta, tokenizer, name),
+    ...more,
   };
   const files = Object.fromEntries(Object.entries(contents).map(([file, content]) => [file, sha256(content)]));
   await replaceFolderAtomic(folder, async (temporary) => {

@@ -90,10 +90,15 @@ export function factKey(objects: Row): string {
   return objects.join(BETWEEN);
 }
 
+/** The objects of a fact by its key. */
+export function rowOf(key: string): string[] {
+  return key.split(BETWEEN);
+}
+
 function relationOf(table: Readonly<Record<string, true>>): Relation {
   let relation = relations.get(table);
   if (relation === undefined) {
-    const rows = Object.keys(table).map((key) => key.split(BETWEEN));
+    const rows = Object.keys(table).map(rowOf);
     relation = { rows, at: indexed(rows) };
     relations.set(table, relation);
   }

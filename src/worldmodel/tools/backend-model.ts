@@ -5,9 +5,10 @@ import type { Cost } from '../../core/cost.js';
 import type { Awaitable } from '../../core/environment.js';
 import type { Json } from '../../core/json.js';
 import type { Entry } from '../../core/registry.js';
+import type { Rng } from '../../core/rng.js';
 import type { CallQuery, Operation, Responder, ToolsDomain } from '../../env/index.js';
 import type { LanguageModel } from '../../llm/index.js';
-import type { ExperienceIndex } from '../../replay/index.js';
+import type { EpisodeRecord, ExperienceIndex } from '../../replay/index.js';
 
 /** What a backend says happens; not believed before `checkProposal` has found no fault with it. */
 export interface RawProposal {
@@ -95,4 +96,56 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly files?: (settings: BackendSettings) => readonly string[];
   /** Whether its answers are the real environment's, whatever is called in this domain; never unless declared. */
   readonly isReal?: (domain: ToolsDomain) => boolean;
+  /** Loads what learns such a backend from records, for `reverie fit`; absent: it is not learned. */
+  readonly fit?: () => Promise<FitBackend>;
 }
+
+export interface BackendFitRequest {
+  readonly domain: ToolsDomain;
+  readonly episodes: readonly EpisodeRecord[];
+  readonly settings: BackendSettings;
+  readonly rng: Rng;
+  /** Folder for what a fit that was stopped goes on from. */
+  readonly work: string;
+  /** Folder that the model is written to, whole or not at all. */
+  readonly out: string;
+  readonly signal: AbortSignal;
+  readonly onProgress: (note: BackendFitNote) => void;
+}
+
+export interface BackendFitNote {
+  readonly phase: string;
+  readonly unit: string;
+  readonly done: number;
+  readonly total: number;
+  readonly note?: string;
+}
+
+export interface BackendFitted {
+  /** The version that its answers will carry. */
+  readonly version: string;
+  /** Share of held-out steps that it got exactly right, in its own sense. */
+  readonly exactness: number;
+  /** Whether that is enough for it to be used without being forced. */
+  readonly isReady: boolean;
+  /** Plain JSON: what else is worth knowing. */
+  readonly report: BackendFitReport;
+}
+
+/** What a learned backend did with steps of tasks that it did not learn from; shares in [0, 1]. */
+export interface BackendFitReport {
+  readonly steps: number;
+  readonly stateExact: number;
+  readonly textExact: number;
+  readonly exact: number;
+  readonly endExact: number;
+  readonly sure: number;
+  readonly exactOfSure: number | null;
+  readonly byChanges: readonly { readonly changes: number; readonly steps: number; readonly stateExact: number }[];
+  readonly learnedFrom: number;
+  readonly distinct: number;
+  readonly tooLong: number;
+}
+
+/** Answers once the model is in its folder. @throws MODEL_DATA_INVALID; the signal's reason, with what is done kept in `work` */
+export type FitBackend = (request: BackendFitRequest) => Promise<BackendFitted>;

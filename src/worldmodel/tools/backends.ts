@@ -9,6 +9,7 @@ import { operatorsBackend } from '../operators/entry.js';
 import { realBackend } from '../real/entry.js';
 import { replayBackend } from '../replay/entry.js';
 import { rulesBackend } from '../rules/entry.js';
+import { sequenceBackend } from '../sequence/entry.js';
 import type { BackendEntry } from './backend-model.js';
 
 /** Keys of the section `model` that are no backend's, and what answers for nobody (`schema`: a call that was not asked for). */
@@ -29,6 +30,7 @@ export const routerBackends: Registry<BackendEntry> = new Backends('backend', [
   rulesBackend,
   inducedBackend,
   operatorsBackend,
+  sequenceBackend,
   replayBackend,
   llmBackend,
   realBackend,

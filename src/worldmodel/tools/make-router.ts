@@ -28,7 +28,7 @@ async function backendOf(
   config: ToolsModelConfig,
   parts: RouterParts,
 ): Promise<AskedBackend | string> {
-  const settings = settingsOf({ name, schema }, config);
+  const settings = backendSettings({ name, schema }, config);
   const model = await (await make())(parts, settings);
   if (typeof model === 'string') return model;
   return {
@@ -43,12 +43,12 @@ async function backendOf(
 export function backendFiles(config: ToolsModelConfig): string[] {
   return config.backends.flatMap((name) => {
     const entry = routerBackends.get(name);
-    return entry.files === undefined ? [] : entry.files(settingsOf(entry, config));
+    return entry.files === undefined ? [] : entry.files(backendSettings(entry, config));
   });
 }
 
 /** Its section, or what that is where the scenario has none. @throws MODEL_CONFIG_INVALID where it must be told something */
-function settingsOf(
+export function backendSettings(
   { name, schema }: Pick<BackendEntry, 'name' | 'schema'>,
   config: ToolsModelConfig,
 ): BackendSettings {

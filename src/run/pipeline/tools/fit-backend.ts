@@ -1,0 +1,93 @@
+// `reverie fit` of a tools scenario: the backend that learns is fitted to recorded episodes, whoever lived and answered them.
+
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { reverieError } from '../../../core/errors.js';
+import type { Phase } from '../../../core/progress.js';
+import { Rng } from '../../../core/rng.js';
+import { makeDomain } from '../../../env/index.js';
+import type { EpisodeRecord } from '../../../replay/index.js';
+import { type BackendEntry, type BackendFitNote, backendSettings, routerBackends } from '../../../worldmodel/index.js';
+import { interrupted, type JobContext } from '../../job.js';
+import type { ToolsScenario } from '../../scenario.js';
+import type { BackendFitResult } from '../../tools-results.js';
+import { readEpisodes } from './datasets.js';
+import { EPISODES_FILE } from './judged-rows.js';
+
+type Context = JobContext<ToolsScenario>;
+type Learned = BackendEntry & Required<Pick<BackendEntry, 'fit'>>;
+
+export async function fitBackendJob(context: Context): Promise<BackendFitResult> {
+  const { config, folder } = context.scenario;
+  const entry = learnedBackend(config.model.backends);
+  const data = episodesFolder(context.inputs.data);
+  const domain = await makeDomain(config.domain, { folder });
+  const phases = new Phases(context);
+  const model = join(context.out, 'model');
+  const work = join(context.out, 'training');
+  try {
+    const learn = await entry.fit();
+    const episodes: EpisodeRecord[] = [];
+    for await (const episode of readEpisodes(data)) episodes.push(episode);
+    const fitted = await learn({
+      ...{ domain, episodes, work, out: model, signal: context.signal },
+      settings: backendSettings(entry, config.model),
+      rng: Rng.fromSeed(context.seed).split('fit', entry.name),
+      onProgress: (note) => phases.note(note),
+    });
+    phases.end();
+    await rm(work, { recursive: true, force: true });
+    const { version, exactness, isReady, report } = fitted;
+    context.metrics.write({ kind: 'fit', modelVersion: version, ...report });
+    return {
+      ...{ job: 'fit', family: 'tools', wallSeconds: context.metrics.wallSeconds },
+      ...{ backend: entry.name, model, modelVersion: version, episodes: episodes.length, exactness, isReady, report },
+    };
+  } catch (error) {
+    if (context.signal.aborted) interrupted();
+    throw error;
+  } finally {
+    domain.close();
+  }
+}
+
+/** The first of a scenario's backends that learns; where none does, the only one there is. */
+function learnedBackend(names: readonly string[]): Learned {
+  const learned = routerBackends.list().filter((entry): entry is Learned => entry.fit !== undefined);
+  const [named] = names.flatMap((name) => learned.filter((entry) => entry.name === name));
+  const found = named ?? (learned.length === 1 ? learned[0] : undefined);
+  if (found !== undefined) return found;
+  const path = 'model.backends';
+  const problem = `it lists none that learns from records: ${learned.map(({ name }) => name).join(', ')}.`;
+  throw reverieError('SCENARIO_INVALID', { path, problem });
+}
+
+/** The folder of a run's episodes, or itself. @throws INPUT_NEEDED, INPUT_MISSING */
+function episodesFolder(given: string | undefined): string {
+  const what = 'file of episodes';
+  if (given === undefined) throw reverieError('INPUT_NEEDED', { what: `a ${what}`, input: 'data' });
+  const found = [join(given, 'data'), given].find((folder) => existsSync(join(folder, EPISODES_FILE)));
+  if (found === undefined) throw reverieError('INPUT_MISSING', { what, path: given, input: 'data' });
+  return found;
+}
+
+/** Bars for what a fit does one after the other. */
+class Phases {
+  private open: { readonly name: string; readonly phase: Phase } | undefined;
+
+  constructor(private readonly context: Context) {}
+
+  note({ phase: name, unit, done, total, note }: BackendFitNote): void {
+    if (this.open?.name !== name) {
+      this.end();
+      this.open = { name, phase: this.context.progress.phase(name, total, unit) };
+    }
+    this.open!.phase.set(done, note);
+  }
+
+  end(): void {
+    this.open?.phase.end();
+    this.open = undefined;
+  }
+}

@@ -1,0 +1,68 @@
+// The sequence model in the registry of backends.
+
+import { resolve } from 'node:path';
+import { reverieError } from '../../core/errors.js';
+import type { BackendEntry } from '../tools/backend-model.js';
+import { type SequenceSettings, sequenceSection } from './settings.js';
+
+const asked = (settings: unknown) => settings as SequenceSettings;
+
+export const sequenceBackend: BackendEntry = {
+  name: 'sequence',
+  summary: 'A small language model that learned from records what calls do.',
+  schema: sequenceSection,
+  trust: (settings) => (asked(settings).typed ? 'proposal' : 'text'),
+  minConfidence: (settings) => asked(settings).minConfidence,
+  files: (settings) => (asked(settings).model === undefined ? [] : filesOf(asked(settings).model!)),
+  make: async () => {
+    const { loadSequence } = await import('./sequence-folder.js');
+    const { SequenceModel } = await import('./sequence-model.js');
+    return async ({ domain, folder = '.' }, settings) => {
+      const { model, typed, minExactness } = asked(settings);
+      if (model === undefined) return 'sequence: model.sequence.model names no model';
+      if (typed && domain.rules?.scene === undefined)
+        return 'sequence: the states of this domain are no facts about objects';
+      const path = resolve(folder, model);
+      const contents = await loadSequence(path);
+      if (contents.form.typed !== typed) {
+        const problem = `it was fitted with model.sequence.typed=${contents.form.typed}, not ${typed}.`;
+        throw reverieError('MODEL_FOLDER_INVALID', { path, problem, hint: 'Set it as it was, or fit another model.' });
+      }
+      requireReady(path, contents.report, typed, minExactness);
+      return new SequenceModel(contents);
+    };
+  },
+  fit: async () => {
+    const { fitSequence } = await import('./fit.js');
+    const { saveSequence, versionOf } = await import('./sequence-folder.js');
+    return async ({ settings, out, ...request }) => {
+      const contents = await fitSequence({ ...request, settings: asked(settings) });
+      await saveSequence(out, contents);
+      const { report } = contents;
+      const exactness = exactnessOf(report, contents.form.typed);
+      return { version: versionOf(contents), exactness, isReady: exactness >= asked(settings).minExactness, report };
+    };
+  },
+};
+
+/** Both places where the model may lie: only one of them is there. */
+function filesOf(model: string): string[] {
+  return [`${model}/sequence.json`, `${model}/model/sequence.json`];
+}
+
+function exactnessOf(report: { readonly stateExact: number; readonly textExact: number }, typed: boolean): number {
+  return typed ? report.stateExact : report.textExact;
+}
+
+/** @throws SEQUENCE_NOT_READY */
+function requireReady(
+  path: string,
+  report: { readonly stateExact: number; readonly textExact: number; readonly steps: number },
+  typed: boolean,
+  bar: number,
+): void {
+  const exactness = exactnessOf(report, typed);
+  if (exactness >= bar) return;
+  const exact = (exactness * 100).toFixed(1);
+  throw reverieError('SEQUENCE_NOT_READY', { path, exact, steps: report.steps, bar: bar * 100 });
+}

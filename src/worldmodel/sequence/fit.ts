@@ -1,0 +1,211 @@
+// Training of the sequence model: steps of tasks that are not held out become documents; a decoder learns them; on the held-out ones it
+// is calibrated (one half of the tasks) and judged (the other). A fit that was stopped goes on from its last checkpoint to the same bytes.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { reverieError } from '../../core/errors.js';
+import { sha256 } from '../../core/hash.js';
+import type { Rng } from '../../core/rng.js';
+import type { ToolsDomain } from '../../env/index.js';
+import {
+  type DecoderConfigInput,
+  DecoderTrainer,
+  PackedCorpus,
+  resumeTraining,
+  saveTraining,
+  type Tokenizer,
+  trainTokenizer,
+} from '../../nn/index.js';
+import type { BackendFitNote } from '../tools/backend-model.js';
+import { type Calibration, calibrate, confidenceOf } from './calibration.js';
+import { type JudgedStep, judgeSteps } from './held-out.js';
+import { type LearnedEpisode, type RecordedStep, recordedSteps } from './recorded-steps.js';
+import { SCRIPT_TOKENS, ScriptCodec } from './script.js';
+import type { SequenceContents, SequenceReport } from './sequence-folder.js';
+import type { SequenceSettings } from './settings.js';
+import { StepForm } from './step-form.js';
+import { objectTypes } from './surroundings.js';
+import { type Documents, documentsOf, textsOf, writtenSteps } from './training-documents.js';
+
+export interface SequenceFitRequest {
+  readonly domain: ToolsDomain;
+  readonly episodes: readonly LearnedEpisode[];
+  readonly settings: SequenceSettings;
+  readonly rng: Rng;
+  /** Folder of checkpoints; absent: none are kept. What lies there of the same fit is gone on from. */
+  readonly work?: string;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (note: BackendFitNote) => void;
+}
+
+/** Gradient steps of one run of the graph. */
+const CHUNK = 5;
+
+/** @throws MODEL_DATA_INVALID for records that nothing can be learned from; the signal's reason, after a checkpoint */
+export async function fitSequence(request: SequenceFitRequest): Promise<SequenceContents> {
+  const { domain, episodes, settings, rng } = request;
+  const { typed, fit } = settings;
+  if (typed && domain.rules?.scene === undefined) {
+    const problem = `the states of domain "${domain.id}" are no facts about objects.`;
+    throw unfit(problem, 'Set model.sequence.typed=false to learn from text alone, or take a domain of PDDL games.');
+  }
+  const parts = splitByTask(episodes, domain, fit.heldOut, rng.split('held-out'));
+  const stepsOf = (own: readonly LearnedEpisode[]) => recordedSteps(own, domain, { typed });
+  const form = new StepForm({
+    typed,
+    history: fit.history ?? (typed ? 0 : 4),
+    memory: fit.memory ?? (typed ? 0 : 4),
+    types: objectTypes(worldsOf(stepsOf(parts.train))),
+  });
+  const written = writtenSteps(stepsOf(parts.train), form);
+  const tokenizer = trainTokenizer(textsOf(written), { size: fit.vocabulary, specials: SCRIPT_TOKENS });
+  const codec = ScriptCodec.of(tokenizer)!;
+  const documents = documentsOf(written, codec, fit);
+  const [forCalibration, forJudging] = [parts.calibrate, parts.judge].map((own) =>
+    spaced([...stepsOf(own)], fit.heldOutSteps),
+  );
+  if (documents.documents.length === 0 || forJudging.length === 0) {
+    const problem = `${episodes.length} episodes leave ${documents.documents.length} steps to learn from and ${forJudging.length} to judge by.`;
+    throw unfit(
+      problem,
+      'Collect episodes of more tasks, or raise model.sequence.fit.length where steps are too long.',
+    );
+  }
+  const trainer = await trained(request, tokenizer, documents);
+  try {
+    const decoder = trainer.decoder();
+    const judged = (steps: readonly RecordedStep[], phase: string) => {
+      const onProgress = (done: number) => request.onProgress?.({ phase, unit: 'steps', done, total: steps.length });
+      return judgeSteps(decoder, codec, form, steps, { signal: request.signal, onProgress });
+    };
+    const calibration = calibrate(
+      (await judged(forCalibration, 'calibrate')).map((one) => ({
+        logProb: one.logProb,
+        isRight: one.isStateExact && one.isTextExact,
+      })),
+    );
+    const report = {
+      ...reportOf(await judged(forJudging, 'judge'), calibration, settings.minConfidence),
+      learnedFrom: written.length,
+      distinct: documents.distinct,
+      tooLong: documents.tooLong,
+    };
+    return { decoder, tokenizer, form: form.settings, calibration, report, domain: domain.id };
+  } finally {
+    await trainer.release();
+  }
+}
+
+async function trained(
+  { settings: { fit }, rng, work, signal, onProgress }: SequenceFitRequest,
+  tokenizer: Tokenizer,
+  { documents }: Documents,
+): Promise<DecoderTrainer> {
+  const config: DecoderConfigInput = {
+    vocabSize: tokenizer.size,
+    hiddenSize: fit.hidden,
+    intermediateSize: Math.round((fit.hidden * 8) / 3 / 16) * 16,
+    layers: fit.layers,
+    heads: fit.heads,
+    kvHeads: fit.kvHeads,
+    headDim: Math.floor(fit.hidden / fit.heads),
+    contextLength: fit.length,
+  };
+  const { rows, length, steps, learningRate } = fit;
+  const trainer = await DecoderTrainer.create({
+    config,
+    training: { rows, length, steps, learningRate, warmupSteps: Math.min(50, Math.ceil(steps / 10)) },
+    start: { rng: rng.split('weights') },
+  });
+  // A checkpoint belongs to these very documents.
+  const name = sha256(canonicalJson([tokenizer.toJson(), documents.map(({ tokens }) => Array.from(tokens))])).slice(
+    0,
+    16,
+  );
+  const folder = work && join(work, `training-${name}`);
+  if (folder !== undefined && existsSync(folder)) await resumeTraining(folder, trainer);
+  const corpus = new PackedCorpus(documents, trainer.shape, rng.split('batches'));
+  let savedAt = performance.now();
+  while (trainer.step < steps) {
+    const batches = Array.from({ length: Math.min(CHUNK, steps - trainer.step) }, (_, i) =>
+      corpus.batch(trainer.step + i),
+    );
+    const { loss } = await trainer.train(batches);
+    onProgress?.({
+      phase: 'train',
+      unit: 'steps',
+      done: trainer.step,
+      total: steps,
+      note: `loss ${loss[loss.length - 1].toFixed(3)}`,
+    });
+    const isDue = performance.now() - savedAt >= fit.checkpointSeconds * 1000;
+    if (folder !== undefined && (isDue || signal?.aborted)) {
+      await saveTraining(folder, trainer);
+      savedAt = performance.now();
+    }
+    signal?.throwIfAborted();
+  }
+  if (folder !== undefined) await saveTraining(folder, trainer);
+  return trainer;
+}
+
+interface Parts {
+  readonly train: readonly LearnedEpisode[];
+  readonly calibrate: readonly LearnedEpisode[];
+  readonly judge: readonly LearnedEpisode[];
+}
+
+/** Tasks apart, so that no game is learned from that is judged by. Two at least are held out: one to calibrate, one to judge. */
+function splitByTask(episodes: readonly LearnedEpisode[], domain: ToolsDomain, share: number, rng: Rng): Parts {
+  const known = new Set(domain.tasks.map(({ id }) => id));
+  const tasks = [...new Set(episodes.map(({ task }) => task))].filter((task) => known.has(task)).sort();
+  const drawn = [...rng.permutation(tasks.length)].map((i) => tasks[i]);
+  const held = Math.min(tasks.length, Math.max(2, Math.round(tasks.length * share)));
+  const calibration = new Set(drawn.slice(0, Math.floor(held / 2)));
+  const judge = new Set(drawn.slice(Math.floor(held / 2), held));
+  const of = (isOwn: (task: string) => boolean) => episodes.filter(({ task }) => isOwn(task));
+  return {
+    train: of((task) => !calibration.has(task) && !judge.has(task)),
+    calibrate: of((task) => calibration.has(task)),
+    judge: of((task) => judge.has(task)),
+  };
+}
+
+function* worldsOf(steps: Iterable<RecordedStep>) {
+  for (const { question } of steps) if (question.world !== undefined) yield question.world;
+}
+
+function spaced<T>(list: readonly T[], count: number): readonly T[] {
+  if (list.length <= count) return list;
+  return Array.from({ length: count }, (_, i) => list[Math.floor((i * list.length) / count)]);
+}
+
+function reportOf(
+  judged: readonly JudgedStep[],
+  calibration: Calibration,
+  bar: number,
+): Omit<SequenceReport, 'learnedFrom' | 'distinct' | 'tooLong'> {
+  const share = (own: readonly JudgedStep[], is: (one: JudgedStep) => boolean) =>
+    own.length === 0 ? null : own.filter(is).length / own.length;
+  const isExact = (one: JudgedStep) => one.isStateExact;
+  const sure = judged.filter(({ logProb, isAnswered }) => isAnswered && confidenceOf(calibration, logProb) >= bar);
+  const sizes = [...new Set(judged.map(({ changes }) => changes))].sort((a, b) => a - b);
+  return {
+    steps: judged.length,
+    stateExact: share(judged, isExact) ?? 0,
+    textExact: share(judged, ({ isTextExact }) => isTextExact) ?? 0,
+    exact: share(judged, (one) => one.isStateExact && one.isTextExact) ?? 0,
+    endExact: share(judged, ({ isEndExact }) => isEndExact) ?? 0,
+    sure: sure.length / judged.length,
+    exactOfSure: share(sure, (one) => one.isStateExact && one.isTextExact),
+    byChanges: sizes.map((changes) => {
+      const own = judged.filter((one) => one.changes === changes);
+      return { changes, steps: own.length, stateExact: share(own, isExact)! };
+    }),
+  };
+}
+
+function unfit(problem: string, hint: string): Error {
+  return reverieError('MODEL_DATA_INVALID', { problem, hint });
+}

@@ -1,0 +1,82 @@
+// Recorded episodes as steps to learn from: what was asked, in which state, and what was answered.
+
+import type { JsonObject } from '../../core/json.js';
+import { applyOperations, type FactTable, initialStateOf, type ToolsDomain, type ToolsTask } from '../../env/index.js';
+import type { EpisodeRecord } from '../../replay/index.js';
+import type { PastStep, StepAnswer, StepQuestion } from './step-form.js';
+
+export interface RecordedStep {
+  readonly task: string;
+  readonly episode: string;
+  readonly question: StepQuestion;
+  readonly answer: StepAnswer;
+}
+
+/** An episode as jobs keep it, as far as steps are made of it. */
+export type LearnedEpisode = Pick<EpisodeRecord, 'id' | 'task' | 'steps' | 'return' | 'terminated'>;
+
+/**
+ * The calls of episodes, in order, one by one, as their states take much room. An episode ends early for learning where its state
+ * can no longer be followed.
+ * @param typed  with the state around each call, in a domain whose states are facts about objects
+ */
+export function* recordedSteps(
+  episodes: Iterable<LearnedEpisode>,
+  domain: ToolsDomain,
+  { typed }: { readonly typed: boolean },
+): Generator<RecordedStep> {
+  const tasks = new Map(domain.tasks.map((task) => [task.id, task]));
+  for (const episode of episodes) {
+    const task = tasks.get(episode.task);
+    if (task !== undefined) yield* stepsOf(episode, task, domain, typed);
+  }
+}
+
+function* stepsOf(
+  { id, steps, terminated, return: reward }: LearnedEpisode,
+  task: ToolsTask,
+  domain: ToolsDomain,
+  typed: boolean,
+): Generator<RecordedStep> {
+  const past: PastStep[] = [];
+  const goal = goalOf(task);
+  const calls = steps.flatMap(({ action, predictions }) =>
+    (action.toolCalls ?? []).map((call, i) => ({ call, prediction: predictions[i] })),
+  );
+  let state: JsonObject | undefined = typed ? initialStateOf(domain, task) : undefined;
+  for (const [i, { call, prediction }] of calls.entries()) {
+    if (prediction === undefined || (typed && state === undefined)) return;
+    const { isError, operations, observation } = prediction;
+    const ends = i === calls.length - 1 && terminated ? { ends: reward ?? 0 } : {};
+    const world = state && worldOf(domain, state);
+    yield {
+      task: task.id,
+      episode: id,
+      question: { call, goal, ...(world && { world }), past: past.slice() },
+      answer: { isError, operations: typed ? operations : [], observation, ...ends },
+    };
+    past.push({ call, observation });
+    state = state && after(state, operations);
+  }
+}
+
+/** What a state says of its world; undefined where it is no facts about objects. */
+export function worldOf({ rules }: ToolsDomain, state: JsonObject): StepQuestion['world'] {
+  return rules?.scene === undefined ? undefined : { scene: rules.scene(state), facts: state.facts as FactTable };
+}
+
+/** Longer goals are a user's story, and no part of what a call does. */
+const MAX_GOAL = 160;
+
+export function goalOf({ user }: ToolsTask): string {
+  return user.goal.length > MAX_GOAL ? '' : user.goal.toLowerCase();
+}
+
+function after(state: JsonObject, operations: StepAnswer['operations']): JsonObject | undefined {
+  try {
+    return applyOperations(state, operations);
+  } catch {
+    // Recorded without a state that these operations fit: nothing after it can be learned with its state.
+    return undefined;
+  }
+}

@@ -1,0 +1,126 @@
+// A sequence model on disk: a decoder's folder, which `transformers` opens, and beside it what it was trained to be shown, how its
+// probabilities are calibrated, and how right it was on held-out steps.
+//
+//   model.safetensors, config.json, tokenizer.json, ...   the decoder
+//   sequence.json                                         the rest, sealed; names the decoder by its hash
+
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
+import { sha256 } from '../../core/hash.js';
+import type { Json } from '../../core/json.js';
+import { type Decoder, loadDecoder, saveDecoder, type Tokenizer } from '../../nn/index.js';
+import { recoverFolder } from '../../store/atomic-file.js';
+import { openSealed, sealedText } from '../../store/sealed-json.js';
+import { type Calibration, calibrationSchema } from './calibration.js';
+import type { FormSettings } from './step-form.js';
+
+const FILE = 'sequence.json';
+
+const count = z.int().min(0);
+const share = z.number().min(0).max(1);
+
+const reportSchema = z.strictObject({
+  /** Held-out steps that it was judged by. */
+  steps: count,
+  /** Shares of these: with exactly the true changes, and done or refused as it truly is; with the true text; with both. */
+  stateExact: share,
+  textExact: share,
+  exact: share,
+  /** With the true end and reward. */
+  endExact: share,
+  /** Answered at least as surely as the bar of confidence, and the share of these that is right. */
+  sure: share,
+  exactOfSure: share.nullable(),
+  byChanges: z.array(z.strictObject({ changes: count, steps: count, stateExact: share })),
+  /** Recorded steps that it learned from; those that differ; those left out for their length. */
+  learnedFrom: count,
+  distinct: count,
+  tooLong: count,
+});
+
+export type SequenceReport = z.infer<typeof reportSchema>;
+
+const formSchema: z.ZodType<FormSettings> = z.strictObject({
+  typed: z.boolean(),
+  history: count,
+  memory: count,
+  types: z.strictObject({ constant: z.array(z.string()), sole: z.array(z.string()) }),
+});
+
+const contentsSchema = z.strictObject({
+  format: z.literal('reverie-sequence'),
+  formatVersion: z.literal(1),
+  /** The domain it learned in. */
+  domain: z.string(),
+  decoder: z.string(),
+  form: formSchema,
+  calibration: calibrationSchema,
+  report: reportSchema,
+});
+
+/** A model whole. */
+export interface SequenceContents {
+  readonly decoder: Decoder;
+  readonly tokenizer: Tokenizer;
+  readonly form: FormSettings;
+  readonly calibration: Calibration;
+  readonly report: SequenceReport;
+  readonly domain: string;
+}
+
+/** Changes whenever an answer could: weights, tokens, form and calibration. */
+export function versionOf({ decoder, tokenizer, form, calibration }: SequenceContents): string {
+  const rest = canonicalJson({ form, calibration } as unknown as Json);
+  return `sequence:${sha256(`${decoderHash(decoder, tokenizer)} ${rest}`).slice(0, 16)}`;
+}
+
+/** Writes (or atomically replaces) the folder; the same model gives the same bytes. @throws STORAGE_FULL, STORAGE_FAILED */
+export async function saveSequence(folder: string, contents: SequenceContents): Promise<void> {
+  const { decoder, tokenizer, form, calibration, report, domain } = contents;
+  const about = { domain, decoder: decoderHash(decoder, tokenizer), form, calibration, report };
+  const text = sealedText({ format: 'reverie-sequence', formatVersion: 1, ...about });
+  await saveDecoder(folder, decoder, tokenizer, { name: `sequence model of ${domain}`, files: { [FILE]: text } });
+}
+
+/** The model's folder of what a user named: it, or a run that made it. */
+export function sequenceFolder(given: string): string {
+  const inRun = join(given, 'model');
+  return existsSync(join(inRun, FILE)) ? inRun : given;
+}
+
+/** @throws MODEL_FOLDER_INVALID, DECODER_FOLDER_INVALID for what is missing, damaged or does not belong together */
+export async function loadSequence(given: string): Promise<SequenceContents> {
+  for (const folder of [join(given, 'model'), given]) await recoverFolder(folder);
+  const folder = sequenceFolder(given);
+  const { format, formatVersion, decoder: hash, ...about } = await readContents(folder);
+  const { decoder, tokenizer } = await loadDecoder(folder);
+  if (decoderHash(decoder, tokenizer) !== hash)
+    throw invalid(folder, `its ${FILE} was written for other weights or another tokenizer.`);
+  return { decoder, tokenizer, ...about };
+}
+
+async function readContents(folder: string): Promise<z.infer<typeof contentsSchema>> {
+  const text = await readFile(join(folder, FILE), 'utf8').catch((error: Error) => {
+    throw invalid(folder, `"${FILE}" cannot be read: ${error.message}.`, error);
+  });
+  try {
+    return contentsSchema.parse(openSealed(text));
+  } catch (error) {
+    const problem = error instanceof z.ZodError ? describeIssues(error) : (error as Error).message;
+    throw invalid(folder, `${FILE} is damaged: ${problem}.`, error);
+  }
+}
+
+function decoderHash({ theta, config }: Decoder, tokenizer: Tokenizer): string {
+  const weights = sha256(new Uint8Array(theta.buffer, theta.byteOffset, theta.byteLength));
+  return sha256(`${weights} ${canonicalJson(config as unknown as Json)} ${tokenizer.toJson()}`);
+}
+
+function invalid(path: string, problem: string, cause?: unknown): Error {
+  const hint = 'Give a run of `reverie fit` with a sequence model, or restore its folder from a copy.';
+  return reverieError('MODEL_FOLDER_INVALID', { path, problem, hint }, cause);
+}
