@@ -42,13 +42,18 @@ export function spread<T>(list: readonly T[], count: number): T[] {
   return Array.from({ length: kept }, (_, i) => list[Math.floor((i * list.length) / kept)]);
 }
 
+/** What the pack calls the things of its games. */
+export async function gameNames(root: string): Promise<NonNullable<GameFile['names']>> {
+  const module = pathToFileURL(join(root, 'packs', 'alfworld', 'names.mjs')).href;
+  return ((await import(module)) as { alfworldNames: NonNullable<GameFile['names']> }).alfworldNames;
+}
+
 /** Opens games with the names that the pack gives their things. */
 export async function gameOpener(root: string): Promise<(game: FoundGame) => { file: GameFile; game: TextGame }> {
-  const module = pathToFileURL(join(root, 'packs', 'alfworld', 'names.mjs')).href;
-  const { alfworldNames } = (await import(module)) as { alfworldNames: NonNullable<GameFile['names']> };
+  const names = await gameNames(root);
   return (found) => {
     const file = readGame(found);
-    return { file, game: new TextGame(file, { what: found.name, names: alfworldNames }) };
+    return { file, game: new TextGame(file, { what: found.name, names }) };
   };
 }
 

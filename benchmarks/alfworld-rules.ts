@@ -3,8 +3,6 @@
 // alfworld-tries.ts). Each size is the beginning of the next. `raw` also has what was missed and what is wrong, and how many next
 // states of valid_seen operators get exactly right that were induced from as many commands of training games, as records have them.
 
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { Rng } from '../src/core/rng.js';
 import {
@@ -19,7 +17,7 @@ import { readDomain } from '../src/env/pddl/read-task.js';
 import { induceOperators, type Transition } from '../src/synth/index.js';
 import { OperatorBook, type OperatorsFile } from '../src/worldmodel/index.js';
 import { type CommandTry, commandTries } from './alfworld-commands.js';
-import { alfworldGames, spread } from './alfworld-games.js';
+import { alfworldGames, gameNames, spread } from './alfworld-games.js';
 import { Explorer } from './alfworld-tries.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { keptCases, NOTHING_KEPT } from './kept-cases.js';
@@ -129,11 +127,6 @@ function summarised(rows: readonly Row[], sizes: readonly number[]): Measurement
   };
   const values = rows.map(({ rules }) => rules[last].f1);
   return { ...bootstrap(values, mean), n: rows.length, raw };
-}
-
-async function gameNames(root: string): Promise<Names> {
-  const module = pathToFileURL(join(root, 'packs', 'alfworld', 'names.mjs')).href;
-  return ((await import(module)) as { alfworldNames: Names }).alfworldNames;
 }
 
 function triesIn(games: readonly FoundGame[], names: Names, seed: number, count: number): Transition[] {

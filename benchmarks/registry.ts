@@ -254,6 +254,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the PDDL domain inside the games',
     load: () => import('./alfworld-rules.js'),
   },
+  'alfworld.exactness': {
+    title:
+      "State-exact next states of ALFWorld's valid_seen by a sequence model fitted to 600 training games, 3,000 gradient steps (raw: rooms left out, by number of changes, what it is sure of, drift over k steps, text alone, minutes; operators of the same records); needs ALFWORLD_DATA",
+    unit: 'share',
+    baseline: 'the games themselves',
+    load: () => import('./alfworld-exactness.js'),
+  },
   'twx.speed': {
     title:
       "Random walks in TextWorldExpress' games, with admissible commands: steps/s of ours ÷ of the official package, by the clock (raw: both, by game); needs Java",

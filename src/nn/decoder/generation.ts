@@ -100,7 +100,7 @@ export async function generate(
     }
     const tokens = Int32Array.from(batch, (row) => row.tokens[row.tokens.length - 1]);
     const next = followingOf(batch, options);
-    const { logProbs, newRows } = await decoder.step(cache.feeds(), tokens, cache.lengths, next);
+    const { logProbs, newRows } = await decoder.step(cache.feeds(), tokens, positionsIn(cache, decoder.config), next);
     const width = logProbs.length / batch.length;
     const seen = new Set<Row>();
     batch.forEach((row, slot) => {
@@ -117,6 +117,11 @@ export async function generate(
     ...(choices && { choices }),
     end: end!,
   }));
+}
+
+/** Where the next token of each row goes; a row that is done may be full, and is only computed until it leaves. */
+function positionsIn({ lengths }: KeyValueCache, { contextLength }: DecoderConfig): Int32Array {
+  return lengths.map((length) => Math.min(length, contextLength - 1));
 }
 
 function newRow(request: GenerateRequest): Row {

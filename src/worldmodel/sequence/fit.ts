@@ -79,11 +79,10 @@ export async function fitSequence(request: SequenceFitRequest): Promise<Sequence
       const onProgress = (done: number) => request.onProgress?.({ phase, unit: 'steps', done, total: steps.length });
       return judgeSteps(decoder, codec, form, steps, { signal: request.signal, onProgress });
     };
+    // What is not answered is nobody's to be sure of.
+    const answered = (await judged(forCalibration, 'calibrate')).filter(({ isAnswered }) => isAnswered);
     const calibration = calibrate(
-      (await judged(forCalibration, 'calibrate')).map((one) => ({
-        logProb: one.logProb,
-        isRight: one.isStateExact && one.isTextExact,
-      })),
+      answered.map(({ logProb, isStateExact, isTextExact }) => ({ logProb, isRight: isStateExact && isTextExact })),
     );
     const report = {
       ...reportOf(await judged(forJudging, 'judge'), calibration, settings.minConfidence),

@@ -86,4 +86,20 @@ describe('a trie', () => {
     const stopped = AbortSignal.abort(new Error('enough'));
     await expect(ends({ maxTokens: 5, signal: stopped })).rejects.toThrow('enough');
   });
+
+  test('go on beside one whose context is full', async () => {
+    const said = (prompts: number[][]) =>
+      decoder.generate(
+        prompts.map((prompt) => ({ prompt, rng: Rng.fromSeed(4) })),
+        { maxTokens: 20 },
+      );
+    const all = await said([Array(63).fill(3), [0, 8], [0, 9]]);
+    expect(all.map(({ tokens }) => tokens.length)).toEqual([2, 20, 20]);
+    expect(all.slice(1)).toEqual(
+      await said([
+        [0, 8],
+        [0, 9],
+      ]),
+    );
+  });
 });

@@ -1,0 +1,206 @@
+// A sequence model learned from tries of a small world of ours: what it foretells in a room it never saw, what it keeps to as a backend
+// of the router, and what it refuses.
+
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { NO_COST } from '../../../src/core/cost.js';
+import { Rng } from '../../../src/core/rng.js';
+import { initialStateOf, type ToolsDomain } from '../../../src/env/index.js';
+import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
+import { fitSequence, type SequenceFitRequest } from '../../../src/worldmodel/sequence/fit.js';
+import {
+  loadSequence,
+  type SequenceContents,
+  saveSequence,
+  versionOf,
+} from '../../../src/worldmodel/sequence/sequence-folder.js';
+import { SequenceModel } from '../../../src/worldmodel/sequence/sequence-model.js';
+import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
+import { depot } from '../../synth/operators/depot.js';
+import { toolsBackendContract } from '../tools/contract.js';
+import { deskDomain } from '../tools/desk.js';
+import { depotEpisodes } from './depot-records.js';
+
+const TINY = { rows: 4, length: 128, hidden: 64, layers: 2, heads: 2, kvHeads: 1, vocabulary: 450, heldOut: 0.5 };
+
+const root = mkdtempSync(join(tmpdir(), 'reverie-sequence-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const domain = depot(['one', 'two', 'three', 'other']);
+const episodes = depotEpisodes(domain, [1, 2, 3, 4, 5, 6], 40);
+
+function fitted(given: Partial<SequenceFitRequest> = {}, fit: object = {}, typed = true): Promise<SequenceContents> {
+  const settings = sequenceSection.parse({ typed, fit: { ...TINY, learningRate: 4e-3, steps: 250, ...fit } });
+  return fitSequence({ domain, episodes, settings, rng: Rng.fromSeed(1), ...given });
+}
+
+const router = (given: object, backends: readonly string[] = ['sequence'], world: ToolsDomain = domain) =>
+  makeRouter(parseToolsModelConfig({ backends: [...backends], sequence: given }), { domain: world, folder: root });
+
+const call = (text: string, id = 'call-0') => ({ id, name: 'act', arguments: { text } });
+
+function query(text: string, task = domain.tasks[0]) {
+  const state = initialStateOf(domain, task);
+  return { domain, task, state, messages: [], call: call(text), step: 0, seed: 1 };
+}
+
+let contents: SequenceContents;
+beforeAll(async () => {
+  contents = await fitted();
+  await saveSequence(join(root, 'good', 'model'), contents);
+}, 120_000);
+
+describe('a sequence model', () => {
+  it('is mostly right on steps of games that it never saw, and where it is sure', () => {
+    const { report } = contents;
+    expect(report.learnedFrom + report.steps).toBeGreaterThan(600);
+    expect(report.stateExact).toBeGreaterThan(0.6);
+    expect(report.exactOfSure).toBeGreaterThan(0.85);
+    expect(report.byChanges.reduce((sum, { steps }) => sum + steps, 0)).toBe(report.steps);
+  });
+
+  it('answers calls at the same time as it answers them one by one', async () => {
+    const model = new SequenceModel(contents);
+    const texts = ['look', 'go to cellar', 'open chest', 'take apple from chest', 'switch torch'];
+    const together = await Promise.all(texts.map((text) => model.predict(query(text), {})));
+    for (const [i, text] of texts.entries()) expect(await model.predict(query(text), {})).toEqual(together[i]);
+  });
+
+  it('declines a question that does not fit its context', async () => {
+    const model = new SequenceModel(contents);
+    const long = await model.predict(query(`shout ${'zq '.repeat(100)}`), {});
+    expect(long).toEqual({ declined: 'the question does not fit its 128 tokens' });
+  });
+
+  it('leaves what it doubts to the next backend, and says so', async () => {
+    const asked = await router({ model: 'good', minConfidence: 1, minExactness: 0 }, ['sequence', 'rules']);
+    const answer = await asked.answer(query('go to cellar'));
+    expect(answer.backend).toBe('rules');
+    expect(answer.why[0]).toMatch(/^sequence: confidence 0\.\d+ is below 1$/);
+  });
+
+  it('gives no reward and ends nothing, whatever it claims', async () => {
+    const asked = await router({ model: 'good', minConfidence: 0, minExactness: 0 });
+    const answer = await asked.answer(query('go to cellar'));
+    expect(answer).toMatchObject({ backend: 'sequence', reward: null, terminated: false, cost: NO_COST });
+    expect(answer.operations).toEqual([
+      { op: 'remove', path: '/facts/at/robby, hall' },
+      { op: 'add', path: '/facts/at/robby, cellar', value: true },
+    ]);
+    expect(answer.observation).toBe('You are in the cellar.');
+  });
+});
+
+describe('as a backend', () => {
+  toolsBackendContract({
+    domain,
+    backend: 'sequence',
+    calls: ['go to cellar', 'go to hall', 'open chest', 'close shelf'].map((text) => ({
+      name: 'act',
+      arguments: { text },
+    })),
+    make: async () => {
+      const responder = await router({ model: 'good', minConfidence: 0, minExactness: 0 });
+      return { responder, spent: () => NO_COST };
+    },
+  });
+});
+
+describe('a fit', () => {
+  const short = { steps: 20 };
+
+  it('gives the same bytes again, and after it was stopped', async () => {
+    const whole = await fitted({}, short);
+    const stop = new AbortController();
+    const work = join(root, 'work');
+    const stopped = fitted({ work, signal: stop.signal, onProgress: ({ done }) => done >= 10 && stop.abort() }, short);
+    await expect(stopped).rejects.toThrow(/abort/);
+    const notes: number[] = [];
+    const resumed = await fitted(
+      { work, onProgress: ({ phase, done }) => phase === 'train' && notes.push(done) },
+      short,
+    );
+    expect(notes).toEqual([15, 20]);
+    for (const [name, own] of [
+      ['whole', whole],
+      ['resumed', resumed],
+    ] as const)
+      await saveSequence(join(root, name), own);
+    for (const file of readdirSync(join(root, 'whole'))) {
+      expect(readFileSync(join(root, 'resumed', file)), file).toEqual(readFileSync(join(root, 'whole', file)));
+    }
+  }, 60_000);
+
+  it('learns from text alone, and then holds no state', async () => {
+    const own = await fitted({}, short, false);
+    expect(own.form).toMatchObject({ typed: false, history: 4, memory: 4 });
+    await saveSequence(join(root, 'text'), own);
+    const asked = await router({ model: 'text', typed: false, minConfidence: 0, minExactness: 0 });
+    const answer = await asked.answer(query('look'));
+    expect(answer).toMatchObject({ operations: [] });
+    expect(answer.stateless).toBe(true);
+  }, 60_000);
+
+  it('refuses records that leave nothing to learn from, and states that are no facts', async () => {
+    await expect(fitted({ episodes: [] })).rejects.toThrow(/0 episodes leave 0 steps to learn from/);
+    await expect(fitted({ domain: deskDomain() })).rejects.toThrow(/no facts about objects/);
+  });
+});
+
+describe('a model in a folder', () => {
+  /** A copy of the good one, changed. */
+  function changed(name: string, change: (folder: string) => void): object {
+    const folder = join(root, name);
+    cpSync(join(root, 'good', 'model'), folder, { recursive: true });
+    change(folder);
+    return { model: name, minExactness: 0 };
+  }
+
+  it('is the same when it is read', async () => {
+    expect(versionOf(await loadSequence(join(root, 'good')))).toBe(versionOf(contents));
+  });
+
+  it('is kept out of use until it is good enough, unless forced', async () => {
+    await expect(router({ model: 'good', minExactness: 1 })).rejects.toMatchObject({ code: 'SEQUENCE_NOT_READY' });
+    await expect(router({ model: 'good', minExactness: 1 })).rejects.toThrow(
+      /got \d\d\.\d % of 240 held-out steps exactly right, which is below the bar of 100 %/,
+    );
+    await expect(router({ model: 'good', minExactness: 0 })).resolves.toBeDefined();
+  });
+
+  it('is refused where it is not whole, in one sentence', async () => {
+    await expect(router({ model: 'nowhere' })).rejects.toThrow(
+      /World model ".*nowhere" cannot be loaded: "sequence.json"/,
+    );
+    const half = changed('half', (folder) => {
+      const path = join(folder, 'model.safetensors');
+      truncateSync(path, readFileSync(path).length / 2);
+    });
+    await expect(router(half)).rejects.toThrow(/model\.safetensors was changed after it was written/);
+    const cut = changed('cut', (folder) => truncateSync(join(folder, 'sequence.json'), 100));
+    await expect(router(cut)).rejects.toThrow(/sequence\.json is damaged/);
+  });
+
+  it('is refused with the tokenizer or the rest of another model', async () => {
+    const other = await fitted({}, { steps: 1, vocabulary: 440 });
+    await saveSequence(join(root, 'other'), other);
+    const mixed = changed('mixed', (folder) =>
+      cpSync(join(root, 'other', 'tokenizer.json'), join(folder, 'tokenizer.json')),
+    );
+    await expect(router(mixed)).rejects.toThrow(/tokenizer\.json was changed after it was written/);
+    const rest = changed('rest', (folder) =>
+      cpSync(join(root, 'other', 'sequence.json'), join(folder, 'sequence.json')),
+    );
+    await expect(router(rest)).rejects.toThrow(/was written for other weights or another tokenizer/);
+  }, 60_000);
+
+  it('is refused where it was fitted to answer in another way, and left out where there are no facts', async () => {
+    await expect(router({ model: 'good', typed: false })).rejects.toThrow(
+      /fitted with model\.sequence\.typed=true, not false/,
+    );
+    await expect(router({ model: 'good' }, ['sequence'], deskDomain())).rejects.toThrow(/no facts about objects/);
+    await expect(router({})).rejects.toThrow(/model\.sequence\.model names no model/);
+  });
+});
