@@ -34,7 +34,8 @@ export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 export class ReverieError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
-  readonly hint: string;
+  /** Whoever lets it pass may add what only they know. */
+  hint: string;
   /** What filled the placeholders; lets the error cross a thread whole (`packError`). */
   readonly values: Record<string, unknown>;
 

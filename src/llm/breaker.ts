@@ -10,7 +10,6 @@ export class Breaker {
   private openUntil = 0;
   private pause: number;
   private probing = false;
-  private lastProblem = '';
 
   constructor(
     private readonly maxFailures: number,
@@ -23,10 +22,6 @@ export class Breaker {
   get state(): BreakerState {
     if (this.failures < this.maxFailures) return 'closed';
     return this.probing || this.now() >= this.openUntil ? 'half-open' : 'open';
-  }
-
-  get problem(): string {
-    return this.lastProblem;
   }
 
   /** Whether a request may be sent now; a request that may must end in `succeed`, `fail` or `forget`. */
@@ -43,8 +38,7 @@ export class Breaker {
     this.pause = this.pauseSeconds;
   }
 
-  fail(problem: string): void {
-    this.lastProblem = problem;
+  fail(): void {
     this.failures++;
     // Only what opened the circuit, or the trial after it, says how long to wait: others were sent before.
     if (this.failures !== this.maxFailures && !this.probing) return;

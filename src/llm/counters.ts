@@ -15,6 +15,8 @@ export interface EndpointStats {
   readonly structured: string;
   /** Keys that the server refused, so that they are no longer sent. */
   readonly omitted: readonly string[];
+  /** How its last request failed; absent where it succeeded. */
+  readonly problem?: string;
 }
 
 export interface ModelStats {

@@ -5,6 +5,7 @@ import type { ServerConfig } from './config.js';
 import type { EndpointStats } from './counters.js';
 import { Capabilities, type Dialect, probeDialect } from './dialect.js';
 import { Limiter } from './limiter.js';
+import type { ServerFailure } from './server-failure.js';
 import { type HttpReply, Transport } from './transport.js';
 
 const PROBE_SECONDS = 5;
@@ -16,6 +17,8 @@ export class Endpoint {
   readonly transport: Transport;
   /** What is known now, without asking. */
   dialect: Dialect | undefined;
+  /** How the last request failed, until one succeeds. */
+  failure: ServerFailure | undefined;
   private probe: Promise<Dialect | undefined> | undefined;
 
   constructor(
@@ -49,7 +52,8 @@ export class Endpoint {
     const { url, dialect, limiter, breaker, capabilities } = this;
     const { inFlight, limit } = limiter;
     const { structured, omitted } = capabilities;
-    return { url, dialect, inFlight, limit, breaker: breaker.state, structured, omitted: [...omitted] };
+    const picture = { url, dialect, inFlight, limit, breaker: breaker.state, structured, omitted: [...omitted] };
+    return this.failure === undefined ? picture : { ...picture, problem: this.failure.problem };
   }
 
   private get(path: string): Promise<HttpReply | undefined> {

@@ -97,6 +97,8 @@ export class ServedModel implements LanguageModel {
       return undefined;
     }
     if (entry.kind === 'reply') return replyOf(entry);
+    // A server may have been given a longer context since; only a replay is to meet what was.
+    if (entry.kind === 'error' && entry.code === 'LLM_CONTEXT_EXCEEDED' && mode !== 'replay') return undefined;
     if (entry.kind === 'error') return reverieError(entry.code as ErrorCode, entry.values);
     return this.checkImported(key, entry.body, prepared);
   }

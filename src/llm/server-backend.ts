@@ -79,17 +79,18 @@ export class ServerBackend implements Backend {
 
   private async tryOnce(ask: Ask): Promise<Answer> {
     const endpoint = this.choice.choose(ask.prepared.request.messages[0]?.content ?? '', ask.tried);
-    const { limiter, breaker, url } = endpoint;
+    const { limiter, breaker } = endpoint;
     ask.tried = endpoint;
     const epoch = limiter.tryAcquire() ?? (await limiter.acquire(ask.signal));
     if (!breaker.allow()) {
       limiter.release(epoch, 'other');
-      throw new ServerFailure({ url, problem: `left alone after many failures (${breaker.problem})` });
+      throw endpoint.failure!.leftAlone();
     }
     let outcome: Outcome = 'other';
     try {
       const reply = await this.exchange(endpoint, ask);
       breaker.succeed();
+      endpoint.failure = undefined;
       outcome = 'success';
       return reply;
     } catch (error) {
@@ -101,17 +102,20 @@ export class ServerBackend implements Backend {
   }
 
   /** What a failure says about the server. */
-  private judge({ breaker }: Endpoint, error: unknown): Outcome {
+  private judge(endpoint: Endpoint, error: unknown): Outcome {
+    const { breaker } = endpoint;
     if (error instanceof ReverieError) {
       // It answered: what it said is another matter.
       breaker.succeed();
+      endpoint.failure = undefined;
       return 'success';
     }
     if (!(error instanceof ServerFailure)) {
       breaker.forget();
       return 'other';
     }
-    if (!error.slowDown) breaker.fail(error.problem);
+    endpoint.failure = error;
+    if (!error.slowDown) breaker.fail();
     else breaker.forget();
     return error.congestion ? 'congestion' : 'other';
   }
@@ -158,22 +162,23 @@ export class ServerBackend implements Backend {
   private read({ url }: Endpoint, reply: HttpReply, prepared: PreparedRequest): Answer {
     let completion: Completion;
     try {
-      completion = readCompletion(this.parse(reply));
+      completion = readCompletion(this.parse(url, reply));
     } catch (error) {
+      if (error instanceof ServerFailure) throw error;
       throw new ServerFailure({
         url,
-        problem: `its reply cannot be read: ${(error as Error).message}`,
+        problem: (error as Error).message,
         unreadable: true,
       });
     }
     return finishReply(completion, prepared, this.config, this.counters);
   }
 
-  private parse({ headers, text }: HttpReply): unknown {
+  private parse(url: string, { headers, text }: HttpReply): unknown {
     const depth = this.config.maxReplyDepth + ENVELOPE_DEPTH;
     if (isEventStream(headers)) {
       const completion = completionOfStream(text, depth);
-      if (completion === undefined) throw new Error('the stream ended before the reply did');
+      if (completion === undefined) throw new ServerFailure({ url, problem: 'the stream ended before the reply did' });
       return completion;
     }
     if (depthExceeds(text, depth)) throw new Error(`it is nested deeper than ${depth} levels`);

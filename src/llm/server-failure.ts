@@ -18,6 +18,10 @@ interface FailureFacts {
 /** Statuses after which the same request may succeed. */
 const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529]);
 const SLOW_DOWN = new Set([429, 503, 529]);
+const TOO_LONG_STATUSES = new Set([400, 413, 422]);
+/** OpenAI and vLLM, llama.cpp, SGLang, and those that speak like Anthropic. */
+const TOO_LONG =
+  /context[ _](length|size|window)|prompt is too long|input is too long|longer than the model|max_model_len/i;
 const QUOTED = 300;
 
 export class ServerFailure extends Error {
@@ -47,6 +51,11 @@ export class ServerFailure extends Error {
     return new ServerFailure({ url, problem, status: reply.status, retryAfter });
   }
 
+  /** Instead of a request that is not sent, as too many before it failed like this one. */
+  leftAlone(): ServerFailure {
+    return new ServerFailure({ ...this.facts, problem: `left alone after many failures (${this.facts.problem})` });
+  }
+
   get problem(): string {
     return this.facts.problem;
   }
@@ -62,6 +71,12 @@ export class ServerFailure extends Error {
     return PASSING.has(status) && !/insufficient_quota|exceeded your current quota/i.test(problem);
   }
 
+  /** Whether the conversation is longer than the server's model can read. */
+  get tooLong(): boolean {
+    const { status, problem } = this.facts;
+    return TOO_LONG_STATUSES.has(status ?? 0) && TOO_LONG.test(problem);
+  }
+
   /** Whether the server is well and only asks for less. */
   get slowDown(): boolean {
     return SLOW_DOWN.has(this.facts.status ?? 0);
@@ -75,8 +90,11 @@ export class ServerFailure extends Error {
     const { url, problem, timeout, unreadable, status } = this.facts;
     const values = { url, problem, tries, retryable: true };
     if (timeout) return reverieError('LLM_TIMEOUT', values, this);
-    if (unreadable) return reverieError('LLM_REPLY_INVALID', { ...values, model: url }, this);
+    if (unreadable) return reverieError('LLM_REPLY_UNREADABLE', values, this);
     if (this.isServers) return reverieError('LLM_UNREACHABLE', values, this);
+    if (this.tooLong) {
+      return reverieError('LLM_CONTEXT_EXCEEDED', { url, problem, retryable: false, ofModel: true }, this);
+    }
     return reverieError(
       'LLM_REFUSED',
       { problem: `${url}: ${problem}`, hint: refusalHint(status!), retryable: false },

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { reverieError } from '../core/errors.js';
+import { ReverieError, reverieError } from '../core/errors.js';
 import { kinds } from '../kinds/index.js';
 import { lockFolder } from '../store/folder-lock.js';
 import { parseQueueUrl } from '../synth/index.js';
@@ -80,13 +80,21 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
     const stopped =
       error instanceof JobInterrupted || (interrupt.signal.aborted && (error as Error).name === 'AbortError');
     await ended(prepared, stopped ? 'interrupted' : 'failed').catch(() => undefined);
-    throw stopped ? new RunInterrupted(name, prepared.out) : error;
+    if (stopped) throw new RunInterrupted(name, prepared.out);
+    addResume(error, name, prepared.out);
+    throw error;
   } finally {
     prepared.unlock();
     interrupt.dispose();
     metrics.close();
     progress.close();
   }
+}
+
+/** What a server failed is not done again once it is well. */
+function addResume(error: unknown, name: string, out: string): void {
+  if (!(error instanceof ReverieError) || !('retryable' in error.values)) return;
+  error.hint += ` The run keeps what it has; go on with: reverie ${name} --resume ${out}`;
 }
 
 /** For the rest of the process. */

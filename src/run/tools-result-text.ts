@@ -38,7 +38,7 @@ function episodeLines(result: SynthEpisodesResult): Line[] {
     ['accepted', `${formatCount(accepted)}${reasons(result.rejected, '; not: ')}`],
     ['to be imitated', imitatedText(result)],
     ...removedLine(result),
-    ...counted('failed', result.failed),
+    ...failedLines(result),
     ['success', success === null ? 'no episode was judged' : rateText(success)],
     ...(abstained > 0 ? [['not judged', `${formatCount(abstained)} episodes`] as const] : []),
     ...counted('answered by', answeredBy),
@@ -66,7 +66,7 @@ function realLines(result: RealEpisodesResult): Line[] {
     ['lived', `${formatCount(episodes)} real episodes, ${formatCount(steps)} turns of the agent`],
     ['success', success === null ? 'no episode was judged' : rateText(success)],
     ...(abstained > 0 ? [['not judged', `${formatCount(abstained)} episodes`] as const] : []),
-    ...counted('failed', result.failed),
+    ...failedLines(result),
     ...(cost.calls > 0 ? [['model calls', costText(cost, spent)] as const] : []),
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
     ['kept in', result.data],
@@ -267,6 +267,12 @@ function deficitLine({ deficits }: SynthEpisodesResult): Line[] {
   const most = deficits.slice(0, SHOWN_KINDS).map(({ name, lost }) => `${formatCount(lost)} ${deficitText(name)}`);
   const rest = deficits.length - most.length;
   return most.length === 0 ? [] : [['cannot yet', `${most.join(', ')}${rest > 0 ? `, and ${rest} more` : ''}`]];
+}
+
+/** The kinds of failure, and what the first of each was. */
+function failedLines({ failed, failedFor = {} }: Pick<RealEpisodesResult, 'failed' | 'failedFor'>): Line[] {
+  const why = Object.entries(failedFor).map(([code, message]): Line => [`  ${code}`, message]);
+  return [...counted('failed', failed), ...why];
 }
 
 function counted(label: string, counts: Readonly<Record<string, number>>, after = ''): Line[] {

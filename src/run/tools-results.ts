@@ -36,6 +36,8 @@ export interface RealEpisodesResult extends JobResult {
   readonly success: Rate | null;
   readonly abstained: number;
   readonly failed: Readonly<Record<string, number>>;
+  /** What the first of each of them was told; absent where none failed. */
+  readonly failedFor?: Readonly<Record<string, string>>;
   /** Mean reward of each task's judged episodes. */
   readonly byTask: Readonly<Record<string, number>>;
   readonly cost: Cost;
@@ -185,6 +187,8 @@ export interface SynthEpisodesResult extends JobResult {
   }[];
   /** Rows that no episode came of, by error code. */
   readonly failed: Readonly<Record<string, number>>;
+  /** What the first of each of them was told; absent where none failed. */
+  readonly failedFor?: Readonly<Record<string, string>>;
   readonly steps: number;
   /** Share of judged episodes that succeeded; null if none was judged. */
   readonly success: Rate | null;

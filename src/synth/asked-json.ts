@@ -23,17 +23,14 @@ export interface Asked {
   readonly cost: Cost;
 }
 
-/** Errors of the reply itself. */
-const REPLY_ERRORS: readonly string[] = ['LLM_REPLY_INVALID', 'LLM_REPLY_TOO_LARGE'];
-
-/** @throws what the model's server throws, but for a reply that cannot be used */
+/** @throws what the model's server throws, but for a reply that cannot be used, or a refusal to write one */
 export async function askForJson(model: LanguageModel, { signal, ...request }: AskRequest): Promise<Asked> {
   try {
     const { json, usage } = await model.chat(request, { signal });
     return { json, cost: usage };
   } catch (error) {
-    if (!(error instanceof ReverieError) || !REPLY_ERRORS.includes(error.code)) throw error;
-    return { problem: error.message, cost: NO_COST };
+    if (!(error instanceof ReverieError) || error.values.ofModel !== true) throw error;
+    return { problem: error.message, cost: (error.values.usage as Cost | undefined) ?? NO_COST };
   }
 }
 

@@ -43,6 +43,8 @@ export type Answer = (body: LlmServerRequestBody, context: AnswerContext) => Llm
 export interface LlmServerOptions {
   readonly answer: Answer;
   readonly faults?: Faults;
+  /** Answers a chat request itself, as no server should; false where it leaves it to `answer`. */
+  readonly before?: (response: ServerResponse, body: LlmServerRequestBody) => boolean;
   readonly dialect?: 'openai' | 'vllm' | 'sglang' | 'ollama' | 'llamacpp';
   /** The most that is understood as `response_format`; what goes beyond is refused with 400. */
   readonly structured?: 'json_schema' | 'json_object' | 'none';
@@ -132,7 +134,7 @@ class ServerState {
     const { fault, lie } = faults ? drawFault(faults, text, retry) : {};
     if (keepRequests) this.requests.push({ body, retry, fault });
     if (faults?.slowMs) await new Promise((resolve) => setTimeout(resolve, faults.slowMs));
-    if (fault === 'hang') return;
+    if (fault === 'hang' || this.options.before?.(response, body)) return;
     if (fault === 'rate429')
       return sendJson(response, 429, { error: { message: 'slow down' } }, { 'retry-after': '0' });
     if (fault === 'rate500') return sendJson(response, 500, { error: { message: 'internal error' } });

@@ -45,7 +45,7 @@ describe('failures of servers', () => {
   });
 
   it.each([
-    ['malformed', 'LLM_REPLY_INVALID', /not JSON \("<html>/],
+    ['malformed', 'LLM_REPLY_UNREADABLE', /not JSON \("<html>/],
     ['dropStream', 'LLM_UNREACHABLE', /connection ended before the reply did/],
     ['hang', 'LLM_TIMEOUT', /no reply within 0.2 s/],
   ] as const)('say what they were: %s', async (fault, code, message) => {

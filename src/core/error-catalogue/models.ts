@@ -126,6 +126,11 @@ export const MODEL_ERRORS = {
     message: 'The trajectory written for task "{task}" cannot be read: {problem}',
     hint: 'Use a model that can be held to a schema, or live episodes turn by turn (synth.mode: turns).',
   },
+  EPISODES_ALL_FAILED: {
+    status: 502,
+    message: 'None of {rows} episodes could be lived: {reasons}.',
+    hint: 'Mend what they failed by, and begin a new run: rows that failed are not lived again.',
+  },
   // language models
   LLM_CONFIG_INVALID: {
     status: 400,
@@ -135,12 +140,22 @@ export const MODEL_ERRORS = {
   LLM_UNREACHABLE: {
     status: 502,
     message: 'No answer from {url} (tries: {tries}): {problem}.',
-    hint: 'Check that the server runs and has room; what was answered so far is kept where there is a cache.',
+    hint: 'Check that the server runs and has room (429: lower concurrency, or raise the quota at the provider).',
   },
   LLM_TIMEOUT: {
     status: 504,
     message: 'No whole reply from {url} in time (tries: {tries}): {problem}.',
     hint: 'Raise timeoutSeconds or deadlineSeconds, lower maxTokens or concurrency, or use a faster server.',
+  },
+  LLM_REPLY_UNREADABLE: {
+    status: 502,
+    message: 'What {url} answers is no chat completion (tries: {tries}): {problem}.',
+    hint: 'Check that the URL is that of an OpenAI-compatible server (it usually ends in /v1), not of a page or proxy before it.',
+  },
+  LLM_CONTEXT_EXCEEDED: {
+    status: 400,
+    message: 'The prompt is longer than the model at {url} can read: {problem}.',
+    hint: 'Serve the model with a longer context, or shorten episodes (synth.maxSteps) and what is shown (model.llm.promptTokens).',
   },
   LLM_PROMPT_TOO_LONG: {
     status: 400,

@@ -125,6 +125,8 @@ export interface ToolsTurn {
   readonly tokens?: TurnTokens;
   /** A mistake made on purpose: it stays in the episode, and nobody is to learn it. */
   readonly isMistake?: boolean;
+  /** Its reply ended at the most tokens that one may have: what it says stays, and nobody is to learn it. */
+  readonly isCut?: boolean;
 }
 
 export interface ToolsPolicy {

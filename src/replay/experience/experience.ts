@@ -80,9 +80,10 @@ export interface EpisodeRecord {
 
 /**
  * `stagnation`: turns on end that change nothing and learn nothing; `loop`: the same actions over and over; `contradiction`: said
- * against the typed state; `exhaustion`: cut off by a clock or by doubt; `policy-broken`: done what may not be done.
+ * against the typed state; `exhaustion`: cut off by a clock or by doubt; `policy-broken`: done what may not be done; `cut-turn`:
+ * a turn that ended at the most tokens a reply may have.
  */
-export type EpisodeSignal = 'stagnation' | 'loop' | 'contradiction' | 'exhaustion' | 'policy-broken';
+export type EpisodeSignal = 'stagnation' | 'loop' | 'contradiction' | 'exhaustion' | 'policy-broken' | 'cut-turn';
 
 export interface EpisodeStep {
   /** Where in `messages` the agent's message lies. */
@@ -90,6 +91,8 @@ export interface EpisodeStep {
   readonly action: Omit<AssistantMessage, 'role'>;
   /** The agent's turn as tokens; absent where it is no language model, or its server gives none. */
   readonly tokens?: TurnTokens;
+  /** Its reply ended at the most tokens that one may have; absent: it did not. */
+  readonly cut?: true;
   readonly predictions: readonly Prediction[];
   readonly reward: number;
   readonly stateHash: string;

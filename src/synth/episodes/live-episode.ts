@@ -20,8 +20,8 @@ import type { RowPlan } from './row-plan.js';
 /** What an episode has come to, step by step. */
 interface Life {
   readonly steps: EpisodeStep[];
-  /** Messages of mistakes made on purpose. */
-  readonly mistakes: number[];
+  /** Messages that nobody is to learn: mistakes made on purpose, turns that were cut off. */
+  readonly masked: number[];
   cost: Cost;
   verdict: Verdict | undefined;
   terminated: boolean;
@@ -41,7 +41,7 @@ export async function liveEpisode(
   const opening = (begun.info.userCost ?? NO_COST) as Cost;
   const life: Life = {
     steps: [],
-    mistakes: [],
+    masked: [],
     cost: opening,
     verdict: undefined,
     terminated: false,
@@ -56,8 +56,8 @@ export async function liveEpisode(
   const predictions = life.steps.flatMap((step) => step.predictions);
   const found = life.verdict ?? verifyEpisode(domain, task, end);
   const { verdict, cost } = await settleVerdict({ domain, task, end, verdict: found, predictions }, settings, signal);
-  const { steps, mistakes, terminated, truncated } = life;
-  const lived = { messages, steps, masked: mistakes, terminated, truncated, verdict, policyVersion: policy.version };
+  const { steps, masked, terminated, truncated } = life;
+  const lived = { messages, steps, masked, terminated, truncated, verdict, policyVersion: policy.version };
   return episodeRecord({ ...lived, cost: addCosts(life.cost, cost) }, task, plan, settings);
 }
 
@@ -76,13 +76,17 @@ async function liveStep(
   const seed = step < plan.branchAt ? plan.envSeed : plan.agentSeed;
   const admissible = () => admissibleIn(domain, environment.state);
   const query = { messages, tools: domain.tools, task, seed, step, admissible };
-  const { action, cost, tokens, isMistake } = await policy.act(query, signal);
+  const { action, cost, tokens, isMistake, isCut } = await policy.act(query, signal);
   const result = await environment.step(action, signal);
   const { predictions, userCost, stateHash, verdict } = infoOf(result);
   life.cost = totalCost([life.cost, cost, userCost, ...predictions.map((prediction) => prediction.cost)]);
   const asTokens = tokens === undefined ? {} : { tokens };
-  life.steps.push({ message, action: kept(action), ...asTokens, predictions, reward: result.reward, stateHash });
-  if (isMistake) life.mistakes.push(message);
+  const asCut = isCut ? { cut: true as const } : {};
+  life.steps.push({
+    ...{ message, action: kept(action), ...asTokens, ...asCut, predictions },
+    ...{ reward: result.reward, stateHash },
+  });
+  if (isMistake || isCut) life.masked.push(message);
   life.verdict = verdict ?? life.verdict;
   life.terminated = result.terminated;
   life.truncated = result.truncated;

@@ -52,12 +52,20 @@ function learntTurns(record: EpisodeRecord): number {
   return agentTurns(record).filter(({ index }) => !isMasked(record, index)).length;
 }
 
-/** What an episode was not given to be learnt in the first place: mistakes that were made on purpose. */
+/** What an episode was not given to be learnt in the first place: mistakes made on purpose, turns that were cut off. */
 export function recipePassage(record: EpisodeRecord): Passage {
   const turnsIn = agentTurns(record).length;
   const masked = record.masked ?? [];
-  const kind = 'a mistake made on purpose';
-  const faults = masked.map((message) => ({ message, kind, because: answerAfter(record, message) }));
+  const cut = new Set(record.steps.filter((step) => step.cut === true).map(({ message }) => message));
+  const faults = masked.map((message) =>
+    cut.has(message)
+      ? {
+          message,
+          kind: 'a turn that was cut off',
+          because: 'its reply ended at the most tokens it may have (maxTokens)',
+        }
+      : { message, kind: 'a mistake made on purpose', because: answerAfter(record, message) },
+  );
   const removed = faults.length === 0 ? [] : removals(record, faults, masked.length);
   return { note: null, turnsIn, turnsOut: turnsIn - masked.length, removed };
 }

@@ -29,6 +29,7 @@ export class SignalFinder {
       ['contradiction', by(claimsFilter(domain))],
       ['exhaustion', ({ truncated }) => truncated],
       ['policy-broken', breaksPolicy],
+      ['cut-turn', ({ steps }) => steps.some(({ cut }) => cut === true)],
     ];
   }
 

@@ -46,7 +46,7 @@ describe('drafting a domain', () => {
   });
 
   it('asks again where a reply cannot be used, and gives up where none can', async () => {
-    const broken = reverieError('LLM_REPLY_INVALID', { model: 'm', problem: 'no JSON' });
+    const broken = reverieError('LLM_REPLY_INVALID', { model: 'm', problem: 'no JSON', ofModel: true });
     const good = await draftDomain({
       ...wishes,
       model: scriptedModel(broken, reply(part('policy.md')), world, tasks, rules()),

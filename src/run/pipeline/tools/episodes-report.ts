@@ -196,7 +196,9 @@ async function transcripts({ episodes }: EpisodesReport): Promise<ReportTranscri
 
 function notes({ statistics, context }: EpisodesReport): string[] {
   const { agent, user, model } = context.scenario.config;
-  const failed = Object.entries(statistics.failed).map(([code, count]) => `${count} rows failed with ${code}.`);
+  const failed = Object.entries(statistics.failed).map(
+    ([code, count]) => `${count} rows failed with ${code}; the first: ${statistics.failedFor[code]}`,
+  );
   return [
     `Agent: ${agent.kind}; user: ${user.kind}; calls answered by, in order: ${model.backends.join(', ')}.`,
     'Rewards come from exact checks of state, calls and what was said; where a judge decided, the episode says so.',

@@ -1,6 +1,7 @@
 // The rows of a tools job: each an episode, lived here or wherever the job has it lived, and durable when it ends.
 
 import { join } from 'node:path';
+import { reverieError } from '../../../core/errors.js';
 import type { ToolsTask } from '../../../env/index.js';
 import type { ToolsScenarioConfig } from '../../../kinds/index.js';
 import { type EpisodeRecord, livedSteps } from '../../../replay/index.js';
@@ -31,7 +32,13 @@ export interface RowsSettings extends LiveRowSettings {
   readonly elsewhere?: Elsewhere;
   /** Told of every row in order, as soon as all before it are there. */
   readonly observe: (value: EpisodeRecord | FailedRow) => void;
-  readonly onProgress: (progress: { readonly done: number; readonly underway: number }) => void;
+  readonly onProgress: (progress: RowsProgress) => void;
+}
+
+export interface RowsProgress {
+  readonly done: number;
+  /** Why rows may be waiting. */
+  readonly trouble: string | undefined;
 }
 
 /** Other processes that live rows. */
@@ -49,8 +56,9 @@ export interface LivedRows extends RowsOutcome {
 
 /** Episodes wait for models most of the time. */
 export const DEFAULT_CONCURRENCY = 32;
+const BEAT_MS = 2000;
 
-/** Lives what the journal lacks. The caller closes the journal. Throws as `produceRows`. */
+/** Lives what the journal lacks. The caller closes the journal. Throws as `produceRows`; EPISODES_ALL_FAILED. */
 export async function livedRows(
   context: JobContext<ToolsScenario>,
   parts: ToolsParts,
@@ -74,6 +82,10 @@ export async function livedRows(
     ...(trustedTurns === undefined ? {} : { trustedTurns }),
   };
   const journal = await RowJournal.open<EpisodeRecord | FailedRow>(join(context.out, 'journal'), identity);
+  const tell = () => settings.onProgress({ done: journal.size, trouble: parts.cast.trouble });
+  // No row ends while a server is away, which is when there is something to say.
+  const failures: FailedRow[] = [];
+  const beat = setInterval(() => parts.cast.trouble !== undefined && tell(), BEAT_MS);
   try {
     const outcome = await produceRows<EpisodeRecord>({
       rows,
@@ -92,6 +104,7 @@ export async function livedRows(
       },
       observe: async (row, value) => {
         const record = isFailed(value) ? undefined : value;
+        if (isFailed(value)) failures.push(value);
         rowTasks.observe(row, record?.task ?? '', record?.return ?? null);
         if (record !== undefined && config.experience.enrich !== 'never') {
           await parts.experience.add(livedSteps(record));
@@ -100,13 +113,24 @@ export async function livedRows(
         elsewhere?.known(row);
         settings.observe(value);
       },
-      onProgress: settings.onProgress,
+      onProgress: tell,
     });
+    if (failures.length > 0 && failures.length === outcome.done) throw allFailed(failures);
     return { ...outcome, journal };
   } catch (error) {
     await journal.close();
     throw error;
+  } finally {
+    clearInterval(beat);
   }
+}
+
+function allFailed(failures: readonly FailedRow[]): Error {
+  const reasons = [...new Set(failures.map(({ failed }) => failed.code))].map((code) => {
+    const alike = failures.filter(({ failed }) => failed.code === code);
+    return `${alike.length} ${code}, the first of them: ${alike[0].failed.message.replace(/\.$/, '')}`;
+  });
+  return reverieError('EPISODES_ALL_FAILED', { rows: failures.length, reasons: reasons.join('; ') });
 }
 
 /** How far back dreamt experience is visible; infinite where none is. */

@@ -17,6 +17,7 @@ export interface CastOptions {
 
 export class ModelCast {
   private readonly models = new Map<string, Promise<ServedModel>>();
+  private readonly made: ServedModel[] = [];
 
   constructor(
     private readonly config: Pick<ToolsScenarioConfig, 'llm' | 'roles' | 'name'>,
@@ -31,9 +32,22 @@ export class ModelCast {
   async model(role: LlmRole): Promise<LanguageModel> {
     const config = this.configOf(role);
     const key = canonicalJson(config);
-    const made = this.models.get(key) ?? makeLanguageModel(config, this.options);
+    const made = this.models.get(key) ?? this.make(config);
     this.models.set(key, made);
     return made;
+  }
+
+  /** How the last request to a server failed, while none has succeeded since; undefined where all is well. */
+  get trouble(): string | undefined {
+    const endpoints = this.made.flatMap((model) => model.stats().endpoints);
+    const failing = endpoints.find(({ problem }) => problem !== undefined);
+    return failing && `waiting for ${failing.url}: ${failing.problem}`;
+  }
+
+  private async make(config: LlmConfig): Promise<ServedModel> {
+    const model = await makeLanguageModel(config, this.options);
+    this.made.push(model);
+    return model;
   }
 
   /** The model of a role, or undefined in a scenario without language models. */

@@ -90,7 +90,7 @@ async function live(
     tasks,
     concurrency: elsewhere(parts.domain)?.sessions,
     observe: (row) => statistics.add(row),
-    onProgress: ({ done }) => phase.set(done, statistics.note),
+    onProgress: ({ done, trouble }) => phase.set(done, [statistics.note, trouble].filter(Boolean).join(' · ')),
   });
   phase.end(statistics.note);
   return rows;
@@ -137,7 +137,7 @@ function resultOf(
   { stoppedBy }: LivedRows,
   data: string,
 ): RealEpisodesResult {
-  const { episodes, steps, success, abstained, failed, cost, returnsByTask } = statistics;
+  const { episodes, steps, success, abstained, failed, failedFor, cost, returnsByTask } = statistics;
   const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
   return {
     job,
@@ -150,6 +150,7 @@ function resultOf(
     success,
     abstained,
     failed,
+    ...(Object.keys(failedFor).length > 0 && { failedFor }),
     byTask: Object.fromEntries([...returnsByTask].map(([task, returns]) => [task, mean(returns)])),
     cost,
     spent: budget.spent,

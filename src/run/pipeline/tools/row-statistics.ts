@@ -16,6 +16,8 @@ export class RowStatistics {
   abstained = 0;
   cost: Cost = NO_COST;
   readonly failed: Record<string, number> = {};
+  /** Why the first row of each of these codes failed. */
+  readonly failedFor: Record<string, string> = {};
   readonly answeredBy: Record<string, number> = {};
   /** Answers that were refused, so that the agent was shown an error of the environment; by backend. */
   readonly refusedOf: Record<string, number> = {};
@@ -31,7 +33,9 @@ export class RowStatistics {
 
   add(row: EpisodeRecord | FailedRow): void {
     if (isFailed(row)) {
-      count(this.failed, row.failed.code);
+      const { code, message } = row.failed;
+      count(this.failed, code);
+      this.failedFor[code] ??= message;
       return;
     }
     this.episodes++;

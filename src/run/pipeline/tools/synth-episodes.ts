@@ -115,7 +115,11 @@ async function live(context: Context, parts: ToolsParts, life: Life): Promise<Li
   const phase = context.progress.phase('live', config.synth.episodes, 'episodes');
   const responder = shadow?.responder ?? parts.responder;
   let done = 0;
-  const tell = () => phase.set(done, progressNote(statistics, judged, elsewhere));
+  let trouble: string | undefined;
+  const tell = () => {
+    const note = progressNote(statistics, judged, elsewhere);
+    phase.set(done, [note, trouble].filter(Boolean).join(' · '));
+  };
   const elsewhere = await rowsElsewhere(context, parts, life, () => tell());
   const isAmplifiedHere = config.synth.mode === 'amplify' && elsewhere === undefined;
   try {
@@ -135,7 +139,7 @@ async function live(context: Context, parts: ToolsParts, life: Life): Promise<Li
         judged.judge(row);
       },
       onProgress: (progress) => {
-        done = progress.done;
+        ({ done, trouble } = progress);
         tell();
       },
     });
@@ -195,8 +199,8 @@ function resultOf(
   { budget }: ToolsParts,
   { stage, gates, lived, statistics, deficits, made, shadow }: Work,
 ): SynthEpisodesResult {
-  const { episodes, steps, failed, success, abstained, answeredBy, refusedOf, repairedOf, signals, lostBy, cost } =
-    statistics;
+  const { episodes, steps, failed, failedFor, success, abstained, answeredBy, refusedOf, repairedOf } = statistics;
+  const { signals, lostBy, cost } = statistics;
   return {
     job: 'synth',
     family: 'tools',
@@ -204,6 +208,7 @@ function resultOf(
     ...made,
     episodes,
     failed,
+    ...(Object.keys(failedFor).length > 0 && { failedFor }),
     steps,
     success,
     abstained,

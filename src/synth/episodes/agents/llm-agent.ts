@@ -1,5 +1,6 @@
 // An agent that is a language model with tools: it sees the policy, the conversation and the tools' schemas, no more.
 
+import { reverieError } from '../../../core/errors.js';
 import type { Json, JsonObject } from '../../../core/json.js';
 import type { Message, ToolCall, ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/index.js';
 import type { ChatMessage, ChatReply, ChatRequest, ChatToolCall, LanguageModel } from '../../../llm/index.js';
@@ -21,8 +22,14 @@ export class LlmAgent implements ToolsPolicy {
 
   async act(query: ToolsPolicyQuery, signal?: AbortSignal): Promise<ToolsTurn> {
     const reply = await this.options.model.chat(this.request(query), { signal });
-    const { tokens, usage } = reply;
-    return { action: asAction(reply), cost: usage, ...(tokens === undefined ? {} : { tokens }) };
+    const { tokens, usage, finishReason } = reply;
+    refuseSilence(reply);
+    return {
+      action: asAction(reply),
+      cost: usage,
+      ...(tokens === undefined ? {} : { tokens }),
+      ...(finishReason === 'length' ? { isCut: true } : {}),
+    };
   }
 
   private request({ messages, tools, seed, step }: ToolsPolicyQuery): ChatRequest {
@@ -35,6 +42,14 @@ export class LlmAgent implements ToolsPolicy {
       seed: (seed + step) % 2 ** 31,
     };
   }
+}
+
+/** @throws LLM_REPLY_INVALID where there is no turn in the reply; asked again with the same seed it would come to the same */
+function refuseSilence({ text, toolCalls, finishReason, model, usage }: ChatReply): void {
+  if (toolCalls.length > 0 || text.trim() !== '') return;
+  const isCut = finishReason === 'length';
+  const problem = isCut ? 'it was cut off (maxTokens) before it said anything' : 'it says nothing and calls nothing';
+  throw reverieError('LLM_REPLY_INVALID', { model, problem, usage, retryable: false, ofModel: true });
 }
 
 function asAction({ text, reasoning, toolCalls }: ChatReply): ToolsAction {
