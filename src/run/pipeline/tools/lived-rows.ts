@@ -64,24 +64,17 @@ export async function livedRows(
   parts: ToolsParts,
   settings: RowsSettings,
 ): Promise<LivedRows> {
-  const { config, hash } = context.scenario;
+  const { config } = context.scenario;
   const { seed } = context;
   const { episodes: rows, groupSize, branchAt } = config.synth;
   const rowTasks = makeRowTasks(settings.tasks, config, context.metrics);
   const { shadow, elsewhere, trustedTurns } = settings;
   const longest = Math.min(config.synth.maxSteps, trustedTurns ?? Number.POSITIVE_INFINITY);
   const live = elsewhere?.live ?? liveRowHere(context, parts, settings);
-  const identity = {
-    format: 'reverie episodes 1',
-    scenario: hash,
-    seed,
-    domain: parts.domain.version,
-    responder: settings.responder.version,
-    user: parts.user.version,
-    agent: parts.agent.version,
-    ...(trustedTurns === undefined ? {} : { trustedTurns }),
-  };
-  const journal = await RowJournal.open<EpisodeRecord | FailedRow>(join(context.out, 'journal'), identity);
+  const journal = await RowJournal.open<EpisodeRecord | FailedRow>(
+    join(context.out, 'journal'),
+    identityOf(context, parts, settings),
+  );
   const tell = () => settings.onProgress({ done: journal.size, trouble: parts.cast.trouble });
   // No row ends while a server is away, which is when there is something to say.
   const failures: FailedRow[] = [];
@@ -123,6 +116,24 @@ export async function livedRows(
   } finally {
     clearInterval(beat);
   }
+}
+
+/** What decides the rows: a journal of others is not gone on with. */
+function identityOf(
+  { scenario: { hash }, seed }: JobContext<ToolsScenario>,
+  { domain, user, agent }: ToolsParts,
+  { responder, trustedTurns }: RowsSettings,
+) {
+  return {
+    format: 'reverie episodes 1',
+    scenario: hash,
+    seed,
+    domain: domain.version,
+    responder: responder.version,
+    user: user.version,
+    agent: agent.version,
+    ...(trustedTurns === undefined ? {} : { trustedTurns }),
+  };
 }
 
 function allFailed(failures: readonly FailedRow[]): Error {
