@@ -10,12 +10,35 @@
 #include "../engine/emulator.h"
 #include "../engine/ensemble.h"
 #include "../engine/precision-name.h"
+#include "../processor/native-ensemble.h"
 #include "read.h"
 #include "work.h"
 
 namespace reverie::border {
 
 namespace {
+
+StepRequest stepRequestOf(const Napi::Object& from, const EnsembleSpec& shape) {
+  StepRequest request{};
+  request.rows = intAt(from, "rows");
+  if (request.rows < 0) refuse(from.Env(), "fewer than no rows");
+  const auto rows = static_cast<std::size_t>(request.rows);
+  request.obs = floatsAt(from, "obs", rows * shape.obsDim);
+  request.action = floatsAt(from, "action", rows * shape.actionDim);
+  request.hasStreamPerRow = boolAt(from, "hasStreamPerRow");
+  request.options = stepOptionsOf(from);
+  return request;
+}
+
+StepAnswer stepAnswerOf(const Napi::Object& into, const EnsembleSpec& shape, std::int64_t count) {
+  const auto rows = static_cast<std::size_t>(count);
+  return {floatsAt(into, "nextObs", rows * shape.obsDim), floatsAt(into, "reward", rows, true),
+          bytesAt(into, "terminated", rows, true), floatsAt(into, "disagreement", rows, true)};
+}
+
+std::vector<RandomStream> stepStreamsOf(const Napi::Object& from, const StepRequest& request) {
+  return streamsAt(from, "streams", request.hasStreamPerRow ? static_cast<std::size_t>(request.rows) : 1);
+}
 
 /** One device a process, whoever asks and from whatever thread: models share it, and it goes with the last of them. */
 std::shared_ptr<Device> sharedDevice(const std::string& kind, int ordinal, const std::string& fatbin) {
@@ -52,6 +75,19 @@ class Resident {
     shape.elites.clear();
   }
 
+  /** On the processor, by vector code: no device is between. */
+  void openNative(const std::string& width, int threads, const EnsembleSpec& spec, Precision precision) {
+    if (precision != Precision::fp32) throw std::invalid_argument("vector code computes in fp32");
+    const processor::Width& chosen = processor::widthNamed(width);
+    auto ensemble = std::make_unique<processor::NativeEnsemble>(spec, chosen, threads);
+    briefRows = ensemble->briefRows();
+    ensemble_ = std::move(ensemble);
+    bytes = ensemble_->bytes();
+    limits.name = std::string("vector code, ") + chosen.name;
+    shape = spec;
+    shape.elites.clear();
+  }
+
   template <class Use>
   void use(Use use) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -69,6 +105,8 @@ class Resident {
   EnsembleSpec shape;
   std::size_t bytes = 0;
   DeviceLimits limits;
+  /** Rows, times elites that see each, that a caller may wait for on its own thread. */
+  double briefRows = 0;
 
  private:
   std::mutex mutex_;
@@ -164,6 +202,7 @@ class Addon : public Napi::Addon<Addon> {
   Addon(Napi::Env, Napi::Object exports) {
     DefineAddon(exports, {InstanceMethod("probe", &Addon::probe), InstanceMethod("fit", &Addon::fit),
                           InstanceMethod("knows", &Addon::knows), InstanceMethod("makeEnsemble", &Addon::make), InstanceMethod("step", &Addon::step),
+                          InstanceMethod("stepNow", &Addon::stepNow), InstanceMethod("widths", &Addon::widths), InstanceMethod("peak", &Addon::peak),
                           InstanceMethod("rollout", &Addon::rollout), InstanceMethod("close", &Addon::close)});
   }
 
@@ -184,14 +223,30 @@ class Addon : public Napi::Addon<Addon> {
         });
   }
 
-  /** (spec, precision) to { problem?, precision }: why devices cannot run it, or what they compute its products in. */
+  /** Names of the widths of vectors that this processor has, best first. */
+  Napi::Value widths(const Napi::CallbackInfo& info) {
+    Napi::Array names = Napi::Array::New(info.Env());
+    for (const processor::Width* width : processor::widths()) names.Set(names.Length(), width->name);
+    return names;
+  }
+
+  /** (width, rounds): multiply-adds done, of a loop that touches no memory: what a core can do at most. */
+  Napi::Value peak(const Napi::CallbackInfo& info) {
+    if (!info[0].IsString() || !info[1].IsNumber()) refuse(info.Env(), "peak takes a width and a number of rounds");
+    float numbers[64] = {0.0f, 0.999f, 0.001f};
+    const processor::Width& width = processor::widthNamed(info[0].As<Napi::String>().Utf8Value());
+    return Napi::Number::New(info.Env(), width.peak(info[1].As<Napi::Number>().Int64Value(), numbers));
+  }
+
+  /** (spec, precision, kind) to { problem?, precision }: why devices cannot run it, or what they compute its products in. */
   Napi::Value fit(const Napi::CallbackInfo& info) {
     const EnsembleSpec spec = ensembleOf(info[0]);
     const Precision asked = precisionOf(info[1]);
+    const bool isNative = info[2].IsString() && info[2].As<Napi::String>().Utf8Value() == "native";
     const std::optional<std::string> problem = unsupported(spec);
     Napi::Object object = Napi::Object::New(info.Env());
     if (problem) object.Set("problem", *problem);
-    object.Set("precision", nameOf(problem ? asked : precisionFor(spec, asked)));
+    object.Set("precision", nameOf(problem ? asked : isNative ? Precision::fp32 : precisionFor(spec, asked)));
     return object;
   }
 
@@ -210,13 +265,19 @@ class Addon : public Napi::Addon<Addon> {
     if (!info[0].IsObject()) refuse(info.Env(), "no device is named");
     const auto where = info[0].As<Napi::Object>();
     const std::string kind = textAt(where, "kind");
-    if (kind != "cuda" && kind != "emulated") refuse(info.Env(), "unknown device " + kind);
+    if (kind != "cuda" && kind != "emulated" && kind != "native") refuse(info.Env(), "unknown device " + kind);
     const int ordinal = intAt(where, "ordinal");
     const std::string fatbin = textAt(where, "fatbin");
     auto spec = std::make_shared<EnsembleSpec>(ensembleOf(info[1]));
     const Precision precision = precisionOf(info[2]);
     auto resident = std::make_shared<Resident>();
-    auto job = [=] { resident->open(sharedDevice(kind, ordinal, fatbin), *spec, precision); };
+    const bool isNative = kind == "native";
+    const std::string width = isNative ? textAt(where, "width") : "";
+    const int threads = isNative ? intAt(where, "threads") : 1;
+    auto job = [=] {
+      if (isNative) return resident->openNative(width, threads, *spec, precision);
+      resident->open(sharedDevice(kind, ordinal, fatbin), *spec, precision);
+    };
     return Work::begin(info.Env(), job, [this, resident](Napi::Env env) {
       const int handle = nextHandle_++;
       residents_[handle] = resident;
@@ -224,6 +285,7 @@ class Addon : public Napi::Addon<Addon> {
       object.Set("handle", handle);
       object.Set("bytes", static_cast<double>(resident->bytes));
       object.Set("device", limitsObject(env, resident->limits));
+      object.Set("briefRows", resident->briefRows);
       return object;
     });
   }
@@ -235,17 +297,9 @@ class Addon : public Napi::Addon<Addon> {
     const auto from = info[1].As<Napi::Object>();
     const auto into = info[2].As<Napi::Object>();
     const EnsembleSpec& shape = resident->shape;
-    StepRequest request{};
-    request.rows = intAt(from, "rows");
-    if (request.rows < 0) refuse(info.Env(), "fewer than no rows");
-    const auto rows = static_cast<std::size_t>(request.rows);
-    request.obs = floatsAt(from, "obs", rows * shape.obsDim);
-    request.action = floatsAt(from, "action", rows * shape.actionDim);
-    request.hasStreamPerRow = boolAt(from, "hasStreamPerRow");
-    request.options = stepOptionsOf(from);
-    const StepAnswer answer{floatsAt(into, "nextObs", rows * shape.obsDim), floatsAt(into, "reward", rows, true),
-                            bytesAt(into, "terminated", rows, true), floatsAt(into, "disagreement", rows, true)};
-    auto streams = streamsAt(from, "streams", request.hasStreamPerRow ? rows : 1);
+    StepRequest request = stepRequestOf(from, shape);
+    const StepAnswer answer = stepAnswerOf(into, shape, request.rows);
+    auto streams = stepStreamsOf(from, request);
     auto job = [resident, request, answer, streams = std::move(streams)]() mutable {
       request.streams = streams.data();
       resident->use([&](Ensemble& ensemble) { ensemble.step(request, answer); });
@@ -253,6 +307,20 @@ class Addon : public Napi::Addon<Addon> {
     return Work::begin(info.Env(), job, [](Napi::Env env) { return env.Undefined(); },
                        {from.Get("obs"), from.Get("action"), into.Get("nextObs"), into.Get("reward"),
                         into.Get("terminated"), into.Get("disagreement")});
+  }
+
+  /** As `step`, done when it returns: for models that say how many rows are brief. */
+  Napi::Value stepNow(const Napi::CallbackInfo& info) {
+    auto resident = residentOf(info);
+    if (resident->briefRows == 0) refuse(info.Env(), "this model has to be waited for");
+    if (!info[1].IsObject() || !info[2].IsObject()) refuse(info.Env(), "stepNow takes a request and an answer");
+    const auto from = info[1].As<Napi::Object>();
+    StepRequest request = stepRequestOf(from, resident->shape);
+    const StepAnswer answer = stepAnswerOf(info[2].As<Napi::Object>(), resident->shape, request.rows);
+    const auto streams = stepStreamsOf(from, request);
+    request.streams = streams.data();
+    resident->use([&](Ensemble& ensemble) { ensemble.step(request, answer); });
+    return info.Env().Undefined();
   }
 
   Napi::Value rollout(const Napi::CallbackInfo& info) {

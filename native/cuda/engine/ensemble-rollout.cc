@@ -15,7 +15,9 @@ constexpr std::size_t PIECE_BYTES = std::size_t{16} << 20;
 /** Of a device's memory, what one model may keep between rollouts: others may want to live there. */
 constexpr std::size_t KEPT_SHARE = 8;
 
-void check(const RolloutRequest& request, const EnsembleSpec& spec) {
+}  // namespace
+
+void requireRunnable(const RolloutRequest& request, const EnsembleSpec& spec) {
   const auto refuse = [](const std::string& why) {
     throw std::invalid_argument("this rollout cannot run on a device: " + why);
   };
@@ -30,8 +32,6 @@ void check(const RolloutRequest& request, const EnsembleSpec& spec) {
       refuse(std::string("a known function of ") + entry.environment + " does not fit its rows");
   }
 }
-
-}  // namespace
 
 class RolloutRun {
  public:
@@ -221,7 +221,7 @@ class RolloutRun {
 };
 
 void DeviceEnsemble::rollout(const RolloutRequest& request, RolloutAnswer& answer) {
-  check(request, spec_);
+  requireRunnable(request, spec_);
   const std::lock_guard<std::mutex> turn(turn_);
   answer = RolloutAnswer{};
   if (const auto policyForm = policyFormOf(*request.policy, form_)) {

@@ -155,6 +155,9 @@ class Ensemble {
 /** Why this ensemble cannot run on a device; nothing where it can. */
 std::optional<std::string> unsupported(const EnsembleSpec& spec);
 
+/** Throws std::invalid_argument for a rollout that this ensemble cannot live, whatever runs it. */
+void requireRunnable(const RolloutRequest& request, const EnsembleSpec& spec);
+
 /** What products are computed in where `asked` is: fp32 for layers wider than tensor cores are used for. */
 Precision precisionFor(const EnsembleSpec& spec, Precision asked);
 

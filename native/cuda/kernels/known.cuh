@@ -43,8 +43,9 @@ REVERIE_DEVICE bool knownEnd(KnownFunction function, const float* next) {
   }
 }
 
+template <class Number>
 REVERIE_DEVICE float pendulumReward(const float* obs, const float* action) {
-  const float theta = arcTangent(obs[1], obs[0]);
+  const float theta = Number::arcTangent(obs[1], obs[0]);
   return -(theta * theta + 0.1f * obs[2] * obs[2] + 0.001f * action[0] * action[0]);
 }
 
@@ -54,26 +55,28 @@ REVERIE_DEVICE float reacherReward(const float* next, const float* action) {
 }
 
 /** Upright, centred, with small control and small velocity (dm_control's tolerances). */
+template <class Number>
 REVERIE_DEVICE float swingupReward(const float* next, const float* action) {
   constexpr float fall = 2.302585093f;
   const float control = larger(0.0f, 1.0f - action[0] * action[0]);
-  const float centred = exponential(-fall * (next[0] / 2.0f) * (next[0] / 2.0f));
-  const float slow = exponential(-fall * (next[4] / 8.0f) * (next[4] / 8.0f));
+  const float centred = Number::exp(-fall * (next[0] / 2.0f) * (next[0] / 2.0f));
+  const float slow = Number::exp(-fall * (next[4] / 8.0f) * (next[4] / 8.0f));
   return (0.5f * next[2] + 0.5f) * (0.5f * centred + 0.5f) * (0.2f * control + 0.8f) * slow;
 }
 
+template <class Number>
 REVERIE_DEVICE float knownReward(KnownFunction function, const float* obs, const float* action, const float* next) {
   switch (function) {
     case KnownFunction::cartpoleReward:
       return 1.0f;
     case KnownFunction::pendulumReward:
-      return pendulumReward(obs, action);
+      return pendulumReward<Number>(obs, action);
     case KnownFunction::invertedPendulumReward:
       return isWithin(next[1], -0.2, 0.2) ? 1.0f : 0.0f;
     case KnownFunction::reacherReward:
       return reacherReward(next, action);
     case KnownFunction::cartpoleSwingupReward:
-      return swingupReward(next, action);
+      return swingupReward<Number>(next, action);
     default:
       return 0.0f;
   }

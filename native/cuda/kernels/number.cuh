@@ -19,6 +19,7 @@ struct Exact {
   static REVERIE_DEVICE float exp(float x) { return exponential(x); }
   static REVERIE_DEVICE float log(float x) { return logarithm(x); }
   static REVERIE_DEVICE float tanh(float x) { return hyperbolicTangent(x); }
+  static REVERIE_DEVICE float arcTangent(float y, float x) { return reverie::arcTangent(y, x); }
   static REVERIE_DEVICE float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
   static REVERIE_DEVICE float swish(float x) { return x / (1.0f + exponential(-x)); }
 };

@@ -54,7 +54,7 @@ struct RolloutLand {
     Outcome outcome{};
     outcome.reward = own.reward[row];
     if (!dynamics.learnsReward) {
-      outcome.reward = knownReward(args.reward, obs + at, args.action + startOf(own.place[row], dynamics.actionDim), next + at);
+      outcome.reward = knownReward<Exact>(args.reward, obs + at, args.action + startOf(own.place[row], dynamics.actionDim), next + at);
     }
     outcome.isEnd = dynamics.learnsTermination ? sampler.isEnd(row) : knownEnd(args.ends, next + at);
     outcome.isFinite = own.isNonFinite[row] == 0 && isFinite(outcome.reward);

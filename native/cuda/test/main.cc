@@ -6,6 +6,7 @@
 
 int checkDecoder();
 int checkEnsemble();
+int checkNative();
 
 namespace {
 
@@ -14,7 +15,7 @@ struct Part {
   int (*check)();
 };
 
-constexpr Part PARTS[] = {{"decoder", checkDecoder}, {"ensemble", checkEnsemble}};
+constexpr Part PARTS[] = {{"decoder", checkDecoder}, {"ensemble", checkEnsemble}, {"native", checkNative}};
 
 bool isWanted(const Part& part, int count, char** names) {
   for (int i = 1; i < count; i++) {

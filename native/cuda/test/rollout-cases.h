@@ -2,6 +2,7 @@
 #pragma once
 
 #include "check-ensemble.h"
+#include "check.h"
 
 namespace reverie::test {
 
@@ -39,5 +40,8 @@ struct RolloutInputs {
 
 RolloutAnswer rolloutOn(const emulator::Options& options, const RolloutCase& c, const RolloutInputs& inputs,
                         const RolloutRequest& request, std::optional<TileHeight> height = std::nullopt);
+
+/** Holds a rollout to the reference, row by row. */
+void compareRollout(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& got);
 
 }  // namespace reverie::test

@@ -1,0 +1,178 @@
+// Vector code on the processor against the references in doubles; the same bytes from every width, with any number of threads, and
+// for a row alone as in any batch.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "../processor/native-ensemble.h"
+#include "../reference/random-reference.h"
+#include "rollout-cases.h"
+#include "step-cases.h"
+
+namespace reverie::test {
+namespace {
+
+using processor::NativeEnsemble;
+using processor::Width;
+using processor::widths;
+
+Answered stepNative(NativeEnsemble& ensemble, const EnsembleSpec& spec, const StepRequest& request) {
+  const auto rows = static_cast<std::size_t>(request.rows);
+  Answered answered;
+  answered.nextObs.resize(rows * static_cast<std::size_t>(spec.obsDim));
+  answered.reward.resize(spec.learnsReward ? rows : 0);
+  answered.terminated.resize(spec.learnsTermination ? rows : 0);
+  answered.disagreement.resize(request.options.withDisagreement ? rows : 0);
+  ensemble.step(request, {answered.nextObs.data(), spec.learnsReward ? answered.reward.data() : nullptr,
+                          spec.learnsTermination ? answered.terminated.data() : nullptr,
+                          request.options.withDisagreement ? answered.disagreement.data() : nullptr});
+  return answered;
+}
+
+/** The case's answer by every width, held to the reference, and each with some threads. */
+void checkStep(Checks& checks, const StepCase& c) {
+  const EnsembleSpec spec = randomSpec(c.shape, 11);
+  const Batch batch = randomBatch(c.shape, c.rows, 23);
+  const auto streams = streamsOf(c);
+  const StepRequest request{c.rows, batch.obs.data(), batch.action.data(), streams.data(), c.hasStreamPerRow, c.options};
+  const std::string what = describe(c, Precision::fp32);
+  NativeEnsemble first(spec, *widths().front(), 1);
+  const Answered wanted = stepNative(first, spec, request);
+  compareStep(checks, spec, wanted, reference::step(spec, request), Precision::fp32, "native " + what);
+  for (const Width* width : widths()) {
+    for (const int threads : {1, 2, 4}) {
+      NativeEnsemble ensemble(spec, *width, threads);
+      checks.that(isSame(stepNative(ensemble, spec, request), wanted),
+                  what + ": the bytes of " + width->name + " with " + std::to_string(threads) + " threads");
+    }
+  }
+}
+
+void checkSteps(Checks& checks) {
+  constexpr StepOptions ts1{true, false, false}, doubt{true, false, true};
+  for (const StepCase& c : stepCases()) checkStep(checks, c);
+  checkStep(checks, {{111, 8, 0, true, true, 2, {300, 128}}, 60, doubt});
+  checkStep(checks, {{17, 6, 0, true, false, 5, {200, 200, 200, 200}}, 500, ts1});
+}
+
+/** A row with its own stream does not know of the others. */
+void checkAlone(Checks& checks) {
+  const ModelShape shape{5, 2, 0, true, true, 3, {24, 24}};
+  const StepCase c{shape, 130, {true, false, true}, true};
+  const EnsembleSpec spec = randomSpec(shape, 5);
+  const Batch batch = randomBatch(shape, c.rows, 7);
+  const auto streams = streamsOf(c);
+  for (const Width* width : widths()) {
+    NativeEnsemble ensemble(spec, *width, 2);
+    const Answered all = stepNative(ensemble, spec, {c.rows, batch.obs.data(), batch.action.data(), streams.data(), true, c.options});
+    bool isAlike = true;
+    for (std::size_t row = 0; row < 130; row++) {
+      const Answered one =
+          stepNative(ensemble, spec, {1, batch.obs.data() + row * 5, batch.action.data() + row * 2, &streams[row], true, c.options});
+      isAlike = isAlike && std::memcmp(one.nextObs.data(), &all.nextObs[row * 5], 20) == 0 && one.reward[0] == all.reward[row] &&
+                one.terminated[0] == all.terminated[row] && one.disagreement[0] == all.disagreement[row];
+    }
+    checks.that(isAlike, std::string(width->name) + ": rows alone as in a batch");
+  }
+}
+
+/** NaN and infinity in two rows harm these alone, and are not hidden by the bounds of the observations. */
+void checkBroken(Checks& checks) {
+  const ModelShape shape{5, 2, 0, true, true, 3, {24, 24}};
+  const EnsembleSpec spec = randomSpec(shape, 5);
+  Batch batch = randomBatch(shape, 70, 7);
+  const RandomStream stream{1, 2, 3};
+  for (const Width* width : widths()) {
+    NativeEnsemble ensemble(spec, *width, 1);
+    const auto step = [&] { return stepNative(ensemble, spec, {70, batch.obs.data(), batch.action.data(), &stream, false, {}}); };
+    const float before[2] = {batch.obs[33 * 5], batch.obs[34 * 5]};
+    const Answered whole = step();
+    batch.obs[33 * 5] = std::numeric_limits<float>::quiet_NaN();
+    batch.obs[34 * 5] = std::numeric_limits<float>::infinity();
+    const Answered broken = step();
+    bool isSameElsewhere = true;
+    for (std::size_t at = 0; at < broken.nextObs.size(); at++) {
+      if (at / 5 != 33 && at / 5 != 34) isSameElsewhere = isSameElsewhere && broken.nextObs[at] == whole.nextObs[at];
+    }
+    checks.that(isSameElsewhere, std::string(width->name) + ": other rows are as they were");
+    checks.that(std::isnan(broken.nextObs[33 * 5]) && !std::isfinite(broken.nextObs[34 * 5]), "broken rows show it");
+    batch.obs[33 * 5] = before[0];
+    batch.obs[34 * 5] = before[1];
+  }
+}
+
+bool isSameRollout(const RolloutAnswer& a, const RolloutAnswer& b) {
+  return a.obs == b.obs && a.action == b.action && a.reward == b.reward && a.nextObs == b.nextObs && a.logProb == b.logProb &&
+         a.disagreement == b.disagreement && a.verdict == b.verdict && a.terminated == b.terminated && a.branch == b.branch &&
+         a.step == b.step && a.rewardSum == b.rewardSum;
+}
+
+void checkRollouts(Checks& checks) {
+  for (RolloutCase c : rolloutCases()) {
+    c.precision = Precision::fp32;
+    c.name = "native " + c.name;
+    const RolloutInputs inputs(c);
+    NativeEnsemble first(inputs.spec, *widths().front(), 1);
+    RolloutAnswer wanted;
+    first.rollout(inputs.request, wanted);
+    compareRollout(checks, c, inputs, wanted);
+    for (const Width* width : widths()) {
+      NativeEnsemble ensemble(inputs.spec, *width, 3);
+      RolloutAnswer got;
+      ensemble.rollout(inputs.request, got);
+      checks.that(isSameRollout(got, wanted), c.name + ": the bytes of " + width->name);
+    }
+  }
+}
+
+/** Functions of numbers against the C library's in doubles, over their ranges. */
+void checkNumbers(Checks& checks) {
+  for (const Width* width : widths()) {
+    float values[64] = {}, results[64] = {};
+    std::uint32_t words[64] = {};
+    double exponent = 0, logarithm = 0, sigmoid = 0, normal = 0;
+    for (int i = 0; i < 20000; i++) {
+      const double x = -86.0 + 174.0 * i / 20000;
+      const auto of = [&](void (*function)(float*, int), float at) {
+        values[0] = at;
+        function(values, 1);
+        return static_cast<double>(values[0]);
+      };
+      const auto at = static_cast<float>(x);
+      exponent = std::fmax(exponent, std::fabs(of(width->exponential, at) / std::exp(static_cast<double>(at)) - 1));
+      sigmoid = std::fmax(sigmoid, std::fabs(of(width->sigmoid, at) * (1 + std::exp(-static_cast<double>(at))) - 1));
+      const float positive = std::exp(0.9f * at);
+      logarithm = std::fmax(logarithm, std::fabs(of(width->logarithm, positive) - std::log(static_cast<double>(positive))) /
+                                           std::fmax(1, std::fabs(0.9 * x)));
+      words[0] = i < 10 ? static_cast<std::uint32_t>(i) : i < 20 ? ~static_cast<std::uint32_t>(i) : 0x346dc5d6u * static_cast<unsigned>(i);
+      width->normals(words, 1, results);
+      normal = std::fmax(normal, std::fabs(results[0] - reference::normalOf(words[0])));
+    }
+    checks.near(exponent, 0, 3e-7, std::string(width->name) + ": exponential");
+    checks.near(sigmoid, 0, 4e-7, std::string(width->name) + ": sigmoid");
+    checks.near(logarithm, 0, 2e-7, std::string(width->name) + ": logarithm");
+    checks.near(normal, 0, 3e-6, std::string(width->name) + ": normals");
+  }
+}
+
+void checkRefused(Checks& checks) {
+  EnsembleSpec spec = randomSpec({}, 1);
+  checks.throws<std::invalid_argument>([] { processor::widthNamed("mmx"); }, "this processor has");
+  spec.inputMean.pop_back();
+  checks.throws<std::invalid_argument>([&] { NativeEnsemble(spec, *widths().front(), 1); }, "normaliser");
+}
+
+}  // namespace
+}  // namespace reverie::test
+
+int checkNative() {
+  using namespace reverie::test;
+  Checks checks("native");
+  checkNumbers(checks);
+  checkSteps(checks);
+  checkAlone(checks);
+  checkBroken(checks);
+  checkRollouts(checks);
+  checkRefused(checks);
+  return checks.finish();
+}
