@@ -253,7 +253,8 @@ export class DreamWorld {
     if (device === undefined) return model;
     if (this.resident?.modelVersion !== model.modelVersion) {
       await this.resident?.close();
-      this.resident = await loadWorldModel(model.snapshot(), { device });
+      const threads = Math.max(1, this.run.workers);
+      this.resident = await loadWorldModel(model.snapshot(), { device: { ...device, threads } });
     }
     return this.resident!;
   }

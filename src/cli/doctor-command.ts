@@ -7,7 +7,7 @@ import { examplesText } from './job-commands.js';
 import { withOutputOptions } from './options.js';
 import type { Terminal } from './terminal.js';
 
-const ASKED = ['cpu', 'cuda', 'emulated'] as const;
+const ASKED = ['cpu', 'native', 'cuda', 'emulated'] as const;
 
 interface DoctorFlags {
   readonly device?: (typeof ASKED)[number];

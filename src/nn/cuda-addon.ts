@@ -92,6 +92,24 @@ export interface AddonStepAnswer {
   readonly disagreement?: Float32Array;
 }
 
+/** Where a model is put: a kernel's device by its number, or the processor with its own threads and vectors of a width. */
+export interface AddonPlace {
+  readonly kind: 'cuda' | 'emulated' | 'native';
+  readonly ordinal: number;
+  readonly fatbin: string;
+  readonly threads: number;
+  /** Name of the width; empty for the best there is. */
+  readonly width: string;
+}
+
+export interface AddonEnsemble {
+  readonly handle: number;
+  readonly bytes: number;
+  readonly device: GpuDescription;
+  /** Rows, times elites that see each, that `stepNow` takes in less time than a thread takes to wake; 0: none. */
+  readonly briefRows: number;
+}
+
 export interface AddonRolloutRequest extends AddonStepOptions {
   readonly branches: number;
   readonly starts: Float32Array;
@@ -144,12 +162,14 @@ export interface Addon {
   probe(): Promise<AddonProbe>;
   fit(weights: EnsembleWeights, precision: Precision): DeviceFit;
   knows(environment: string, isReward: boolean, obsDim: number, actionDim: number): boolean;
-  makeEnsemble(
-    where: { readonly kind: string; readonly ordinal: number; readonly fatbin: string },
-    weights: EnsembleWeights,
-    precision: Precision,
-  ): Promise<{ readonly handle: number; readonly bytes: number; readonly device: GpuDescription }>;
+  makeEnsemble(where: AddonPlace, weights: EnsembleWeights, precision: Precision): Promise<AddonEnsemble>;
   step(handle: number, request: AddonStepRequest, answer: AddonStepAnswer): Promise<void>;
+  /** As `step`, done when it returns. */
+  stepNow(handle: number, request: AddonStepRequest, answer: AddonStepAnswer): void;
+  /** Widths of vectors that this processor has, best first. */
+  widths(): string[];
+  /** Multiply-adds done by a loop of them in registers: what a core can do at most. */
+  peak(width: string, rounds: number): number;
   rollout(handle: number, request: AddonRolloutRequest): Promise<AddonRollout>;
   close(handle: number): Promise<void>;
 }

@@ -8,6 +8,7 @@ import { type ReverieError, reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
 import type {
   Addon,
+  AddonEnsemble,
   AddonProbe,
   AddonRollout,
   AddonStepAnswer,
@@ -19,10 +20,16 @@ import type {
   Precision,
 } from './cuda-addon.js';
 
-/** Where a model runs: a GPU, or its emulation on the host, which is slow and meant for checking. */
+/**
+ * Where a model runs: a GPU; its emulation on the host, which is slow and meant for checking; or the processor by vector code
+ * of our own (native).
+ */
 export interface DeviceTarget {
-  readonly kind: 'cuda' | 'emulated';
+  readonly kind: 'cuda' | 'emulated' | 'native';
+  /** fp32 for `native`. */
   readonly precision: Precision;
+  /** Threads that `native` shares its rows among; 1 unless given. Results do not depend on it. */
+  readonly threads?: number;
   /** Which GPU, as CUDA numbers them; 0 unless given. */
   readonly ordinal?: number;
 }
@@ -64,7 +71,9 @@ export interface DeviceRollout extends AddonStepOptions {
   readonly modelRngs: readonly Rng[];
 }
 
-const BUILD = new URL('../../native/cuda/build/', import.meta.url);
+/** From `src` and `dist`, and from what benchmarks are compiled to, a folder deeper. */
+const [NEAR, FAR] = ['../../', '../../../'].map((up) => new URL(`${up}native/cuda/build/`, import.meta.url));
+const BUILD = existsSync(NEAR) || !existsSync(FAR) ? NEAR : FAR;
 const ADDON_FILE = fileURLToPath(new URL('reverie_cuda.node', BUILD));
 const KERNELS_FILE = fileURLToPath(new URL('kernels.fatbin', BUILD));
 const BUILD_COMMAND = 'node scripts/build-native.mjs, in the folder of the package reverie';
@@ -94,8 +103,12 @@ function missingOf(problem: string | undefined, probe: AddonProbe, hasKernels: b
   return { problem: 'the kernels are not compiled for GPUs', hint };
 }
 
-/** Throws CUDA_UNAVAILABLE saying what is missing where `target` cannot be used. */
+/** Throws CUDA_UNAVAILABLE or NATIVE_UNAVAILABLE saying what is missing where `target` cannot be used. */
 export async function requireDevice({ kind, ordinal = 0 }: DeviceTarget): Promise<void> {
+  if (kind === 'native') {
+    nativeWidth();
+    return;
+  }
   if (kind === 'emulated') {
     loadAddon();
     return;
@@ -105,6 +118,34 @@ export async function requireDevice({ kind, ordinal = 0 }: DeviceTarget): Promis
   if (ordinal < gpus.length) return;
   const hint = 'GPUs are counted from 0, as CUDA_VISIBLE_DEVICES leaves them.';
   throw reverieError('CUDA_UNAVAILABLE', { problem: `there is no GPU ${ordinal}, only ${gpus.length}`, hint });
+}
+
+/**
+ * The width of vectors that `native` computes with: REVERIE_NATIVE_WIDTH, else the best that this processor has.
+ * Throws NATIVE_UNAVAILABLE without the addon, or where the processor has no such width.
+ */
+export function nativeWidth(): string {
+  const widths = nativeWidths();
+  const wanted = process.env['REVERIE_NATIVE_WIDTH'] || widths[0];
+  if (widths.includes(wanted)) return wanted;
+  const problem = `REVERIE_NATIVE_WIDTH is "${wanted}", and this processor has ${widths.join(', ')}`;
+  throw reverieError('NATIVE_UNAVAILABLE', { problem, hint: 'Leave it unset for the best there is.' });
+}
+
+/** Widths of vectors that this processor has, best first. Throws NATIVE_UNAVAILABLE without the addon. */
+export function nativeWidths(): readonly string[] {
+  try {
+    return loadAddon().widths();
+  } catch (error) {
+    const { problem, hint } = (error as ReverieError).values ?? {};
+    throw reverieError('NATIVE_UNAVAILABLE', { problem: problem ?? (error as Error).message, hint: hint ?? '' }, error);
+  }
+}
+
+/** Multiply-adds a second that one thread of this processor does in registers, with vectors of a width: the most there can be. */
+export function nativePeak(width: string, rounds = 1e7): number {
+  const began = performance.now();
+  return loadAddon().peak(width, rounds) / ((performance.now() - began) / 1000);
 }
 
 /** Whether and how devices run this ensemble. Throws CUDA_UNAVAILABLE without the addon. */
@@ -124,24 +165,34 @@ export function isKnownToDevices(
 /** An ensemble on a device. Arrays given must stay as they are until the promise settles. */
 export class DeviceEnsemble {
   private last: Promise<unknown> = Promise.resolve();
+  private underWay = 0;
   private isClosed = false;
 
   private constructor(
-    private readonly handle: number,
-    /** The GPU it lies on. */
-    readonly device: GpuDescription,
-    /** Bytes of the device's memory that it holds. */
-    readonly bytes: number,
+    private readonly resident: AddonEnsemble,
     private readonly weights: Pick<EnsembleWeights, 'obsDim' | 'learnsReward' | 'learnsTermination'>,
+    private readonly elites: number,
   ) {}
 
-  /** Uploads the weights. Throws CUDA_UNAVAILABLE, CUDA_OUT_OF_MEMORY, CUDA_FAILED, DEVICE_UNSUPPORTED. */
-  static async open({ kind, precision, ordinal = 0 }: DeviceTarget, weights: EnsembleWeights): Promise<DeviceEnsemble> {
-    await requireDevice({ kind, precision, ordinal });
-    const where = { kind, ordinal, fatbin: KERNELS_FILE };
-    const { handle, device, bytes } = await loadAddon().makeEnsemble(where, weights, precision).catch(asError(kind));
-    const { obsDim, learnsReward, learnsTermination } = weights;
-    return new DeviceEnsemble(handle, device, bytes, { obsDim, learnsReward, learnsTermination });
+  /** Uploads the weights. Throws CUDA_UNAVAILABLE, NATIVE_UNAVAILABLE, CUDA_OUT_OF_MEMORY, CUDA_FAILED, DEVICE_UNSUPPORTED. */
+  static async open(target: DeviceTarget, weights: EnsembleWeights): Promise<DeviceEnsemble> {
+    await requireDevice(target);
+    const { kind, precision, ordinal = 0, threads = 1 } = target;
+    const width = kind === 'native' ? nativeWidth() : '';
+    const where = { kind, ordinal, fatbin: KERNELS_FILE, threads, width };
+    const resident = await loadAddon().makeEnsemble(where, weights, precision).catch(asError(kind));
+    const { obsDim, learnsReward, learnsTermination, elites } = weights;
+    return new DeviceEnsemble(resident, { obsDim, learnsReward, learnsTermination }, elites.length);
+  }
+
+  /** The GPU it lies on. */
+  get device(): GpuDescription {
+    return this.resident.device;
+  }
+
+  /** Bytes of the device's memory that it holds. */
+  get bytes(): number {
+    return this.resident.bytes;
   }
 
   /** One step of every row. Throws CUDA_OUT_OF_MEMORY, CUDA_FAILED. */
@@ -163,7 +214,8 @@ export class DeviceEnsemble {
       streams: streamWords(rngs),
       hasStreamPerRow: !('state' in rng),
     };
-    await this.inTurn((addon) => addon.step(this.handle, request, answer));
+    if (this.isBrief(rows, options)) loadAddon().stepNow(this.resident.handle, request, answer);
+    else await this.inTurn((addon) => addon.step(this.resident.handle, request, answer));
     return answer;
   }
 
@@ -176,7 +228,7 @@ export class DeviceEnsemble {
       actStreams: streamWords(actRngs),
       modelStreams: streamWords(modelRngs),
     };
-    return this.inTurn((addon) => addon.rollout(this.handle, request));
+    return this.inTurn((addon) => addon.rollout(this.resident.handle, request));
   }
 
   /** Frees the device's memory once what is under way is done. */
@@ -184,13 +236,22 @@ export class DeviceEnsemble {
     if (this.isClosed) return;
     this.isClosed = true;
     await this.last.catch(() => {});
-    await loadAddon().close(this.handle);
+    await loadAddon().close(this.resident.handle);
+  }
+
+  /** Whether the answer is there sooner than another thread would have begun; never while something is under way. */
+  private isBrief(rows: number, { isTs1, withDisagreement }: AddonStepOptions): boolean {
+    const asked = isTs1 && !withDisagreement ? 1 : this.elites;
+    return this.underWay === 0 && !this.isClosed && rows * asked <= this.resident.briefRows;
   }
 
   private inTurn<T>(work: (addon: Addon) => Promise<T>): Promise<T> {
     if (this.isClosed) throw reverieError('SESSION_RELEASED', { origin: 'ensemble on a device' });
     const run = () => work(loadAddon()).catch(asError(this.device.name));
-    const result = this.last.then(run, run);
+    this.underWay++;
+    const result = this.last.then(run, run).finally(() => {
+      this.underWay--;
+    });
     this.last = result;
     result.catch(() => {});
     return result;
@@ -242,7 +303,7 @@ function loadAddon(): Addon {
   if (addon !== undefined) return addon;
   const hint = `With a C++ compiler and make: ${BUILD_COMMAND}.`;
   if (!existsSync(ADDON_FILE)) {
-    throw reverieError('CUDA_UNAVAILABLE', { problem: 'the addon that reaches a GPU is not compiled', hint });
+    throw reverieError('CUDA_UNAVAILABLE', { problem: 'the addon is not compiled', hint });
   }
   try {
     addon = createRequire(import.meta.url)(ADDON_FILE) as Addon;

@@ -10,6 +10,9 @@ export {
   type DeviceTarget,
   deviceFit,
   isKnownToDevices,
+  nativePeak,
+  nativeWidth,
+  nativeWidths,
   requireDevice,
 } from './cuda.js';
 export type {

@@ -15,6 +15,11 @@ import type { AnyScenario } from './scenario.js';
  */
 const DEFAULT_PRECISION: Precision = 'tf32';
 
+/** What `native` computes in: the processor's multiply-adds know no other float that is faster. */
+const NATIVE_PRECISION: Precision = 'fp32';
+
+type Asked = NonNullable<DeviceFlags['device']>;
+
 /** Whether what a job dreams with computes on a device in a wanted precision. */
 export type DreamFit = (precision: Precision) => Promise<DeviceFit>;
 
@@ -27,7 +32,7 @@ export interface SettledDevice {
 
 /**
  * Where `job` is to dream.
- * @throws CUDA_UNAVAILABLE, DEVICE_UNSUPPORTED, FLAG_INVALID  where what was asked for cannot be
+ * @throws CUDA_UNAVAILABLE, NATIVE_UNAVAILABLE, DEVICE_UNSUPPORTED, FLAG_INVALID  where what was asked for cannot be
  */
 export async function settleDevice(
   { device: asked = 'auto', precision }: DeviceFlags,
@@ -52,13 +57,17 @@ export async function settleModelDevice(
 }
 
 async function settle(
-  asked: 'auto' | 'cuda' | 'emulated',
+  asked: Exclude<Asked, 'cpu'>,
   precision: Precision | undefined,
   backend: string,
   modelFit: DreamFit,
 ): Promise<SettledDevice> {
-  const wanted = precision ?? DEFAULT_PRECISION;
-  const status = asked === 'emulated' ? undefined : await cudaStatus();
+  const wanted = precision ?? (asked === 'native' ? NATIVE_PRECISION : DEFAULT_PRECISION);
+  if (asked === 'native' && wanted !== NATIVE_PRECISION) {
+    const expected = `${NATIVE_PRECISION}, which is all that the device native has`;
+    throw reverieError('FLAG_INVALID', { flag: '--precision', value: wanted, expected });
+  }
+  const status = asked === 'auto' || asked === 'cuda' ? await cudaStatus() : undefined;
   if (asked === 'auto' && status?.missing)
     return { remark: `Dreaming on the processor: ${status.missing.problem} (reverie doctor says more).` };
   if (asked !== 'auto') await requireDevice({ kind: asked, precision: wanted });
@@ -75,7 +84,7 @@ async function settle(
   throw reverieError('DEVICE_UNSUPPORTED', { backend, device: asked, problem });
 }
 
-/** The device of a run that goes on. @throws CUDA_UNAVAILABLE, DEVICE_CHANGED where it is not here */
+/** The device of a run that goes on. @throws CUDA_UNAVAILABLE, NATIVE_UNAVAILABLE, DEVICE_CHANGED where it is not here */
 export async function sameDevice(device: RunDevice | undefined): Promise<SettledDevice> {
   if (device === undefined) return {};
   await requireDevice(device);
@@ -97,7 +106,9 @@ function onProcessor(asked: string, precision: Precision | undefined, job: strin
   return {};
 }
 
-function deviceOf(asked: 'auto' | 'cuda' | 'emulated', precision: Precision, status?: CudaStatus): RunDevice {
+function deviceOf(asked: Exclude<Asked, 'cpu'>, precision: Precision, status?: CudaStatus): RunDevice {
+  // Not the width of its vectors: every one answers the same bytes, so a run may go on on another processor.
+  if (asked === 'native') return { kind: 'native', precision, name: 'native' };
   if (asked === 'emulated') return { kind: 'emulated', precision, name: 'host emulation' };
   return { kind: 'cuda', precision, name: status!.gpus[0].name };
 }

@@ -2,7 +2,7 @@
 
 import type { Precision } from '../nn/index.js';
 
-export const DEVICES = ['auto', 'cpu', 'cuda', 'emulated'] as const;
+export const DEVICES = ['auto', 'cpu', 'native', 'cuda', 'emulated'] as const;
 export const PRECISIONS = ['fp32', 'tf32', 'bf16'] as const satisfies readonly Precision[];
 
 export interface DeviceFlags {

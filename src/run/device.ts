@@ -6,9 +6,9 @@ import { PRECISIONS } from './device-flags.js';
 
 /** A device as runs keep it; none of it is there for the processor. */
 export const runDeviceSchema = z.strictObject({
-  kind: z.enum(['cuda', 'emulated']).describe('what it is reached by'),
+  kind: z.enum(['cuda', 'emulated', 'native']).describe('what it is reached by'),
   precision: z.enum(PRECISIONS).describe('of the products'),
-  name: z.string().describe('the GPU by name'),
+  name: z.string().describe('the GPU by name, or what stands for one'),
 });
 export type RunDevice = Readonly<z.output<typeof runDeviceSchema>> & DeviceTarget;
 

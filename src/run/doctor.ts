@@ -1,7 +1,16 @@
 // `reverie doctor`: what this machine has for Reverie, what works, what does not, and the way out.
 
 import { availableParallelism, cpus, freemem, totalmem } from 'node:os';
-import { type CudaStatus, cudaStatus, deviceTrial, float32, Graph, InferenceSession } from '../nn/index.js';
+import {
+  type CudaStatus,
+  cudaStatus,
+  deviceTrial,
+  float32,
+  Graph,
+  InferenceSession,
+  nativeWidth,
+  nativeWidths,
+} from '../nn/index.js';
 import { versions } from './versions.js';
 
 /** One thing looked at. */
@@ -17,7 +26,7 @@ export interface Finding {
 export interface Diagnosis {
   readonly findings: readonly Finding[];
   /** What each device can be used for: `--device` takes these names. */
-  readonly devices: Readonly<Record<'cpu' | 'cuda' | 'emulated', boolean>>;
+  readonly devices: Readonly<Record<'cpu' | 'native' | 'cuda' | 'emulated', boolean>>;
 }
 
 const GIB = 2 ** 30;
@@ -29,9 +38,13 @@ export async function diagnose(): Promise<Diagnosis> {
   const runtime = await runtimeFinding();
   const status = await cudaStatus();
   const gpus = await gpuFindings(status);
-  const findings = [nodeFinding(), runtime, machineFinding(), addonFinding(status), kernelsFinding(status), ...gpus];
+  const native = await nativeFinding();
+  const found = [nodeFinding(), runtime, machineFinding(), addonFinding(status), native, kernelsFinding(status)];
+  const findings = [...found, ...gpus];
   const hasGpu = status.missing === undefined && gpus.every(({ state }) => state === 'ok');
-  const devices = { cpu: runtime.state === 'ok', cuda: hasGpu, emulated: status.addon.problem === undefined };
+  const hasAddon = status.addon.problem === undefined;
+  const [cpu, isNative] = [runtime.state === 'ok', native.state === 'ok'];
+  const devices = { cpu, native: isNative, cuda: hasGpu, emulated: hasAddon };
   return { findings, devices };
 }
 
@@ -78,6 +91,21 @@ function machineFinding(): Finding {
 function addonFinding({ addon, missing }: CudaStatus): Finding {
   if (addon.problem === undefined) return { name: 'addon', state: 'ok', text: 'compiled' };
   return { name: 'addon', state: 'absent', text: addon.problem, hint: missing?.hint };
+}
+
+/** The device `native` does a little of what it is for. */
+async function nativeFinding(): Promise<Finding> {
+  const name = 'vector code';
+  try {
+    const width = nativeWidth();
+    const worst = await deviceTrial('native');
+    const text = `${width}, of ${nativeWidths().join(', ')}; differs from the emulation by ${worst.toExponential(1)}`;
+    const hint = 'Please report this, with the output of reverie doctor --json.';
+    return { name, state: worst < TRIAL_LIMIT ? 'ok' : 'broken', text, hint };
+  } catch (error) {
+    const { message, hint } = error as Error & { readonly hint?: string };
+    return { name, state: 'absent', text: message, hint };
+  }
 }
 
 function kernelsFinding({ kernels }: CudaStatus): Finding {

@@ -234,19 +234,21 @@ class Addon : public Napi::Addon<Addon> {
   Napi::Value peak(const Napi::CallbackInfo& info) {
     if (!info[0].IsString() || !info[1].IsNumber()) refuse(info.Env(), "peak takes a width and a number of rounds");
     float numbers[64] = {0.0f, 0.999f, 0.001f};
-    const processor::Width& width = processor::widthNamed(info[0].As<Napi::String>().Utf8Value());
-    return Napi::Number::New(info.Env(), width.peak(info[1].As<Napi::Number>().Int64Value(), numbers));
+    const std::string name = info[0].As<Napi::String>().Utf8Value();
+    for (const processor::Width* width : processor::widths()) {
+      if (name == width->name) return Napi::Number::New(info.Env(), width->peak(info[1].As<Napi::Number>().Int64Value(), numbers));
+    }
+    refuse(info.Env(), "unknown width " + name);
   }
 
-  /** (spec, precision, kind) to { problem?, precision }: why devices cannot run it, or what they compute its products in. */
+  /** (spec, precision) to { problem?, precision }: why devices cannot run it, or what they compute its products in. */
   Napi::Value fit(const Napi::CallbackInfo& info) {
     const EnsembleSpec spec = ensembleOf(info[0]);
     const Precision asked = precisionOf(info[1]);
-    const bool isNative = info[2].IsString() && info[2].As<Napi::String>().Utf8Value() == "native";
     const std::optional<std::string> problem = unsupported(spec);
     Napi::Object object = Napi::Object::New(info.Env());
     if (problem) object.Set("problem", *problem);
-    object.Set("precision", nameOf(problem ? asked : isNative ? Precision::fp32 : precisionFor(spec, asked)));
+    object.Set("precision", nameOf(problem ? asked : precisionFor(spec, asked)));
     return object;
   }
 
@@ -319,7 +321,11 @@ class Addon : public Napi::Addon<Addon> {
     const StepAnswer answer = stepAnswerOf(info[2].As<Napi::Object>(), resident->shape, request.rows);
     const auto streams = stepStreamsOf(from, request);
     request.streams = streams.data();
-    resident->use([&](Ensemble& ensemble) { ensemble.step(request, answer); });
+    try {
+      resident->use([&](Ensemble& ensemble) { ensemble.step(request, answer); });
+    } catch (const std::exception& error) {
+      refuse(info.Env(), error.what());
+    }
     return info.Env().Undefined();
   }
 

@@ -4,6 +4,7 @@ import type { ErrorEntry } from './error-entry.js';
 
 export const DEVICE_ERRORS = {
   CUDA_UNAVAILABLE: { status: 503, message: 'No GPU can be used: {problem}.', hint: '{hint}' },
+  NATIVE_UNAVAILABLE: { status: 503, message: 'The device native cannot be used: {problem}.', hint: '{hint}' },
   CUDA_OUT_OF_MEMORY: {
     status: 507,
     message: 'The memory of {device} does not suffice: {problem}.',

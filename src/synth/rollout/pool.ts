@@ -50,7 +50,8 @@ export class RolloutPool {
   constructor({ workers, device, modelLoader, ...limits }: RolloutPoolOptions) {
     this.pool = new WorkerPool({ ...limits, workers: device ? 0 : workers });
     this.workers = this.pool.workers;
-    this.device = device;
+    // A device that is the processor has as many threads of its own.
+    this.device = device && { ...device, threads: Math.max(1, workers ?? 0) };
     this.modelLoader = modelLoader;
   }
 
