@@ -4,6 +4,8 @@
 
 import { availableParallelism } from 'node:os';
 import { Rng } from '../src/core/rng.js';
+import type { TransitionBatch } from '../src/replay/index.js';
+import type { EnsembleModel } from '../src/worldmodel/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import {
   ACTION_DIM,
@@ -18,7 +20,30 @@ import {
 import { measurePaired, median, type PairedRates, ratioInterval } from './measure.js';
 import { StepWorkers } from './step-workers.js';
 
-export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
+/** Steps a batch as often as it is told to, with some threads. */
+export interface Stepper {
+  step(steps: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type OpenStepper = (model: EnsembleModel, batch: TransitionBatch, threads: number) => Promise<Stepper>;
+
+export function run(context: BenchmarkContext): Promise<Measurement> {
+  return againstMbrl(context, async (model, batch, threads) => {
+    return threads > 1 ? StepWorkers.start(model, batch, threads) : inThisThread(model, batch);
+  });
+}
+
+export function inThisThread(model: EnsembleModel, { obs, action }: TransitionBatch): Stepper {
+  const rng = Rng.fromSeed(2);
+  const carry = model.begin(obs);
+  const step = async (steps: number) => {
+    for (let i = 0; i < steps; i++) await model.imagine(carry, action, rng);
+  };
+  return { step, close: async () => {} };
+}
+
+export async function againstMbrl({ quick, root, log }: BenchmarkContext, open: OpenStepper): Promise<Measurement> {
   const rounds = quick ? 2 : 9;
   const peer = await startTorch(root, log);
   const model = await makeEnsemble();
@@ -37,17 +62,14 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       // On a single core two threads could only win by chance.
       const threads = availableParallelism() >= 2 && (await theirs(2)) > (await theirs(1)) ? 2 : 1;
       log(`${rows} rows; PyTorch with ${threads} thread(s)`);
-      const workers = threads > 1 ? await StepWorkers.start(model, batch, threads) : undefined;
-      const rng = Rng.fromSeed(2);
-      const carry = model.begin(batch.obs);
+      const stepper = await open(model, batch, threads);
       const ours = async () => {
         const start = performance.now();
-        if (workers) await workers.step(steps);
-        else for (let i = 0; i < steps; i++) await model.imagine(carry, batch.action, rng);
+        await stepper.step(steps);
         return (rows * steps) / ((performance.now() - start) / 1000);
       };
       const rates = await measurePaired({ rounds, ours, baseline: () => theirs(threads), log });
-      await workers?.close();
+      await stepper.close();
       return { ...rates, threads };
     };
     const thousand = await measure(1000, quick ? 3 : 100);

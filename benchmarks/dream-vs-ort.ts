@@ -24,14 +24,41 @@ const OPTIONS = { intraOpNumThreads: 1, interOpNumThreads: 1, graphOptimizationL
 
 type Step = (rows: number, inputs: Float32Array, obs: Float32Array, rng: Rng) => Promise<Float32Array>;
 
-export async function run({ quick, log }: BenchmarkContext): Promise<Measurement> {
-  const rounds = quick ? 2 : 11;
+export async function run(context: BenchmarkContext): Promise<Measurement> {
+  const { quick, log } = context;
   const model = await makeEnsemble();
+  const { measure, sessions, rounds, large } = await againstOrt(context, model, model);
+  const results = await headline(context, { measure, sessions, large });
+  results['b100000VsGrouped'] = await measure(large, quick ? 1 : 3, sessions.grouped);
+  results['b100000VsAll'] = await measure(large, 1, sessions.all);
+  await sessions.release();
+  if (availableParallelism() >= 2) {
+    results['b100000TwoThreads'] = await measureTwoThreads(model, large, { rounds, steps: quick ? 1 : 3, log });
+  }
+  await model.close();
+  return measurementOf(results, rounds, log);
+}
+
+interface Comparison {
+  readonly measure: (rows: number, steps: number, baseline: Step) => Promise<PairedRates>;
+  readonly sessions: Awaited<ReturnType<typeof openBaselines>>;
+  readonly rounds: number;
+  /** Rows of the largest batch. */
+  readonly large: number;
+}
+
+/** Steps of `stepped` beside those of onnxruntime-node with the weights of `model`. */
+export async function againstOrt(
+  { quick, log }: BenchmarkContext,
+  model: EnsembleModel,
+  stepped: EnsembleModel,
+): Promise<Comparison> {
+  const rounds = quick ? 2 : 11;
   const sessions = await openBaselines(model);
   const measure = async (rows: number, steps: number, baseline: Step): Promise<PairedRates> => {
     const { obs, action } = randomTransitions(rows, Rng.fromSeed(1));
     const rng = Rng.fromSeed(2);
-    const carry = model.begin(obs);
+    const carry = stepped.begin(obs);
     const rate = async (step: () => Promise<unknown>) => {
       const start = performance.now();
       for (let i = 0; i < steps; i++) await step();
@@ -40,23 +67,31 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
     const inputs = sideBySide(obs, action, rows);
     return measurePaired({
       rounds,
-      ours: () => rate(() => model.imagine(carry, action, rng)),
+      ours: () => rate(() => stepped.imagine(carry, action, rng)),
       baseline: () => rate(() => baseline(rows, inputs, obs, rng)),
       log,
     });
   };
-  const large = quick ? 5000 : 100_000;
-  const results: Record<string, PairedRates> = {};
-  results['b1'] = await measure(1, quick ? 100 : 5000, sessions.bare);
-  results['b1000'] = await measure(1000, quick ? 3 : 100, sessions.batched);
-  results['b100000'] = await measure(large, quick ? 1 : 3, sessions.batched);
-  results['b100000VsGrouped'] = await measure(large, quick ? 1 : 3, sessions.grouped);
-  results['b100000VsAll'] = await measure(large, 1, sessions.all);
-  await sessions.release();
-  if (availableParallelism() >= 2) {
-    results['b100000TwoThreads'] = await measureTwoThreads(model, large, { rounds, steps: quick ? 1 : 3, log });
-  }
-  await model.close();
+  return { measure, sessions, rounds, large: quick ? 5000 : 100_000 };
+}
+
+/** One row, a thousand, and the largest batch. */
+export async function headline(
+  { quick }: BenchmarkContext,
+  { measure, sessions, large }: Omit<Comparison, 'rounds'>,
+): Promise<Record<string, PairedRates>> {
+  return {
+    b1: await measure(1, quick ? 100 : 5000, sessions.bare),
+    b1000: await measure(1000, quick ? 3 : 100, sessions.batched),
+    b100000: await measure(large, quick ? 1 : 3, sessions.batched),
+  };
+}
+
+export function measurementOf(
+  results: Readonly<Record<string, PairedRates>>,
+  rounds: number,
+  log: (line: string) => void,
+): Measurement {
   const ratios = Object.fromEntries(Object.entries(results).map(([key, rates]) => [key, ratioInterval(rates)]));
   for (const [key, { value, low, high }] of Object.entries(ratios)) log(`${key}: ${value} (${low} to ${high})`);
   const raw = { rowsPerSecond: results, ratios };

@@ -6,7 +6,7 @@ import { boxSpace, unboundedSpace } from '../src/env/index.js';
 import { allocateBatch, type TransitionBatch } from '../src/replay/index.js';
 import { makeSac } from '../src/rl/index.js';
 import { type FrozenRolloutRequest, RolloutPool } from '../src/synth/index.js';
-import { fitEnsemble } from '../src/worldmodel/index.js';
+import { fitEnsemble, type ModelPlace } from '../src/worldmodel/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { measurePaired, median, ratioInterval } from './measure.js';
 
@@ -18,11 +18,16 @@ const SPACES = {
   actionSpace: boxSpace(new Array(ACTION_DIM).fill(-1), new Array(ACTION_DIM).fill(1)),
 };
 
-export async function run({ quick, log }: BenchmarkContext): Promise<Measurement> {
+export function run(context: BenchmarkContext): Promise<Measurement> {
+  return measureWorkers(context, {});
+}
+
+/** Where the model runs is the same for both pools. */
+export async function measureWorkers({ quick, log }: BenchmarkContext, place: ModelPlace): Promise<Measurement> {
   const starts = quick ? 2_048 : 40_960;
   const rounds = quick ? 2 : 11;
-  const one = new RolloutPool({ workers: 1 });
-  const two = new RolloutPool({ workers: 2 });
+  const one = new RolloutPool({ workers: 1, ...place });
+  const two = new RolloutPool({ workers: 2, ...place });
   try {
     log('fitting a small model of made-up data');
     const request = await prepare(starts);

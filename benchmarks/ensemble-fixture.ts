@@ -3,7 +3,7 @@
 import { Rng } from '../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../src/env/index.js';
 import { allocateBatch, type TransitionBatch } from '../src/replay/index.js';
-import { type EnsembleModel, fitEnsemble } from '../src/worldmodel/index.js';
+import { type EnsembleModel, fitEnsemble, loadWorldModel } from '../src/worldmodel/index.js';
 import { PythonPeer } from './python-peer.js';
 
 export const OBS_DIM = 17;
@@ -28,6 +28,18 @@ export async function makeEnsemble(): Promise<EnsembleModel> {
   const rng = Rng.fromSeed(0);
   const settings = { members: MEMBERS, elites: ELITES, hidden: HIDDEN, maxEpochs: 1 };
   return (await fitEnsemble(randomTransitions(1000, rng), SPACES, settings, { rng })).model;
+}
+
+/** The same model by vector code of our own (`--device native`). Throws NATIVE_UNAVAILABLE without the addon. */
+export async function nativeOf(model: EnsembleModel, threads = 1): Promise<EnsembleModel> {
+  const device = { kind: 'native', precision: 'fp32', threads } as const;
+  return (await loadWorldModel(model.snapshot(), { device })) as EnsembleModel;
+}
+
+/** Multiply-adds that a row takes where one elite answers it. */
+export function productsOfRow(): number {
+  const sizes = [OBS_DIM + ACTION_DIM, ...HIDDEN, 2 * (OBS_DIM + 1)];
+  return sizes.slice(1).reduce((sum, out, layer) => sum + sizes[layer] * out, 0);
 }
 
 /** What mbrl-lib imports, at versions that work together today; mbrl-lib itself is added by the script (see there). */

@@ -90,6 +90,30 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   ...Object.fromEntries(
     ['half-cheetah', 'hopper', 'walker2d'].map((body) => [`dream-vs-best.${body}`, dreamVsBest(body)]),
   ),
+  'dream.native-vs-ort': {
+    title: 'dream.vs-ort with --device native, 100 k rows (raw: 1, 1 k): rows/s of ours ÷ of one untiled run',
+    unit: 'ratio',
+    baseline: 'onnxruntime-node 1.30.0, same weights, one untiled run, one thread',
+    load: () => import('./dream-native-vs-ort.js'),
+  },
+  'dream.native-roofline': {
+    title: 'Multiply-adds of whole steps with --device native, one thread, 100 k rows ÷ the most that a core can do',
+    unit: 'ratio',
+    baseline: 'a loop of the same instructions in registers, in the same run',
+    load: () => import('./dream-native-roofline.js'),
+  },
+  'dream.native-vs-mbrl': {
+    title: 'dream.vs-mbrl with --device native, 100 k rows (raw: 1 k): rows/s of ours ÷ of mbrl-lib',
+    unit: 'ratio',
+    baseline: 'mbrl-lib 0.2.0 ModelEnv, PyTorch 2.15.0 on CPU, its best number of threads',
+    load: () => import('./dream-native-vs-mbrl.js'),
+  },
+  'dream.native-workers': {
+    title: 'dream.workers with --device native: transitions/s of two threads ÷ of one',
+    unit: 'ratio',
+    baseline: 'one thread of the same engine',
+    load: () => import('./dream-native-workers.js'),
+  },
   'dream.harm': {
     title: 'Return after 3,000 real steps of worlds that cannot be learned: with the dream by its defaults ÷ without',
     unit: 'ratio',

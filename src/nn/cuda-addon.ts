@@ -164,8 +164,8 @@ export interface Addon {
   knows(environment: string, isReward: boolean, obsDim: number, actionDim: number): boolean;
   makeEnsemble(where: AddonPlace, weights: EnsembleWeights, precision: Precision): Promise<AddonEnsemble>;
   step(handle: number, request: AddonStepRequest, answer: AddonStepAnswer): Promise<void>;
-  /** As `step`, done when it returns. */
-  stepNow(handle: number, request: AddonStepRequest, answer: AddonStepAnswer): void;
+  /** A step that is done when it returns; brief-step.ts knows what lies where. */
+  stepNow(handle: number, exchange: ArrayBuffer, rows: number, choices: number): void;
   /** Widths of vectors that this processor has, best first. */
   widths(): string[];
   /** Multiply-adds done by a loop of them in registers: what a core can do at most. */

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { type ReverieError, reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
+import { BriefSteps, type StepShape, writeStream } from './brief-step.js';
 import type {
   Addon,
   AddonEnsemble,
@@ -166,13 +167,16 @@ export function isKnownToDevices(
 export class DeviceEnsemble {
   private last: Promise<unknown> = Promise.resolve();
   private underWay = 0;
+  private readonly brief?: BriefSteps;
   private isClosed = false;
 
   private constructor(
     private readonly resident: AddonEnsemble,
-    private readonly weights: Pick<EnsembleWeights, 'obsDim' | 'learnsReward' | 'learnsTermination'>,
+    private readonly weights: StepShape,
     private readonly elites: number,
-  ) {}
+  ) {
+    if (resident.briefRows > 0) this.brief = new BriefSteps(weights, Math.floor(resident.briefRows));
+  }
 
   /** Uploads the weights. Throws CUDA_UNAVAILABLE, NATIVE_UNAVAILABLE, CUDA_OUT_OF_MEMORY, CUDA_FAILED, DEVICE_UNSUPPORTED. */
   static async open(target: DeviceTarget, weights: EnsembleWeights): Promise<DeviceEnsemble> {
@@ -181,8 +185,8 @@ export class DeviceEnsemble {
     const width = kind === 'native' ? nativeWidth() : '';
     const where = { kind, ordinal, fatbin: KERNELS_FILE, threads, width };
     const resident = await loadAddon().makeEnsemble(where, weights, precision).catch(asError(kind));
-    const { obsDim, learnsReward, learnsTermination, elites } = weights;
-    return new DeviceEnsemble(resident, { obsDim, learnsReward, learnsTermination }, elites.length);
+    const { obsDim, actionDim, learnsReward, learnsTermination, elites } = weights;
+    return new DeviceEnsemble(resident, { obsDim, actionDim, learnsReward, learnsTermination }, elites.length);
   }
 
   /** The GPU it lies on. */
@@ -196,7 +200,9 @@ export class DeviceEnsemble {
   }
 
   /** One step of every row. Throws CUDA_OUT_OF_MEMORY, CUDA_FAILED. */
-  async step({ obs, action, rows, rng, ...options }: DeviceStep): Promise<AddonStepAnswer> {
+  async step(asked: DeviceStep): Promise<AddonStepAnswer> {
+    if (this.isBrief(asked)) return this.brief!.step(loadAddon(), this.resident.handle, asked);
+    const { obs, action, rows, rng, ...options } = asked;
     const { obsDim, learnsReward, learnsTermination } = this.weights;
     const answer = {
       nextObs: new Float32Array(rows * obsDim),
@@ -214,8 +220,7 @@ export class DeviceEnsemble {
       streams: streamWords(rngs),
       hasStreamPerRow: !('state' in rng),
     };
-    if (this.isBrief(rows, options)) loadAddon().stepNow(this.resident.handle, request, answer);
-    else await this.inTurn((addon) => addon.step(this.resident.handle, request, answer));
+    await this.inTurn((addon) => addon.step(this.resident.handle, request, answer));
     return answer;
   }
 
@@ -240,9 +245,10 @@ export class DeviceEnsemble {
   }
 
   /** Whether the answer is there sooner than another thread would have begun; never while something is under way. */
-  private isBrief(rows: number, { isTs1, withDisagreement }: AddonStepOptions): boolean {
+  private isBrief({ rows, isTs1, withDisagreement }: DeviceStep): boolean {
     const asked = isTs1 && !withDisagreement ? 1 : this.elites;
-    return this.underWay === 0 && !this.isClosed && rows * asked <= this.resident.briefRows;
+    const isFree = this.underWay === 0 && !this.isClosed && rows > 0;
+    return this.brief !== undefined && isFree && rows * asked <= this.brief.mostRows;
   }
 
   private inTurn<T>(work: (addon: Addon) => Promise<T>): Promise<T> {
@@ -262,8 +268,7 @@ export class DeviceEnsemble {
 function streamWords(rngs: readonly Rng[]): Uint32Array {
   const words = new Uint32Array(4 * rngs.length);
   rngs.forEach((rng, i) => {
-    const { key, position } = rng.state();
-    words.set([key[0], key[1], position >>> 0, Math.floor(position / 2 ** 32)], 4 * i);
+    writeStream(rng, words, 4 * i);
   });
   return words;
 }

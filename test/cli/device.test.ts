@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
-import { cudaStatus } from '../../src/nn/index.js';
+import { cudaStatus, nativeWidths } from '../../src/nn/index.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { recordingStream } from '../run/streams.js';
 
@@ -34,9 +34,10 @@ describe('doctor', () => {
   it('says what there is, and what each device can be used for', async () => {
     const { exitCode, stdout } = await reverie('doctor');
     expect(exitCode).toBe(0);
-    for (const name of ['Node', 'ONNX Runtime', 'machine', 'addon', 'kernels for GPUs']) expect(stdout).toContain(name);
+    for (const name of ['Node', 'ONNX Runtime', 'machine', 'addon', 'vector code', 'kernels for GPUs'])
+      expect(stdout).toContain(name);
     const { devices, findings } = JSON.parse((await reverie('doctor', '--json')).stdout);
-    expect(devices).toEqual({ cpu: true, cuda: missing === undefined, emulated: hasAddon });
+    expect(devices).toEqual({ cpu: true, native: hasAddon, cuda: missing === undefined, emulated: hasAddon });
     for (const { state, hint } of findings) if (state !== 'ok') expect(hint.length).toBeGreaterThan(10);
   });
 
@@ -76,6 +77,43 @@ describe('a device', () => {
     expect([ours.device, theirs.device]).toEqual(['host emulation, tf32', 'cpu']);
     expect(record('emulated').device).toEqual({ kind: 'emulated', precision: 'tf32', name: 'host emulation' });
   });
+
+  it.skipIf(!hasAddon)(
+    'native: as many rows, the same bytes with any width and number of threads, kept with the run',
+    async () => {
+      const cpu = JSON.parse((await synth('cpu-again', '--device', 'cpu')).stdout);
+      const bytes = (run: string) => readFileSync(join(at(run), 'datasets', 'transitions.parquet'));
+      const runs = [];
+      for (const [width, workers] of nativeWidths().flatMap((width) => [
+        [width, '0'] as const,
+        [width, '3'] as const,
+      ])) {
+        process.env['REVERIE_NATIVE_WIDTH'] = width;
+        const run = `native-${width}-${workers}`;
+        const { exitCode, stdout } = await synth(run, '--device', 'native', '--workers', workers);
+        delete process.env['REVERIE_NATIVE_WIDTH'];
+        expect([exitCode, JSON.parse(stdout).device]).toEqual([0, 'native, fp32']);
+        expect(JSON.parse(stdout).transitions).toBe(cpu.transitions);
+        runs.push(run);
+      }
+      for (const run of runs) expect(bytes(run).equals(bytes(runs[0])), run).toBe(true);
+      expect(record(runs[0]).device).toEqual({ kind: 'native', precision: 'fp32', name: 'native' });
+    },
+  );
+
+  it.skipIf(!hasAddon)(
+    'native: another precision, or a width that is not there, is refused before anything is written',
+    async () => {
+      const precise = await synth('precise', '--device', 'native', '--precision', 'tf32');
+      expect([precise.exitCode, existsSync(at('precise'))]).toEqual([1, false]);
+      expect(precise.stderr).toMatch(/FLAG_INVALID.*--precision.*fp32/);
+      process.env['REVERIE_NATIVE_WIDTH'] = 'mmx';
+      const narrow = await synth('narrow', '--device', 'native');
+      delete process.env['REVERIE_NATIVE_WIDTH'];
+      expect([narrow.exitCode, existsSync(at('narrow'))]).toEqual([1, false]);
+      expect(narrow.stderr).toMatch(/NATIVE_UNAVAILABLE.*mmx/);
+    },
+  );
 
   it.skipIf(!hasAddon)('computes wide layers in float32, and says so', async () => {
     const wide = ['--set', 'model.hidden=[257,16]', '--set', 'model.maxEpochs=1'];

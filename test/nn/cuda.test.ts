@@ -9,6 +9,9 @@ import {
   deviceTrial,
   type EnsembleWeights,
   isKnownToDevices,
+  nativePeak,
+  nativeWidth,
+  nativeWidths,
   requireDevice,
 } from '../../src/nn/index.js';
 import { lacksCompiler, make } from '../native/native-build.js';
@@ -36,6 +39,19 @@ const weights: EnsembleWeights = {
   ...{ low: filled(1, Number.NEGATIVE_INFINITY), high: filled(1, Number.POSITIVE_INFINITY) },
 };
 
+/** Few rows, which the caller waits for, and many, which threads share. */
+async function steppedBy(width: string, threads: number) {
+  process.env['REVERIE_NATIVE_WIDTH'] = width;
+  try {
+    const ensemble = await DeviceEnsemble.open({ kind: 'native', precision: 'fp32', threads }, weights);
+    const answers = [await step(ensemble, 3), await step(ensemble, 200_000)];
+    await ensemble.close();
+    return answers;
+  } finally {
+    delete process.env['REVERIE_NATIVE_WIDTH'];
+  }
+}
+
 function step(ensemble: DeviceEnsemble, rows: number) {
   const options = { isTs1: true, isDeterministic: false, withDisagreement: false };
   return ensemble.step({ rows, obs: filled(rows, 0), action: filled(rows, 0), rng: Rng.fromSeed(1), ...options });
@@ -44,6 +60,31 @@ function step(ensemble: DeviceEnsemble, rows: number) {
 describe.skipIf(isSkipped)('a device', () => {
   it('computes the same each time', async () => {
     expect(await deviceTrial('emulated')).toBe(0);
+  });
+
+  it('computes the same by vector code as by the kernels, and the same bytes whatever the width and the threads', async () => {
+    expect(await deviceTrial('native')).toBeLessThan(1e-5);
+    expect(nativeWidths().at(-1)).toBe('plain');
+    const answers = [];
+    for (const width of nativeWidths()) {
+      for (const threads of [1, 2, 4]) answers.push(await steppedBy(width, threads));
+    }
+    expect(nativeWidth()).toBe(nativeWidths()[0]);
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+  });
+
+  it('is an error that names the widths there are where another is asked for', async () => {
+    await expect(steppedBy('mmx', 1)).rejects.toMatchObject({
+      code: 'NATIVE_UNAVAILABLE',
+      message: expect.stringMatching(/REVERIE_NATIVE_WIDTH is "mmx".*plain/),
+    });
+    await expect(DeviceEnsemble.open({ kind: 'native', precision: 'bf16' }, weights)).rejects.toMatchObject({
+      code: 'DEVICE_UNSUPPORTED',
+    });
+  });
+
+  it('counts more multiply-adds a second than a loop of numbers can do', () => {
+    expect(nativePeak(nativeWidths()[0], 1e5)).toBeGreaterThan(1e6);
   });
 
   it.skipIf(missing !== undefined)('computes what the host does (GPU)', async () => {
@@ -57,18 +98,21 @@ describe.skipIf(isSkipped)('a device', () => {
     await expect(asked).rejects.toMatchObject({ code: 'CUDA_UNAVAILABLE', hint: missing!.hint });
   });
 
-  it('answers in the order it was asked, nothing for no rows, and is an error once closed', async () => {
-    const ensemble = await DeviceEnsemble.open(EMULATED, weights);
-    expect(ensemble.bytes).toBeGreaterThan(0);
-    const [none, one, again] = await Promise.all([step(ensemble, 0), step(ensemble, 3), step(ensemble, 3)]);
-    expect(none.nextObs).toHaveLength(0);
-    expect(again).toEqual(one);
-    const last = step(ensemble, 2);
-    await ensemble.close();
-    expect((await last).nextObs).toHaveLength(2);
-    await ensemble.close();
-    await expect(step(ensemble, 1)).rejects.toMatchObject({ code: 'SESSION_RELEASED' });
-  });
+  it.each(['emulated', 'native'] as const)(
+    '(%s) answers in the order it was asked, and is an error once closed',
+    async (kind) => {
+      const ensemble = await DeviceEnsemble.open({ kind, precision: 'fp32' }, weights);
+      expect(ensemble.bytes).toBeGreaterThan(0);
+      const [none, one, again] = await Promise.all([step(ensemble, 0), step(ensemble, 3), step(ensemble, 3)]);
+      expect(none.nextObs).toHaveLength(0);
+      expect(again).toEqual(one);
+      const last = step(ensemble, 2);
+      await ensemble.close();
+      expect((await last).nextObs).toHaveLength(2);
+      await ensemble.close();
+      await expect(step(ensemble, 1)).rejects.toMatchObject({ code: 'SESSION_RELEASED' });
+    },
+  );
 
   it('says what it does not know, and refuses what does not fit', async () => {
     expect(deviceFit(weights, 'bf16')).toEqual({ precision: 'bf16' });

@@ -11,34 +11,13 @@
 #include "../engine/ensemble.h"
 #include "../engine/precision-name.h"
 #include "../processor/native-ensemble.h"
+#include "brief-exchange.h"
 #include "read.h"
 #include "work.h"
 
 namespace reverie::border {
 
 namespace {
-
-StepRequest stepRequestOf(const Napi::Object& from, const EnsembleSpec& shape) {
-  StepRequest request{};
-  request.rows = intAt(from, "rows");
-  if (request.rows < 0) refuse(from.Env(), "fewer than no rows");
-  const auto rows = static_cast<std::size_t>(request.rows);
-  request.obs = floatsAt(from, "obs", rows * shape.obsDim);
-  request.action = floatsAt(from, "action", rows * shape.actionDim);
-  request.hasStreamPerRow = boolAt(from, "hasStreamPerRow");
-  request.options = stepOptionsOf(from);
-  return request;
-}
-
-StepAnswer stepAnswerOf(const Napi::Object& into, const EnsembleSpec& shape, std::int64_t count) {
-  const auto rows = static_cast<std::size_t>(count);
-  return {floatsAt(into, "nextObs", rows * shape.obsDim), floatsAt(into, "reward", rows, true),
-          bytesAt(into, "terminated", rows, true), floatsAt(into, "disagreement", rows, true)};
-}
-
-std::vector<RandomStream> stepStreamsOf(const Napi::Object& from, const StepRequest& request) {
-  return streamsAt(from, "streams", request.hasStreamPerRow ? static_cast<std::size_t>(request.rows) : 1);
-}
 
 /** One device a process, whoever asks and from whatever thread: models share it, and it goes with the last of them. */
 std::shared_ptr<Device> sharedDevice(const std::string& kind, int ordinal, const std::string& fatbin) {
@@ -299,9 +278,17 @@ class Addon : public Napi::Addon<Addon> {
     const auto from = info[1].As<Napi::Object>();
     const auto into = info[2].As<Napi::Object>();
     const EnsembleSpec& shape = resident->shape;
-    StepRequest request = stepRequestOf(from, shape);
-    const StepAnswer answer = stepAnswerOf(into, shape, request.rows);
-    auto streams = stepStreamsOf(from, request);
+    StepRequest request{};
+    request.rows = intAt(from, "rows");
+    if (request.rows < 0) refuse(info.Env(), "fewer than no rows");
+    const auto rows = static_cast<std::size_t>(request.rows);
+    request.obs = floatsAt(from, "obs", rows * shape.obsDim);
+    request.action = floatsAt(from, "action", rows * shape.actionDim);
+    request.hasStreamPerRow = boolAt(from, "hasStreamPerRow");
+    request.options = stepOptionsOf(from);
+    const StepAnswer answer{floatsAt(into, "nextObs", rows * shape.obsDim), floatsAt(into, "reward", rows, true),
+                            bytesAt(into, "terminated", rows, true), floatsAt(into, "disagreement", rows, true)};
+    auto streams = streamsAt(from, "streams", request.hasStreamPerRow ? rows : 1);
     auto job = [resident, request, answer, streams = std::move(streams)]() mutable {
       request.streams = streams.data();
       resident->use([&](Ensemble& ensemble) { ensemble.step(request, answer); });
@@ -311,18 +298,23 @@ class Addon : public Napi::Addon<Addon> {
                         into.Get("terminated"), into.Get("disagreement")});
   }
 
-  /** As `step`, done when it returns: for models that say how many rows are brief. */
+  /**
+   * (handle, exchange, rows, choices): a step that is done when it returns, for models that say how many rows are brief. What is
+   * asked and answered lies in one buffer (BriefExchange), as looking at objects takes longer than a row.
+   */
   Napi::Value stepNow(const Napi::CallbackInfo& info) {
     auto resident = residentOf(info);
     if (resident->briefRows == 0) refuse(info.Env(), "this model has to be waited for");
-    if (!info[1].IsObject() || !info[2].IsObject()) refuse(info.Env(), "stepNow takes a request and an answer");
-    const auto from = info[1].As<Napi::Object>();
-    StepRequest request = stepRequestOf(from, resident->shape);
-    const StepAnswer answer = stepAnswerOf(info[2].As<Napi::Object>(), resident->shape, request.rows);
-    const auto streams = stepStreamsOf(from, request);
-    request.streams = streams.data();
+    if (!info[1].IsArrayBuffer() || !info[2].IsNumber() || !info[3].IsNumber()) {
+      refuse(info.Env(), "stepNow takes a buffer, a number of rows and choices");
+    }
+    auto buffer = info[1].As<Napi::ArrayBuffer>();
+    BriefExchange exchange(static_cast<char*>(buffer.Data()), info[2].As<Napi::Number>().Int64Value(),
+                           info[3].As<Napi::Number>().Uint32Value(), resident->shape);
+    if (exchange.bytes > buffer.ByteLength()) refuse(info.Env(), "a step that does not fit into its buffer");
+    exchange.readStreams();
     try {
-      resident->use([&](Ensemble& ensemble) { ensemble.step(request, answer); });
+      resident->use([&](Ensemble& ensemble) { ensemble.step(exchange.request, exchange.answer); });
     } catch (const std::exception& error) {
       refuse(info.Env(), error.what());
     }
