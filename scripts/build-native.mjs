@@ -57,7 +57,10 @@ function napiHeaders() {
 function sources() {
   return readdirSync(NATIVE, { recursive: true })
     .map(String)
-    .filter((file) => /^(Makefile|(kernels|engine|processor|border)\/.*)$/.test(file) && statSync(join(NATIVE, file)).isFile())
+    .filter(
+      (file) =>
+        /^(Makefile|(kernels|engine|processor|border)\/.*)$/.test(file) && statSync(join(NATIVE, file)).isFile(),
+    )
     .sort();
 }
 
