@@ -6,7 +6,10 @@ Needs no package but TRL (transformers >= 5.2) and datasets. TRL's Open Reward S
     GRPOTrainer(model=..., train_dataset=spec.train_dataset, environment_factory=spec.environment_factory,
                 reward_funcs=spec.reward_funcs)
 
-This file is for when you want to see, or change, what happens in between.
+This file is for when you want to see, or change, what happens in between:
+
+    MODEL=Qwen/Qwen3-0.6B python train.py
+    MODEL=Qwen/Qwen3-0.6B IMITATE=runs/desk/datasets/trl python train.py     # first what `reverie export` wrote
 """
 
 import json
@@ -18,6 +21,8 @@ URL = "@URL@"
 ENV = "@ENV@"
 # Whoever stops in a game has given up, and keeps what was won so far; a user who was left cannot judge.
 STOPPING_ENDS = @STOPPING@
+# Before what is seen first.
+HOW = "@HOW@\n\n"
 
 
 class Reverie:
@@ -112,19 +117,40 @@ def dataset(count=64):
 
     listed = Reverie.ask("GET", f"/v1/environments/{ENV}/tasks?split=train")["tasks"]
     tasks = [task["id"] for task in listed] or [None]
-    prompt = [{"role": "user", "content": "@HOW@\n\n"}]
+    prompt = [{"role": "user", "content": HOW}]
     rows = [{"prompt": prompt, "task": tasks[i % len(tasks)], "seed": i} for i in range(count)]
     return Dataset.from_list(rows)
 
 
-if __name__ == "__main__":
+# @PART imitation@
+def settings(config, **changed):
+    """TRL's configuration for this machine: it computes in bfloat16 unless told otherwise, which not every machine can."""
+    import torch
+
+    has_gpu = torch.cuda.is_available()
+    bf16 = has_gpu and torch.cuda.is_bf16_supported()
+    return config(**{"bf16": bf16, "use_cpu": not has_gpu, **changed})
+
+
+def grpo(model, count=64, **changed):
+    """A trainer of the model, by name or folder, on as many rows; what else is given changes its GRPOConfig."""
     from trl import GRPOConfig, GRPOTrainer
 
-    trainer = GRPOTrainer(
-        model=os.environ.get("MODEL", "Qwen/Qwen3-0.6B"),
-        train_dataset=dataset(),
+    usual = {"output_dir": "trl-@ENV@", "max_completion_length": 4096}
+    return GRPOTrainer(
+        model=model,
+        train_dataset=dataset(count),
         environment_factory=Environment,
         reward_funcs=reward,
-        args=GRPOConfig(output_dir="trl-@ENV@", max_completion_length=4096),
+        args=settings(GRPOConfig, **{**usual, **changed}),
     )
-    trainer.train()
+
+
+if __name__ == "__main__":
+    name = os.environ.get("MODEL", "Qwen/Qwen3-0.6B")
+    if folder := os.environ.get("IMITATE"):
+        first = sft(name, folder)
+        first.train()
+        first.save_model()
+        name = first.args.output_dir
+    grpo(name).train()

@@ -11,7 +11,7 @@ import { packageRoot } from '../../core/packs.js';
 import { faceOf } from '../../kinds/index.js';
 import type { Servable } from '../../run/serving/index.js';
 import { type OfferedTool, sayToolOf } from '../facades/tool-calls.js';
-import { pythonMethods } from './python-methods.js';
+import { pythonMethods, renamedNames } from './python-methods.js';
 
 /** Trainers, and the template of each. */
 const TEMPLATES = {
@@ -51,21 +51,24 @@ export function glueText(kind: GlueKind, target: GlueTarget): string {
   const url = target.url.replace(/\/+$/, '');
   const items = target.trainTasks || SEEDS;
   const values: Readonly<Record<string, string>> = {
+    ...(kind === 'trl' ? trlValues(target) : {}),
     '@URL@': url,
     '@ORIGIN@': new URL(url).origin,
     '@ENV@': target.name,
     '@AGENTGYM@': `${url}/agentgym/${target.name}`,
     '@ITEMS@': String(items),
     '@LAST@': String(items - 1),
-    ...(kind === 'trl' ? trlValues(target) : {}),
   };
   return Object.entries(values).reduce((text, [mark, value]) => text.replaceAll(mark, () => value), template(kind));
 }
 
 /** A template, each line `# @PART NAME@` of it replaced by that part. */
 function template(kind: GlueKind): string {
-  const read = (...path: string[]) => readFileSync(join(packageRoot(), 'clients', 'glue', ...path), 'utf8');
-  return read(TEMPLATES[kind]).replaceAll(/^# @PART ([a-z-]+)@\n/gm, (_, name) => read('parts', `${name}.py`));
+  return glueFile(TEMPLATES[kind]).replaceAll(/^# @PART ([a-z-]+)@\n/gm, (_, name) => glueFile('parts', `${name}.py`));
+}
+
+function glueFile(...path: string[]): string {
+  return readFileSync(join(packageRoot(), 'clients', 'glue', ...path), 'utf8');
 }
 
 function requireFit(kind: GlueKind, target: GlueTarget): void {
@@ -84,11 +87,14 @@ function requireFit(kind: GlueKind, target: GlueTarget): void {
 
 function trlValues(target: GlueTarget): Readonly<Record<string, string>> {
   const { acts } = faceOf(target);
-  const { name } = sayToolOf({ tools: target.tools as Servable['tools'] });
-  const speaking = `The user hears what you say by ${name} and nothing else: call it until they have no more to say.`;
+  const say = sayToolOf({ tools: target.tools as Servable['tools'] });
+  const speaking = `The user hears what you say by ${say.name} and nothing else: call it until they have no more to say.`;
+  const isTurn = acts === 'turn';
   return {
+    '@SAY@': isTurn ? JSON.stringify(say.name) : 'None',
+    '@RENAMED@': isTurn ? renamedNames([...target.tools, say]) : '{}',
     '# @TOOLS@\n': methodsOf(target),
-    '@HOW@': `Do what is asked, with the tools you have.${acts === 'turn' ? ` ${speaking}` : ''}`,
+    '@HOW@': `Do what is asked, with the tools you have.${isTurn ? ` ${speaking}` : ''}`,
     '@STOPPING@': acts === 'line' ? 'True' : 'False',
   };
 }

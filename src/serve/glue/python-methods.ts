@@ -22,6 +22,22 @@ export function pythonMethods(
   return bound.map(({ tool }, i) => method(tools[i], tool, bodyOf(tools[i], 'given'))).join('\n');
 }
 
+/**
+ * Python: of each tool that has another name as a method, or an argument that has, its name to the method's and the
+ * names of these arguments.
+ */
+export function renamedNames(tools: readonly OfferedTool[]): string {
+  const renamed = [...pythonTools(tools).entries()].flatMap(([method, { name, tool }], i) => {
+    const own = Object.keys(propertiesOf(tools[i]));
+    const pairs = Object.keys(propertiesOf(tool)).map((key, at) => [own[at], key] as const);
+    const keys = pairs.filter(([before, after]) => before !== after);
+    if (name === method && keys.length === 0) return [];
+    const written = keys.map(([before, after]) => `${JSON.stringify(before)}: ${JSON.stringify(after)}`);
+    return [`${JSON.stringify(name)}: (${JSON.stringify(method)}, {${written.join(', ')}})`];
+  });
+  return `{${renamed.join(', ')}}`;
+}
+
 /** @param bound  the tool under names that Python allows, its properties in the same order */
 function method(tool: OfferedTool, bound: OfferedTool, body: string): string {
   const parameters = parametersOf(tool, Object.keys(propertiesOf(bound)));

@@ -10,6 +10,8 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fetchGlueTarget, GLUE_KINDS, type GlueKind, glueText, type RunningServer } from '../../../src/serve/index.js';
+import { call, record } from '../../synth/episode-records.js';
+import { exported } from '../../synth/export-episodes/exported.js';
 import { serveScenarios } from '../running-server.js';
 
 const execute = promisify(execFile);
@@ -120,6 +122,44 @@ print(json.dumps({"opening": opening, "rewards": rewards, "over": over, "tools":
     // Beside a reward function, TRL would count it again; before it knew the name, as a tool.
     expect(found.tools).not.toContain('get_reward');
     expect(found.doc).toMatch(/\n\nArgs:\n {4}\w+: /);
+  });
+
+  it('makes rollouts of exported episodes for TRL: speech is a call, as names are that Python can bind', async () => {
+    const episodes = join(folder, 'export');
+    await exported(episodes, 'trl', [
+      record({
+        turns: [
+          { user: 'Where?' },
+          call('get_parcel', { parcel_id: 'P100', weight: 0.7 }, 'here'),
+          { say: 'Here.', reasoning: 'So.' },
+          { user: 'Thanks.' },
+          { say: 'Bye.' },
+        ],
+      }),
+    ]);
+    const properties = { parcel_id: { type: 'string' }, from: { type: 'string' } };
+    const tool = { name: 'get-user', description: 'Who?', parameters: { type: 'object', properties } };
+    const target = await fetchGlueTarget(server.url, 'helpdesk');
+    const driver = `
+import json, reverie_trl
+print(json.dumps([list(reverie_trl.imitation(${JSON.stringify(episodes)})), reverie_trl.RENAMED, reverie_trl.HOW]))`;
+    const desk = await driven('reverie_trl', glueText('trl', { ...target, tools: [tool] }), driver);
+    const called = (name: string, given: object) => ({ type: 'function', function: { name, arguments: given } });
+    const turn = (...calls: object[]) => ({ role: 'assistant', content: '', tool_calls: calls });
+    const [[{ messages }], renamed, how] = desk;
+    const rules = 'You help with parcels. Make one call at a time.';
+    expect(renamed).toEqual({ 'get-user': ['get_user', { from: 'from_' }] });
+    expect(messages).toEqual([
+      { role: 'user', content: `${how}${rules}\n\nWhere?` },
+      turn(called('get_parcel', { parcel_id: 'P100', weight: 0.7 })),
+      { role: 'tool', name: 'get_parcel', content: 'here' },
+      { ...turn(called('respond_to_user', { content: 'Here.' })), reasoning_content: 'So.' },
+      { role: 'tool', name: 'respond_to_user', content: 'Thanks.' },
+      turn(called('respond_to_user', { content: 'Bye.' })),
+    ]);
+    const [[game], , wish] = await driven('reverie_trl', await printed('trl', 'cellar'), driver);
+    expect(game.messages[0]).toEqual({ role: 'user', content: `${wish}Where?` });
+    expect(game.messages.at(-1)).toEqual({ role: 'assistant', content: 'Bye.' });
   });
 
   it('lets SkyRL and rLLM play by raw text', async () => {
