@@ -7,6 +7,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { nearest, ReverieError, reverieError } from '../src/core/errors.js';
+import { type Panel, panelDifferences, panelOf } from '../src/core/panel.js';
+import { versions } from '../src/run/versions.js';
 import { writeFileAtomic } from '../src/store/atomic-file.js';
 import type { BenchmarkEntry, Measurement } from './benchmark.js';
 import { describeMachine } from './machine.js';
@@ -21,8 +23,12 @@ async function main(): Promise<void> {
   const log = (line: string): void => console.error(`[${id}] ${line}`);
   const { run } = await entry.load();
   const measurement = await run({ quick, root, log });
-  const result = summarise(id, entry, measurement);
-  if (!quick) await keep(root, result, measurement);
+  const panel = panelFor(id, entry, measurement);
+  const result = { ...summarise(id, entry, measurement), panel: panel.hash };
+  if (!quick) {
+    tellDifferences(root, id, panel, log);
+    await keep(root, result, measurement, panel);
+  }
   console.log(JSON.stringify(result));
 }
 
@@ -46,21 +52,45 @@ function summarise(id: string, { unit, baseline }: BenchmarkEntry, { value, low,
   return { id, value, low, high, unit, n, baseline, machine: describeMachine() };
 }
 
-async function keep(root: string, result: ReturnType<typeof summarise>, measurement: Measurement): Promise<void> {
+/** Whoever is compared with, and the packages that can move a figure, belong to it; our own commit is what is measured. */
+function panelFor(id: string, { unit, baseline }: BenchmarkEntry, { panel = {}, raw, versions: peers }: Measurement) {
+  const { reverie: _, node: __, ...packages } = versions();
+  const { environment = {}, tasks = [], seeds = seedsIn(raw), policies = {}, settings = {} } = panel;
+  return panelOf({
+    environment: { benchmark: id, unit, ...packages, ...(environment as object) },
+    tasks,
+    seeds,
+    policies: { baseline, ...peers, ...policies },
+    settings,
+  });
+}
+
+function seedsIn({ seeds }: Measurement['raw']): readonly number[] {
+  const isList = Array.isArray(seeds) && seeds.every((seed) => typeof seed === 'number');
+  return isList ? (seeds as number[]) : [];
+}
+
+/** The result that is kept is of another panel: its figure and this one say nothing of each other. */
+function tellDifferences(root: string, id: string, panel: Panel, log: (line: string) => void): void {
+  const file = join(root, 'benchmarks', 'results', `${id}.json`);
+  const kept = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')).panel as Panel | undefined) : undefined;
+  if (kept === undefined || kept.hash === panel.hash) return;
+  log(`the result kept before is of panel ${kept.hash}, this one of ${panel.hash}:`);
+  for (const difference of panelDifferences(panel, kept)) log(`  ${difference}`);
+}
+
+async function keep(root: string, result: object & { id: string }, measurement: Measurement, panel: Panel) {
   const folder = join(root, 'benchmarks', 'results');
   mkdirSync(folder, { recursive: true });
   const kept = {
     ...result,
+    panel,
     command: `npm run bench -- ${result.id}`,
     date: new Date().toISOString(),
-    versions: { reverie: version(root), commit: commit(root), ...measurement.versions },
+    versions: { reverie: versions().reverie, commit: commit(root), ...measurement.versions },
     raw: measurement.raw,
   };
   await writeFileAtomic(join(folder, `${result.id}.json`), `${JSON.stringify(kept, null, 2)}\n`);
-}
-
-function version(root: string): string {
-  return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
 }
 
 function commit(root: string): string {

@@ -1,5 +1,7 @@
 // What a benchmark is: a module with `run`, entered in `registry.ts`.
 
+import type { PanelParts } from '../src/core/panel.js';
+
 export interface BenchmarkEntry {
   readonly title: string;
   /** Of `value`: `ratio`, `transitions/s`, ... */
@@ -31,6 +33,8 @@ export interface Measurement {
   readonly n: number;
   /** Every single measurement, with the units in the names; kept with the result. */
   readonly raw: Readonly<Record<string, unknown>>;
+  /** What decides what was measured, as far as it is not in the code: tasks, seeds, policies, settings. */
+  readonly panel?: Partial<PanelParts>;
   /** Versions of what was compared. */
   readonly versions?: Readonly<Record<string, string>>;
 }

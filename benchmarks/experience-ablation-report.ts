@@ -76,7 +76,7 @@ export async function writeAblationReport(
     charts: charts(cells),
     bars: [...changeBars(cells), ...realBars(realModel)],
     notes: notes(realModel),
-    provenance: reportProvenance({ scenario }, `npm run bench -- ${ABLATION_ID}`, sizes.seeds),
+    provenance: reportProvenance({ scenario }, `npm run bench -- ${ABLATION_ID}`, { seeds: sizes.seeds }),
   });
 }
 

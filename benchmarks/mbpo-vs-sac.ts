@@ -5,6 +5,7 @@
 import { Rng } from '../src/core/rng.js';
 import { adjustScenario, loadScenario, type ReportInput, reportProvenance, type Scenario } from '../src/run/index.js';
 import type { ArmRun } from '../src/run/pipeline/arms.js';
+import { comparisonPanel } from '../src/run/pipeline/vector-panels.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { mean } from './measure.js';
 import { keepReport } from './pages.js';
@@ -37,20 +38,23 @@ export async function run(context: BenchmarkContext): Promise<Measurement> {
   const scenario = quick
     ? await loadScenario('half-cheetah', { profile: 'smoke' })
     : await loadScenario('half-cheetah', { set: SETTINGS });
+  const arms = await armsOf(scenario);
+  const panel = comparisonPanel(scenario, arms, seeds);
   const { runs, context: job } = await runArms(
-    { id: ID, scenario, arms: await armsOf(scenario), seeds, finalEpisodes: quick ? 1 : 10 },
+    { id: ID, scenario, arms, seeds, finalEpisodes: quick ? 1 : 10 },
     context,
   );
   const returns = Object.fromEntries(
     [DREAM, PLAIN, EAGER].map((arm) => [arm, seeds.map((seed) => finalReturn(runs, arm, seed))]),
   );
-  const provenance = reportProvenance(job, `npm run bench -- ${ID}`, seeds);
+  const provenance = reportProvenance(job, `npm run bench -- ${ID}`, panel);
   if (!quick) {
     await keepReport(root, ID, report(runs, returns, provenance));
   }
   return {
     ...ratio(returns),
     n: seeds.length,
+    panel,
     raw: { seeds, realSteps: scenario.config.train.realSteps, finalReturns: returns, curves: curves(runs) },
   };
 }

@@ -9,6 +9,7 @@ import { loadScenario } from '../src/run/index.js';
 import type { ArmRun } from '../src/run/pipeline/arms.js';
 import { compare } from '../src/run/pipeline/comparison.js';
 import { warmStartArms } from '../src/run/pipeline/quickstart.js';
+import { comparisonPanel } from '../src/run/pipeline/vector-panels.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { median } from './measure.js';
 import { keepReport } from './pages.js';
@@ -21,12 +22,11 @@ export async function runWarmStart(id: string, scenarioName: string, context: Be
   const scenario = await loadScenario(scenarioName, quick ? { profile: 'smoke' } : {});
   const seeds = Array.from({ length: quick ? 1 : 5 }, (_, i) => 100 + i);
   const { finalEpisodes } = scenario.config.quickstart;
-  const { runs, context: job } = await runArms(
-    { id, scenario, arms: await warmStartArms(scenario), seeds, finalEpisodes },
-    context,
-  );
+  const compared = await warmStartArms(scenario);
+  const panel = comparisonPanel(scenario, compared, seeds);
+  const { runs, context: job } = await runArms({ id, scenario, arms: compared, seeds, finalEpisodes }, context);
   const threshold = scenario.config.train.threshold ?? Number.POSITIVE_INFINITY;
-  const { arms, breakEven, reportInput } = compare(runs, threshold, job, seeds);
+  const { arms, breakEven, reportInput } = compare(runs, threshold, job, panel);
   if (!quick) {
     await keepReport(root, id, {
       ...reportInput,
@@ -37,7 +37,7 @@ export async function runWarmStart(id: string, scenarioName: string, context: Be
   const { [DREAM_ARM]: dream, ...baselines } = realSteps;
   // The interval is that of the baseline that is best in the median, and says nothing of which one that is.
   const [best, steps] = Object.entries(baselines).reduce((a, b) => (median(b[1]) < median(a[1]) ? b : a));
-  return { ...ratioOfMedians(steps, dream), n: seeds.length, raw: { seeds, best, breakEven, realSteps, arms } };
+  return { ...ratioOfMedians(steps, dream), n: seeds.length, panel, raw: { seeds, best, breakEven, realSteps, arms } };
 }
 
 function stepsOf(runs: readonly ArmRun[], arm: string): number[] {

@@ -45,6 +45,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Trains one learner to the same return in the real environment: from scratch, with many updates on real rows only, and warm-started in a learned world model. Ends with a table, the price of a real step from which the dream pays, and an HTML report.',
     takes: [],
     needs: [],
+    hasPanel: true,
     defaultScenario: 'cartpole-swingup',
     examples: [
       ['reverie quickstart', 'cart-pole swing-up on MuJoCo'],
@@ -86,6 +87,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Of a tools scenario: lives episodes of its tasks in the simulated environment, judges and filters them, and writes datasets. Of a vector scenario: branches short rollouts from recorded states (--data) inside a world model (--model). All with their provenance.',
     takes: ['model', 'data', 'checkpoint', 'fidelity', 'aim'],
     needs: [],
+    hasPanel: true,
     overQueue: true,
     usesDevice: true,
     examples: [
@@ -124,6 +126,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Puts the must-fail suite (what does not exist, what may not happen, what was not earned) and the must-succeed suite (what is possible) to whoever answers calls in a tools scenario, audits the judge, if there is one, on labelled episodes, and tries to be rewarded for nothing.',
     takes: [],
     needs: [],
+    hasPanel: true,
     examples: [
       ['reverie audit helpdesk', 'the exact rules'],
       [
@@ -147,6 +150,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Learns a policy within a budget of real steps: mostly in the dream (--mode dream), or in the real environment alone (--mode real); or from records alone (--mode offline, --data). Evaluates in the real environment as it goes. Of a world of text: learns to choose among the commands that do something, by imitation and groups of episodes, in the real environment, in a dream made of a few real episodes, there and then in the real one (--mode dream-then-real), or in a dream made anew as records come in (--mode interleaved), and is judged on tasks of other splits.',
     takes: ['data', 'model', 'checkpoint', 'fidelity'],
     needs: [],
+    hasPanel: true,
     usesDevice: true,
     examples: [
       ['reverie train cartpole-swingup --out runs/policy', ''],

@@ -58,11 +58,19 @@ function addInspect(program: Command, terminal: Terminal): void {
       examplesText([
         ['reverie inspect runs/policy', ''],
         ['reverie inspect runs/policy --json', ''],
+        [
+          'reverie inspect runs/policy --panel runs/other',
+          'whether the figures of both may be compared, or what differs',
+        ],
       ]),
     );
-  withOutputOptions(command).action(async (folder: string, flags: OutputFlags) => {
+  command.option(
+    '--panel <hash|file>',
+    'say whether its figures and those of this run, file or hash were measured on the same',
+  );
+  withOutputOptions(command).action(async (folder: string, flags: OutputFlags & { readonly panel?: string }) => {
     const { inspectFolder, inspectionText } = await load.inspection();
-    const inspection = await inspectFolder(folder);
+    const inspection = await inspectFolder(folder, flags);
     print(terminal, flags, inspection, () => inspectionText(inspection));
   });
 }

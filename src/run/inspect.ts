@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
+import { type Panel, panelDifferences, type WantedPanel } from '../core/panel.js';
 import { FIDELITY_FILE, headlines, openFidelityReport } from '../fidelity/index.js';
 import { describeBuffer, isSavedBuffer } from '../replay/index.js';
 import { readManifest } from '../rl/index.js';
@@ -11,6 +12,7 @@ import { readManifest as readModelManifest } from '../worldmodel/index.js';
 import { formatCount, formatNumber } from './format.js';
 import { readMetrics } from './metrics.js';
 import { METRICS_FILE, RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
+import { givenPanel } from './wanted-panel.js';
 
 export type InspectionKind = 'run' | 'fidelity report' | 'checkpoint' | 'policy' | 'replay' | 'world model';
 
@@ -54,10 +56,19 @@ const KINDS: readonly {
 ];
 
 /** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT if nothing of ours is there, or CHECKPOINT_CORRUPT, MODEL_FOLDER_INVALID, FIDELITY_REPORT_INVALID */
-export async function inspectFolder(folder: string): Promise<Inspection> {
+export async function inspectFolder(folder: string, { panel }: { readonly panel?: string } = {}): Promise<Inspection> {
   const inspection = await inspected(resolve(folder));
   if (inspection === undefined) throw reverieError('NOTHING_TO_INSPECT', { path: folder });
-  return inspection;
+  if (panel === undefined) return inspection;
+  return { ...inspection, facts: { ...inspection.facts, comparable: comparable(givenPanel(folder), panel) } };
+}
+
+/** Whether figures of the run and of another may be held against each other, and what differs where they may not. */
+function comparable(own: WantedPanel, given: string): string {
+  const other = givenPanel(given);
+  if (own.hash === other.hash) return `yes, with ${given}: one panel`;
+  const differs = 'seeds' in own ? panelDifferences(own as Panel, other) : [];
+  return `no, not with ${given}: ${differs.join('; ') || 'another panel; a hash alone does not say what differs'}`;
 }
 
 /** The inspection as lines for a human. */
@@ -99,9 +110,14 @@ function runFacts(folder: string): Record<string, unknown> {
     command: record.command,
     startedAt: record.startedAt,
     endedAt: record.endedAt,
-    ...(existsSync(result) ? scalars(readJson(result)) : { lastEvent: last }),
+    ...(existsSync(result) ? resultFacts(readJson(result)) : { lastEvent: last }),
     ...(existsSync(join(folder, FIDELITY_FILE)) && fidelityFacts(folder)),
   };
+}
+
+function resultFacts(result: Record<string, unknown>): Record<string, unknown> {
+  const { panel, ...rest } = result as { panel?: Panel };
+  return panel === undefined ? scalars(rest) : { ...scalars(rest), panel: panel.hash };
 }
 
 /** Headline numbers of each model, and the gates. */

@@ -2,6 +2,7 @@
 
 import type { Gathered, TextEvaluation, TextMode } from '../algorithms/index.js';
 import type { Cost } from '../core/cost.js';
+import type { Panel } from '../core/panel.js';
 import type { Deficit } from '../synth/index.js';
 import type { BackendFitReport } from '../worldmodel/index.js';
 import type { JobResult } from './job.js';
@@ -57,6 +58,7 @@ export interface TextPolicyNote {
 export interface TextTrainResult extends JobResult {
   readonly job: 'train';
   readonly family: 'tools';
+  readonly panel: Panel;
   readonly mode: TextMode;
   readonly algorithm: string;
   readonly policy: TextPolicyNote;

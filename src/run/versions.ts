@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { arch, cpus, platform, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../core/packs.js';
+import type { Panel } from '../core/panel.js';
 import type { JobContext } from './job.js';
 import type { ReportProvenance } from './report/report-input.js';
 import type { AnyScenario } from './scenario.js';
@@ -24,14 +25,16 @@ export function machine(): string {
   return `${cores.length} × ${cores[0]?.model.trim() ?? 'unknown CPU'}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${platform()} ${arch()}`;
 }
 
-/** The foot of a report on this job. @param otherwise what would run it, where no command line did */
+/** The foot of a report on this job. @param otherwise what would run it, where no command line did; `from` what its figures are of */
 export function reportProvenance(
   context: Pick<JobContext<AnyScenario>, 'scenario' | 'command'>,
   otherwise: string,
-  seeds: readonly number[],
+  from: Pick<Panel, 'seeds'> & Partial<Panel>,
 ): ReportProvenance {
   const { config, hash } = context.scenario;
   const { command = otherwise } = context;
   const date = new Date().toISOString();
-  return { command, scenario: config.name, scenarioHash: hash, seeds, machine: machine(), date, versions: versions() };
+  const about = { command, scenario: config.name, scenarioHash: hash, seeds: from.seeds };
+  const panel = from.hash === undefined ? {} : { panel: from.hash };
+  return { ...about, ...panel, machine: machine(), date, versions: versions() };
 }

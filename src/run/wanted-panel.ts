@@ -12,8 +12,11 @@ const HASH = /^[0-9a-f]{16}$/;
 
 /** @throws PANEL_UNREADABLE where it is neither a hash nor a file or run that names a panel */
 export function wantedPanel({ inputs }: Pick<JobContext<AnyScenario>, 'inputs'>): WantedPanel | undefined {
-  const { panel: given } = inputs;
-  if (given === undefined) return undefined;
+  return inputs.panel === undefined ? undefined : givenPanel(inputs.panel);
+}
+
+/** Of a hash, or a file or folder of a run. @throws PANEL_UNREADABLE */
+export function givenPanel(given: string): WantedPanel {
   if (HASH.test(given) && !existsSync(given)) return { hash: given };
   const panel = readPanel(given);
   if (panel === undefined) throw reverieError('PANEL_UNREADABLE', { given });

@@ -71,3 +71,43 @@ describe('the panel of a judgement', () => {
     expect([code, message]).toEqual(['PANEL_DIFFERS', expect.stringContaining('a hash alone')]);
   });
 });
+
+describe('the panel of a training', () => {
+  const train = (...more: string[]) => [
+    ...['train', 'pendulum', '--profile', 'smoke', '--quiet', ...more],
+    ...['--set', 'train.mode=real', '--set', 'train.realSteps=60', '--set', 'train.initialRandomSteps=40'],
+    ...['--set', 'train.evalEpisodes=1', '--set', 'train.stepsPerRound=20'],
+  ];
+
+  it('is told and kept, the same in another folder, and says who learnt and what was measured', async () => {
+    const told = await run(...train('--out', 'trained'));
+    const { hash, seeds, policies, settings } = panelIn('trained');
+    expect(told).toMatch(new RegExp(`^panel +${hash}$`, 'm'));
+    expect([seeds, Object.keys(policies)]).toEqual([[0], ['learner']]);
+    expect(settings).toMatchObject({ mode: 'real', realSteps: 60, evalEpisodes: 1 });
+    await run(...train('--out', 'trained-again', '--panel', 'trained', '--set', 'train.checkpointSeconds=0'));
+    expect(panelIn('trained-again')).toEqual(panelIn('trained'));
+  });
+
+  it('is refused with what differs, and compared after the fact by inspect', async () => {
+    const other = train('--seed', '4', '--set', 'rl.gamma=0.9');
+    const { code, message } = await refusal([...other, '--panel', 'trained', '--out', 'untrained'], folder);
+    expect(code).toBe('PANEL_DIFFERS');
+    expect(message).toMatch(/seeds: \[4\] here, \[0\] there; policies.learner: sac@\w{12} here, sac@\w{12} there/);
+    expect(await run('inspect', 'trained', '--panel', 'trained-again')).toMatch(/comparable +yes, /);
+    expect(await run('inspect', 'trained', '--panel', 'first')).toMatch(
+      /comparable +no, not with first: environment.*tasks: without/,
+    );
+  });
+});
+
+it('the panel of an audit names who answers, and is refused where another does', async () => {
+  const audit = ['audit', 'helpdesk', '--set', 'reward.hacker.enabled=false', '--quiet'];
+  const told = await run(...audit, '--out', 'audited');
+  const { hash, policies, tasks } = panelIn('audited');
+  expect(told).toMatch(new RegExp(`^panel +${hash}$`, 'm'));
+  expect([Object.keys(policies), tasks.length > 0]).toEqual([['answers'], true]);
+  const replayed = [...audit, '--set', 'model.backends=[replay]'];
+  const { code, message } = await refusal([...replayed, '--panel', 'audited', '--out', 'other-audit'], folder);
+  expect([code, message]).toEqual(['PANEL_DIFFERS', expect.stringContaining('policies.answers')]);
+});

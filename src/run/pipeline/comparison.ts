@@ -11,6 +11,7 @@ import {
   type TrainedArm,
   type WarmStart,
 } from '../../algorithms/index.js';
+import type { Panel } from '../../core/panel.js';
 import type { ScenarioConfig } from '../../kinds/index.js';
 import { dynamicsKinds } from '../../worldmodel/index.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
@@ -24,14 +25,9 @@ export interface Comparison extends WarmStart {
   readonly reportInput: ReportInput;
 }
 
-export function compare(
-  runs: readonly ArmRun[],
-  threshold: number,
-  context: JobContext,
-  seeds: readonly number[],
-): Comparison {
+export function compare(runs: readonly ArmRun[], threshold: number, context: JobContext, panel: Panel): Comparison {
   const found = compareWarmStart(runs.map(trainedArm));
-  return { ...found, reportInput: report(runs, found, threshold, context, seeds) };
+  return { ...found, reportInput: report(runs, found, threshold, context, panel) };
 }
 
 function trainedArm({ arm, result, finalReturns, events }: ArmRun): TrainedArm {
@@ -57,8 +53,9 @@ function report(
   found: WarmStart,
   threshold: number,
   context: JobContext,
-  seeds: readonly number[],
+  panel: Panel,
 ): ReportInput {
+  const { seeds } = panel;
   const { config } = context.scenario;
   const price = breakEvenText(found.breakEven, config.quickstart.computePerHour);
   return {
@@ -76,7 +73,7 @@ function report(
       rewardNote(config),
       ...settingsNotes(runs),
     ],
-    provenance: reportProvenance(context, `reverie quickstart ${config.name} --seed ${context.seed}`, seeds),
+    provenance: reportProvenance(context, `reverie quickstart ${config.name} --seed ${context.seed}`, panel),
   };
 }
 

@@ -1,15 +1,14 @@
 // `reverie eval`: whole real episodes with the policy of a checkpoint.
 
-import type { Json } from '../../core/json.js';
-import { type Panel, panelOf, requirePanel } from '../../core/panel.js';
+import { requirePanel } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
 import { evaluatePolicy, summariseReturns } from '../../rl/index.js';
 import { type EvalResult, interrupted, type JobContext } from '../job.js';
-import { versions } from '../versions.js';
 import { wantedPanel } from '../wanted-panel.js';
 import { agentOf, learnerFor } from './given-parts.js';
 import { requireInput } from './inputs.js';
+import { evalPanel } from './vector-panels.js';
 
 export async function evalJob(context: JobContext): Promise<EvalResult> {
   const { config, folder } = context.scenario;
@@ -44,16 +43,4 @@ export async function evalJob(context: JobContext): Promise<EvalResult> {
     await learner.close();
     await env.close();
   }
-}
-
-/** The seeds of episodes follow from the run's. */
-function evalPanel({ scenario: { config }, seed }: JobContext, policy: string): Panel {
-  const { reverie: _, node: __, ...packages } = versions();
-  return panelOf({
-    environment: { env: config.env as unknown as Json, ...packages },
-    tasks: [],
-    seeds: [seed],
-    policies: { agent: policy },
-    settings: { ...config.eval },
-  });
 }

@@ -57,7 +57,9 @@ export function fitReport(
     ].filter(({ curves }) => curves.length > 0),
     bars: heldOut === undefined ? [] : [explainedBars(heldOut.elements)],
     notes: verdict === undefined ? [] : notesOf(verdict),
-    provenance: reportProvenance(context, `reverie fit ${config.name} --seed ${context.seed}`, [context.seed]),
+    provenance: reportProvenance(context, `reverie fit ${config.name} --seed ${context.seed}`, {
+      seeds: [context.seed],
+    }),
   };
 }
 

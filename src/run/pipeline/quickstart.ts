@@ -4,12 +4,15 @@
 import { join } from 'node:path';
 import { DREAM_ARM, MANY_UPDATES_ARM, SCRATCH_ARM } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
+import { requirePanel } from '../../core/panel.js';
 import { learners } from '../../rl/index.js';
 import type { JobContext, QuickstartResult } from '../job.js';
 import { writeReport } from '../report/report.js';
 import { adjustScenario, type Scenario } from '../scenario.js';
+import { wantedPanel } from '../wanted-panel.js';
 import { type Arm, trainArms } from './arms.js';
 import { compare } from './comparison.js';
+import { comparisonPanel } from './vector-panels.js';
 
 /** Runs side by side: one a core of the smallest machine we expect. */
 const THREADS = 2;
@@ -22,13 +25,17 @@ export async function quickstartJob(context: JobContext): Promise<QuickstartResu
   }
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => context.seed + i);
   const options = { seeds, finalEpisodes: quickstart.finalEpisodes, threads: THREADS };
-  const runs = await trainArms(await warmStartArms(context.scenario), options, context);
+  const asked = await warmStartArms(context.scenario);
+  const panel = comparisonPanel(context.scenario, asked, seeds);
+  requirePanel(panel, wantedPanel(context));
+  const runs = await trainArms(asked, options, context);
   const report = join(context.out, 'report.html');
-  const { arms, best, ratio, breakEven, reportInput } = compare(runs, train.threshold, context, seeds);
+  const { arms, best, ratio, breakEven, reportInput } = compare(runs, train.threshold, context, panel);
   await writeReport(report, reportInput);
   return {
     job: 'quickstart',
     wallSeconds: context.metrics.wallSeconds,
+    panel,
     threshold: train.threshold,
     arms,
     best,

@@ -4,29 +4,34 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Training, type TrainingPorts, train } from '../../algorithms/index.js';
+import { requirePanel } from '../../core/panel.js';
 import type { OpenPhase, Phase } from '../../core/progress.js';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
 import { type MetricsEvent, type MetricsWriter, readMetrics } from '../metrics.js';
+import { wantedPanel } from '../wanted-panel.js';
 import { loadRun, saveRun } from './checkpoint.js';
 import { dreamReport, generativeReport } from './dream-report.js';
 import { withTrustedHorizon } from './fidelity/auto-horizon.js';
 import { removeWorkFolder } from './given-parts.js';
 import { keepPolicy } from './kept-policies.js';
 import { newTraining } from './training-parts.js';
+import { trainPanel } from './vector-panels.js';
 
 /** Everything `train` keeps lies in this folder of the run. */
 const CHECKPOINT_FOLDER = 'checkpoint';
 
 export async function trainJob(asked: JobContext): Promise<TrainResult> {
   const context = await withTrustedHorizon(asked);
+  const panel = await trainPanel(context);
+  requirePanel(panel, wantedPanel(context));
   const keeper = new Keeper(context);
   const training = await begin(context, keeper);
   try {
     keeper.show(training);
     await train(training);
     await keeper.finish(training);
-    return resultOf(training, context, keeper.folder);
+    return { ...resultOf(training, context, keeper.folder), panel };
   } catch (error) {
     // Stopped within a round: the last checkpoint stands, and a resumed run lives the round again, byte for byte.
     if (context.signal.aborted) interrupted();

@@ -71,6 +71,8 @@ export interface ReportProvenance {
   readonly scenario: string;
   readonly scenarioHash: string;
   readonly seeds: readonly number[];
+  /** Hash of what the figures were measured on. */
+  readonly panel?: string;
   readonly machine: string;
   /** ISO 8601. */
   readonly date: string;

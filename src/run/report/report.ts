@@ -113,6 +113,7 @@ function provenance(from: ReportProvenance): string {
     ['Command', `<code>${escapeHtml(from.command)}</code>`],
     ['Scenario', `${escapeHtml(from.scenario)} <code>${escapeHtml(from.scenarioHash.slice(0, 12))}</code>`],
     ['Seeds', escapeHtml(from.seeds.join(', '))],
+    ...(from.panel === undefined ? [] : [['Panel', `<code>${escapeHtml(from.panel)}</code>`]]),
     ['Machine', escapeHtml(from.machine)],
     ['Versions', escapeHtml(versions.join(' · '))],
     ['Made', escapeHtml(from.date)],

@@ -151,7 +151,9 @@ function provenanceOf(
   { identity, panel }: OpenedSubjects,
 ): FidelityReport['provenance'] {
   const { scenario, seed, inputs } = context;
-  const { date: _, ...rest } = reportProvenance({ scenario }, `reverie fidelity ${scenario.config.name}`, [seed]);
+  const { date: _, ...rest } = reportProvenance({ scenario }, `reverie fidelity ${scenario.config.name}`, {
+    seeds: [seed],
+  });
   return {
     ...rest,
     machine: machine(),

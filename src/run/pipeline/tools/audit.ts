@@ -2,10 +2,13 @@
 
 import { join } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
+import { type Panel, requirePanel } from '../../../core/panel.js';
 import { Judge, requireAudited, requireMustFail, requireMustSucceed } from '../../../worldmodel/index.js';
 import { interrupted, type JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { AuditResult } from '../../tools-results.js';
+import { wantedPanel } from '../../wanted-panel.js';
+import { auditPanel } from './episodes-panel.js';
 import { auditedElsewhere, judgeAudit, mustFailReport, mustSucceedReport } from './gates.js';
 import { hackerGate, hackerResult } from './hacker-gate.js';
 import { makeParts, type ToolsParts } from './parts.js';
@@ -16,11 +19,14 @@ export async function auditJob(context: Context): Promise<AuditResult> {
   const parts = await makeParts(context);
   try {
     const { reward } = context.scenario.config;
+    const panel = await panelFor(context, parts);
+    requirePanel(panel, wantedPanel(context));
     const report = await mustFailReport(context, parts);
     const refusal = refusalOf(() => requireMustFail(report, reward.mustFail.limit));
     return {
       job: 'audit',
       family: 'tools',
+      panel,
       wallSeconds: context.metrics.wallSeconds,
       mustFail: {
         passed: refusal === null,
@@ -44,6 +50,18 @@ export async function auditJob(context: Context): Promise<AuditResult> {
   }
 }
 
+async function panelFor(context: Context, parts: ToolsParts): Promise<Panel> {
+  const { judge } = context.scenario.config.reward;
+  const version = judge === null ? undefined : new Judge(await parts.cast.model('judge'), judge).version;
+  return auditPanel(context, parts, tasksOf(context, parts), version);
+}
+
+/** Those that it is tried to be rewarded in. */
+function tasksOf({ scenario }: Context, { domain }: ToolsParts) {
+  const { splits } = scenario.config.synth;
+  return domain.tasks.filter(({ split = 'train' }) => splits.includes(split));
+}
+
 async function competence(context: Context, parts: ToolsParts): Promise<AuditResult['mustSucceed']> {
   const report = await mustSucceedReport(context, parts);
   if (report.total === 0) return null;
@@ -60,9 +78,7 @@ async function competence(context: Context, parts: ToolsParts): Promise<AuditRes
 /** With a judge whose audit is told beside it. */
 async function tricks(context: Context, parts: ToolsParts): Promise<AuditResult['hacker']> {
   const judge = await auditedElsewhere(context, parts);
-  const { splits } = context.scenario.config.synth;
-  const tasks = parts.domain.tasks.filter(({ split = 'train' }) => splits.includes(split));
-  return hackerResult((await hackerGate(context, parts, { judge, tasks })).report);
+  return hackerResult((await hackerGate(context, parts, { judge, tasks: tasksOf(context, parts) })).report);
 }
 
 async function judgeResult(context: Context, { cast, domain }: ToolsParts): Promise<AuditResult['judge']> {

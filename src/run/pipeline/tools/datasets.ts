@@ -5,6 +5,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { JsonObject } from '../../../core/json.js';
+import type { Panel } from '../../../core/panel.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { type DatasetReport, type Deficit, exportEpisodes, stagesOf } from '../../../synth/index.js';
 import type { JobContext } from '../../job.js';
@@ -35,6 +36,7 @@ interface Material {
   readonly deficits: readonly Deficit[];
   /** What the gates before rewards found. */
   readonly gates: GateFindings;
+  readonly panel: Panel;
 }
 
 /** Once all rows are judged. Throws STORAGE_FULL, STORAGE_FAILED. */
@@ -42,7 +44,7 @@ export async function makeDatasets(
   context: Context,
   { domain }: Pick<ToolsParts, 'domain'>,
   judged: JudgedRows,
-  { statistics, deficits, gates }: Material,
+  { statistics, deficits, gates, panel }: Material,
 ): Promise<MadeDatasets> {
   const { config } = context.scenario;
   const { data } = judged;
@@ -56,7 +58,7 @@ export async function makeDatasets(
   const rejected = rejections(quality);
   const report = join(context.out, 'report.html');
   const episodes = () => readEpisodes(data);
-  await writeEpisodesReport(report, { context, statistics, quality, rejected, deficits, gates, episodes });
+  await writeEpisodesReport(report, { context, statistics, quality, rejected, deficits, gates, panel, episodes });
   const counts = { accepted: quality.out, imitated: quality.imitated, rejected, removed: removedOf(quality) };
   return { data, datasets, ...counts, report };
 }

@@ -1,5 +1,7 @@
-// The panel of episodes of tools: what decides which episodes are lived, and by whom.
+// The panels of figures about worlds of tools: what decides which episodes are lived, and by whom; who was trained, and who audited.
 
+import { contentHash } from '../../../core/hash.js';
+import type { Json } from '../../../core/json.js';
 import { type Panel, panelOf } from '../../../core/panel.js';
 import type { ToolsTask } from '../../../env/index.js';
 import type { JobContext } from '../../job.js';
@@ -22,5 +24,44 @@ export function episodesPanel(
     seeds: [seed],
     policies: { agent: agent.version, user: user.version, answers },
     settings: { episodes, groupSize, branchAt, maxSteps, pick, mode, maxTurns },
+  });
+}
+
+/** Of a training of text: judged on `tasks` where `answers` answers; who learns, and in what, is told by digests. */
+export function trainingPanel(
+  { scenario, seed }: Pick<JobContext<ToolsScenario>, 'scenario' | 'seed'>,
+  { domain, user, responder }: Pick<ToolsParts, 'domain' | 'user' | 'responder'>,
+  tasks: readonly ToolsTask[],
+  answers: string,
+): Panel {
+  const { rl, train } = scenario.config;
+  const { evalEvery, evalChoice, evalSplits, evalTasks, checkpointSeconds: _, ...how } = train;
+  // One that is made of records is told by how they are gathered.
+  const isGiven = train.mode !== 'real' && train.gather === undefined;
+  const learner = `${rl.algorithm}@${contentHash({ rl, how }).slice(0, 12)}`;
+  const dream: Record<string, string> = isGiven ? { dream: responder.version } : {};
+  return panelOf({
+    environment: domain.version,
+    tasks: tasks.map(({ id }) => id),
+    seeds: [seed],
+    policies: { learner, ...dream, user: user.version, answers },
+    settings: { evalEvery, evalChoice, evalSplits, evalTasks, maxSteps: scenario.config.synth.maxSteps },
+  });
+}
+
+/** Of an audit: whoever answers and whoever judges are what is audited. */
+export function auditPanel(
+  { scenario, seed }: Pick<JobContext<ToolsScenario>, 'scenario' | 'seed'>,
+  { domain, responder }: Pick<ToolsParts, 'domain' | 'responder'>,
+  tasks: readonly ToolsTask[],
+  judge: string | undefined,
+): Panel {
+  const { mustFail, mustSucceed, judge: judged, hacker } = scenario.config.reward;
+  return panelOf({
+    environment: domain.version,
+    tasks: tasks.map(({ id }) => id),
+    seeds: [seed],
+    policies: { answers: responder.version, ...(judge && { judge }) },
+    settings: { mustFail, mustSucceed, hacker, judge: judged?.audit ?? null } as unknown as Json,
   });
 }

@@ -1,5 +1,6 @@
 // The report of a tools job: what was lived, what came of it, why rows were left out, and episodes to read.
 
+import type { Panel } from '../../../core/panel.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import type { DatasetReport, Deficit } from '../../../synth/index.js';
 import { faultsText } from '../../../worldmodel/index.js';
@@ -23,6 +24,7 @@ export interface EpisodesReport {
   readonly deficits: readonly Deficit[];
   readonly gates: GateFindings;
   readonly episodes: () => AsyncIterable<EpisodeRecord>;
+  readonly panel: Panel;
 }
 
 /** Episodes shown in full: as many of each kind of outcome. */
@@ -50,7 +52,7 @@ async function reportInput(report: EpisodesReport): Promise<ReportInput> {
     sections: [...deficitSection(report.deficits, statistics), removedSection(quality)],
     transcripts: [...trickTranscripts(report.gates), ...(await transcripts(report))],
     notes: notes(report),
-    provenance: reportProvenance(context, `reverie synth ${name} --seed ${context.seed}`, [context.seed]),
+    provenance: reportProvenance(context, `reverie synth ${name} --seed ${context.seed}`, report.panel),
   };
 }
 

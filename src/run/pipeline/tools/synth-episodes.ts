@@ -2,6 +2,7 @@
 // Each stage keeps what it did in the run's folder, so that a run that was stopped goes on where it was.
 
 import { join } from 'node:path';
+import { requirePanel } from '../../../core/panel.js';
 import { elsewhere } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
@@ -18,6 +19,7 @@ import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
 import { onlyComputes, ThreadedRows } from '../../queue/threaded-rows.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { SynthEpisodesResult } from '../../tools-results.js';
+import { wantedPanel } from '../../wanted-panel.js';
 import { trustedTurns } from '../fidelity/auto-horizon.js';
 import { amplifiedRows } from './amplified-rows.js';
 import { estimateJob, estimateText } from './cost-estimate.js';
@@ -50,6 +52,8 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
   try {
     const stage = await taskStage(context, given);
     const parts = { ...given, domain: stage.domain };
+    const panel = episodesPanel(context, parts, stage.tasks, parts.responder.version);
+    requirePanel(panel, wantedPanel(context));
     const { gates, judge } = await passGates(context, parts, stage);
     const estimate = estimateJob(context.scenario.config, parts.domain, stage.tasks);
     if (estimate !== undefined) context.log(estimateText(estimate));
@@ -62,10 +66,10 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
     const lived = await live(context, parts, life);
     try {
       await writeDeficits(context.out, parts.domain, deficits.report());
-      let made = await makeDatasets(context, parts, judged, { statistics, deficits: deficits.report(), gates });
+      const material = { statistics, deficits: deficits.report(), gates, panel };
+      let made = await makeDatasets(context, parts, judged, material);
       const early = gates.unwritten !== undefined ? undefined : await makeEarlyExperience(context, parts, made.data);
       if (early !== undefined) made = { ...made, datasets: [...made.datasets, early] };
-      const panel = episodesPanel(context, parts, stage.tasks, parts.responder.version);
       const work = { stage, gates, lived, statistics, deficits, made, shadow };
       return { ...resultOf(context, parts, work), panel };
     } finally {

@@ -46,7 +46,7 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
       `Mode ${mode}; ${algorithm}; ${formatCount(result.rounds)} rounds; ${formatCount(result.parameters)} parameters.`,
       'One run with one seed: its intervals are those of the episodes of an evaluation, not of training again.',
     ],
-    provenance: reportProvenance(context, `reverie train ${name} --seed ${context.seed}`, [context.seed]),
+    provenance: reportProvenance(context, `reverie train ${name} --seed ${context.seed}`, result.panel),
   };
 }
 

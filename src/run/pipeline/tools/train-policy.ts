@@ -13,6 +13,7 @@ import {
   textGroups,
 } from '../../../algorithms/index.js';
 import { reverieError } from '../../../core/errors.js';
+import { requirePanel } from '../../../core/panel.js';
 import {
   type Responder,
   rulesResponder,
@@ -29,6 +30,8 @@ import type { MetricsEvent, MetricsWriter } from '../../metrics.js';
 import { layered } from '../../overrides.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
+import { wantedPanel } from '../../wanted-panel.js';
+import { trainingPanel } from './episodes-panel.js';
 import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
 import { loadTextPolicy, policyFolder, saveTextPolicy } from './policy-checkpoint.js';
 import { makeTextLearner } from './policy-learner.js';
@@ -51,6 +54,8 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
     const real = parts.domain.rules === undefined ? parts.responder : rulesResponder(parts.domain);
     const environments = lanes(parts, real, config);
     const evalEnvironments = lanes(parts, real, config);
+    const panel = trainingPanel(context, parts, evalTasks, real.version);
+    requirePanel(panel, wantedPanel(context));
     const learner = await makeTextLearner(config, context.seed);
     try {
       const progress = await progressOf(context, learner, parts.domain);
@@ -58,7 +63,7 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
       const dream = config.train.mode === 'real' ? undefined : dreamOf(context, parts, tasks, learner, progress);
       const made = { learner, algorithm, environments, dream, evalEnvironments, tasks, evalTasks };
       await textGroups(trainingOf(context, made, progress, parts.domain));
-      const result = resultOf(context, learner, progress, parts.domain);
+      const result = { ...resultOf(context, learner, progress, parts.domain), panel };
       await writeTextTrainReport(result.report, context, result);
       return result;
     } finally {
@@ -184,7 +189,7 @@ function resultOf(
   learner: TextLearner,
   progress: TextProgress,
   domain: ToolsDomain,
-): TextTrainResult {
+): Omit<TextTrainResult, 'panel'> {
   const { round: rounds, cloned: _cloned, watched: _watched, evaluations, ...lived } = progress;
   const { rl, train } = scenario.config;
   return {
