@@ -18,11 +18,15 @@ constexpr int BLOCK = 2, ROWS = 6;
 constexpr int BLOCK = 2, ROWS = 4;
 #endif
 
+/** Rows of a tile: a narrow one needs more of them, for as many sums under way. */
+template <int vectors>
+constexpr int TILE_ROWS = vectors == 1 ? 2 * ROWS : ROWS;
+
 template <LayerEnd end>
 inline Floats ended(Floats x) {
   if (end == LayerEnd::relu) return choose(x < all(0.0f), all(0.0f), x);
   if (end == LayerEnd::tanh) return hyperbolicTangent(x);
-  if (end == LayerEnd::swish) return x / (all(1.0f) + exponential(negative(x)));
+  if (end == LayerEnd::swish) return x / (all(1.0f) + exponentialOf<true>(x));
   return x;
 }
 
@@ -68,11 +72,12 @@ void rest(int rows, const float* x, std::int64_t xStride, const float* w, const 
 template <int vectors, LayerEnd end>
 void block(const PackedLayer& layer, const float* w, const float* bias, const float* x, std::int64_t xStride, int rows, float* y,
            std::int64_t yStride) {
+  constexpr int most = TILE_ROWS<vectors>;
   int row = 0;
-  for (; row + ROWS <= rows; row += ROWS) {
-    tile<ROWS, vectors, end>(x + row * xStride, xStride, w, bias, layer.in, y + row * yStride, yStride);
+  for (; row + most <= rows; row += most) {
+    tile<most, vectors, end>(x + row * xStride, xStride, w, bias, layer.in, y + row * yStride, yStride);
   }
-  rest<ROWS, vectors, end>(rows - row, x + row * xStride, xStride, w, bias, layer.in, y + row * yStride, yStride);
+  rest<most, vectors, end>(rows - row, x + row * xStride, xStride, w, bias, layer.in, y + row * yStride, yStride);
 }
 
 template <LayerEnd end>

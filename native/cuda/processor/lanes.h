@@ -13,7 +13,7 @@
 #define REVERIE_NEON
 #endif
 
-#define REVERIE_UNROLL _Pragma("GCC unroll 8")
+#define REVERIE_UNROLL _Pragma("GCC unroll 12")
 
 namespace reverie::REVERIE_WIDTH {
 
@@ -86,6 +86,27 @@ inline Floats squareRoot(Floats x) {
 
 /** Lane by lane. A comparison with NaN is false. */
 inline Floats choose(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
+
+/** The larger, and the smaller; `b` where either is NaN. */
+inline Floats larger(Floats a, Floats b) {
+#if REVERIE_LANES == 16
+  return (Floats)_mm512_max_ps((__m512)a, (__m512)b);
+#elif REVERIE_LANES == 8
+  return (Floats)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  return choose(a > b, a, b);
+#endif
+}
+
+inline Floats smaller(Floats a, Floats b) {
+#if REVERIE_LANES == 16
+  return (Floats)_mm512_min_ps((__m512)a, (__m512)b);
+#elif REVERIE_LANES == 8
+  return (Floats)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+  return choose(a < b, a, b);
+#endif
+}
 
 /** Brings x within bounds; NaN stays NaN. */
 inline Floats clamp(Floats x, Floats low, Floats high) {

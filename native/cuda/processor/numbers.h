@@ -1,5 +1,5 @@
 // Functions of numbers by polynomials, in the words of lanes.h: the C library's differ between systems, these do not.
-// Exponential and logarithm: Moshier's Cephes (expf, logf), within two units in the last place. Normals: PPND7 (Wichura 1988,
+// Logarithm and tangent: Moshier's Cephes (logf, tanhf), within two units in the last place. Normals: PPND7 (Wichura 1988,
 // AS 241). Random words: Philox4x32-10 (Salmon et al., SC 2011).
 #pragma once
 
@@ -7,24 +7,27 @@
 
 namespace reverie::REVERIE_WIDTH {
 
-/** e^x; x is brought within [-87, 88], where the result is a normal number. Anything for NaN. */
-inline Floats exponential(Floats x) {
-  const Floats bounded = clamp(x, all(-87.0f), all(88.0f));
+/**
+ * e^x, or e^-x where `isNegated`; the exponent is brought within [-87, 88], where the result is a normal number, and some number is
+ * answered for NaN. A minimax polynomial of degree five on half a binade around 1: within three units in the last place.
+ */
+template <bool isNegated>
+inline Floats exponentialOf(Floats x) {
+  constexpr float sign = isNegated ? -1.0f : 1.0f;
+  const Floats bounded = larger(smaller(x, all(isNegated ? 87.0f : 88.0f)), all(isNegated ? -88.0f : -87.0f));
   // Added to this number, one of magnitude below 2^22 is rounded to whole, and stands in the low bits.
   const Floats shifter = all(12582912.0f);
-  const Floats shifted = multiplyAdd(bounded, all(1.44269504088896341f), shifter);
+  const Floats shifted = multiplyAdd(bounded, all(sign * 1.44269504088896341f), shifter);
   const Floats whole = shifted - shifter;
-  const Floats r = multiplyAdd(whole, all(2.12194440e-4f), multiplyAdd(whole, all(-0.693359375f), bounded));
-  Floats sum = all(1.9875691500e-4f);
-  sum = multiplyAdd(sum, r, all(1.3981999507e-3f));
-  sum = multiplyAdd(sum, r, all(8.3334519073e-3f));
-  sum = multiplyAdd(sum, r, all(4.1665795894e-2f));
-  sum = multiplyAdd(sum, r, all(1.6666665459e-1f));
-  sum = multiplyAdd(sum, r, all(5.0000001201e-1f));
-  sum = multiplyAdd(sum, r * r, r) + all(1.0f);
-  const Bits power = (bitsAs<Bits>(shifted) - allBits(0x4b400000u - 127u)) << 23;
-  return sum * bitsAs<Floats>(power);
+  const Floats r = multiplyAdd(whole, all(sign * 2.12194440e-4f), multiplyAdd(whole, all(sign * -0.693359375f), bounded));
+  Floats sum = multiplyAdd(all(sign * 8.3125012720e-3f), r, all(4.1890331549e-2f));
+  sum = multiplyAdd(sum, r, all(sign * 1.6667115389e-1f));
+  sum = multiplyAdd(sum, r, all(4.9999230309e-1f));
+  sum = multiplyAdd(sum, r * r, isNegated ? all(1.0f) - r : all(1.0f) + r);
+  return bitsAs<Floats>(bitsAs<Bits>(sum) + (bitsAs<Bits>(shifted) << 23));
 }
+
+inline Floats exponential(Floats x) { return exponentialOf<false>(x); }
 
 /** Natural logarithm of a normal positive number. */
 inline Floats logarithm(Floats x) {
@@ -49,12 +52,12 @@ inline Floats logarithm(Floats x) {
   return multiplyAdd(exponent, all(0.693359375f), r + sum);
 }
 
-inline Floats sigmoid(Floats x) { return all(1.0f) / (all(1.0f) + exponential(negative(x))); }
+inline Floats sigmoid(Floats x) { return all(1.0f) / (all(1.0f) + exponentialOf<true>(x)); }
 
 /** log(1 + e^x) without overflow. */
 inline Floats softplus(Floats x) {
   const Floats above = choose(x > all(0.0f), x, all(0.0f));
-  return above + logarithm(all(1.0f) + exponential(negative(magnitude(x))));
+  return above + logarithm(all(1.0f) + exponentialOf<true>(magnitude(x)));
 }
 
 inline Floats hyperbolicTangent(Floats x) {
