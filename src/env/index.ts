@@ -15,6 +15,7 @@ export { type Advance, ClockedEnvironment, type EnvironmentDescription } from '.
 export { checkEnvSpec, type EnvSpec, envSpecSchema } from './env-spec.js';
 export type { EnvironmentEntry, EnvironmentSettings } from './environment-entry.js';
 export { environmentIds, environments } from './environments.js';
+export { type PythonPackage, pythonPackage } from './gymnasium/python-package.js';
 export { gymnasiumSpecOf } from './gymnasium-spec.js';
 export { type FoundJar, findJar, type PackagedJar } from './java/find-jar.js';
 export type { Asked, JavaForm, JavaMoment, PlayedGame } from './java/java-form.js';
@@ -37,6 +38,18 @@ export type {
 } from './remote/open-remote.js';
 export { remoteEnvironment } from './remote/remote.js';
 export type { RemoteCard, RemoteTask } from './remote/wire-schemas.js';
+export type { PageContract } from './screens/page/page-browser.js';
+export type { BrowserName } from './screens/page/page-requests.js';
+export { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction } from './screens/screen-actions.js';
+export { NO_SCREEN, type ScreenElement, type ScreenState } from './screens/screen-state.js';
+export { screenText } from './screens/screen-tree.js';
+export {
+  pagesNotFound,
+  pageUnknown,
+  type ScreenPage,
+  type ScreensDomainOptions,
+  screensDomain,
+} from './screens/screens-domain.js';
 export { connectOpenEnv } from './servers/openenv/entry.js';
 export type { Frame as OpenEnvFrame, OpenEnvSocket } from './servers/openenv/socket.js';
 export { serverProtocols } from './servers/protocols.js';

@@ -202,6 +202,36 @@ export const ENVIRONMENT_ERRORS = {
     message: 'Game "{game}" did not come out where it was after {steps} commands, played again.',
     hint: 'Begin the episode anew. A jar that was replaced meanwhile does this; so would one that draws from the clock.',
   },
+  BROWSER_MISSING: {
+    status: 422,
+    message: 'This world runs in {browser}, which could not be started: {problem}.',
+    hint: '{install}',
+  },
+  PAGES_NOT_FOUND: {
+    status: 404,
+    message: 'The pages of {what} were not found by "{place}": {problem}.',
+    hint: 'Run "pip install {package}" for the Python that REVERIE_PYTHON names (python3 by default), or name their folder or the wheel: domain.path, or {variable}.',
+  },
+  PAGE_UNKNOWN: {
+    status: 404,
+    message: '{what} has no task "{value}"{where}.',
+    hint: 'Did you mean "{nearest}"? There are: {known}.',
+  },
+  PAGE_FAILED: {
+    status: 502,
+    message: 'Page "{page}" failed in {where}, and once more when it was opened again: {problem}',
+    hint: 'The fault is in the page, or in what this browser cannot do. Leave the task out, or try the other browser: domain.browser.',
+  },
+  BROWSER_DIED: {
+    status: 502,
+    message: 'The browser of "{page}" ended {times} times in a row, in {where}: {problem}.',
+    hint: 'The page was opened again each time and the browser ended at the same place. Leave the task out, or try the other browser: domain.browser.',
+  },
+  PAGE_NOT_REPEATABLE: {
+    status: 409,
+    message: 'Page "{page}" did not come out where it was after {steps} actions, done again.',
+    hint: 'Begin the episode anew. Files that were replaced meanwhile do this; so does a page that asks for something else than time and chance.',
+  },
   GAME_CHANGED: {
     status: 409,
     message: 'A state of game "{game}" belongs to other texts ({hash}) than are here ({found}).',

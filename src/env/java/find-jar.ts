@@ -1,11 +1,10 @@
 // Where a user's jar lies: where the scenario or an environment variable says, or in the Python package that brings it. Beside it
 // the jar of py4j, through which Java is spoken to; pip installs both.
 
-import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import { pythonProgram } from '../gymnasium/python-process.js';
+import { pythonPackage } from '../gymnasium/python-package.js';
 
 /** A jar that a Python package brings. */
 export interface PackagedJar {
@@ -48,21 +47,11 @@ function jarAt(place: string, wanted: PackagedJar): string {
   throw notFound(wanted, place, jars.length === 0 ? 'it holds no jar' : `it holds several: ${jars.join(', ')}`);
 }
 
-const folders = new Map<string, string>();
-
 /** The package's folder, which Python knows without importing it. */
 function pythonFolder(wanted: PackagedJar): string {
-  const python = pythonProgram();
-  const key = `${python} ${wanted.module}`;
-  const known = folders.get(key);
-  if (known !== undefined) return known;
-  const script = `import importlib.util as u; s = u.find_spec('${wanted.module}'); print(s.submodule_search_locations[0] if s else '')`;
-  const { stdout, error } = spawnSync(python, ['-c', script], { encoding: 'utf8' });
-  if (error) throw notFound(wanted, python, `it could not be started: ${error.message}`);
-  const folder = stdout.trim();
-  if (folder === '') throw notFound(wanted, python, `this Python has no ${wanted.package}`);
-  folders.set(key, folder);
-  return folder;
+  const found = pythonPackage(wanted.module);
+  if ('folder' in found) return found.folder;
+  throw notFound(wanted, found.python, found.problem ?? `this Python has no ${wanted.package}`);
 }
 
 /** Levels from a package in site-packages up to the prefix it was installed under. */

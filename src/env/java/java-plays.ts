@@ -3,9 +3,9 @@
 
 import { LRUCache } from 'lru-cache';
 import { reverieError } from '../../core/errors.js';
+import { type Seat, SeatPool } from '../replayed/seat-pool.js';
 import type { JavaForm, JavaMoment, PlayedGame } from './java-form.js';
 import { JavaDied, type JavaMachine, JavaThrown } from './java-machine.js';
-import { type Seat, SeatPool } from './seat-pool.js';
 
 /** Processes that may end in a row on one request. */
 const DEATHS = 3;
@@ -15,10 +15,10 @@ const TRIES = 2;
 const MOMENTS = 1_024;
 
 export class JavaPlays<G extends PlayedGame> {
-  private readonly pools: { readonly shared: SeatPool; readonly isolated: SeatPool };
+  private readonly pools: { readonly shared: SeatPool<JavaMoment>; readonly isolated: SeatPool<JavaMoment> };
   private readonly moments = new LRUCache<string, JavaMoment>({ max: MOMENTS });
   /** In the hands of the request that is being answered. */
-  private taken: { readonly seat: Seat; readonly pool: SeatPool } | undefined;
+  private taken: { readonly seat: Seat<JavaMoment>; readonly pool: SeatPool<JavaMoment> } | undefined;
 
   /** @param jar which the games' classes come from */
   constructor(
@@ -27,7 +27,7 @@ export class JavaPlays<G extends PlayedGame> {
     jar: string,
   ) {
     const { className, seats } = form;
-    const pool = (size: number, own: boolean) => new SeatPool(size, () => machine.make(className, jar, own));
+    const pool = (size: number, own: boolean) => new SeatPool(size, () => machine.make(className, jar, own), NOWHERE);
     this.pools = { shared: pool(seats.shared, false), isolated: pool(seats.isolated, true) };
   }
 
@@ -86,7 +86,7 @@ export class JavaPlays<G extends PlayedGame> {
   }
 
   /** A game standing there, which nobody else has. */
-  private seatAt(game: G, history: readonly string[]): Seat {
+  private seatAt(game: G, history: readonly string[]): Seat<JavaMoment> {
     const key = keyOf(game, history);
     const pool = this.poolOf(game);
     const there = pool.take(key);
@@ -104,7 +104,7 @@ export class JavaPlays<G extends PlayedGame> {
   }
 
   /** All at once, so that it takes one turn of waiting however long it was. */
-  private playedAgain(seat: Seat, game: G, history: readonly string[]): JavaMoment {
+  private playedAgain(seat: Seat<JavaMoment>, game: G, history: readonly string[]): JavaMoment {
     const begin = this.form.begin(game);
     const calls = [begin.calls, ...history.map((text) => this.form.step(text, seat.moment).calls)];
     const values = this.machine.call(seat.object, calls.flat());
@@ -117,11 +117,11 @@ export class JavaPlays<G extends PlayedGame> {
     return moment;
   }
 
-  private poolOf(game: G): SeatPool {
+  private poolOf(game: G): SeatPool<JavaMoment> {
     return this.form.isolated(game) ? this.pools.isolated : this.pools.shared;
   }
 
-  private freeSeat(game: G): Seat {
+  private freeSeat(game: G): Seat<JavaMoment> {
     const pool = this.poolOf(game);
     const seat = pool.free();
     this.taken = { seat, pool };
@@ -183,6 +183,8 @@ const SEPARATOR = '\u001e';
 function keyOf({ id }: PlayedGame, history: readonly string[]): string {
   return [id, ...history].join(SEPARATOR);
 }
+
+const NOWHERE: JavaMoment = { observation: '', look: '', inventory: '', score: 0, done: false, success: false };
 
 function sound<M extends JavaMoment>(moment: M): M {
   if (moment.fault !== undefined) throw new JavaThrown(moment.fault);

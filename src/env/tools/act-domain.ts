@@ -3,7 +3,7 @@
 
 import { contentHash } from '../../core/hash.js';
 import type { JsonObject } from '../../core/json.js';
-import type { ToolRules, ToolsDomain, ToolsTask } from './domain.js';
+import type { CallSpec, ToolRules, ToolsDomain, ToolsTask } from './domain.js';
 import type { Operation } from './prediction.js';
 
 /** A game, before anything of it is known. */
@@ -81,10 +81,25 @@ export function actDomain(options: ActDomainOptions): ToolsDomain {
   };
 }
 
-function taskOf({ id, family = id, split, tags }: ActGame, rules: ActRules): ToolsTask {
-  const begin = once(() => rules.begin(id));
-  const walkthrough = once(() => {
-    const calls = rules.walkthrough(id)?.map((text) => ({ name: 'act', arguments: { text } }));
+function taskOf(game: ActGame, rules: ActRules): ToolsTask {
+  return taskOfGame(game, {
+    begin: () => rules.begin(game.id),
+    solution: () => rules.walkthrough(game.id)?.map((text) => ({ name: 'act', arguments: { text } })),
+  });
+}
+
+/** How what a task needs is worked out; each once, when it is first asked for. */
+export interface GameTaskParts {
+  readonly begin: () => Begun;
+  /** Calls that win, where they are known. */
+  readonly solution: () => readonly CallSpec[] | undefined;
+}
+
+/** The task that a game is. */
+export function taskOfGame({ id, family = id, split, tags }: ActGame, parts: GameTaskParts): ToolsTask {
+  const begin = once(parts.begin);
+  const reference = once(() => {
+    const calls = parts.solution();
     return calls && { calls };
   });
   return {
@@ -105,7 +120,7 @@ function taskOf({ id, family = id, split, tags }: ActGame, rules: ActRules): Too
     },
     verifier: { checks: [GOAL_CHECK] },
     get reference() {
-      return walkthrough();
+      return reference();
     },
   };
 }

@@ -172,6 +172,10 @@ export interface ToolsDomain {
   readonly rules?: ToolRules;
   /** The rules pay each call themselves, that which ends the episode too: the verdict says whether it was solved and pays nothing. */
   readonly paysCalls?: boolean;
+  /** How a state is shown, where that follows from the state alone: what is shown of a change is made of this, whoever answers. */
+  readonly rendering?: (state: JsonObject) => string;
+  /** The kind of world as which it is lived line by line, where it is another than its tools say. */
+  readonly face?: string;
   /** Episodes that the rules can live side by side without living parts of them again; absent: any number. */
   readonly sideBySide?: number;
   /** What was found in logs of it, accepted or not. */

@@ -1,41 +1,44 @@
-// Games held in a Java process, each where it was left, so that who goes on there need not have it played again.
+// Games or pages held elsewhere, each where it was left, so that who goes on there need not have it played again.
 
-import type { JavaMoment } from './java-form.js';
-
-export interface Seat {
-  /** Its id in the process. */
+/** `M`: what is known of a moment of a game. */
+export interface Seat<M> {
+  /** Its id where it is held. */
   readonly object: string;
   /** Where its game stands. */
-  moment: JavaMoment;
+  moment: M;
   /** When it was left; the first is 1. */
   left: number;
 }
 
-export class SeatPool {
+export class SeatPool<M extends { readonly done: boolean }> {
   /** By the place where their games stand; several may stand at the same. */
-  private readonly standing = new Map<string, Seat[]>();
+  private readonly standing = new Map<string, Seat<M>[]>();
   /** Those whose game nobody goes on with. */
-  private idle: Seat[] = [];
+  private idle: Seat<M>[] = [];
   private count = 0;
   private clock = 0;
 
-  /** @param make makes another game in the process, and answers its id there */
+  /**
+   * @param make makes another one where they are held, and answers its id there
+   * @param nowhere the moment of a game that has not begun
+   */
   constructor(
     private readonly size: number,
     private readonly make: () => string,
+    private readonly nowhere: M,
   ) {}
 
   /** One whose game stands there; it is nobody else's then. */
-  take(place: string): Seat | undefined {
+  take(place: string): Seat<M> | undefined {
     return this.standing.get(place)?.pop();
   }
 
   /** One that can begin any game: idle, new, or the one that was left longest ago. */
-  free(): Seat {
+  free(): Seat<M> {
     return this.idle.pop() ?? (this.count < this.size ? this.made() : this.oldest());
   }
 
-  leave(seat: Seat, place: string, moment: JavaMoment): void {
+  leave(seat: Seat<M>, place: string, moment: M): void {
     if (moment.done) {
       this.retire(seat);
       return;
@@ -49,7 +52,7 @@ export class SeatPool {
   }
 
   /** Its game is over, or of no more use. */
-  retire(seat: Seat): void {
+  retire(seat: Seat<M>): void {
     this.idle.push(seat);
   }
 
@@ -58,20 +61,20 @@ export class SeatPool {
     this.count--;
   }
 
-  /** The process that held them is no more. */
+  /** What held them is no more. */
   forget(): void {
     this.standing.clear();
     this.idle = [];
     this.count = 0;
   }
 
-  private made(): Seat {
+  private made(): Seat<M> {
     const object = this.make();
     this.count++;
-    return { object, moment: NOWHERE, left: 0 };
+    return { object, moment: this.nowhere, left: 0 };
   }
 
-  private oldest(): Seat {
+  private oldest(): Seat<M> {
     const places = [...this.standing.values()].filter((seats) => seats.length > 0);
     // At any place the one that came first was left first.
     return places.reduce((a, b) => (b[0].left < a[0].left ? b : a)).shift()!;
@@ -81,5 +84,3 @@ export class SeatPool {
     for (const [place, seats] of this.standing) if (seats.length === 0) this.standing.delete(place);
   }
 }
-
-const NOWHERE: JavaMoment = { observation: '', look: '', inventory: '', score: 0, done: false, success: false };

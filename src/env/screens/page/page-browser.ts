@@ -1,0 +1,58 @@
+// What runs pages: jsdom, or Chromium. Both are shown the same by the same scripts; they differ in who runs the page's own.
+
+import type { CallSpec } from '../../tools/domain.js';
+import type { ScreenView } from '../screen-state.js';
+
+/** How pages of a kind are begun and read: JavaScript, evaluated in the page. */
+export interface PageContract {
+  /** A function of the seed, called once the page is loaded: begins the task. */
+  readonly begin: string;
+  /** Expressions: what is to be done in words, what was earned, whether it is over. */
+  readonly goal: string;
+  readonly reward: string;
+  readonly done: string;
+  /** Selectors of elements that are no part of the screen. */
+  readonly hidden: readonly string[];
+}
+
+/** A page that a task is done on; structured-clonable. */
+export interface PageSpec {
+  /** Absolute path of the HTML file. */
+  readonly file: string;
+  readonly seed: number;
+  readonly contract: PageContract;
+  /** Milliseconds of the page's time that pass after an action. */
+  readonly settle: number;
+}
+
+/** What there is to see of a page. */
+export interface PageMoment extends ScreenView {
+  readonly goal: string;
+  readonly reward: number;
+  readonly done: boolean;
+}
+
+/** An action could not be carried out; the page may stand anywhere. */
+export class ActionFailed extends Error {}
+
+export interface OpenPage {
+  /** @throws ActionFailed */
+  act(call: CallSpec): Promise<void>;
+  look(): Promise<PageMoment>;
+  close(): Promise<void>;
+}
+
+export interface PageBrowser {
+  open(spec: PageSpec): Promise<OpenPage>;
+  close(): Promise<void>;
+}
+
+/** The value that a page's state is read as: an expression, evaluated in the page. */
+export function momentScript({ goal, reward, done }: PageContract): string {
+  return `JSON.stringify({ goal: String(${goal}), reward: Number(${reward}) || 0, done: Boolean(${done}), view: JSON.parse(window.reverieView.look()) })`;
+}
+
+export function momentOf(json: unknown): PageMoment {
+  const { view, ...rest } = JSON.parse(String(json));
+  return { ...view, ...rest };
+}

@@ -1,0 +1,206 @@
+// What can be done on a screen: the actions of BrowserGym (Chezelles et al., arXiv 2412.05467) that name elements, each of them a
+// tool, and written as that package writes them: `click('12')`, `fill('7', 'a text')`.
+
+import type { JsonObject } from '../../core/json.js';
+import type { CallSpec, ToolSpec } from '../tools/domain.js';
+import { quoted } from './screen-tree.js';
+
+const bid = { type: 'string', description: 'id of an element, as the screen has it in brackets' } as const;
+const text = (description: string) => ({ type: 'string', description }) as const;
+
+interface ActionForm {
+  readonly summary: string;
+  /** Arguments in their order, by name. */
+  readonly takes: Readonly<Record<string, JsonObject>>;
+  /** How many of them must be given. */
+  readonly needs: number;
+}
+
+const FORMS = {
+  noop: {
+    summary: 'Does nothing for a while.',
+    takes: { wait_ms: { type: 'number', minimum: 0, maximum: 60_000, description: 'milliseconds; 1000 by default' } },
+    needs: 0,
+  },
+  click: { summary: 'Clicks an element.', takes: { bid }, needs: 1 },
+  dblclick: { summary: 'Clicks an element twice.', takes: { bid }, needs: 1 },
+  hover: { summary: 'Moves the pointer over an element.', takes: { bid }, needs: 1 },
+  focus: { summary: 'Gives an element the keyboard.', takes: { bid }, needs: 1 },
+  fill: {
+    summary: 'Writes a text into a field, in place of what is there.',
+    takes: { bid, value: text('what the field is to hold') },
+    needs: 2,
+  },
+  clear: { summary: 'Empties a field.', takes: { bid }, needs: 1 },
+  press: {
+    summary: 'Gives an element the keyboard and presses a key.',
+    takes: { bid, key_comb: text("a character, or a key's name, such as Enter, Tab, Backspace or ArrowDown") },
+    needs: 2,
+  },
+  select_option: {
+    summary: 'Chooses among the options of a field.',
+    takes: {
+      bid,
+      options: {
+        anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
+        description: 'an option as it reads, or several',
+      },
+    },
+    needs: 2,
+  },
+  drag_and_drop: {
+    summary: 'Drags an element onto another.',
+    takes: { from_bid: bid, to_bid: bid },
+    needs: 2,
+  },
+  scroll: {
+    summary: 'Turns the wheel.',
+    takes: {
+      delta_x: { type: 'number', description: 'pixels to the right' },
+      delta_y: { type: 'number', description: 'pixels down' },
+    },
+    needs: 2,
+  },
+} as const satisfies Readonly<Record<string, ActionForm>>;
+
+export type ScreenAction = keyof typeof FORMS;
+
+export const SCREEN_ACTIONS = Object.keys(FORMS) as readonly ScreenAction[];
+
+/** The actions as tools, in the order of BrowserGym. */
+export function screenTools(names: readonly ScreenAction[]): readonly ToolSpec[] {
+  return SCREEN_ACTIONS.filter((name) => names.includes(name)).map((name) => {
+    const { summary, takes, needs } = FORMS[name];
+    const parameters: JsonObject = {
+      type: 'object',
+      properties: takes,
+      required: Object.keys(takes).slice(0, needs),
+      additionalProperties: false,
+    };
+    return { name, description: summary, parameters, kind: 'write' };
+  });
+}
+
+/** Arguments of an action that name elements. */
+export function elementKeys(name: string): readonly string[] {
+  const takes: Readonly<Record<string, JsonObject>> = FORMS[name as ScreenAction]?.takes ?? {};
+  return Object.keys(takes).filter((key) => takes[key] === bid);
+}
+
+/** The line that an action is written as. */
+export function actionLine({ name, arguments: given }: CallSpec): string {
+  const order = Object.keys(FORMS[name as ScreenAction]?.takes ?? given);
+  const values = order.filter((key) => given[key] !== undefined).map((key) => written(given[key]));
+  return `${name}(${values.join(', ')})`;
+}
+
+function written(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(written).join(', ')}]`;
+  return typeof value === 'string' ? quoted(value) : String(value);
+}
+
+/**
+ * The action that a line is, or what is wrong with it. Arguments may be named, as in `fill(bid='7', value='a text')`. Whether the
+ * values fit is the tools' schemas to say, and whether the element exists the screen's.
+ */
+export function parseAction(line: string, offered: readonly ScreenAction[]): CallSpec | string {
+  const [, name, rest] = /^\s*([A-Za-z_]\w*)\s*\(([\s\S]*)\)\s*;?\s*$/.exec(line) ?? [];
+  if (name === undefined) return `an action is written like click('12'), and not like ${shortened(line)}`;
+  if (!offered.includes(name as ScreenAction)) return `unknown action "${name}"; there are: ${offered.join(', ')}`;
+  const order = Object.keys(FORMS[name as ScreenAction].takes);
+  const read = new ArgumentReader(rest).all(order);
+  if (typeof read === 'string') return `${name}: ${read}`;
+  const missing = order.slice(0, FORMS[name as ScreenAction].needs).filter((key) => read[key] === undefined);
+  return missing.length === 0 ? { name, arguments: read } : `${name} needs ${missing.join(' and ')}`;
+}
+
+function shortened(line: string): string {
+  return JSON.stringify(line.length > 80 ? `${line.slice(0, 80)}…` : line);
+}
+
+class Unreadable extends Error {}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' };
+
+/** Arguments of a call in Python: texts, numbers, lists of these, by place or by name. */
+class ArgumentReader {
+  private at = 0;
+
+  constructor(private readonly source: string) {}
+
+  all(order: readonly string[]): JsonObject | string {
+    const given: Record<string, JsonObject[string]> = {};
+    try {
+      for (let place = 0; this.skipped() < this.source.length; place++) {
+        if (place > 0) this.expect(',');
+        if (place > 0 && this.skipped() === this.source.length) break;
+        const key = this.keyword() ?? order[place];
+        if (key === undefined) throw new Unreadable(`it takes ${order.length} arguments at most: ${order.join(', ')}`);
+        if (!order.includes(key)) throw new Unreadable(`it has no argument "${key}"; it has: ${order.join(', ')}`);
+        if (given[key] !== undefined) throw new Unreadable(`the argument "${key}" is given twice`);
+        given[key] = this.value();
+      }
+      return given;
+    } catch (error) {
+      if (error instanceof Unreadable) return error.message;
+      throw error;
+    }
+  }
+
+  private skipped(): number {
+    while (/\s/.test(this.source[this.at] ?? '')) this.at++;
+    return this.at;
+  }
+
+  private expect(character: string): void {
+    if (this.source[this.skipped()] !== character) throw this.unreadable();
+    this.at++;
+  }
+
+  private keyword(): string | undefined {
+    const [all, key] = /^([A-Za-z_]\w*)\s*=/.exec(this.source.slice(this.skipped())) ?? [];
+    this.at += all?.length ?? 0;
+    return key;
+  }
+
+  private value(): JsonObject[string] {
+    const first = this.source[this.skipped()];
+    if (first === "'" || first === '"') return this.text(first);
+    if (first === '[') return this.list();
+    const [number] = /^[-+]?\d+(\.\d*)?(?![\w.])/.exec(this.source.slice(this.at)) ?? [];
+    if (number === undefined) throw this.unreadable();
+    this.at += number.length;
+    return Number(number);
+  }
+
+  private list(): JsonObject[string] {
+    const values: JsonObject[string][] = [];
+    this.expect('[');
+    while (this.source[this.skipped()] !== ']') {
+      if (values.length > 0) this.expect(',');
+      values.push(this.value());
+    }
+    this.expect(']');
+    return values;
+  }
+
+  private text(quote: string): string {
+    let read = '';
+    for (this.at++; this.at < this.source.length; this.at++) {
+      const character = this.source[this.at];
+      if (character === quote) {
+        this.at++;
+        return read;
+      }
+      if (character !== '\\') read += character;
+      else read += ESCAPES[this.source[++this.at]] ?? this.source[this.at] ?? '';
+    }
+    throw new Unreadable(`a text that begins with ${quote} does not end`);
+  }
+
+  private unreadable(): Unreadable {
+    return new Unreadable(
+      `the arguments cannot be read at ${shortened(this.source.slice(this.at))}: texts stand in quotes`,
+    );
+  }
+}

@@ -1,0 +1,199 @@
+// Pages as a domain: its tools are what can be done on a screen, its state is the screen, its tasks are pages by seed. The browser
+// that runs the pages is the exact code of it.
+
+import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
+import { contentHash } from '../../core/hash.js';
+import type { JsonObject } from '../../core/json.js';
+import { type ActGame, type Begun, taskOfGame } from '../tools/act-domain.js';
+import type { CallSpec, CheckResult, EpisodeEnd, ToolOutcome, ToolRules, ToolsDomain } from '../tools/domain.js';
+import type { ToolCall } from '../tools/message.js';
+import type { Operation } from '../tools/prediction.js';
+import type { PageContract, PageMoment, PageSpec } from './page/page-browser.js';
+import type { BrowserName } from './page/page-requests.js';
+import { PageMachine } from './page-machine.js';
+import { screenRefusals } from './refusals.js';
+import { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction, screenTools } from './screen-actions.js';
+import { screenChanges } from './screen-changes.js';
+import { ScreenPlays } from './screen-plays.js';
+import { NO_SCREEN, SCREEN_SCHEMA, type ScreenState, treeFaults } from './screen-state.js';
+import { screenText } from './screen-tree.js';
+
+/** A page that a task is done on. */
+export interface ScreenPage extends ActGame {
+  /** Absolute path of the HTML file. */
+  readonly file: string;
+  readonly seed: number;
+  /** The next action of whoever knows how this task is done; undefined where it is done, or not known how. */
+  readonly solve?: (screen: ScreenState) => string | undefined;
+}
+
+export interface ScreensDomainOptions {
+  readonly id: string;
+  readonly pages: readonly ScreenPage[];
+  /** SHA-256 or the like of all files that decide what the pages are. */
+  readonly version: string;
+  readonly contract: PageContract;
+  readonly browser: BrowserName;
+  /** What can be done; default: all that the browser can do. */
+  readonly actions?: readonly ScreenAction[];
+  /** Milliseconds of the page's time that pass after an action; 500. */
+  readonly settle?: number;
+  /** Longest time for an answer before the browser counts as hung; 60. */
+  readonly timeoutSeconds?: number;
+  readonly policy?: string;
+}
+
+/** Changes whenever the same action on the same page could be answered otherwise. */
+const RULES_VERSION = '1';
+const SETTLE_MS = 500;
+const TIMEOUT_SECONDS = 60;
+/** Actions after which a solution counts as lost. */
+const SOLUTION = 40;
+/** Need to know where things are. */
+const NEED_LAYOUT: readonly ScreenAction[] = ['drag_and_drop', 'scroll'];
+
+const POLICY =
+  'You use a page to do what you are asked to. The screen is shown as a tree of elements, each with its id in brackets. Take one action each turn and see what the screen becomes. An action that cannot be carried out changes nothing.';
+
+/** What pages are not where they should be. */
+export function pagesNotFound(
+  { what, package: name, variable }: { readonly what: string; readonly package: string; readonly variable: string },
+  place: string,
+  problem: string,
+): ReverieError {
+  return reverieError('PAGES_NOT_FOUND', { what, place, problem, package: name, variable });
+}
+
+/** @param where why it is none, where there is more to say */
+export function pageUnknown(what: string, value: string, where: string, known: readonly string[]): ReverieError {
+  const close = nearest(value, known) ?? known[0];
+  return reverieError('PAGE_UNKNOWN', { what, value, where, nearest: close, known: known.join(', ') });
+}
+
+/** No browser is started before a page is opened. */
+export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
+  const { id, pages, browser, policy = POLICY, contract, settle = SETTLE_MS } = options;
+  const able = SCREEN_ACTIONS.filter((name) => browser !== 'jsdom' || !NEED_LAYOUT.includes(name));
+  const actions = able.filter((name) => options.actions?.includes(name) ?? true);
+  const rules = new ScreenRules(options, actions, `${id} pages ${RULES_VERSION} ${browser} ${settle}`);
+  const content = { id, policy, version: options.version, rules: rules.version, contract, actions };
+  return {
+    id,
+    version: contentHash({ ...content, pages: pages.map((page) => page.id) } as unknown as JsonObject),
+    policy,
+    tools: screenTools(actions),
+    stateSchema: SCREEN_SCHEMA,
+    initialState: NO_SCREEN,
+    tasks: pages.map((page) =>
+      taskOfGame(page, { begin: () => rules.begin(page.id), solution: () => rules.solution(page.id) }),
+    ),
+    rules,
+    paysCalls: true,
+    rendering: (state) => screenText(state as ScreenState),
+    face: 'screen',
+    close: () => rules.close(),
+  };
+}
+
+class ScreenRules implements ToolRules {
+  readonly tools: ReadonlySet<string>;
+  readonly refusesItself = true;
+  private readonly pages: ReadonlyMap<string, ScreenPage>;
+  private readonly plays: ScreenPlays;
+
+  constructor(
+    private readonly options: ScreensDomainOptions,
+    private readonly actions: readonly ScreenAction[],
+    readonly version: string,
+  ) {
+    const { pages, browser, timeoutSeconds = TIMEOUT_SECONDS } = options;
+    this.tools = new Set(actions);
+    this.pages = new Map(pages.map((page) => [page.id, page]));
+    this.plays = new ScreenPlays(new PageMachine(browser, timeoutSeconds));
+  }
+
+  begin(id: string): Begun {
+    const state = this.begun(id);
+    return { opening: openingOf(state), goal: state.goal, operations: screenChanges(NO_SCREEN, state) };
+  }
+
+  /** Actions that do the task, where somebody knows how; undefined where nobody does, or it fails. */
+  solution(id: string): readonly CallSpec[] | undefined {
+    const { solve } = this.pages.get(id)!;
+    if (solve === undefined) return undefined;
+    const calls: CallSpec[] = [];
+    let state = this.begun(id);
+    while (!state.done && calls.length < SOLUTION) {
+      const line = solve(state);
+      const call = line === undefined ? undefined : parseAction(line, this.actions);
+      if (call === undefined || typeof call === 'string' || screenRefusals(state, call).length > 0) return undefined;
+      const after = this.acted(state, call);
+      if (typeof after === 'string') return undefined;
+      calls.push(call);
+      state = after;
+    }
+    return state.done && state.reward > 0 ? calls : undefined;
+  }
+
+  execute(state: JsonObject, call: ToolCall): ToolOutcome {
+    const before = state as ScreenState;
+    const refusals = screenRefusals(before, call);
+    const after = refusals.length > 0 ? refusals.join('; ') : this.acted(before, call);
+    if (typeof after === 'string') return { operations: [], observation: `Error: ${after}`, isError: true };
+    const said: Operation = { op: 'add', path: '/history/-', value: after.history.at(-1)! };
+    return {
+      operations: [...screenChanges(before, after), said],
+      observation: screenText(after),
+      isError: false,
+      reward: after.reward - before.reward,
+      terminated: after.done,
+    };
+  }
+
+  preconditions(state: JsonObject, call: ToolCall): readonly string[] {
+    return screenRefusals(state as ScreenState, call);
+  }
+
+  invariants(_before: JsonObject, after: JsonObject): readonly string[] {
+    return treeFaults(after as ScreenState);
+  }
+
+  check(name: string, { finalState }: EpisodeEnd): CheckResult {
+    const { done, reward } = finalState as ScreenState;
+    const passed = done && reward > 0;
+    const reason = done ? `the page ended the task with ${reward}` : 'the task was not ended';
+    return { name, passed, reason };
+  }
+
+  close(): void {
+    this.plays.close();
+  }
+
+  private begun(id: string): ScreenState {
+    return stateOf(id, this.plays.begin(this.played(id)), []);
+  }
+
+  private acted(before: ScreenState, call: CallSpec): ScreenState | string {
+    const calls = before.history.map((line) => parseAction(line, this.actions) as CallSpec);
+    const moment = this.plays.act(this.played(before.page), calls, call);
+    return typeof moment === 'string'
+      ? moment
+      : stateOf(before.page, moment, [...before.history, actionLine(call)], before.goal);
+  }
+
+  private played(id: string): { id: string; spec: PageSpec } {
+    const { file, seed } = this.pages.get(id)!;
+    const { contract, settle = SETTLE_MS } = this.options;
+    return { id, spec: { file, seed, contract, settle } };
+  }
+}
+
+/** The goal is what was asked at the beginning, whatever the page says later. */
+function stateOf(page: string, moment: PageMoment, history: readonly string[], goal = moment.goal): ScreenState {
+  const { focused, root, elements, reward, done } = moment;
+  return { page, goal, focused, root, elements, reward, done, history };
+}
+
+function openingOf(state: ScreenState): string {
+  return `${state.goal}\n\n${screenText(state)}`;
+}
