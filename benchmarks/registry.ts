@@ -265,6 +265,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'alfworld 0.4.2 with textworld 1.7.0',
     load: () => import('./alfworld-parity.js'),
   },
+  'miniwob.parity': {
+    title:
+      "Tasks of MiniWoB++ offered in jsdom whose screens and rewards are Chromium's over all seeds, after solutions and walks of chance ÷ all offered (raw: every task, what differs); needs miniwob's pages and Chromium",
+    unit: 'share',
+    baseline: 'Chromium by playwright-core 1.65.1, same pages, seeds and actions',
+    load: () => import('./miniwob-parity.js'),
+  },
   'alfworld.speed': {
     title: "Random walks in ALFWorld's games, one core: steps/s of ours ÷ of the official package; needs ALFWORLD_DATA",
     unit: 'ratio',

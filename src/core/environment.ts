@@ -3,7 +3,10 @@
 
 import type { Space, VectorSpace } from './spaces.js';
 
-export type EnvFamily = 'vector' | 'text' | 'tools' | 'screen';
+/** Kinds of worlds that can be stepped and served. */
+export const ENV_FAMILIES = ['vector', 'text', 'tools', 'screen'] as const;
+
+export type EnvFamily = (typeof ENV_FAMILIES)[number];
 
 export type Awaitable<T> = T | Promise<T>;
 

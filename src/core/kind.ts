@@ -2,6 +2,7 @@
 // handles scenarios, jobs and servers looks the kind up and asks it; nobody compares its name.
 
 import type { ZodType } from 'zod';
+import type { Environment } from './environment.js';
 
 /** What a scenario of any kind says. */
 export interface CommonConfig {
@@ -67,6 +68,22 @@ export interface Face {
   /** What a task is: a seed, or one of the domain's by its id. */
   readonly tasks: 'seed' | 'id';
   readonly codec: ValueCodec;
+  /** Of worlds that act by lines: the line that a call of one of its tools is. */
+  readonly lineOf?: (call: GivenCall) => unknown;
+}
+
+/** A call of a tool, unchecked. */
+export interface GivenCall {
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** A way to live the episodes of domains that another kind's scenarios name. */
+export interface DomainView {
+  /** Whether a domain is lived so. */
+  readonly of: (domain: never) => boolean;
+  /** An environment of tools as one of this kind. */
+  readonly make: (environment: never) => Environment;
 }
 
 /** How environments of a kind are made in threads of a server. */
@@ -95,6 +112,8 @@ export interface Kind {
    * of, not checked yet: its file, profiles and flags. What they name, the kind may load before it says what they may say.
    */
   readonly scenario?: (layers?: readonly Readonly<Record<string, unknown>>[]) => Promise<ScenarioSections>;
+  /** Of a face: which domains it is one of. */
+  readonly view?: DomainView;
   /** By the job's name; what is not there cannot be done in it. */
   readonly jobs: Readonly<Record<string, KindJob>>;
   /** Makes what a server serves of a scenario: an `OpenServable` of the run room. */

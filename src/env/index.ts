@@ -40,6 +40,7 @@ export { remoteEnvironment } from './remote/remote.js';
 export type { RemoteCard, RemoteTask } from './remote/wire-schemas.js';
 export type { PageContract } from './screens/page/page-browser.js';
 export type { BrowserName } from './screens/page/page-requests.js';
+export { possibleActions } from './screens/possible-actions.js';
 export { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction } from './screens/screen-actions.js';
 export { NO_SCREEN, type ScreenElement, type ScreenState } from './screens/screen-state.js';
 export { screenText } from './screens/screen-tree.js';
@@ -115,7 +116,14 @@ export { FAREWELL, NOTHING_TO_ADD, ScriptedUser } from './tools/scripted-user.js
 export type { Situation } from './tools/situation.js';
 export type * from './tools/structured.js';
 export { initialStateOf, referenceStateOf } from './tools/task-states.js';
-export { admissibleIn, type TextEnvironment, textEnvironment } from './tools/text-environment.js';
+export {
+  admissibleIn,
+  isTextDomain,
+  type LineEnvironment,
+  lineEnvironment,
+  type TextEnvironment,
+  textEnvironment,
+} from './tools/text-environment.js';
 export {
   type ForkOptions,
   type ToolsEnvironmentOptions,

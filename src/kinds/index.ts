@@ -9,3 +9,4 @@ export { isToolsScenario, type ToolsScenario, toolsScenario } from './tools/kind
 export type { LlmRole, ToolsScenarioConfig } from './tools/scenario.js';
 export { type Scenario, vectorScenario } from './vector/kind.js';
 export type { ScenarioConfig } from './vector/scenario.js';
+export { kindOfDomain, viewOf } from './views.js';

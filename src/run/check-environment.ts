@@ -9,11 +9,9 @@ import {
   makeEnvironment,
   realResponder,
   ScriptedUser,
-  type ToolsDomain,
   ToolsEpisodeEnvironment,
-  textEnvironment,
 } from '../env/index.js';
-import { kinds } from '../kinds/index.js';
+import { kinds, viewOf } from '../kinds/index.js';
 import { makeRouter } from '../worldmodel/index.js';
 import type { AnyScenario, Scenario, ToolsScenario } from './scenario.js';
 
@@ -48,13 +46,8 @@ export async function checkToolsEnvironment({ config, folder }: ToolsScenario): 
   const user = elsewhere(domain)?.user ?? new ScriptedUser();
   const make = () => new ToolsEpisodeEnvironment({ id: config.name, domain, responder, user });
   try {
-    return await checkEnvironment(isText(domain) ? () => textEnvironment(make()) : make, { seed: config.seed });
+    return await checkEnvironment(viewOf(domain, make), { seed: config.seed });
   } finally {
     domain.close();
   }
-}
-
-/** A domain of one tool that takes a line of text is played as text. */
-function isText({ tools }: ToolsDomain): boolean {
-  return tools.length === 1 && tools[0].name === 'act';
 }

@@ -210,7 +210,7 @@ export const ENVIRONMENT_ERRORS = {
   PAGES_NOT_FOUND: {
     status: 404,
     message: 'The pages of {what} were not found by "{place}": {problem}.',
-    hint: 'Run "pip install {package}" for the Python that REVERIE_PYTHON names (python3 by default), or name their folder or the wheel: domain.path, or {variable}.',
+    hint: 'Run "pip install {package}" for the Python that REVERIE_PYTHON names (python3 by default), or name their folder: domain.pages, or {variable}.',
   },
   PAGE_UNKNOWN: {
     status: 404,

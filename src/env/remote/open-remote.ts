@@ -21,8 +21,9 @@ export class RemoteVectorEnvironment extends RemoteEnvironment<Float32Array, Flo
   declare readonly actionSpace: VectorSpace;
 }
 
+/** Lines of text, of a game or of a screen. */
 export class RemoteTextEnvironment extends RemoteEnvironment<string, string> {
-  declare readonly family: 'text';
+  declare readonly family: 'text' | 'screen';
   declare readonly observationSpace: TextSpace;
   declare readonly actionSpace: TextSpace;
 }
@@ -76,12 +77,17 @@ async function cardOf(connection: RemoteConnection, name?: string): Promise<Remo
 
 type Open = (connection: RemoteConnection, card: RemoteCard) => AnyRemoteEnvironment;
 
+function openLines(connection: RemoteConnection, card: RemoteCard): RemoteTextEnvironment {
+  return new RemoteTextEnvironment(connection, card, textCodec(card.actionSpace as TextSpace));
+}
+
 const OPEN: Readonly<Record<RemoteCard['family'], Open>> = {
   vector: (connection, card) => {
     const codec = rowCodec(card.observationSpace as VectorSpace, card.actionSpace as VectorSpace);
     return new RemoteVectorEnvironment(connection, card, codec);
   },
-  text: (connection, card) => new RemoteTextEnvironment(connection, card, textCodec(card.actionSpace as TextSpace)),
+  text: openLines,
+  screen: openLines,
   tools: (connection, card) =>
     new RemoteToolsEnvironment(connection, card, new ConversationCodec(card.actionSpace as ToolsSpace)),
 };

@@ -1,6 +1,7 @@
 // What a server answers over the native API, as far as an environment needs it; the form is that of docs/native-api.md.
 
 import { z } from 'zod';
+import { ENV_FAMILIES } from '../../core/environment.js';
 import type { Space } from '../../core/spaces.js';
 import { rowSize, spacesOf } from '../space-values.js';
 
@@ -23,7 +24,7 @@ const spaceSchema: z.ZodType<Space> = z.union([
 export const cardSchema = z
   .object({
     name: z.string(),
-    family: z.enum(['vector', 'text', 'tools']),
+    family: z.enum(ENV_FAMILIES),
     description: z.string(),
     source: z.enum(['real', 'dream']),
     version: z.string(),

@@ -87,10 +87,13 @@ export function elementKeys(name: string): readonly string[] {
   return Object.keys(takes).filter((key) => takes[key] === bid);
 }
 
-/** The line that an action is written as. */
+/** The line that an action is written as. What comes after an argument that is missing, or has no place, is written by its name. */
 export function actionLine({ name, arguments: given }: CallSpec): string {
-  const order = Object.keys(FORMS[name as ScreenAction]?.takes ?? given);
-  const values = order.filter((key) => given[key] !== undefined).map((key) => written(given[key]));
+  const order = Object.keys(FORMS[name as ScreenAction]?.takes ?? {});
+  const missing = order.findIndex((key) => given[key] === undefined);
+  const placed = missing < 0 ? order : order.slice(0, missing);
+  const others = Object.keys(given).filter((key) => !placed.includes(key) && given[key] !== undefined);
+  const values = [...placed.map((key) => written(given[key])), ...others.map((key) => `${key}=${written(given[key])}`)];
   return `${name}(${values.join(', ')})`;
 }
 

@@ -19,7 +19,7 @@ export function screenText(view: ScreenView): string {
     if (element === undefined) continue;
     const isTold = isWorthTelling(element, id === view.focused);
     if (isTold) lines.push(`${'\t'.repeat(depth)}${elementText(id, element, id === view.focused)}`);
-    for (const child of element.children.toReversed()) open.push([child, isTold ? depth + 1 : depth]);
+    for (const child of [...element.children].reverse()) open.push([child, isTold ? depth + 1 : depth]);
   }
   return lines.join('\n');
 }

@@ -1,25 +1,42 @@
-// Family `text` over the same core: a domain with the one tool `act` {text} and nobody to talk to. The action is a line
-// of text, the observation what the tool answers.
+// Worlds that are lived line by line over the same core: the action is a line of text, which is a call of one of the domain's tools; the
+// observation is what the tool answers. Family `text` is a domain with the one tool `act` {text} and nobody to talk to.
 
-import type { Environment, EnvSnapshot, Info, ResetResult, StepResult } from '../../core/environment.js';
+import type { EnvFamily, Environment, EnvSnapshot, Info, ResetResult, StepResult } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { TextSpace } from '../../core/spaces.js';
 import { describeSpace } from '../space-values.js';
 import type { ToolsDomain, Verdict } from './domain.js';
+import type { ToolCall, ToolMessage } from './message.js';
 import { initialStateOf } from './task-states.js';
 import type { ForkOptions, ToolsEpisodeEnvironment, ToolsResetOptions } from './tools-environment.js';
 import type { ToolsObservation } from './tools-family.js';
 import { verifyEpisode } from './verify-episode.js';
 
-export interface TextEnvironment extends Environment<string, string> {
-  readonly family: 'text';
+export interface LineEnvironment extends Environment<string, string> {
   readonly maxEpisodeSteps: number;
   /** The environment it is a view of: its conversation, state and task. */
   readonly tools: ToolsEpisodeEnvironment;
   mark(): () => void;
   reset(options?: ToolsResetOptions, signal?: AbortSignal): Promise<ResetResult<string>>;
   step(action: string, signal?: AbortSignal): Promise<StepResult<string>>;
+}
+
+export interface TextEnvironment extends LineEnvironment {
+  readonly family: 'text';
+}
+
+/** What a line is as a call of a tool. */
+export interface ReadLine {
+  readonly call: ToolCall;
+  /** Why it is none, where the tools' schemas would not tell it as well. */
+  readonly problem?: string;
+}
+
+/** How lines of a family are read. */
+export interface LineForm<F extends EnvFamily> {
+  readonly family: F;
+  readonly read: (line: string) => ReadLine;
 }
 
 const MAX_ACTION = 10_000;
@@ -32,14 +49,28 @@ const MAX_OBSERVATION = 1_000_000;
  * @throws ENV_SPEC_INVALID unless the domain has one tool, `act`, with an argument `text`
  */
 export function textEnvironment(tools: ToolsEpisodeEnvironment): TextEnvironment {
-  const [tool, ...others] = tools.domain.tools;
+  const [tool] = tools.domain.tools;
   const hasText = typeof tool?.parameters.properties === 'object' && 'text' in (tool.parameters.properties as object);
-  if (tool?.name !== 'act' || others.length > 0 || !hasText) {
+  if (!isTextDomain(tools.domain) || !hasText) {
     const names = tools.domain.tools.map(({ name }) => name).join(', ');
     const problem = `a text environment needs a domain with the one tool "act" {text}; "${tools.domain.id}" has: ${names}`;
     throw reverieError('ENV_SPEC_INVALID', { problem });
   }
-  return new TextView(tools);
+  const read = (line: string) => ({ call: { id: '', name: 'act', arguments: { text: line } } });
+  return lineEnvironment(tools, { family: 'text', read });
+}
+
+/** A domain of one tool that takes a line of text is played as text. */
+export function isTextDomain({ tools }: ToolsDomain): boolean {
+  return tools.length === 1 && tools[0].name === 'act';
+}
+
+/** The tools environment as one that is acted in by lines, as `textEnvironment` does for one form of them. */
+export function lineEnvironment<F extends EnvFamily>(
+  tools: ToolsEpisodeEnvironment,
+  form: LineForm<F>,
+): LineEnvironment & { readonly family: F } {
+  return new LineView(tools, form);
 }
 
 interface SavedText {
@@ -47,16 +78,20 @@ interface SavedText {
   readonly episode: EnvSnapshot;
 }
 
-class TextView implements TextEnvironment {
+class LineView<F extends EnvFamily> implements LineEnvironment {
   readonly id: string;
-  readonly family = 'text' as const;
+  readonly family: F;
   readonly observationSpace: TextSpace = { type: 'text', maxLength: MAX_OBSERVATION };
   readonly actionSpace: TextSpace = { type: 'text', maxLength: MAX_ACTION };
   readonly maxEpisodeSteps: number;
   readonly tools: ToolsEpisodeEnvironment;
   private ended = true;
 
-  constructor(tools: ToolsEpisodeEnvironment) {
+  constructor(
+    tools: ToolsEpisodeEnvironment,
+    private readonly form: LineForm<F>,
+  ) {
+    this.family = form.family;
     this.id = tools.id;
     this.maxEpisodeSteps = tools.maxEpisodeSteps;
     this.tools = tools;
@@ -65,13 +100,13 @@ class TextView implements TextEnvironment {
   async reset(options: ToolsResetOptions = {}, signal?: AbortSignal): Promise<ResetResult<string>> {
     const { observation, info } = await this.tools.reset(options, signal);
     this.ended = false;
-    return { observation: textOf(observation), info: { ...info, ...this.admissible() } };
+    return { observation: this.textOf(observation), info: { ...info, ...this.admissible() } };
   }
 
   async step(action: string, signal?: AbortSignal): Promise<StepResult<string>> {
     if (this.ended) throw reverieError('ENV_NOT_RESET', { id: this.id });
     this.requireAction(action);
-    const call = { id: '', name: 'act', arguments: { text: action } };
+    const { call } = this.form.read(action);
     const { observation, info, ...result } = await this.tools.step({ content: null, toolCalls: [call] }, signal);
     const found = (info.verdict as Verdict | undefined) ?? this.verdict();
     const isDone = result.terminated || this.isDone(found);
@@ -80,7 +115,7 @@ class TextView implements TextEnvironment {
     // What the inner environment ended has its verdict in the reward already.
     const reward = this.ended && info.verdict === undefined ? result.reward + (found.reward ?? 0) : result.reward;
     const all: Info = { ...info, ...this.admissible(), ...(this.ended ? { verdict: found } : {}) };
-    return { observation: textOf(observation), reward, terminated: isDone, truncated, info: all };
+    return { observation: this.textOf(observation), reward, terminated: isDone, truncated, info: all };
   }
 
   snapshot(): EnvSnapshot {
@@ -95,7 +130,7 @@ class TextView implements TextEnvironment {
     }
     const observation = this.tools.restore(episode, fork);
     this.ended = ended;
-    return textOf(observation);
+    return this.textOf(observation);
   }
 
   mark(): () => void {
@@ -109,6 +144,25 @@ class TextView implements TextEnvironment {
 
   close(): void {
     this.tools.close();
+  }
+
+  /** What was said, by the user or a tool. Where a call failed, what there is to see follows. */
+  private textOf({ messages }: ToolsObservation): string {
+    const texts = messages.flatMap((message) => {
+      if (message.role === 'user') return [message.content];
+      return message.role === 'tool' ? [message.isError ? this.errorText(message) : message.content] : [];
+    });
+    return texts.join('\n');
+  }
+
+  private errorText({ toolCallId, content }: ToolMessage): string {
+    const { domain, state, messages } = this.tools;
+    const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
+    const written = calls.findLast(({ id }) => id === toolCallId)?.rawArguments;
+    const problem = written === undefined ? undefined : this.form.read(written).problem;
+    const said = problem === undefined ? content : `Error: ${problem}`;
+    const shown = domain.rendering?.(state);
+    return shown === undefined ? said : `${said}\n\n${shown}`;
   }
 
   private verdict(): Verdict {
@@ -142,8 +196,4 @@ export function admissibleIn({ rules }: ToolsDomain, state: JsonObject): readonl
   const { admissible } = state;
   const isList = Array.isArray(admissible) && admissible.every((action) => typeof action === 'string');
   return isList ? (admissible as readonly string[]) : undefined;
-}
-
-function textOf({ messages }: ToolsObservation): string {
-  return messages.flatMap(({ role, content }) => (role === 'user' || role === 'tool' ? [content] : [])).join('\n');
 }

@@ -1,13 +1,14 @@
-// From a scenario of tools to what can be served of it; a domain of one tool that takes a line is served as text.
+// From a scenario of tools to what can be served of it; it is served as the kind as which its domain is lived.
 
 import { join } from 'node:path';
 import type { ToolsDomain, ToolsTask } from '../../env/index.js';
+import { kindOfDomain } from '../../kinds/index.js';
 import { routerBackends } from '../../worldmodel/index.js';
 import { makeParts } from '../pipeline/tools/parts.js';
 import type { ToolsScenario } from '../scenario.js';
 import type { ServableOptions } from './open-servable.js';
 import type { Servable, TaskCard } from './servable.js';
-import { episodeMaker, isText, modelAnswers, toolsBlueprint, versionOf } from './tools-blueprint.js';
+import { episodeMaker, modelAnswers, toolsBlueprint, versionOf } from './tools-blueprint.js';
 
 export async function openTools(scenario: ToolsScenario, options: ServableOptions): Promise<Servable> {
   const { config } = scenario;
@@ -19,7 +20,7 @@ export async function openTools(scenario: ToolsScenario, options: ServableOption
   const { observationSpace, actionSpace } = make();
   return {
     name: config.name,
-    family: isText(domain) ? 'text' : 'tools',
+    family: kindOfDomain(domain).name as Servable['family'],
     description: config.description,
     source: real || isReal(config.model.backends, domain) ? 'real' : 'dream',
     version: versionOf(opened),

@@ -16,7 +16,7 @@ export interface TaskCard {
 
 export interface Servable {
   readonly name: string;
-  readonly family: Extract<EnvFamily, 'vector' | 'text' | 'tools'>;
+  readonly family: EnvFamily;
   readonly description: string;
   /** Who answers steps: the real environment, or a world model. */
   readonly source: 'real' | 'dream';
@@ -31,7 +31,7 @@ export interface Servable {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly maxEpisodeSteps?: number;
-  /** Families `tools` and `text`. For the operator alone: it holds what is hidden from clients. */
+  /** Families of typed state. For the operator alone: it holds what is hidden from clients. */
   readonly domain?: ToolsDomain;
   /** Family `vector`: the real environment that it is, or is a dream of. */
   readonly spec?: EnvSpec;

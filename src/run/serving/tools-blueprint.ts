@@ -2,15 +2,8 @@
 // own. Language models stay in the thread that serves, with their cache and budget, and are asked from there.
 
 import { reverieError } from '../../core/errors.js';
-import {
-  areRulesTrusted,
-  type Environment,
-  type Responder,
-  realResponder,
-  textEnvironment,
-  trustRules,
-} from '../../env/index.js';
-import { type LlmRole, toolsScenario } from '../../kinds/index.js';
+import { areRulesTrusted, type Environment, type Responder, realResponder, trustRules } from '../../env/index.js';
+import { type LlmRole, toolsScenario, viewOf } from '../../kinds/index.js';
 import type { ChatRequest, LanguageModel } from '../../llm/index.js';
 import { type Cast, makeEpisodeEnvironment, makeWorld, type ToolsWorld } from '../pipeline/tools/parts.js';
 import { reviveScenario, type ToolsScenario } from '../scenario.js';
@@ -82,12 +75,12 @@ export async function toolsMaker(
   return { make: async () => make(), close: world.close };
 }
 
-/** Makes environments of a world; a domain of one tool that takes a line is one of text. */
+/** Makes environments of a world, of the kind as which its domain is lived. */
 export function episodeMaker(opened: Opened): () => Environment {
   const { scenario, world } = opened;
   const responder = responderOf(opened);
   const make = () => makeEpisodeEnvironment(world, responder, scenario.config);
-  return isText(world.domain) ? () => textEnvironment(make()) : make;
+  return viewOf(world.domain, make);
 }
 
 /** Changes whenever answers may. */
@@ -98,10 +91,6 @@ export function versionOf(opened: Opened): string {
 
 function responderOf({ world, real }: Opened): Responder {
   return real ? realResponder(world.domain) : world.responder;
-}
-
-export function isText({ tools }: ToolsWorld['domain']): boolean {
-  return tools.length === 1 && tools[0].name === 'act';
 }
 
 function castOver(ask: MakerThread['ask'], models: ToolsBlueprint['models']): Cast {

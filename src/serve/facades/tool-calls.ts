@@ -38,11 +38,13 @@ export function actionOfCall(served: Servable, call: GivenCall): Action {
   if (!read.success)
     throw reverieError('REQUEST_INVALID', { problem: `arguments of ${call.name}: expected an object` });
   const { data } = read;
-  const { acts } = faceOf(served);
+  const { acts, lineOf } = faceOf(served);
   if (acts === 'turn') return toolsAction(served, call, data as JsonObject);
-  const [{ name }] = offeredTools(served);
-  if (call.name !== name) throw reverieError('TOOL_NOT_OFFERED', { name: call.name, known: name });
-  return decodeAction(served, acts === 'line' ? data['text'] : data['action']);
+  const known = offeredTools(served).map(({ name }) => name);
+  if (!known.includes(call.name)) {
+    throw reverieError('TOOL_NOT_OFFERED', { name: call.name, known: known.join(', ') });
+  }
+  return decodeAction(served, acts === 'line' ? lineOf?.({ name: call.name, arguments: data }) : data['action']);
 }
 
 function toolsAction(served: Servable, { id = '', name }: GivenCall, given: JsonObject): Action {

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
+import { ENV_FAMILIES } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { packageRoot } from '../../core/packs.js';
@@ -126,7 +127,7 @@ const ACT: OfferedTool = {
 
 const card = z.object({
   name: z.string(),
-  family: z.enum(['vector', 'text', 'tools']),
+  family: z.enum(ENV_FAMILIES),
   tools: z.array(z.object({ name: z.string(), description: z.string(), parameters: z.record(z.string(), z.json()) })),
   splits: z.array(z.object({ name: z.string(), tasks: z.int() })),
 });

@@ -131,7 +131,7 @@ export interface VerdictView {
 export interface EpisodeView {
   readonly title: string;
   readonly env: string;
-  readonly family: 'vector' | 'text' | 'tools';
+  readonly family: 'vector' | 'text' | 'tools' | 'screen';
   readonly source: 'real' | 'dream' | 'synthetic';
   readonly task: string | null;
   readonly seed: number | null;
@@ -184,7 +184,7 @@ export interface RowSpace {
 /** What one must know to play an environment by hand. */
 export interface PlayableView {
   readonly name: string;
-  readonly family: 'vector' | 'text' | 'tools';
+  readonly family: 'vector' | 'text' | 'tools' | 'screen';
   readonly source: 'real' | 'dream';
   readonly description: string;
   readonly tasks: readonly { readonly id: string; readonly split: string }[];

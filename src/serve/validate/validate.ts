@@ -265,7 +265,8 @@ function solutionOf(task: ToolsTask, served: Servable): [string, readonly JsonOb
   const { id, reference } = task;
   if (reference === undefined) return [];
   const { calls, say } = reference;
-  if (faceOf(served).acts === 'line') return [[id, calls.map(({ arguments: given }) => ({ message: given['text'] }))]];
+  const { lineOf } = faceOf(served);
+  if (lineOf !== undefined) return [[id, calls.map((call) => ({ message: lineOf(call) as string }))]];
   // Users may ask something beside their matter first: it is said again until they are content.
   const said = say === undefined ? [] : Array(TIMES_SAID).fill(callOf(sayToolOf(served).name, { content: say }));
   return [[id, [...calls.map(({ name, arguments: given }) => callOf(name, given)), ...said]]];

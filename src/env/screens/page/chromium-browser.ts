@@ -3,6 +3,7 @@
 import type { CallSpec } from '../../tools/domain.js';
 import {
   ActionFailed,
+  installScript,
   momentOf,
   momentScript,
   type OpenPage,
@@ -10,8 +11,6 @@ import {
   type PageMoment,
   type PageSpec,
 } from './page-browser.js';
-import { installClock } from './page-clock.js';
-import { installView } from './page-view.js';
 
 /** Optional, so that nothing resolves it before it is asked for. */
 const PACKAGE = 'playwright-core' as string;
@@ -72,10 +71,7 @@ export async function openChromium(executable: string): Promise<PageBrowser> {
   const context = await browser.newContext({ viewport: VIEWPORT, locale: 'en-US', timezoneId: 'UTC' });
   const open = async (spec: PageSpec): Promise<OpenPage> => {
     const page = await context.newPage();
-    const { seed, contract } = spec;
-    // tsc leaves functions as they are, so that their text is what runs in the page.
-    await page.addInitScript({ content: `(${installClock})(window, ${seed})` });
-    await page.addInitScript({ content: `(${installView})(window, ${JSON.stringify(contract.hidden)})` });
+    await page.addInitScript({ content: installScript(spec) });
     await page.goto(new URL(`file://${spec.file}`).href, { waitUntil: 'load', timeout: LOAD_MS });
     const opened = new ChromiumTab(page, spec);
     await opened.begin();

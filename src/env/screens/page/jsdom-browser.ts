@@ -5,6 +5,7 @@ import { type InputWindow, JsdomInput } from './jsdom-input.js';
 import { installStyles } from './jsdom-styles.js';
 import {
   ActionFailed,
+  installScript,
   momentOf,
   momentScript,
   type OpenPage,
@@ -12,9 +13,7 @@ import {
   type PageMoment,
   type PageSpec,
 } from './page-browser.js';
-import { installClock } from './page-clock.js';
 import type { PageElement, PageWindow } from './page-dom.js';
-import { installView } from './page-view.js';
 
 /** It brings no types of its own, and those that others wrote for it bring a browser's globals into all of ours. */
 interface JsdomPackage {
@@ -60,9 +59,8 @@ export async function openJsdom(): Promise<PageBrowser> {
   return { open, close: async () => {} };
 }
 
-function prepare(window: JsdomWindow, { seed, contract }: PageSpec): void {
-  window.eval(`(${installClock})(window, ${seed})`);
-  window.eval(`(${installView})(window, ${JSON.stringify(contract.hidden)})`);
+function prepare(window: JsdomWindow, spec: PageSpec): void {
+  window.eval(installScript(spec));
   window.eval(`(${installCanvas})(window)`);
 }
 

@@ -11,6 +11,8 @@ type EventOf = new (type: string, init: object) => object;
 export interface InputElement extends PageElement {
   value: string;
   readonly form: InputElement | null;
+  /** Of a label: its field. */
+  readonly control?: InputElement | null;
   readonly options?: ArrayLike<InputElement & { selected: boolean; textContent: string }>;
   readonly isContentEditable?: boolean;
   readonly tabIndex: number;
@@ -74,6 +76,9 @@ export class JsdomInput {
     if (this.mouse(target, 'mousedown', count)) this.focus(target.closest(FOCUSABLE) as InputElement | null);
     this.mouse(target, 'mouseup', count);
     this.mouse(target, 'click', count);
+    // A label hands the keyboard to its field, as it hands it the click.
+    const label = target.matches(FOCUSABLE) ? null : (target.closest('label') as InputElement | null);
+    if (label?.control?.isConnected) this.focus(label.control);
   }
 
   private moveTo(target: InputElement): void {
@@ -112,8 +117,7 @@ export class JsdomInput {
   private settleField(): void {
     const { held } = this;
     this.held = undefined;
-    if (held !== undefined && held.field.isConnected && held.field.value !== held.value)
-      this.tell(held.field, 'change');
+    if (held?.field.isConnected && held.field.value !== held.value) this.tell(held.field, 'change');
   }
 
   private write(target: InputElement, value: string): void {
@@ -124,8 +128,8 @@ export class JsdomInput {
     if (/^(color|date|time|month|week|range|datetime-local)$/.test(target.type ?? '')) this.tell(target, 'change');
   }
 
+  /** Without the keyboard, as playwright chooses. */
   private choose(target: InputElement, wanted: readonly string[]): void {
-    this.focus(target);
     for (const option of Array.from(target.options ?? [])) {
       const isWanted = wanted.includes(option.textContent.replace(/\s+/g, ' ').trim());
       if (isWanted || target.multiple) option.selected = isWanted;

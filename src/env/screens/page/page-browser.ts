@@ -2,6 +2,8 @@
 
 import type { CallSpec } from '../../tools/domain.js';
 import type { ScreenView } from '../screen-state.js';
+import { PageClock } from './page-clock.js';
+import { PageView } from './page-view.js';
 
 /** How pages of a kind are begun and read: JavaScript, evaluated in the page. */
 export interface PageContract {
@@ -55,4 +57,11 @@ export function momentScript({ goal, reward, done }: PageContract): string {
 export function momentOf(json: unknown): PageMoment {
   const { view, ...rest } = JSON.parse(String(json));
   return { ...view, ...rest };
+}
+
+/** What is run in a page before any script of its own: its clock as `reverieClock`, the view of it as `reverieView`. */
+export function installScript({ seed, contract }: PageSpec): string {
+  const clock = `new (${PageClock})(window, ${seed})`;
+  const view = `new (${PageView})(window, ${JSON.stringify(contract.hidden)})`;
+  return `Object.defineProperties(window, { reverieClock: { value: ${clock} }, reverieView: { value: ${view} } })`;
 }

@@ -47,22 +47,8 @@ export interface PageWindow {
   readonly performance: object;
   readonly Math: { random: () => number };
   eval(source: string): unknown;
-  reverieClock?: PageClock;
-  reverieView?: PageView;
+  reverieClock?: { advance(milliseconds: number): Promise<void> };
+  reverieView?: { element(id: string): PageElement | undefined };
   /** Where asking for computed styles takes too long. */
   reverieStyles?: PageWindow['getComputedStyle'];
-}
-
-/** Time of a page, which passes only when it is told to. */
-export interface PageClock {
-  /** @throws when more is to be done in that time than any page has to do */
-  advance(milliseconds: number): Promise<void>;
-}
-
-/** How a page is seen. */
-export interface PageView {
-  /** JSON of a ScreenView. */
-  look(): string;
-  /** The element of an id, where it still is on the page. */
-  element(id: string): PageElement | undefined;
 }

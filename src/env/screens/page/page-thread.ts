@@ -28,7 +28,11 @@ async function opened({ slot, spec, calls }: PageRequest & { verb: 'play' }): Pr
   await emptied(slot);
   const page = await browser!.open(spec);
   pages.set(slot, page);
-  for (const call of calls) await page.act(call);
+  for (const call of calls) {
+    // Elements get their ids when they are first seen.
+    await page.look();
+    await page.act(call);
+  }
   return page;
 }
 

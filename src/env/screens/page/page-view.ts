@@ -1,13 +1,12 @@
 // What is seen of a page: its elements with roles, names and states, by ids that last as long as the elements do. Roles and names
 // follow the HTML Accessibility API Mappings and the Accessible Name Computation of the W3C, as far as pages without layout allow.
-// The function is sent into the page as it is written, and so stands alone.
 
 import type { ScreenElement } from '../screen-state.js';
 import type { PageElement, PageNode, PageWindow } from './page-dom.js';
 
-/** Installs `window.reverieView`. `hidden`: selectors of elements that are no part of the screen. */
-export function installView(page: PageWindow, hidden: readonly string[]): void {
-  const ROLES: Readonly<Record<string, string>> = {
+/** How a page is seen. The text of this class is sent into the page, and so stands alone. */
+export class PageView {
+  private static readonly ROLES: Readonly<Record<string, string>> = {
     BUTTON: 'button',
     FORM: 'form',
     H1: 'heading',
@@ -32,7 +31,7 @@ export function installView(page: PageWindow, hidden: readonly string[]): void {
     TR: 'row',
     UL: 'list',
   };
-  const INPUT_ROLES: Readonly<Record<string, string>> = {
+  private static readonly INPUT_ROLES: Readonly<Record<string, string>> = {
     button: 'button',
     checkbox: 'checkbox',
     color: 'ColorWell',
@@ -46,78 +45,88 @@ export function installView(page: PageWindow, hidden: readonly string[]): void {
     submit: 'button',
     time: 'InputTime',
   };
-  const SHAPES = /^(circle|ellipse|line|path|polygon|polyline|rect)$/;
-  const SILENT = /^(BR|CANVAS|COL|COLGROUP|HEAD|HR|LINK|META|NOSCRIPT|SCRIPT|STYLE|TEMPLATE|WBR|defs)$/;
-  const FROM_CONTENT = new Set(
+  private static readonly SHAPES = /^(circle|ellipse|line|path|polygon|polyline|rect)$/;
+  private static readonly SILENT =
+    /^(BR|CANVAS|COL|COLGROUP|HEAD|HR|LINK|META|NOSCRIPT|SCRIPT|STYLE|TEMPLATE|WBR|defs)$/;
+  private static readonly FROM_CONTENT = new Set(
     ['button', 'cell', 'columnheader', 'heading', 'link', 'menuitem', 'option', 'radio', 'tab', 'treeitem'].concat(
       'switch',
       'checkbox',
       'gridcell',
     ),
   );
-  const IS_TEXT = 3;
-  const IS_ELEMENT = 1;
-  const ids = new WeakMap<PageNode, string>();
-  const elements = new Map<string, PageElement>();
-  let count = 0;
+  private static readonly IS_TEXT = 3;
+  private static readonly IS_ELEMENT = 1;
+  private readonly ids = new WeakMap<PageNode, string>();
+  private readonly elements = new Map<string, PageElement>();
+  private count = 0;
 
-  function idOf(node: PageNode): string {
-    let id = ids.get(node);
+  /** @param hidden selectors of elements that are no part of the screen */
+  constructor(
+    private readonly page: PageWindow,
+    private readonly hidden: readonly string[],
+  ) {}
+
+  private idOf(node: PageNode): string {
+    let id = this.ids.get(node);
     if (id === undefined) {
-      id = String(++count);
-      ids.set(node, id);
-      if (node.nodeType === IS_ELEMENT) elements.set(id, node as PageElement);
+      id = String(++this.count);
+      this.ids.set(node, id);
+      if (node.nodeType === PageView.IS_ELEMENT) this.elements.set(id, node as PageElement);
     }
     return id;
   }
 
-  function words(text: string | null | undefined): string {
+  private words(text: string | null | undefined): string {
     return (text ?? '').replace(/\s+/g, ' ').trim();
   }
 
-  function isShown(element: PageElement): boolean {
-    if (SILENT.test(element.tagName) || (element.tagName === 'INPUT' && element.type === 'hidden')) return false;
-    if (hidden.some((selector) => element.matches(selector))) return false;
-    const { display, visibility } = (page.reverieStyles ?? page.getComputedStyle)(element);
+  private isShown(element: PageElement): boolean {
+    if (PageView.SILENT.test(element.tagName) || (element.tagName === 'INPUT' && element.type === 'hidden'))
+      return false;
+    if (this.hidden.some((selector) => element.matches(selector))) return false;
+    const { display, visibility } = this.page.reverieStyles?.(element) ?? this.page.getComputedStyle(element);
     return display !== 'none' && visibility !== 'hidden' && visibility !== 'collapse';
   }
 
-  function roleOf(element: PageElement): string {
-    const given = words(element.getAttribute('role')).split(' ')[0];
+  private roleOf(element: PageElement): string {
+    const given = this.words(element.getAttribute('role')).split(' ')[0];
     if (given !== '' && given !== 'presentation' && given !== 'none') return given;
     const { tagName } = element;
     if (tagName === 'A') return element.hasAttribute('href') ? 'link' : 'generic';
-    if (tagName === 'INPUT') return INPUT_ROLES[element.type ?? ''] ?? 'textbox';
+    if (tagName === 'INPUT') return PageView.INPUT_ROLES[element.type ?? ''] ?? 'textbox';
     if (tagName === 'SELECT') return element.multiple || (element.size ?? 0) > 1 ? 'listbox' : 'combobox';
     if (tagName.toLowerCase() === 'svg') return 'SvgRoot';
-    return SHAPES.test(tagName) ? 'graphics-symbol' : (ROLES[tagName] ?? 'generic');
+    return PageView.SHAPES.test(tagName) ? 'graphics-symbol' : (PageView.ROLES[tagName] ?? 'generic');
   }
 
-  function isPlain(element: PageElement): boolean {
-    return Array.from(element.childNodes).every(({ nodeType }) => nodeType !== IS_ELEMENT);
+  private isPlain(element: PageElement): boolean {
+    return Array.from(element.childNodes).every(({ nodeType }) => nodeType !== PageView.IS_ELEMENT);
   }
 
-  function labelsOf(element: PageElement): string {
-    const by = words(element.getAttribute('aria-labelledby')).split(' ');
-    const labelled = by.map((id) => words(id && page.document.getElementById(id)?.textContent)).join(' ');
-    const labels = Array.from(element.labels ?? []).map((label) => words(label.textContent));
-    return words(labelled) || words(element.getAttribute('aria-label')) || words(labels.join(' '));
+  private labelsOf(element: PageElement): string {
+    const by = this.words(element.getAttribute('aria-labelledby')).split(' ');
+    const labelled = by.map((id) => this.words(id && this.page.document.getElementById(id)?.textContent)).join(' ');
+    const labels = Array.from(element.labels ?? []).map((label) => this.words(label.textContent));
+    return this.words(labelled) || this.words(element.getAttribute('aria-label')) || this.words(labels.join(' '));
   }
 
-  function nameOf(element: PageElement, role: string): string {
+  private nameOf(element: PageElement, role: string): string {
     const { tagName } = element;
     if (tagName === 'INPUT' && /^(button|submit|reset)$/.test(element.type ?? '')) {
-      return words(element.value) || (element.type === 'submit' ? 'Submit' : element.type === 'reset' ? 'Reset' : '');
+      return (
+        this.words(element.value) || (element.type === 'submit' ? 'Submit' : element.type === 'reset' ? 'Reset' : '')
+      );
     }
     if (role === 'graphics-symbol') return tagName;
-    const told = labelsOf(element) || words(element.getAttribute('alt'));
+    const told = this.labelsOf(element) || this.words(element.getAttribute('alt'));
     if (told !== '') return told;
     const isField = /^(INPUT|SELECT|TEXTAREA)$/.test(tagName);
-    if (!isField && (FROM_CONTENT.has(role) || isPlain(element))) return words(element.textContent);
-    return words(element.getAttribute('title')) || words(element.getAttribute('placeholder'));
+    if (!isField && (PageView.FROM_CONTENT.has(role) || this.isPlain(element))) return this.words(element.textContent);
+    return this.words(element.getAttribute('title')) || this.words(element.getAttribute('placeholder'));
   }
 
-  function statesOf(element: PageElement, role: string): Record<string, string | boolean> {
+  private statesOf(element: PageElement, role: string): Record<string, string | boolean> {
     const states: Record<string, string | boolean> = {};
     const { tagName, type } = element;
     const isTicked = tagName === 'INPUT' && (type === 'checkbox' || type === 'radio');
@@ -125,7 +134,7 @@ export function installView(page: PageWindow, hidden: readonly string[]): void {
     if (isTicked) states['checked'] = element.checked === true;
     else if (tagName === 'TEXTAREA' || (tagName === 'INPUT' && !isButton)) states['value'] = element.value ?? '';
     if (tagName === 'SELECT') {
-      const chosen = Array.from(element.selectedOptions ?? []).map((option) => words(option.textContent));
+      const chosen = Array.from(element.selectedOptions ?? []).map((option) => this.words(option.textContent));
       states['value'] = chosen.join(', ');
       if (element.multiple) states['multiselectable'] = true;
     }
@@ -142,51 +151,56 @@ export function installView(page: PageWindow, hidden: readonly string[]): void {
   }
 
   /** How an element without words is told from others: what its authors call it, and its colour. */
-  function looksOf(element: PageElement, role: string, name: string, children: number): Record<string, string> {
+  private looksOf(element: PageElement, role: string, name: string, children: number): Record<string, string> {
     const looks: Record<string, string> = {};
-    const classes = words(element.getAttribute('class'));
-    const colour = words(element.getAttribute('fill'));
+    const classes = this.words(element.getAttribute('class'));
+    const colour = this.words(element.getAttribute('fill'));
     if (role === 'generic' && name === '' && children === 0 && classes !== '') looks['classes'] = classes;
     if (role === 'graphics-symbol' && colour !== '') looks['color'] = colour;
     return looks;
   }
 
   /** Text that is all there is in an element is its name, and no child. */
-  function childrenOf(element: PageElement, seen: Record<string, ScreenElement>): string[] {
-    if (element.tagName === 'TEXTAREA' || isPlain(element)) return [];
+  private childrenOf(element: PageElement, seen: Record<string, ScreenElement>): string[] {
+    if (element.tagName === 'TEXTAREA' || this.isPlain(element)) return [];
     return Array.from(element.childNodes).flatMap((node) => {
-      if (node.nodeType === IS_ELEMENT) return isShown(node as PageElement) ? [read(node as PageElement, seen)] : [];
-      const name = node.nodeType === IS_TEXT ? words(node.textContent) : '';
+      if (node.nodeType === PageView.IS_ELEMENT)
+        return this.isShown(node as PageElement) ? [this.read(node as PageElement, seen)] : [];
+      const name = node.nodeType === PageView.IS_TEXT ? this.words(node.textContent) : '';
       if (name === '') return [];
-      seen[idOf(node)] = { role: 'StaticText', name, children: [] };
-      return [idOf(node)];
+      seen[this.idOf(node)] = { role: 'StaticText', name, children: [] };
+      return [this.idOf(node)];
     });
   }
 
-  function read(element: PageElement, seen: Record<string, ScreenElement>): string {
-    const id = idOf(element);
-    const role = roleOf(element);
-    const name = nameOf(element, role);
-    const children = childrenOf(element, seen);
-    const states = { ...statesOf(element, role), ...looksOf(element, role, name, children.length) };
+  private read(element: PageElement, seen: Record<string, ScreenElement>): string {
+    const id = this.idOf(element);
+    const role = this.roleOf(element);
+    const name = this.nameOf(element, role);
+    const children = this.childrenOf(element, seen);
+    const states = { ...this.statesOf(element, role), ...this.looksOf(element, role, name, children.length) };
     seen[id] = { role, name, ...states, children };
     return id;
   }
 
-  function look(): string {
-    const { document } = page;
+  /** JSON of a ScreenView. */
+  look(): string {
+    const { document } = this.page;
     const seen: Record<string, ScreenElement> = {};
-    const root = idOf(document.body);
-    seen[root] = { role: 'RootWebArea', name: words(document.title), children: childrenOf(document.body, seen) };
+    const root = this.idOf(document.body);
+    seen[root] = {
+      role: 'RootWebArea',
+      name: this.words(document.title),
+      children: this.childrenOf(document.body, seen),
+    };
     const { activeElement: active } = document;
-    const focused = active === null || active === document.body ? '' : idOf(active);
+    const focused = active === null || active === document.body ? '' : this.idOf(active);
     return JSON.stringify({ focused: seen[focused] === undefined ? '' : focused, root, elements: seen });
   }
 
-  function element(id: string): PageElement | undefined {
-    const found = elements.get(id);
+  /** The element of an id, where it still is on the page. */
+  element(id: string): PageElement | undefined {
+    const found = this.elements.get(id);
     return found?.isConnected ? found : undefined;
   }
-
-  Object.defineProperty(page, 'reverieView', { value: { look, element }, enumerable: false });
 }

@@ -1,6 +1,7 @@
 // What a client may know of an environment before it opens a session.
 
 import { z } from 'zod';
+import { ENV_FAMILIES } from '../../../core/environment.js';
 import { reverieError } from '../../../core/errors.js';
 import type { Space } from '../../../env/index.js';
 import type { Servable, TaskCard } from '../../../run/serving/index.js';
@@ -24,7 +25,7 @@ const spaceSchema = z
 export const environmentSchema = z
   .object({
     name: z.string(),
-    family: z.enum(['vector', 'text', 'tools']),
+    family: z.enum(ENV_FAMILIES),
     description: z.string(),
     source: z.enum(['real', 'dream']).describe('Who answers steps: the real environment, or a world model'),
     version: z.string().describe('Changes whenever answers may'),

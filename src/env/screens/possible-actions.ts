@@ -1,0 +1,40 @@
+// Actions that a screen offers by what is on it: what agents choose among that write no lines of their own. There are more, as any text
+// can be written into a field; these are texts that the task names in quotes.
+
+import type { CallSpec } from '../tools/domain.js';
+import { optionsOf, screenRefusals } from './refusals.js';
+import { actionLine, type ScreenAction } from './screen-actions.js';
+import type { ScreenState } from './screen-state.js';
+
+/** Roles of what is pointed at as a whole. */
+const POINTED = new Set(['button', 'link', 'menuitem', 'radio', 'checkbox', 'tab', 'treeitem']);
+
+/** In the order of the screen: clicks, then what is written and chosen; none that the screen refuses. */
+export function possibleActions(state: ScreenState, offered: readonly ScreenAction[]): readonly string[] {
+  const texts = [...state.goal.matchAll(/"([^"]+)"/g)].map(([, text]) => text);
+  const calls = inOrder(state).flatMap((bid): CallSpec[] => {
+    const element = state.elements[bid];
+    const options = optionsOf(state, element);
+    const holds = element.children.filter((id) => state.elements[id].role !== 'StaticText');
+    // What holds others is pointed at by pointing at one of these.
+    if (holds.length > options.length && !POINTED.has(element.role)) return [];
+    return [
+      { name: 'click', arguments: { bid } },
+      ...texts.map((value) => ({ name: 'fill', arguments: { bid, value } })),
+      ...options.map(({ name }) => ({ name: 'select_option', arguments: { bid, options: name } })),
+    ];
+  });
+  const able = calls.filter((call) => offered.includes(call.name as ScreenAction));
+  return able.filter((call) => screenRefusals(state, call).length === 0).map(actionLine);
+}
+
+/** Ids as the tree has them, without its root. */
+function inOrder({ root, elements }: ScreenState): string[] {
+  const ids: string[] = [];
+  const open = [...(elements[root]?.children ?? [])].reverse();
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    ids.push(id);
+    open.push(...[...elements[id].children].reverse());
+  }
+  return ids;
+}

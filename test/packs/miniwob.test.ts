@@ -1,0 +1,77 @@
+// MiniWoB++'s pages in jsdom, from the wheel of its Python package; and what is said where something of it is missing. Skipped without
+// the package.
+
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { pythonEnvironment } from '../../scripts/python-environments.mjs';
+import { runCommandLine } from '../../src/cli/command-line.js';
+import { makeDomain, type ToolsDomain } from '../../src/env/index.js';
+import { recordingStream } from '../run/streams.js';
+
+const made = await pythonEnvironment('miniwob');
+if (typeof made === 'string') console.warn(`Tests of MiniWoB++'s pages are skipped: ${made}`);
+const python = typeof made === 'string' ? '' : made.python;
+
+const given = { ...process.env };
+const folder = mkdtempSync(join(tmpdir(), 'reverie-miniwob-'));
+const open: ToolsDomain[] = [];
+afterEach(() => {
+  process.env = { ...given };
+  for (const domain of open.splice(0)) domain.close();
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function domainOf(settings: object): Promise<ToolsDomain> {
+  delete process.env.MINIWOB_PATH;
+  process.env.REVERIE_PYTHON = python;
+  const domain = await makeDomain({ id: 'miniwob', ...settings }, { folder });
+  open.push(domain);
+  return domain;
+}
+
+describe.skipIf(python === '')('MiniWoB++', () => {
+  it('is done by those who know how', async () => {
+    const screens = ['choose-list', 'click-option', 'click-tab', 'enter-date', 'login-user'];
+    const { tasks } = await domainOf({ screens, seeds: 1 });
+    const unsolved = tasks.filter(({ split, reference }) => split === 'test' && reference === undefined);
+    expect(tasks).toHaveLength(15);
+    expect(unsolved.map(({ id }) => id)).toEqual([]);
+  }, 120_000);
+
+  it('sets the task that its page sets with the same seed', async () => {
+    const { tasks } = await domainOf({ screens: ['login-user', 'click-checkboxes'], seeds: 1 });
+    const goals = tasks.filter(({ split }) => split === 'train').map(({ user }) => user.goal);
+    expect(goals).toEqual([
+      'Enter the username "karrie" and the password "AU" into the text fields and press login.',
+      'Select HF2 and click Submit.',
+    ]);
+  }, 60_000);
+
+  it('is evaluated and collected by the command line', async () => {
+    process.env.REVERIE_PYTHON = python;
+    const out = join(folder, 'eval');
+    const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
+    const code = await runCommandLine(['eval', 'miniwob', '--profile', 'smoke', '--out', out, '--json'], terminal);
+    expect(code, terminal.stderr.text()).toBe(0);
+    expect(JSON.parse(terminal.stdout.text())).toMatchObject({ success: { value: 1, of: 4 } });
+    expect(existsSync(join(out, 'logs', 'episodes.jsonl'))).toBe(true);
+  }, 120_000);
+
+  it('names what it does not have', async () => {
+    await expect(domainOf({ screens: ['click-buton'] })).rejects.toMatchObject({
+      code: 'PAGE_UNKNOWN',
+      hint: expect.stringContaining('"click-button"'),
+    });
+  });
+});
+
+describe('pages that are not there', () => {
+  it('are told with the place they were looked for', async () => {
+    await expect(domainOf({ pages: 'nowhere' })).rejects.toMatchObject({
+      code: 'PAGES_NOT_FOUND',
+      message: expect.stringContaining(join(folder, 'nowhere')),
+    });
+  });
+});
