@@ -11,6 +11,7 @@ export { type Recorder, type Recording, type RecordingPorts, record, recorderOf,
 export { settleRounds } from './round-settings.js';
 export { TextPolicyAgent } from './text-agent.js';
 export { isWon } from './text-evaluation.js';
+export { solutions, type TextExpert, walkthroughs } from './text-experts.js';
 export { textGroups } from './text-groups.js';
 export { type PlayedText, type PlayOptions, playTexts, type TextStart, type TextStep } from './text-play.js';
 export {

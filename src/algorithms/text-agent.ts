@@ -5,10 +5,15 @@ import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
 import type { Message, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../env/index.js';
 import type { TextPolicy, TextSituation, TextTurn } from '../rl/index.js';
+import { type CallForms, type Choice, choiceText, chosenOf } from '../synth/index.js';
 
 /** Draws its commands as in training; the seed of the episode and the step decide the draw. */
 export class TextPolicyAgent implements ToolsPolicy {
-  constructor(private readonly policy: TextPolicy) {}
+  /** @param forms  what it chooses from where nobody lists commands */
+  constructor(
+    private readonly policy: TextPolicy,
+    private readonly forms?: CallForms,
+  ) {}
 
   /** Changes with the weights. */
   get version(): string {
@@ -17,33 +22,48 @@ export class TextPolicyAgent implements ToolsPolicy {
 
   /** @throws TEXT_COMMANDS_UNKNOWN */
   async act(query: ToolsPolicyQuery): Promise<ToolsTurn> {
-    const situation = situationOf(query);
+    const choices = this.choices(query);
+    const situation = situationOf(query, choices, this.forms !== undefined);
     const draw = Rng.fromSeed(query.seed).split('text-policy', query.step).uniform();
     const [{ choice }] = await this.policy.decide([situation], [draw]);
-    const call = {
-      id: `call_${query.step}`,
-      name: query.tools[0].name,
-      arguments: { text: situation.admissible[choice] },
-    };
-    return { action: { content: null, toolCalls: [call] }, cost: NO_COST };
+    const { content, call } = choices[choice].action;
+    const action = call === undefined ? { content } : { content, toolCalls: [{ id: `call_${query.step}`, ...call }] };
+    return { action, cost: NO_COST };
+  }
+
+  private choices({ messages, tools, task, admissible }: ToolsPolicyQuery): readonly Choice[] {
+    if (this.forms !== undefined) return this.forms.at(messages);
+    const commands = admissible?.() ?? [];
+    if (commands.length === 0) throw reverieError('TEXT_COMMANDS_UNKNOWN', { id: 'agent', task: task.id });
+    const { name } = tools[0];
+    return commands.map((text) => ({ text, action: { content: null, call: { name, arguments: { text } } } }));
   }
 }
 
 /** As `TextEpisode` sees it. */
-function situationOf({ messages, task, admissible }: ToolsPolicyQuery): TextSituation {
-  const commands = admissible?.();
-  if (commands === undefined || commands.length === 0)
-    throw reverieError('TEXT_COMMANDS_UNKNOWN', { id: 'agent', task: task.id });
-  const opening = messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])).join('\n');
-  const turns = turnsOf(messages);
-  const goal = opening.includes(task.user.goal) ? task.user.goal : opening;
-  return { goal, text: turns.at(-1)?.seen ?? opening, turns, admissible: commands };
+function situationOf(
+  { messages, task }: ToolsPolicyQuery,
+  choices: readonly Choice[],
+  isOfForms: boolean,
+): TextSituation {
+  const { goal: told } = task.user;
+  const firstTurn = messages.findIndex(({ role }) => role === 'assistant');
+  const opening = seenIn(messages.slice(0, firstTurn < 0 ? messages.length : firstTurn));
+  const turns = turnsOf(messages, isOfForms);
+  const goal = opening.includes(told) ? told : opening;
+  return { goal, text: turns.at(-1)?.seen ?? opening, turns, admissible: choices.map(({ text }) => text) };
 }
 
-function turnsOf(messages: readonly Message[]): TextTurn[] {
-  const seen = new Map(
-    messages.flatMap((one) => (one.role === 'tool' ? [[one.toolCallId, one.content] as const] : [])),
-  );
-  const calls = messages.flatMap((one) => (one.role === 'assistant' ? (one.toolCalls ?? []) : []));
-  return calls.map((call) => ({ said: String(call.arguments.text), seen: seen.get(call.id) ?? '' }));
+function turnsOf(messages: readonly Message[], isOfForms: boolean): TextTurn[] {
+  return messages.flatMap((message, at) => {
+    if (message.role !== 'assistant') return [];
+    const next = messages.findIndex(({ role }, i) => i > at && role === 'assistant');
+    const seen = seenIn(messages.slice(at + 1, next < 0 ? messages.length : next));
+    const said = isOfForms ? choiceText(chosenOf(message)) : String(message.toolCalls?.[0]?.arguments.text ?? '');
+    return [{ said, seen }];
+  });
+}
+
+function seenIn(messages: readonly Message[]): string {
+  return messages.flatMap(({ role, content }) => (role === 'user' || role === 'tool' ? [content] : [])).join('\n');
 }

@@ -4,6 +4,8 @@ import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
 import type { TextEnvironment, ToolsTask } from '../env/index.js';
 import type { TextLesson } from '../rl/index.js';
+import { isWon } from './text-evaluation.js';
+import type { TextExpert } from './text-experts.js';
 import { TextEpisode } from './text-play.js';
 import { evenly, type TextTraining } from './text-training.js';
 
@@ -15,7 +17,7 @@ export async function imitate({ settings, parts, progress, ports }: TextTraining
   const lessons: TextLesson[] = [];
   for (const task of chosen) {
     ports.signal.throwIfAborted();
-    lessons.push(...(await demonstrated(parts.environments[0], task)));
+    lessons.push(...(await demonstrated(parts.environments[0], task, parts.expert)));
     phase.advance(1);
   }
   phase.end(`${lessons.length} choices`);
@@ -41,17 +43,20 @@ export async function imitate({ settings, parts, progress, ports }: TextTraining
   bar.end();
 }
 
-/** What the task's reference says, for as long as it can be said. */
-async function demonstrated(environment: TextEnvironment, task: ToolsTask): Promise<TextLesson[]> {
+/** What the expert says, for as long as it can be said. */
+async function demonstrated(
+  environment: TextEnvironment,
+  task: ToolsTask,
+  { mustWin, next }: TextExpert,
+): Promise<TextLesson[]> {
   const lessons: TextLesson[] = [];
-  const commands = (task.reference?.calls ?? []).map((call) => call.arguments.text);
   const episode = await TextEpisode.begin(environment, { task: task.id, seed: 0 });
-  for (const command of commands) {
+  while (!episode.ended) {
     const { situation } = episode;
-    const choice = situation.admissible.indexOf(command as string);
-    if (choice < 0 || episode.ended) break;
+    const choice = situation.admissible.indexOf((await next(environment, task, lessons.length)) ?? '');
+    if (choice < 0) break;
     lessons.push({ situation, choice });
     await episode.step({ choice, logProb: 0, entropy: 0 });
   }
-  return lessons;
+  return mustWin && !(episode.ended && isWon(episode.played())) ? [] : lessons;
 }

@@ -4,6 +4,7 @@ import type { OpenPhase } from '../core/progress.js';
 import type { TextEnvironment, ToolsTask } from '../env/index.js';
 import type { EstimatorEntry, GroupOptions, TextLearner, WatchedRound } from '../rl/index.js';
 import type { ShadowCounts } from '../worldmodel/index.js';
+import type { TextExpert } from './text-experts.js';
 
 /** Where experience comes from: see `roundsOf`. */
 export type TextMode = 'real' | 'dream' | 'dream-then-real' | 'interleaved';
@@ -84,6 +85,8 @@ export interface TextGroupParts {
   readonly dream?: TextDream;
   /** Where evaluations are lived, likewise. */
   readonly evalEnvironments: readonly TextEnvironment[];
+  /** Who is imitated first. */
+  readonly expert: TextExpert;
   readonly tasks: readonly ToolsTask[];
   readonly evalTasks: readonly ToolsTask[];
 }

@@ -50,8 +50,8 @@ export interface RealEpisodesResult extends JobResult {
 
 export interface TextPolicyNote {
   readonly version: string;
-  /** It was shown the commands that do something: not to be printed beside a free-text figure without saying so. */
-  readonly choosesAmong: 'admissible commands';
+  /** It was shown what there is to choose from: not to be printed beside a free-text figure without saying so. */
+  readonly choosesAmong: 'admissible commands' | 'calls and sayings filled from the conversation';
 }
 
 /** A policy of text that learned by group-relative policy gradients. */

@@ -16,7 +16,8 @@ import type {
   ToolsTask,
 } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
-import { type Mention, Mentions, templateOf, wordsIn } from './mentions.js';
+import { templateOf, wordsIn } from '../../synth/index.js';
+import { type Mention, Mentions } from './mentions.js';
 
 /** What could be done at a moment: a function of the query alone. */
 export type Propose = (query: ToolsPolicyQuery) => readonly ToolsAction[];

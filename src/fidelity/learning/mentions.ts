@@ -2,6 +2,7 @@
 
 import type { Json } from '../../core/json.js';
 import type { AssistantMessage, Message } from '../../env/index.js';
+import { shapeOf, spansOf, templateOf, wordsIn } from '../../synth/index.js';
 
 /** A value that was named, with the ways in which it was: what a value in its place in another conversation has in common. */
 export interface Mention {
@@ -52,20 +53,6 @@ export class Mentions {
 }
 
 type Note = (value: string | number, features: readonly string[]) => void;
-
-/** `EMP-1042` is `A-9`, `mug 1` is `a 9`. */
-function shapeOf(value: string | number): string {
-  if (typeof value === 'number') return 'number';
-  return value
-    .replaceAll(/\p{Lu}\p{Ll}+/gu, 'Aa')
-    .replaceAll(/\p{Lu}+(?!a)/gu, 'A')
-    .replaceAll(/\p{Ll}{2,}/gu, (run) => (run === 'a' ? run : 'a'))
-    .replaceAll(/\d+/g, '9');
-}
-
-export function wordsIn(text: string): string[] {
-  return text.toLowerCase().match(/\p{L}{3,}/gu) ?? [];
-}
 
 /** Words of users that are no part of a value that they name. */
 function askedWords(messages: readonly Message[]): Set<string> {
@@ -152,68 +139,4 @@ function noteArgument(value: Json, path: string, note: Note): void {
   } else if (Array.isArray(value)) for (const part of value) noteArgument(part, `${path}/*`, note);
   else if (value !== null && typeof value === 'object')
     for (const [key, part] of Object.entries(value)) noteArgument(part, `${path}/${key}`, note);
-}
-
-// Values in running text: ids and other words with a digit, things with a number, names.
-
-interface Span {
-  readonly value: string;
-  readonly start: number;
-  /** Words before it, the nearest first. */
-  readonly before: readonly string[];
-}
-
-/** `mug 1`, as things are numbered in worlds of text. */
-const NUMBERED = /\b\p{Ll}+ \d+\b/gu;
-const ID = /[\p{L}\p{N}#_@.+:-]*[\d_@][\p{L}\p{N}#_@.+:-]*/gu;
-const NAME = /\b\p{Lu}[\p{L}'’-]+(?: \p{Lu}[\p{L}'’-]+)*/gu;
-
-/** In their order; those that begin at one place longest first. */
-function spansOf(text: string): Span[] {
-  const found = new Map<string, Span>();
-  const take = (value: string, start: number): void => {
-    const trimmed = value.replace(/[.,:;-]+$/, '');
-    if (trimmed === '' || found.has(`${start} ${trimmed}`)) return;
-    found.set(`${start} ${trimmed}`, { value: trimmed, start, before: wordsBefore(text, start) });
-  };
-  for (const pattern of [NUMBERED, ID, NAME]) {
-    for (const match of text.matchAll(pattern)) {
-      take(match[0], match.index);
-      if (pattern === NAME) for (const word of match[0].matchAll(/\S+/g)) take(word[0], match.index + word.index);
-    }
-  }
-  return [...found.values()].sort((a, b) => a.start - b.start || b.value.length - a.value.length);
-}
-
-const WORDS_BEFORE = 2;
-
-function wordsBefore(text: string, start: number): string[] {
-  const words =
-    text
-      .slice(Math.max(0, start - 60), start)
-      .toLowerCase()
-      .match(/\p{L}+/gu) ?? [];
-  return words.slice(-WORDS_BEFORE).reverse();
-}
-
-// A text with its values taken out: the frame, and what stood in it.
-
-interface TextTemplate {
-  /** The text with `{}` for each value. */
-  readonly frame: string;
-  readonly parts: readonly string[];
-}
-
-/** Of all values with a digit; names are left where they are. */
-export function templateOf(text: string): TextTemplate {
-  let frame = '';
-  let at = 0;
-  const parts: string[] = [];
-  for (const { value, start } of spansOf(text)) {
-    if (start < at || !/\d/.test(value)) continue;
-    frame += `${text.slice(at, start)}{}`;
-    parts.push(value);
-    at = start + value.length;
-  }
-  return { frame: frame + text.slice(at), parts };
 }

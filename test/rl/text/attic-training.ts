@@ -1,6 +1,6 @@
 // Training in a small game of ours: its parts, for tests of policies of text and of their loop.
 
-import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/algorithms/index.js';
+import { newProgress, type TextGroupSettings, type TextTraining, walkthroughs } from '../../../src/algorithms/index.js';
 import { Rng } from '../../../src/core/rng.js';
 import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../../src/env/index.js';
 import { gamesDomain } from '../../../src/env/pddl/games-domain.js';
@@ -75,6 +75,7 @@ export async function atticTraining(given: Partial<TextGroupSettings> & { estima
       algorithm: groupEstimators.get(estimator),
       environments: Array.from({ length: 16 }, () => attic(domain)),
       evalEnvironments: Array.from({ length: 16 }, () => attic(domain)),
+      expert: walkthroughs,
       tasks: domain.tasks.filter(({ split }) => split === 'train'),
       evalTasks: Array.from({ length: 16 }, () => domain.tasks.find(({ split }) => split === 'test')!),
     },

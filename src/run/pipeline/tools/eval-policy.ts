@@ -9,12 +9,13 @@ import { rulesResponder } from '../../../env/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { interrupted, type JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
-import type { RealEpisodesResult } from '../../tools-results.js';
+import type { RealEpisodesResult, TextPolicyNote } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
 import { makeParts } from './parts.js';
 import { openTextLearner } from './policy-learner.js';
 import { taskStage } from './task-stage.js';
-import { lanes, rateOf } from './train-policy.js';
+import { lanes, textViewOf } from './text-lanes.js';
+import { rateOf } from './train-policy.js';
 
 /** `synth.episodes` episodes over the tasks of `synth.splits` in turn. */
 export async function evalPolicyJob(
@@ -52,7 +53,8 @@ export async function evalPolicyJob(
       const data = join(context.out, 'data');
       await ensureFolder(data);
       await writeFileAtomic(join(data, 'played.jsonl'), played.map(lineOf).join(''));
-      return resultOf(context, played, { data, version: learner.policy.version, panel });
+      const { choosesAmong } = textViewOf(domain, config);
+      return resultOf(context, played, { data, panel, policy: { version: learner.policy.version, choosesAmong } });
     } finally {
       await learner.close();
     }
@@ -74,7 +76,7 @@ function lineOf({ task, reward, steps }: Played[number]): string {
 function resultOf(
   { metrics }: JobContext<ToolsScenario>,
   played: Played,
-  { data, version, panel }: { readonly data: string; readonly version: string; readonly panel: Panel },
+  more: { readonly data: string; readonly policy: TextPolicyNote; readonly panel: Panel },
 ): RealEpisodesResult {
   const judged = played.filter(({ reward }) => reward !== null);
   const rewards = new Map<string, number[]>();
@@ -84,7 +86,7 @@ function resultOf(
     job: 'eval',
     family: 'tools',
     wallSeconds: metrics.wallSeconds,
-    data,
+    ...more,
     logs: null,
     episodes: played.length,
     steps: played.reduce((sum, { steps }) => sum + steps.length, 0),
@@ -95,7 +97,5 @@ function resultOf(
     cost: NO_COST,
     spent: NO_COST,
     stoppedBy: null,
-    panel,
-    policy: { version, choosesAmong: 'admissible commands' },
   };
 }

@@ -21,6 +21,7 @@ import { makeParts, type ToolsParts } from './parts.js';
 import { openTextLearner } from './policy-learner.js';
 import { RowStatistics } from './row-statistics.js';
 import { taskStage } from './task-stage.js';
+import { textViewOf } from './text-lanes.js';
 
 type Context = JobContext<ToolsScenario>;
 
@@ -43,8 +44,10 @@ async function realEpisodes(asked: Context, job: 'collect' | 'eval'): Promise<Re
     if (checkpoint === undefined) return await livedAndKept(context, given, job);
     const learner = await openTextLearner(context.scenario.config, context.seed, checkpoint);
     try {
-      const result = await livedAndKept(context, { ...given, agent: new TextPolicyAgent(learner.policy) }, job);
-      return { ...result, policy: { version: learner.policy.version, choosesAmong: 'admissible commands' } };
+      const { forms, choosesAmong } = textViewOf(given.domain, context.scenario.config);
+      const agent = new TextPolicyAgent(learner.policy, forms);
+      const result = await livedAndKept(context, { ...given, agent }, job);
+      return { ...result, policy: { version: learner.policy.version, choosesAmong } };
     } finally {
       await learner.close();
     }

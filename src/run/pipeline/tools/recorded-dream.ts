@@ -33,6 +33,7 @@ import { layered } from '../../overrides.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { gatherRecords, keptRecords, realSteps } from './gathered-records.js';
 import { bareAgent, makeResponder, type ToolsParts } from './parts.js';
+import { textViewOf } from './text-lanes.js';
 
 export interface RecordedDreamParts {
   readonly context: JobContext<ToolsScenario>;
@@ -96,7 +97,8 @@ export class RecordedDream implements TextDream {
 
   private async agent(time: number): Promise<ToolsPolicy> {
     const { parts, policy } = this.given;
-    if (time > 0) return new TextPolicyAgent(policy);
+    const { scenario } = this.given.context;
+    if (time > 0) return new TextPolicyAgent(policy, textViewOf(parts.domain, scenario.config).forms);
     return bareAgent(this.section, parts.cast, parts.domain);
   }
 

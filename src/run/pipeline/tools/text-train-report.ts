@@ -52,7 +52,7 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
 
 function leadOf({ policy, alarms }: TextTrainResult): string {
   const warnings = alarms.map(({ round, problem }) => `Warning after ${formatCount(round)} rounds, ${problem}. `);
-  return `${warnings.join('')}It chooses among ${policy.choosesAmong}: its success is not that of an agent that writes its commands.`;
+  return `${warnings.join('')}It chooses among ${policy.choosesAmong}: its success is not that of an agent that writes its own.`;
 }
 
 function successChart({ seed }: Context, { evaluations, mode }: TextTrainResult): ReportChart {

@@ -14,15 +14,7 @@ import {
 } from '../../../algorithms/index.js';
 import { reverieError } from '../../../core/errors.js';
 import { requirePanel } from '../../../core/panel.js';
-import {
-  type Responder,
-  rulesResponder,
-  type TextEnvironment,
-  type ToolsDomain,
-  type ToolsTask,
-  textEnvironment,
-} from '../../../env/index.js';
-import type { ToolsScenarioConfig } from '../../../kinds/index.js';
+import { type Responder, rulesResponder, type ToolsDomain, type ToolsTask } from '../../../env/index.js';
 import { groupEstimators, type TextLearner } from '../../../rl/index.js';
 import { parseToolsModelConfig, wilson } from '../../../worldmodel/index.js';
 import { interrupted, type JobContext } from '../../job.js';
@@ -32,16 +24,14 @@ import type { ToolsScenario } from '../../scenario.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
 import { trainingPanel } from './episodes-panel.js';
-import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
+import { makeParts, type ToolsParts } from './parts.js';
 import { loadTextPolicy, policyFolder, saveTextPolicy } from './policy-checkpoint.js';
 import { makeTextLearner } from './policy-learner.js';
 import { RecordedDream } from './recorded-dream.js';
+import { lanes, textViewOf } from './text-lanes.js';
 import { writeTextTrainReport } from './text-train-report.js';
 
 type Context = JobContext<ToolsScenario>;
-
-/** Episodes under way at once; never changes which are lived. */
-const LANES = 64;
 
 export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
   const context = { ...asked, scenario: ofTraining(asked.scenario) };
@@ -61,7 +51,8 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
       const progress = await progressOf(context, learner, parts.domain);
       const algorithm = groupEstimators.get(config.rl.algorithm);
       const dream = config.train.mode === 'real' ? undefined : dreamOf(context, parts, tasks, learner, progress);
-      const made = { learner, algorithm, environments, dream, evalEnvironments, tasks, evalTasks };
+      const { expert } = textViewOf(parts.domain, config);
+      const made = { learner, algorithm, environments, dream, evalEnvironments, expert, tasks, evalTasks };
       await textGroups(trainingOf(context, made, progress, parts.domain));
       const result = { ...resultOf(context, learner, progress, parts.domain), panel };
       await writeTextTrainReport(result.report, context, result);
@@ -92,15 +83,6 @@ function dreamOf(
     return new RecordedDream({ context, parts, tasks, policy, gathered: progress.gathered.length, lanes: dreamLanes });
   const environments = dreamLanes(parts.responder);
   return { environments: async () => environments };
-}
-
-/** Environments of text in which `responder` answers. @throws ENV_SPEC_INVALID for a domain that is none of text */
-export function lanes(
-  parts: Pick<ToolsParts, 'domain' | 'user'>,
-  responder: Responder,
-  config: ToolsScenarioConfig,
-): TextEnvironment[] {
-  return Array.from({ length: LANES }, () => textEnvironment(makeEpisodeEnvironment(parts, responder, config)));
 }
 
 export function rateOf(wins: number, of: number): Rate {
@@ -198,7 +180,7 @@ function resultOf(
     wallSeconds: metrics.wallSeconds,
     mode: train.mode,
     algorithm: rl.algorithm,
-    policy: { version: learner.policy.version, choosesAmong: 'admissible commands' },
+    policy: { version: learner.policy.version, choosesAmong: textViewOf(domain, scenario.config).choosesAmong },
     parameters: learner.parameters,
     checkpoint: policyFolder(out),
     domain: domain.version,

@@ -6,8 +6,15 @@ import type { Json, JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, Message, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/index.js';
 
-const QUESTION = 'To go on, please tell me your';
-const CLOSING = 'That is done. Is there anything else I can help with?';
+/** What its questions begin with. */
+export const QUESTION = 'To go on, please tell me your';
+/** Where a task has nothing of its own to be said. */
+export const CLOSING = 'That is done. Is there anything else I can help with?';
+
+/** Asks the user for arguments by their names. */
+export function questionFor(names: readonly string[]): string {
+  return `${QUESTION} ${names.map((name) => name.replaceAll('_', ' ')).join(', ')}`;
+}
 
 export class ReferenceAgent implements ToolsPolicy {
   readonly version: string;
@@ -24,7 +31,7 @@ export class ReferenceAgent implements ToolsPolicy {
     const unknown = hasAsked(query.messages) ? [] : unknownArguments(call, query.messages);
     const action: ToolsAction =
       unknown.length > 0
-        ? { content: `${QUESTION} ${unknown.map((name) => name.replaceAll('_', ' ')).join(', ')}` }
+        ? { content: questionFor(unknown) }
         : { content: null, toolCalls: [{ id: `call_${made.length}`, ...call }] };
     return { action, cost: NO_COST };
   }
