@@ -181,7 +181,8 @@ class Addon : public Napi::Addon<Addon> {
   Addon(Napi::Env, Napi::Object exports) {
     DefineAddon(exports, {InstanceMethod("probe", &Addon::probe), InstanceMethod("fit", &Addon::fit),
                           InstanceMethod("knows", &Addon::knows), InstanceMethod("makeEnsemble", &Addon::make), InstanceMethod("step", &Addon::step),
-                          InstanceMethod("stepNow", &Addon::stepNow), InstanceMethod("widths", &Addon::widths), InstanceMethod("peak", &Addon::peak),
+                          InstanceMethod("stepNow", &Addon::stepNow), InstanceMethod("widths", &Addon::widths),
+                          InstanceMethod("peak", &Addon::peak),
                           InstanceMethod("rollout", &Addon::rollout), InstanceMethod("close", &Addon::close)});
   }
 

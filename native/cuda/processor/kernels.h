@@ -154,7 +154,10 @@ inline void changeOf(const OutputScales& scales, const RowAnswers& row, float* t
   }
 }
 
-/** Tanh of a Gaussian (Haarnoja et al. 2018, 1801.01290, appendix C), or a Gaussian cut to [-1, 1] with the density before the cut. */
+/**
+ * Tanh of a Gaussian (Haarnoja et al. 2018, 1801.01290, appendix C), or a Gaussian cut to [-1, 1] with the density before the
+ * cut.
+ */
 inline void actGaussian(const GaussianRow& row) {
   const Floats halfLogTwoPi = all(0.918938533204672742f), twoLogTwo = all(1.386294361119890619f);
   for (int first = 0; first < row.columns; first += LANES) {

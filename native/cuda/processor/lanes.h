@@ -1,7 +1,8 @@
 // A vector of floats and the few words that the kernels of this folder are written in. A file that includes it has named its
 // namespace (REVERIE_WIDTH) and the width (REVERIE_LANES) first, and is compiled for processors that have such vectors.
 // Every word is one operation of IEEE 754, rounded once, or moves bits: so a lane's bytes are the same on every width.
-// Nothing of the standard library may be used here: an inline function that is compiled for one processor would be linked in for all.
+// Nothing of the standard library may be used here: an inline function that is compiled for one processor would be linked in
+// for all.
 #pragma once
 
 #include <cstdint>

@@ -121,8 +121,10 @@ class NativeRollout {
     terminated_.assign(rows, 0);
     disagreement_.resize(options_.withDisagreement ? rows : 0);
     isNonFinite_.resize(rows);
-    const StepRequest asked{static_cast<std::int64_t>(rows), obs_.data(), action_.data(), request_.modelStreams + step, false, options_};
-    const StepAnswer into{nextObs_.data(), reward_.data(), terminated_.data(), options_.withDisagreement ? disagreement_.data() : nullptr};
+    const StepRequest asked{static_cast<std::int64_t>(rows), obs_.data(), action_.data(), request_.modelStreams + step, false,
+                            options_};
+    const StepAnswer into{nextObs_.data(), reward_.data(), terminated_.data(),
+                          options_.withDisagreement ? disagreement_.data() : nullptr};
     ensemble_.runStep({&asked, &into, isNonFinite_.data()});
   }
 

@@ -174,7 +174,9 @@ void RowBlocks::judgeEnds(const StepWork& work, Scratch& scratch, const std::uin
   const int asked = elite >= 0 ? 1 : static_cast<int>(networks_.size());
   float* ends = scratch.ends.data();
   for (int e = 0; e < asked; e++) {
-    for (int i = 0; i < count; i++) ends[e * count + i] = answers[(static_cast<std::int64_t>(e) * BLOCK_ROWS + i) * stride + column];
+    for (int i = 0; i < count; i++) {
+      ends[e * count + i] = answers[(static_cast<std::int64_t>(e) * BLOCK_ROWS + i) * stride + column];
+    }
   }
   width_.sigmoid(ends, asked * count);
   const StepWords words(*work.request, spec_.outputDim());

@@ -155,6 +155,88 @@ void checkNumbers(Checks& checks) {
   }
 }
 
+/** Numbers that every machine makes alike, and the hash of what became of them (FNV-1a over words). */
+class Trail {
+ public:
+  float next() {
+    state_ = state_ * 1664525u + 1013904223u;
+    return static_cast<float>(static_cast<std::int32_t>(state_ >> 8)) * 0x1p-23f - 1.0f;
+  }
+
+  std::vector<float> numbers(std::size_t count, float scale) {
+    std::vector<float> out(count);
+    for (float& value : out) value = scale * next();
+    return out;
+  }
+
+  void follow(const float* values, std::size_t count) {
+    for (std::size_t i = 0; i < count; i++) {
+      std::uint32_t bits;
+      std::memcpy(&bits, values + i, 4);
+      hash = (hash ^ bits) * 16777619u;
+    }
+  }
+
+  std::uint32_t hash = 2166136261u;
+
+ private:
+  std::uint32_t state_ = 7;
+};
+
+/** Seven rows through a network of each activation, normals, samples, a policy's head and the functions of numbers. */
+std::uint32_t trailOf(const Width& width) {
+  Trail trail;
+  for (const Activation activation : {Activation::relu, Activation::tanh, Activation::swish}) {
+    const std::vector<Layer> layers = {{23, 53, trail.numbers(23 * 53, 0.4f), trail.numbers(53, 1)},
+                                       {53, 37, trail.numbers(53 * 37, 0.3f), trail.numbers(37, 1)}};
+    const processor::PackedNetwork network(layers, activation, width);
+    const auto stride = static_cast<std::size_t>(network.stride());
+    processor::AlignedFloats first(7 * stride), second(7 * stride);
+    for (std::size_t row = 0; row < 7; row++) {
+      for (std::size_t j = 0; j < 23; j++) first.data()[row * stride + j] = 2 * trail.next();
+    }
+    const float* outputs = network.run(first.data(), second.data(), 7);
+    for (std::size_t row = 0; row < 7; row++) trail.follow(outputs + row * stride, 37);
+  }
+  std::uint32_t keys[64], low[64], high[64], words[256];
+  for (std::uint32_t i = 0; i < 64; i++) keys[i] = 77 * i, low[i] = i - 4, high[i] = i;
+  width.words({keys, keys, low, high}, 50, words);
+  std::vector<float> normals(256), out(64), density(64);
+  width.normals(words, 200, normals.data());
+  trail.follow(normals.data(), 200);
+  std::vector<std::vector<float>> scales;
+  for (int i = 0; i < 5; i++) scales.push_back(trail.numbers(96, 0.5f));
+  for (std::vector<float>* bound : {&scales[0], &scales[1]}) width.exponential(bound->data(), 96);
+  const auto answers = trail.numbers(256, 3);
+  const processor::OutputScales of{scales[0].data(), scales[1].data(), scales[2].data(), 32, scales[3].data(), scales[4].data(), 18};
+  for (const int elite : {1, -1}) {
+    width.change(of, {answers.data(), 128, elite, 2, normals.data()}, out.data());
+    trail.follow(out.data(), 18);
+  }
+  for (const bool isSquashed : {false, true}) {
+    width.gaussian({answers.data(), answers.data() + 7, normals.data(), 6, isSquashed, out.data(), density.data()});
+    trail.follow(out.data(), 6);
+    trail.follow(density.data(), 6);
+  }
+  for (const auto function : {width.sigmoid, width.exponential, width.logarithm}) {
+    std::vector<float> values(4000);
+    for (std::size_t i = 0; i < values.size(); i++) values[i] = 0.0625f * static_cast<float>(i) - 125.0f;
+    if (function == width.logarithm) width.exponential(values.data(), 4000);
+    function(values.data(), 4000);
+    trail.follow(values.data(), values.size());
+  }
+  return trail.hash;
+}
+
+/** What every machine must come to, whatever its processor and compiler. */
+void checkTrail(Checks& checks) {
+  constexpr std::uint32_t everywhere = 0xc42211f1u;
+  for (const Width* width : widths()) {
+    const std::uint32_t hash = trailOf(*width);
+    checks.that(hash == everywhere, std::string(width->name) + ": the bytes of every machine, not " + std::to_string(hash));
+  }
+}
+
 void checkRefused(Checks& checks) {
   EnsembleSpec spec = randomSpec({}, 1);
   checks.throws<std::invalid_argument>([] { processor::widthNamed("mmx"); }, "this processor has");
@@ -173,6 +255,7 @@ int checkNative() {
   checkAlone(checks);
   checkBroken(checks);
   checkRollouts(checks);
+  checkTrail(checks);
   checkRefused(checks);
   return checks.finish();
 }
