@@ -20,6 +20,11 @@ type Learned = BackendEntry & Required<Pick<BackendEntry, 'fit'>>;
 
 export async function fitBackendJob(context: Context): Promise<BackendFitResult> {
   const { config, folder } = context.scenario;
+  const { model: earlier } = context.inputs;
+  if (earlier !== undefined) {
+    const expected = 'none: a backend is fitted from its records alone, not from an earlier model';
+    throw reverieError('FLAG_INVALID', { flag: '--model', value: earlier, expected });
+  }
   const entry = learnedBackend(config.model.backends);
   const data = episodesFolder(context.inputs.data);
   const domain = await makeDomain(config.domain, { folder });
