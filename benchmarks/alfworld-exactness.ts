@@ -27,6 +27,7 @@ import { ScriptCodec } from '../src/worldmodel/sequence/script.js';
 import type { SequenceContents } from '../src/worldmodel/sequence/sequence-folder.js';
 import { sequenceSection } from '../src/worldmodel/sequence/settings.js';
 import { type StepAnswer, StepForm } from '../src/worldmodel/sequence/step-form.js';
+import { factsOf } from '../src/worldmodel/sequence/world-form.js';
 import { alfworldGames, gameNames, spread } from './alfworld-games.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { keptCases, NOTHING_KEPT } from './kept-cases.js';
@@ -217,16 +218,19 @@ async function drift(contents: SequenceContents, { domain, episodes }: Asked): P
   const form = new StepForm(contents.form);
   const codec = ScriptCodec.of(contents.tokenizer)!;
   const truths = episodes.map((episode) => [...recordedSteps([episode], domain, { typed: true })]);
-  const own = truths.map(([first]) => first.question.world!.facts);
+  const own = truths.map(([first]) => factsOf(first.question.world!));
   const shares: number[] = [];
   const longest = Math.max(...truths.map(({ length }) => length));
   for (let k = 0; k + 1 < longest; k++) {
     const open = truths.flatMap((steps, i) => (steps[k + 1] === undefined ? [] : [i]));
     const questions = open.map((i): AskedTokens | undefined => {
       const { question } = truths[i][k];
-      const asked = form.ask({ ...question, world: { scene: question.world!.scene, facts: own[i] } });
+      const asked = form.ask({
+        ...question,
+        world: { ...question.world!, values: { facts: own[i] } as unknown as JsonObject },
+      });
       const tokens = tokensOf(asked, codec, contents.decoder.config.contextLength);
-      return tokens && { asked, tokens, facts: own[i] };
+      return tokens && { asked, tokens };
     });
     const fitting = open.flatMap((i, place) =>
       questions[place] === undefined ? [] : [{ i, question: questions[place] }],
@@ -240,7 +244,7 @@ async function drift(contents: SequenceContents, { domain, episodes }: Asked): P
     fitting.forEach(({ i }, place) => {
       own[i] = after(own[i], answers[place].answer);
     });
-    const right = open.filter((i) => isDeepStrictEqual(own[i], truths[i][k + 1].question.world!.facts));
+    const right = open.filter((i) => isDeepStrictEqual(own[i], factsOf(truths[i][k + 1].question.world!)));
     shares.push(right.length / open.length);
   }
   return shares;
@@ -266,7 +270,7 @@ function operatorsBeside(
   const transitions = [...recordedSteps(known, train, { typed: true })]
     .slice(0, OPERATOR_TRIES)
     .map(({ question, answer }) => {
-      const { scene, facts } = question.world!;
+      const [scene, facts] = [question.world!.scene!, factsOf(question.world!)];
       const { facts: after } = applyOperations({ facts } as JsonObject, answer.operations) as { facts: FactTable };
       const { isError, observation } = answer;
       return {
@@ -282,10 +286,10 @@ function operatorsBeside(
   const judge = ({ domain, episodes: own }: Asked) => {
     const steps = [...recordedSteps(own, domain, { typed: true })];
     const outcomes = steps.map(({ question: { call, world }, answer }) => {
-      const outcome = book.outcome(world!.scene, world!.facts, call);
+      const outcome = book.outcome(world!.scene!, factsOf(world!), call);
       if ('unknown' in outcome || outcome.confidence < BAR) return { answered: false, exact: false, text: false };
       const [was, is] = [outcome.operations, answer.operations].map((operations) => {
-        return applyOperations({ facts: world!.facts } as JsonObject, operations);
+        return applyOperations({ facts: factsOf(world!) } as unknown as JsonObject, operations);
       });
       const exact = outcome.accepted === !answer.isError && isDeepStrictEqual(was, is);
       return { answered: true, exact, text: outcome.observation === answer.observation };

@@ -1,7 +1,6 @@
 // Questions answered by a decoder: read greedily, with how probable the whole answer was.
 
 import { Rng } from '../../core/rng.js';
-import type { FactTable } from '../../env/index.js';
 import type { Decoder } from '../../nn/index.js';
 import type { ScriptCodec } from './script.js';
 import type { Asked, StepAnswer, StepForm } from './step-form.js';
@@ -16,7 +15,6 @@ export interface Answered {
 export interface AskedTokens {
   readonly asked: Asked;
   readonly tokens: readonly number[];
-  readonly facts?: FactTable;
 }
 
 /** The tokens of a question; undefined where they leave no room for an answer. */
@@ -41,11 +39,11 @@ export async function answersOf(
   );
   const closing = [codec.idOf('goes-on'), codec.idOf('ends')];
   return generated.map(({ tokens, logProbs }, i) => {
-    const { asked, facts } = questions[i];
+    const { asked } = questions[i];
     const counted = tokens.findIndex((token) => closing.includes(token));
     const own = tokens.at(-1) === end ? tokens.slice(0, -1) : tokens;
     return {
-      answer: form.read(codec.decode(own), asked, facts),
+      answer: form.read(codec.decode(own), asked),
       logProb: logProbs.slice(0, counted < 0 ? undefined : counted).reduce((sum, one) => sum + one, 0),
     };
   });

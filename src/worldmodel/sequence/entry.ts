@@ -17,16 +17,17 @@ export const sequenceBackend: BackendEntry = {
   make: async () => {
     const { loadSequence } = await import('./sequence-folder.js');
     const { SequenceModel } = await import('./sequence-model.js');
+    const { worldKindOf } = await import('./recorded-steps.js');
     return async ({ domain, folder = '.' }, settings) => {
       const { model, typed, minExactness } = asked(settings);
       if (model === undefined) return 'sequence: model.sequence.model names no model';
-      if (typed && domain.rules?.scene === undefined)
-        return 'sequence: the states of this domain are no facts about objects';
       const path = resolve(folder, model);
       const contents = await loadSequence(path);
-      if (contents.form.typed !== typed) {
-        const problem = `it was fitted with model.sequence.typed=${contents.form.typed}, not ${typed}.`;
-        throw reverieError('MODEL_FOLDER_INVALID', { path, problem, hint: 'Set it as it was, or fit another model.' });
+      const world = typed ? worldKindOf(domain) : 'text';
+      if (contents.form.world !== world) {
+        const problem = `it answers from ${contents.form.world}, and here it is to answer from ${world}.`;
+        const hint = 'Set model.sequence.typed as it was in the fit, or fit a model of this domain.';
+        throw reverieError('MODEL_FOLDER_INVALID', { path, problem, hint });
       }
       requireReady(path, contents.report, typed, minExactness);
       return new SequenceModel(contents);
@@ -39,7 +40,7 @@ export const sequenceBackend: BackendEntry = {
       const contents = await fitSequence({ ...request, settings: asked(settings) });
       await saveSequence(out, contents);
       const { report } = contents;
-      const exactness = exactnessOf(report, contents.form.typed);
+      const exactness = exactnessOf(report, contents.form.world !== 'text');
       return { version: versionOf(contents), exactness, isReady: exactness >= asked(settings).minExactness, report };
     };
   },

@@ -20,13 +20,15 @@ import {
 import type { BackendFitNote } from '../tools/backend-model.js';
 import { type Calibration, calibrate, confidenceOf } from './calibration.js';
 import { type JudgedStep, judgeSteps } from './held-out.js';
-import { type LearnedEpisode, type RecordedStep, recordedSteps } from './recorded-steps.js';
+import { type LearnedEpisode, type RecordedStep, recordedSteps, worldKindOf } from './recorded-steps.js';
 import { SCRIPT_TOKENS, ScriptCodec } from './script.js';
 import type { SequenceContents, SequenceReport } from './sequence-folder.js';
 import type { SequenceSettings } from './settings.js';
 import { StepForm } from './step-form.js';
 import { objectTypes } from './surroundings.js';
 import { type Documents, documentsOf, textsOf, writtenSteps } from './training-documents.js';
+import { sharedValues } from './value-form.js';
+import { factsOf } from './world-form.js';
 
 export interface SequenceFitRequest {
   readonly domain: ToolsDomain;
@@ -46,17 +48,15 @@ const CHUNK = 5;
 export async function fitSequence(request: SequenceFitRequest): Promise<SequenceContents> {
   const { domain, episodes, settings, rng } = request;
   const { typed, fit } = settings;
-  if (typed && domain.rules?.scene === undefined) {
-    const problem = `the states of domain "${domain.id}" are no facts about objects.`;
-    throw unfit(problem, 'Set model.sequence.typed=false to learn from text alone, or take a domain of PDDL games.');
-  }
   const parts = splitByTask(episodes, domain, fit.heldOut, rng.split('held-out'));
   const stepsOf = (own: readonly LearnedEpisode[]) => recordedSteps(own, domain, { typed });
+  const world = typed ? worldKindOf(domain) : 'text';
   const form = new StepForm({
-    typed,
+    world,
     history: fit.history ?? (typed ? 0 : 4),
     memory: fit.memory ?? (typed ? 0 : 4),
-    types: objectTypes(worldsOf(stepsOf(parts.train))),
+    types: objectTypes(world === 'facts' ? factsIn(stepsOf(parts.train)) : []),
+    shared: world === 'values' ? sharedValues(valuesIn(stepsOf(parts.train))) : [],
   });
   const written = writtenSteps(stepsOf(parts.train), form);
   const tokenizer = trainTokenizer(textsOf(written), { size: fit.vocabulary, specials: SCRIPT_TOKENS });
@@ -171,8 +171,19 @@ function splitByTask(episodes: readonly LearnedEpisode[], domain: ToolsDomain, s
   };
 }
 
-function* worldsOf(steps: Iterable<RecordedStep>) {
-  for (const { question } of steps) if (question.world !== undefined) yield question.world;
+function* factsIn(steps: Iterable<RecordedStep>) {
+  for (const {
+    question: { world },
+  } of steps) {
+    if (world?.scene !== undefined) yield { scene: world.scene, facts: factsOf(world) };
+  }
+}
+
+function* valuesIn(steps: Iterable<RecordedStep>) {
+  for (const {
+    question: { world },
+  } of steps)
+    if (world !== undefined) yield world.values;
 }
 
 function spaced<T>(list: readonly T[], count: number): readonly T[] {

@@ -34,7 +34,7 @@ export async function judgeSteps(
   const asked = steps.map(({ question }): AskedTokens | undefined => {
     const words = form.ask(question);
     const tokens = tokensOf(words, codec, decoder.config.contextLength);
-    return tokens && { asked: words, tokens, ...(question.world && { facts: question.world.facts }) };
+    return tokens && { asked: words, tokens };
   });
   // Rows of similar length are read together.
   const order = [...steps.keys()].sort((a, b) => (asked[a]?.tokens.length ?? 0) - (asked[b]?.tokens.length ?? 0));
@@ -72,10 +72,10 @@ function judgedStep(truth: StepAnswer, answer: StepAnswer | undefined, logProb: 
   };
 }
 
-/** In an order of their own; empty tables that are made on the way are no change. */
+/** In an order of their own; tables of facts that are made on the way are no change. */
 function changesIn({ operations }: StepAnswer): string[] {
   return operations
-    .filter((one) => !('value' in one) || one.value === true)
+    .filter((one) => !(one.op === 'add' && /^\/facts\/[^/]+$/.test(one.path)))
     .map((one) => canonicalJson(one))
     .sort();
 }

@@ -1,9 +1,10 @@
 // Recorded episodes as steps to learn from: what was asked, in which state, and what was answered.
 
 import type { JsonObject } from '../../core/json.js';
-import { applyOperations, type FactTable, initialStateOf, type ToolsDomain, type ToolsTask } from '../../env/index.js';
+import { applyOperations, initialStateOf, type ToolsDomain, type ToolsTask } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import type { PastStep, StepAnswer, StepQuestion } from './step-form.js';
+import type { World, WorldKind } from './world-form.js';
 
 export interface RecordedStep {
   readonly task: string;
@@ -18,7 +19,7 @@ export type LearnedEpisode = Pick<EpisodeRecord, 'id' | 'task' | 'steps' | 'retu
 /**
  * The calls of episodes, in order, one by one, as their states take much room. An episode ends early for learning where its state
  * can no longer be followed.
- * @param typed  with the state around each call, in a domain whose states are facts about objects
+ * @param typed  with the state around each call
  */
 export function* recordedSteps(
   episodes: Iterable<LearnedEpisode>,
@@ -60,9 +61,14 @@ function* stepsOf(
   }
 }
 
-/** What a state says of its world; undefined where it is no facts about objects. */
-export function worldOf({ rules }: ToolsDomain, state: JsonObject): StepQuestion['world'] {
-  return rules?.scene === undefined ? undefined : { scene: rules.scene(state), facts: state.facts as FactTable };
+/** A state as a model sees it. */
+export function worldOf({ rules }: ToolsDomain, state: JsonObject): World {
+  return { values: state, ...(rules?.scene && { scene: rules.scene(state) }) };
+}
+
+/** What states of a domain are to a model that sees them. */
+export function worldKindOf({ rules }: ToolsDomain): WorldKind {
+  return rules?.scene === undefined ? 'values' : 'facts';
 }
 
 /** Longer goals are a user's story, and no part of what a call does. */

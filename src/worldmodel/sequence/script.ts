@@ -8,7 +8,7 @@ export const SLOTS = 64;
 
 const MARKS = [
   ...['call', 'goal', 'facts', 'names', 'memory', 'past', 'answer'],
-  ...['done', 'refused', 'add', 'remove', 'name', 'says', 'glue', 'goes-on', 'ends'],
+  ...['done', 'refused', 'add', 'replace', 'remove', 'name', 'value', 'says', 'glue', 'goes-on', 'ends'],
 ] as const;
 
 export type Mark = (typeof MARKS)[number];
@@ -16,6 +16,10 @@ export type Mark = (typeof MARKS)[number];
 export type Piece = { readonly text: string } | { readonly slot: number } | { readonly mark: Mark };
 
 export const mark = (name: Mark): Piece => ({ mark: name });
+
+export function isMark(piece: Piece, name: Mark): boolean {
+  return 'mark' in piece && piece.mark === name;
+}
 
 const markToken = (name: Mark) => `<|${name}|>`;
 const slotToken = (slot: number) => `<|${slot}|>`;

@@ -17,6 +17,7 @@ import { recoverFolder } from '../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../store/sealed-json.js';
 import { type Calibration, calibrationSchema } from './calibration.js';
 import type { FormSettings } from './step-form.js';
+import { WORLD_KINDS } from './world-form.js';
 
 const FILE = 'sequence.json';
 
@@ -45,10 +46,11 @@ const reportSchema = z.strictObject({
 export type SequenceReport = z.infer<typeof reportSchema>;
 
 const formSchema: z.ZodType<FormSettings> = z.strictObject({
-  typed: z.boolean(),
+  world: z.enum(WORLD_KINDS),
   history: count,
   memory: count,
   types: z.strictObject({ constant: z.array(z.string()), sole: z.array(z.string()) }),
+  shared: z.array(z.string()),
 });
 
 const contentsSchema = z.strictObject({

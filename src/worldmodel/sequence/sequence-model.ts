@@ -36,7 +36,7 @@ export class SequenceModel implements BackendModel {
   async predict(query: CallQuery, { signal }: PredictOptions): Promise<RawProposal | Declined> {
     signal?.throwIfAborted();
     const { decoder, form, calibration } = this.contents;
-    const world = form.typed ? worldOf(query.domain, query.state) : undefined;
+    const world = form.world === 'text' ? undefined : worldOf(query.domain, query.state);
     const asked = this.form.ask({
       call: query.call,
       goal: goalOf(query.task),
@@ -46,7 +46,7 @@ export class SequenceModel implements BackendModel {
     const tokens = tokensOf(asked, this.codec, decoder.config.contextLength);
     if (tokens === undefined)
       return { declined: `the question does not fit its ${decoder.config.contextLength} tokens` };
-    const { answer, logProb } = await this.answered({ asked, tokens, ...(world && { facts: world.facts }) });
+    const { answer, logProb } = await this.answered({ asked, tokens });
     if (typeof answer === 'string') return { declined: `its answer cannot be read: ${answer}` };
     const { operations, observation, isError, ends } = answer;
     const claimed = { reward: ends ?? null, terminated: ends !== undefined };

@@ -4,7 +4,7 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { TrainingDocument } from '../../nn/index.js';
 import type { RecordedStep } from './recorded-steps.js';
-import type { Piece, ScriptCodec } from './script.js';
+import { isMark, type Piece, type ScriptCodec } from './script.js';
 import type { StepForm } from './step-form.js';
 
 export interface WrittenStep {
@@ -74,13 +74,12 @@ export function documentsOf(
 
 /** What a step is but for the things it is about: the words of the call, and what changes. */
 function formOf(question: readonly Piece[], answer: readonly Piece[]): string {
-  const call = question.slice(
-    0,
-    question.findIndex((piece) => 'mark' in piece && piece.mark === 'goal'),
-  );
-  const changes = answer.slice(
-    0,
-    answer.findIndex((piece) => 'mark' in piece && piece.mark === 'says'),
-  );
-  return canonicalJson([...call, ...changes].map((piece) => ('slot' in piece ? { slot: 0 } : piece)));
+  const call = question.slice(0, afterCall(question));
+  const says = answer.findIndex((piece) => isMark(piece, 'says'));
+  return canonicalJson([...call, ...answer.slice(0, says)].map((piece) => ('slot' in piece ? { slot: 0 } : piece)));
+}
+
+/** Where the section after the call begins. */
+function afterCall(question: readonly Piece[]): number {
+  return question.findIndex((piece, i) => i > 0 && 'mark' in piece && piece.mark !== 'glue');
 }

@@ -3,10 +3,11 @@
 import { describe, expect, it } from 'vitest';
 import { initialStateOf } from '../../../src/env/index.js';
 import { calibrate, confidenceOf } from '../../../src/worldmodel/sequence/calibration.js';
-import { recordedSteps } from '../../../src/worldmodel/sequence/recorded-steps.js';
+import { recordedSteps, worldOf } from '../../../src/worldmodel/sequence/recorded-steps.js';
 import { Names, type Piece, readText, SLOTS, written } from '../../../src/worldmodel/sequence/script.js';
-import { StepForm, type StepQuestion } from '../../../src/worldmodel/sequence/step-form.js';
+import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';
 import { objectTypes } from '../../../src/worldmodel/sequence/surroundings.js';
+import { factsOf } from '../../../src/worldmodel/sequence/world-form.js';
 import { depot } from '../../synth/operators/depot.js';
 import { depotEpisodes } from './depot-records.js';
 
@@ -51,8 +52,8 @@ describe('texts with slots', () => {
 describe('questions and answers', () => {
   const domain = depot(['one']);
   const steps = [...recordedSteps(depotEpisodes(domain, [1, 2], 30), domain, { typed: true })];
-  const types = objectTypes(steps.map(({ question }) => question.world!));
-  const form = new StepForm({ typed: true, history: 0, memory: 0, types });
+  const types = objectTypes(steps.map(({ question: { world } }) => ({ scene: world!.scene!, facts: factsOf(world!) })));
+  const form = new StepForm({ world: 'facts', history: 0, memory: 0, types, shared: [] });
 
   it('know the agent by being the only one of its type', () => {
     expect(types).toEqual({ constant: [], sole: ['robot'] });
@@ -60,7 +61,7 @@ describe('questions and answers', () => {
 
   it('show the facts around what the action names, and nothing of the rest', () => {
     const state = initialStateOf(domain, domain.tasks[0]);
-    const world = { scene: domain.rules!.scene!(state), facts: state.facts } as StepQuestion['world'];
+    const world = worldOf(domain, state);
     const call = { name: 'act', arguments: { text: 'take apple from chest' } };
     const { pieces, names } = form.ask({ call, goal: '', world, past: [] });
     expect(names.all()).toEqual(['apple', 'chest', 'robby', 'hall', 'cellar', 'shelf']);
@@ -72,7 +73,7 @@ describe('questions and answers', () => {
   it('are read as they were written, for every recorded step', () => {
     for (const { question, answer } of steps) {
       const asked = form.ask(question);
-      const read = form.read(form.answer(answer, asked)!, asked, question.world!.facts);
+      const read = form.read(form.answer(answer, asked)!, asked);
       const sorted = (one: typeof answer) => ({ ...one, operations: one.operations.map((op) => op.path).sort() });
       expect(typeof read).toBe('object');
       expect(sorted(read as typeof answer)).toEqual(sorted(answer));
@@ -94,7 +95,9 @@ describe('questions and answers', () => {
   });
 
   it('from text alone show what earlier steps said of the same things', () => {
-    const text = new StepForm({ typed: false, history: 1, memory: 1, types: { constant: [], sole: [] } });
+    const text = new StepForm({
+      ...{ world: 'text', history: 1, memory: 1, types: { constant: [], sole: [] }, shared: [] },
+    });
     const say = (command: string, observation: string) => ({
       call: { name: 'act', arguments: { text: command } },
       observation,

@@ -135,7 +135,7 @@ describe('a fit', () => {
 
   it('learns from text alone, and then holds no state', async () => {
     const own = await fitted({}, short, false);
-    expect(own.form).toMatchObject({ typed: false, history: 4, memory: 4 });
+    expect(own.form).toMatchObject({ world: 'text', history: 4, memory: 4 });
     await saveSequence(join(root, 'text'), own);
     const asked = await router({ model: 'text', typed: false, minConfidence: 0, minExactness: 0 });
     const answer = await asked.answer(query('look'));
@@ -143,9 +143,9 @@ describe('a fit', () => {
     expect(answer.stateless).toBe(true);
   }, 60_000);
 
-  it('refuses records that leave nothing to learn from, and states that are no facts', async () => {
+  it('refuses records that leave nothing to learn from', async () => {
     await expect(fitted({ episodes: [] })).rejects.toThrow(/0 episodes leave 0 steps to learn from/);
-    await expect(fitted({ domain: deskDomain() })).rejects.toThrow(/no facts about objects/);
+    await expect(fitted({ domain: deskDomain() })).rejects.toMatchObject({ code: 'MODEL_DATA_INVALID' });
   });
 });
 
@@ -196,11 +196,13 @@ describe('a model in a folder', () => {
     await expect(router(rest)).rejects.toThrow(/was written for other weights or another tokenizer/);
   }, 60_000);
 
-  it('is refused where it was fitted to answer in another way, and left out where there are no facts', async () => {
+  it('is refused where it was fitted to answer in another way, and left out where no model is named', async () => {
     await expect(router({ model: 'good', typed: false })).rejects.toThrow(
-      /fitted with model\.sequence\.typed=true, not false/,
+      /it answers from facts, and here it is to answer from text/,
     );
-    await expect(router({ model: 'good' }, ['sequence'], deskDomain())).rejects.toThrow(/no facts about objects/);
+    await expect(router({ model: 'good' }, ['sequence'], deskDomain())).rejects.toThrow(
+      /it answers from facts, and here it is to answer from values/,
+    );
     await expect(router({})).rejects.toThrow(/model\.sequence\.model names no model/);
   });
 });
