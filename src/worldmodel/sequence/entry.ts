@@ -23,9 +23,9 @@ export const sequenceBackend: BackendEntry = {
       if (model === undefined) return 'sequence: model.sequence.model names no model';
       const path = resolve(folder, model);
       const contents = await loadSequence(path);
-      const world = typed ? worldKindOf(domain) : 'text';
+      const world = typed ? worldKindOf(domain) : 'unseen';
       if (contents.form.world !== world) {
-        const problem = `it answers from ${contents.form.world}, and here it is to answer from ${world}.`;
+        const problem = `it was fitted to a state of the form "${contents.form.world}", which is "${world}" here.`;
         const hint = 'Set model.sequence.typed as it was in the fit, or fit a model of this domain.';
         throw reverieError('MODEL_FOLDER_INVALID', { path, problem, hint });
       }
@@ -40,7 +40,7 @@ export const sequenceBackend: BackendEntry = {
       const contents = await fitSequence({ ...request, settings: asked(settings) });
       await saveSequence(out, contents);
       const { report } = contents;
-      const exactness = exactnessOf(report, contents.form.world !== 'text');
+      const exactness = exactnessOf(report, contents.form.world !== 'unseen');
       return { version: versionOf(contents), exactness, isReady: exactness >= asked(settings).minExactness, report };
     };
   },

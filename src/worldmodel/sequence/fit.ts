@@ -50,7 +50,7 @@ export async function fitSequence(request: SequenceFitRequest): Promise<Sequence
   const { typed, fit } = settings;
   const parts = splitByTask(episodes, domain, fit.heldOut, rng.split('held-out'));
   const stepsOf = (own: readonly LearnedEpisode[]) => recordedSteps(own, domain, { typed });
-  const world = typed ? worldKindOf(domain) : 'text';
+  const world = typed ? worldKindOf(domain) : 'unseen';
   const form = new StepForm({
     world,
     history: fit.history ?? (typed ? 0 : 4),

@@ -36,7 +36,7 @@ export class SequenceModel implements BackendModel {
   async predict(query: CallQuery, { signal }: PredictOptions): Promise<RawProposal | Declined> {
     signal?.throwIfAborted();
     const { decoder, form, calibration } = this.contents;
-    const world = form.world === 'text' ? undefined : worldOf(query.domain, query.state);
+    const world = form.world === 'unseen' ? undefined : worldOf(query.domain, query.state);
     const asked = this.form.ask({
       call: query.call,
       goal: goalOf(query.task),

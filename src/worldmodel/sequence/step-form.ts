@@ -58,7 +58,7 @@ export class StepForm {
 
   constructor(readonly settings: FormSettings) {
     const { world, types, shared } = settings;
-    this.form = { facts: () => new FactForm(types), values: () => new ValueForm(shared), text: () => new TextForm() }[
+    this.form = { facts: () => new FactForm(types), values: () => new ValueForm(shared), unseen: () => new TextForm() }[
       world
     ]();
   }
@@ -83,7 +83,7 @@ export class StepForm {
       ...written(said, split, names),
       // Among entities a goal is the user's story, and decides nothing that a call does.
       ...(kind === 'values' ? [] : [mark('goal'), { text: goal }]),
-      ...(kind === 'text' ? namePieces(names) : pieces),
+      ...(kind === 'unseen' ? namePieces(names) : pieces),
       ...steps.flatMap(([which, step]) => [
         mark(which),
         ...written(callText(step.call), split, names),

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../core/json.js';
 import type { CallSpec, FactTable, Operation, Scene } from '../../env/index.js';
 import type { Names, Piece, Splitter } from './script.js';
 
-/** Facts about objects; entities in collections, such as `tickets["T-1"].status`; or text alone, and no state. */
-export const WORLD_KINDS = ['facts', 'values', 'text'] as const;
+/** Facts about objects; entities in collections, such as `tickets["T-1"].status`; or a state that is not seen, and text alone. */
+export const WORLD_KINDS = ['facts', 'values', 'unseen'] as const;
 export type WorldKind = (typeof WORLD_KINDS)[number];
 
 /** A state to be asked about. */

@@ -96,7 +96,7 @@ describe('questions and answers', () => {
 
   it('from text alone show what earlier steps said of the same things', () => {
     const text = new StepForm({
-      ...{ world: 'text', history: 1, memory: 1, types: { constant: [], sole: [] }, shared: [] },
+      ...{ world: 'unseen', history: 1, memory: 1, types: { constant: [], sole: [] }, shared: [] },
     });
     const say = (command: string, observation: string) => ({
       call: { name: 'act', arguments: { text: command } },

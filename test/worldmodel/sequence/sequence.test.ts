@@ -135,7 +135,7 @@ describe('a fit', () => {
 
   it('learns from text alone, and then holds no state', async () => {
     const own = await fitted({}, short, false);
-    expect(own.form).toMatchObject({ world: 'text', history: 4, memory: 4 });
+    expect(own.form).toMatchObject({ world: 'unseen', history: 4, memory: 4 });
     await saveSequence(join(root, 'text'), own);
     const asked = await router({ model: 'text', typed: false, minConfidence: 0, minExactness: 0 });
     const answer = await asked.answer(query('look'));
@@ -198,10 +198,10 @@ describe('a model in a folder', () => {
 
   it('is refused where it was fitted to answer in another way, and left out where no model is named', async () => {
     await expect(router({ model: 'good', typed: false })).rejects.toThrow(
-      /it answers from facts, and here it is to answer from text/,
+      /a state of the form "facts", which is "unseen" here/,
     );
     await expect(router({ model: 'good' }, ['sequence'], deskDomain())).rejects.toThrow(
-      /it answers from facts, and here it is to answer from values/,
+      /a state of the form "facts", which is "values" here/,
     );
     await expect(router({})).rejects.toThrow(/model\.sequence\.model names no model/);
   });
