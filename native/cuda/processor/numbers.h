@@ -27,7 +27,10 @@ inline Floats exponentialOf(Floats x) {
   return bitsAs<Floats>(bitsAs<Bits>(sum) + (bitsAs<Bits>(shifted) << 23));
 }
 
-inline Floats exponential(Floats x) { return exponentialOf<false>(x); }
+/** What is no number stays none, so that it can be seen. */
+inline Floats keepingNaN(Floats x, Floats result) { return choose(x == x, result, x); }
+
+inline Floats exponential(Floats x) { return keepingNaN(x, exponentialOf<false>(x)); }
 
 /** Natural logarithm of a normal positive number. */
 inline Floats logarithm(Floats x) {
@@ -52,7 +55,7 @@ inline Floats logarithm(Floats x) {
   return multiplyAdd(exponent, all(0.693359375f), r + sum);
 }
 
-inline Floats sigmoid(Floats x) { return all(1.0f) / (all(1.0f) + exponentialOf<true>(x)); }
+inline Floats sigmoid(Floats x) { return keepingNaN(x, all(1.0f) / (all(1.0f) + exponentialOf<true>(x))); }
 
 /** log(1 + e^x) without overflow. */
 inline Floats softplus(Floats x) {

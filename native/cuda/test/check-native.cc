@@ -98,6 +98,16 @@ void checkBroken(Checks& checks) {
     checks.that(std::isnan(broken.nextObs[33 * 5]) && !std::isfinite(broken.nextObs[34 * 5]), "broken rows show it");
     batch.obs[33 * 5] = before[0];
     batch.obs[34 * 5] = before[1];
+    // A weight that is no number, of a log-variance and of the end.
+    EnsembleSpec spoilt = spec;
+    for (Member& member : spoilt.elites) {
+      member.layers.back().b[6] = std::numeric_limits<float>::quiet_NaN();
+      member.layers.back().b[12] = std::numeric_limits<float>::quiet_NaN();
+    }
+    NativeEnsemble unsure(spoilt, *width, 1);
+    const Answered doubtful = stepNative(unsure, spoilt, {70, batch.obs.data(), batch.action.data(), &stream, false, {}});
+    checks.that(std::isnan(doubtful.nextObs[0]) && !std::isnan(doubtful.nextObs[1]) && doubtful.terminated[0] == 0,
+                std::string(width->name) + ": a variance that is no number is seen, and an end that is none is no end");
   }
 }
 
