@@ -147,11 +147,17 @@ export function playAlone(server: Server, reset: JsonObject, actions: readonly J
   return connected(server, (player) => play(player, reset, actions));
 }
 
+/** Characters shown of two answers, before and after the first in which they differ. */
+const EXCERPT_BEFORE = 60;
+const EXCERPT_AFTER = 100;
+
 /** Where and how two differ; undefined if they do not. */
 export function difference(one: Trajectory, other: Trajectory): string | undefined {
   const at = one.findIndex((reply, i) => shown(reply) !== shown(other[i]));
-  if (at >= 0)
-    return `${at === 0 ? 'the first observation' : `step ${at}`} differs: ${brief(one[at])} and ${brief(other[at])}`;
+  if (at >= 0) {
+    const [mine, theirs] = whereTheyPart(shown(one[at]), shown(other[at]));
+    return `${at === 0 ? 'the first observation' : `step ${at}`} differs: ${mine} and ${theirs}`;
+  }
   return one.length === other.length ? undefined : `${one.length - 1} steps and ${other.length - 1} steps`;
 }
 
@@ -164,7 +170,12 @@ function shown(reply: Reply | undefined): string {
   return reply === undefined ? '' : canonicalJson(reply as unknown as Json);
 }
 
-function brief(reply: Reply | undefined): string {
-  const text = shown(reply);
-  return text.length > 160 ? `${text.slice(0, 157)}...` : text;
+/** What each says where they begin to differ, with a little of what stands before that. */
+function whereTheyPart(one: string, other: string): [string, string] {
+  let same = 0;
+  while (same < one.length && one[same] === other[same]) same++;
+  const from = Math.max(0, same - EXCERPT_BEFORE);
+  const excerpt = (text: string) =>
+    `${from > 0 ? '...' : ''}${text.slice(from, same + EXCERPT_AFTER)}${text.length > same + EXCERPT_AFTER ? '...' : ''}`;
+  return [excerpt(one), excerpt(other)];
 }
