@@ -39,6 +39,7 @@ export const sequenceBackend: BackendEntry = {
     return async ({ settings, out, ...request }) => {
       const contents = await fitSequence({ ...request, settings: asked(settings) });
       await saveSequence(out, contents);
+      await contents.decoder.sessions.release();
       const { report } = contents;
       const exactness = exactnessOf(report, contents.form.world !== 'unseen');
       return { version: versionOf(contents), exactness, isReady: exactness >= asked(settings).minExactness, report };

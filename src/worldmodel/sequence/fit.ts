@@ -46,8 +46,45 @@ const CHUNK = 5;
 
 /** @throws MODEL_DATA_INVALID for records that nothing can be learned from; the signal's reason, after a checkpoint */
 export async function fitSequence(request: SequenceFitRequest): Promise<SequenceContents> {
-  const { domain, episodes, settings, rng } = request;
-  const { typed, fit } = settings;
+  const material = prepared(request);
+  const { form, codec, documents } = material;
+  const trainer = await trained(request, codec.tokenizer, documents);
+  try {
+    const decoder = trainer.decoder();
+    const judged = (steps: readonly RecordedStep[], phase: string) => {
+      const onProgress = (done: number) => request.onProgress?.({ phase, unit: 'steps', done, total: steps.length });
+      return judgeSteps(decoder, codec, form, steps, { signal: request.signal, onProgress });
+    };
+    // What is not answered is nobody's to be sure of.
+    const answered = (await judged(material.forCalibration, 'calibrate')).filter(({ isAnswered }) => isAnswered);
+    const calibration = calibrate(
+      answered.map(({ logProb, isStateExact, isTextExact }) => ({ logProb, isRight: isStateExact && isTextExact })),
+    );
+    const report = {
+      ...reportOf(await judged(material.forJudging, 'judge'), calibration, request.settings.minConfidence),
+      learnedFrom: material.steps,
+      distinct: documents.distinct,
+      tooLong: documents.tooLong,
+    };
+    const { tokenizer } = codec;
+    return { decoder, tokenizer, form: form.settings, calibration, report, domain: request.domain.id };
+  } finally {
+    await trainer.release();
+  }
+}
+
+interface Material {
+  readonly form: StepForm;
+  readonly codec: ScriptCodec;
+  readonly documents: Documents;
+  /** Recorded steps that documents were made of. */
+  readonly steps: number;
+  readonly forCalibration: readonly RecordedStep[];
+  readonly forJudging: readonly RecordedStep[];
+}
+
+/** Records in words: what is learned from, and what is held out. */
+function prepared({ domain, episodes, settings: { typed, fit }, rng }: SequenceFitRequest): Material {
   const parts = splitByTask(episodes, domain, fit.heldOut, rng.split('held-out'));
   const stepsOf = (own: readonly LearnedEpisode[]) => recordedSteps(own, domain, { typed });
   const world = typed ? worldKindOf(domain) : 'unseen';
@@ -66,34 +103,13 @@ export async function fitSequence(request: SequenceFitRequest): Promise<Sequence
     spaced([...stepsOf(own)], fit.heldOutSteps),
   );
   if (documents.documents.length === 0 || forJudging.length === 0) {
-    const problem = `${episodes.length} episodes leave ${documents.documents.length} steps to learn from and ${forJudging.length} to judge by.`;
-    throw unfit(
-      problem,
-      'Collect episodes of more tasks, or raise model.sequence.fit.length where steps are too long.',
-    );
+    const counts = `${documents.documents.length} steps to learn from and ${forJudging.length} to judge by`;
+    throw reverieError('MODEL_DATA_INVALID', {
+      problem: `${episodes.length} episodes leave ${counts}.`,
+      hint: 'Collect episodes of more tasks, or raise model.sequence.fit.length where steps are too long.',
+    });
   }
-  const trainer = await trained(request, tokenizer, documents);
-  try {
-    const decoder = trainer.decoder();
-    const judged = (steps: readonly RecordedStep[], phase: string) => {
-      const onProgress = (done: number) => request.onProgress?.({ phase, unit: 'steps', done, total: steps.length });
-      return judgeSteps(decoder, codec, form, steps, { signal: request.signal, onProgress });
-    };
-    // What is not answered is nobody's to be sure of.
-    const answered = (await judged(forCalibration, 'calibrate')).filter(({ isAnswered }) => isAnswered);
-    const calibration = calibrate(
-      answered.map(({ logProb, isStateExact, isTextExact }) => ({ logProb, isRight: isStateExact && isTextExact })),
-    );
-    const report = {
-      ...reportOf(await judged(forJudging, 'judge'), calibration, settings.minConfidence),
-      learnedFrom: written.length,
-      distinct: documents.distinct,
-      tooLong: documents.tooLong,
-    };
-    return { decoder, tokenizer, form: form.settings, calibration, report, domain: domain.id };
-  } finally {
-    await trainer.release();
-  }
+  return { form, codec, documents, steps: written.length, forCalibration, forJudging };
 }
 
 async function trained(
@@ -214,8 +230,4 @@ function reportOf(
       return { changes, steps: own.length, stateExact: share(own, isExact)! };
     }),
   };
-}
-
-function unfit(problem: string, hint: string): Error {
-  return reverieError('MODEL_DATA_INVALID', { problem, hint });
 }
