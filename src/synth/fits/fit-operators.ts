@@ -16,5 +16,5 @@ export async function fitOperators({ domain, steps, folder, phase }: FitRequest)
   await writeFileAtomic(file, `${JSON.stringify(found, null, 2)}\n`);
   const about = `${found.operators.length} operators from ${found.from.transitions} calls, ${found.from.accepted} of them carried out`;
   bar.end(about);
-  return { settings: { file }, about };
+  return { settings: { file }, about, isReady: true };
 }

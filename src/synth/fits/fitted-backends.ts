@@ -12,4 +12,10 @@ const operators: FittedBackendEntry = {
   make: async () => (await import('./fit-operators.js')).fitOperators,
 };
 
-export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend', [operators]);
+const sequence: FittedBackendEntry = {
+  name: 'sequence',
+  summary: 'Trains a small language model on them.',
+  make: async () => (await import('./fit-sequence.js')).fitSequence,
+};
+
+export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend', [operators, sequence]);

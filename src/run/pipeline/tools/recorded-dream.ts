@@ -4,6 +4,7 @@
 import { join } from 'node:path';
 import type { Gathered, TextDream } from '../../../algorithms/index.js';
 import { isWon, TextPolicyAgent } from '../../../algorithms/index.js';
+import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
 import {
   applyOperations,
@@ -21,8 +22,10 @@ import { ensureFolder } from '../../../store/atomic-file.js';
 import { fittedBackends } from '../../../synth/index.js';
 import {
   addRowCounts,
+  backendSettings,
   difference,
   parseToolsModelConfig,
+  routerBackends,
   type ShadowCounts,
   ShadowEstimates,
   type ShadowRow,
@@ -106,21 +109,25 @@ export class RecordedDream implements TextDream {
   private async fit(time: number): Promise<{ model: Model; made: string[] }> {
     const { context, parts } = this.given;
     const { domain } = parts;
-    const steps = realSteps(this.split().used);
+    const { used: episodes } = this.split();
+    const steps = realSteps(episodes);
     await parts.experience.add(steps);
     const made: string[] = [];
     let { model } = context.scenario.config;
     for (const name of model.backends.filter((one) => fittedBackends.names().includes(one))) {
       const folder = join(context.out, 'dream', String(time).padStart(3, '0'), name);
       await ensureFolder(folder);
-      const settings = (model as unknown as Record<string, Record<string, unknown> | undefined>)[name] ?? {};
+      const settings = backendSettings(routerBackends.get(name), model);
       const rng = Rng.fromSeed(context.seed).split('fit', name, time);
       const { signal } = context;
       const phase = (label: string, total: number | null, unit?: string) => context.progress.phase(label, total, unit);
       const fitBackend = await fittedBackends.get(name).make();
-      const fitted = await fitBackend({ domain, steps, settings, folder, rng, signal, phase });
-      made.push(`${name}: ${fitted.about}`);
-      model = parseToolsModelConfig(layered({ ...model }, { [name]: fitted.settings }));
+      const fitted = await fitBackend({ domain, episodes, steps, settings, folder, rng, signal, phase });
+      made.push(`${name}: ${fitted.about}${fitted.isReady ? '' : ' (not good enough yet, and left out)'}`);
+      const backends = model.backends.filter((one) => fitted.isReady || one !== name);
+      if (backends.length === 0)
+        throw reverieError('MODEL_BACKENDS_MISSING', { domain: domain.id, reasons: made.join('; ') });
+      model = parseToolsModelConfig(layered({ ...model, backends }, fitted.isReady ? { [name]: fitted.settings } : {}));
     }
     return { model, made };
   }
