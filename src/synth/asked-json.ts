@@ -20,6 +20,8 @@ export interface Asked {
   readonly json?: Json;
   /** Why there is none. */
   readonly problem?: string;
+  /** What was written in its place, as far as it is known. */
+  readonly reply?: string;
   readonly cost: Cost;
 }
 
@@ -30,7 +32,8 @@ export async function askForJson(model: LanguageModel, { signal, ...request }: A
     return { json, cost: usage };
   } catch (error) {
     if (!(error instanceof ReverieError) || error.values.ofModel !== true) throw error;
-    return { problem: error.message, cost: (error.values.usage as Cost | undefined) ?? NO_COST };
+    const { usage = NO_COST, reply } = error.values as { usage?: Cost; reply?: string };
+    return { problem: error.message, cost: usage, ...(reply === undefined ? {} : { reply }) };
   }
 }
 

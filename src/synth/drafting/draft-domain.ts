@@ -36,6 +36,8 @@ export interface DraftStep {
   readonly reasoning: string;
   /** Files that it wrote. */
   readonly files: DraftFiles;
+  /** Of a reply that nothing could be read of: how it begins. */
+  readonly reply?: string;
   /** What was wrong with the reply, or with the draft once it was whole. */
   readonly faults: readonly string[];
   readonly cost: Cost;
@@ -65,13 +67,17 @@ class Drafting {
 
   async run(): Promise<Draft> {
     for (const stage of ['world', 'tasks', 'rules'] as const) {
-      if (!(await this.written(stage))) break;
+      if (!(await this.written(stage))) return this.ended(await this.unwritten(stage));
     }
     let trial = await this.tried();
     for (let repair = 0; repair < this.request.repairs && trial.faults.length > 0; repair++) {
       const isAnswered = await this.repaired(repair, trial.faults);
       if (isAnswered) trial = await this.tried();
     }
+    return this.ended(trial);
+  }
+
+  private ended(trial: DraftTrial): Draft {
     const { steps, files } = this;
     const cost = steps.reduce((sum, step) => addCosts(sum, step.cost), NO_COST);
     return { admitted: trial.faults.length === 0, files, steps, trial, cost };
@@ -86,6 +92,13 @@ class Drafting {
       if (problems.length === 0) return true;
     }
     return false;
+  }
+
+  /** There is nothing to put right in files that never came: what stood in their way is the first fault. */
+  private async unwritten(stage: DraftStage): Promise<DraftTrial> {
+    const trial = await this.tried();
+    const fault = `no reply of ${REPLIES} wrote ${WRITES[stage].join(', ')}; the last: ${this.steps.at(-1)!.faults.join('; ')}`;
+    return { ...trial, faults: [fault, ...trial.faults] };
   }
 
   /** Whether a usable reply came. */
@@ -110,7 +123,7 @@ class Drafting {
     { problems = [], faults = [] }: { problems?: readonly string[]; faults?: readonly string[] },
   ): Promise<DraftStep> {
     const { model, seed, signal } = this.request;
-    const { json, problem, cost } = await askForJson(model, {
+    const { json, problem, reply, cost } = await askForJson(model, {
       messages: withProblems(draftPrompt(stage, this.request, this.files, faults), problems),
       schema: DRAFT_REPLY,
       seed: Rng.fromSeed(seed).split('draft', stage, attempt).uint32(),
@@ -124,7 +137,8 @@ class Drafting {
     const lacking = WRITES[stage].filter((name) => files[name] === undefined);
     const unread = read.success ? [] : [problem ?? 'the reply does not fit its schema'];
     const found = read.success ? lacking.map((name) => `${name} is missing`) : unread;
-    const step = { stage, attempt, reasoning: read.data?.reasoning ?? '', files, faults: found, cost };
+    const written = { reasoning: read.data?.reasoning ?? '', files, ...(reply === undefined ? {} : { reply }) };
+    const step = { stage, attempt, ...written, faults: found, cost };
     this.steps.push(step);
     this.request.onStep?.(step);
     if (found.length === 0) this.files = { ...this.files, ...files };

@@ -46,7 +46,7 @@ describe('drafting a domain', () => {
   });
 
   it('asks again where a reply cannot be used, and gives up where none can', async () => {
-    const broken = reverieError('LLM_REPLY_INVALID', { model: 'm', problem: 'no JSON', ofModel: true });
+    const broken = reverieError('LLM_REPLY_INVALID', { model: 'm', problem: 'no JSON', reply: 'Sure!', ofModel: true });
     const good = await draftDomain({
       ...wishes,
       model: scriptedModel(broken, reply(part('policy.md')), world, tasks, rules()),
@@ -54,7 +54,11 @@ describe('drafting a domain', () => {
     expect(good.admitted).toBe(true);
     expect(good.steps.slice(0, 2).map(({ faults }) => faults.length)).toEqual([1, 3]);
     const never = await draftDomain({ ...wishes, repairs: 1, model: scriptedModel(broken) });
-    expect([never.admitted, never.steps.length]).toEqual([false, 4]);
+    expect([never.admitted, never.steps.map(({ stage, reply }) => [stage, reply])]).toEqual([
+      false,
+      Array.from({ length: 3 }, () => ['world', 'Sure!']),
+    ]);
+    expect(never.trial.faults[0]).toMatch(/^no reply of 3 wrote policy\.md, .*; the last: .*no JSON/);
     expect(never.trial.faults).toContain('rules.js is missing');
   });
 
