@@ -14,8 +14,15 @@ import {
   SessionLost,
 } from '../server-contract.js';
 import { parsedJson, ServerHttp } from '../server-http.js';
-import type { AgentGymDialect } from './dialect-names.js';
-import { createdSchema, DIALECTS, type Dialect, failureSchema, firstSchema, steppedSchema } from './dialects.js';
+import {
+  type AgentGymDialect,
+  createdSchema,
+  DIALECTS,
+  type Dialect,
+  failureSchema,
+  firstSchema,
+  steppedSchema,
+} from './dialects.js';
 
 const PROTOCOL = 'AgentGym';
 /** Status of a server that has no place. */

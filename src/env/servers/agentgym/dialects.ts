@@ -1,7 +1,9 @@
 // How AgentGym's servers differ (https://github.com/WooooDyy/AgentGym): what a session is called, and what says which item.
 
 import { z } from 'zod';
-import type { AgentGymDialect } from './dialect-names.js';
+
+export const AGENTGYM_DIALECTS = ['todo', 'textcraft', 'game', 'webshop'] as const;
+export type AgentGymDialect = (typeof AGENTGYM_DIALECTS)[number];
 
 export interface Dialect {
   /** Body of `/create`. */

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { ServerProtocol } from '../server-protocol.js';
-import { AGENTGYM_DIALECTS, type AgentGymDialect } from './dialect-names.js';
+import { AGENTGYM_DIALECTS, type AgentGymDialect } from './dialects.js';
 
 export const agentGym: ServerProtocol = {
   name: 'agentgym',
