@@ -35,7 +35,13 @@ export interface ProposalQuery {
 }
 
 export type CheckedProposal =
-  | { readonly operations: readonly Operation[]; readonly after: JsonObject; readonly problems?: undefined }
+  | {
+      readonly operations: readonly Operation[];
+      readonly after: JsonObject;
+      /** What the agent is shown: as the domain draws it from the state, where it does. */
+      readonly observation: string;
+      readonly problems?: undefined;
+    }
   | { readonly problems: readonly string[] };
 
 /** The state after the proposal, or everything that is wrong with it: sentences that a model can repair it by. */
@@ -43,18 +49,30 @@ export function checkProposal(query: ProposalQuery): CheckedProposal {
   const { state, proposal, trust = 'proposal', limits = PROPOSAL_LIMITS } = query;
   const oversize = sizeProblems(proposal, limits);
   if (oversize.length > 0) return { problems: oversize };
-  if (trust === 'text') return textOutcome(state, proposal.operations);
+  if (trust === 'text') return textOutcome(state, proposal);
   const applied = afterOperations(state, proposal.operations);
   if (typeof applied === 'string') return { problems: [applied, ...callProblems(query)] };
-  const problems = [...callProblems(query), ...stateProblems(query, applied), ...idProblems(query)];
+  const problems = [
+    ...callProblems(query),
+    ...stateProblems(query, applied),
+    ...unmetProblems(query, applied),
+    ...idProblems(query),
+  ];
   if (problems.length > 0) return { problems };
   const { operations } = proposal;
   const isTested = operations.some(({ op }) => op === 'test');
-  return { operations: isTested ? operations.filter(({ op }) => op !== 'test') : operations, after: applied };
+  const kept = isTested ? operations.filter(({ op }) => op !== 'test') : operations;
+  return { operations: kept, after: applied, observation: shownOf(query, applied) };
 }
 
-function textOutcome(state: JsonObject, operations: readonly Operation[]): CheckedProposal {
-  return operations.length === 0 ? { operations, after: state } : { problems: ['A plain text model has no state.'] };
+function textOutcome(state: JsonObject, { operations, observation }: ProposalQuery['proposal']): CheckedProposal {
+  if (operations.length > 0) return { problems: ['A plain text model has no state.'] };
+  return { operations, after: state, observation };
+}
+
+/** Errors are told in the words of who answers. */
+function shownOf({ domain, proposal }: ProposalQuery, after: JsonObject): string {
+  return proposal.isError ? proposal.observation : (domain.rendering?.(after) ?? proposal.observation);
 }
 
 function sizeProblems({ operations, observation, confidence }: ProposalQuery['proposal'], limits: ProposalLimits) {
@@ -113,6 +131,13 @@ function stateProblems({ domain, state }: ProposalQuery, after: JsonObject): str
     ...faults.map((fault) => `The state would not fit its schema: ${fault}.`),
     ...broken.map((reason) => `The state would break a rule: ${reason}`),
   ];
+}
+
+/** What a call that is said to have succeeded must show. */
+function unmetProblems({ domain, call, proposal, trust }: ProposalQuery, after: JsonObject): string[] {
+  if (trust === 'exact' || proposal.isError) return [];
+  const unmet = domain.rules?.unmet?.(after, call) ?? [];
+  return unmet.map((reason) => `The call is said to have succeeded, but ${reason}.`);
 }
 
 function idProblems({ proposal, trust, provenance, ...query }: ProposalQuery): string[] {

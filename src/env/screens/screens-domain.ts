@@ -8,6 +8,7 @@ import { type ActGame, type Begun, taskOfGame } from '../tools/act-domain.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolOutcome, ToolRules, ToolsDomain } from '../tools/domain.js';
 import type { ToolCall } from '../tools/message.js';
 import type { Operation } from '../tools/prediction.js';
+import { mechanicalScreen, unmetOn } from './mechanics.js';
 import type { PageContract, PageMoment, PageSpec } from './page/page-browser.js';
 import type { BrowserName } from './page/page-requests.js';
 import { PageMachine } from './page-machine.js';
@@ -138,16 +139,28 @@ class ScreenRules implements ToolRules {
   execute(state: JsonObject, call: ToolCall): ToolOutcome {
     const before = state as ScreenState;
     const refusals = screenRefusals(before, call);
-    const after = refusals.length > 0 ? refusals.join('; ') : this.acted(before, call);
-    if (typeof after === 'string') return { operations: [], observation: `Error: ${after}`, isError: true };
-    const said: Operation = { op: 'add', path: '/history/-', value: after.history.at(-1)! };
+    if (refusals.length > 0) return refusal(refusals);
+    const after = this.acted(before, call);
+    if (typeof after === 'string') return refusal([after]);
     return {
-      operations: [...screenChanges(before, after), said],
+      operations: operationsTo(before, after),
       observation: screenText(after),
       isError: false,
       reward: after.reward - before.reward,
       terminated: after.done,
     };
+  }
+
+  mechanics(state: JsonObject, call: CallSpec): ToolOutcome | undefined {
+    const before = state as ScreenState;
+    const refusals = screenRefusals(before, call);
+    if (refusals.length > 0) return refusal(refusals);
+    const after = mechanicalScreen(before, call);
+    return after && { operations: operationsTo(before, after), observation: screenText(after), isError: false };
+  }
+
+  unmet(after: JsonObject, call: CallSpec): readonly string[] {
+    return unmetOn(after as ScreenState, call);
   }
 
   preconditions(state: JsonObject, call: ToolCall): readonly string[] {
@@ -186,6 +199,16 @@ class ScreenRules implements ToolRules {
     const { contract, settle = SETTLE_MS } = this.options;
     return { id, spec: { file, seed, contract, settle } };
   }
+}
+
+function refusal(reasons: readonly string[]): ToolOutcome {
+  return { operations: [], observation: `Error: ${reasons.join('; ')}`, isError: true };
+}
+
+/** With what was done. */
+function operationsTo(before: ScreenState, after: ScreenState): Operation[] {
+  const said: Operation = { op: 'add', path: '/history/-', value: after.history.at(-1)! };
+  return [...screenChanges(before, after), said];
 }
 
 /** The goal is what was asked at the beginning, whatever the page says later. */

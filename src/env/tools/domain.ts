@@ -49,6 +49,10 @@ export interface ToolRules {
   readonly refusesItself?: boolean;
   /** Reasons why the call must fail in this state, whatever else it would do; empty if none is known. */
   preconditions(state: JsonObject, call: ToolCall): readonly string[];
+  /** What a call comes to by itself, without asking what really answers it; undefined where that cannot be said. */
+  mechanics?(state: JsonObject, call: CallSpec): ToolOutcome | undefined;
+  /** What a call that succeeded says it did, and the state after it does not show: one reason each. */
+  unmet?(after: JsonObject, call: CallSpec): readonly string[];
   /** What a state may never be, or never become from `before`: one reason each. */
   invariants(before: JsonObject, after: JsonObject): readonly string[];
   /** A check named in a task's verifier. Throws for an unknown name. */

@@ -5,6 +5,7 @@ import { reverieError } from '../../core/errors.js';
 import { Registry } from '../../core/registry.js';
 import { inducedBackend } from '../induced/entry.js';
 import { llmBackend } from '../llm/entry.js';
+import { mechanicsBackend } from '../mechanics/entry.js';
 import { operatorsBackend } from '../operators/entry.js';
 import { realBackend } from '../real/entry.js';
 import { replayBackend } from '../replay/entry.js';
@@ -28,6 +29,7 @@ class Backends extends Registry<BackendEntry> {
 
 export const routerBackends: Registry<BackendEntry> = new Backends('backend', [
   rulesBackend,
+  mechanicsBackend,
   inducedBackend,
   operatorsBackend,
   sequenceBackend,

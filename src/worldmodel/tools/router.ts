@@ -90,14 +90,15 @@ export class Router extends CallDynamics {
     });
     if (checked.problems !== undefined) return { problems: checked.problems, previous: asJson(proposal) };
     const least = backend.minConfidence;
-    if (proposal.confidence >= least) return { proposal, operations: checked.operations };
+    if (proposal.confidence >= least)
+      return { proposal, operations: checked.operations, observation: checked.observation };
     trail.refused.push(`${backend.name}: confidence ${proposal.confidence} is below ${least}`);
     return trail.say(backend.name, `confidence ${proposal.confidence} is below ${least}`);
   }
 
   private finished(query: CallQuery, backend: AskedBackend, accepted: Accepted, trail: Trail): Prediction {
-    const { proposal, operations, repaired } = accepted;
-    const { reasoning, observation, isError, claimed, confidence } = proposal;
+    const { proposal, operations, observation, repaired } = accepted;
+    const { reasoning, isError, claimed, confidence } = proposal;
     const exact = backend.trust === 'exact' ? proposal.exact : undefined;
     const ends = toolOf(query.domain, query.call.name)?.terminates === true && !isError;
     return {
@@ -142,6 +143,7 @@ export class Router extends CallDynamics {
 interface Accepted {
   readonly proposal: RawProposal;
   readonly operations: readonly Operation[];
+  readonly observation: string;
   readonly repaired?: boolean;
 }
 
