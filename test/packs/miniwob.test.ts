@@ -33,7 +33,7 @@ async function domainOf(settings: object): Promise<ToolsDomain> {
 
 describe.skipIf(python === '')('MiniWoB++', () => {
   it('is done by those who know how', async () => {
-    const screens = ['choose-list', 'click-option', 'click-tab', 'enter-date', 'login-user'];
+    const screens = ['choose-list', 'click-option', 'enter-password', 'enter-date', 'login-user'];
     const { tasks } = await domainOf({ screens, seeds: 1 });
     const unsolved = tasks.filter(({ split, reference }) => split === 'test' && reference === undefined);
     expect(tasks).toHaveLength(15);
