@@ -120,11 +120,10 @@ function trainLines(result: TextTrainResult): Line[] {
 
 function dreamLines({ answeredBy, gathered }: TextTrainResult, dreamtSteps: number): Line[] {
   const last = gathered.at(-1);
-  const [made = ''] = last?.made ?? [];
   return [
     ['dreamt', `${formatCount(dreamtSteps)} steps`],
     ...counted('answered by', answeredBy),
-    ...(made === '' ? [] : [['made', made] as const]),
+    ...(last?.made ?? []).map((made): Line => ['made', made]),
     ...(last?.heldOut == null ? [] : [heldOutLine(last.heldOut, last.trustHorizon)]),
   ];
 }
