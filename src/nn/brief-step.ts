@@ -1,5 +1,6 @@
-// Steps of so few rows that they are done before another thread would have begun: the caller waits for them. What is asked and
-// answered lies in one buffer that is kept, as objects and small arrays take longer to hand over than a row to compute.
+// Steps of few milliseconds, which the caller waits for: on another core they would take longer, as nothing of them lies in its
+// cache. What is asked and answered lies in one buffer that is kept, as objects and small arrays take longer to hand over than
+// a row to compute.
 
 import type { Rng } from '../core/rng.js';
 import type { Addon, AddonStepAnswer, AddonStepOptions, EnsembleWeights } from './cuda-addon.js';

@@ -106,7 +106,7 @@ export interface AddonEnsemble {
   readonly handle: number;
   readonly bytes: number;
   readonly device: GpuDescription;
-  /** Rows, times elites that see each, that `stepNow` takes in less time than a thread takes to wake; 0: none. */
+  /** Rows, times elites that see each, that `stepNow` takes a few milliseconds for at most; 0: none. */
   readonly briefRows: number;
 }
 

@@ -244,7 +244,7 @@ export class DeviceEnsemble {
     await loadAddon().close(this.resident.handle);
   }
 
-  /** Whether the answer is there sooner than another thread would have begun; never while something is under way. */
+  /** Whether the caller may wait for it; never while something is under way. */
   private isBrief({ rows, isTs1, withDisagreement }: DeviceStep): boolean {
     const asked = isTs1 && !withDisagreement ? 1 : this.elites;
     const isFree = this.underWay === 0 && !this.isClosed && rows > 0;

@@ -12,8 +12,12 @@ namespace {
 
 /** Multiply-adds of a part: some hundred microseconds, far above what it costs to hand it out. */
 constexpr double PART_PRODUCTS = 6e6;
-/** Multiply-adds that are not worth a thread. */
-constexpr double BRIEF_PRODUCTS = 3e6;
+/**
+ * Multiply-adds of two to three milliseconds, as long as a tile of ONNX Runtime holds its caller.
+ * Another core would read all anew.
+ */
+constexpr double BRIEF_PRODUCTS = 1.4e8;
+constexpr double BRIEF_ROWS = 4096;
 
 const EnsembleSpec& checked(const EnsembleSpec& spec) {
   if (const auto problem = unsupported(spec)) throw std::invalid_argument("this ensemble cannot run on a device: " + *problem);
@@ -38,7 +42,7 @@ NativeEnsemble::NativeEnsemble(const EnsembleSpec& spec, const Width& width, int
   for (Member& member : shape_.elites) member.layers.clear();
 }
 
-double NativeEnsemble::briefRows() const { return std::max(1.0, BRIEF_PRODUCTS / blocks_.products()); }
+double NativeEnsemble::briefRows() const { return std::clamp(BRIEF_PRODUCTS / blocks_.products(), 1.0, BRIEF_ROWS); }
 
 void NativeEnsemble::step(const StepRequest& request, const StepAnswer& answer) { runStep({&request, &answer}); }
 

@@ -18,7 +18,7 @@ class NativeEnsemble : public Ensemble {
   void rollout(const RolloutRequest& request, RolloutAnswer& answer) override;
   std::size_t bytes() const override { return blocks_.bytes(); }
 
-  /** Rows, times the elites that see each, that are done in less time than it takes to wake a thread for them. */
+  /** Rows, times the elites that see each, that a caller may wait for: a few milliseconds at most. */
   double briefRows() const;
 
  private:
