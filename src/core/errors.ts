@@ -3,13 +3,11 @@
 
 import {
   ACCESS_ERRORS,
-  DEVICE_ERRORS,
   ENVIRONMENT_ERRORS,
   type ErrorEntry,
   FIDELITY_ERRORS,
   JUDGEMENT_ERRORS,
   MODEL_ERRORS,
-  PAGE_ERRORS,
   RUN_ERRORS,
   SERVING_ERRORS,
   STORAGE_ERRORS,
@@ -21,12 +19,10 @@ export const ERROR_CATALOGUE = {
   ...ENVIRONMENT_ERRORS,
   ...STORAGE_ERRORS,
   ...MODEL_ERRORS,
-  ...DEVICE_ERRORS,
   ...JUDGEMENT_ERRORS,
   ...FIDELITY_ERRORS,
   ...SERVING_ERRORS,
   ...ACCESS_ERRORS,
-  ...PAGE_ERRORS,
 } as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

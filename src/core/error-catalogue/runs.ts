@@ -1,4 +1,4 @@
-// Errors of scenario files, flags, run folders and benchmarks.
+// Errors of scenario files, flags, run folders, benchmarks and devices.
 
 import type { ErrorEntry } from './error-entry.js';
 
@@ -212,5 +212,28 @@ export const RUN_ERRORS = {
     status: 500,
     message: 'The measurement on a GPU gave no figure: {problem}.',
     hint: 'It needs an NVIDIA GPU, nvcc 12.8 or newer, g++, make and python3, with PyTorch for comparisons: see benchmarks/gpu/README.md.',
+  },
+  // devices that models run on: GPUs, and their emulation
+  CUDA_UNAVAILABLE: { status: 503, message: 'No GPU can be used: {problem}.', hint: '{hint}' },
+  NATIVE_UNAVAILABLE: { status: 503, message: 'The device native cannot be used: {problem}.', hint: '{hint}' },
+  CUDA_OUT_OF_MEMORY: {
+    status: 507,
+    message: 'The memory of {device} does not suffice: {problem}.',
+    hint: 'Close what else uses the GPU (nvidia-smi shows it), give smaller batches (rollout.chunkRows), or use --device cpu.',
+  },
+  CUDA_FAILED: {
+    status: 500,
+    message: '{device} failed: {problem}.',
+    hint: 'Start the process again, as a GPU may be unusable after a failure; reverie doctor tells its state. --device cpu does without it.',
+  },
+  DEVICE_UNSUPPORTED: {
+    status: 422,
+    message: 'World model "{backend}" cannot run on {device}: {problem}.',
+    hint: 'Use --device cpu, or --device auto, which uses a GPU only where it can.',
+  },
+  DEVICE_CHANGED: {
+    status: 409,
+    message: 'This run was begun on {before}; it cannot go on on {now}.',
+    hint: 'Go on on the same device: results of two devices differ in their last digits. Or begin a new run.',
   },
 } as const satisfies Record<string, ErrorEntry>;
