@@ -1,4 +1,4 @@
-// Ways to act by hand, one for each family: call a tool or say something, write a line, set numbers.
+// Ways to act by hand, one for each family: call a tool or say something, write a line (of a game, or on a screen), set numbers.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PlayableView, RowSpace, TurnView, WireJson } from '../../../src/serve/page/wire.js';
@@ -14,7 +14,7 @@ export interface ActFormProps {
 
 export function ActForm(props: ActFormProps) {
   if (props.env.family === 'tools') return <ToolForm {...props} />;
-  return props.env.family === 'text' ? <LineForm {...props} /> : <RowForm {...props} />;
+  return props.env.family === 'vector' ? <RowForm {...props} /> : <LineForm {...props} />;
 }
 
 const SAY = '';

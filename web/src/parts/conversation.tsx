@@ -22,7 +22,7 @@ export function Conversation({ episode, step, onStep }: ConversationProps) {
           turn={turn}
           isAt={turn.step === step}
           onStep={onStep}
-          isText={episode.family === 'text'}
+          isText={episode.family !== 'tools'}
         />
       ))}
     </ol>

@@ -56,7 +56,7 @@ def action_to_send(action: Any, space: Any, family: str) -> Any:
         return [int(action)]
     if isinstance(space, spaces.Box):
         return np.asarray(action, np.float32).reshape(-1).tolist()
-    return action if family == "text" else turn_of(str(action))
+    return turn_of(str(action)) if family == "tools" else action
 
 
 def turn_of(text: str) -> Mapping[str, Any]:

@@ -104,7 +104,7 @@ class ReverieToolsEnv:
         return self._taken(self.session.reset(seed, options))
 
     def call(self, name: str, /, **arguments: Any) -> ToolsTurn:
-        """Calls one tool. In an environment of text: ``call("act", text=...)``."""
+        """Calls one tool. In an environment of text: ``call("act", text=...)``; on a screen: ``call("click", bid="3")``."""
         return self.step(tool_calls=[{"name": name, "arguments": arguments}])
 
     def say(self, text: str) -> ToolsTurn:
@@ -163,4 +163,10 @@ class ReverieToolsEnv:
 
 def _text_of(action: Mapping[str, Any]) -> str:
     calls = action.get("tool_calls")
-    return str(calls[0]["arguments"]["text"]) if calls else str(action["content"])
+    if not calls:
+        return str(action["content"])
+    name, given = calls[0]["name"], calls[0]["arguments"]
+    if name == "act":
+        return str(given["text"])
+    # On a screen a call is written as Python writes it.
+    return "{}({})".format(name, ", ".join(f"{key}={value!r}" for key, value in given.items()))
