@@ -41,8 +41,7 @@ export default defineConfig({
     hookTimeout: 240_000,
     // ONNX Runtime is native and must end with its process, which threads of one process do not let it.
     pool: 'forks',
-    // One more than the two cores of continuous integration: many tests wait for servers, leases and other processes.
-    maxWorkers: 3,
+    maxWorkers: 2,
     setupFiles: ['test/environment-variables.ts'],
     sequence: { sequencer: LongFirst },
     projects: [
