@@ -3,16 +3,23 @@
 import { NO_COST } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import type { Message, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../env/index.js';
+import type { CallSpec, Message, ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../env/index.js';
 import type { TextPolicy, TextSituation, TextTurn } from '../rl/index.js';
 import { type CallForms, type Choice, choiceText, chosenOf } from '../synth/index.js';
 
+/** How a policy of text sees a domain: see `TextView` of the run room. */
+export interface TextAgentView {
+  /** What it chooses from where nobody lists commands. */
+  readonly forms?: CallForms;
+  /** How a call is written among those that are listed. */
+  readonly lineOf: (call: CallSpec) => string;
+}
+
 /** Draws its commands as in training; the seed of the episode and the step decide the draw. */
 export class TextPolicyAgent implements ToolsPolicy {
-  /** @param forms  what it chooses from where nobody lists commands */
   constructor(
     private readonly policy: TextPolicy,
-    private readonly forms?: CallForms,
+    private readonly view: TextAgentView,
   ) {}
 
   /** Changes with the weights. */
@@ -22,8 +29,9 @@ export class TextPolicyAgent implements ToolsPolicy {
 
   /** @throws TEXT_COMMANDS_UNKNOWN */
   async act(query: ToolsPolicyQuery): Promise<ToolsTurn> {
-    const choices = this.choices(query);
-    const situation = situationOf(query, choices, this.forms !== undefined);
+    const { choices, readings } = this.offered(query);
+    const admissible = choices.map(({ text }) => text);
+    const situation = { ...this.situation(query), admissible, ...(readings && { readings }) };
     const draw = Rng.fromSeed(query.seed).split('text-policy', query.step).uniform();
     const [{ choice }] = await this.policy.decide([situation], [draw]);
     const { content, call } = choices[choice].action;
@@ -31,37 +39,46 @@ export class TextPolicyAgent implements ToolsPolicy {
     return { action, cost: NO_COST };
   }
 
-  private choices({ messages, tools, task, admissible }: ToolsPolicyQuery): readonly Choice[] {
-    if (this.forms !== undefined) return this.forms.at(messages);
-    const commands = admissible?.() ?? [];
-    if (commands.length === 0) throw reverieError('TEXT_COMMANDS_UNKNOWN', { id: 'agent', task: task.id });
-    const { name } = tools[0];
-    return commands.map((text) => ({ text, action: { content: null, call: { name, arguments: { text } } } }));
+  private offered({ messages, task, admissible }: ToolsPolicyQuery): Offered {
+    const { forms } = this.view;
+    if (forms !== undefined) return { choices: forms.at(messages) };
+    const found = admissible?.();
+    if (found === undefined || found.lines.length === 0)
+      throw reverieError('TEXT_COMMANDS_UNKNOWN', { id: 'agent', task: task.id });
+    const { lines, readings, callOf } = found;
+    return { choices: lines.map((text) => ({ text, action: { content: null, call: callOf(text) } })), readings };
+  }
+
+  /** As `TextEpisode` sees it. */
+  private situation({ messages, task }: ToolsPolicyQuery): Omit<TextSituation, 'admissible'> {
+    const { goal: told } = task.user;
+    const firstTurn = messages.findIndex(({ role }) => role === 'assistant');
+    const opening = seenIn(messages.slice(0, firstTurn < 0 ? messages.length : firstTurn));
+    const turns = this.turns(messages);
+    const goal = opening.includes(told) ? told : opening;
+    return { goal, text: turns.at(-1)?.seen ?? opening, turns };
+  }
+
+  private turns(messages: readonly Message[]): TextTurn[] {
+    return messages.flatMap((message, at) => {
+      if (message.role !== 'assistant') return [];
+      const next = messages.findIndex(({ role }, i) => i > at && role === 'assistant');
+      const seen = seenIn(messages.slice(at + 1, next < 0 ? messages.length : next));
+      return [{ said: this.said(message), seen }];
+    });
+  }
+
+  private said(message: ToolsAction): string {
+    const { forms, lineOf } = this.view;
+    if (forms !== undefined) return choiceText(chosenOf(message));
+    const [call] = message.toolCalls ?? [];
+    return call === undefined ? '' : lineOf(call);
   }
 }
 
-/** As `TextEpisode` sees it. */
-function situationOf(
-  { messages, task }: ToolsPolicyQuery,
-  choices: readonly Choice[],
-  isOfForms: boolean,
-): TextSituation {
-  const { goal: told } = task.user;
-  const firstTurn = messages.findIndex(({ role }) => role === 'assistant');
-  const opening = seenIn(messages.slice(0, firstTurn < 0 ? messages.length : firstTurn));
-  const turns = turnsOf(messages, isOfForms);
-  const goal = opening.includes(told) ? told : opening;
-  return { goal, text: turns.at(-1)?.seen ?? opening, turns, admissible: choices.map(({ text }) => text) };
-}
-
-function turnsOf(messages: readonly Message[], isOfForms: boolean): TextTurn[] {
-  return messages.flatMap((message, at) => {
-    if (message.role !== 'assistant') return [];
-    const next = messages.findIndex(({ role }, i) => i > at && role === 'assistant');
-    const seen = seenIn(messages.slice(at + 1, next < 0 ? messages.length : next));
-    const said = isOfForms ? choiceText(chosenOf(message)) : String(message.toolCalls?.[0]?.arguments.text ?? '');
-    return [{ said, seen }];
-  });
+interface Offered {
+  readonly choices: readonly Choice[];
+  readonly readings?: readonly string[];
 }
 
 function seenIn(messages: readonly Message[]): string {

@@ -1,20 +1,26 @@
 // Who is imitated first: the solution of a game, command by command, or an agent of tools that knows it and asks for what it was not told.
 
 import type { Awaitable } from '../core/environment.js';
-import type { TextEnvironment, ToolsTask } from '../env/index.js';
+import type { CallSpec, LineEnvironment, ToolsTask } from '../env/index.js';
 import { choiceText, chosenOf, ReferenceAgent } from '../synth/index.js';
 
 export interface TextExpert {
   /** Whether an episode that it did not win is no example at all. */
   readonly mustWin: boolean;
   /** What it would say now; undefined where it has nothing more to say. `step` counts from 0. */
-  next(environment: TextEnvironment, task: ToolsTask, step: number): Awaitable<string | undefined>;
+  next(environment: LineEnvironment, task: ToolsTask, step: number): Awaitable<string | undefined>;
 }
 
-export const walkthroughs: TextExpert = {
-  mustWin: false,
-  next: (_, task, step) => task.reference?.calls[step]?.arguments.text as string | undefined,
-};
+/** @param lineOf  how a call of a solution is written among those that are listed */
+export function walkthroughs(lineOf: (call: CallSpec) => string): TextExpert {
+  return {
+    mustWin: false,
+    next: (_, task, step) => {
+      const call = task.reference?.calls[step];
+      return call && lineOf(call);
+    },
+  };
+}
 
 const reference = new ReferenceAgent();
 

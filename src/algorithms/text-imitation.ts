@@ -2,7 +2,7 @@
 
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
-import type { TextEnvironment, ToolsTask } from '../env/index.js';
+import type { LineEnvironment, ToolsTask } from '../env/index.js';
 import type { TextLesson } from '../rl/index.js';
 import { isWon } from './text-evaluation.js';
 import type { TextExpert } from './text-experts.js';
@@ -45,7 +45,7 @@ export async function imitate({ settings, parts, progress, ports }: TextTraining
 
 /** What the expert says, for as long as it can be said. */
 async function demonstrated(
-  environment: TextEnvironment,
+  environment: LineEnvironment,
   task: ToolsTask,
   { mustWin, next }: TextExpert,
 ): Promise<TextLesson[]> {

@@ -3,7 +3,7 @@
 
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
-import type { Info, TextEnvironment, ToolsStepInfo, Verdict } from '../env/index.js';
+import type { Info, LineEnvironment, ToolsStepInfo, Verdict } from '../env/index.js';
 import type { TextDecision, TextPolicy, TextSituation, TextTurn } from '../rl/index.js';
 
 /** Where an episode begins, and the stream its choices are drawn from; without one, each is the most probable. */
@@ -40,7 +40,7 @@ export interface Shaping {
 
 export interface PlayOptions {
   /** Episodes under way at once are as many as there are of these. */
-  readonly environments: readonly TextEnvironment[];
+  readonly environments: readonly LineEnvironment[];
   readonly signal?: AbortSignal;
   readonly shaping?: Shaping;
   readonly onEpisode?: (episode: PlayedText) => void;
@@ -92,7 +92,7 @@ export class TextEpisode {
   private state: string;
 
   private constructor(
-    readonly environment: TextEnvironment,
+    readonly environment: LineEnvironment,
     private readonly goal: string,
     observation: string,
     info: Info,
@@ -103,7 +103,7 @@ export class TextEpisode {
   }
 
   static async begin(
-    environment: TextEnvironment,
+    environment: LineEnvironment,
     { task, seed }: TextStart,
     { signal, shaping }: Pick<PlayOptions, 'signal' | 'shaping'> = {},
   ): Promise<TextEpisode> {
@@ -161,12 +161,13 @@ export class TextEpisode {
     return this.steps.reduce((sum, { reward }) => sum + reward, 0);
   }
 
-  private situationOf(text: string, { admissible }: Info): TextSituation {
+  private situationOf(text: string, { admissible, readings }: Info): TextSituation {
     if (!Array.isArray(admissible)) {
       const { id, tools } = this.environment;
       throw reverieError('TEXT_COMMANDS_UNKNOWN', { id, task: tools.task.id });
     }
-    return { goal: this.goal, text, turns: this.turns, admissible };
+    const inWords = Array.isArray(readings) ? { readings } : {};
+    return { goal: this.goal, text, turns: this.turns, admissible, ...inWords };
   }
 }
 

@@ -1,7 +1,7 @@
 // What training agents of text is made of: settings, parts, progress, and which world each round is lived in.
 
 import type { OpenPhase } from '../core/progress.js';
-import type { TextEnvironment, ToolsTask } from '../env/index.js';
+import type { LineEnvironment, ToolsTask } from '../env/index.js';
 import type { EstimatorEntry, GroupOptions, TextLearner, WatchedRound } from '../rl/index.js';
 import type { ShadowCounts } from '../worldmodel/index.js';
 import type { TextExpert } from './text-experts.js';
@@ -71,7 +71,7 @@ export interface Gathered {
 /** A world that is dreamt: made of records, if it is made at all. */
 export interface TextDream {
   /** As the last gathering left it. Each lives one episode at a time. */
-  environments(): Promise<readonly TextEnvironment[]>;
+  environments(): Promise<readonly LineEnvironment[]>;
   /** Lives real episodes, keeps them, and makes the dream of all that are kept; `time` counts from 0. Absent: nothing is gathered. */
   gather?(time: number): Promise<Gathered>;
 }
@@ -80,11 +80,11 @@ export interface TextGroupParts {
   readonly learner: TextLearner;
   readonly algorithm: Pick<EstimatorEntry, 'estimate' | 'hasCritic'>;
   /** The real environment: each lives one episode at a time; as many as may be under way at once. */
-  readonly environments: readonly TextEnvironment[];
+  readonly environments: readonly LineEnvironment[];
   /** What is dreamt in, in every mode but `real`. */
   readonly dream?: TextDream;
   /** Where evaluations are lived, likewise. */
-  readonly evalEnvironments: readonly TextEnvironment[];
+  readonly evalEnvironments: readonly LineEnvironment[];
   /** Who is imitated first. */
   readonly expert: TextExpert;
   readonly tasks: readonly ToolsTask[];

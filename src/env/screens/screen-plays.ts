@@ -17,7 +17,7 @@ export interface PlayedPage {
 }
 
 /** Pages that are held at once: each takes tens of megabytes. */
-const SEATS = 8;
+export const SEATS = 8;
 /** Browsers that may end in a row on one request. */
 const DEATHS = 3;
 /** Times that a page which throws is opened. */

@@ -8,14 +8,16 @@ import { type ActGame, type Begun, taskOfGame } from '../tools/act-domain.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolOutcome, ToolRules, ToolsDomain } from '../tools/domain.js';
 import type { ToolCall } from '../tools/message.js';
 import type { Operation } from '../tools/prediction.js';
+import { actionReadings } from './action-readings.js';
 import { mechanicalScreen, unmetOn } from './mechanics.js';
 import type { PageContract, PageMoment, PageSpec } from './page/page-browser.js';
 import type { BrowserName } from './page/page-requests.js';
 import { PageMachine } from './page-machine.js';
+import { possibleActions } from './possible-actions.js';
 import { screenRefusals } from './refusals.js';
 import { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction, screenTools } from './screen-actions.js';
 import { screenChanges } from './screen-changes.js';
-import { ScreenPlays } from './screen-plays.js';
+import { ScreenPlays, SEATS } from './screen-plays.js';
 import { NO_SCREEN, SCREEN_SCHEMA, type ScreenState, treeFaults } from './screen-state.js';
 import { screenText } from './screen-tree.js';
 
@@ -99,6 +101,7 @@ export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
 class ScreenRules implements ToolRules {
   readonly tools: ReadonlySet<string>;
   readonly refusesItself = true;
+  readonly atOnce = SEATS;
   private readonly pages: ReadonlyMap<string, ScreenPage>;
   private readonly plays: ScreenPlays;
 
@@ -167,6 +170,16 @@ class ScreenRules implements ToolRules {
     return screenRefusals(state as ScreenState, call);
   }
 
+  admissible(state: JsonObject): readonly string[] {
+    return possibleActions(state as ScreenState, this.actions);
+  }
+
+  readings(state: JsonObject, lines: readonly string[]): readonly string[] {
+    return actionReadings(state as ScreenState, lines.map(this.callOf));
+  }
+
+  readonly callOf = (line: string): CallSpec => parseAction(line, this.actions) as CallSpec;
+
   invariants(_before: JsonObject, after: JsonObject): readonly string[] {
     return treeFaults(after as ScreenState);
   }
@@ -187,7 +200,7 @@ class ScreenRules implements ToolRules {
   }
 
   private acted(before: ScreenState, call: CallSpec): ScreenState | string {
-    const calls = before.history.map((line) => parseAction(line, this.actions) as CallSpec);
+    const calls = before.history.map(this.callOf);
     const moment = this.plays.act(this.played(before.page), calls, call);
     return typeof moment === 'string'
       ? moment

@@ -59,12 +59,18 @@ export interface ToolRules {
   check(name: string, episode: EpisodeEnd): CheckResult;
   /** How much of what is to be done is done, in [0, 1]; 1 only where all is. For rewards on the way, and not shown to agents. */
   progress?(state: JsonObject): number;
-  /** Texts that the one tool of a world of text would carry out in this state, where the rules know them all. */
+  /** Lines that would do something in this state, of a world that is acted in by lines, where the rules know what to offer. */
   admissible?(state: JsonObject): readonly string[];
+  /** Each of these in words that tell it from the others, where a line names by an id what it is about. */
+  readings?(state: JsonObject, lines: readonly string[]): readonly string[];
+  /** An admissible line as a call; of the first tool, with the line as `text`, unless given. */
+  callOf?(line: string): CallSpec;
   /** All such texts of the state's world, whatever its state. */
   commands?(state: JsonObject): readonly string[];
   /** Where states are facts about objects (their `facts`): the scene of a state, the same object for all states of it. */
   scene?(state: JsonObject): Scene;
+  /** Episodes that may be under way at once without any of them being lived again; as many as one likes unless given. */
+  readonly atOnce?: number;
   close(): void;
 }
 

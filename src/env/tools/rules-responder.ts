@@ -20,12 +20,14 @@ export function rulesResponder(domain: ToolsDomain, backend: 'rules' | 'real' = 
 
 class RulesDynamics extends CallDynamics {
   readonly version: string;
+  readonly atOnce?: number;
   private readonly rulesVersion: string;
 
   constructor(domain: ToolsDomain, backend: 'rules' | 'real') {
     super(domain, backend);
     this.rulesVersion = domain.rules?.version ?? 'none';
     this.version = `${backend}:${this.rulesVersion}`;
+    this.atOnce = domain.rules?.atOnce;
   }
 
   trusts(name: string): boolean {

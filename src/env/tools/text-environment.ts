@@ -10,7 +10,7 @@ import type { ToolsDomain, Verdict } from './domain.js';
 import type { ToolCall, ToolMessage } from './message.js';
 import { initialStateOf } from './task-states.js';
 import type { ForkOptions, ToolsEpisodeEnvironment, ToolsResetOptions } from './tools-environment.js';
-import type { ToolsObservation } from './tools-family.js';
+import type { Admissible, ToolsObservation } from './tools-family.js';
 import { verifyEpisode } from './verify-episode.js';
 
 export interface LineEnvironment extends Environment<string, string> {
@@ -45,7 +45,8 @@ const MAX_OBSERVATION = 1_000_000;
 /**
  * The tools environment as one of text. After reset one sees the task's opening (or goal). It ends when `done` in the state
  * is true or, where the state has no such key, as soon as the task's verifier passes. `info.admissible` lists the actions
- * that the domain's rules know to be possible or, without these, that the state names as such (`admissible`, a list of texts).
+ * that the domain's rules know to be possible or, without these, that the state names as such (`admissible`, a list of texts);
+ * `info.readings` tells each of these in words, where the rules have any.
  * @throws ENV_SPEC_INVALID unless the domain has one tool, `act`, with an argument `text`
  */
 export function textEnvironment(tools: ToolsEpisodeEnvironment): TextEnvironment {
@@ -175,10 +176,11 @@ class LineView<F extends EnvFamily> implements LineEnvironment {
     return typeof done === 'boolean' ? done : reward === 1;
   }
 
-  private admissible(): { admissible?: readonly string[] } {
+  private admissible(): { admissible?: readonly string[]; readings?: readonly string[] } {
     const { domain, state } = this.tools;
-    const admissible = admissibleIn(domain, state);
-    return admissible === undefined ? {} : { admissible };
+    const found = admissibleIn(domain, state);
+    if (found === undefined) return {};
+    return { admissible: found.lines, ...(found.readings && { readings: found.readings }) };
   }
 
   private requireAction(action: unknown): void {
@@ -189,11 +191,16 @@ class LineView<F extends EnvFamily> implements LineEnvironment {
   }
 }
 
-/** Commands that the domain's rules know to be possible in a state, or that the state names; undefined where nobody knows. */
-export function admissibleIn({ rules }: ToolsDomain, state: JsonObject): readonly string[] | undefined {
-  const known = rules?.admissible?.(state);
-  if (known !== undefined) return known;
-  const { admissible } = state;
+/** What the domain's rules know to be possible in a state, or the state names; undefined where nobody knows. */
+export function admissibleIn({ rules, tools }: ToolsDomain, state: JsonObject): Admissible | undefined {
+  const lines = rules?.admissible?.(state) ?? namedIn(state);
+  if (lines === undefined) return undefined;
+  const readings = rules?.readings?.(state, lines);
+  const callOf = (line: string) => rules?.callOf?.(line) ?? { name: tools[0].name, arguments: { text: line } };
+  return { lines, ...(readings && { readings }), callOf };
+}
+
+function namedIn({ admissible }: JsonObject): readonly string[] | undefined {
   const isList = Array.isArray(admissible) && admissible.every((action) => typeof action === 'string');
   return isList ? (admissible as readonly string[]) : undefined;
 }

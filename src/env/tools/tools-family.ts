@@ -5,7 +5,7 @@ import type { Cost } from '../../core/cost.js';
 import type { Awaitable, Environment } from '../../core/environment.js';
 import type { JsonObject } from '../../core/json.js';
 import type { ToolsSpace } from '../../core/spaces.js';
-import type { ToolSpec, ToolsDomain, ToolsTask, Verdict } from './domain.js';
+import type { CallSpec, ToolSpec, ToolsDomain, ToolsTask, Verdict } from './domain.js';
 import type { AssistantMessage, Message, ToolCall } from './message.js';
 import type { Prediction } from './prediction.js';
 
@@ -64,6 +64,8 @@ export interface Responder {
    * of the real environment. What is not declared is not trusted.
    */
   trusts?(backend: string): boolean;
+  /** As `ToolRules` has it. */
+  readonly atOnce?: number;
   answer(query: CallQuery, signal?: AbortSignal): Awaitable<Prediction>;
   /** Told that an episode is over, however it ended: for who holds something for it. */
   ended?(episode: Pick<CallQuery, 'task' | 'messages' | 'seed'>): void;
@@ -93,6 +95,14 @@ export interface UserSimulator {
   reply(query: UserQuery, signal?: AbortSignal): Awaitable<UserTurn>;
 }
 
+/** What a world of lines offers at a moment. */
+export interface Admissible {
+  readonly lines: readonly string[];
+  /** How each reads to who knows words alone; absent: as it is written. */
+  readonly readings?: readonly string[];
+  callOf(line: string): CallSpec;
+}
+
 export interface ToolsPolicyQuery {
   /** Everything the agent has seen, policy first. */
   readonly messages: readonly Message[];
@@ -102,8 +112,8 @@ export interface ToolsPolicyQuery {
   readonly seed: number;
   /** Actions taken before in the episode. */
   readonly step: number;
-  /** Commands that do something now, in a world of text that knows them. Worked out when asked for. */
-  readonly admissible?: () => readonly string[] | undefined;
+  /** What would do something now, in a world of lines that knows it. Worked out when asked for. */
+  readonly admissible?: () => Admissible | undefined;
 }
 
 /** A turn of a language model as tokens, exactly as its server read and wrote them. */

@@ -45,7 +45,7 @@ export interface EncodingSettings {
 
 /** @throws TEXT_TOO_MANY_COMMANDS */
 export function encodeSituation(situation: TextSituation, settings: EncodingSettings): EncodedSituation {
-  const { admissible } = situation;
+  const { admissible, readings = admissible } = situation;
   const count = admissible.length;
   if (count === 0 || count > MAX_COMMANDS) {
     throw reverieError('TEXT_TOO_MANY_COMMANDS', { count, max: MAX_COMMANDS });
@@ -55,8 +55,10 @@ export function encodeSituation(situation: TextSituation, settings: EncodingSett
   const commandScales = new Float32Array(count);
   const counts = new Float32Array(count * COUNTS);
   admissible.forEach((command, i) => {
-    const tokens = tokensOf(command);
-    const places = [command, ...tokens].slice(0, COMMAND_TOKENS).map((token) => placeOf(token, settings.vocabulary));
+    const tokens = tokensOf(readings[i]);
+    const places = [readings[i], ...tokens]
+      .slice(0, COMMAND_TOKENS)
+      .map((token) => placeOf(token, settings.vocabulary));
     commands.set(places, i * COMMAND_TOKENS);
     commandScales[i] = 1 / Math.sqrt(places.length);
     counts.set(countsOf(command, tokens, memory), i * COUNTS);

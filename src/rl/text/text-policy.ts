@@ -17,6 +17,8 @@ export interface TextSituation {
   readonly turns: readonly TextTurn[];
   /** The commands to choose from: at least one. */
   readonly admissible: readonly string[];
+  /** Each of them in words, where they are written in ids that mean nothing of themselves; absent: as they are written. */
+  readonly readings?: readonly string[];
 }
 
 export interface TextDecision {

@@ -7,8 +7,8 @@ import { sha256 } from '../../core/hash.js';
 import type { TextSpace } from '../../core/spaces.js';
 import type {
   ForkOptions,
+  LineEnvironment,
   Message,
-  TextEnvironment,
   ToolsEpisodeEnvironment,
   ToolsObservation,
   ToolsResetOptions,
@@ -18,7 +18,7 @@ import type { CallForms, Choice } from './call-forms.js';
 const SPACE: TextSpace = { type: 'text', maxLength: 1_000_000 };
 
 /** The action is the text of a choice. `info.admissible` lists those there are; `info.stateHash` is of state and of what was done. */
-export class ChoicesEnvironment implements TextEnvironment {
+export class ChoicesEnvironment implements LineEnvironment {
   readonly family = 'text' as const;
   readonly observationSpace = SPACE;
   readonly actionSpace = SPACE;

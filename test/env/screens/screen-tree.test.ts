@@ -1,14 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import {
   applyOperations,
+  type CallSpec,
   NO_SCREEN,
   type ScreenElement,
   type ScreenState,
   screenText,
 } from '../../../src/env/index.js';
+import { actionReadings } from '../../../src/env/screens/action-readings.js';
 import { possibleActions } from '../../../src/env/screens/possible-actions.js';
 import { screenRefusals } from '../../../src/env/screens/refusals.js';
-import { SCREEN_ACTIONS } from '../../../src/env/screens/screen-actions.js';
+import { parseAction, SCREEN_ACTIONS } from '../../../src/env/screens/screen-actions.js';
 import { screenChanges } from '../../../src/env/screens/screen-changes.js';
 import { treeFaults } from '../../../src/env/screens/screen-state.js';
 
@@ -95,6 +97,20 @@ describe('what a screen offers', () => {
       "click('8')",
       "select_option('8', 'plum')",
       "select_option('8', 'pear')",
+    ]);
+  });
+
+  it('is told in words: what an element is, how it stands, and what it or the text beside it is called', () => {
+    const nameless = { ...screen, elements: { ...screen.elements, '4': element('textbox', '', []) } };
+    const offered = possibleActions(nameless, SCREEN_ACTIONS);
+    const calls = offered.map((line) => parseAction(line, SCREEN_ACTIONS) as CallSpec);
+    expect(actionReadings(nameless, calls)).toEqual([
+      'click textbox it\'s "so"',
+      'fill so textbox it\'s "so"',
+      'click checkbox unchecked cream',
+      'click combobox holding plum plum',
+      'select_option plum combobox holding plum plum',
+      'select_option pear combobox holding plum plum',
     ]);
   });
 });

@@ -75,7 +75,7 @@ export async function atticTraining(given: Partial<TextGroupSettings> & { estima
       algorithm: groupEstimators.get(estimator),
       environments: Array.from({ length: 16 }, () => attic(domain)),
       evalEnvironments: Array.from({ length: 16 }, () => attic(domain)),
-      expert: walkthroughs,
+      expert: walkthroughs((call) => String(call.arguments.text)),
       tasks: domain.tasks.filter(({ split }) => split === 'train'),
       evalTasks: Array.from({ length: 16 }, () => domain.tasks.find(({ split }) => split === 'test')!),
     },

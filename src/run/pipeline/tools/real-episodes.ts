@@ -44,10 +44,10 @@ async function realEpisodes(asked: Context, job: 'collect' | 'eval'): Promise<Re
     if (checkpoint === undefined) return await livedAndKept(context, given, job);
     const learner = await openTextLearner(context.scenario.config, context.seed, checkpoint);
     try {
-      const { forms, choosesAmong } = textViewOf(given.domain, context.scenario.config);
-      const agent = new TextPolicyAgent(learner.policy, forms);
+      const view = textViewOf(given.domain, context.scenario.config);
+      const agent = new TextPolicyAgent(learner.policy, view);
       const result = await livedAndKept(context, { ...given, agent }, job);
-      return { ...result, policy: { version: learner.policy.version, choosesAmong } };
+      return { ...result, policy: { version: learner.policy.version, choosesAmong: view.choosesAmong } };
     } finally {
       await learner.close();
     }

@@ -9,8 +9,8 @@ import { Rng } from '../../../core/rng.js';
 import {
   applyOperations,
   initialStateOf,
+  type LineEnvironment,
   type Responder,
-  type TextEnvironment,
   type ToolsDomain,
   type ToolsPolicy,
   type ToolsTask,
@@ -45,18 +45,18 @@ export interface RecordedDreamParts {
   readonly policy: TextPolicy;
   /** Times that an earlier process of the run gathered. */
   readonly gathered: number;
-  readonly lanes: (responder: Responder) => TextEnvironment[];
+  readonly lanes: (responder: Responder) => LineEnvironment[];
 }
 
 type Model = ToolsScenarioConfig['model'];
 
 export class RecordedDream implements TextDream {
   private readonly records: EpisodeRecord[] = [];
-  private now: Promise<readonly TextEnvironment[]> | undefined;
+  private now: Promise<readonly LineEnvironment[]> | undefined;
 
   constructor(private readonly given: RecordedDreamParts) {}
 
-  environments(): Promise<readonly TextEnvironment[]> {
+  environments(): Promise<readonly LineEnvironment[]> {
     this.now ??= this.reopened();
     return this.now;
   }
@@ -86,7 +86,7 @@ export class RecordedDream implements TextDream {
   }
 
   /** What an earlier process left: the same records make the same dream. */
-  private async reopened(): Promise<readonly TextEnvironment[]> {
+  private async reopened(): Promise<readonly LineEnvironment[]> {
     const { gathered, parts, lanes, context } = this.given;
     if (gathered === 0) return lanes(await this.responder(context.scenario.config.model));
     await this.remember(gathered);
@@ -101,7 +101,7 @@ export class RecordedDream implements TextDream {
   private async agent(time: number): Promise<ToolsPolicy> {
     const { parts, policy } = this.given;
     const { scenario } = this.given.context;
-    if (time > 0) return new TextPolicyAgent(policy, textViewOf(parts.domain, scenario.config).forms);
+    if (time > 0) return new TextPolicyAgent(policy, textViewOf(parts.domain, scenario.config));
     return bareAgent(this.section, parts.cast, parts.domain);
   }
 

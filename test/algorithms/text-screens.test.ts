@@ -1,0 +1,74 @@
+// A policy of text on screens: it is shown what can be done there, in words, and what it chooses is done; as an agent of a job it is
+// shown the same.
+
+import { afterAll, expect, it } from 'vitest';
+import { playTexts, TextPolicyAgent } from '../../src/algorithms/index.js';
+import {
+  actionLine,
+  admissibleIn,
+  type CallSpec,
+  rulesResponder,
+  type ScreenState,
+  ScriptedUser,
+  ToolsEpisodeEnvironment,
+} from '../../src/env/index.js';
+import { viewOf } from '../../src/kinds/index.js';
+import type { TextPolicy, TextSituation } from '../../src/rl/index.js';
+import { pagesDomain } from '../env/screens/fixture.js';
+
+const domain = pagesDomain('order');
+afterAll(() => domain.close());
+
+const make = () =>
+  new ToolsEpisodeEnvironment({
+    id: 'pages',
+    domain,
+    responder: rulesResponder(domain),
+    user: new ScriptedUser(),
+    maxSteps: 12,
+  });
+
+/** Does first what its list says first, by what it reads. */
+function buyer(shown: TextSituation[]): TextPolicy {
+  const wanted = (goal: string) => {
+    const [, cake] = /Order "(\w+)"/.exec(goal)!;
+    return [
+      /^click checkbox unchecked/,
+      new RegExp(`^select_option ${cake} `),
+      /^fill O'Neil textbox /,
+      /^click button/,
+    ];
+  };
+  return {
+    version: 'buyer',
+    decide: async (situations) =>
+      situations.map((situation) => {
+        shown.push(situation);
+        const form = wanted(situation.goal)[situation.turns.length];
+        const choice = situation.readings!.findIndex((reading) => form.test(reading));
+        return { choice, logProb: 0, entropy: 0 };
+      }),
+  };
+}
+
+it('does by a chosen line what the line says, and is paid by the page', async () => {
+  const shown: TextSituation[] = [];
+  const environments = [viewOf(domain, make)() as never];
+  const [played] = await playTexts(buyer(shown), [{ task: 'order.1', seed: 1 }], { environments });
+  expect(played.reward).toBe(1);
+  expect(played.steps.map(({ answeredBy }) => answeredBy)).toEqual(Array(4).fill('real'));
+  expect(shown.every(({ admissible, readings }) => readings!.length === admissible.length)).toBe(true);
+
+  const asked: TextSituation[] = [];
+  const agent = new TextPolicyAgent(buyer(asked), { lineOf: (call: CallSpec) => actionLine(call) });
+  const environment = make();
+  await environment.reset({ task: 'order.1', seed: 1 });
+  for (let step = 0; step < 4; step++) {
+    const { messages, task, state } = environment;
+    const admissible = () => admissibleIn(domain, state);
+    const { action } = await agent.act({ messages, tools: domain.tools, task, seed: 1, step, admissible });
+    await environment.step(action);
+  }
+  expect(environment.state as ScreenState).toMatchObject({ done: true, reward: 1 });
+  expect(asked).toEqual(shown);
+}, 60_000);
