@@ -19,7 +19,7 @@ function onBroker(kind: BrokerKind): void {
     afterAll(() => broker?.stop());
     describeQueue('as a queue', (name) => openQueue(broker.url(name), { leaseMs: LEASE_MS }));
 
-    it('keeps the lease that workers ask for, though who leases nothing comes after them', async () => {
+    it.concurrent('keeps the lease that workers ask for, though who leases nothing comes after them', async () => {
       const worker = await openQueue(broker.url('short'), { leaseMs: LEASE_MS });
       const coordinator = await openQueue(broker.url('short'), {});
       try {

@@ -1,7 +1,7 @@
 // What every engine of the rollout queue keeps to.
 
 import { createHash } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { packError, reverieError } from '../../../src/core/errors.js';
 import {
   type Lease,
@@ -35,36 +35,39 @@ interface End {
   outcome(id: string): Promise<Outcome>;
 }
 
+/** A queue for one test: its coordinator's end, and as many more as are asked for, closed after the test. */
+interface QueueOfTest {
+  readonly coordinator: End;
+  end(): Promise<RolloutQueue>;
+}
+
+/** Most of a test is waiting for leases to run out: they wait beside each other. */
 export function describeQueue(name: string, open: (queue: string) => Promise<RolloutQueue>): void {
-  describe(name, () => {
-    let opened: RolloutQueue[] = [];
-    let queueName: string;
-    let coordinator: End;
-    let count = 0;
+  let count = 0;
 
-    async function end(): Promise<RolloutQueue> {
-      const queue = await open(queueName);
-      opened.push(queue);
-      return queue;
-    }
-
-    beforeEach(async () => {
-      queueName = `contract-${count++}`;
-      coordinator = withOutcomes(await end());
-    });
-
-    afterEach(async () => {
+  const test = it.extend<{ ends: QueueOfTest }>({
+    // biome-ignore lint/correctness/noEmptyPattern: how a fixture says that it needs no other
+    ends: async ({}, use) => {
+      const queueName = `contract-${count++}`;
+      const opened: RolloutQueue[] = [];
+      const end = async () => {
+        const queue = await open(queueName);
+        opened.push(queue);
+        return queue;
+      };
+      await use({ coordinator: withOutcomes(await end()), end });
       await Promise.all(opened.map((queue) => queue.close()));
-      opened = [];
-    });
+    },
+  });
 
-    const one = async (queue: RolloutQueue): Promise<Lease> => {
-      const [lease] = await queue.lease(1, { waitMs: PATIENCE_MS });
-      expect(lease).toBeDefined();
-      return lease;
-    };
+  const one = async (queue: RolloutQueue): Promise<Lease> => {
+    const [lease] = await queue.lease(1, { waitMs: PATIENCE_MS });
+    expect(lease).toBeDefined();
+    return lease;
+  };
 
-    it('keeps the first description of a job', async () => {
+  describe.concurrent(name, () => {
+    test('keeps the first description of a job', async ({ ends: { coordinator, end } }) => {
       const worker = await end();
       expect(await worker.description(JOB)).toBeUndefined();
       await coordinator.queue.describe(JOB, Buffer.from('first'));
@@ -72,7 +75,9 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect(Buffer.from((await worker.description(JOB))!).toString()).toBe('first');
     });
 
-    it('hands out items in order, with what they carry, and brings results back', async () => {
+    test('hands out items in order, with what they carry, and brings results back', async ({
+      ends: { coordinator, end },
+    }) => {
       const worker = await end();
       await coordinator.queue.enqueue([item(0), item(1), item(2)]);
       expect(await coordinator.queue.stats()).toMatchObject({ queued: 3, running: 0, succeeded: 0 });
@@ -88,7 +93,7 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect(await coordinator.queue.stats()).toMatchObject({ queued: 1, running: 1, succeeded: 1 });
     });
 
-    it('answers none where there are none, and ends a wait that is called off', async () => {
+    test('answers none where there are none, and ends a wait that is called off', async ({ ends: { coordinator } }) => {
       expect(await coordinator.queue.lease(4)).toEqual([]);
       const stop = new AbortController();
       const waiting = coordinator.queue.lease(4, { waitMs: 60_000, signal: stop.signal });
@@ -96,14 +101,14 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect(await waiting).toEqual([]);
     });
 
-    it('brings an item that comes later to one that waits', async () => {
+    test('brings an item that comes later to one that waits', async ({ ends: { coordinator, end } }) => {
       const worker = await end();
       const waiting = worker.lease(1, { waitMs: PATIENCE_MS });
       await coordinator.queue.enqueue([item(0)]);
       expect((await waiting).map((lease) => lease.item.id)).toEqual([item(0).id]);
     });
 
-    it('queues an item once, however often it is enqueued', async () => {
+    test('queues an item once, however often it is enqueued', async ({ ends: { coordinator, end } }) => {
       const worker = await end();
       await coordinator.queue.enqueue([item(0)]);
       await coordinator.queue.enqueue([item(0), item(0)]);
@@ -122,7 +127,9 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect(textOf(await back.outcome(item(0).id))).toBe('done');
     });
 
-    it('gives the item of a lost lease to another, and takes the first result only', async () => {
+    test('gives the item of a lost lease to another, and takes the first result only', async ({
+      ends: { coordinator, end },
+    }) => {
       const [lost, other] = [await end(), await end()];
       await coordinator.queue.enqueue([item(0)]);
       const first = await one(lost);
@@ -137,7 +144,7 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect(await coordinator.queue.stats()).toMatchObject({ queued: 0, running: 0, succeeded: 1 });
     });
 
-    it('takes a late result where there is none yet', async () => {
+    test('takes a late result where there is none yet', async ({ ends: { coordinator, end } }) => {
       const [late, other] = [await end(), await end()];
       await coordinator.queue.enqueue([item(0)]);
       const first = await one(late);
@@ -147,7 +154,7 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect(textOf(await coordinator.outcome(item(0).id))).toBe('early bird');
     });
 
-    it('keeps a lease that is renewed', async () => {
+    test('keeps a lease that is renewed', async ({ ends: { coordinator, end } }) => {
       const [worker, other] = [await end(), await end()];
       await coordinator.queue.enqueue([item(0), item(1)]);
       const kept = await one(worker);
@@ -164,7 +171,7 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       }
     });
 
-    it('queues what is given back at once, and does not count it', async () => {
+    test('queues what is given back at once, and does not count it', async ({ ends: { coordinator, end } }) => {
       const worker = await end();
       await coordinator.queue.enqueue([item(0)]);
       for (let time = 0; time < MAX_LOST_LEASES + 2; time++) {
@@ -176,7 +183,9 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect(textOf(await coordinator.outcome(item(0).id))).toBe('at last');
     });
 
-    it('says why an item failed, and queues it anew when it is wanted again', async () => {
+    test('says why an item failed, and queues it anew when it is wanted again', async ({
+      ends: { coordinator, end },
+    }) => {
       const worker = await end();
       await coordinator.queue.enqueue([item(0)]);
       const error = packError(reverieError('SCENARIO_FAMILY', { name: 'a', family: 'b', wanted: 'c' }));
@@ -193,7 +202,7 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect(await worker.ack(await one(worker), result('fine now'))).toBe(true);
     });
 
-    it('gives up an item whose leases run out again and again', async () => {
+    test('gives up an item whose leases run out again and again', async ({ ends: { coordinator, end } }) => {
       const worker = await end();
       await coordinator.queue.enqueue([item(0)]);
       for (let time = 0; time < MAX_LOST_LEASES; time++) await one(worker);
@@ -204,7 +213,9 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect(await next).toEqual([]);
     });
 
-    it('cancels what is queued, not what is running; cancelled items can be queued anew', async () => {
+    test('cancels what is queued, not what is running; cancelled items can be queued anew', async ({
+      ends: { coordinator, end },
+    }) => {
       const worker = await end();
       await coordinator.queue.enqueue([item(0), item(1), item(2)]);
       const lease = await one(worker);
@@ -218,7 +229,7 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect((await one(worker)).item.id).toBe(item(1).id);
     });
 
-    it('forgets what has ended', async () => {
+    test('forgets what has ended', async ({ ends: { coordinator, end } }) => {
       const worker = await end();
       await coordinator.queue.enqueue([item(0), item(1)]);
       await worker.ack(await one(worker), result('gone'));
@@ -230,7 +241,7 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect(await worker.ack(await one(worker), result('again'))).toBe(true);
     });
 
-    it('carries results larger than any one message', async () => {
+    test('carries results larger than any one message', async ({ ends: { coordinator, end } }) => {
       const worker = await end();
       await coordinator.queue.enqueue([item(0)]);
       const bytes = Buffer.alloc(3_500_000);
@@ -240,7 +251,7 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       expect(outcome.state === 'succeeded' && Buffer.from(outcome.result.bytes).equals(bytes)).toBe(true);
     });
 
-    it('counts the workers that told of themselves', async () => {
+    test('counts the workers that told of themselves', async ({ ends: { coordinator, end } }) => {
       const worker = await end();
       await worker.announce({ id: 'a-1', slots: 4 });
       await worker.announce({ id: 'a-1', slots: 4 });
