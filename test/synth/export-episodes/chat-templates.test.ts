@@ -68,7 +68,7 @@ beforeAll(async () => {
     }
   }
   const cases = CASES.map(({ template }, at) => ({ template, trl: folderOf(at, 'trl'), verl: folderOf(at, 'verl') }));
-  found = readers.read('templates', { cases }) as Row[];
+  found = readers.read({ templates: { cases } })('templates') as Row[];
 }, INSTALL_TIME);
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 

@@ -10,8 +10,11 @@ const script = fileURLToPath(new URL('./read-episodes.py', import.meta.url));
 export const INSTALL_TIME = 10 * 60_000;
 
 export interface PythonReaders extends Pick<PythonEnvironment, 'missing'> {
-  /** Runs one reader of read-episodes.py. */
-  read(reader: string, input: object): unknown;
+  /**
+   * Runs readers of read-episodes.py, by their names, in one process, as its imports take longest. What is answered tells what one of
+   * them found, or throws what it ended with.
+   */
+  read(asked: Readonly<Record<string, object>>): (reader: string) => unknown;
 }
 
 /** Those of scripts/python-environments.json by this name; the reason where there can be none. */
@@ -30,10 +33,15 @@ function readersOf(python: string, missing: Readonly<Record<string, string>>): P
     // Packages of the person running the tests must not come in between.
     PYTHONNOUSERSITE: '1',
   };
-  const read = (reader: string, input: object): unknown => {
-    const options = { input: JSON.stringify(input), env, maxBuffer: 1 << 28, encoding: 'utf8' } as const;
-    const output = execFileSync(python, [script, reader], { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
-    return JSON.parse(output.slice(output.lastIndexOf('\nRESULT ') + '\nRESULT '.length));
+  const read = (asked: Readonly<Record<string, object>>) => {
+    const options = { input: JSON.stringify(asked), env, maxBuffer: 1 << 28, encoding: 'utf8' } as const;
+    const output = execFileSync(python, [script], { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
+    const answers = JSON.parse(output.slice(output.lastIndexOf('\nRESULT ') + '\nRESULT '.length));
+    return (reader: string): unknown => {
+      const { found, error } = answers[reader];
+      if (error !== undefined) throw new Error(`${reader}: ${error}`);
+      return found;
+    };
   };
   return { missing, read };
 }

@@ -1,6 +1,7 @@
-"""Reads exported datasets with the libraries they are made for. Usage: read-episodes.py READER < input.json
+"""Reads exported datasets with the libraries they are made for. Usage: read-episodes.py < input.json
 
-Prints a line "RESULT " and JSON. Nothing of the datasets is changed or helped along: what the library does is what counts.
+The input has what each reader is asked, by its name. Prints a line "RESULT " and JSON: what each found, or the error it ended with.
+Nothing of the datasets is changed or helped along: what the library does is what counts.
 """
 
 import glob
@@ -8,6 +9,7 @@ import json
 import os
 import sys
 import tempfile
+import traceback
 import types
 
 CHATML = """{%- if tools %}<|im_start|>system
@@ -49,12 +51,15 @@ def read_datasets(request):
 
 
 def read_pandas(request):
-    """Rows of all Parquet shards of a folder, as pandas gives them."""
+    """Rows of all Parquet shards of each folder, as pandas gives them."""
     import pandas
 
-    files = sorted(glob.glob(os.path.join(request["folder"], "**", "*.parquet"), recursive=True))
-    frame = pandas.concat([pandas.read_parquet(path) for path in files])
-    return {"columns": list(frame.columns), "rows": json.loads(frame.to_json(orient="records"))}
+    found = []
+    for folder in request["folders"]:
+        files = sorted(glob.glob(os.path.join(folder, "**", "*.parquet"), recursive=True))
+        frame = pandas.concat([pandas.read_parquet(path) for path in files])
+        found.append({"columns": list(frame.columns), "rows": json.loads(frame.to_json(orient="records"))})
+    return found
 
 
 def read_atif(request):
@@ -225,10 +230,17 @@ def read_verl(request):
     }
 
 
+def answer(reader, request):
+    try:
+        return {"found": reader(request)}
+    except Exception:
+        return {"error": traceback.format_exc()}
+
+
 def main():
     readers = {name.removeprefix("read_"): reader for name, reader in globals().items() if name.startswith("read_")}
-    result = readers[sys.argv[1]](json.load(sys.stdin))
-    print("\nRESULT " + json.dumps(result))
+    asked = json.load(sys.stdin)
+    print("\nRESULT " + json.dumps({name: answer(readers[name], request) for name, request in asked.items()}))
 
 
 main()

@@ -46,36 +46,51 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
+/** Configurations of datasets, by format. */
+const CONFIGS: readonly [format: string, config?: string][] = [
+  ['openai'],
+  ['sharegpt'],
+  ['hermes'],
+  ['atif'],
+  ['adp'],
+  ['parquet'],
+  ['trl'],
+  ['trl', 'prompt_completion'],
+  ['trl', 'preference'],
+  ['trl', 'unpaired'],
+  ['verl'],
+  ['verl', 'rl'],
+];
+const TRL_CONFIGS = ['messages', 'prompt_completion', 'preference', 'unpaired'];
+
+/** What each reader is asked. */
+const requests = () => ({
+  datasets: { sets: CONFIGS.map(([format, config]) => ({ folder: folderOf(format), config })) },
+  pandas: { folders: [folderOf('parquet'), join(folderOf('verl'), 'data', 'sft')] },
+  atif: { folder: folderOf('atif') },
+  trl: { folder: folderOf('trl'), configs: TRL_CONFIGS },
+  llamafactory: { folder: folderOf('sharegpt'), name: 'parcels_train' },
+});
+
 describe('read by Python', () => {
   let readers: PythonReaders | string;
+  let found: (reader: string) => Row;
 
   beforeAll(async () => {
     readers = await pythonReaders('readers');
+    if (typeof readers === 'string') return;
+    const { missing } = readers;
+    found = readers.read(Object.fromEntries(Object.entries(requests()).filter(([reader]) => !missing[reader])));
   }, INSTALL_TIME);
 
-  const read = (context: TestContext, reader: string, input: object): Row => {
+  const read = (context: TestContext, reader: string): Row => {
     if (typeof readers === 'string') return context.skip(readers);
     if (readers.missing[reader]) return context.skip(readers.missing[reader]);
-    return readers.read(reader, input);
+    return found(reader);
   };
 
   it('`datasets` loads every format by its card, split by split', (context) => {
-    const configs: [string, string?][] = [
-      ['openai'],
-      ['sharegpt'],
-      ['hermes'],
-      ['atif'],
-      ['adp'],
-      ['parquet'],
-      ['trl'],
-      ['trl', 'prompt_completion'],
-      ['trl', 'preference'],
-      ['trl', 'unpaired'],
-      ['verl'],
-      ['verl', 'rl'],
-    ];
-    const sets = configs.map(([format, config]) => ({ folder: folderOf(format), config }));
-    const loaded = read(context, 'datasets', { sets });
+    const loaded = read(context, 'datasets');
     const counts = loaded.map((splits: Row) =>
       Object.entries<Row[]>(splits).map(([split, rows]) => `${split} ${rows.length}`),
     );
@@ -102,25 +117,23 @@ describe('read by Python', () => {
     expect(parquet.validation[0]).toMatchObject({ reward: null, split: 'validation' });
     expect(parquet.train[4].loss_mask).toEqual([0, 0, 1, 0, 0, 0, 1]);
     expect(parquet.train[0].messages[2].tool_calls[0].function.name).toBe('get_parcel');
-  }, 120_000);
+  });
 
   it('pandas reads Parquet, nested columns and all', (context) => {
-    const everything = read(context, 'pandas', { folder: folderOf('parquet') });
+    const [everything, sft] = read(context, 'pandas');
     expect(everything.rows.length).toBe(records.length);
     expect(everything.columns).toContain('loss_mask');
-    const sft = read(context, 'pandas', { folder: join(folderOf('verl'), 'data', 'sft') });
     expect(sft.rows[0].messages.length).toBeGreaterThan(2);
-  }, 60_000);
+  });
 
   it("ATIF's own models accept every trajectory", (context) => {
-    const steps = read(context, 'atif', { folder: folderOf('atif') });
+    const steps = read(context, 'atif');
     expect(steps.toSorted()).toEqual([3, 4, 4, 5, 5, 5, 5]);
-  }, 60_000);
+  });
 
   it('TRL takes rows for conversations and renders them with exactly the arguments that were made', (context) => {
-    const configs = ['messages', 'prompt_completion', 'preference', 'unpaired'];
-    const found = read(context, 'trl', { folder: folderOf('trl'), configs });
-    expect(configs.map((config) => found[config].conversational)).toEqual([true, true, true, true]);
+    const found = read(context, 'trl');
+    expect(TRL_CONFIGS.map((config) => found[config].conversational)).toEqual([true, true, true, true]);
     const text: string = found.messages.rows[1].text;
     expect(text).toContain(
       '<tool_call>search {"q": "é \\"x\\" 包裹", "limit": 3, "deep": {"a": [1, null]}}</tool_call>',
@@ -131,10 +144,10 @@ describe('read by Python', () => {
     expect(pair.prompt.endsWith('<|im_start|>assistant\n')).toBe(true);
     expect([pair.chosen.includes('1<|im_end|>'), pair.rejected.includes('0<|im_end|>')]).toEqual([true, true]);
     expect(found.unpaired.rows.map((row: Row) => row.label)).toContain(false);
-  }, 120_000);
+  });
 
   it('LLaMA-Factory converts every ShareGPT row without a warning', (context) => {
-    const found = read(context, 'llamafactory', { folder: folderOf('sharegpt'), name: 'parcels_train' });
+    const found = read(context, 'llamafactory');
     expect(found.warnings).toEqual([]);
     expect(found.turns.length).toBe(5);
     for (const turns of found.turns) {
@@ -145,7 +158,7 @@ describe('read by Python', () => {
     expect(found.calls.length).toBeGreaterThan(5);
     expect(found.calls.join('\n')).toContain('{"name": "search", "arguments": {"q": 5, "limit": "all"}}');
     expect(found.tools[0]).toContain('move_parcel');
-  }, 120_000);
+  });
 });
 
 const wantsTrainers = process.env.REVERIE_TRAINER_READERS === '1';
@@ -161,7 +174,8 @@ describe.skipIf(!wantsTrainers)(
 
     it("verl's datasets give the prompts, and learn the agent's turns and nothing else", (context) => {
       if (typeof readers === 'string') return context.skip(readers);
-      const found = readers.read('verl', { folder: folderOf('verl'), cache: join(root, 'verl-cache') }) as Row;
+      const request = { folder: folderOf('verl'), cache: join(root, 'verl-cache') };
+      const found = readers.read({ verl: request })('verl') as Row;
       expect(found.prompts).toEqual([
         [
           { role: 'system', content: 'You help with parcels. Make one call at a time.' },
