@@ -53,6 +53,7 @@ interface LiteralThrow {
 
 /** Calls of `reverieError` whose code and values are both written out in place. */
 function literalThrows(file: string): LiteralThrow[] {
+  if (!textOf(file).includes('reverieError(')) return [];
   const source = syntaxOf(file);
   const found: LiteralThrow[] = [];
   walk(source, (node) => {

@@ -51,8 +51,10 @@ const QUESTION: ChatRequest = {
     },
   ],
   seed: 7,
-  maxTokens: 60,
+  maxTokens: 16,
 };
+/** With room for a whole answer of the schema. */
+const SHAPED: ChatRequest = { ...QUESTION, schema: ANSWER_SCHEMA, maxTokens: 60 };
 
 export function describeContract(options: ContractOptions): void {
   const { name, config, skip, deterministic, givesLogprobs, takesBatches } = options;
@@ -64,6 +66,12 @@ export function describeContract(options: ContractOptions): void {
       const model = await makeLanguageModel({ ...input, ...more }, options);
       models.push(model);
       return model;
+    };
+    let plain: Promise<ServedModel> | undefined;
+    /** One for all tests that ask for nothing else: a model in this process takes seconds to load. */
+    const shared = () => {
+      plain ??= make();
+      return plain;
     };
 
     beforeAll(async () => {
@@ -89,17 +97,17 @@ export function describeContract(options: ContractOptions): void {
     });
 
     it('keeps to a schema', async () => {
-      const model = await make();
+      const model = await shared();
       for (const seed of [1, 2, 3]) {
-        const { json } = await model.chat({ ...QUESTION, schema: ANSWER_SCHEMA, seed });
+        const { json } = await model.chat({ ...SHAPED, seed });
         expect(['red', 'green', 'blue']).toContain((json as { colour: string }).colour);
         expect([1, 2, 3]).toContain((json as { count: number }).count);
       }
     });
 
     it('says that a reply cut off is no JSON', async () => {
-      const model = await make();
-      const cut = model.chat({ ...QUESTION, schema: ANSWER_SCHEMA, maxTokens: 2 });
+      const model = await shared();
+      const cut = model.chat({ ...SHAPED, maxTokens: 2 });
       await expect(cut).rejects.toMatchObject({
         code: 'LLM_REPLY_INVALID',
         values: { retryable: true, usage: { calls: 1 } },
@@ -116,20 +124,20 @@ export function describeContract(options: ContractOptions): void {
     });
 
     itIf(givesLogprobs)('tells how sure it was', async () => {
-      const { meanLogprob } = await (await make()).chat({ ...QUESTION, logprobs: true });
+      const { meanLogprob } = await (await shared()).chat({ ...QUESTION, logprobs: true });
       expect(meanLogprob).toBeLessThanOrEqual(0);
     });
 
     it('answers many at once, each its own', async () => {
-      const model = await make();
-      const questions = [1, 2, 3, 4].map((seed) => ({ ...QUESTION, schema: ANSWER_SCHEMA, seed }));
+      const model = await shared();
+      const questions = [1, 2, 3, 4].map((seed) => ({ ...SHAPED, seed }));
       const replies = await Promise.all(questions.map((question) => model.chat(question)));
       expect(replies.every(({ json }) => typeof (json as { count: number }).count === 'number')).toBe(true);
     });
 
     it('repeats a recorded run without asking, to the byte', async () => {
       const cacheFolder = join(folder, 'cache');
-      const requests = [QUESTION, { ...QUESTION, schema: ANSWER_SCHEMA }, { ...QUESTION, attempt: 1 }];
+      const requests = [QUESTION, SHAPED, { ...QUESTION, attempt: 1 }];
       const recording = await make({}, { cacheFolder });
       const recorded = [];
       for (const request of requests) recorded.push(await recording.chat(request));
@@ -152,7 +160,7 @@ export function describeContract(options: ContractOptions): void {
     });
 
     it('ends at once when it is called off', async () => {
-      const model = await make();
+      const model = await shared();
       const controller = new AbortController();
       const reply = model.chat({ ...QUESTION, maxTokens: 400 }, { signal: controller.signal });
       controller.abort(new Error('enough'));
@@ -165,12 +173,11 @@ export function describeContract(options: ContractOptions): void {
       const lines: { id: string; text: string }[] = [];
       const options = { cacheFolder, onMiss: (line: { id: string; text: string }) => void lines.push(line) };
       const offline = await make({ cache: { mode: 'replay' } }, options);
-      const request = { ...QUESTION, schema: ANSWER_SCHEMA };
-      await expect(offline.chat(request)).rejects.toMatchObject({ code: 'LLM_REPLAY_MISS' });
+      await expect(offline.chat(SHAPED)).rejects.toMatchObject({ code: 'LLM_REPLAY_MISS' });
       const [file] = await writeBatchFiles(join(folder, 'wave.jsonl'), lines);
       const results = await answerBatch(file, input as { url: string; apiKeyEnv?: string });
       expect(await readBatchResults(results, cacheFolder)).toEqual({ imported: 1, failed: 0 });
-      const reply = await offline.chat(request);
+      const reply = await offline.chat(SHAPED);
       expect(reply).toMatchObject({ cached: true, usage: { calls: 1 } });
       expect([1, 2, 3]).toContain((reply.json as { count: number }).count);
     });
