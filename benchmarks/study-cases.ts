@@ -16,6 +16,8 @@ export interface CaseName {
   readonly seed: number;
   /** Of all settings: a case of others is measured anew. */
   readonly hash: string;
+  /** What it dreamt and learned on, by the name of the flag; absent for the processor by ONNX Runtime. */
+  readonly device?: 'native';
 }
 
 /** One finished training run. */
@@ -40,8 +42,9 @@ export class Study<Case extends CaseName = StudyCase> {
     this.cases = text.split('\n').flatMap((line) => parsed<Case>(line));
   }
 
-  find({ body, arm, seed, hash }: CaseName): Case | undefined {
-    return this.cases.find((one) => one.body === body && one.arm === arm && one.seed === seed && one.hash === hash);
+  find({ body, arm, seed, hash, device }: CaseName): Case | undefined {
+    const isIt = (one: Case) => one.body === body && one.arm === arm && one.seed === seed && one.device === device;
+    return this.cases.find((one) => isIt(one) && one.hash === hash);
   }
 
   async keep(found: Case): Promise<void> {
@@ -78,6 +81,14 @@ export function chosen(all: readonly string[], variable: string): readonly strin
   return names;
 }
 
+/** What runs of this sitting dream and learn on: `native` or, unless given, `cpu`. */
+function askedDevice(): { readonly device?: 'native' } {
+  const asked = process.env['REVERIE_BENCH_DEVICE'] || 'cpu';
+  if (asked !== 'cpu' && asked !== 'native')
+    throw new Error(`REVERIE_BENCH_DEVICE is ${asked}; there are: cpu, native.`);
+  return asked === 'native' ? { device: asked } : {};
+}
+
 export interface AskedCase {
   /** Folder of `benchmarks/bodies`. */
   readonly body: string;
@@ -98,18 +109,19 @@ export async function measuredCase(
   const folder = join(root, 'benchmarks', 'bodies', body);
   const set = [`train.realSteps=${budget}`, 'train.stopAtThreshold=true', ...own];
   const { hash } = await loadScenario(folder, { set });
-  const kept = study.find({ body, arm, seed, hash });
+  const on = askedDevice();
+  const kept = study.find({ body, arm, seed, hash, ...on });
   if (kept) return kept;
   const out = await mkdtemp(join(tmpdir(), 'reverie-study-'));
   try {
     const result = await launch<TrainResult>('train', {
       ...{ scenario: folder, set, seed, out: join(out, 'run'), quiet: true },
-      ...{ stream: process.stderr, command: 'npm run bench' },
+      ...{ stream: process.stderr, command: 'npm run bench', device: on.device ?? 'cpu' },
     });
     const { realStepsToThreshold, realSteps, wallSeconds, evaluations, dream } = result;
     const lastReturn = evaluations.at(-1)?.meanReturn ?? null;
     const figures = { realStepsToThreshold, realSteps, lastReturn, wallSeconds, shutRounds: dream?.shutRounds ?? 0 };
-    const found = { body, arm, seed, hash, ...figures };
+    const found = { body, arm, seed, hash, ...on, ...figures };
     await study.keep(found);
     const steps = realStepsToThreshold ?? `not in ${realSteps}`;
     log(`${body}, ${arm}, seed ${seed}: ${steps} real steps, return ${lastReturn}, ${Math.round(wallSeconds)} s`);

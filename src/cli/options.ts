@@ -52,10 +52,10 @@ export function withJobOptions(command: Command, overQueue = false): Command {
   return withOutputOptions(command.option('--quiet', 'no progress'));
 }
 
-/** Where learned dynamics run. */
+/** Where learned dynamics run, and gradient steps of learners that vector code is there for. */
 export function withDeviceOptions(command: Command): Command {
   const device =
-    'what learned dynamics run on: a GPU (cuda), the processor by ONNX Runtime (cpu) or by vector code of our own (native), or a GPU where there is one, else cpu (auto, the default); emulated: the code for GPUs on the processor, slow, for checking';
+    'what learned dynamics run on: a GPU (cuda), the processor by ONNX Runtime (cpu) or by vector code of our own (native, which SAC learns by, too), or a GPU where there is one, else cpu (auto, the default); emulated: the code for GPUs on the processor, slow, for checking';
   const precision = 'of the products on a GPU (default: tf32)';
   return command
     .optionsGroup('Device:')

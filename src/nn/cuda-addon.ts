@@ -158,7 +158,33 @@ export interface AddonProbe {
   readonly devices: readonly GpuDescription[];
 }
 
+/** Gradient steps of soft actor-critic by vector code; see native/cuda/processor/sac-update.h for what each is. */
+export interface SacShape {
+  readonly obsDim: number;
+  readonly actionDim: number;
+  readonly batchSize: number;
+  readonly hidden: readonly number[];
+  readonly activation: 'relu' | 'tanh' | 'swish';
+  readonly criticLayerNorm: boolean;
+  readonly tau: number;
+  readonly rewardScale: number;
+  /** Nats of the action normalised to [-1, 1]. */
+  readonly targetEntropy: number;
+  /** Step sizes of the policy and of the temperature, relative to the critics'. */
+  readonly actorRate: number;
+  readonly temperatureRate: number;
+  /** action = bias + scale * normalised, an element each. */
+  readonly scale: Float32Array;
+  readonly bias: Float32Array;
+}
+
+type Arrays = Readonly<Record<string, Float32Array>>;
+
 export interface Addon {
+  /** A learner, freed with the last reference to it. */
+  makeSac(shape: SacShape, width: string): object;
+  /** Gradient steps, which change the arrays of `state` and `metrics`. */
+  runSac(learner: object, steps: number, state: Arrays, batches: Arrays, metrics: Arrays): Promise<void>;
   probe(): Promise<AddonProbe>;
   fit(weights: EnsembleWeights, precision: Precision): DeviceFit;
   knows(environment: string, isReward: boolean, obsDim: number, actionDim: number): boolean;

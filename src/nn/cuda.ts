@@ -274,7 +274,7 @@ function streamWords(rngs: readonly Rng[]): Uint32Array {
 }
 
 /** Native code does not read shared memory, which others may write meanwhile. */
-function unshared(values: Float32Array): Float32Array {
+export function unshared(values: Float32Array): Float32Array {
   return values.buffer instanceof SharedArrayBuffer ? values.slice() : values;
 }
 
@@ -304,7 +304,7 @@ function asError(device: string): (error: AddonFailure) => never {
 let addon: Addon | undefined;
 
 /** @throws CUDA_UNAVAILABLE where it is not compiled or cannot be loaded */
-function loadAddon(): Addon {
+export function loadAddon(): Addon {
   if (addon !== undefined) return addon;
   const hint = `With a C++ compiler and make: ${BUILD_COMMAND}.`;
   if (!existsSync(ADDON_FILE)) {

@@ -24,6 +24,7 @@ export type {
   MemberWeights,
   PolicyWeights,
   Precision,
+  SacShape,
 } from './cuda-addon.js';
 export type { ChoiceRows, Choices } from './decoder/choices.js';
 export type { DecoderConfig, DecoderConfigInput, SpecialIds } from './decoder/config.js';
@@ -60,6 +61,7 @@ export * from './distributions.js';
 export { type CustomGradient, Graph, Value, withGradient } from './graph.js';
 export { type Activation, type MlpInit, mlp, mlpSpecs } from './mlp.js';
 export { modelWeights } from './model-weights.js';
+export { nativeSacTrainer } from './native-sac.js';
 export * from './ops-elementwise.js';
 export { alongAxis, gather, oneHot, scatterAdd, takeAlongAxis } from './ops-index.js';
 export { gemm, linear, matMul } from './ops-matmul.js';
@@ -83,4 +85,12 @@ export { hasExactRows } from './row-trial.js';
 export { InferenceSession, type SessionOptions } from './runtime.js';
 export { decodeTensors, encodeTensors } from './safetensors.js';
 export { type Dim, type DType, elementCount, float32, int32, type Tensor, type TensorData } from './tensor.js';
-export * from './trainer.js';
+export {
+  buildTrainer,
+  type FeedData,
+  type Trainer,
+  type TrainerResult,
+  type TrainerRun,
+  type TrainerSpec,
+  trainingGraph,
+} from './trainer.js';

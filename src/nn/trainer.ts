@@ -116,14 +116,11 @@ function mapValues<T, U>(record: Readonly<Record<string, T>>, map: (value: T, na
 }
 
 function feedsOf(spec: TrainerSpec, run: TrainerRun): Record<string, Tensor> {
+  requireFeeds(spec, run);
   const { steps, state, inputs = {}, perStep = {} } = run;
-  if (!Number.isInteger(steps) || steps < 1) throw mismatch(spec, `${steps} steps`, 'a whole number of steps from 1');
   const feeds: Record<string, Tensor> = { steps: { dtype: 'int64', dims: [], data: BigInt64Array.of(BigInt(steps)) } };
   const declaredInputs = spec.inputs ?? {};
   const declaredPerStep = spec.perStep ?? {};
-  requireNames(spec, 'state', spec.state, state);
-  requireNames(spec, 'input', declaredInputs, inputs);
-  requireNames(spec, 'step', declaredPerStep, perStep);
   for (const [name, dims] of Object.entries(spec.state)) {
     feeds[`state.${name}`] = { dtype: 'float32', dims, data: state[name] };
   }
@@ -137,6 +134,15 @@ function feedsOf(spec: TrainerSpec, run: TrainerRun): Record<string, Tensor> {
   return feeds;
 }
 
+/** That all is fed that a trainer takes, and nothing else. @throws FEED_MISMATCH */
+export function requireFeeds(spec: TrainerSpec, { steps, state, inputs = {}, perStep = {} }: TrainerRun): void {
+  if (!Number.isInteger(steps) || steps < 1)
+    throw feedMismatch(spec, `${steps} steps`, 'a whole number of steps from 1');
+  requireNames(spec, 'state', spec.state, state);
+  requireNames(spec, 'input', spec.inputs ?? {}, inputs);
+  requireNames(spec, 'step', spec.perStep ?? {}, perStep);
+}
+
 function requireNames(
   spec: TrainerSpec,
   kind: string,
@@ -145,9 +151,9 @@ function requireNames(
 ): void {
   const expected = `${kind}: ${Object.keys(declared).join(', ')}`;
   const missing = Object.keys(declared).find((name) => given[name] === undefined);
-  if (missing !== undefined) throw mismatch(spec, `nothing for ${kind} "${missing}"`, expected);
+  if (missing !== undefined) throw feedMismatch(spec, `nothing for ${kind} "${missing}"`, expected);
   const unknown = Object.keys(given).find((name) => !(name in declared));
-  if (unknown !== undefined) throw mismatch(spec, `the unknown ${kind} "${unknown}"`, expected);
+  if (unknown !== undefined) throw feedMismatch(spec, `the unknown ${kind} "${unknown}"`, expected);
 }
 
 /** The one named size of a shape, from the number of elements; a wrong one shows when the feed is checked. */
@@ -156,7 +162,7 @@ function solve(shape: readonly Dim[], length: number): number[] {
   return shape.map((size) => (typeof size === 'number' ? size : Math.floor(length / known)));
 }
 
-function mismatch(spec: TrainerSpec, problem: string, expected: string): Error {
+export function feedMismatch(spec: TrainerSpec, problem: string, expected: string): Error {
   return reverieError('FEED_MISMATCH', { model: `trainer ${spec.name}`, problem, expected });
 }
 
@@ -168,9 +174,14 @@ function checkedResult(spec: TrainerSpec, results: Readonly<Record<string, Tenso
     const own = name.slice(name.indexOf('.') + 1);
     (isState ? state : metrics)[own] = data as Float32Array;
   }
+  requireFiniteResult(spec, { state, metrics });
+  return { state, metrics };
+}
+
+/** @throws NON_FINITE_VALUE */
+export function requireFiniteResult(spec: TrainerSpec, { state, metrics }: TrainerResult): void {
   for (const [name, values] of Object.entries(metrics)) requireFinite(spec, `metric "${name}"`, values, 'step');
   for (const [name, values] of Object.entries(state)) requireFinite(spec, `state "${name}"`, values, 'element');
-  return { state, metrics };
 }
 
 function requireFinite(spec: TrainerSpec, what: string, values: Float32Array, unit: string): void {

@@ -10,7 +10,7 @@ import { Rng } from '../core/rng.js';
 import { decodeTensors, encodeTensors, float32, type Tensor } from '../nn/index.js';
 import { recoverFolder, replaceFolderAtomic } from '../store/atomic-file.js';
 import { openSealed, sealedText } from '../store/sealed-json.js';
-import type { Learner, LearnerState } from './learner.js';
+import type { Learner, LearnerState, TrainingDevice } from './learner.js';
 import { makeLearner } from './learners.js';
 import type { Spaces } from './spaces.js';
 
@@ -84,12 +84,16 @@ export interface LoadedLearner {
   readonly manifest: CheckpointManifest;
 }
 
-/** The learner exactly as it was saved. Throws CHECKPOINT_CORRUPT for anything missing, cut short or altered. */
-export async function loadLearner(folder: string): Promise<LoadedLearner> {
+/**
+ * The learner exactly as it was saved, whatever it trained on before.
+ * @param device what it is to train on; see `makeLearner`
+ * Throws CHECKPOINT_CORRUPT for anything missing, cut short or altered.
+ */
+export async function loadLearner(folder: string, device?: TrainingDevice): Promise<LoadedLearner> {
   const manifest = await readManifest(folder);
   const state = await readState(folder, manifest);
   // The initial weights are overwritten at once; any stream does.
-  const learner = await makeLearner(manifest.kind, manifest.config, manifest.spaces as Spaces, Rng.fromSeed(0));
+  const learner = await makeLearner(manifest.kind, manifest.config, manifest.spaces as Spaces, Rng.fromSeed(0), device);
   try {
     learner.restore(state);
   } catch (error) {

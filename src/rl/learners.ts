@@ -15,11 +15,19 @@ import {
   sacConfigSchema,
   td3BcConfigSchema,
 } from './config.js';
-import type { Learner } from './learner.js';
+import type { Learner, TrainingDevice } from './learner.js';
 import type { Spaces } from './spaces.js';
 
-/** A fresh learner. Throws LEARNER_CONFIG_INVALID, or SPACE_UNSUPPORTED for spaces it cannot learn in. */
-export type MakeLearner = (settings: Record<string, unknown>, spaces: Spaces, rng: Rng) => Promise<Learner>;
+/**
+ * A fresh learner; `device` is `native` only where its entry has `trainsNatively`.
+ * Throws LEARNER_CONFIG_INVALID, or SPACE_UNSUPPORTED for spaces it cannot learn in.
+ */
+export type MakeLearner = (
+  settings: Record<string, unknown>,
+  spaces: Spaces,
+  rng: Rng,
+  device?: TrainingDevice,
+) => Promise<Learner>;
 
 /** `name` is what scenarios give as `rl.algorithm`; `schema` has the other keys of that section. */
 export interface LearnerEntry extends Entry<MakeLearner> {
@@ -34,6 +42,8 @@ export interface LearnerEntry extends Entry<MakeLearner> {
   readonly updatesPerStep?: number;
   /** Action spaces it can act in. */
   readonly actions: readonly VectorSpace['type'][];
+  /** Whether its gradient steps can be computed by vector code of our own; absent where ONNX Runtime computes them all. */
+  readonly trainsNatively?: true;
 }
 
 const sac: LearnerEntry = {
@@ -42,6 +52,7 @@ const sac: LearnerEntry = {
   schema: sacConfigSchema,
   learnsFrom: 'replay',
   actions: ['box'],
+  trainsNatively: true,
   make: async () => (await import('./sac/sac.js')).makeSac,
 };
 
@@ -103,18 +114,23 @@ const bc: LearnerEntry = {
 
 export const learners = new Registry<LearnerEntry>('learner', [sac, redq, droq, td3Bc, ppo, pets, bc]);
 
-/** Throws LEARNER_CONFIG_INVALID for an unknown kind or setting, SPACE_UNSUPPORTED for spaces it cannot learn in. */
+/**
+ * @param device what it trains on, if it can; one that cannot trains on the processor
+ * Throws LEARNER_CONFIG_INVALID for an unknown kind or setting, SPACE_UNSUPPORTED for spaces it cannot learn in.
+ */
 export async function makeLearner(
   kind: string,
   config: Record<string, unknown>,
   spaces: Spaces,
   rng: Rng,
+  device: TrainingDevice = 'cpu',
 ): Promise<Learner> {
   await threadPlugins();
   if (!learners.has(kind)) {
     const problem = `no learner is called "${kind}"; known: ${learners.names().join(', ')}`;
     throw reverieError('LEARNER_CONFIG_INVALID', { learner: 'learner', problem });
   }
-  const make = await learners.get(kind).make();
-  return make(config, spaces, rng);
+  const entry = learners.get(kind);
+  const make = await entry.make();
+  return make(config, spaces, rng, entry.trainsNatively ? device : 'cpu');
 }

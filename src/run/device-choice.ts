@@ -20,8 +20,13 @@ const NATIVE_PRECISION: Precision = 'fp32';
 
 type Asked = NonNullable<DeviceFlags['device']>;
 
-/** Whether what a job dreams with computes on a device in a wanted precision. */
-export type DreamFit = (precision: Precision) => Promise<DeviceFit>;
+/** What of a job a device can compute. */
+export interface DeviceNeeds {
+  /** Whether what it dreams with computes on a device in a wanted precision; absent: it does not dream. */
+  readonly dreams?: (precision: Precision) => Promise<DeviceFit>;
+  /** Whether its learner's gradient steps can be computed by vector code. */
+  readonly trains: boolean;
+}
 
 export interface SettledDevice {
   /** Undefined: the processor. */
@@ -31,7 +36,7 @@ export interface SettledDevice {
 }
 
 /**
- * Where `job` is to dream.
+ * Where `job` is to dream and to learn.
  * @throws CUDA_UNAVAILABLE, NATIVE_UNAVAILABLE, DEVICE_UNSUPPORTED, FLAG_INVALID  where what was asked for cannot be
  */
 export async function settleDevice(
@@ -41,10 +46,11 @@ export async function settleDevice(
   inputs: JobInputs,
 ): Promise<SettledDevice> {
   if (asked === 'cpu') return onProcessor(asked, precision, job);
-  const needs = await kinds.get(scenario.family).device?.();
-  const fit = needs?.(job, scenario as never, inputs as never) as DreamFit | undefined;
-  if (fit === undefined) return onProcessor(asked, precision, job);
-  return settle(asked, precision, scenario.config.name, fit);
+  const needsOf = await kinds.get(scenario.family).device?.();
+  const needs = needsOf?.(job, scenario as never, inputs as never) as DeviceNeeds | undefined;
+  if (needs?.dreams !== undefined) return settle(asked, precision, scenario.config.name, needs.dreams);
+  if (asked !== 'native' || !needs?.trains) return onProcessor(asked, precision, job, needs?.trains);
+  return settle(asked, precision, scenario.config.name, async (wanted) => ({ precision: wanted }));
 }
 
 /** Where the world model in `folder` is to run. @throws as `settleDevice` */
@@ -60,7 +66,7 @@ async function settle(
   asked: Exclude<Asked, 'cpu'>,
   precision: Precision | undefined,
   backend: string,
-  modelFit: DreamFit,
+  modelFit: NonNullable<DeviceNeeds['dreams']>,
 ): Promise<SettledDevice> {
   const wanted = precision ?? (asked === 'native' ? NATIVE_PRECISION : DEFAULT_PRECISION);
   if (asked === 'native' && wanted !== NATIVE_PRECISION) {
@@ -95,9 +101,15 @@ export async function sameDevice(device: RunDevice | undefined): Promise<Settled
   return { device };
 }
 
-function onProcessor(asked: string, precision: Precision | undefined, job: string): SettledDevice {
+function onProcessor(
+  asked: string,
+  precision: Precision | undefined,
+  job: string,
+  trainsNatively = false,
+): SettledDevice {
   if (asked !== 'auto' && asked !== 'cpu') {
-    const expected = `auto or cpu, as this ${job} does not dream in learned dynamics`;
+    const devices = trainsNatively ? 'auto, cpu or native' : 'auto or cpu';
+    const expected = `${devices}, as this ${job} does not dream in learned dynamics`;
     throw reverieError('FLAG_INVALID', { flag: '--device', value: asked, expected });
   }
   if (precision !== undefined) {

@@ -1,7 +1,8 @@
-// The device a run dreams on, as the run keeps it.
+// The device a run dreams and learns on, as the run keeps it.
 
 import { z } from 'zod';
 import type { DeviceTarget } from '../nn/index.js';
+import type { TrainingDevice } from '../rl/index.js';
 import { PRECISIONS } from './device-flags.js';
 
 /** A device as runs keep it; none of it is there for the processor. */
@@ -15,4 +16,9 @@ export type RunDevice = Readonly<z.output<typeof runDeviceSchema>> & DeviceTarge
 /** `cpu`, or the name of the GPU with the precision. */
 export function deviceText(device: Pick<RunDevice, 'name' | 'precision'> | undefined): string {
   return device === undefined ? 'cpu' : `${device.name}, ${device.precision}`;
+}
+
+/** What gradient steps run on in a run on `device`: GPUs dream alone. */
+export function trainingDevice(device: RunDevice | undefined): TrainingDevice {
+  return device?.kind === 'native' ? 'native' : 'cpu';
 }

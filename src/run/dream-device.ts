@@ -1,18 +1,23 @@
-// What the learned dynamics of a job on numbers can be computed on.
+// What the learned dynamics and the learner of a job on numbers can be computed on.
 
 import { makeEnvironment } from '../env/index.js';
 import type { DeviceFit, Precision } from '../nn/index.js';
+import { learners } from '../rl/index.js';
 import { folderDeviceFit, sectionDeviceFit } from '../worldmodel/index.js';
-import type { DreamFit } from './device-choice.js';
+import type { DeviceNeeds } from './device-choice.js';
 import type { JobInputs } from './job.js';
 import { resolvedSpec } from './pipeline/given-parts.js';
 import { findInput } from './pipeline/inputs.js';
 import type { Scenario } from './scenario.js';
 
-/** Undefined where the job lives no rollouts in learned dynamics. */
-export function dreamDevice(job: string, scenario: Scenario, inputs: JobInputs): DreamFit | undefined {
-  const dreams = job === 'synth' || (job === 'train' && scenario.config.train.mode === 'dream');
-  return dreams ? (precision) => modelFit(job, scenario, inputs, precision) : undefined;
+/** Undefined where the job computes with no network that a device is for. */
+export function dreamDevice(job: string, scenario: Scenario, inputs: JobInputs): DeviceNeeds | undefined {
+  if (job !== 'synth' && job !== 'train') return undefined;
+  const { train, rl } = scenario.config;
+  const dreams = (precision: Precision) => modelFit(job, scenario, inputs, precision);
+  if (job === 'synth') return { dreams, trains: false };
+  const trains = learners.get(rl.algorithm).trainsNatively === true;
+  return { ...(train.mode === 'dream' && { dreams }), trains };
 }
 
 async function modelFit(job: string, scenario: Scenario, inputs: JobInputs, precision: Precision): Promise<DeviceFit> {

@@ -129,7 +129,7 @@ export interface SynthResult extends JobResult {
 export interface TrainResult extends JobResult {
   readonly job: 'train';
   readonly mode: 'real' | 'dream' | 'offline';
-  /** What the dynamics ran on: `cpu`, or a GPU with its precision. */
+  /** What dynamics and gradient steps ran on: `cpu`; `native` with its precision; or a GPU, which computes the dynamics alone. */
   readonly device: string;
   /** Folder of the last checkpoint. */
   readonly checkpoint: string;

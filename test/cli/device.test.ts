@@ -123,6 +123,36 @@ describe('a device', () => {
     },
   );
 
+  it.skipIf(!hasAddon)('native: SAC learns by it, the same bytes with any width', async () => {
+    const short = [
+      'train.realSteps=300',
+      'train.initialRandomSteps=100',
+      'train.stepsPerRound=100',
+      'eval.episodes=1',
+      'rl.hidden=[16]',
+    ];
+    const train = (out: string, mode: string, ...flags: string[]) =>
+      reverie(
+        ...['train', 'pendulum', '--out', at(out), '--json', '--quiet', ...flags],
+        ...[`train.mode=${mode}`, ...short].flatMap((setting) => ['--set', setting]),
+      );
+    const learner = (run: string) => readFileSync(join(at(run), 'checkpoint', 'learner', 'learner.safetensors'));
+    const runs = [];
+    for (const width of nativeWidths()) {
+      process.env['REVERIE_NATIVE_WIDTH'] = width;
+      const { exitCode, stdout } = await train(`learned-${width}`, 'real', '--device', 'native');
+      delete process.env['REVERIE_NATIVE_WIDTH'];
+      expect([exitCode, JSON.parse(stdout).device]).toEqual([0, 'native, fp32']);
+      runs.push(`learned-${width}`);
+    }
+    for (const run of runs) expect(learner(run).equals(learner(runs[0])), run).toBe(true);
+    expect((await train('learned-cpu', 'real', '--device', 'cpu')).exitCode).toBe(0);
+    expect(learner('learned-cpu').equals(learner(runs[0]))).toBe(false);
+    const refused = await train('refused', 'real', '--device', 'emulated');
+    expect([refused.exitCode, existsSync(at('refused'))]).toEqual([1, false]);
+    expect(refused.stderr).toMatch(/FLAG_INVALID.*--device.*native/);
+  });
+
   it.skipIf(!hasAddon)('computes wide layers in float32, and says so', async () => {
     const wide = ['--set', 'model.hidden=[257,16]', '--set', 'model.maxEpochs=1'];
     await reverie('fit', '--data', at('seen'), '--out', at('wide'), ...wide, '--quiet');

@@ -5,7 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
+import { lacksCompiler, make } from '../native/native-build.js';
 import { fileHashes, reverie, startReverie } from './reverie.js';
+
+const hasAddon = !lacksCompiler('determinism.test.ts');
+if (hasAddon) make('addon');
 
 const SMOKE = [
   'cartpole-swingup',
@@ -70,6 +74,28 @@ describe('a training run', () => {
     expect(kills).toBeGreaterThan(0);
     expect(fileHashes(join(out, 'checkpoint'))).toEqual(reference);
   }, 180_000);
+
+  it.skipIf(!hasAddon)('by vector code: the same bytes with workers, and after being killed and resumed', async () => {
+    const native = [...SMOKE, '--device', 'native'];
+    const hashes = (out: string) => fileHashes(join(folder, out, 'checkpoint'));
+    expect((await reverie(['train', ...native, '--workers', '0', '--out', 'native'], folder)).code).toBe(0);
+    const wanted = hashes('native');
+    expect(wanted['learner/learner.safetensors']).not.toBe(reference['learner/learner.safetensors']);
+    const { child, outcome } = startReverie(['train', ...native, '--workers', '2', '--out', 'native-killed'], folder);
+    // A checkpoint is there to go on from.
+    const begun = join(folder, 'native-killed', 'checkpoint', 'checkpoint.json');
+    const watch = setInterval(() => {
+      if (existsSync(begun)) child.kill('SIGKILL');
+    }, 20);
+    await outcome;
+    clearInterval(watch);
+    const resumed = await reverie(
+      ['train', '--resume', 'native-killed', '--workers', '0', '--json', '--quiet'],
+      folder,
+    );
+    expect([resumed.code, JSON.parse(resumed.stdout).device]).toEqual([0, 'native, fp32']);
+    expect(hashes('native-killed')).toEqual(wanted);
+  });
 
   it('stops at Ctrl-C, says how to go on, and goes on to the same bytes', async () => {
     const { child, outcome } = startReverie(['train', ...SMOKE, '--workers', '0', '--out', 'stopped'], folder);

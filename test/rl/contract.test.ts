@@ -18,6 +18,7 @@ import {
   type Sac,
   type Td3Bc,
 } from '../../src/rl/index.js';
+import { lacksCompiler, make } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 import { learnerContract } from './learner-contract.js';
 
@@ -42,6 +43,21 @@ learnerContract('SAC with layer-normalised critics', {
   make: (rng) => makeSac({ hidden: [16], batchSize: 8, criticLayerNorm: true, activation: 'swish' }, reacherLike, rng),
   train: (learner, rng) => (learner as Sac).update(randomBatch(8, 5, 2, rng), 1, rng),
 });
+
+const hasAddon = !lacksCompiler('contract.test.ts');
+if (hasAddon) {
+  make('addon');
+  learnerContract('SAC by vector code', {
+    obsDim: 5,
+    actionDim: 2,
+    noiseDim: 2,
+    low: -1,
+    high: 1,
+    device: 'native',
+    make: (rng) => makeSac({ hidden: [16, 16], batchSize: 8 }, reacherLike, rng, 'native'),
+    train: (learner, rng) => (learner as Sac).update(randomBatch(24, 5, 2, rng), 3, rng),
+  });
+}
 
 learnerContract('REDQ', {
   obsDim: 5,

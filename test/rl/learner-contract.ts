@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { InferenceSession } from '../../src/nn/index.js';
 import { exportPolicy, type Learner, loadLearner, loadPolicy, readManifest, saveLearner } from '../../src/rl/index.js';
+import type { TrainingDevice } from '../../src/rl/learner.js';
 import { openSealed, sealedText } from '../../src/store/sealed-json.js';
 
 export interface LearnerCase {
@@ -17,6 +18,8 @@ export interface LearnerCase {
   readonly low: number;
   readonly high: number;
   make(rng: Rng): Promise<Learner>;
+  /** What it trains on; the processor unless given. */
+  readonly device?: TrainingDevice;
   /** One update, all of whose data and randomness come from `rng`. */
   train(learner: Learner, rng: Rng): Promise<unknown>;
 }
@@ -114,7 +117,7 @@ export function learnerContract(name: string, c: LearnerCase): void {
       const whole = await trained(4);
       const half = await trained(2);
       await saveLearner(join(folder, 'half'), half, LEARNED_FROM);
-      const { learner: resumed, manifest } = await loadLearner(join(folder, 'half'));
+      const { learner: resumed, manifest } = await loadLearner(join(folder, 'half'), c.device);
       expect(manifest.learnedFrom).toEqual(LEARNED_FROM);
       expect(manifest.gradientSteps).toBe(half.gradientSteps);
       for (const i of [2, 3]) await c.train(resumed, Rng.fromSeed(100 + i));

@@ -1,11 +1,13 @@
-// SAC against a reference written without graphs, and its border.
+// SAC against a reference written without graphs, and its border: on ONNX Runtime, and by vector code where there is a compiler.
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import type { ParamLayout } from '../../src/nn/index.js';
 import { makeSac, type Sac } from '../../src/rl/index.js';
+import type { TrainingDevice } from '../../src/rl/learner.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
 import { sacLayout } from '../../src/rl/sac/sac-graph.js';
+import { make as build, lacksCompiler } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 import {
   absoluteErrors,
@@ -16,6 +18,10 @@ import {
   type ReferenceCase,
   targets,
 } from './sac-reference.js';
+
+const hasAddon = !lacksCompiler('sac.test.ts');
+if (hasAddon) build('addon');
+const DEVICES: readonly TrainingDevice[] = hasAddon ? ['cpu', 'native'] : ['cpu'];
 
 const ROWS = 6;
 const settings = {
@@ -39,8 +45,8 @@ const NET: PolicyNet = {
 };
 
 /** A learner, a weighted batch, and the reference's view of both; noise as `update` draws it. */
-async function referenceCase(criticLayerNorm = false) {
-  const sac = await makeSac({ ...settings, criticLayerNorm }, spaces, Rng.fromSeed(4));
+async function referenceCase(device: TrainingDevice, criticLayerNorm = false) {
+  const sac = await makeSac({ ...settings, criticLayerNorm }, spaces, Rng.fromSeed(4), device);
   const batch = randomBatch(ROWS, 2, 1, Rng.fromSeed(5));
   const weight = Rng.fromSeed(6).fillUniform(new Float32Array(ROWS), 0.2, 1);
   const draws = Rng.fromSeed(7);
@@ -84,13 +90,16 @@ function referenceGradient(sac: Sac, c: ReferenceCase): number[] {
   return [...critic, ...policy, alphaGradient(c, read)];
 }
 
-describe.each([false, true])('one SAC update with criticLayerNorm %s', (criticLayerNorm) => {
+const UPDATES = DEVICES.flatMap((device) => [false, true].map((criticLayerNorm) => ({ device, criticLayerNorm })));
+
+describe.each(UPDATES)('one SAC update on $device with criticLayerNorm $criticLayerNorm', (update) => {
+  const { device, criticLayerNorm } = update;
   let before: Awaited<ReturnType<Sac['state']>>;
   let after: typeof before;
   let gradient: number[];
   let criticSize: number;
   beforeAll(async () => {
-    const { sac, c } = await referenceCase(criticLayerNorm);
+    const { sac, c } = await referenceCase(device, criticLayerNorm);
     before = sac.state();
     gradient = referenceGradient(sac, c);
     await sac.update(c.batch, 1, Rng.fromSeed(7), c.weight as Float32Array);
@@ -125,9 +134,11 @@ describe.each([false, true])('one SAC update with criticLayerNorm %s', (criticLa
   });
 });
 
-describe('SAC', () => {
+describe.each(DEVICES)('SAC on %s', (device) => {
+  const makeOne = () => makeSac(settings, spaces, Rng.fromSeed(4), device);
+
   it('answers the TD error of every row', async () => {
-    const { sac, c } = await referenceCase();
+    const { sac, c } = await referenceCase(device);
     const layout = sacLayout(NET, sac.config);
     const { arrays } = sac.state();
     const read = reader(layout.all, Float64Array.from(arrays.theta));
@@ -142,8 +153,7 @@ describe('SAC', () => {
 
   it('runs K steps in one call as in K calls', async () => {
     const batch = randomBatch(ROWS * 3, 2, 1, Rng.fromSeed(5));
-    const make = () => makeSac(settings, spaces, Rng.fromSeed(4));
-    const [together, apart] = [await make(), await make()];
+    const [together, apart] = [await makeOne(), await makeOne()];
     await together.update(batch, 3, Rng.fromSeed(1));
     const noise = Rng.fromSeed(1).fillNormal(new Float32Array(ROWS * 6));
     const part = (k: number) => noise.subarray(k * ROWS, (k + 1) * ROWS);
@@ -155,7 +165,7 @@ describe('SAC', () => {
   });
 
   it('stops the bootstrap at terminated rows and not at truncated ones', async () => {
-    const sac = await makeSac(settings, spaces, Rng.fromSeed(4));
+    const sac = await makeOne();
     const flags = { terminated: Uint8Array.of(1, 0, 0, 1), truncated: Uint8Array.of(0, 1, 0, 1) };
     const batch = { ...randomBatch(4, 2, 1, Rng.fromSeed(5)), ...flags };
     const shifted = { ...batch, nextObs: batch.nextObs.map((x) => x + 5) };
@@ -165,7 +175,7 @@ describe('SAC', () => {
   });
 
   it('learns nothing from data that is not finite or not of its shape', async () => {
-    const sac = await makeSac(settings, spaces, Rng.fromSeed(4));
+    const sac = await makeOne();
     const before = sac.state();
     const good = randomBatch(ROWS, 2, 1, Rng.fromSeed(5));
     const reward = good.reward.slice();
@@ -185,7 +195,7 @@ describe('SAC', () => {
   });
 
   it('keeps its last good weights when training explodes', async () => {
-    const sac = await makeSac(settings, spaces, Rng.fromSeed(4));
+    const sac = await makeOne();
     const batch = randomBatch(ROWS, 2, 1, Rng.fromSeed(5));
     await sac.update(batch, 1, Rng.fromSeed(1));
     const before = sac.state();

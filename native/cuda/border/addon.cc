@@ -12,6 +12,7 @@
 #include "../engine/precision-name.h"
 #include "../processor/native-ensemble.h"
 #include "brief-exchange.h"
+#include "learning.h"
 #include "read.h"
 #include "work.h"
 
@@ -183,7 +184,8 @@ class Addon : public Napi::Addon<Addon> {
                           InstanceMethod("knows", &Addon::knows), InstanceMethod("makeEnsemble", &Addon::make), InstanceMethod("step", &Addon::step),
                           InstanceMethod("stepNow", &Addon::stepNow), InstanceMethod("widths", &Addon::widths),
                           InstanceMethod("peak", &Addon::peak),
-                          InstanceMethod("rollout", &Addon::rollout), InstanceMethod("close", &Addon::close)});
+                          InstanceMethod("rollout", &Addon::rollout), InstanceMethod("close", &Addon::close),
+                          InstanceMethod("makeSac", &Addon::makeLearner), InstanceMethod("runSac", &Addon::runLearner)});
   }
 
  private:
@@ -339,6 +341,9 @@ class Addon : public Napi::Addon<Addon> {
     residents_.erase(info[0].As<Napi::Number>().Int32Value());
     return Work::begin(info.Env(), [resident] { resident->close(); }, [](Napi::Env env) { return env.Undefined(); });
   }
+
+  Napi::Value makeLearner(const Napi::CallbackInfo& info) { return makeSac(info); }
+  Napi::Value runLearner(const Napi::CallbackInfo& info) { return runSac(info); }
 
   std::shared_ptr<Resident> residentOf(const Napi::CallbackInfo& info) {
     const int handle = info[0].IsNumber() ? info[0].As<Napi::Number>().Int32Value() : 0;

@@ -84,14 +84,6 @@ std::vector<Layer> layersAt(const Napi::Object& from, const char* name) {
   return layers;
 }
 
-Activation activationAt(const Napi::Object& from) {
-  const std::string name = textAt(from, "activation");
-  if (name == "relu") return Activation::relu;
-  if (name == "tanh") return Activation::tanh;
-  if (name == "swish") return Activation::swish;
-  refuse(from.Env(), "unknown activation " + name);
-}
-
 PolicyHead headAt(const Napi::Object& from) {
   const std::string name = textAt(from, "head");
   if (name == "squashed") return PolicyHead::squashed;
@@ -151,6 +143,14 @@ std::vector<RandomStream> streamsAt(const Napi::Object& from, const char* name, 
     streams[i] = {words[0], words[1], words[2] | (static_cast<std::uint64_t>(words[3]) << 32)};
   }
   return streams;
+}
+
+Activation activationAt(const Napi::Object& from) {
+  const std::string name = textAt(from, "activation");
+  if (name == "relu") return Activation::relu;
+  if (name == "tanh") return Activation::tanh;
+  if (name == "swish") return Activation::swish;
+  refuse(from.Env(), "unknown activation " + name);
 }
 
 Precision precisionOf(const Napi::Value& value) {

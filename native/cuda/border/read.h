@@ -27,6 +27,7 @@ std::vector<float> copyAt(const Napi::Object& from, const char* name);
 /** From a Uint32Array of four words a stream: key 0, key 1, position low, position high. */
 std::vector<RandomStream> streamsAt(const Napi::Object& from, const char* name, std::size_t count);
 
+Activation activationAt(const Napi::Object& from);
 Precision precisionOf(const Napi::Value& value);
 EnsembleSpec ensembleOf(const Napi::Value& value);
 PolicySpec policyOf(const Napi::Object& from);

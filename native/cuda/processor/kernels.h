@@ -195,7 +195,7 @@ inline double runPeak(std::int64_t rounds, float* to) {
   return static_cast<double>(rounds) * chains * LANES;
 }
 
-constexpr Width table(const char* name) {
+constexpr Width table(const char* name, const TrainingKernels& training) {
   return {name,
           LANES,
           BLOCK,
@@ -207,7 +207,8 @@ constexpr Width table(const char* name) {
           inPlace<sigmoid>,
           inPlace<exponential>,
           inPlace<logarithm>,
-          runPeak};
+          runPeak,
+          &training};
 }
 
 }  // namespace reverie::REVERIE_WIDTH

@@ -2,11 +2,11 @@
 #if defined(__aarch64__)
 #define REVERIE_WIDTH neon
 #define REVERIE_LANES 4
-#include "kernels.h"
+#include "training-kernels.h"
 
 namespace reverie::processor {
 
-extern constexpr Width neonWidth = neon::table("neon");
+extern constexpr Width neonWidth = neon::table("neon", neon::trainingKernels);
 
 }  // namespace reverie::processor
 #endif

@@ -2,10 +2,10 @@
 #define REVERIE_PLAIN
 #define REVERIE_WIDTH plain
 #define REVERIE_LANES 4
-#include "kernels.h"
+#include "training-kernels.h"
 
 namespace reverie::processor {
 
-extern constexpr Width plainWidth = plain::table("plain");
+extern constexpr Width plainWidth = plain::table("plain", plain::trainingKernels);
 
 }  // namespace reverie::processor

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace reverie::processor {
+#include "training.h"
 
-enum class LayerEnd : int { none, relu, tanh, swish };
+namespace reverie::processor {
 
 /**
  * A fully connected layer as packed: blocks of whole vectors of outputs, one after another (`blockOf`); each has the weights
@@ -81,6 +81,7 @@ struct Width {
   void (*logarithm)(float* values, int count);
   /** Multiply-adds without memory, to measure what a core can do at most; answers how many were done. */
   double (*peak)(std::int64_t rounds, float* to);
+  const TrainingKernels* training;
 };
 
 /** Those that are compiled and that this processor has, best first: "plain" is always among them, and last. */

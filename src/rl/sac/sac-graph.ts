@@ -11,6 +11,7 @@ import {
   minimum,
   mlpSpecs,
   mul,
+  nativeSacTrainer,
   neg,
   ParamLayout,
   type ParamSpec,
@@ -22,6 +23,7 @@ import {
   squeeze,
   stopGradient,
   sub,
+  type Trainer,
   type TrainerSpec,
   type Value,
 } from '../../nn/index.js';
@@ -111,6 +113,24 @@ export function sacTrainer(net: PolicyNet, config: SacConfig): TrainerSpec {
     },
     body: ({ state, perStep }) => sacStep(net, config, layout, state, perStep),
   };
+}
+
+/**
+ * The same by vector code of our own (native/cuda/processor/sac-update.cc): equal but for the order of sums, and the same bytes on
+ * every processor. Throws NATIVE_UNAVAILABLE without the addon.
+ */
+export function nativeTrainerOf(net: PolicyNet, config: SacConfig): Trainer {
+  const { hidden, activation, criticLayerNorm, batchSize, tau, rewardScale, actorLr, criticLr, alphaLr } = config;
+  const { scale, bias, dim } = net.actions as BoxActions;
+  return nativeSacTrainer(sacTrainer(net, config), {
+    ...{ obsDim: net.obsDim, actionDim: dim, batchSize, hidden, activation, criticLayerNorm, tau, rewardScale },
+    ...{
+      targetEntropy: entropyTarget(net, config),
+      actorRate: actorLr / criticLr,
+      temperatureRate: alphaLr / criticLr,
+    },
+    ...{ scale: Float32Array.from(scale), bias: Float32Array.from(bias) },
+  });
 }
 
 function sacStep(net: PolicyNet, config: SacConfig, layout: SacLayout, state: Params, perStep: Params) {

@@ -7,13 +7,13 @@ import { buildTrainer } from '../../nn/index.js';
 import type { TransitionBatch } from '../../replay/index.js';
 import { type SacConfig, sacConfigSchema } from '../config.js';
 import { CriticLearner } from '../critic-learner.js';
-import type { ReplayLearner } from '../learner.js';
+import type { ReplayLearner, TrainingDevice } from '../learner.js';
 import { parseConfig } from '../learner-state.js';
 import { withMoments } from '../network-learner.js';
 import { actingSession } from '../network-policy.js';
 import { policyNet } from '../policy-net.js';
 import { boxActions, type Spaces } from '../spaces.js';
-import { sacLayout, sacTrainer, tdErrorModel } from './sac-graph.js';
+import { nativeTrainerOf, sacLayout, sacTrainer, tdErrorModel } from './sac-graph.js';
 
 /** Means over the steps of one update; `alpha` is the last step's. */
 export interface SacMetrics {
@@ -27,9 +27,14 @@ export interface SacMetrics {
 
 /**
  * A fresh SAC learner; its initial weights come from `rng`.
- * Throws LEARNER_CONFIG_INVALID, or SPACE_UNSUPPORTED unless actions are a Box with finite bounds.
+ * Throws LEARNER_CONFIG_INVALID, SPACE_UNSUPPORTED unless actions are a Box with finite bounds, or NATIVE_UNAVAILABLE.
  */
-export async function makeSac(config: z.input<typeof sacConfigSchema>, spaces: Spaces, rng: Rng): Promise<Sac> {
+export async function makeSac(
+  config: z.input<typeof sacConfigSchema>,
+  spaces: Spaces,
+  rng: Rng,
+  device: TrainingDevice = 'cpu',
+): Promise<Sac> {
   const settings = parseConfig('SAC learner', sacConfigSchema, config);
   const net = policyNet(spaces, settings, boxActions(spaces.actionSpace, 'SAC learner'), 'squashed');
   const layout = sacLayout(net, settings);
@@ -38,7 +43,7 @@ export async function makeSac(config: z.input<typeof sacConfigSchema>, spaces: S
     config: settings,
     spaces,
     net,
-    trainer: await buildTrainer(sacTrainer(net, settings)),
+    trainer: device === 'native' ? nativeTrainerOf(net, settings) : await buildTrainer(sacTrainer(net, settings)),
     session: await actingSession(net),
     arrays: { ...withMoments(theta), target: theta.slice(0, layout.critic.size) },
     policyStart: layout.critic.size,

@@ -16,6 +16,7 @@ import { ReplayBuffer, type Selector, type SelectorState, type Source } from '..
 import { loadLearner, saveLearner } from '../../rl/index.js';
 import { recoverFolder, replaceFolderAtomic } from '../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../store/sealed-json.js';
+import { trainingDevice } from '../device.js';
 import type { JobContext } from '../job.js';
 import { workFolder } from './given-parts.js';
 import { continuedTraining, newTraining, trainable } from './training-parts.js';
@@ -94,7 +95,8 @@ export async function loadRun(folder: string, context: JobContext, ports: Traini
   const fresh = await newTraining(context, ports);
   await fresh.parts.learner.close();
   const from = join(folder, 'learner');
-  const learner = await trainable(await loadLearner(from), config, (theirs, ours) => {
+  const loaded = await loadLearner(from, trainingDevice(context.device));
+  const learner = await trainable(loaded, config, (theirs, ours) => {
     return reverieError('CHECKPOINT_CORRUPT', {
       path: from,
       problem: `it holds a ${theirs} learner where ${ours} is wanted`,

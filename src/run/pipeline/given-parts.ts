@@ -6,7 +6,13 @@ import { dirname, join, resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { describeSpace, type EnvSpec, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
 import { type LoadOptions, ReplayBuffer } from '../../replay/index.js';
-import { type Learner, type LoadedLearner, loadLearner, type PlanningLearner } from '../../rl/index.js';
+import {
+  type Learner,
+  type LoadedLearner,
+  loadLearner,
+  type PlanningLearner,
+  type TrainingDevice,
+} from '../../rl/index.js';
 import { loadWorldModel } from '../../worldmodel/index.js';
 import type { JobContext } from '../job.js';
 import type { Scenario } from '../scenario.js';
@@ -44,8 +50,12 @@ export function removeWorkFolder({ out }: JobContext): void {
 }
 
 /** The learner in `folder`. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if it learned to act in other spaces than `env`'s. */
-export async function learnerFor(env: VectorEnvironment, folder: string): Promise<LoadedLearner> {
-  const { learner, manifest } = await loadLearner(folder);
+export async function learnerFor(
+  env: VectorEnvironment,
+  folder: string,
+  device?: TrainingDevice,
+): Promise<LoadedLearner> {
+  const { learner, manifest } = await loadLearner(folder, device);
   try {
     for (const space of ['observationSpace', 'actionSpace'] as const) {
       const theirs = describeSpace(manifest.spaces[space] as VectorEnvironment[typeof space]);

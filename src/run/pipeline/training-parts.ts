@@ -27,6 +27,7 @@ import {
   UniformSelector,
 } from '../../replay/index.js';
 import { type LearnedFrom, type LoadedLearner, learners, makeLearner } from '../../rl/index.js';
+import { trainingDevice } from '../device.js';
 import type { JobContext } from '../job.js';
 import { learnerFor, recordsOf, resolvedSpec, workFolder } from './given-parts.js';
 import { broughtModel, findInput, requireInput } from './inputs.js';
@@ -164,17 +165,17 @@ async function firstRecords(
 
 /** A learner that knows nothing, or the one the user named with what it has behind it. */
 async function firstLearner(
-  { inputs, scenario: { config } }: JobContext,
+  { inputs, device, scenario: { config } }: JobContext,
   env: VectorEnvironment,
   rng: Rng,
 ): Promise<{ learner: TrainableLearner; before: LearnedFrom | undefined }> {
   const checkpoint = findInput(inputs, 'checkpoint');
   if (checkpoint === undefined) {
     const { algorithm, ...settings } = config.rl;
-    const learner = await makeLearner(algorithm, settings, env, rng);
+    const learner = await makeLearner(algorithm, settings, env, rng, trainingDevice(device));
     return { learner: learner as TrainableLearner, before: undefined };
   }
-  const loaded = await learnerFor(env, checkpoint);
+  const loaded = await learnerFor(env, checkpoint, trainingDevice(device));
   const learner = await trainable(loaded, config, (theirs, ours) => {
     const sides = { what: 'algorithm', theirs, ours };
     return reverieError('INPUT_UNFIT', { path: checkpoint, input: 'checkpoint', env: env.id, ...sides });

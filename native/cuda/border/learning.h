@@ -1,0 +1,15 @@
+// Learners of the processor (processor/sac-update.h) for JavaScript: a learner is an object that is freed with the last of its
+// references, and its state stays in the caller's arrays.
+#pragma once
+
+#include <napi.h>
+
+namespace reverie::border {
+
+/** (spec, width): a learner. Throws a TypeError for a spec that is none. */
+Napi::Value makeSac(const Napi::CallbackInfo& info);
+
+/** (learner, steps, state, batches, metrics): a promise of gradient steps, which change state and metrics in place. */
+Napi::Value runSac(const Napi::CallbackInfo& info);
+
+}  // namespace reverie::border

@@ -1,0 +1,66 @@
+#include "network-training.h"
+
+#include <algorithm>
+
+namespace reverie::processor {
+
+NetworkRows::NetworkRows(const TrainedNetwork& network, const Width& width)
+    : network_(network), kernels_(*width.training), kept_(network.layers.size()) {
+  int widest = 0;
+  for (std::size_t i = 0; i < kept_.size(); i++) {
+    const int out = padded(network.layers[i].out);
+    widest = std::max(widest, out);
+    const auto size = static_cast<std::size_t>(out) * ROW_BLOCK;
+    kept_[i] = {AlignedFloats(size), AlignedFloats(i + 1 < kept_.size() ? size : 0), AlignedFloats(ROW_BLOCK)};
+  }
+  for (AlignedFloats* each : {&gradients_[0], &gradients_[1], &turned_}) {
+    *each = AlignedFloats(static_cast<std::size_t>(widest) * ROW_BLOCK);
+  }
+}
+
+HiddenUnits NetworkRows::units(std::size_t layer) {
+  Layer& kept = kept_[layer];
+  return {network_.layers[layer].out, padded(rows_),      network_.activation,  network_.isNormalised,
+          kept.before.data(),         kept.after.data(), kept.precision.data()};
+}
+
+const float* NetworkRows::forward(const float* parameters, const float* input, int rows) {
+  input_ = input;
+  rows_ = rows;
+  for (std::size_t i = 0; i < kept_.size(); i++) {
+    const TrainedLayer& layer = network_.layers[i];
+    const float* x = i == 0 ? input : kept_[i - 1].after.data();
+    kernels_.product({parameters + layer.w, 1, layer.out, x, ROW_BLOCK, kept_[i].before.data(), ROW_BLOCK, layer.out,
+                      padded(rows), layer.in, parameters + layer.b, false});
+    if (i + 1 < kept_.size()) kernels_.hidden(units(i));
+  }
+  return kept_.back().before.data();
+}
+
+void NetworkRows::backward(const float* parameters, float* gradient, bool gradientGoesOn, float* inputGradient, int firstInput,
+                           bool inputGoesOn) {
+  for (std::size_t i = kept_.size(); i-- > 0;) {
+    const TrainedLayer& layer = network_.layers[i];
+    float* const g = gradients_[i % 2].data();
+    if (i + 1 < kept_.size()) kernels_.hiddenBack(units(i), g);
+    if (gradient != nullptr) addParameters(layer, i == 0 ? input_ : kept_[i - 1].after.data(), g, gradient, gradientGoesOn);
+    if (i == 0 && inputGradient == nullptr) return;
+    const int first = i == 0 ? firstInput : 0;
+    float* const to = i == 0 ? inputGradient : gradients_[(i - 1) % 2].data();
+    const float* w = parameters + layer.w + static_cast<std::size_t>(first) * layer.out;
+    kernels_.product({w, layer.out, 1, g, ROW_BLOCK, to, ROW_BLOCK, layer.in - first, padded(rows_), layer.out, nullptr,
+                      i == 0 && inputGoesOn});
+  }
+}
+
+void NetworkRows::addParameters(const TrainedLayer& layer, const float* input, const float* g, float* gradient, bool goesOn) {
+  static const float one = 1.0f;
+  const int stride = padded(layer.out);
+  kernels_.transpose(g, ROW_BLOCK, stride, padded(rows_), turned_.data(), stride);
+  kernels_.product({input, ROW_BLOCK, 1, turned_.data(), stride, gradient + layer.w, layer.out, layer.in, layer.out, rows_,
+                    nullptr, goesOn});
+  kernels_.product(
+      {&one, 0, 0, turned_.data(), stride, gradient + layer.b, layer.out, 1, layer.out, rows_, nullptr, goesOn});
+}
+
+}  // namespace reverie::processor

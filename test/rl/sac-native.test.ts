@@ -1,0 +1,110 @@
+// SAC's gradient steps by vector code against those of ONNX Runtime, which define them; and the same bytes whatever the width.
+
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
+import { buildTrainer, nativeWidths } from '../../src/nn/index.js';
+import { sacConfigSchema } from '../../src/rl/config.js';
+import { makeLearner, type ReplayLearner, type TrainingDevice } from '../../src/rl/index.js';
+import { adamSchedule, withMoments } from '../../src/rl/network-learner.js';
+import { policyNet } from '../../src/rl/policy-net.js';
+import { nativeTrainerOf, sacLayout, sacTrainer } from '../../src/rl/sac/sac-graph.js';
+import { boxActions } from '../../src/rl/spaces.js';
+import { lacksCompiler, make } from '../native/native-build.js';
+import { box, randomBatch, spacesOf } from './batches.js';
+
+interface Case {
+  readonly obsDim: number;
+  readonly actionDim: number;
+  readonly settings: Record<string, unknown>;
+}
+
+/** Sizes that fill vectors and blocks of rows, and such as do not. */
+const CASES: Readonly<Record<string, Case>> = {
+  'as by default': { obsDim: 3, actionDim: 1, settings: {} },
+  'several blocks of rows, the last one cut': {
+    ...{ obsDim: 17, actionDim: 6 },
+    settings: { hidden: [40, 33], batchSize: 150, actorLr: 3e-4, alphaLr: 1e-2, tau: 0.2, rewardScale: 0.5 },
+  },
+  'three layers of tanh without normalisation': {
+    ...{ obsDim: 5, actionDim: 2 },
+    settings: { hidden: [19, 7, 12], activation: 'tanh', criticLayerNorm: false, batchSize: 5, targetEntropy: -3 },
+  },
+  'one layer of swish': { obsDim: 2, actionDim: 3, settings: { hidden: [50], activation: 'swish', batchSize: 33 } },
+};
+
+const STEPS = 4;
+
+/** Parameters move by thousandths in these steps; moments are gradients, which sums in another order round differently. */
+const LIMITS = { theta: 1e-5, target: 1e-5, m: 1e-4, v: 1e-4 };
+
+async function learned(device: TrainingDevice, { obsDim, actionDim, settings }: Case) {
+  const spaces = spacesOf(obsDim, box(actionDim, -2, 1));
+  const learner = (await makeLearner('sac', settings, spaces, Rng.fromSeed(1), device)) as ReplayLearner;
+  const rows = STEPS * learner.config.batchSize;
+  const batch = randomBatch(rows, obsDim, actionDim, Rng.fromSeed(2));
+  const weights = Rng.fromSeed(3).fillUniform(new Float32Array(rows), 0.2, 1);
+  const metrics = await learner.update(batch, STEPS, Rng.fromSeed(4), weights);
+  const state = learner.state();
+  await learner.close();
+  return { metrics: metrics as Readonly<Record<string, number>>, ...state };
+}
+
+/** The largest difference, relative to the size of the array's elements. */
+function distance(a: Float32Array, b: Float32Array): number {
+  const size = Math.sqrt(b.reduce((sum, x) => sum + x * x, 0) / b.length);
+  return a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0) / size;
+}
+
+describe.skipIf(lacksCompiler('sac-native.test.ts'))('SAC by vector code', () => {
+  beforeAll(() => make('addon'));
+  afterEach(() => {
+    delete process.env['REVERIE_NATIVE_WIDTH'];
+  });
+
+  it.each(Object.entries(CASES))('learns what ONNX Runtime learns: %s', async (_, c) => {
+    const [ours, reference] = [await learned('native', c), await learned('cpu', c)];
+    expect(ours.meta).toEqual(reference.meta);
+    for (const [name, limit] of Object.entries(LIMITS)) {
+      expect(distance(ours.arrays[name], reference.arrays[name]), name).toBeLessThan(limit);
+    }
+    expect(Object.keys(ours.metrics)).toEqual(Object.keys(reference.metrics));
+    for (const [name, value] of Object.entries(reference.metrics)) expect(ours.metrics[name]).toBeCloseTo(value, 5);
+  });
+
+  it.each(Object.entries(CASES))('has the same bytes whatever the width: %s', async (_, c) => {
+    const widths = nativeWidths();
+    const states = [];
+    for (const width of widths) {
+      process.env['REVERIE_NATIVE_WIDTH'] = width;
+      states.push((await learned('native', c)).arrays);
+    }
+    for (const state of states) expect(state).toEqual(states[0]);
+    expect(widths.length).toBeGreaterThan(1);
+  });
+
+  it('refuses what does not fill its steps, as ONNX Runtime does', async () => {
+    const spaces = spacesOf(2, box(1, -1, 1));
+    const config = sacConfigSchema.parse({ hidden: [8], batchSize: 4 });
+    const net = policyNet(spaces, config, boxActions(spaces.actionSpace, 'test'), 'squashed');
+    const layout = sacLayout(net, config);
+    const theta = layout.all.init(Rng.fromSeed(1));
+    const rows = (width: number) => new Float32Array(4 * width);
+    const perStep = {
+      ...{ obs: rows(2), action: rows(1), reward: rows(1), discount: rows(1), nextObs: rows(2), weight: rows(1) },
+      ...{ noise: rows(1), nextNoise: rows(1), ...adamSchedule(0, 1, 1e-3) },
+    };
+    const run = { state: { ...withMoments(theta), target: theta.slice(0, layout.critic.size) }, perStep, steps: 1 };
+    for (const trainer of [nativeTrainerOf(net, config), await buildTrainer(sacTrainer(net, config))]) {
+      const refused = (change: object) =>
+        expect(trainer.run({ ...run, ...change })).rejects.toMatchObject({ code: 'FEED_MISMATCH' });
+      await refused({ steps: 0 });
+      await refused({ steps: 2 });
+      await refused({ perStep: { ...perStep, obs: rows(3) } });
+      await refused({ perStep: { ...perStep, other: rows(1) } });
+      await refused({ state: { ...run.state, target: theta } });
+      await refused({ state: withMoments(theta) });
+      expect((await trainer.run(run)).state.theta).not.toEqual(theta);
+      await trainer.release();
+    }
+  });
+});
