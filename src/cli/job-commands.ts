@@ -60,6 +60,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Runs a random policy, one from a checkpoint, or one that seeks what a world model is unsure of (--explore), in the real environment and keeps what happened. Of a tools scenario: runs its agent, or with --checkpoint a policy of text, in the exact rules of its domain and keeps the episodes, also as logs to seed a simulation with.',
     takes: ['checkpoint'],
     needs: [],
+    hasPanel: true,
     examples: [
       ['reverie collect pendulum --set collect.steps=2000 --out runs/seen', ''],
       ['reverie collect pendulum --explore --out runs/explored', 'rows that a model learns most from'],
@@ -74,6 +75,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Fits the ensemble of the scenario to recorded transitions; says how well it predicts held-out ones. Of a tools scenario: fits the backend that learns (sequence) to the episodes of a run of collect or synth, and says how often it is exactly right on tasks it did not learn from.',
     takes: ['data', 'model'],
     needs: ['data'],
+    hasPanel: true,
     examples: [
       ['reverie fit --data runs/seen --out runs/model', "with the scenario of the records' run"],
       ['reverie fit --data runs/seen --model runs/model', 'go on from an earlier model'],

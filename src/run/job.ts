@@ -89,6 +89,7 @@ export interface CollectResult extends JobResult {
   readonly episodes: number;
   /** Mean return of finished episodes; null if none finished. */
   readonly meanReturn: number | null;
+  readonly panel: Panel;
 }
 
 export interface FitResult extends JobResult {
@@ -106,6 +107,7 @@ export interface FitResult extends JobResult {
   readonly heldOut?: HeldOutReport;
   /** Whether that is any good; absent likewise. */
   readonly verdict?: FitVerdict;
+  readonly panel: Panel;
   /** File of the HTML report. */
   readonly report: string;
 }
@@ -124,6 +126,7 @@ export interface SynthResult extends JobResult {
   /** Branches cut short by disagreement. */
   readonly truncatedByDoubt: number;
   readonly transitionsPerSecond: number;
+  readonly panel: Panel;
 }
 
 export interface TrainResult extends JobResult {

@@ -96,6 +96,7 @@ export interface BackendFitResult extends JobResult {
   readonly exactness: number;
   readonly isReady: boolean;
   readonly report: BackendFitReport;
+  readonly panel: Panel;
 }
 
 /** What came of a suite of probes. */

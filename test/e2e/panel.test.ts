@@ -101,6 +101,44 @@ describe('the panel of a training', () => {
   });
 });
 
+describe('the panels of records, of a model fitted to them and of what is dreamt in it', () => {
+  const small = ['--set', 'model={hidden: [8], members: 2, elites: 1, maxEpochs: 2}', '--quiet'];
+  const recording = (...more: string[]) => ['collect', 'pendulum', '--set', 'collect.steps=60', '--quiet', ...more];
+  const fitting = (data: string, ...more: string[]) => ['fit', 'pendulum', '--data', data, ...small, ...more];
+  const dreaming = (...more: string[]) => [
+    ...['synth', 'pendulum', '--model', 'model', '--data', 'seen', ...small],
+    ...['--set', 'synth.starts=4', '--set', 'rollout={horizon: 2, disagreementLimit: null}', ...more],
+  ];
+
+  it('are told and kept, and know what they were given by its bytes, wherever it lies', async () => {
+    const told = [
+      await run(...recording('--out', 'seen')),
+      await run(...fitting('seen', '--out', 'model')),
+      await run(...dreaming('--out', 'dreamt')),
+    ];
+    for (const [i, out] of ['seen', 'model', 'dreamt'].entries())
+      expect(told[i]).toMatch(new RegExp(`^panel +${panelIn(out).hash}$`, 'm'));
+    expect(readFileSync(join(folder, 'model', 'report.html'), 'utf8')).toContain(panelIn('model').hash);
+    expect(['seen', 'model', 'dreamt'].map((out) => Object.keys(panelIn(out).policies))).toEqual([
+      ['agent'],
+      ['learner', 'data'],
+      ['agent', 'dream', 'data'],
+    ]);
+    await run(...recording('--panel', 'seen', '--out', 'seen-again'));
+    await run(...fitting('seen-again', '--panel', 'model', '--out', 'model-again'));
+    expect(panelIn('model-again')).toEqual(panelIn('model'));
+  });
+
+  it.each([
+    ['records', [...recording('--seed', '5'), '--panel', 'seen'], /seeds: \[5\] here/],
+    ['a fit', [...fitting('dreamt'), '--panel', 'model'], /policies.data: \w{12} here/],
+    ['a dream', [...dreaming('--set', 'synth.starts=5'), '--panel', 'dreamt'], /settings.starts: 5 here, 4 there/],
+  ])('are refused with what differs, before anything is done: %s', async (_, args, differs) => {
+    const { code, message } = await refusal([...args, '--out', 'refused'], folder);
+    expect([code, message]).toEqual(['PANEL_DIFFERS', expect.stringMatching(differs)]);
+  });
+});
+
 it('the panel of an audit names who answers, and is refused where another does', async () => {
   const audit = ['audit', 'helpdesk', '--set', 'reward.hacker.enabled=false', '--quiet'];
   const told = await run(...audit, '--out', 'audited');

@@ -19,6 +19,7 @@ import {
   recorderOf,
 } from '../../algorithms/index.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
+import { requirePanel } from '../../core/panel.js';
 import type { Phase } from '../../core/progress.js';
 import { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
@@ -29,9 +30,11 @@ import { recoverFolder, replaceFolderAtomic } from '../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../store/sealed-json.js';
 import { dynamicsKinds } from '../../worldmodel/index.js';
 import { type CollectResult, interrupted, type JobContext } from '../job.js';
+import { wantedPanel } from '../wanted-panel.js';
 import { collectorSchema } from './checkpoint.js';
 import { agentOf, learnerFor, resolvedSpec } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
+import { collectPanel, explorerVersion } from './vector-panels.js';
 
 const CHECKPOINT_FOLDER = 'checkpoint';
 const RECORDING_FILE = 'recording.json';
@@ -56,12 +59,14 @@ const recordingSchema = z.strictObject({
 export async function collectJob(context: JobContext): Promise<CollectResult> {
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
-  const { recorder, close } = await recorderFor(context, env);
-  const keeper = new RecordingKeeper(context);
+  const { recorder, agent, close } = await recorderFor(context, env);
   try {
+    const panel = collectPanel(context, agent);
+    requirePanel(panel, wantedPanel(context));
+    const keeper = new RecordingKeeper(context);
     const recording = await keeper.begin(env, recorder);
     await record(recording, config.collect.steps, keeper);
-    return await finished(recording, keeper, context);
+    return { ...(await finished(recording, keeper, context)), panel };
   } catch (error) {
     // Stopped while a model was fitted: what was put away last stands, and the recording lives the rest again, byte for byte.
     if (context.signal.aborted) interrupted();
@@ -76,7 +81,7 @@ async function finished(
   { buffer, episodes }: Recording,
   keeper: RecordingKeeper,
   { out, metrics }: JobContext,
-): Promise<CollectResult> {
+): Promise<Omit<CollectResult, 'panel'>> {
   const data = join(out, 'data');
   await buffer.save(data);
   await keeper.end();
@@ -174,17 +179,22 @@ async function readRecording(path: string): Promise<z.output<typeof recordingSch
   }
 }
 
-async function recorderFor(
-  context: JobContext,
-  env: VectorEnvironment,
-): Promise<{ recorder: Recorder; close: () => Promise<void> }> {
+interface ActingRecorder {
+  readonly recorder: Recorder;
+  /** Version of who acts. */
+  readonly agent: string;
+  close(): Promise<void>;
+}
+
+async function recorderFor(context: JobContext, env: VectorEnvironment): Promise<ActingRecorder> {
   const { policy } = context.scenario.config.collect;
   if (policy === 'explore') {
     const explorer = explorerOf(context, env);
-    return { recorder: explorer, close: () => explorer.close() };
+    return { recorder: explorer, agent: explorerVersion(context.scenario.config), close: () => explorer.close() };
   }
   if (policy === 'random' && findInput(context.inputs, 'checkpoint') === undefined) {
-    return { recorder: recorderOf(new RandomPolicy(env.actionSpace)), close: async () => {} };
+    const policy = new RandomPolicy(env.actionSpace);
+    return { recorder: recorderOf(policy), agent: policy.version, close: async () => {} };
   }
   const checkpoint = requireInput(context.inputs, 'checkpoint');
   const { learner } = await learnerFor(env, checkpoint);
@@ -193,7 +203,7 @@ async function recorderFor(
     await agent.close();
     await learner.close();
   };
-  return { recorder: recorderOf(agent.policy), close };
+  return { recorder: recorderOf(agent.policy), agent: agent.policy.version, close };
 }
 
 /** @throws SCENARIO_INVALID where the scenario's model is brought, and nothing can be learned */

@@ -19,7 +19,7 @@ export function fitReport(
   epochs: readonly FitEpoch[],
 ): ReportInput {
   const { config } = context.scenario;
-  const { heldOut, verdict, transitions, holdoutError } = result;
+  const { heldOut, verdict, transitions, holdoutError, panel } = result;
   const cell = (value: number | null) => (value === null ? '–' : formatNumber(value));
   const row = (name: string, { model, linear, unchanged }: HeldOutFigures<number | null>) =>
     [name, model === null ? 'never changes' : cell(model), cell(linear), cell(unchanged)] as const;
@@ -57,9 +57,7 @@ export function fitReport(
     ].filter(({ curves }) => curves.length > 0),
     bars: heldOut === undefined ? [] : [explainedBars(heldOut.elements)],
     notes: verdict === undefined ? [] : notesOf(verdict),
-    provenance: reportProvenance(context, `reverie fit ${config.name} --seed ${context.seed}`, {
-      seeds: [context.seed],
-    }),
+    provenance: reportProvenance(context, `reverie fit ${config.name} --seed ${context.seed}`, panel),
   };
 }
 

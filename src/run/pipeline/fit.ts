@@ -2,15 +2,18 @@
 
 import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
+import { type Panel, requirePanel } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
 import { dynamicsKinds, type FitNote, type FitRequest, type Fitted } from '../../worldmodel/index.js';
 import { type FitResult, interrupted, type JobContext } from '../job.js';
 import { writeReport } from '../report/report.js';
+import { wantedPanel } from '../wanted-panel.js';
 import { type FitEpoch, fitReport } from './fit-report.js';
 import { judgeFit } from './fit-verdict.js';
 import { recordsOf, removeWorkFolder, resolvedSpec, workFolder } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
+import { fitPanel } from './vector-panels.js';
 
 export async function fitJob(context: JobContext): Promise<FitResult> {
   const { config, folder } = context.scenario;
@@ -19,6 +22,8 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     const problem = `model.kind is "${config.model.kind}", which is brought and not learned from records.`;
     throw reverieError('SCENARIO_INVALID', { path: config.name, problem });
   }
+  const panel = await fitPanel(context);
+  requirePanel(panel, wantedPanel(context));
   const env = await makeEnvironment(config.env, { folder });
   const onDisk = workFolder(context, 'data');
   const real = await recordsOf(env, requireInput(context.inputs, 'data'), { onDisk });
@@ -51,7 +56,7 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     await fitted.model.close();
     const { modelVersion } = fitted.model;
     context.metrics.write({ kind: 'fit', modelVersion, ...fitted.report, ...heldOut, verdict });
-    return await kept(context, { fitted, heldOut, verdict, target, transitions: real.size }, epochs);
+    return await kept(context, { fitted, heldOut, verdict, target, transitions: real.size, panel }, epochs);
   } catch (error) {
     if (context.signal.aborted) interrupted();
     throw error;
@@ -79,10 +84,11 @@ interface FitEnd {
   readonly verdict: FitResult['verdict'];
   readonly target: string;
   readonly transitions: number;
+  readonly panel: Panel;
 }
 
 async function kept(context: JobContext, end: FitEnd, epochs: readonly FitEpoch[]): Promise<FitResult> {
-  const { fitted, heldOut, verdict, target, transitions } = end;
+  const { fitted, heldOut, verdict, target, transitions, panel } = end;
   const report = join(context.out, 'report.html');
   const result: FitResult = {
     job: 'fit',
@@ -95,6 +101,7 @@ async function kept(context: JobContext, end: FitEnd, epochs: readonly FitEpoch[
     rewardError: fitted.report.rewardError,
     heldOut,
     verdict,
+    panel,
     report,
   };
   await writeReport(report, fitReport(context, result, epochs));

@@ -1,7 +1,8 @@
-// Where in a folder the user named the wanted thing lies: the folder itself, or a run that holds it.
+// Where in a folder the user named the wanted thing lies: the folder itself, or a run that holds it; and what it is, by its bytes.
 
-import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { isSavedBuffer } from '../../replay/index.js';
 import { dynamicsKinds } from '../../worldmodel/index.js';
@@ -73,6 +74,18 @@ export function requireInput(inputs: JobInputs, name: FoundInput): string {
   const found = findInput(inputs, name);
   if (found === undefined) throw reverieError('INPUT_NEEDED', { what: `a ${KINDS[name].what}`, input: name });
   return found;
+}
+
+/** Of the bytes of all files in a folder, whatever it is called and wherever it lies. */
+export async function digestOf(folder: string): Promise<string> {
+  const hash = createHash('sha256');
+  for (const file of readdirSync(folder).sort()) {
+    const path = join(folder, file);
+    if (!statSync(path).isFile()) continue;
+    hash.update(`${basename(file)}\n`);
+    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  }
+  return hash.digest('hex').slice(0, 12);
 }
 
 /** Folder of the world model that a scenario brings along; undefined where its kind is fitted. */

@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { planDream } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
+import { requirePanel } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment, type PolicySnapshot, rowSize, type VectorEnvironment } from '../../env/index.js';
 import { WorkerPool } from '../../pool/index.js';
@@ -23,9 +24,11 @@ import {
 import { loadWorldModel, type StoredDynamics, tryModel } from '../../worldmodel/index.js';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type SynthResult } from '../job.js';
+import { wantedPanel } from '../wanted-panel.js';
 import { withTrustedHorizon } from './fidelity/auto-horizon.js';
 import { learnerFor, recordsOf } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
+import { synthPanel } from './vector-panels.js';
 
 /** A job of fewer transitions is over before threads have started. */
 const ROWS_WORTH_THREADS = 100_000;
@@ -48,6 +51,9 @@ export async function synthJob(asked: JobContext): Promise<SynthResult> {
 }
 
 async function synthesized(context: JobContext, env: VectorEnvironment, model: StoredDynamics): Promise<SynthResult> {
+  const policy = await actor(context, env);
+  const panel = await synthPanel(context, policy.version, model.modelVersion);
+  requirePanel(panel, wantedPanel(context));
   const real = await recordsOf(env, requireInput(context.inputs, 'data'));
   const asked = await requestOf(context, env, real, model);
   const workers = workersFor(context, asked.starts.rows * asked.horizon);
@@ -55,12 +61,12 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
   // With a device chunks are lived in this thread; the rest is work for others all the same.
   const threads = context.device ? new WorkerPool({ workers }) : pool.pool;
   try {
-    const request = { ...asked, model: model.snapshot(), policy: await actor(context, env) };
+    const request = { ...asked, model: model.snapshot(), policy };
     const started = performance.now();
     const { rollouts, resumedRows } = await dream(context, pool, request);
     const seconds = (performance.now() - started) / 1000;
     const rate = (rollouts.counts.rows - resumedRows) / seconds;
-    return await keep(context, env, threads, rollouts, rate, model.modelVersion);
+    return { ...(await keep(context, env, threads, rollouts, rate, model.modelVersion)), panel };
   } finally {
     if (threads !== pool.pool) await threads.close();
     await pool.close();
@@ -142,7 +148,7 @@ async function keep(
   rollouts: JournalledRollouts,
   transitionsPerSecond: number,
   modelVersion: string,
-): Promise<SynthResult> {
+): Promise<Omit<SynthResult, 'panel'>> {
   const { counts } = rollouts;
   const { signal } = context;
   const data = join(context.out, 'data');

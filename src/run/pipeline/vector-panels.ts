@@ -1,18 +1,61 @@
-// The panels of figures about policies of numbers: what an evaluation, a training and a comparison of trainings were measured on.
+// The panels of figures about worlds of numbers: what a recording, a fit, dreamt transitions, an evaluation, a training and a comparison
+// of trainings were measured on.
 
-import { createHash } from 'node:crypto';
-import { createReadStream, readdirSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { sha256 } from '../../core/hash.js';
 import type { Json } from '../../core/json.js';
 import { type Panel, panelOf } from '../../core/panel.js';
-import type { JobContext } from '../job.js';
+import type { JobContext, JobInputs } from '../job.js';
 import type { Scenario } from '../scenario.js';
 import { versions } from '../versions.js';
-import { findInput } from './inputs.js';
+import { digestOf, findInput } from './inputs.js';
 
 type Context = Pick<JobContext, 'scenario' | 'seed' | 'inputs'>;
+
+/** Of a recording: the returns of whoever acts. */
+export function collectPanel({ scenario: { config }, seed }: Context, agent: string): Panel {
+  return panelOf({
+    environment: environmentOf(config),
+    tasks: [],
+    seeds: [seed],
+    policies: { agent },
+    settings: { steps: config.collect.steps },
+  });
+}
+
+/** Who explores, by what of the scenario decides it. */
+export function explorerVersion({ collect, model }: Config): string {
+  return `explorer@${digest({ explore: collect.explore, model })}`;
+}
+
+/** Of a fit: what learns, what it learns from and what it goes on from. Its error is that of rows held out of the same records. */
+export async function fitPanel({ scenario: { config }, seed, inputs }: Context): Promise<Panel> {
+  const { model } = config;
+  return panelOf({
+    environment: environmentOf(config),
+    tasks: [],
+    seeds: [seed],
+    policies: { learner: `${model.kind}@${digest(model)}`, ...(await givenTo(inputs, ['data', 'model'])) },
+    settings: {},
+  });
+}
+
+/** Of dreamt transitions: who acts, the dream's version, and the records that rollouts begin in. */
+export async function synthPanel(
+  { scenario: { config }, seed, inputs }: Context,
+  agent: string,
+  dream: string,
+): Promise<Panel> {
+  const { horizon, disagreementLimit, propagation, chunkRows } = config.rollout;
+  const { starts, episodes } = config.synth;
+  return panelOf({
+    environment: environmentOf(config),
+    tasks: [],
+    seeds: [seed],
+    policies: { agent, dream, ...(await givenTo(inputs, ['data'])) },
+    settings: { horizon, disagreementLimit, propagation, chunkRows, starts, episodes },
+  });
+}
 
 /** The seeds of episodes follow from the run's. */
 export function evalPanel({ scenario: { config }, seed }: Context, policy: string): Panel {
@@ -27,17 +70,11 @@ export function evalPanel({ scenario: { config }, seed }: Context, policy: strin
 
 /** Who learns, and in what, stands for the policy that comes of it; what it was given is known by its bytes. */
 export async function trainPanel({ scenario: { config }, seed, inputs }: Context): Promise<Panel> {
-  const given = await Promise.all(
-    (['data', 'model', 'checkpoint'] as const).map(async (name) => {
-      const folder = findInput(inputs, name);
-      return folder === undefined ? {} : { [name]: await digestOf(folder) };
-    }),
-  );
   return panelOf({
     environment: environmentOf(config),
     tasks: [],
     seeds: [seed],
-    policies: Object.assign(whoLearns(config), ...given),
+    policies: { ...whoLearns(config), ...(await givenTo(inputs, ['data', 'model', 'checkpoint'])) },
     settings: evaluationOf(config),
   });
 }
@@ -92,18 +129,20 @@ function evaluationOf({ train, eval: of }: Config): Record<string, Json> {
   return { mode, ...budget, evalEvery, evalEpisodes, threshold, stopAtThreshold, ...of };
 }
 
-function digest(value: unknown): string {
-  return sha256(canonicalJson(value as Json)).slice(0, 12);
+/** What a job was given, by its bytes. */
+async function givenTo(
+  inputs: JobInputs,
+  names: readonly ('data' | 'model' | 'checkpoint')[],
+): Promise<Record<string, string>> {
+  const given = await Promise.all(
+    names.map(async (name) => {
+      const folder = findInput(inputs, name);
+      return folder === undefined ? [] : [[name, await digestOf(folder)] as const];
+    }),
+  );
+  return Object.fromEntries(given.flat());
 }
 
-/** Of all files in a folder, whatever it is called and wherever it lies. */
-async function digestOf(folder: string): Promise<string> {
-  const hash = createHash('sha256');
-  for (const file of readdirSync(folder).sort()) {
-    const path = join(folder, file);
-    if (!statSync(path).isFile()) continue;
-    hash.update(`${basename(file)}\n`);
-    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
-  }
-  return hash.digest('hex').slice(0, 12);
+function digest(value: unknown): string {
+  return sha256(canonicalJson(value as Json)).slice(0, 12);
 }

@@ -1,9 +1,10 @@
-// The panels of figures about worlds of tools: what decides which episodes are lived, and by whom; who was trained, and who audited.
+// The panels of figures about worlds of tools: what decides which episodes are lived, and by whom; who was trained or fitted, and who
+// audited.
 
 import { contentHash } from '../../../core/hash.js';
 import type { Json } from '../../../core/json.js';
 import { type Panel, panelOf } from '../../../core/panel.js';
-import type { ToolsTask } from '../../../env/index.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { ToolsParts } from './parts.js';
@@ -46,6 +47,21 @@ export function trainingPanel(
     seeds: [seed],
     policies: { learner, ...dream, user: user.version, answers },
     settings: { evalEvery, evalChoice, evalSplits, evalTasks, maxSteps: scenario.config.synth.maxSteps },
+  });
+}
+
+/** Of a fit of a backend: what learns and what from; it is judged on tasks held out of the same records. */
+export function backendFitPanel(
+  { seed }: Pick<JobContext<ToolsScenario>, 'seed'>,
+  domain: ToolsDomain,
+  { learner, data }: Readonly<Record<'learner' | 'data', string>>,
+): Panel {
+  return panelOf({
+    environment: domain.version,
+    tasks: [],
+    seeds: [seed],
+    policies: { learner, data },
+    settings: {},
   });
 }
 

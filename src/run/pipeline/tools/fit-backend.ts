@@ -4,6 +4,8 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
+import { contentHash } from '../../../core/hash.js';
+import { requirePanel } from '../../../core/panel.js';
 import type { Phase } from '../../../core/progress.js';
 import { Rng } from '../../../core/rng.js';
 import { makeDomain } from '../../../env/index.js';
@@ -12,7 +14,10 @@ import { type BackendEntry, type BackendFitNote, backendSettings, routerBackends
 import { interrupted, type JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { BackendFitResult } from '../../tools-results.js';
+import { wantedPanel } from '../../wanted-panel.js';
+import { digestOf } from '../inputs.js';
 import { readEpisodes } from './datasets.js';
+import { backendFitPanel } from './episodes-panel.js';
 import { EPISODES_FILE } from './judged-rows.js';
 
 type Context = JobContext<ToolsScenario>;
@@ -28,16 +33,20 @@ export async function fitBackendJob(context: Context): Promise<BackendFitResult>
   const entry = learnedBackend(config.model.backends);
   const data = episodesFolder(context.inputs.data);
   const domain = await makeDomain(config.domain, { folder });
+  const settings = backendSettings(entry, config.model);
   const phases = new Phases(context);
   const model = join(context.out, 'model');
   const work = join(context.out, 'training');
   try {
+    const learner = `${entry.name}@${contentHash(settings).slice(0, 12)}`;
+    const panel = backendFitPanel(context, domain, { learner, data: await digestOf(data) });
+    requirePanel(panel, wantedPanel(context));
     const learn = await entry.fit();
     const episodes: EpisodeRecord[] = [];
     for await (const episode of readEpisodes(data)) episodes.push(episode);
     const fitted = await learn({
       ...{ domain, episodes, work, out: model, signal: context.signal },
-      settings: backendSettings(entry, config.model),
+      settings,
       rng: Rng.fromSeed(context.seed).split('fit', entry.name),
       onProgress: (note) => phases.note(note),
     });
@@ -48,6 +57,7 @@ export async function fitBackendJob(context: Context): Promise<BackendFitResult>
     return {
       ...{ job: 'fit', family: 'tools', wallSeconds: context.metrics.wallSeconds },
       ...{ backend: entry.name, model, modelVersion: version, episodes: episodes.length, exactness, isReady, report },
+      panel,
     };
   } catch (error) {
     if (context.signal.aborted) interrupted();
