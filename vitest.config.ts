@@ -13,7 +13,19 @@ const APART = [
 ];
 
 /** What takes long begins first, so that nothing is left over at the end, alone on one core. */
-const LONG = ['/test/native/', '/test/e2e/', '/test/synth/export-episodes/'];
+const LONG = [
+  '/test/native/',
+  '/test/serve/glue/',
+  '/test/e2e/',
+  '/test/synth/export-episodes/',
+  '/test/serve/hosts/',
+  '/test/serve/validate/',
+  '/test/serve/facades/ors/',
+  '/test/llm/contract-real',
+  '/test/run/pipeline/',
+  '/test/synth/queue/',
+  '/test/nn/decoder/',
+];
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -12,7 +12,7 @@ import { nativeDomain } from '../controlled/native-domain.js';
 import { type Broker, missingBroker, startBroker } from '../synth/queue/brokers.js';
 import { fileHashes, halfWritten, type Outcome, reverie, startReverie } from './reverie.js';
 
-const EPISODES = 20;
+const EPISODES = 12;
 const WORKERS = 3;
 /** Many processes start at once; on a machine that does other things too, each takes its time. */
 const PATIENCE_MS = 180_000;
@@ -48,7 +48,7 @@ function run(): string[] {
     'user.kind=llm',
     'reward.mustFail.enabled=false',
     'synth.pick=curriculum',
-    'tasks.curriculum.lag=12',
+    'tasks.curriculum.lag=6',
     `synth.episodes=${EPISODES}`,
     'synth.export=[openai, parquet]',
   ];
@@ -66,7 +66,7 @@ interface WorkerProcess {
 }
 
 function startWorkers(url: string): WorkerProcess[] {
-  const args = ['worker', '--queue', url, '--concurrency', '4', '--lease', '4', '--quiet', '--json'];
+  const args = ['worker', '--queue', url, '--concurrency', '2', '--lease', '4', '--quiet', '--json'];
   return Array.from({ length: WORKERS }, () => startReverie(args, folder));
 }
 
@@ -113,7 +113,7 @@ describe.each(['redis', 'nats'] as const)('rows lived by workers over %s', (kind
     async () => {
       const rng = Rng.fromSeed(7).split(kind);
       const { outcome } = startReverie([...run(), '--out', kind, ...over()], folder);
-      await grown(kind, 10_000 + rng.int(40_000), outcome);
+      await grown(kind, 6_000 + rng.int(24_000), outcome);
       const [victim] = workers.splice(rng.int(WORKERS), 1);
       victim.child.kill('SIGKILL');
       expect((await victim.outcome).signal).toBe('SIGKILL');
@@ -131,12 +131,12 @@ describe.each(['redis', 'nats'] as const)('rows lived by workers over %s', (kind
       async () => {
         const name = `${kind}-stopped`;
         const first = startReverie([...run(), '--out', name, ...over()], folder);
-        await grown(name, 15_000, first.outcome);
+        await grown(name, 9_000, first.outcome);
         first.child.kill('SIGINT');
         expect((await first.outcome).code).toBe(130);
         const kept = statSync(at(name, 'journal', 'rollouts.journal')).size;
         const second = startReverie(['synth', '--resume', name, '--quiet', ...over()], folder);
-        await grown(name, kept + 15_000, second.outcome);
+        await grown(name, kept + 9_000, second.outcome);
         second.child.kill('SIGKILL');
         await second.outcome;
         // The rest in one process: what lies in the queue does no harm.
