@@ -272,6 +272,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'Chromium by playwright-core 1.65.1, same pages, seeds and actions',
     load: () => import('./miniwob-parity.js'),
   },
+  'screens.speed': {
+    title:
+      "Walks of chance over ten of MiniWoB++'s tasks: steps a second of the processor, dreamt by mechanics and records ÷ in headless Chromium (raw: what opening a page takes); needs miniwob's pages and Chromium",
+    unit: 'ratio',
+    baseline: 'Chromium by playwright-core 1.65.1, same actions through the same environment',
+    load: () => import('./screens-speed.js'),
+  },
+  'screens.soak': {
+    title:
+      "1,000 episodes of chance over MiniWoB++'s pages in two Chromiums at once: episodes lost (raw: processes left, growth of memory); less is better; needs miniwob's pages and Chromium",
+    unit: 'episodes',
+    baseline: 'none',
+    load: () => import('./screens-soak.js'),
+  },
   'alfworld.speed': {
     title: "Random walks in ALFWorld's games, one core: steps/s of ours ÷ of the official package; needs ALFWORLD_DATA",
     unit: 'ratio',

@@ -85,6 +85,7 @@ async function liveGroups(
     environments: where === 'real' ? parts.environments : await parts.dream!.environments(),
     signal: ports.signal,
     shaping: { weight: settings.progressWeight, gamma: settings.gamma },
+    rewards: settings.rewards,
     onEpisode: () => phase.advance(1),
   });
   phase.end();

@@ -43,6 +43,8 @@ export interface PlayOptions {
   readonly environments: readonly LineEnvironment[];
   readonly signal?: AbortSignal;
   readonly shaping?: Shaping;
+  /** What steps are paid: what the world pays unless given. */
+  readonly rewards?: 'paid' | 'verdict';
   readonly onEpisode?: (episode: PlayedText) => void;
 }
 
@@ -50,8 +52,9 @@ export interface PlayOptions {
 export async function playTexts(
   policy: TextPolicy,
   starts: readonly TextStart[],
-  { environments, signal, shaping, onEpisode }: PlayOptions,
+  { environments, onEpisode, ...options }: PlayOptions,
 ): Promise<PlayedText[]> {
+  const { signal } = options;
   const played: PlayedText[] = [];
   const lanes: { index: number; episode: TextEpisode }[] = [];
   const free = [...environments].reverse();
@@ -60,7 +63,7 @@ export async function playTexts(
     signal?.throwIfAborted();
     while (next < starts.length && free.length > 0) {
       const index = next++;
-      lanes.push({ index, episode: await TextEpisode.begin(free.pop()!, starts[index], { signal, shaping }) });
+      lanes.push({ index, episode: await TextEpisode.begin(free.pop()!, starts[index], options) });
     }
     const under = lanes.filter(({ episode }) => !episode.ended);
     const situations = under.map(({ episode }) => episode.situation);
@@ -96,7 +99,7 @@ export class TextEpisode {
     private readonly goal: string,
     observation: string,
     info: Info,
-    private readonly shaping?: Shaping,
+    private readonly pay: Pick<PlayOptions, 'shaping' | 'rewards'>,
   ) {
     this.now = this.situationOf(observation, info);
     this.state = String(info.stateHash);
@@ -105,12 +108,12 @@ export class TextEpisode {
   static async begin(
     environment: LineEnvironment,
     { task, seed }: TextStart,
-    { signal, shaping }: Pick<PlayOptions, 'signal' | 'shaping'> = {},
+    { signal, ...pay }: Omit<PlayOptions, 'environments' | 'onEpisode'> = {},
   ): Promise<TextEpisode> {
     const { observation, info } = await environment.reset({ task, seed }, signal);
     const { goal } = environment.tools.task.user;
     // What the agent was not told, its policy is not.
-    return new TextEpisode(environment, observation.includes(goal) ? goal : observation, observation, info, shaping);
+    return new TextEpisode(environment, observation.includes(goal) ? goal : observation, observation, info, pay);
   }
 
   get ended(): boolean {
@@ -127,12 +130,13 @@ export class TextEpisode {
     const said = situation.admissible[decision.choice];
     const before = this.potential();
     const { observation, reward: paid, terminated, truncated, info } = await this.environment.step(said, signal);
-    const reward = paid + this.shaped(before, terminated || truncated);
+    this.isOver = terminated || truncated;
+    const verdict = this.isOver ? (info.verdict as Verdict | undefined) : undefined;
+    const earned = this.pay.rewards === 'verdict' ? (verdict?.reward ?? 0) : paid;
+    const reward = earned + this.shaped(before, this.isOver);
     this.steps.push({ ...decision, situation, state, reward, answeredBy: whoAnswered(info) });
     this.turns = [...this.turns, { said, seen: observation }];
-    this.isOver = terminated || truncated;
     if (this.isOver) {
-      const verdict = info.verdict as Verdict | undefined;
       this.reward = verdict === undefined ? this.total() : verdict.reward;
     } else {
       this.now = this.situationOf(observation, info);
@@ -147,12 +151,12 @@ export class TextEpisode {
   }
 
   private shaped(before: number, isOver: boolean): number {
-    const { weight = 0, gamma = 1 } = this.shaping ?? {};
+    const { weight = 0, gamma = 1 } = this.pay.shaping ?? {};
     return weight === 0 ? 0 : weight * ((isOver ? 0 : gamma * this.potential()) - before);
   }
 
   private potential(): number {
-    if (!this.shaping?.weight) return 0;
+    if (!this.pay.shaping?.weight) return 0;
     const { domain, state } = this.environment.tools;
     return domain.rules?.progress?.(state) ?? 0;
   }

@@ -20,6 +20,8 @@ export interface TextGroupSettings extends GroupOptions {
   readonly gatherEvery: number;
   readonly tasksPerRound: number;
   readonly groupSize: number;
+  /** What the world pays, or 1 at the end of an episode that was won. */
+  readonly rewards: 'paid' | 'verdict';
   /** Weight of progress as a reward (`Shaping`); 0: none. */
   readonly progressWeight: number;
   /** Passes over the lessons of a round, and their step size. */

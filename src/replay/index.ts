@@ -20,7 +20,7 @@ export { type Episode, EpisodeStore, type EpisodeStoreOptions, TOKEN_EPISODES, T
 export { type Embedder, HashedTrigramEmbedder } from './experience/embedder.js';
 export type * from './experience/experience.js';
 export { type ExperienceConfig, experienceSchema } from './experience/experience-schema.js';
-export { livedSteps } from './experience/lived-steps.js';
+export { livedSteps, statesOf } from './experience/lived-steps.js';
 export { RecordProblem } from './experience/logs/logged-call.js';
 export { type LoggedConversation, readConversation } from './experience/logs/logged-conversation.js';
 export { ReplayedCalls, stateAfter } from './experience/logs/logged-episode.js';

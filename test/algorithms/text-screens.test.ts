@@ -14,6 +14,7 @@ import {
 } from '../../src/env/index.js';
 import { viewOf } from '../../src/kinds/index.js';
 import type { TextPolicy, TextSituation } from '../../src/rl/index.js';
+import { RandomAgent } from '../../src/synth/index.js';
 import { pagesDomain } from '../env/screens/fixture.js';
 
 const domain = pagesDomain('order');
@@ -71,4 +72,36 @@ it('does by a chosen line what the line says, and is paid by the page', async ()
   }
   expect(environment.state as ScreenState).toMatchObject({ done: true, reward: 1 });
   expect(asked).toEqual(shown);
+}, 60_000);
+
+it('learns from what the page pays, or from whether the task was done', async () => {
+  const sender: TextPolicy = {
+    version: 'sender',
+    decide: async (situations) =>
+      situations.map(({ readings }) => {
+        const choice = readings!.findIndex((reading) => reading.startsWith('click button'));
+        return { choice, logProb: 0, entropy: 0 };
+      }),
+  };
+  const earned = async (rewards: 'paid' | 'verdict') => {
+    const environments = [viewOf(domain, make)() as never];
+    const [{ steps, reward }] = await playTexts(sender, [{ task: 'order.2', seed: 1 }], { environments, rewards });
+    return { of: steps.map((step) => step.reward), reward };
+  };
+  expect(await earned('paid')).toEqual({ of: [-1], reward: 0 });
+  expect(await earned('verdict')).toEqual({ of: [0], reward: 0 });
+}, 60_000);
+
+it('is offered to an agent of chance, who may choose among it', async () => {
+  const environment = make();
+  await environment.reset({ task: 'order.3', seed: 1 });
+  const offered = admissibleIn(domain, environment.state)!;
+  const { messages, task } = environment;
+  const said = [0, 1, 2, 3, 4].map((seed) => {
+    const query = { messages, tools: domain.tools, task, seed, step: 0, admissible: () => offered };
+    const [call] = new RandomAgent(6, true).act(query).action.toolCalls!;
+    return actionLine(call);
+  });
+  expect(said.every((line) => offered.lines.includes(line))).toBe(true);
+  expect(new Set(said).size).toBeGreaterThan(1);
 }, 60_000);

@@ -23,6 +23,10 @@ export const agentSection = z
     z.strictObject({
       kind: z.literal('random').describe('Calls tools at random: the floor.'),
       steps: positive.default(6).describe('Calls before it says good-bye.'),
+      offered: z
+        .boolean()
+        .optional()
+        .describe('Among what the world offers at the moment, where it tells, and not by the schemas of its tools.'),
     }),
     z.strictObject({
       kind: z

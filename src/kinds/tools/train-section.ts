@@ -10,6 +10,20 @@ const share = z.number().min(0).max(1);
 const rate = z.number().positive();
 const splits = z.array(z.enum(['train', 'validation', 'test'])).min(1);
 
+const rewards = z
+  .enum(['paid', 'verdict'])
+  .optional()
+  .describe(
+    'What is learned from: `paid`, what the world pays on the way and at the end (the default); or `verdict`, 1 where the episode was won and else 0, for worlds that pay less than nothing for a try that failed and nothing for none.',
+  );
+const progressWeight = z
+  .number()
+  .min(0)
+  .optional()
+  .describe(
+    'Weight of progress as a reward on the way, where the exact rules know how much of the goal is done (Ng et al. 1999); default 0: none.',
+  );
+
 export function textRlSchema() {
   const networks = textNetworks.list();
   const sections = Object.fromEntries(
@@ -58,13 +72,8 @@ export function textRlSchema() {
         .describe(
           'Share of the groups that are learned from, those whose returns differ most (RAGEN, 2504.20073); default 1.',
         ),
-      progressWeight: z
-        .number()
-        .min(0)
-        .optional()
-        .describe(
-          'Weight of progress as a reward on the way, where the exact rules know how much of the goal is done (Ng et al. 1999); default 0: none.',
-        ),
+      rewards,
+      progressWeight,
       ...sections,
     })
     .prefault({})

@@ -43,9 +43,12 @@ export function livedSteps(episode: EpisodeRecord, states: readonly CallState[] 
   }));
 }
 
-/** Between calls of one action, and before the first, the hash is known only as long as nothing changed the state. */
-function statesOf({ steps }: EpisodeRecord): CallState[] {
-  let hash: string | undefined;
+/**
+ * Between calls of one action the hash is known only as long as nothing changed the state.
+ * @param begins hash of the state that the episode began in; without it that of the first call is not known
+ */
+export function statesOf({ steps }: EpisodeRecord, begins?: string): CallState[] {
+  let hash = begins;
   return steps.flatMap(({ predictions, stateHash }) => {
     const states = predictions.map(({ operations }) => {
       const state = { operations, ...(hash === undefined ? {} : { stateHash: hash }) };

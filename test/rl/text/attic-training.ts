@@ -48,6 +48,7 @@ const SETTINGS: TextGroupSettings = {
   rounds: 12,
   realRounds: 0,
   gatherEvery: Number.POSITIVE_INFINITY,
+  rewards: 'paid',
   progressWeight: 0,
   tasksPerRound: 2,
   groupSize: 8,

@@ -7,8 +7,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
-import { realResponder, type ToolsPolicy, type ToolsTask } from '../../../env/index.js';
-import { type EpisodeRecord, type ExperienceStep, livedSteps } from '../../../replay/index.js';
+import {
+  initialStateOf,
+  realResponder,
+  stateHash,
+  type ToolsDomain,
+  type ToolsPolicy,
+  type ToolsTask,
+} from '../../../env/index.js';
+import { type EpisodeRecord, type ExperienceStep, livedSteps, statesOf } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { planRow } from '../../../synth/index.js';
 import type { JobContext } from '../../job.js';
@@ -61,8 +68,12 @@ export async function keptRecords(out: string, time: number): Promise<EpisodeRec
 }
 
 /** Steps as the store of experience has real ones: of no row of a job, and by no model. */
-export function realSteps(records: readonly EpisodeRecord[]): ExperienceStep[] {
-  return records.flatMap((record) => livedSteps(record).map((step) => ({ ...step, row: -1, modelVersion: '' })));
+export function realSteps(domain: ToolsDomain, records: readonly EpisodeRecord[]): ExperienceStep[] {
+  return records.flatMap((record) => {
+    const task = domain.tasks.find(({ id }) => id === record.task)!;
+    const states = statesOf(record, stateHash(initialStateOf(domain, task)));
+    return livedSteps(record, states).map((step) => ({ ...step, row: -1, modelVersion: '' }));
+  });
 }
 
 function fileOf(out: string, time: number): string {

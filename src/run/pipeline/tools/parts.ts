@@ -156,7 +156,7 @@ export async function bareAgent(
     case 'reference':
       return new ReferenceAgent(agent.error);
     case 'random':
-      return new RandomAgent(agent.steps);
+      return new RandomAgent(agent.steps, agent.offered);
     case 'explorer':
       return new ExplorerAgent(domain, agent);
     case 'llm':

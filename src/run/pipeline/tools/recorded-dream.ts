@@ -110,7 +110,7 @@ export class RecordedDream implements TextDream {
     const { context, parts } = this.given;
     const { domain } = parts;
     const { used: episodes } = this.split();
-    const steps = realSteps(episodes);
+    const steps = realSteps(domain, episodes);
     await parts.experience.add(steps);
     const made: string[] = [];
     let { model } = context.scenario.config;

@@ -134,8 +134,8 @@ function trainingOf(
   const { rl, train, name } = scenario.config;
   const { cloneTasks: tasks, cloneEpochs: epochs, cloneLr: lr, realRounds = train.rounds } = train;
   const gatherEvery = train.gather?.every ?? Number.POSITIVE_INFINITY;
-  const { gaeLambda = 0.95, progressWeight = 0 } = rl;
-  const asked = { ...rl, ...train, seed, realRounds, gatherEvery, gaeLambda, progressWeight };
+  const { gaeLambda = 0.95, progressWeight = 0, rewards = 'paid' } = rl;
+  const asked = { ...rl, ...train, seed, realRounds, gatherEvery, gaeLambda, progressWeight, rewards };
   const settings = { ...asked, clone: { tasks, epochs, lr } };
   const { length: rounds } = roundsOf(settings);
   let savedAt = performance.now();

@@ -4,23 +4,40 @@
 import { NO_COST } from '../../../core/cost.js';
 import type { Json, JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
-import type { Message, ToolSpec, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/index.js';
+import type { CallSpec, Message, ToolSpec, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/index.js';
 
 export class RandomAgent implements ToolsPolicy {
   readonly version: string;
 
-  /** @param steps calls it makes before it says good-bye */
-  constructor(private readonly steps = 6) {
-    this.version = `random, ${steps} calls`;
+  /**
+   * @param steps calls it makes before it says good-bye
+   * @param offered whether it chooses among what the world offers at the moment, where it tells
+   */
+  constructor(
+    private readonly steps = 6,
+    private readonly offered = false,
+  ) {
+    this.version = `random, ${steps} calls${offered ? ', of those on offer' : ''}`;
   }
 
-  act({ messages, tools, seed, step }: ToolsPolicyQuery): { action: ToolsAction; cost: typeof NO_COST } {
+  act(query: ToolsPolicyQuery): { action: ToolsAction; cost: typeof NO_COST } {
+    const { tools, seed, step } = query;
     if (step >= this.steps || tools.length === 0) return { action: { content: 'Good-bye.' }, cost: NO_COST };
     const rng = Rng.fromSeed(seed).split('random agent', step);
-    const tool = tools[rng.int(tools.length)];
-    const call = { id: `call_${step}`, name: tool.name, arguments: sampleArguments(tool, seenWords(messages), rng) };
+    const call = { id: `call_${step}`, ...(this.anyOffered(query, rng) ?? anyCall(query, rng)) };
     return { action: { content: null, toolCalls: [call] }, cost: NO_COST };
   }
+
+  private anyOffered({ admissible }: ToolsPolicyQuery, rng: Rng): CallSpec | undefined {
+    const found = this.offered ? admissible?.() : undefined;
+    if (found === undefined || found.lines.length === 0) return undefined;
+    return found.callOf(found.lines[rng.int(found.lines.length)]);
+  }
+}
+
+function anyCall({ messages, tools }: ToolsPolicyQuery, rng: Rng): CallSpec {
+  const tool = tools[rng.int(tools.length)];
+  return { name: tool.name, arguments: sampleArguments(tool, seenWords(messages), rng) };
 }
 
 /** Arguments that fit the tool's schema as far as types and enumerations go. */

@@ -1,0 +1,108 @@
+// Walks of chance over MiniWoB++'s screens, recorded in a browser, and dreams made of such records.
+
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { TextPolicyAgent } from '../src/algorithms/index.js';
+import {
+  actionLine,
+  type BrowserName,
+  type Responder,
+  rulesResponder,
+  ScriptedUser,
+  type ToolsDomain,
+  ToolsEpisodeEnvironment,
+  type ToolsTask,
+} from '../src/env/index.js';
+import { type EpisodeRecord, ExperienceStore } from '../src/replay/index.js';
+import type { TextPolicy } from '../src/rl/index.js';
+import { realSteps } from '../src/run/pipeline/tools/gathered-records.js';
+import { liveEpisode, planRow } from '../src/synth/index.js';
+import { makeRouter, parseToolsModelConfig } from '../src/worldmodel/index.js';
+
+interface Pages {
+  homeOf(given: string | undefined, folder: string): string;
+  namesOf(home: string, browser: BrowserName, wanted?: readonly string[]): readonly string[];
+  domainOf(
+    home: string,
+    settings: { readonly names: readonly string[]; readonly seeds: number; readonly browser: BrowserName },
+  ): ToolsDomain;
+}
+
+export interface ScreensAsked {
+  readonly root: string;
+  /** All that the browser can do unless given. */
+  readonly names?: readonly string[];
+  /** Of each task and split. */
+  readonly seeds: number;
+  readonly browser: BrowserName;
+}
+
+/** @throws where the pages are not found */
+export async function openScreens({ root, names, seeds, browser }: ScreensAsked): Promise<ToolsDomain> {
+  const pages = (await import(pathToFileURL(join(root, 'packs', 'miniwob', 'pages.mjs')).href)) as Pages;
+  const home = pages.homeOf(undefined, root);
+  return pages.domainOf(home, { names: pages.namesOf(home, browser, names), seeds, browser });
+}
+
+export function tasksOf({ tasks }: ToolsDomain, split: ToolsTask['split'] = 'train'): ToolsTask[] {
+  return tasks.filter((task) => task.split === split);
+}
+
+export function screenEnvironmentOf(
+  domain: ToolsDomain,
+  responder: Responder,
+  maxSteps: number,
+): ToolsEpisodeEnvironment {
+  return new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser(), maxSteps });
+}
+
+/** Each of what a screen offers as likely as any other. */
+export const uniform: TextPolicy = {
+  version: 'uniform',
+  decide: async (situations, draws) =>
+    situations.map(({ admissible: { length } }, i) => {
+      const choice = Math.min(Math.floor((draws?.[i] ?? 0) * length), length - 1);
+      return { choice, logProb: -Math.log(length), entropy: Math.log(length) };
+    }),
+};
+
+export interface WalksAsked {
+  readonly domain: ToolsDomain;
+  readonly tasks: readonly ToolsTask[];
+  readonly seed: number;
+  readonly maxSteps: number;
+}
+
+/** An episode of each task, in the browser. */
+export async function recordedWalks({ domain, tasks, seed, maxSteps }: WalksAsked): Promise<EpisodeRecord[]> {
+  const agent = new TextPolicyAgent(uniform, { lineOf: actionLine });
+  const responder = rulesResponder(domain);
+  const environment = screenEnvironmentOf(domain, responder, maxSteps);
+  const records: EpisodeRecord[] = [];
+  for (const [row, task] of tasks.entries()) {
+    const plan = planRow(row, { seed, groupSize: 1, branchAt: 0 });
+    const settings = {
+      scenario: domain.id,
+      scenarioHash: domain.version,
+      seed,
+      source: 'real',
+      responderVersion: responder.version,
+      userVersion: 'scripted',
+      maxSteps,
+      weigh: () => 1,
+    } as const;
+    records.push(await liveEpisode(environment, agent, task, plan, settings));
+  }
+  return records;
+}
+
+/** A dream by such backends, of such records. */
+export async function recordedDream(
+  domain: ToolsDomain,
+  records: readonly EpisodeRecord[],
+  backends: readonly string[],
+): Promise<Responder> {
+  const index = await ExperienceStore.open();
+  await index.add(realSteps(domain, records));
+  return makeRouter(parseToolsModelConfig({ kind: 'tools', backends: [...backends] }), { domain, index, folder: '.' });
+}
