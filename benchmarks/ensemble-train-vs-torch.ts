@@ -3,7 +3,7 @@
 // after member, as it does in one worker; data, gather, loss, gradients, decay and Adam included on both sides.
 
 import { Rng } from '../src/core/rng.js';
-import { adamScalars } from '../src/nn/index.js';
+import { adamScalars, type TrainingDevice } from '../src/nn/index.js';
 import { ensembleConfigSchema } from '../src/worldmodel/ensemble/config.js';
 import { memberShapeOf } from '../src/worldmodel/ensemble/contents.js';
 import { decayVector, memberLayout } from '../src/worldmodel/ensemble/member-network.js';
@@ -16,11 +16,19 @@ const ROWS = 10_000;
 const BATCH = 256;
 const LR = 1e-3;
 
-export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
+export function run(context: BenchmarkContext): Promise<Measurement> {
+  return trainingAgainstTorch(context, 'cpu');
+}
+
+/** The measurement with our gradient steps on a device. */
+export async function trainingAgainstTorch(
+  { quick, root, log }: BenchmarkContext,
+  device: TrainingDevice,
+): Promise<Measurement> {
   const steps = quick ? 5 : 100;
   const rounds = quick ? 2 : 11;
   const peer = await startTorch(root, log);
-  const ours = await prepare(steps);
+  const ours = await prepare(steps, device);
   try {
     const shape = { obs_dim: OBS_DIM, action_dim: ACTION_DIM, hidden: HIDDEN[0], layers: HIDDEN.length };
     const training = { members: MEMBERS, rows: ROWS, batch: BATCH, lr: LR, decay: 5e-5 };
@@ -39,14 +47,14 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
 }
 
 /** Answers what trains all members for `steps` steps and says how many seconds that took. */
-async function prepare(steps: number) {
+async function prepare(steps: number, device: TrainingDevice) {
   const config = ensembleConfigSchema.parse({
     ...{ members: MEMBERS, hidden: HIDDEN, lr: LR, batchSize: BATCH },
     ...{ learnReward: true, learnTermination: false },
   });
   const shape = memberShapeOf(SPACES, config);
   const layout = memberLayout(shape, config);
-  const trainer = await memberTrainer(shape, config, BATCH);
+  const trainer = await memberTrainer(shape, config, BATCH, device);
   const rng = Rng.fromSeed(0);
   const inputs = {
     inputs: rng.fillNormal(new Float32Array(ROWS * shape.inputDim)),

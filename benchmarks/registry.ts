@@ -22,6 +22,19 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'PyTorch 2.15.0 on CPU, GaussianMLP of mbrl-lib 0.2.0',
     load: () => import('./ensemble-train-vs-torch.js'),
   },
+  'ensemble-train.native-vs-torch': {
+    title: 'The same by vector code (`--device native`): steps/s of ours ÷ of PyTorch',
+    unit: 'ratio',
+    baseline: 'PyTorch 2.15.0 on CPU, GaussianMLP of mbrl-lib 0.2.0',
+    load: () => import('./ensemble-train-native-vs-torch.js'),
+  },
+  'sac-update.vs-torch': {
+    title:
+      'Gradient steps of SAC by vector code, defaults with HalfCheetah’s spaces, one thread: steps/s of ours ÷ of PyTorch (raw: Pendulum, layers of 256, ONNX Runtime)',
+    unit: 'ratio',
+    baseline: 'PyTorch 2.15.0 on CPU, the same losses, compiled or not, whichever is faster, fused Adam',
+    load: () => import('./sac-update-vs-torch.js'),
+  },
   'dream.workers': {
     title: 'Branched rollouts, MBPO ensemble of HalfCheetah shape: transitions/s of two workers ÷ of one',
     unit: 'ratio',

@@ -161,6 +161,7 @@ export class DreamWorld {
       ...{ section, data: real, spaces: this.env },
       rng,
       workers: this.run.workers,
+      device: this.run.device?.kind === 'native' ? 'native' : 'cpu',
       previous: isContinued ? earlier : undefined,
       known: this.env.known,
       env,

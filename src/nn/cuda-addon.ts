@@ -178,13 +178,27 @@ export interface SacShape {
   readonly bias: Float32Array;
 }
 
+/** Gradient steps of a member of an ensemble by vector code; see native/cuda/processor/member-update.h. */
+export interface MemberTrainingShape {
+  readonly inputDim: number;
+  readonly outputDim: number;
+  readonly batchSize: number;
+  readonly hidden: readonly number[];
+  readonly termination: boolean;
+  readonly logVarPenalty: number;
+}
+
 type Arrays = Readonly<Record<string, Float32Array>>;
+type Feeds = Readonly<Record<string, Float32Array | Int32Array>>;
 
 export interface Addon {
   /** A learner, freed with the last reference to it. */
   makeSac(shape: SacShape, width: string): object;
   /** Gradient steps, which change the arrays of `state` and `metrics`. */
   runSac(learner: object, steps: number, state: Arrays, batches: Arrays, metrics: Arrays): Promise<void>;
+  makeMember(shape: MemberTrainingShape, width: string): object;
+  /** The same on rows chosen from `rows`. */
+  runMember(learner: object, steps: number, state: Arrays, rows: Arrays, chosen: Feeds, metrics: Arrays): Promise<void>;
   probe(): Promise<AddonProbe>;
   fit(weights: EnsembleWeights, precision: Precision): DeviceFit;
   knows(environment: string, isReward: boolean, obsDim: number, actionDim: number): boolean;

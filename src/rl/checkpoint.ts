@@ -7,10 +7,10 @@ import { z } from 'zod';
 import { describeIssues, reverieError } from '../core/errors.js';
 import { sha256 } from '../core/hash.js';
 import { Rng } from '../core/rng.js';
-import { decodeTensors, encodeTensors, float32, type Tensor } from '../nn/index.js';
+import { decodeTensors, encodeTensors, float32, type Tensor, type TrainingDevice } from '../nn/index.js';
 import { recoverFolder, replaceFolderAtomic } from '../store/atomic-file.js';
 import { openSealed, sealedText } from '../store/sealed-json.js';
-import type { Learner, LearnerState, TrainingDevice } from './learner.js';
+import type { Learner, LearnerState } from './learner.js';
 import { makeLearner } from './learners.js';
 import type { Spaces } from './spaces.js';
 

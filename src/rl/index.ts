@@ -51,7 +51,6 @@ export type {
   PlanningLearner,
   ReplayLearner,
   RolloutLearner,
-  TrainingDevice,
 } from './learner.js';
 export { type LearnerEntry, learners, type MakeLearner, makeLearner } from './learners.js';
 export { loadPolicy } from './load-policy.js';

@@ -12,9 +12,6 @@ import type { Spaces } from './spaces.js';
 /** Its name among the learners (learners.ts). */
 export type LearnerKind = string;
 
-/** What gradient steps run on: ONNX Runtime, or vector code of our own, for learners whose entry says so. */
-export type TrainingDevice = 'cpu' | 'native';
-
 /** Everything needed to go on bit-identically: JSON-safe `meta` and named float32 arrays (copies). */
 export interface LearnerState {
   readonly meta: {

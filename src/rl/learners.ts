@@ -6,6 +6,7 @@ import { threadPlugins } from '../core/plugins.js';
 import { type Entry, Registry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
 import type { VectorSpace } from '../env/index.js';
+import type { TrainingDevice } from '../nn/index.js';
 import {
   bcConfigSchema,
   droqConfigSchema,
@@ -15,7 +16,7 @@ import {
   sacConfigSchema,
   td3BcConfigSchema,
 } from './config.js';
-import type { Learner, TrainingDevice } from './learner.js';
+import type { Learner } from './learner.js';
 import type { Spaces } from './spaces.js';
 
 /**

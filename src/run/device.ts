@@ -1,8 +1,7 @@
 // The device a run dreams and learns on, as the run keeps it.
 
 import { z } from 'zod';
-import type { DeviceTarget } from '../nn/index.js';
-import type { TrainingDevice } from '../rl/index.js';
+import type { DeviceTarget, TrainingDevice } from '../nn/index.js';
 import { PRECISIONS } from './device-flags.js';
 
 /** A device as runs keep it; none of it is there for the processor. */

@@ -5,7 +5,7 @@ import type { ZodObject } from 'zod';
 import type { Entry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
 import type { EnvSpec, KnownFunctions } from '../env/index.js';
-import type { DeviceFit, Precision } from '../nn/index.js';
+import type { DeviceFit, Precision, TrainingDevice } from '../nn/index.js';
 import type { ReplayBuffer } from '../replay/index.js';
 import type { ModelPlace, StoredDynamics, WorldModelSnapshot } from './dynamics.js';
 import type { Spaces } from './model-spaces.js';
@@ -68,6 +68,8 @@ export interface FitRequest {
   readonly env?: EnvSpec;
   /** Worker threads; 0, the default, fits in the calling thread. */
   readonly workers?: number;
+  /** What gradient steps run on, for kinds that have more than ONNX Runtime; the others pay no heed. */
+  readonly device?: TrainingDevice;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: FitNote) => void;
 }

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { InferenceSession } from '../../src/nn/index.js';
+import { InferenceSession, type TrainingDevice } from '../../src/nn/index.js';
 import { exportPolicy, type Learner, loadLearner, loadPolicy, readManifest, saveLearner } from '../../src/rl/index.js';
-import type { TrainingDevice } from '../../src/rl/learner.js';
 import { openSealed, sealedText } from '../../src/store/sealed-json.js';
 
 export interface LearnerCase {

@@ -2,9 +2,9 @@
 
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { buildTrainer, nativeWidths } from '../../src/nn/index.js';
+import { buildTrainer, nativeWidths, type TrainingDevice } from '../../src/nn/index.js';
 import { sacConfigSchema } from '../../src/rl/config.js';
-import { makeLearner, type ReplayLearner, type TrainingDevice } from '../../src/rl/index.js';
+import { makeLearner, type ReplayLearner } from '../../src/rl/index.js';
 import { adamSchedule, withMoments } from '../../src/rl/network-learner.js';
 import { policyNet } from '../../src/rl/policy-net.js';
 import { nativeTrainerOf, sacLayout, sacTrainer } from '../../src/rl/sac/sac-graph.js';

@@ -2,9 +2,8 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import type { ParamLayout } from '../../src/nn/index.js';
+import type { ParamLayout, TrainingDevice } from '../../src/nn/index.js';
 import { makeSac, type Sac } from '../../src/rl/index.js';
-import type { TrainingDevice } from '../../src/rl/learner.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
 import { sacLayout } from '../../src/rl/sac/sac-graph.js';
 import { make as build, lacksCompiler } from '../native/native-build.js';

@@ -185,7 +185,9 @@ class Addon : public Napi::Addon<Addon> {
                           InstanceMethod("stepNow", &Addon::stepNow), InstanceMethod("widths", &Addon::widths),
                           InstanceMethod("peak", &Addon::peak),
                           InstanceMethod("rollout", &Addon::rollout), InstanceMethod("close", &Addon::close),
-                          InstanceMethod("makeSac", &Addon::makeLearner), InstanceMethod("runSac", &Addon::runLearner)});
+                          InstanceMethod("makeSac", &Addon::makeSacLearner), InstanceMethod("runSac", &Addon::runSacLearner),
+                          InstanceMethod("makeMember", &Addon::makeMemberLearner),
+                          InstanceMethod("runMember", &Addon::runMemberLearner)});
   }
 
  private:
@@ -342,8 +344,10 @@ class Addon : public Napi::Addon<Addon> {
     return Work::begin(info.Env(), [resident] { resident->close(); }, [](Napi::Env env) { return env.Undefined(); });
   }
 
-  Napi::Value makeLearner(const Napi::CallbackInfo& info) { return makeSac(info); }
-  Napi::Value runLearner(const Napi::CallbackInfo& info) { return runSac(info); }
+  Napi::Value makeSacLearner(const Napi::CallbackInfo& info) { return makeSac(info); }
+  Napi::Value runSacLearner(const Napi::CallbackInfo& info) { return runSac(info); }
+  Napi::Value makeMemberLearner(const Napi::CallbackInfo& info) { return makeMember(info); }
+  Napi::Value runMemberLearner(const Napi::CallbackInfo& info) { return runMember(info); }
 
   std::shared_ptr<Resident> residentOf(const Napi::CallbackInfo& info) {
     const int handle = info[0].IsNumber() ? info[0].As<Napi::Number>().Int32Value() : 0;

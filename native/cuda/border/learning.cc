@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "../processor/member-update.h"
 #include "../processor/sac-update.h"
 #include "read.h"
 #include "work.h"
@@ -14,16 +15,55 @@ namespace reverie::border {
 namespace {
 
 /** One learner does one thing at a time, as its rows lie in memory of its own. */
-struct SacLearner {
-  SacLearner(const processor::SacSpec& spec, const processor::Width& width)
-      : obsDim(spec.obsDim), actionDim(spec.actionDim), batchSize(spec.batchSize), update(spec, width) {}
+template <class Spec, class Update>
+struct Learner {
+  Learner(const Spec& spec, const processor::Width& width) : spec(spec), update(spec, width) {}
 
-  const int obsDim, actionDim, batchSize;
+  const Spec spec;
   std::mutex mutex;
-  processor::SacUpdate update;
+  Update update;
 };
 
-using SharedLearner = std::shared_ptr<SacLearner>;
+using SacLearner = Learner<processor::SacSpec, processor::SacUpdate>;
+using MemberLearner = Learner<processor::MemberSpec, processor::MemberUpdate>;
+
+template <class L, class Spec>
+Napi::Value makeLearner(Napi::Env env, const Spec& spec, const Napi::Value& width) {
+  try {
+    const std::string name = width.As<Napi::String>().Utf8Value();
+    auto* shared = new std::shared_ptr<L>(std::make_shared<L>(spec, processor::widthNamed(name)));
+    return Napi::External<std::shared_ptr<L>>::New(env, shared, [](Napi::Env, std::shared_ptr<L>* gone) { delete gone; });
+  } catch (const std::invalid_argument& error) {
+    refuse(env, error.what());
+  }
+}
+
+/** The learner and the number of steps, followed by `objects` objects. */
+template <class L>
+std::pair<std::shared_ptr<L>, int> askedOf(const Napi::CallbackInfo& info, std::size_t objects) {
+  bool isWhole = info[0].IsExternal() && info[1].IsNumber();
+  for (std::size_t i = 0; i < objects; i++) isWhole = isWhole && info[2 + i].IsObject();
+  if (!isWhole) refuse(info.Env(), "gradient steps take a learner, their number and arrays by name");
+  const int steps = info[1].As<Napi::Number>().Int32Value();
+  if (steps < 1) refuse(info.Env(), "no steps");
+  return {*info[0].As<Napi::External<std::shared_ptr<L>>>().Data(), steps};
+}
+
+/** Begins the work, and keeps the arrays of the objects from the third argument on until it is done. */
+template <class L, class Run>
+Napi::Value begin(const Napi::CallbackInfo& info, std::shared_ptr<L> learner, Run run) {
+  std::vector<Napi::Value> kept;
+  for (std::size_t i = 2; i < info.Length(); i++) {
+    const auto object = info[i].As<Napi::Object>();
+    const Napi::Array names = object.GetPropertyNames();
+    for (std::uint32_t j = 0; j < names.Length(); j++) kept.push_back(object.Get(names.Get(j)));
+  }
+  auto job = [learner, run] {
+    const std::lock_guard<std::mutex> lock(learner->mutex);
+    run(learner->update);
+  };
+  return Work::begin(info.Env(), job, [](Napi::Env env) { return env.Undefined(); }, kept);
+}
 
 processor::LayerEnd endOf(Activation activation) {
   if (activation == Activation::relu) return processor::LayerEnd::relu;
@@ -63,25 +103,14 @@ Napi::Value makeSac(const Napi::CallbackInfo& info) {
                                 floatAt(from, "temperatureRate"),
                                 copyAt(from, "scale"),
                                 copyAt(from, "bias")};
-  try {
-    const processor::Width& width = processor::widthNamed(info[1].As<Napi::String>().Utf8Value());
-    auto* shared = new SharedLearner(std::make_shared<SacLearner>(spec, width));
-    return Napi::External<SharedLearner>::New(info.Env(), shared, [](Napi::Env, SharedLearner* gone) { delete gone; });
-  } catch (const std::invalid_argument& error) {
-    refuse(info.Env(), error.what());
-  }
+  return makeLearner<SacLearner>(info.Env(), spec, info[1]);
 }
 
 Napi::Value runSac(const Napi::CallbackInfo& info) {
-  if (!info[0].IsExternal() || !info[1].IsNumber() || !info[2].IsObject() || !info[3].IsObject() || !info[4].IsObject()) {
-    refuse(info.Env(), "runSac takes a learner, a number of steps, state, batches and metrics");
-  }
-  const SharedLearner learner = *info[0].As<Napi::External<SharedLearner>>().Data();
-  const int steps = info[1].As<Napi::Number>().Int32Value();
-  if (steps < 1) refuse(info.Env(), "no steps");
+  const auto [learner, steps] = askedOf<SacLearner>(info, 3);
   const auto of = [&](int i) { return info[i].As<Napi::Object>(); };
-  const auto count = static_cast<std::size_t>(steps), rows = count * learner->batchSize;
-  const std::size_t size = learner->update.stateSize(), obs = rows * learner->obsDim, actions = rows * learner->actionDim;
+  const auto count = static_cast<std::size_t>(steps), rows = count * learner->spec.batchSize;
+  const std::size_t size = learner->update.stateSize(), obs = rows * learner->spec.obsDim, actions = rows * learner->spec.actionDim;
   const processor::SacState state{floatsAt(of(2), "theta", size), floatsAt(of(2), "m", size), floatsAt(of(2), "v", size),
                                   floatsAt(of(2), "target", learner->update.criticSize())};
   const processor::SacBatches batches{steps,
@@ -98,16 +127,34 @@ Napi::Value runSac(const Napi::CallbackInfo& info) {
   const processor::SacMetrics metrics{floatsAt(of(4), "criticLoss", count), floatsAt(of(4), "policyLoss", count),
                                       floatsAt(of(4), "alpha", count), floatsAt(of(4), "entropy", count),
                                       floatsAt(of(4), "q", count)};
-  auto job = [learner, state, batches, metrics] {
-    const std::lock_guard<std::mutex> lock(learner->mutex);
-    learner->update.run(state, batches, metrics);
-  };
-  std::vector<Napi::Value> kept;
-  for (const int i : {2, 3, 4}) {
-    const Napi::Array names = of(i).GetPropertyNames();
-    for (std::uint32_t j = 0; j < names.Length(); j++) kept.push_back(of(i).Get(names.Get(j)));
+  return begin(info, learner, [=](processor::SacUpdate& update) { update.run(state, batches, metrics); });
+}
+
+Napi::Value makeMember(const Napi::CallbackInfo& info) {
+  if (!info[0].IsObject() || !info[1].IsString()) refuse(info.Env(), "a member takes a spec and a width");
+  const auto from = info[0].As<Napi::Object>();
+  const processor::MemberSpec spec{intAt(from, "inputDim"),  intAt(from, "outputDim"),     intAt(from, "batchSize"),
+                                   sizesAt(from, "hidden"), boolAt(from, "termination"), floatAt(from, "logVarPenalty")};
+  return makeLearner<MemberLearner>(info.Env(), spec, info[1]);
+}
+
+Napi::Value runMember(const Napi::CallbackInfo& info) {
+  const auto [learner, steps] = askedOf<MemberLearner>(info, 4);
+  const auto of = [&](int i) { return info[i].As<Napi::Object>(); };
+  const auto count = static_cast<std::size_t>(steps), size = learner->update.stateSize();
+  const auto inputs = static_cast<std::size_t>(learner->spec.inputDim), outputs = static_cast<std::size_t>(learner->spec.outputDim);
+  const std::size_t rows = lengthAt(of(3), "terminated");
+  const processor::MemberState state{floatsAt(of(2), "theta", size), floatsAt(of(2), "m", size), floatsAt(of(2), "v", size)};
+  const processor::MemberRows data{floatsAt(of(3), "inputs", rows * inputs), floatsAt(of(3), "targets", rows * outputs),
+                                   floatsAt(of(3), "terminated", rows), floatsAt(of(3), "weights", outputs),
+                                   floatsAt(of(3), "decay", size)};
+  const std::int32_t* chosen = intsAt(of(4), "rows", count * learner->spec.batchSize);
+  for (std::size_t i = 0; i < count * learner->spec.batchSize; i++) {
+    if (chosen[i] < 0 || static_cast<std::size_t>(chosen[i]) >= rows) refuse(info.Env(), "a row that is not there");
   }
-  return Work::begin(info.Env(), job, [](Napi::Env env) { return env.Undefined(); }, kept);
+  const processor::MemberSteps batches{steps, chosen, floatsAt(of(4), "alpha", count), floatsAt(of(4), "epsilon", count)};
+  float* const nll = floatsAt(of(5), "nll", count);
+  return begin(info, learner, [=](processor::MemberUpdate& update) { update.run(state, data, batches, nll); });
 }
 
 }  // namespace reverie::border

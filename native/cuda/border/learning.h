@@ -1,4 +1,4 @@
-// Learners of the processor (processor/sac-update.h) for JavaScript: a learner is an object that is freed with the last of its
+// Learners of the processor (processor/sac-update.h, processor/member-update.h) for JavaScript: a learner is an object that is freed with the last of its
 // references, and its state stays in the caller's arrays.
 #pragma once
 
@@ -11,5 +11,9 @@ Napi::Value makeSac(const Napi::CallbackInfo& info);
 
 /** (learner, steps, state, batches, metrics): a promise of gradient steps, which change state and metrics in place. */
 Napi::Value runSac(const Napi::CallbackInfo& info);
+
+/** The same of a member of an ensemble: (spec, width), and (learner, steps, state, rows, chosen, metrics). */
+Napi::Value makeMember(const Napi::CallbackInfo& info);
+Napi::Value runMember(const Napi::CallbackInfo& info);
 
 }  // namespace reverie::border

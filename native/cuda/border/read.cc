@@ -129,6 +129,14 @@ std::uint8_t* bytesAt(const Napi::Object& from, const char* name, std::size_t le
   return memoryAt<Napi::Uint8Array, std::uint8_t>(from, name, length, isOptional, napi_uint8_array);
 }
 
+std::int32_t* intsAt(const Napi::Object& from, const char* name, std::size_t length) {
+  return memoryAt<Napi::Int32Array, std::int32_t>(from, name, length, false, napi_int32_array);
+}
+
+std::size_t lengthAt(const Napi::Object& from, const char* name) {
+  return arrayAt<Napi::Float32Array>(from, name, napi_float32_array).ElementLength();
+}
+
 std::vector<float> copyAt(const Napi::Object& from, const char* name) {
   auto array = arrayAt<Napi::Float32Array>(from, name, napi_float32_array);
   return {array.Data(), array.Data() + array.ElementLength()};

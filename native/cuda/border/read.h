@@ -21,6 +21,10 @@ std::string textAt(const Napi::Object& from, const char* name);
 /** The memory of a Float32Array of exactly `length` elements; null where it is undefined and `isOptional`. */
 float* floatsAt(const Napi::Object& from, const char* name, std::size_t length, bool isOptional = false);
 std::uint8_t* bytesAt(const Napi::Object& from, const char* name, std::size_t length, bool isOptional = false);
+/** The same of an Int32Array. */
+std::int32_t* intsAt(const Napi::Object& from, const char* name, std::size_t length);
+/** Elements of a Float32Array. */
+std::size_t lengthAt(const Napi::Object& from, const char* name);
 /** A copy of a Float32Array of any length. */
 std::vector<float> copyAt(const Napi::Object& from, const char* name);
 

@@ -4,6 +4,19 @@
 
 namespace reverie::processor {
 
+std::vector<TrainedNetwork> networksAt(std::size_t& at, const std::vector<int>& sizes, LayerEnd activation, bool isNormalised,
+                                       std::size_t copies) {
+  std::vector<TrainedNetwork> networks(copies, TrainedNetwork{{}, activation, isNormalised});
+  for (std::size_t i = 1; i < sizes.size(); i++) {
+    const auto in = static_cast<std::size_t>(sizes[i - 1]), out = static_cast<std::size_t>(sizes[i]);
+    for (std::size_t copy = 0; copy < copies; copy++) {
+      networks[copy].layers.push_back({sizes[i - 1], sizes[i], at + copy * in * out, at + copies * in * out + copy * out});
+    }
+    at += copies * (in + 1) * out;
+  }
+  return networks;
+}
+
 NetworkRows::NetworkRows(const TrainedNetwork& network, const Width& width)
     : network_(network), kernels_(*width.training), kept_(network.layers.size()) {
   int widest = 0;

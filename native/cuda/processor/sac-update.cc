@@ -35,20 +35,6 @@ void turnInto(const float* from, int rows, int features, float* to) {
   }
 }
 
-/** `copies` networks of these sizes side by side from element `at` on; `at` is moved behind them. */
-std::vector<TrainedNetwork> networksAt(std::size_t& at, const std::vector<int>& sizes, const SacSpec& spec, bool isNormalised,
-                                       std::size_t copies) {
-  std::vector<TrainedNetwork> networks(copies, TrainedNetwork{{}, spec.activation, isNormalised});
-  for (std::size_t i = 1; i < sizes.size(); i++) {
-    const auto in = static_cast<std::size_t>(sizes[i - 1]), out = static_cast<std::size_t>(sizes[i]);
-    for (std::size_t copy = 0; copy < copies; copy++) {
-      networks[copy].layers.push_back({sizes[i - 1], sizes[i], at + copy * in * out, at + copies * in * out + copy * out});
-    }
-    at += copies * (in + 1) * out;
-  }
-  return networks;
-}
-
 }  // namespace
 
 SacUpdate::SacUpdate(const SacSpec& spec, const Width& width) : spec_(spec), width_(width) {
@@ -62,12 +48,12 @@ SacUpdate::SacUpdate(const SacSpec& spec, const Width& width) : spec_(spec), wid
   std::vector<int> sizes = {spec.obsDim + spec.actionDim};
   sizes.insert(sizes.end(), spec.hidden.begin(), spec.hidden.end());
   sizes.push_back(1);
-  const auto critics = networksAt(size_, sizes, spec, spec.normalisesCritics, 2);
+  const auto critics = networksAt(size_, sizes, spec.activation, spec.normalisesCritics, 2);
   std::copy(critics.begin(), critics.end(), critics_);
   criticSize_ = size_;
   sizes.front() = spec.obsDim;
   sizes.back() = 2 * spec.actionDim;
-  policy_ = networksAt(size_, sizes, spec, false, 1).front();
+  policy_ = networksAt(size_, sizes, spec.activation, false, 1).front();
   size_++;
   gradient_ = AlignedFloats(size_);
   block_ = std::make_unique<Block>(spec_, critics_, policy_, width);

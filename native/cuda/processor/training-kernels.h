@@ -287,6 +287,39 @@ inline void squashBack(const SquashedRows& rows, const float* actionGradient, fl
   }
 }
 
+inline void gaussianLoss(const GaussianLoss& loss) {
+  const Floats most = all(loss.logVarMax), least = all(loss.logVarMin), share = all(loss.share), one = all(1.0f);
+  for (int row = 0; row < loss.rows; row += LANES) {
+    const Floats toMost = most - load(loss.raw + row);
+    const Floats toLeast = most - softplus(toMost) - least;
+    const Floats logVar = least + softplus(toLeast);
+    const Floats error = load(loss.mean + row) - load(loss.target + row);
+    const Floats precise = error * exponential(negative(logVar));
+    const Floats square = error * precise;
+    store(loss.nll + row, multiplyAdd(all(loss.weight), square + logVar, load(loss.nll + row)));
+    store(loss.meanGradient + row, share * (precise + precise));
+    const Floats ofLogVar = share * (one - square), ofLeast = sigmoid(toLeast), ofMost = sigmoid(toMost);
+    const Floats ofBelow = ofLogVar * ofLeast;
+    store(loss.minGradient + row, ofLogVar * (one - ofLeast));
+    store(loss.rawGradient + row, ofBelow * ofMost);
+    store(loss.maxGradient + row, ofBelow * (one - ofMost));
+  }
+}
+
+inline void crossEntropyBack(const float* logit, const float* target, int rows, float share, float* gradient) {
+  for (int row = 0; row < rows; row += LANES) {
+    store(gradient + row, all(share) * (sigmoid(load(logit + row)) - load(target + row)));
+  }
+}
+
+inline void addProducts(float* to, const float* factor, const float* values, std::int64_t count) {
+  for (std::int64_t at = 0; at < count; at += LANES) {
+    const int some = count - at < LANES ? static_cast<int>(count - at) : LANES;
+    const Floats sum = multiplyAdd(loadSome(factor + at, some), loadSome(values + at, some), loadSome(to + at, some));
+    storeSome(to + at, sum, some);
+  }
+}
+
 inline void adam(float* theta, float* m, float* v, const float* gradient, std::int64_t count, float alpha, float epsilon) {
   for (std::int64_t at = 0; at < count; at += LANES) {
     const int some = count - at < LANES ? static_cast<int>(count - at) : LANES;
@@ -308,6 +341,7 @@ inline void follow(float* target, const float* source, std::int64_t count, float
   }
 }
 
-constexpr TrainingKernels trainingKernels = {product, transpose, hidden, hiddenBack, squash, squashBack, adam, follow};
+constexpr TrainingKernels trainingKernels = {product, transpose, hidden, hiddenBack, squash, squashBack,
+                                             gaussianLoss, crossEntropyBack, addProducts, adam, follow};
 
 }  // namespace reverie::REVERIE_WIDTH

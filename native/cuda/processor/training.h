@@ -58,6 +58,20 @@ struct SquashedRows {
   float* logProb;
 };
 
+/**
+ * A Gaussian head whose log-variance is kept within learned bounds (Chua et al. 2018, 1805.12114, appendix A.1) for a block of rows,
+ * one output of it: all [ROW_BLOCK].
+ */
+struct GaussianLoss {
+  int rows;
+  const float *mean, *raw, *target;
+  float logVarMax, logVarMin;
+  /** What the losses of this output count by, and the same over the number of rows and outputs. */
+  float weight, share;
+  /** Of the loss: error / variance + log-variance, its weight included, is added to `nll`. */
+  float *meanGradient, *rawGradient, *maxGradient, *minGradient, *nll;
+};
+
 struct TrainingKernels {
   void (*product)(const Product& product);
   /** to [n, toRow] from [m, fromRow], whole paddings of both. */
@@ -68,6 +82,11 @@ struct TrainingKernels {
   void (*squash)(const SquashedRows& rows);
   /** From gradients of the actions and the one of every log-density to those of `out`. */
   void (*squashBack)(const SquashedRows& rows, const float* actionGradient, float densityGradient, float* outGradient);
+  void (*gaussianLoss)(const GaussianLoss& loss);
+  /** The gradient of `share` times the cross-entropy of a logit and its target, 0 or 1. */
+  void (*crossEntropyBack)(const float* logit, const float* target, int rows, float share, float* gradient);
+  /** to += factor values */
+  void (*addProducts)(float* to, const float* factor, const float* values, std::int64_t count);
   /** Adam (Kingma and Ba 2015) with moments and scalars scaled as in src/nn/optimiser.ts. */
   void (*adam)(float* theta, float* m, float* v, const float* gradient, std::int64_t count, float alpha, float epsilon);
   /** target += tau (source - target) */

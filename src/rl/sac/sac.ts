@@ -3,11 +3,11 @@
 import type { z } from 'zod';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { buildTrainer } from '../../nn/index.js';
+import { buildTrainer, type TrainingDevice } from '../../nn/index.js';
 import type { TransitionBatch } from '../../replay/index.js';
 import { type SacConfig, sacConfigSchema } from '../config.js';
 import { CriticLearner } from '../critic-learner.js';
-import type { ReplayLearner, TrainingDevice } from '../learner.js';
+import type { ReplayLearner } from '../learner.js';
 import { parseConfig } from '../learner-state.js';
 import { withMoments } from '../network-learner.js';
 import { actingSession } from '../network-policy.js';

@@ -5,14 +5,9 @@ import { existsSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { describeSpace, type EnvSpec, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
+import type { TrainingDevice } from '../../nn/index.js';
 import { type LoadOptions, ReplayBuffer } from '../../replay/index.js';
-import {
-  type Learner,
-  type LoadedLearner,
-  loadLearner,
-  type PlanningLearner,
-  type TrainingDevice,
-} from '../../rl/index.js';
+import { type Learner, type LoadedLearner, loadLearner, type PlanningLearner } from '../../rl/index.js';
 import { loadWorldModel } from '../../worldmodel/index.js';
 import type { JobContext } from '../job.js';
 import type { Scenario } from '../scenario.js';

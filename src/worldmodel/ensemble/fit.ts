@@ -7,6 +7,7 @@ import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
 import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/index.js';
 
+import type { TrainingDevice } from '../../nn/index.js';
 import { ReplayBuffer, type TransitionBatch } from '../../replay/index.js';
 import type { Outcome } from '../answer.js';
 import type { HeldOutReport } from '../dynamics-kind.js';
@@ -37,6 +38,8 @@ export interface FitOptions extends Partial<TrainingOptions> {
   readonly env?: EnvSpec;
   /** A folder for prepared rows that need not fit into memory, of a buffer on disk; removed in the end. Same bytes. */
   readonly scratch?: string;
+  /** What gradient steps run on; ONNX Runtime unless given. The bytes of a fit are those of its device. */
+  readonly device?: TrainingDevice;
 }
 
 /**
@@ -65,7 +68,8 @@ export async function fitEnsemble(
       : prepareData(rows, own, config, rng);
   const initial = previous && warmStart(previous, spaces, config, prepared, section);
   const workers = options.workers ?? 0;
-  const tasks = tasksOf(prepared, spaces, config, rng, initial);
+  const { device } = options;
+  const tasks = tasksOf(prepared, spaces, config, rng, initial).map((task) => ({ ...task, device }));
   const trained = await trainMembers(tasks, { ...options, workers }).finally(() => forget(prepared));
   const report = reportOf(trained, prepared, config, initial !== undefined);
   const elites = report.elites;

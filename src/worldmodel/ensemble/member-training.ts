@@ -13,7 +13,10 @@ import {
   gradients,
   InferenceSession,
   mul,
+  nativeMemberTrainer,
   type Trainer,
+  type TrainerSpec,
+  type TrainingDevice,
 } from '../../nn/index.js';
 import { boundPenalty } from '../gaussian-head.js';
 import type { EnsembleConfig } from './config.js';
@@ -54,6 +57,8 @@ export interface MemberTraining {
   readonly initial?: Float32Array;
   readonly onEpoch?: (epoch: number, holdoutLoss: number) => void;
   readonly signal?: AbortSignal;
+  /** What its gradient steps run on; ONNX Runtime unless given. */
+  readonly device?: TrainingDevice;
 }
 
 /** Gradient steps in one run: long enough to hide its cost, short enough to notice an abort. */
@@ -64,7 +69,7 @@ export async function trainMember(training: MemberTraining): Promise<TrainedMemb
   const { data, shape, config, rng, signal } = training;
   const layout = memberLayout(shape, config);
   const batchSize = Math.min(config.batchSize, data.rows - data.holdoutRows);
-  const trainer = await memberTrainer(shape, config, batchSize);
+  const trainer = await memberTrainer(shape, config, batchSize, training.device);
   const judge = await makeJudge(data, shape, config);
   const picker = new RowPicker(data);
   try {
@@ -151,12 +156,23 @@ function runSteps(
   return trainer.run({ state, inputs: feeds, perStep: { rows, alpha, epsilon }, steps }).then((result) => result.state);
 }
 
-/** Gradient steps of one member; see `trainMember` for what is fed. */
-export function memberTrainer(shape: MemberShape, config: EnsembleConfig, batchSize: number): Promise<Trainer> {
+/** Gradient steps of one member; see `trainMember` for what is fed. Throws NATIVE_UNAVAILABLE. */
+export async function memberTrainer(
+  shape: MemberShape,
+  config: EnsembleConfig,
+  batchSize: number,
+  device: TrainingDevice = 'cpu',
+): Promise<Trainer> {
+  const spec = memberSpec(shape, config, batchSize);
+  const { logVarPenalty } = config;
+  return device === 'native' ? nativeMemberTrainer(spec, { ...shape, batchSize, logVarPenalty }) : buildTrainer(spec);
+}
+
+function memberSpec(shape: MemberShape, config: EnsembleConfig, batchSize: number): TrainerSpec {
   const layout = memberLayout(shape, config);
   const { inputDim, outputDim } = shape;
   const size = [layout.size];
-  return buildTrainer({
+  return {
     name: 'member',
     state: { theta: size, m: size, v: size },
     inputs: {
@@ -183,7 +199,7 @@ export function memberTrainer(shape: MemberShape, config: EnsembleConfig, batchS
       const { alpha, epsilon } = perStep;
       return { state: adamStep({ ...pickState(state), grad, alpha, epsilon }), metrics: { nll } };
     },
-  });
+  };
 }
 
 const pickState = <T>({ theta, m, v }: Readonly<Record<string, T>>) => ({ theta, m, v });

@@ -4,6 +4,7 @@
 import { concurrently } from '../../core/concurrently.js';
 import { Rng, type RngState } from '../../core/rng.js';
 import { signalOf } from '../../core/stop-flag.js';
+import type { TrainingDevice } from '../../nn/index.js';
 import { poolTask, WorkerPool } from '../../pool/index.js';
 import type { EnsembleConfig } from './config.js';
 import { localCopy, type MemberData } from './dataset.js';
@@ -20,6 +21,7 @@ export interface TrainingTask {
   readonly config: EnsembleConfig;
   readonly rng: RngState;
   readonly initial?: Float32Array;
+  readonly device?: TrainingDevice;
 }
 
 /** After every epoch of every member; with several workers, members are interleaved. */
@@ -56,13 +58,13 @@ export const trainingTask = poolTask(
   import.meta.url,
   'trainingTask',
   async (task: TrainingTask, { stop, report }): Promise<TrainedMember> => {
-    const { fit, shape, config, initial } = task;
+    const { fit, shape, config, initial, device } = task;
     if (local?.fit !== fit) local = { fit, data: localCopy(task.data) };
     const onEpoch = (epoch: number, holdoutLoss: number) => report({ epoch, holdoutLoss } satisfies EpochNote);
     const { signal, done } = signalOf(stop);
     try {
       const rng = Rng.fromState(task.rng);
-      return await trainMember({ data: local.data, shape, config, rng, initial, onEpoch, signal });
+      return await trainMember({ data: local.data, shape, config, rng, initial, onEpoch, signal, device });
     } finally {
       done();
     }

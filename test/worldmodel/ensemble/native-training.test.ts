@@ -1,0 +1,94 @@
+// Gradient steps of an ensemble's members by vector code against those of ONNX Runtime, which define them; and the same bytes
+// whatever the width.
+
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
+import { adamScalars, nativeWidths, type TrainingDevice } from '../../../src/nn/index.js';
+import { type EnsembleConfig, ensembleConfigSchema } from '../../../src/worldmodel/ensemble/config.js';
+import { decayVector, memberLayout } from '../../../src/worldmodel/ensemble/member-network.js';
+import { memberTrainer } from '../../../src/worldmodel/ensemble/member-training.js';
+import { lacksCompiler, make } from '../../native/native-build.js';
+
+interface Case {
+  readonly inputDim: number;
+  readonly outputDim: number;
+  readonly batchSize: number;
+  readonly hidden: readonly number[];
+  readonly learnTermination: boolean;
+}
+
+/** Sizes that fill vectors and blocks of rows, and such as do not. */
+const CASES: Readonly<Record<string, Case>> = {
+  'little data': { inputDim: 4, outputDim: 3, batchSize: 32, hidden: [64, 64], learnTermination: false },
+  'an end, and several blocks of rows': {
+    ...{ inputDim: 23, outputDim: 18, batchSize: 150, hidden: [50, 33, 20], learnTermination: true },
+  },
+  'one narrow layer': { inputDim: 2, outputDim: 1, batchSize: 5, hidden: [3], learnTermination: true },
+};
+
+const STEPS = 4;
+const ROWS = 200;
+
+async function trained(device: TrainingDevice, { learnTermination, hidden, ...sizes }: Case) {
+  const config: EnsembleConfig = ensembleConfigSchema.parse({
+    ...{ hidden: [...hidden], batchSize: sizes.batchSize, learnReward: false, learnTermination },
+  });
+  const shape = { ...sizes, hidden, termination: learnTermination };
+  const layout = memberLayout(shape, config);
+  const rng = Rng.fromSeed(1);
+  const inputs = {
+    inputs: rng.fillNormal(new Float32Array(ROWS * shape.inputDim)),
+    targets: rng.fillNormal(new Float32Array(ROWS * shape.outputDim)),
+    terminated: Float32Array.from({ length: ROWS }, () => rng.int(2)),
+    weights: rng.fillUniform(new Float32Array(shape.outputDim), 0.5, 1.5),
+    decay: decayVector(layout, config),
+  };
+  const scalars = Array.from({ length: STEPS }, (_, i) => adamScalars(i + 1, 1e-3));
+  const perStep = {
+    rows: Int32Array.from({ length: STEPS * sizes.batchSize }, () => rng.int(ROWS)),
+    alpha: Float32Array.from(scalars, ({ alpha }) => alpha),
+    epsilon: Float32Array.from(scalars, ({ epsilon }) => epsilon),
+  };
+  const zeros = () => new Float32Array(layout.size);
+  const state = { theta: layout.init(rng), m: zeros(), v: zeros() };
+  const trainer = await memberTrainer(shape, config, sizes.batchSize, device);
+  const result = await trainer.run({ state, inputs, perStep, steps: STEPS });
+  await trainer.release();
+  return { before: state.theta, ...result };
+}
+
+/** The largest difference, relative to the size of the array's elements. */
+function distance(a: Float32Array, b: Float32Array): number {
+  const size = Math.sqrt(b.reduce((sum, x) => sum + x * x, 0) / b.length);
+  return a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0) / size;
+}
+
+describe.skipIf(lacksCompiler('native-training.test.ts'))('members by vector code', () => {
+  beforeAll(() => make('addon'));
+  afterEach(() => {
+    delete process.env['REVERIE_NATIVE_WIDTH'];
+  });
+
+  it.each(Object.entries(CASES))('learn what ONNX Runtime learns: %s', async (_, c) => {
+    const [ours, reference] = [await trained('native', c), await trained('cpu', c)];
+    for (const name of ['theta', 'm', 'v']) {
+      expect(distance(ours.state[name], reference.state[name]), name).toBeLessThan(name === 'theta' ? 1e-5 : 1e-4);
+    }
+    expect(distance(ours.state['theta'], ours.before)).toBeGreaterThan(1e-3);
+    expect(ours.metrics['nll'].length).toBe(STEPS);
+    ours.metrics['nll'].forEach((value, step) => {
+      expect(value).toBeCloseTo(reference.metrics['nll'][step], 5);
+    });
+  });
+
+  it.each(Object.entries(CASES))('have the same bytes whatever the width: %s', async (_, c) => {
+    const widths = nativeWidths();
+    const states = [];
+    for (const width of widths) {
+      process.env['REVERIE_NATIVE_WIDTH'] = width;
+      states.push((await trained('native', c)).state);
+    }
+    for (const state of states) expect(state).toEqual(states[0]);
+    expect(widths.length).toBeGreaterThan(1);
+  });
+});
