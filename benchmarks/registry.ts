@@ -292,6 +292,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'Chromium by playwright-core 1.65.1, same actions through the same environment',
     load: () => import('./screens-speed.js'),
   },
+  'screens.exactness': {
+    title:
+      "Next screens of MiniWoB++'s tasks in jsdom after actions of chance, dreamt by mechanics and by records of other seeds: F1 of elements on held-out seeds (raw: F1 of changes, outcomes, transitions, k steps; recorded seeds and tasks left out; each backend alone, and nothing at all); needs miniwob's pages",
+    unit: 'F1',
+    baseline: 'the page itself',
+    load: () => import('./screens-exactness.js'),
+  },
   'screens.soak': {
     title:
       "1,000 episodes of chance over MiniWoB++'s pages in two Chromiums at once: episodes lost (raw: processes left, growth of memory); less is better; needs miniwob's pages and Chromium",

@@ -3,6 +3,7 @@
 /** In the order they are read. */
 export const FIDELITY_SECTIONS = [
   'one-step',
+  'elements',
   'k-steps',
   'reward-end',
   'calibration',

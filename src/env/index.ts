@@ -45,6 +45,7 @@ export { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction } from './sc
 export { NO_SCREEN, type ScreenElement, type ScreenState } from './screens/screen-state.js';
 export { screenText } from './screens/screen-tree.js';
 export {
+  isScreenDomain,
   pagesNotFound,
   pageUnknown,
   type ScreenPage,

@@ -8,6 +8,8 @@ import type { SectionId } from './report/fidelity-report.js';
 /** A question about fidelity, as one kind of world asks it. */
 export interface Question<Judged> {
   readonly id: SectionId;
+  /** Asked wherever this one is, too. */
+  readonly comesWith?: SectionId;
   /** Says of itself what it cannot measure of this model. */
   readonly ask: (judged: Judged) => Instrument;
 }
@@ -33,5 +35,7 @@ export function instrumentsOf<Judged>(
   judged: Judged,
   sections: readonly SectionId[],
 ): Instrument[] {
-  return questions.filter(({ id }) => sections.includes(id)).map(({ ask }) => ask(judged));
+  return questions
+    .filter(({ id, comesWith = id }) => sections.includes(id) || sections.includes(comesWith))
+    .map(({ ask }) => ask(judged));
 }

@@ -9,9 +9,9 @@ const share = z.number().min(0).max(1);
 export const sectionsKey = z
   .array(z.enum(FIDELITY_SECTIONS))
   .min(1)
-  .default(FIDELITY_SECTIONS.filter((id) => id !== 'learning'))
+  .default(FIDELITY_SECTIONS.filter((id) => id !== 'learning' && id !== 'elements'))
   .describe(
-    'What is measured. `learning` trains policies on real, dreamt and mixed data and takes by far the longest.',
+    'What is measured. `learning` trains policies on real, dreamt and mixed data and takes by far the longest; `elements`, of screens alone, comes with `one-step`.',
   );
 
 export const rankKeys = {

@@ -98,6 +98,11 @@ export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
   };
 }
 
+/** Whether its states are screens. */
+export function isScreenDomain({ stateSchema }: ToolsDomain): boolean {
+  return stateSchema === SCREEN_SCHEMA;
+}
+
 class ScreenRules implements ToolRules {
   readonly tools: ReadonlySet<string>;
   readonly refusesItself = true;

@@ -118,6 +118,7 @@ const TELLING: Readonly<Record<SectionId, readonly (readonly string[])[]>> = {
     ['state-error', 'state-within'],
     ['state-exact', 'silent-state-error'],
   ],
+  elements: [['element-f1', 'change-f1']],
   'k-steps': [
     ['divergence-steps', 'consistency-gap'],
     ['steps-to-divergence', 'consistency-ratio'],

@@ -6,12 +6,13 @@ import { reverieError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
 import { type Panel, panelOf } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
-import { elsewhere, type ToolsDomain, type UserSimulator } from '../../env/index.js';
+import { elsewhere, isScreenDomain, type ToolsDomain, type UserSimulator } from '../../env/index.js';
 import type { ToolsScenario } from '../../kinds/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { horizonFindings } from '../horizon/horizon.js';
 import type { Subject } from '../instrument.js';
 import { instrumentsOf } from '../kind.js';
+import { screensKind } from '../screens/kind.js';
 import type { FidelitySetup, OpenedSubjects } from '../setup.js';
 import { agentGamma, realEpisodes } from './episodes.js';
 import { type AnsweringModel, answeringJudged, servedJudged, type ToolsGround } from './judged.js';
@@ -73,7 +74,7 @@ function subjectOf(ground: ToolsGround, judged: ToolsSubject): Subject {
         ];
   return {
     ...about,
-    instruments: instrumentsOf(toolsKind, as, sections),
+    instruments: instrumentsOf(isScreenDomain(ground.domain) ? screensKind : toolsKind, as, sections),
     ...(sections.includes('horizon') ? { derive: (findings) => horizonFindings(findings, plan) } : {}),
     close: async () => {},
   };

@@ -1,0 +1,92 @@
+// How right dreamt screens are: scores of an element each, and the section of a report on a page of ours.
+
+import { afterAll, describe, expect, it } from 'vitest';
+import {
+  type CallQuery,
+  initialStateOf,
+  type Message,
+  NO_SCREEN,
+  type Prediction,
+  rulesResponder,
+  type ScreenElement,
+  type ScreenState,
+  type ToolCall,
+} from '../../../src/env/index.js';
+import { elementF1, elementScores } from '../../../src/fidelity/screens/element-scores.js';
+import { elementsInstrument } from '../../../src/fidelity/screens/elements.js';
+import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
+import { carriedBy } from '../../../src/fidelity/tools/open-loop.js';
+import { questionOf } from '../../../src/fidelity/tools/question.js';
+import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
+import { pagesDomain } from '../../env/screens/fixture.js';
+
+const element = (role: string, name: string, rest = {}): ScreenElement =>
+  ({ role, name, children: [], ...rest }) as ScreenElement;
+const screen = (elements: ScreenState['elements'], rest = {}): ScreenState => ({ ...NO_SCREEN, elements, ...rest });
+
+describe('scores of a dreamt screen', () => {
+  const before = screen({ '1': element('button', 'Send'), '2': element('checkbox', 'cream', { checked: false }) });
+  const ticked = screen({ ...before.elements, '2': element('checkbox', 'cream', { checked: true }) });
+
+  it('are 1 where it is the real one', () => {
+    expect(elementScores(before, ticked, ticked)).toEqual({ elements: 1, changes: 1, transition: true });
+    expect(elementScores(before, before, before)).toEqual({ elements: 1, changes: null, transition: true });
+  });
+
+  it('count an element with all its properties, and what changed apart', () => {
+    expect(elementF1(ticked, before)).toBe(0.5);
+    expect(elementScores(before, ticked, before)).toEqual({ elements: 0.5, changes: 0, transition: true });
+    const { '1': _send, ...left } = ticked.elements;
+    expect(elementScores(before, screen(left), ticked)).toMatchObject({ elements: 2 / 3, changes: 2 / 3 });
+  });
+
+  it('tell another page, and the end of the task', () => {
+    const other = screen({ '8': element('heading', 'Thanks'), '9': element('link', 'Back') });
+    expect(elementScores(before, other, before).transition).toBe(false);
+    expect(elementScores(before, screen(before.elements, { done: true }), before).transition).toBe(false);
+    expect(elementScores(before, other, other).transition).toBe(true);
+  });
+});
+
+describe('the section of a report', () => {
+  const domain = pagesDomain('order');
+  afterAll(() => domain.close());
+
+  it('finds mechanics right in what they know, and tells what they do not', async () => {
+    const [task] = domain.tasks;
+    const state = initialStateOf(domain, task) as ScreenState;
+    const idOf = (role: string) => Object.keys(state.elements).find((id) => state.elements[id].role === role)!;
+    const calls: ToolCall[] = [
+      { id: 'a', name: 'fill', arguments: { bid: idOf('textbox'), value: 'so' } },
+      { id: 'b', name: 'click', arguments: { bid: idOf('link') } },
+    ];
+    const queries = calls.map((call, step): CallQuery => ({ domain, task, state, messages: [], call, step, seed: 1 }));
+    const messages = calls.flatMap((call): Message[] => [
+      { role: 'assistant', content: null, toolCalls: [call] },
+      { role: 'tool', toolCallId: call.id, name: call.name, content: '', isError: false },
+    ]);
+    const real = await carriedBy(rulesResponder(domain), { domain, seed: 1 })({ id: 'w', task, messages, steps: [] });
+    const steps = real.steps.map(({ answer, state: after }) => ({ ...(answer as Prediction), state: after }));
+    const model = parseToolsModelConfig({ kind: 'tools', backends: ['mechanics'] });
+    const unaided = await makeRouter(model, { domain, folder: '.', index: undefined as never });
+    const truth = {
+      questions: queries.map((query) => questionOf(domain, query)),
+      sequences: [{ id: 'w', task, messages, steps }],
+    };
+    const instrument = elementsInstrument({
+      ground: { setup: { seed: 1 }, truth },
+      answering: { unaided },
+      carry: carriedBy(unaided, { domain, seed: 1 }),
+      notes: { steps: [] },
+    } as unknown as ToolsJudged);
+    const rows = [...(await instrument.measure(0)), ...(await instrument.measure(1))];
+    expect(instrument.chunks).toBe(2);
+    expect(rows[0]).toMatchObject({ kind: 'step', backend: 'mechanics', elements: 1, changes: 1, outcome: true });
+    expect(rows[1]).toMatchObject({ kind: 'step', backend: 'refused', changes: 0, outcome: false });
+    expect(rows[2]).toMatchObject({ kind: 'walk', elements: [1, expect.closeTo(0.97, 2)] });
+    const { section } = instrument.conclude(rows);
+    const values = Object.fromEntries(section.metrics.map(({ key, estimate }) => [key, estimate.value]));
+    expect(values).toMatchObject({ 'change-f1': 0.5, 'action-outcome': 0.5 });
+    expect(section.tables[0].rows.map(([name]) => name)).toEqual(['mechanics', 'refused']);
+  }, 60_000);
+});
