@@ -15,7 +15,7 @@ export { type Advance, ClockedEnvironment, type EnvironmentDescription } from '.
 export { checkEnvSpec, type EnvSpec, envSpecSchema } from './env-spec.js';
 export type { EnvironmentEntry, EnvironmentSettings } from './environment-entry.js';
 export { environmentIds, environments } from './environments.js';
-export { type PythonPackage, pythonPackage } from './gymnasium/python-package.js';
+export { type PythonPackage, pythonPackage } from './gymnasium/python-program.js';
 export { gymnasiumSpecOf } from './gymnasium-spec.js';
 export { type FoundJar, findJar, type PackagedJar } from './java/find-jar.js';
 export type { Asked, JavaForm, JavaMoment, PlayedGame } from './java/java-form.js';

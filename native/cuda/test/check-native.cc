@@ -17,12 +17,7 @@ using processor::Width;
 using processor::widths;
 
 Answered stepNative(NativeEnsemble& ensemble, const EnsembleSpec& spec, const StepRequest& request) {
-  const auto rows = static_cast<std::size_t>(request.rows);
-  Answered answered;
-  answered.nextObs.resize(rows * static_cast<std::size_t>(spec.obsDim));
-  answered.reward.resize(spec.learnsReward ? rows : 0);
-  answered.terminated.resize(spec.learnsTermination ? rows : 0);
-  answered.disagreement.resize(request.options.withDisagreement ? rows : 0);
+  Answered answered = roomFor(spec, request);
   ensemble.step(request, {answered.nextObs.data(), spec.learnsReward ? answered.reward.data() : nullptr,
                           spec.learnsTermination ? answered.terminated.data() : nullptr,
                           request.options.withDisagreement ? answered.disagreement.data() : nullptr});

@@ -30,6 +30,9 @@ struct Answered {
   std::vector<std::uint8_t> terminated;
 };
 
+/** Room for what a request asks for of an ensemble. */
+Answered roomFor(const EnsembleSpec& spec, const StepRequest& request);
+
 /** Steps on a device and answers everything there is. */
 Answered stepOn(Device& device, const EnsembleSpec& spec, Precision precision, const StepRequest& request,
                 std::optional<TileHeight> height = std::nullopt);

@@ -7,6 +7,7 @@ import { type ErrorCode, reverieError } from '../../core/errors.js';
 import { packageRoot } from '../../core/packs.js';
 import type { BoxSpace, VectorSpace } from '../../core/spaces.js';
 import { PlaceLost, type PlaceSpaces } from '../replayed/place.js';
+import { pythonProgram } from './python-program.js';
 
 /** What the process is asked to make. */
 export interface GymnasiumSpec {
@@ -61,11 +62,6 @@ const greeting = z.union([
 
 /** Bytes of what the process writes to its standard error that are kept for an error's message. */
 const STDERR_BYTES = 2_000;
-
-/** The interpreter: REVERIE_PYTHON, or what the search path has as `python3`. */
-export function pythonProgram(): string {
-  return process.env.REVERIE_PYTHON || 'python3';
-}
 
 export class PythonProcess {
   private readonly child: ChildProcessWithoutNullStreams;

@@ -4,7 +4,8 @@
 import { reverieError } from '../../core/errors.js';
 import type { Answer, PlaceFaults, Request, Place as SomePlace } from '../replayed/place.js';
 import { answersIn, frameOf, type ObservationForm } from './frames.js';
-import { type GymnasiumSpec, ProcessDied, PythonProcess, pythonProgram, type SpacesTold } from './python-process.js';
+import { type GymnasiumSpec, ProcessDied, PythonProcess, type SpacesTold } from './python-process.js';
+import { pythonProgram } from './python-program.js';
 
 /** Environments in one process, which steps them one after another; more of them are in more processes, side by side. */
 const SLOTS = 16;

@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import { pythonPackage } from '../gymnasium/python-package.js';
+import { pythonPackage } from '../gymnasium/python-program.js';
 
 /** A jar that a Python package brings. */
 export interface PackagedJar {

@@ -55,12 +55,16 @@ const pendulum = (set: readonly string[], out: string, data?: string): Options =
 
 const kindsOf = (run: string) => readMetrics(at(run, 'metrics.jsonl')).map(({ kind }) => kind);
 
-async function goesOn(options: Options, run: string): Promise<void> {
+/** Before the first checkpoint, and right before the end. */
+const atTheEnds = (events: readonly string[]) => [1, events.length];
+/** Before and after rows are drawn. */
+const aroundDraws = (events: readonly string[]) => [events.indexOf('generate') + 1, events.lastIndexOf('generate') + 2];
+
+/** A run that broke off at any of these events, and went on, has the bytes of `run`. */
+async function goesOn(options: Options, run: string, ...breaksOf: (typeof atTheEnds)[]): Promise<void> {
   const reference = fileHashes(at(run, 'checkpoint'));
   const events = kindsOf(run);
-  // Before the first checkpoint, before and after rows are drawn, and right before the end.
-  const breaks = [1, events.indexOf('generate') + 1, events.lastIndexOf('generate') + 2, events.length];
-  for (const n of new Set(breaks.filter((at) => at > 0))) {
+  for (const n of new Set(breaksOf.flatMap((breaks) => breaks(events)))) {
     const out = at(`${run}-broken-${n}`);
     await expect(train({ ...options, out }, brokenOffAt(n))).rejects.toThrow('broken off');
     await train({ resume: out });
@@ -85,7 +89,7 @@ describe('training from records alone', () => {
     expect(updates).toBe(200);
     const policy = (run: string) => fileHashes(at(run, 'checkpoint'))['learner/policy.onnx'];
     expect(policy('other-seed')).not.toBe(policy('real-rows'));
-    await goesOn(pendulum(OFFLINE, 'real-rows', 'lived'), 'real-rows');
+    await goesOn(pendulum(OFFLINE, 'real-rows', 'lived'), 'real-rows', atTheEnds);
   });
 });
 
@@ -120,7 +124,8 @@ describe('rows drawn from a diffusion of records', () => {
     expect(rows.size).toBe(300);
   });
 
-  it('are the same after a run broke off anywhere', () => goesOn(pendulum(DRAWN, 'drawn', 'lived'), 'drawn'));
+  it('are the same after a run broke off before or after they were drawn', () =>
+    goesOn(pendulum(DRAWN, 'drawn', 'lived'), 'drawn', aroundDraws));
 });
 
 describe('generative replay beside real steps', () => {
@@ -131,7 +136,7 @@ describe('generative replay beside real steps', () => {
     expect(await resultText(online)).toMatch(/lived +600 real steps\n/);
     const { rowsBy } = await describeBuffer(at('online', 'checkpoint', 'synthetic'));
     expect(Object.values(rowsBy.modelVersion)).toEqual([300, 300]);
-    await goesOn(pendulum(ONLINE, 'online'), 'online');
+    await goesOn(pendulum(ONLINE, 'online'), 'online', atTheEnds, aroundDraws);
   });
 
   it('lets rows of old diffusions go', async () => {

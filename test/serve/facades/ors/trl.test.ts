@@ -3,6 +3,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadAnyScenario } from '../../../../src/run/index.js';
 import type { RunningServer } from '../../../../src/serve/index.js';
 import { INSTALL_TIME, type PythonClient, pythonClient } from '../../python-client.js';
 import { serveScenarios } from '../../running-server.js';
@@ -13,13 +14,15 @@ const script = fileURLToPath(new URL('./trl-spec.py', import.meta.url));
 const PLAY_TIME = 300_000;
 
 const { calls, say } = helpdeskReference('unlock-after-holiday');
+/** Of an episode of the pendulum: enough to come to its end. */
+const STEPS = 20;
 // In one process, which imports TRL once.
 const PLAYS = [
   { num_tasks: 4, row: 0, calls: [...calls, { name: 'respond_to_user', arguments: { content: say } }] },
   { num_tasks: 1, row: 0, calls: [{ name: 'find_devices', arguments: {} }] },
   {
     ...{ env_name: 'pendulum', num_tasks: 8, row: 5 },
-    calls: Array.from({ length: 200 }, () => ({ name: 'step', arguments: { action: [0.5] } })),
+    calls: Array.from({ length: STEPS }, () => ({ name: 'step', arguments: { action: [0.5] } })),
   },
 ];
 
@@ -32,7 +35,9 @@ describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')("TRL's OpenRewardSpec",
   beforeAll(async () => {
     trl = await pythonClient('trl-spec');
     if (typeof trl === 'string') return;
-    server = await serveScenarios(['helpdesk', 'pendulum']);
+    const pendulum = await loadAnyScenario('pendulum', { set: [`env.maxEpisodeSteps=${STEPS}`] });
+    const helpdesk = await loadAnyScenario('helpdesk', { set: ['user.varied=false'] });
+    server = await serveScenarios([], { scenarios: [helpdesk, pendulum] });
     const { url } = server;
     const env = { OPENREWARD_API_URL: url, OPENREWARD_SESSION_URL: url };
     // biome-ignore lint/suspicious/noExplicitAny: what Python printed

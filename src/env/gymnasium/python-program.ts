@@ -1,7 +1,11 @@
-// Where Python has a package: its folder, which is told without importing it.
+// Which Python is used, and where it has a package, which it tells without importing it.
 
 import { spawnSync } from 'node:child_process';
-import { pythonProgram } from './python-process.js';
+
+/** The interpreter: REVERIE_PYTHON, or what the search path has as `python3`. */
+export function pythonProgram(): string {
+  return process.env.REVERIE_PYTHON || 'python3';
+}
 
 export type PythonPackage =
   | { readonly folder: string }
