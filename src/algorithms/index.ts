@@ -15,6 +15,7 @@ export { solutions, type TextExpert, walkthroughs } from './text-experts.js';
 export { textGroups } from './text-groups.js';
 export { type PlayedText, type PlayOptions, playTexts, type TextStart, type TextStep } from './text-play.js';
 export {
+  type DreamCheck,
   evenly,
   type Gathered,
   newProgress,

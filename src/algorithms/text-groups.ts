@@ -5,9 +5,10 @@
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/index.js';
 import { echoTrap, groupLessons, type TextLesson, type TextUpdateMetrics } from '../rl/index.js';
+import { checkDream } from './text-dream-check.js';
 import { evaluate, isWon, stepsOf } from './text-evaluation.js';
 import { imitate } from './text-imitation.js';
-import { type PlayedText, playTexts, type TextStart } from './text-play.js';
+import { type PlayedText, playTexts, type TextStart, whoAnswered } from './text-play.js';
 import { countersOf, roundsOf, type TextProgress, type TextRound, type TextTraining } from './text-training.js';
 import { watchedRound } from './text-watch.js';
 
@@ -36,6 +37,10 @@ export async function textGroups(training: TextTraining): Promise<void> {
     const rng = root.split('round', progress.round);
 
     await gather(training, rounds);
+    if (round.where === 'dream' && progress.checks.length === 0 && settings.checkEpisodes > 0) {
+      await checkDream(training);
+      await ports.checkpoint(true);
+    }
     const groups = await liveGroups(training, round, rng);
     const { lessons, silent, filtered } = groupLessons(groups, parts.algorithm, settings);
     const learned = await learn(training, lessons, rng.split('learn'));
@@ -47,6 +52,7 @@ export async function textGroups(training: TextTraining): Promise<void> {
     ports.tell({ kind: 'update', ...countersOf(progress), ...lived, ...left, ...learned });
     if (progress.round % settings.evalEvery === 0 || progress.round === rounds.length) {
       await evaluate(training, 'rounds');
+      if (round.where === 'dream') await checkDream(training);
     }
     await ports.checkpoint();
   }
@@ -121,8 +127,10 @@ function count(progress: TextProgress, { where }: TextRound, groups: readonly Pl
   }
   progress.dreamtSteps += steps;
   const { answeredBy } = progress;
-  for (const { answeredBy: who } of groups.flat().flatMap((episode) => episode.steps))
+  for (const step of groups.flat().flatMap((episode) => episode.steps)) {
+    const who = whoAnswered(step);
     answeredBy[who] = (answeredBy[who] ?? 0) + 1;
+  }
 }
 
 function livedFigures(groups: readonly PlayedText[][]): Record<string, number> {

@@ -6,7 +6,7 @@ import type { LineEnvironment, ToolsTask } from '../env/index.js';
 import type { TextLesson } from '../rl/index.js';
 import { isWon } from './text-evaluation.js';
 import type { TextExpert } from './text-experts.js';
-import { TextEpisode } from './text-play.js';
+import { type PlayedText, TextEpisode } from './text-play.js';
 import { evenly, type TextTraining } from './text-training.js';
 
 /** @throws TEXT_TASKS_MISSING where nothing can be imitated; what environments and learners throw */
@@ -14,12 +14,15 @@ export async function imitate({ settings, parts, progress, ports }: TextTraining
   const { tasks, epochs, lr } = settings.clone;
   const chosen = evenly(parts.tasks, tasks);
   const phase = ports.phase('walkthroughs', chosen.length, 'tasks');
-  const lessons: TextLesson[] = [];
+  const shown: PlayedText[] = [];
   for (const task of chosen) {
     ports.signal.throwIfAborted();
-    lessons.push(...(await demonstrated(parts.environments[0], task, parts.expert)));
+    shown.push(...(await demonstrated(parts.environments[0], task, parts.expert)));
     phase.advance(1);
   }
+  const lessons = shown.flatMap(({ steps }) =>
+    steps.map(({ situation, choice }): TextLesson => ({ situation, choice })),
+  );
   phase.end(`${lessons.length} choices`);
   if (lessons.length === 0) {
     const problem =
@@ -30,6 +33,7 @@ export async function imitate({ settings, parts, progress, ports }: TextTraining
       problem,
     });
   }
+  await parts.dream?.remember?.(shown);
   progress.clonedSteps = lessons.length;
   progress.realSteps += lessons.length;
   const bar = ports.phase('imitate', epochs, 'epochs');
@@ -43,20 +47,19 @@ export async function imitate({ settings, parts, progress, ports }: TextTraining
   bar.end();
 }
 
-/** What the expert says, for as long as it can be said. */
+/** The episode of what the expert says, for as long as it can be said; none where there is nothing to imitate. */
 async function demonstrated(
   environment: LineEnvironment,
   task: ToolsTask,
   { mustWin, next }: TextExpert,
-): Promise<TextLesson[]> {
-  const lessons: TextLesson[] = [];
+): Promise<PlayedText[]> {
   const episode = await TextEpisode.begin(environment, { task: task.id, seed: 0 });
-  while (!episode.ended) {
-    const { situation } = episode;
-    const choice = situation.admissible.indexOf((await next(environment, task, lessons.length)) ?? '');
+  for (let step = 0; !episode.ended; step++) {
+    const choice = episode.situation.admissible.indexOf((await next(environment, task, step)) ?? '');
     if (choice < 0) break;
-    lessons.push({ situation, choice });
     await episode.step({ choice, logProb: 0, entropy: 0 });
   }
-  return mustWin && !(episode.ended && isWon(episode.played())) ? [] : lessons;
+  const played = episode.played();
+  const isExample = played.steps.length > 0 && (!mustWin || (episode.ended && isWon(played)));
+  return isExample ? [played] : [];
 }

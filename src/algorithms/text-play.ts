@@ -3,7 +3,7 @@
 
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
-import type { Info, LineEnvironment, ToolsStepInfo, Verdict } from '../env/index.js';
+import type { Info, LineEnvironment, Message, ToolsStepInfo } from '../env/index.js';
 import type { TextDecision, TextPolicy, TextSituation, TextTurn } from '../rl/index.js';
 
 /** Where an episode begins, and the stream its choices are drawn from; without one, each is the most probable. */
@@ -18,13 +18,14 @@ export interface TextStep extends TextDecision {
   /** Hash of the state that the choice was made in. */
   readonly state: string;
   readonly reward: number;
-  /** The backend that answered; `nobody` where the call was refused because none could. */
-  readonly answeredBy: string;
+  /** Who answered, what became so, and the hash of the state afterwards; at the end the verdict. */
+  readonly info: ToolsStepInfo;
 }
 
 export interface PlayedText {
   readonly task: string;
   readonly steps: readonly TextStep[];
+  readonly messages: readonly Message[];
   /** What the whole episode was worth; null where nobody could judge it. */
   readonly reward: number | null;
 }
@@ -130,11 +131,12 @@ export class TextEpisode {
     const said = situation.admissible[decision.choice];
     const before = this.potential();
     const { observation, reward: paid, terminated, truncated, info } = await this.environment.step(said, signal);
+    const found = info as unknown as ToolsStepInfo;
     this.isOver = terminated || truncated;
-    const verdict = this.isOver ? (info.verdict as Verdict | undefined) : undefined;
+    const verdict = this.isOver ? found.verdict : undefined;
     const earned = this.pay.rewards === 'verdict' ? (verdict?.reward ?? 0) : paid;
     const reward = earned + this.shaped(before, this.isOver);
-    this.steps.push({ ...decision, situation, state, reward, answeredBy: whoAnswered(info) });
+    this.steps.push({ ...decision, situation, state, reward, info: found });
     this.turns = [...this.turns, { said, seen: observation }];
     if (this.isOver) {
       this.reward = verdict === undefined ? this.total() : verdict.reward;
@@ -147,7 +149,8 @@ export class TextEpisode {
   }
 
   played(): PlayedText {
-    return { task: this.environment.tools.task.id, steps: this.steps, reward: this.reward };
+    const { task, messages } = this.environment.tools;
+    return { task: task.id, steps: this.steps, messages, reward: this.reward };
   }
 
   private shaped(before: number, isOver: boolean): number {
@@ -175,7 +178,12 @@ export class TextEpisode {
   }
 }
 
-function whoAnswered(info: Info): string {
-  const { predictions } = info as unknown as ToolsStepInfo;
+/** The command of a step. */
+export function saidIn({ situation, choice }: TextStep): string {
+  return situation.admissible[choice];
+}
+
+/** The backend that answered; `nobody` where the call was refused because none could. */
+export function whoAnswered({ info: { predictions } }: TextStep): string {
   return predictions.map(({ backend, refused }) => (refused === undefined ? backend : 'nobody')).join('+');
 }

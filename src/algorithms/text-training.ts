@@ -5,6 +5,7 @@ import type { LineEnvironment, ToolsTask } from '../env/index.js';
 import type { EstimatorEntry, GroupOptions, TextLearner, WatchedRound } from '../rl/index.js';
 import type { ShadowCounts } from '../worldmodel/index.js';
 import type { TextExpert } from './text-experts.js';
+import type { PlayedText } from './text-play.js';
 
 /** Where experience comes from: see `roundsOf`. */
 export type TextMode = 'real' | 'dream' | 'dream-then-real' | 'interleaved';
@@ -32,6 +33,8 @@ export interface TextGroupSettings extends GroupOptions {
   readonly evalEvery: number;
   /** Whether an evaluation draws its choices, or takes the most probable. */
   readonly evalChoice: 'sample' | 'mode';
+  /** Episodes of a check of the dream; 0: none. */
+  readonly checkEpisodes: number;
 }
 
 export interface TextRound {
@@ -74,6 +77,8 @@ export interface Gathered {
 export interface TextDream {
   /** As the last gathering left it. Each lives one episode at a time. */
   environments(): Promise<readonly LineEnvironment[]>;
+  /** Keeps real episodes that were lived already, those that were imitated, for it to be made of them, too. Absent: they are of no use to it. */
+  remember?(episodes: readonly PlayedText[]): Promise<void>;
   /** Lives real episodes, keeps them, and makes the dream of all that are kept; `time` counts from 0. Absent: nothing is gathered. */
   gather?(time: number): Promise<Gathered>;
 }
@@ -91,6 +96,28 @@ export interface TextGroupParts {
   readonly expert: TextExpert;
   readonly tasks: readonly ToolsTask[];
   readonly evalTasks: readonly ToolsTask[];
+}
+
+/** How a step went wrong in a dream: the first of these that is so. */
+export type WayApart = 'unanswered' | 'state' | 'text' | 'commands' | 'end';
+
+/** What the policy of the moment does from the same starts with the same draws, in the dream and in the real environment. */
+export interface DreamCheck {
+  readonly round: number;
+  /** Pairs of episodes, one in either world. */
+  readonly episodes: number;
+  /** Steps from where nothing had differed yet, those included after which something did. */
+  readonly steps: number;
+  /** Pairs by how they came apart, if they did. */
+  readonly apart: Readonly<Record<WayApart, number>>;
+  /** Of those that came apart as nobody answered: the first words of what was said. */
+  readonly unanswered: Readonly<Record<string, number>>;
+  readonly dreamWins: number;
+  readonly realWins: number;
+  /** Dreamt wins whose commands win in the real environment, too. */
+  readonly confirmedWins: number;
+  /** Steps in the real environment; nothing is learned from them. */
+  readonly realSteps: number;
 }
 
 export interface TextEvaluation {
@@ -118,6 +145,8 @@ export interface TextProgress {
   readonly answeredBy: Record<string, number>;
   readonly gathered: Gathered[];
   readonly evaluations: TextEvaluation[];
+  /** Of the dream: before its first round, and beside evaluations after dreamt rounds. */
+  readonly checks: DreamCheck[];
   /** By round. */
   readonly watched: WatchedRound[];
   /** What was found wrong, and after which round. */
@@ -134,6 +163,7 @@ export function newProgress(): TextProgress {
     answeredBy: {},
     gathered: [],
     evaluations: [],
+    checks: [],
     watched: [],
     alarms: [],
   };

@@ -1,6 +1,6 @@
 // How the results of jobs on tools scenarios read on a terminal.
 
-import type { Gathered } from '../algorithms/index.js';
+import type { DreamCheck, Gathered } from '../algorithms/index.js';
 import { deficitText } from '../synth/index.js';
 import { wilson } from '../worldmodel/index.js';
 import { formatCount, formatNumber } from './format.js';
@@ -118,14 +118,23 @@ function trainLines(result: TextTrainResult): Line[] {
   ];
 }
 
-function dreamLines({ answeredBy, gathered }: TextTrainResult, dreamtSteps: number): Line[] {
+function dreamLines({ answeredBy, gathered, checks }: TextTrainResult, dreamtSteps: number): Line[] {
   const last = gathered.at(-1);
   return [
     ['dreamt', `${formatCount(dreamtSteps)} steps`],
     ...counted('answered by', answeredBy),
     ...(last?.made ?? []).map((made): Line => ['made', made]),
     ...(last?.heldOut == null ? [] : [heldOutLine(last.heldOut, last.trustHorizon)]),
+    ...checks.map((check): Line => ['dream checked', checkText(check)]),
   ];
+}
+
+function checkText({ round, episodes, steps, apart, dreamWins, confirmedWins, realWins }: DreamCheck): string {
+  const ways = Object.entries(apart).filter(([, count]) => count > 0);
+  const wrong = ways.reduce((sum, [, count]) => sum + count, 0);
+  const how = wrong === 0 ? '' : ` (${ways.map(([way, count]) => `${way} ${count}`).join(', ')})`;
+  const wins = `${dreamWins} won in it, ${confirmedWins} of these really, ${realWins} without it`;
+  return `after ${formatCount(round)} rounds: ${wrong} of ${episodes} episodes went wrong in it${how}, in ${formatCount(steps)} steps; ${wins}`;
 }
 
 function heldOutLine({ steps, wrongStates }: NonNullable<Gathered['heldOut']>, horizon: number | null): Line {

@@ -1,6 +1,6 @@
 // What jobs on scenarios of family `tools` answer. They become `result.json`, as all results do.
 
-import type { Gathered, TextEvaluation, TextMode } from '../algorithms/index.js';
+import type { DreamCheck, Gathered, TextEvaluation, TextMode } from '../algorithms/index.js';
 import type { Cost } from '../core/cost.js';
 import type { Panel } from '../core/panel.js';
 import type { Deficit } from '../synth/index.js';
@@ -75,6 +75,7 @@ export interface TextTrainResult extends JobResult {
   /** Dreamt steps by who answered them. */
   readonly answeredBy: Readonly<Record<string, number>>;
   readonly gathered: readonly Gathered[];
+  readonly checks: readonly DreamCheck[];
   /** What was found wrong while it learned. */
   readonly alarms: readonly { readonly round: number; readonly problem: string }[];
   readonly evaluations: readonly (Omit<TextEvaluation, 'wins' | 'episodes'> & { readonly success: Rate })[];

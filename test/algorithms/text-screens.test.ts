@@ -3,6 +3,7 @@
 
 import { afterAll, expect, it } from 'vitest';
 import { playTexts, TextPolicyAgent } from '../../src/algorithms/index.js';
+import { whoAnswered } from '../../src/algorithms/text-play.js';
 import {
   actionLine,
   admissibleIn,
@@ -57,7 +58,7 @@ it('does by a chosen line what the line says, and is paid by the page', async ()
   const environments = [viewOf(domain, make)() as never];
   const [played] = await playTexts(buyer(shown), [{ task: 'order.1', seed: 1 }], { environments });
   expect(played.reward).toBe(1);
-  expect(played.steps.map(({ answeredBy }) => answeredBy)).toEqual(Array(4).fill('real'));
+  expect(played.steps.map(whoAnswered)).toEqual(Array(4).fill('real'));
   expect(shown.every(({ admissible, readings }) => readings!.length === admissible.length)).toBe(true);
 
   const asked: TextSituation[] = [];

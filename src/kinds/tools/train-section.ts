@@ -118,6 +118,11 @@ export const textTrainSchema = z
       .enum(['sample', 'mode'])
       .default('sample')
       .describe('Evaluations draw choices as training does, or take the most probable.'),
+    checkEpisodes: count
+      .default(40)
+      .describe(
+        'Modes that dream: episodes lived twice beside an evaluation, in the dream and in the exact rules, to tell where the dream goes wrong; nothing is learned from them. 0: none.',
+      ),
     cloneTasks: count.default(0).describe('Tasks whose reference is imitated first, evenly spaced; 0: none.'),
     cloneEpochs: positive.default(10).describe('Passes over these.'),
     cloneLr: rate.default(2e-3).describe('Step size of Adam in these.'),

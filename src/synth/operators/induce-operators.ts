@@ -4,7 +4,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { sha256 } from '../../core/hash.js';
 import { type Operator, type OperatorsFile, readLiteral, type Variable, variablesIn } from '../../worldmodel/index.js';
 import { Chances } from './chance.js';
-import { type Case, casesOf, conditionsOf, truthIn } from './conditions.js';
+import { type Case, type Condition, casesOf, conditionsOf, holds, truthIn } from './conditions.js';
 import { effectsOf } from './effects.js';
 import { preconditionsOf } from './preconditions.js';
 import {
@@ -17,7 +17,7 @@ import {
   vocabularyOf,
 } from './tries.js';
 import { variablesFor } from './variables.js';
-import { wordingsOf } from './wordings.js';
+import { listsAlike, wordingsOf } from './wordings.js';
 
 /** The same transitions give the same operators, to the byte. An action that was never carried out has none. */
 export function induceOperators(transitions: readonly Transition[]): OperatorsFile {
@@ -41,9 +41,9 @@ export function induceOperators(transitions: readonly Transition[]): OperatorsFi
     refusals: counted(transitions.flatMap((one) => (one.accepted ? [] : (one.observation ?? [])))).map(
       ([text, support]) => ({ text, support }),
     ),
-    operators: actions
-      .filter(({ accepted }) => accepted.length > 0)
-      .map((tries) => operatorOf(tries, vocabulary, transitions)),
+    operators: listsAlike(
+      actions.filter(({ accepted }) => accepted.length > 0).map((tries) => operatorOf(tries, vocabulary, transitions)),
+    ),
     refused: actions
       .filter(({ accepted }) => accepted.length === 0)
       .map(({ action, all }) => ({ action: action.name, support: all.length })),
@@ -78,10 +78,22 @@ function operatorOf(tries: Tries, vocabulary: Vocabulary, transitions: readonly 
     unexplained,
     preconditions: [...preconditions],
     always: [...always],
+    beyond: beyond(conditions, [...truths.values()]),
     effects: [...effects.effects],
     unexplainedChanges: effects.unexplained,
     wordings,
   };
+}
+
+/** Tries, in order, in which something did not hold that had held in all before them. */
+function beyond(conditions: readonly Condition[], accepted: readonly Pick<Case, 'truth'>[]): number {
+  let safe = conditions;
+  return accepted.filter((one) => {
+    const still = safe.filter((condition) => holds(condition, one));
+    const isBeyond = safe !== conditions && still.length < safe.length;
+    safe = still;
+    return isBeyond;
+  }).length;
 }
 
 /** Each text once, with how often it came, the most frequent first. */

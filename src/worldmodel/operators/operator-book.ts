@@ -45,10 +45,11 @@ export class OperatorBook {
     const unmet = operator.preconditions.filter(({ any }) => !any.some(holds));
     if (unmet.length > 0)
       return this.refusal(Math.max(...unmet.map((one) => laplace(one.support, one.counterExamples))));
-    const lacking = operator.always.find((text) => !holds(text));
-    if (lacking !== undefined) return { unknown: `"${name}" was never carried out unless ${lacking}` };
     const due = operator.effects.filter(({ when }) => when.every(holds));
-    return this.carriedOut(operator, due, binding, before);
+    const outcome = this.carriedOut(operator, due, binding, before);
+    if ('unknown' in outcome || operator.always.every(holds)) return outcome;
+    // What always held may be needed; how often such a thing was not is how sure one may be here.
+    return { ...outcome, confidence: Math.min(outcome.confidence, laplace(operator.beyond, operator.unexplained)) };
   }
 
   private carriedOut(

@@ -61,8 +61,10 @@ const operatorSchema = z.strictObject({
   /** Tries that were refused though all preconditions held: what they lacked was not found. */
   unexplained: count,
   preconditions: z.array(preconditionSchema),
-  /** What held in every try that was carried out, and was not found to be needed: where it does not hold, nothing is known. */
+  /** What held in every try that was carried out, and was not found to be needed: whether it is, is not known. */
   always: z.array(literal),
+  /** Tries that were carried out though something lacked that had held in all before them: how often such a thing was not needed. */
+  beyond: count.default(0),
   effects: z.array(effectSchema),
   /** Changes that no effect explains. */
   unexplainedChanges: count,

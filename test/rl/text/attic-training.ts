@@ -57,6 +57,7 @@ const SETTINGS: TextGroupSettings = {
   clone: { tasks: 0, epochs: 0, lr: 3e-3 },
   evalEvery: 100,
   evalChoice: 'sample',
+  checkEpisodes: 0,
   normalise: true,
   average: 'episode',
   gamma: 0.95,

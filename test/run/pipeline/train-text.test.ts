@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import type { EpisodeStep } from '../../../src/replay/index.js';
 import { launch } from '../../../src/run/index.js';
 import type { RealEpisodesResult, TextTrainResult } from '../../../src/run/tools-results.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
@@ -116,6 +117,23 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
   expect(trained.answeredBy.operators).toBeGreaterThan(answered / 2);
   expect(second.heldOut!.steps).toBeGreaterThan(0);
   expect(readFileSync(trained.report, 'utf8')).toContain('Who answered');
+
+  // What was imitated is a record, too, of which the dream is made.
+  const kept = readFileSync(join(home, 'dreamt', 'records', 'demonstrations.jsonl'), 'utf8')
+    .trimEnd()
+    .split('\n');
+  const [shown] = kept.map((line) => JSON.parse(line));
+  expect(shown).toMatchObject({ source: 'real', seed: 0, terminated: true, return: 1 });
+  expect(shown.steps.map((step: EpisodeStep) => step.action.toolCalls![0].arguments.text)).toEqual(walkthrough);
+
+  // Before the first round, and beside each evaluation after one.
+  expect(trained.checks.map(({ round }) => round)).toEqual([0, 2]);
+  for (const check of trained.checks) {
+    expect(check.episodes).toBe(1);
+    expect(check.steps).toBeGreaterThan(0);
+    expect(check.steps).toBeLessThanOrEqual(check.realSteps);
+    expect(check.confirmedWins).toBeLessThanOrEqual(check.dreamWins);
+  }
 
   const stopping = run('train', 'dream-stopped', { set });
   const poll = setInterval(() => {

@@ -1,13 +1,18 @@
-// Real episodes that a training gathers for its dream, a file for each time, so that a run that goes on has them all.
+// Real episodes that the dream of a training is made of, a file for each time that any were gathered and one of those that were
+// imitated, so that a run that goes on has them all.
 //
-//   records/000.jsonl      EpisodeRecord, a line each
+//   records/000.jsonl              EpisodeRecord, a line each
+//   records/demonstrations.jsonl   the same
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import type { PlayedText } from '../../../algorithms/index.js';
+import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
 import {
+  applyOperations,
   initialStateOf,
   realResponder,
   stateHash,
@@ -15,13 +20,22 @@ import {
   type ToolsPolicy,
   type ToolsTask,
 } from '../../../env/index.js';
-import { type EpisodeRecord, type ExperienceStep, livedSteps, statesOf } from '../../../replay/index.js';
+import {
+  type EpisodeRecord,
+  type EpisodeStep,
+  type ExperienceStep,
+  livedSteps,
+  statesOf,
+} from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import { planRow } from '../../../synth/index.js';
+import { episodeRecord, type Lived, planRow } from '../../../synth/index.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { liveRowHere } from './live-row.js';
+import { episodeSettings, liveRowHere } from './live-row.js';
 import type { ToolsParts } from './parts.js';
+
+/** What walkthroughs are lived with. */
+const DEMONSTRATION_SEED = 0;
 
 export interface GatherRequest {
   readonly context: JobContext<ToolsScenario>;
@@ -50,14 +64,66 @@ export async function gatherRecords(request: GatherRequest): Promise<EpisodeReco
     phase.advance(1);
   }
   phase.end();
-  await ensureFolder(join(context.out, 'records'));
-  await writeFileAtomic(fileOf(context.out, time), records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+  await keep(fileOf(context.out, time), records);
   return records;
 }
 
+/** Keeps the episodes that were imitated, as records of the same form. */
+export async function keepDemonstrations(
+  { context, parts }: Pick<GatherRequest, 'context' | 'parts'>,
+  shown: readonly PlayedText[],
+): Promise<EpisodeRecord[]> {
+  const responder = realResponder(parts.domain);
+  const settings = episodeSettings(context, parts, { source: 'real', responder });
+  const seed = Rng.fromSeed(context.seed).split('demonstrations').uint32();
+  const records = shown.map((played, row) => {
+    const plan = { ...planRow(row, { seed, groupSize: 1, branchAt: 0 }), envSeed: DEMONSTRATION_SEED };
+    const task = parts.domain.tasks.find(({ id }) => id === played.task)!;
+    return episodeRecord(livedOf(played, parts.domain, task), task, plan, { ...settings, seed });
+  });
+  await keep(demonstrationsOf(context.out), records);
+  return records;
+}
+
+/** What was imitated, in the form of what agents live. */
+function livedOf({ steps, messages }: PlayedText, domain: ToolsDomain, task: ToolsTask): Lived {
+  const said = messages.flatMap((message, i) => (message.role === 'assistant' ? [{ ...message, at: i }] : []));
+  const turns = said.slice(-steps.length);
+  let state = initialStateOf(domain, task);
+  const kept = steps.map(({ reward, info: { predictions } }, i): EpisodeStep => {
+    const { at: message, role: _role, ...action } = turns[i];
+    for (const { operations } of predictions) state = applyOperations(state, operations);
+    return { message, action, predictions, reward, stateHash: stateHash(state) };
+  });
+  const verdict = steps.at(-1)!.info.verdict;
+  return {
+    messages,
+    steps: kept,
+    terminated: verdict !== undefined,
+    truncated: false,
+    verdict: verdict ?? { reward: null, checks: [] },
+    policyVersion: 'demonstrated',
+    cost: NO_COST,
+  };
+}
+
+async function keep(file: string, records: readonly EpisodeRecord[]): Promise<void> {
+  await ensureFolder(dirname(file));
+  await writeFileAtomic(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+}
+
 /** @throws CHECKPOINT_CORRUPT where the run's own file is gone or damaged */
-export async function keptRecords(out: string, time: number): Promise<EpisodeRecord[]> {
-  const path = fileOf(out, time);
+export function keptRecords(out: string, time: number): Promise<EpisodeRecord[]> {
+  return read(fileOf(out, time));
+}
+
+/** None where nothing was imitated. @throws CHECKPOINT_CORRUPT where the run's own file is damaged */
+export async function keptDemonstrations(out: string): Promise<EpisodeRecord[]> {
+  const path = demonstrationsOf(out);
+  return existsSync(path) ? read(path) : [];
+}
+
+async function read(path: string): Promise<EpisodeRecord[]> {
   if (!existsSync(path)) throw reverieError('CHECKPOINT_CORRUPT', { path, problem: 'records of the run are missing' });
   try {
     const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
@@ -74,6 +140,10 @@ export function realSteps(domain: ToolsDomain, records: readonly EpisodeRecord[]
     const states = statesOf(record, stateHash(initialStateOf(domain, task)));
     return livedSteps(record, states).map((step) => ({ ...step, row: -1, modelVersion: '' }));
   });
+}
+
+function demonstrationsOf(out: string): string {
+  return join(out, 'records', 'demonstrations.jsonl');
 }
 
 function fileOf(out: string, time: number): string {

@@ -43,6 +43,18 @@ const gatheredSchema = z.strictObject({
   trustHorizon: count.nullable(),
 });
 
+const checkSchema = z.strictObject({
+  round: count,
+  episodes: count,
+  steps: count,
+  apart: z.strictObject({ unanswered: count, state: count, text: count, commands: count, end: count }),
+  unanswered: z.record(z.string(), count),
+  dreamWins: count,
+  realWins: count,
+  confirmedWins: count,
+  realSteps: count,
+});
+
 const manifestSchema = z.strictObject({
   format: z.literal('reverie-text-policy'),
   formatVersion: z.literal(2),
@@ -73,6 +85,7 @@ const manifestSchema = z.strictObject({
         meanLength: z.number(),
       }),
     ),
+    checks: z.array(checkSchema).default([]),
     watched: z.array(
       z.strictObject({ spread: z.number(), entropy: z.number(), repetition: z.number(), success: z.number() }),
     ),

@@ -2,7 +2,7 @@
 // of the scenario's backends answers. A share of the episodes is held out, and says how far the dream is from the real.
 
 import { join } from 'node:path';
-import type { Gathered, TextDream } from '../../../algorithms/index.js';
+import type { Gathered, PlayedText, TextDream } from '../../../algorithms/index.js';
 import { isWon, TextPolicyAgent } from '../../../algorithms/index.js';
 import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
@@ -34,7 +34,7 @@ import {
 import type { JobContext } from '../../job.js';
 import { layered } from '../../overrides.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { gatherRecords, keptRecords, realSteps } from './gathered-records.js';
+import { gatherRecords, keepDemonstrations, keptDemonstrations, keptRecords, realSteps } from './gathered-records.js';
 import { bareAgent, makeResponder, type ToolsParts } from './parts.js';
 import { textViewOf } from './text-lanes.js';
 
@@ -51,6 +51,8 @@ export interface RecordedDreamParts {
 type Model = ToolsScenarioConfig['model'];
 
 export class RecordedDream implements TextDream {
+  /** Lived to be imitated; the dream is made of all of them. */
+  private demonstrations: EpisodeRecord[] | undefined;
   private readonly records: EpisodeRecord[] = [];
   private now: Promise<readonly LineEnvironment[]> | undefined;
 
@@ -61,9 +63,13 @@ export class RecordedDream implements TextDream {
     return this.now;
   }
 
+  async remember(shown: readonly PlayedText[]): Promise<void> {
+    this.demonstrations = await keepDemonstrations(this.given, shown);
+  }
+
   async gather(time: number): Promise<Gathered> {
     const { context, parts, tasks, gathered } = this.given;
-    if (this.records.length === 0) await this.remember(Math.min(time, gathered));
+    if (this.records.length === 0) await this.reread(Math.min(time, gathered));
     const { episodes } = this.section;
     const agent = await this.agent(time);
     const records = await gatherRecords({ context, parts, agent, tasks, episodes, time });
@@ -89,12 +95,12 @@ export class RecordedDream implements TextDream {
   private async reopened(): Promise<readonly LineEnvironment[]> {
     const { gathered, parts, lanes, context } = this.given;
     if (gathered === 0) return lanes(await this.responder(context.scenario.config.model));
-    await this.remember(gathered);
+    await this.reread(gathered);
     const { model } = await this.fit(gathered - 1);
     return lanes(await makeRouterOf(model, context, parts));
   }
 
-  private async remember(times: number): Promise<void> {
+  private async reread(times: number): Promise<void> {
     for (let time = 0; time < times; time++) this.records.push(...(await keptRecords(this.given.context.out, time)));
   }
 
@@ -109,7 +115,8 @@ export class RecordedDream implements TextDream {
   private async fit(time: number): Promise<{ model: Model; made: string[] }> {
     const { context, parts } = this.given;
     const { domain } = parts;
-    const { used: episodes } = this.split();
+    this.demonstrations ??= await keptDemonstrations(context.out);
+    const episodes = [...this.demonstrations, ...this.split().used];
     const steps = realSteps(domain, episodes);
     await parts.experience.add(steps);
     const made: string[] = [];

@@ -41,7 +41,7 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
     },
     charts: [successChart(context, result), ...entropyChart(context)],
     bars: answers(result),
-    sections: dreams(result),
+    sections: [...dreams(result), ...checked(result)],
     notes: [
       `Mode ${mode}; ${algorithm}; ${formatCount(result.rounds)} rounds; ${formatCount(result.parameters)} parameters.`,
       'One run with one seed: its intervals are those of the episodes of an evaluation, not of training again.',
@@ -107,6 +107,52 @@ function dreams({ gathered }: TextTrainResult): ReportSection[] {
       caption: `${gathered.at(-1)!.made.join('; ')}. Recorded steps that were held out are put to the dream in the state they were made in.`,
       table: {
         columns: ['lived by', 'episodes', 'steps', 'wrong states', 'wrong texts', 'trusted steps'],
+        rows,
+      },
+      groups: [],
+    },
+  ];
+}
+
+function checked({ checks }: TextTrainResult): ReportSection[] {
+  if (checks.length === 0) return [];
+  const rows = checks.map(({ round, steps, episodes, apart, dreamWins, confirmedWins, realWins }) => {
+    const wrong = Object.values(apart).reduce((sum, count) => sum + count, 0);
+    const wins = [dreamWins, confirmedWins, realWins].map(
+      (count) => `${formatCount(count)} of ${formatCount(episodes)}`,
+    );
+    return [
+      `${formatCount(round)} rounds`,
+      formatCount(steps),
+      percent(wrong / steps),
+      ...Object.values(apart).map(formatCount),
+      ...wins,
+    ];
+  });
+  const { unanswered } = checks.at(-1)!;
+  const words = Object.entries(unanswered).sort(([, a], [, b]) => b - a);
+  const said =
+    words.length === 0
+      ? ''
+      : ` What nobody answered last: ${words.map(([word, count]) => `${word} (${count})`).join(', ')}.`;
+  return [
+    {
+      title: 'The dream beside the real environment',
+      caption: `The policy of the moment lived each of these episodes twice, with the same draws, so that both are one until the dream goes wrong. Real wins are what it came to without the dream; of dreamt wins those are confirmed whose commands win in the real environment.${said} Nothing is learned from these episodes, and their real steps are not counted above.`,
+      table: {
+        columns: [
+          'after',
+          'steps until then',
+          'went wrong',
+          'unanswered',
+          'state',
+          'text',
+          'commands',
+          'end',
+          'dreamt wins',
+          'confirmed',
+          'real wins',
+        ],
         rows,
       },
       groups: [],

@@ -199,6 +199,7 @@ function rewindMetrics(metrics: MetricsWriter, progress: TextProgress | undefine
     const event = JSON.parse(line) as MetricsEvent;
     if (progress === undefined || (event.round ?? 0) > progress.round) break;
     if (event.kind === 'gather' && (event.time as number) >= progress.gathered.length) break;
+    if (event.kind === 'check' && (event.time as number) >= progress.checks.length) break;
     bytes += Buffer.byteLength(line) + 1;
     wallSeconds = event.wallSeconds;
   }
