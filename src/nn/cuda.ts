@@ -311,7 +311,10 @@ export function loadAddon(): Addon {
     throw reverieError('CUDA_UNAVAILABLE', { problem: 'the addon is not compiled', hint });
   }
   try {
-    addon = createRequire(import.meta.url)(ADDON_FILE) as Addon;
+    const found = createRequire(import.meta.url)(ADDON_FILE) as Addon;
+    // The newest of its functions: what was compiled before it was written has not got it.
+    if (typeof found.runMember !== 'function') throw new Error('it was compiled from earlier sources');
+    addon = found;
     return addon;
   } catch (error) {
     const problem = `the addon cannot be loaded (${(error as Error).message})`;

@@ -54,7 +54,7 @@ function trainerOf(
       requireSizes(spec, run);
       const result = {
         // To be changed by the steps.
-        state: Object.fromEntries(Object.entries(run.state).map(([name, values]) => [name, Float32Array.from(values)])),
+        state: Object.fromEntries(Object.entries(run.state).map(([name, values]) => [name, values.slice()])),
         metrics: Object.fromEntries(metrics.map((name) => [name, new Float32Array(run.steps)])),
       };
       await steps(run, result);
