@@ -45,11 +45,10 @@ describe('a training run', () => {
     }
   });
 
-  it.each(['1', '4'])('gives the same bytes with %s workers', async (workers) => {
-    const out = `workers-${workers}`;
-    const { code } = await reverie(['train', ...SMOKE, '--workers', workers, '--out', out], folder);
+  it('gives the same bytes with four workers', async () => {
+    const { code } = await reverie(['train', ...SMOKE, '--workers', '4', '--out', 'workers-4'], folder);
     expect(code).toBe(0);
-    expect(fileHashes(join(folder, out, 'checkpoint'))).toEqual(reference);
+    expect(fileHashes(join(folder, 'workers-4', 'checkpoint'))).toEqual(reference);
   });
 
   it('gives other bytes with another seed', async () => {
@@ -59,7 +58,7 @@ describe('a training run', () => {
     expect(other['learner/policy.onnx']).not.toBe(reference['learner/policy.onnx']);
   });
 
-  it('gives the same bytes after being killed and resumed, whenever that happens', async () => {
+  it('gives the same bytes with one worker, killed and resumed, whenever that happens', async () => {
     const rng = Rng.fromSeed(11);
     const out = join(folder, 'killed');
     let kills = 0;
