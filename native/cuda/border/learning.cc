@@ -14,9 +14,16 @@ namespace reverie::border {
 
 namespace {
 
+/** What JavaScript holds, so that one learner is never taken for another. */
+struct AnyLearner {
+  virtual ~AnyLearner() = default;
+};
+
+using Held = std::shared_ptr<AnyLearner>;
+
 /** One learner does one thing at a time, as its rows lie in memory of its own. */
 template <class Spec, class Update>
-struct Learner {
+struct Learner : AnyLearner {
   Learner(const Spec& spec, const processor::Width& width) : spec(spec), update(spec, width) {}
 
   const Spec spec;
@@ -31,8 +38,8 @@ template <class L, class Spec>
 Napi::Value makeLearner(Napi::Env env, const Spec& spec, const Napi::Value& width) {
   try {
     const std::string name = width.As<Napi::String>().Utf8Value();
-    auto* shared = new std::shared_ptr<L>(std::make_shared<L>(spec, processor::widthNamed(name)));
-    return Napi::External<std::shared_ptr<L>>::New(env, shared, [](Napi::Env, std::shared_ptr<L>* gone) { delete gone; });
+    auto* held = new Held(std::make_shared<L>(spec, processor::widthNamed(name)));
+    return Napi::External<Held>::New(env, held, [](Napi::Env, Held* gone) { delete gone; });
   } catch (const std::invalid_argument& error) {
     refuse(env, error.what());
   }
@@ -44,9 +51,11 @@ std::pair<std::shared_ptr<L>, int> askedOf(const Napi::CallbackInfo& info, std::
   bool isWhole = info[0].IsExternal() && info[1].IsNumber();
   for (std::size_t i = 0; i < objects; i++) isWhole = isWhole && info[2 + i].IsObject();
   if (!isWhole) refuse(info.Env(), "gradient steps take a learner, their number and arrays by name");
+  const auto learner = std::dynamic_pointer_cast<L>(*info[0].As<Napi::External<Held>>().Data());
+  if (!learner) refuse(info.Env(), "a learner of another kind");
   const int steps = info[1].As<Napi::Number>().Int32Value();
   if (steps < 1) refuse(info.Env(), "no steps");
-  return {*info[0].As<Napi::External<std::shared_ptr<L>>>().Data(), steps};
+  return {learner, steps};
 }
 
 /** Begins the work, and keeps the arrays of the objects from the third argument on until it is done. */
