@@ -75,7 +75,7 @@ function Page({ route: { page, params } }: { route: Route }) {
     case 'episodes':
       return <EpisodesPage params={params} />;
     case 'episode':
-      return <RecordedPage run={params.get('run') ?? ''} at={params.get('at') ?? '0'} />;
+      return <RecordedPage run={params.get('run') ?? ''} at={params.get('at') ?? '0'} beside={params.get('beside')} />;
     case 'run':
       return params.has('path') ? <RunPage path={params.get('path')!} /> : <EpisodesPage params={params} />;
     case 'curves':

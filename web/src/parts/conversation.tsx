@@ -5,6 +5,7 @@ import type { EpisodeView, TurnView } from '../../../src/serve/page/wire.js';
 import { formatNumber } from '../format.js';
 import { Answers } from './answers.js';
 import { Message } from './message.js';
+import { type ScreenContext, screenIn } from './screen-tree.js';
 import { Reward } from './verdict.js';
 
 export interface ConversationProps {
@@ -16,10 +17,11 @@ export interface ConversationProps {
 export function Conversation({ episode, step, onStep }: ConversationProps) {
   return (
     <ol class="turns">
-      {episode.turns.map((turn) => (
+      {episode.turns.map((turn, i) => (
         <Turn
           key={turn.step}
           turn={turn}
+          last={episode.turns[i - 1]}
           isAt={turn.step === step}
           onStep={onStep}
           isText={episode.family !== 'tools'}
@@ -31,18 +33,21 @@ export function Conversation({ episode, step, onStep }: ConversationProps) {
 
 interface TurnProps {
   readonly turn: TurnView;
+  /** The one before. */
+  readonly last: TurnView | undefined;
   readonly isAt: boolean;
   readonly onStep?: (step: number) => void;
   readonly isText: boolean;
 }
 
-function Turn({ turn, isAt, onStep, isText }: TurnProps) {
+function Turn({ turn, last, isAt, onStep, isText }: TurnProps) {
   const row = useRef<HTMLLIElement>(null);
   const wasAt = useRef(isAt);
   useEffect(() => {
     if (isAt && !wasAt.current) row.current?.scrollIntoView({ block: 'nearest' });
     wasAt.current = isAt;
   }, [isAt]);
+  const screen = { acted: actedIn(turn), before: last && screenOf(last) };
   return (
     <li ref={row} class={isAt ? 'turn at' : 'turn'} aria-current={isAt ? 'step' : undefined}>
       <div class="number">
@@ -55,7 +60,11 @@ function Turn({ turn, isAt, onStep, isText }: TurnProps) {
         )}
       </div>
       <div class="spoken">
-        {isText ? <Lines turn={turn} /> : turn.messages.map((message, i) => <Message key={i} message={message} />)}
+        {isText ? (
+          <Lines turn={turn} screen={screen} />
+        ) : (
+          turn.messages.map((message, i) => <Message key={i} message={message} screen={screen} />)
+        )}
       </div>
       <div class="effects">
         <Answers answers={turn.answers} />
@@ -65,11 +74,27 @@ function Turn({ turn, isAt, onStep, isText }: TurnProps) {
   );
 }
 
-function Lines({ turn: { action, observation } }: { turn: TurnView }) {
+/** Id of the element that a turn acted on: the first argument of its action. */
+function actedIn({ action, messages }: TurnView): string | undefined {
+  if (typeof action === 'string') return /^\s*\w+\(\s*(?:\w+\s*=\s*)?['"]([^'"]+)['"]/.exec(action)?.[1];
+  const [call] = messages.flatMap(({ toolCalls }) => toolCalls ?? []);
+  const given = call?.arguments as { readonly bid?: unknown } | null | undefined;
+  return given?.bid === undefined ? undefined : String(given.bid);
+}
+
+/** The last screen that a turn tells of, if any. */
+function screenOf({ observation, messages }: TurnView): string | undefined {
+  const texts = [...messages.map(({ content }) => content ?? ''), String(observation ?? '')];
+  return texts.map((text) => screenIn(text)?.tree).findLast((tree) => tree !== undefined);
+}
+
+function Lines({ turn: { action, observation }, screen }: { turn: TurnView; screen: ScreenContext }) {
   return (
     <>
       {action === undefined ? null : <Message message={{ role: 'assistant', content: String(action) }} />}
-      {observation === undefined ? null : <Message message={{ role: 'tool', content: String(observation) }} />}
+      {observation === undefined ? null : (
+        <Message message={{ role: 'tool', content: String(observation) }} screen={screen} />
+      )}
     </>
   );
 }

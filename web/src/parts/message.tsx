@@ -2,11 +2,12 @@
 
 import type { MessageView, ToolCallView } from '../../../src/serve/page/wire.js';
 import { jsonText, readable } from './json-text.js';
+import { type ScreenContext, ScreenTree, screenIn } from './screen-tree.js';
 
 /** Characters of a message that are shown before one asks for all. */
 const LONG = 900;
 
-export function Message({ message }: { message: MessageView }) {
+export function Message({ message, screen = {} }: { message: MessageView; screen?: ScreenContext }) {
   const { role, content, toolCalls, reasoning, name, isError } = message;
   const text = content === null ? '' : role === 'tool' ? readable(content) : content;
   return (
@@ -23,12 +24,23 @@ export function Message({ message }: { message: MessageView }) {
             <p>{reasoning}</p>
           </details>
         )}
-        {role === 'system' ? <Folded text={text} label="policy" /> : <Text text={text} />}
+        {role === 'system' ? <Folded text={text} label="policy" /> : <Told text={text} screen={screen} />}
         {(toolCalls ?? []).map((call) => (
           <Call key={call.id} call={call} />
         ))}
       </div>
     </div>
+  );
+}
+
+function Told({ text, screen }: { text: string; screen: ScreenContext }) {
+  const found = screenIn(text);
+  if (found === undefined) return <Text text={text} />;
+  return (
+    <>
+      <Text text={found.said} />
+      <ScreenTree tree={found.tree} {...screen} />
+    </>
   );
 }
 
