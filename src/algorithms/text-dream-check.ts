@@ -38,7 +38,7 @@ export async function checkDream({ settings, parts, progress, ports }: TextTrain
   ports.tell({ kind: 'check', ...countersOf(progress), ...check, time: progress.checks.length - 1 });
 }
 
-interface Compared extends Pick<DreamCheck, 'steps' | 'apart' | 'unanswered'> {
+interface Compared extends Pick<DreamCheck, 'steps' | 'apart' | 'wrong'> {
   /** Places of the pairs that came apart. */
   readonly parted: readonly number[];
 }
@@ -46,7 +46,7 @@ interface Compared extends Pick<DreamCheck, 'steps' | 'apart' | 'unanswered'> {
 /** Episode by episode, the dreamt one and the real one of the same start. */
 export function compared(dreamt: readonly PlayedText[], lived: readonly PlayedText[]): Compared {
   const apart: Record<WayApart, number> = { unanswered: 0, state: 0, text: 0, commands: 0, end: 0 };
-  const unanswered: Record<string, number> = {};
+  const wrong: Record<string, number> = {};
   const parted: number[] = [];
   let steps = 0;
   dreamt.forEach((dream, i) => {
@@ -57,9 +57,9 @@ export function compared(dreamt: readonly PlayedText[], lived: readonly PlayedTe
     apart[way] += 1;
     parted.push(i);
     const [word] = saidIn(dream.steps[at]).split(' ');
-    if (way === 'unanswered') unanswered[word] = (unanswered[word] ?? 0) + 1;
+    wrong[`${word}: ${way}`] = (wrong[`${word}: ${way}`] ?? 0) + 1;
   });
-  return { steps, apart, unanswered, parted };
+  return { steps, apart, wrong, parted };
 }
 
 /** How step `t` went wrong in the dream, where all before it went alike; undefined where it did not. */

@@ -110,8 +110,8 @@ export interface DreamCheck {
   readonly steps: number;
   /** Pairs by how they came apart, if they did. */
   readonly apart: Readonly<Record<WayApart, number>>;
-  /** Of those that came apart as nobody answered: the first words of what was said. */
-  readonly unanswered: Readonly<Record<string, number>>;
+  /** Pairs by the first word of what was said when they came apart, and how: `open: unanswered`. */
+  readonly wrong: Readonly<Record<string, number>>;
   readonly dreamWins: number;
   readonly realWins: number;
   /** Dreamt wins whose commands win in the real environment, too. */

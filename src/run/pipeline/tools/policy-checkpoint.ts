@@ -48,7 +48,7 @@ const checkSchema = z.strictObject({
   episodes: count,
   steps: count,
   apart: z.strictObject({ unanswered: count, state: count, text: count, commands: count, end: count }),
-  unanswered: z.record(z.string(), count),
+  wrong: z.record(z.string(), count),
   dreamWins: count,
   realWins: count,
   confirmedWins: count,

@@ -129,16 +129,13 @@ function checked({ checks }: TextTrainResult): ReportSection[] {
       ...wins,
     ];
   });
-  const { unanswered } = checks.at(-1)!;
-  const words = Object.entries(unanswered).sort(([, a], [, b]) => b - a);
-  const said =
-    words.length === 0
-      ? ''
-      : ` What nobody answered last: ${words.map(([word, count]) => `${word} (${count})`).join(', ')}.`;
+  const words = Object.entries(checks.at(-1)!.wrong).sort(([, a], [, b]) => b - a);
+  const said = words.map(([word, count]) => `${word} (${count})`).join(', ');
+  const last = said === '' ? '' : ` What was said last where it went wrong, by its first word: ${said}.`;
   return [
     {
       title: 'The dream beside the real environment',
-      caption: `The policy of the moment lived each of these episodes twice, with the same draws, so that both are one until the dream goes wrong. Real wins are what it came to without the dream; of dreamt wins those are confirmed whose commands win in the real environment.${said} Nothing is learned from these episodes, and their real steps are not counted above.`,
+      caption: `The policy of the moment lived each of these episodes twice, with the same draws, so that both are one until the dream goes wrong. Real wins are what it came to without the dream; of dreamt wins those are confirmed whose commands win in the real environment.${last} Nothing is learned from these episodes, and their real steps are not counted above.`,
       table: {
         columns: [
           'after',
