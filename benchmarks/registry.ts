@@ -299,6 +299,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the page itself',
     load: () => import('./screens-exactness.js'),
   },
+  'screens.transfer': {
+    title:
+      "Twelve of MiniWoB++'s tasks in jsdom, a policy each: success on other seeds, learned in a dream of so many real episodes ÷ learned in as many real episodes (long; goes on where it was; raw: ten times the real episodes); needs miniwob's pages",
+    unit: 'ratio',
+    baseline: 'the same learner in the page itself, as many real episodes',
+    load: () => import('./screens-transfer.js'),
+  },
   'screens.soak': {
     title:
       "1,000 episodes of chance over MiniWoB++'s pages in two Chromiums at once: episodes lost (raw: processes left, growth of memory); less is better; needs miniwob's pages and Chromium",

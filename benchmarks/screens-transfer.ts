@@ -1,0 +1,109 @@
+// What is a dream of screens worth to a policy? For each of twelve of MiniWoB++'s tasks, one learns in a dream of records of so many real
+// episodes, and one in as many real episodes; both are judged on seeds that neither saw. The value is the success of the first over that
+// of the second, both as means over tasks and seeds; a third learns in ten times the real episodes. Kept case by case.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { launch, loadAnyScenario } from '../src/run/index.js';
+import type { TextTrainResult } from '../src/run/tools-results.js';
+import type { BenchmarkContext, Measurement } from './benchmark.js';
+import { bootstrap, mean } from './measure.js';
+import { type CaseName, chosen, type Study, studyOf } from './study-cases.js';
+
+const TASKS = [
+  'choose-list',
+  'click-button',
+  'click-button-sequence',
+  'click-checkboxes',
+  'click-link',
+  'click-option',
+  'click-test-2',
+  'click-widget',
+  'enter-text',
+  'focus-text-2',
+  'login-user',
+  'odd-or-even',
+];
+const SEEDS = ['1', '2', '3', '4', '5'];
+/** Episodes of a round, as the scenario has them. */
+const ROUND = 32;
+const REAL_ROUNDS = 4;
+const DREAM_ROUNDS = 20;
+const ARMS = ['dream', 'real', 'real, ten times'] as const;
+type Arm = (typeof ARMS)[number];
+
+interface TransferCase extends CaseName {
+  /** On seeds of the task that were never trained on, before and after. */
+  readonly before: number;
+  readonly success: number;
+  readonly realSteps: number;
+  readonly dreamtSteps: number;
+  readonly wallSeconds: number;
+}
+
+export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
+  const study = await studyOf<TransferCase>(root, 'screens.transfer', quick);
+  const tasks = quick ? TASKS.slice(1, 2) : chosen(TASKS, 'SCREENS_TASKS');
+  const seeds = quick ? ['1'] : chosen(SEEDS, 'SCREENS_TRANSFER_SEEDS');
+  const cases: TransferCase[] = [];
+  for (const seed of seeds) {
+    for (const body of tasks) {
+      for (const arm of ARMS)
+        cases.push(await measured({ study, root, log, quick }, { body, arm, seed: Number(seed) }));
+    }
+  }
+  const pairs = tasks.flatMap((task) =>
+    seeds.map((seed) => ARMS.map((arm) => caseOf(cases, task, arm, Number(seed)).success)),
+  );
+  const over = (baseline: 1 | 2) => (resample: readonly number[]) =>
+    mean(resample.map((i) => pairs[i][0])) / mean(resample.map((i) => pairs[i][baseline]));
+  const indices = pairs.map((_, i) => i);
+  const raw = { cases, againstTenTimes: bootstrap(indices, over(2)) };
+  return { ...bootstrap(indices, over(1)), n: pairs.length, raw };
+}
+
+function caseOf(cases: readonly TransferCase[], body: string, arm: Arm, seed: number): TransferCase {
+  return cases.find((one) => one.body === body && one.arm === arm && one.seed === seed)!;
+}
+
+interface Sitting extends Pick<BenchmarkContext, 'root' | 'log' | 'quick'> {
+  readonly study: Study<TransferCase>;
+}
+
+interface Asked {
+  readonly body: string;
+  readonly arm: Arm;
+  readonly seed: number;
+}
+
+async function measured({ study, root, log, quick }: Sitting, { body, arm, seed }: Asked): Promise<TransferCase> {
+  const folder = join(root, 'benchmarks', 'bodies', 'screens');
+  const set = [`domain.screens=[${body}]`, ...settingsOf(arm, quick ? 1 : REAL_ROUNDS, quick ? 2 : DREAM_ROUNDS)];
+  const { hash } = await loadAnyScenario(folder, { set });
+  const kept = study.find({ body, arm, seed, hash });
+  if (kept !== undefined) return kept;
+  const out = await mkdtemp(join(tmpdir(), 'reverie-study-'));
+  try {
+    const { evaluations, realSteps, dreamtSteps, wallSeconds } = await launch<TextTrainResult>('train', {
+      ...{ scenario: folder, set, seed, out: join(out, 'run'), quiet: true },
+      ...{ stream: process.stderr, command: 'npm run bench' },
+    });
+    const [before, success] = [evaluations[0], evaluations.at(-1)!].map((one) => one.success.value!);
+    const found = { body, arm, seed, hash, before, success, realSteps, dreamtSteps, wallSeconds };
+    await study.keep(found);
+    log(
+      `${body}, ${arm}, seed ${seed}: ${before} to ${success}, ${realSteps} real steps, ${Math.round(wallSeconds)} s`,
+    );
+    return found;
+  } finally {
+    await rm(out, { recursive: true, force: true });
+  }
+}
+
+/** As many real episodes for the dream as for the policy that learns in the page. */
+function settingsOf(arm: Arm, rounds: number, dreamRounds: number): string[] {
+  if (arm !== 'dream') return ['train.mode=real', `train.rounds=${arm === 'real' ? rounds : 10 * rounds}`];
+  const gather = `{episodes: ${rounds * ROUND}, heldOut: 0, agent: {kind: random, steps: 4, offered: true}}`;
+  return ['train.mode=dream', `train.rounds=${dreamRounds}`, `train.gather=${gather}`];
+}
