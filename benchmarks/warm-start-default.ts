@@ -1,5 +1,5 @@
-// Real steps to threshold by defaults alone, on ten bodies whose scenarios say `env` and `threshold` and nothing else: the best of two
-// baselines (SAC at one update a real step, and at as many as the dream) ÷ the dream. Five seeds; medians; the value is the
+// Real steps to threshold by defaults alone, on ten bodies whose scenarios say `env` and `threshold` and nothing else: the best of three
+// baselines (SAC at 1 and 20 updates a real step, and at as many as the dream) ÷ the dream. Five seeds; medians; the value is the
 // geometric mean over bodies. A run that never got there counts as its whole budget. Cases are kept one by one (study-cases.ts):
 // REVERIE_BENCH_BODIES and REVERIE_BENCH_SEEDS (comma-separated) choose what this sitting measures.
 
@@ -21,6 +21,7 @@ const DREAM = 'dream';
 const ARMS: Readonly<Record<string, readonly string[]>> = {
   [DREAM]: [],
   'SAC, 1 update': ['train.mode=real'],
+  'SAC, 20 updates': ['train.mode=real', 'train.updatesPerStep=20'],
   'SAC, as many updates': ['replay.realRatio=1'],
 };
 

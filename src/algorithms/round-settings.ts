@@ -16,16 +16,17 @@ export interface RoundBody {
   readonly learnsFrom: 'replay' | 'rollouts';
 }
 
-/** Gradient steps a real step, and between two dreams. Twenty is what REDQ, DroQ and MBPO take. */
-const UPDATES_PER_STEP = 20;
+/** Gradient steps a real step, and between two dreams. REDQ and DroQ take twenty, MBPO twenty to forty. */
+const UPDATES_PER_STEP = 40;
 const UPDATES_PER_CYCLE = 500;
 
-/** Random steps for each element of an observation and an action, within bounds. */
-const STEPS_PER_ELEMENT = 40;
-const [LEAST_RANDOM, MOST_RANDOM] = [200, 1000];
+/** Random steps for each element of an observation and an action, within bounds: as few as a first model can be fitted to. */
+const STEPS_PER_ELEMENT = 20;
+const [LEAST_RANDOM, MOST_RANDOM] = [100, 500];
 
-/** Real steps of a round, within bounds: half of the random ones. */
-const [LEAST_ROUND, MOST_ROUND] = [100, 250];
+/** Real steps of a round, within bounds: a quarter of the random ones. A policy is soon held against the world that it left the data for. */
+const [LEAST_ROUND, MOST_ROUND] = [25, 100];
+const ROUNDS_PER_EVALUATION = 2;
 
 /** A rollout of a learner that knows its newest policy alone, and dreams of it. */
 const ROLLOUT_STEPS = 250;
@@ -37,8 +38,8 @@ export function settleRounds(asked: AskedRounds, { obsDim, actionDim, learnsFrom
     Math.min(MOST_RANDOM, Math.max(LEAST_RANDOM, STEPS_PER_ELEMENT * elements)),
   );
   const isReplayed = learnsFrom === 'replay';
-  const half = Math.min(MOST_ROUND, Math.max(LEAST_ROUND, 50 * Math.round(initialRandomSteps / 100)));
-  const stepsPerRound = given(asked.stepsPerRound, isReplayed ? half : ROLLOUT_STEPS);
+  const quarter = Math.min(MOST_ROUND, Math.max(LEAST_ROUND, 5 * Math.round(initialRandomSteps / 20)));
+  const stepsPerRound = given(asked.stepsPerRound, isReplayed ? quarter : ROLLOUT_STEPS);
   const updatesPerRound = given(asked.updatesPerRound, UPDATES_PER_STEP * stepsPerRound);
   return {
     ...asked,
@@ -49,7 +50,7 @@ export function settleRounds(asked: AskedRounds, { obsDim, actionDim, learnsFrom
       asked.cyclesPerRound,
       isReplayed ? Math.max(1, Math.round(updatesPerRound / UPDATES_PER_CYCLE)) : 1,
     ),
-    evalEvery: given(asked.evalEvery, stepsPerRound),
+    evalEvery: given(asked.evalEvery, isReplayed ? ROUNDS_PER_EVALUATION * stepsPerRound : stepsPerRound),
   };
 }
 

@@ -68,12 +68,12 @@ describe('rounds', () => {
     const small = settleRounds(open, { obsDim: 3, actionDim: 1, learnsFrom: 'replay' });
     const large = settleRounds(open, { obsDim: 17, actionDim: 6, learnsFrom: 'replay' });
     expect(small).toMatchObject({
-      initialRandomSteps: 200,
-      stepsPerRound: 100,
-      updatesPerRound: 2000,
-      cyclesPerRound: 4,
+      initialRandomSteps: 100,
+      stepsPerRound: 25,
+      updatesPerRound: 1000,
+      cyclesPerRound: 2,
     });
-    expect(large).toMatchObject({ initialRandomSteps: 920, stepsPerRound: 250, updatesPerRound: 5000, evalEvery: 250 });
+    expect(large).toMatchObject({ initialRandomSteps: 460, stepsPerRound: 100, updatesPerRound: 4000, evalEvery: 200 });
   });
 
   it('are rollouts for a learner that knows its newest policy alone', () => {

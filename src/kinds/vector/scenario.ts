@@ -97,13 +97,13 @@ const trainKeys = z.strictObject({
     .union([count, auto])
     .default('auto')
     .describe(
-      'Real steps taken by a uniformly random policy before learning starts; `auto`: 40 for each element of an observation and an action, 200 to 1,000. PPO takes none in real mode, as it cannot learn from them.',
+      'Real steps taken by a uniformly random policy before learning starts; `auto`: 20 for each element of an observation and an action, 100 to 500. PPO takes none in real mode, as it cannot learn from them.',
     ),
   stepsPerRound: z
     .union([positive, auto])
     .default('auto')
     .describe(
-      'Real steps of a round, after which there is dreaming and learning; `auto`: half of the random ones, 100 to 250, and 250 with PPO. With PPO in real mode: the rollout of one update.',
+      'Real steps of a round, after which there is dreaming and learning; `auto`: a quarter of the random ones, 25 to 100, and 250 with PPO. With PPO in real mode: the rollout of one update.',
     ),
   refitEvery: z
     .union([positive, auto])
@@ -126,7 +126,7 @@ const trainKeys = z.strictObject({
     .union([count, auto])
     .default('auto')
     .describe(
-      'Gradient updates after each round of dreaming, in dream mode, and of a round offline; `auto`: 20 a real step. SAC only: PPO makes `rl.epochs` passes over each rollout.',
+      'Gradient updates after each round of dreaming, in dream mode, and of a round offline; `auto`: 40 a real step. SAC only: PPO makes `rl.epochs` passes over each rollout.',
     ),
   offlineUpdates: positive
     .default(50_000)
@@ -151,7 +151,7 @@ const trainKeys = z.strictObject({
   evalEvery: z
     .union([positive, auto])
     .default('auto')
-    .describe('Real steps between evaluations; evaluation steps are not counted; `auto`: after every round.'),
+    .describe('Real steps between evaluations; evaluation steps are not counted; `auto`: after every second round, and with PPO after every one.'),
   evalEpisodes: positive.default(5).describe('Real episodes an evaluation runs.'),
   threshold: z.number().nullable().default(null).describe('Mean real return that counts as solved; null: none.'),
   stopAtThreshold: z
