@@ -151,7 +151,9 @@ const trainKeys = z.strictObject({
   evalEvery: z
     .union([positive, auto])
     .default('auto')
-    .describe('Real steps between evaluations; evaluation steps are not counted; `auto`: after every second round, and with PPO after every one.'),
+    .describe(
+      'Real steps between evaluations; evaluation steps are not counted; `auto`: after every second round, and with PPO after every one.',
+    ),
   evalEpisodes: positive.default(5).describe('Real episodes an evaluation runs.'),
   threshold: z.number().nullable().default(null).describe('Mean real return that counts as solved; null: none.'),
   stopAtThreshold: z
