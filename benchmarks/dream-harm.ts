@@ -1,5 +1,6 @@
 // What a dream costs where the world cannot be learned: return with the dream by its defaults ÷ without it, at as many real steps and
-// updates, on worlds made to be unlearnable. The gate is to keep it near 1. Kept case by case, as warm-start.default.
+// updates, on worlds made to be unlearnable. The gate is to keep it near 1. Measured while policies are still on their way, and again
+// once they have learned all there is (in `raw`), where a dream could only unlearn. Kept case by case, as warm-start.default.
 
 import { environments } from '../src/env/environments.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
@@ -10,6 +11,8 @@ import { UNLEARNABLE } from './unlearnable.js';
 const ID = 'dream.harm';
 const BODIES = ['shuffled', 'chaos'];
 const SEEDS = ['50', '51', '52', '53', '54'];
+/** Real steps: on the way, and in the end. */
+const BUDGETS = [300, 3000];
 const ARMS = { dream: [], 'real rows, as many updates': ['replay.realRatio=1'] };
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
@@ -17,18 +20,21 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   const study = await studyOf(root, ID, quick);
   const bodies = quick ? ['shuffled'] : chosen(BODIES, 'REVERIE_BENCH_BODIES');
   const seeds = (quick ? ['50'] : chosen(SEEDS, 'REVERIE_BENCH_SEEDS')).map(Number);
-  const budget = quick ? 400 : 3000;
-  const cases: StudyCase[] = [];
-  const ratios: number[] = [];
+  const budgets = quick ? [200] : BUDGETS;
+  const found = budgets.map((budget) => ({ budget, ratios: [] as number[], cases: [] as StudyCase[] }));
   for (const seed of seeds) {
-    for (const body of bodies) {
-      const pair: StudyCase[] = [];
-      for (const [arm, set] of Object.entries(ARMS)) {
-        pair.push(await measuredCase(study, root, { body, arm, seed, budget, set }, log));
+    for (const { budget, ratios, cases } of found) {
+      for (const body of bodies) {
+        const pair: StudyCase[] = [];
+        for (const [arm, set] of Object.entries(ARMS)) {
+          pair.push(await measuredCase(study, root, { body, arm, seed, budget, set }, log));
+        }
+        cases.push(...pair);
+        ratios.push((pair[0].lastReturn ?? 0) / (pair[1].lastReturn ?? 1));
       }
-      cases.push(...pair);
-      ratios.push((pair[0].lastReturn ?? 0) / (pair[1].lastReturn ?? 1));
     }
   }
-  return { ...bootstrap(ratios, mean), n: ratios.length, raw: { bodies, seeds, budget, ratios, cases } };
+  const byBudget = found.map(({ budget, ratios, cases }) => ({ budget, ...bootstrap(ratios, mean), ratios, cases }));
+  const { value, low, high, ratios } = byBudget[0];
+  return { value, low, high, n: ratios.length, raw: { bodies, seeds, byBudget } };
 }
