@@ -23,14 +23,15 @@ export async function checkDream({ settings, parts, progress, ports }: TextTrain
   const lived = await playTexts(learner.policy, drawn(), { ...options, environments: real });
 
   const { parted, ...found } = compared(dreamt, lived);
+  const dreamWins = dreamt.filter(isWon).length;
   const doubtful = parted.filter((i) => isWon(dreamt[i]));
   const again: Replayed[] = [];
   for (const i of doubtful) again.push(await saidAgain(real[0], starts[i], dreamt[i].steps, ports.signal));
   const check: DreamCheck = {
     ...{ round: progress.round, episodes: starts.length, ...found },
-    dreamWins: dreamt.filter(isWon).length,
+    dreamWins,
     realWins: lived.filter(isWon).length,
-    confirmedWins: dreamt.filter(isWon).length - again.filter(({ isLost }) => isLost).length,
+    confirmedWins: dreamWins - again.filter(({ isLost }) => isLost).length,
     realSteps: stepsOf([lived]) + again.reduce((sum, { steps }) => sum + steps, 0),
   };
   progress.checks.push(check);
@@ -57,7 +58,8 @@ export function compared(dreamt: readonly PlayedText[], lived: readonly PlayedTe
     apart[way] += 1;
     parted.push(i);
     const [word] = saidIn(dream.steps[at]).split(' ');
-    wrong[`${word}: ${way}`] = (wrong[`${word}: ${way}`] ?? 0) + 1;
+    const what = `${word}: ${way}`;
+    wrong[what] = (wrong[what] ?? 0) + 1;
   });
   return { steps, apart, wrong, parted };
 }
