@@ -35,6 +35,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'PyTorch 2.15.0 on CPU, the same losses, compiled or not, whichever is faster, fused Adam',
     load: () => import('./sac-update-vs-torch.js'),
   },
+  'quickstart.wall': {
+    title:
+      'Wall time of the quickstart’s dream arm, by ONNX Runtime ÷ by vector code (raw: fits, updates, dreaming, evaluation)',
+    unit: 'ratio',
+    baseline: 'the same run with --device cpu: onnxruntime-node 1.30.0',
+    load: () => import('./quickstart-wall.js'),
+  },
   'dream.workers': {
     title: 'Branched rollouts, MBPO ensemble of HalfCheetah shape: transitions/s of two workers ÷ of one',
     unit: 'ratio',

@@ -62,7 +62,7 @@ export class DreamWorld {
   private nextEpisode = 0;
 
   constructor(
-    private readonly run: Pick<TrainingSettings, 'scenario' | 'seed' | 'workers' | 'device'>,
+    private readonly run: Pick<TrainingSettings, 'scenario' | 'seed' | 'workers' | 'fitWorkers' | 'device'>,
     private readonly settings: DreamSettings,
     private readonly env: VectorEnvironment,
   ) {
@@ -160,7 +160,7 @@ export class DreamWorld {
     } = await kind.fit({
       ...{ section, data: real, spaces: this.env },
       rng,
-      workers: this.run.workers,
+      workers: this.run.fitWorkers ?? this.run.workers,
       device: this.run.device?.kind === 'native' ? 'native' : 'cpu',
       previous: isContinued ? earlier : undefined,
       known: this.env.known,

@@ -13,6 +13,8 @@ export interface TrainingSettings {
   readonly seed: number;
   /** Worker threads for dreaming and fitting; 0: in this thread. Never changes results. */
   readonly workers: number;
+  /** The same for fitting alone; `workers` unless given. */
+  readonly fitWorkers?: number;
   /** What learned dynamics are stepped on; the processor unless given. */
   readonly device?: ModelPlace['device'];
   readonly train: RoundSettings;

@@ -76,9 +76,11 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     takes: ['data', 'model'],
     needs: ['data'],
     hasPanel: true,
+    usesDevice: true,
     examples: [
       ['reverie fit --data runs/seen --out runs/model', "with the scenario of the records' run"],
       ['reverie fit --data runs/seen --model runs/model', 'go on from an earlier model'],
+      ['reverie fit --data runs/seen --device native', 'by vector code'],
       ['reverie fit --data runs/games --set model.sequence.fit.steps=2000', 'of games of text: the backend sequence'],
     ],
   },

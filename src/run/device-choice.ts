@@ -24,7 +24,7 @@ type Asked = NonNullable<DeviceFlags['device']>;
 export interface DeviceNeeds {
   /** Whether what it dreams with computes on a device in a wanted precision; absent: it does not dream. */
   readonly dreams?: (precision: Precision) => Promise<DeviceFit>;
-  /** Whether its learner's gradient steps can be computed by vector code. */
+  /** Whether the gradient steps of its learner, or of the model it fits, can be computed by vector code. */
   readonly trains: boolean;
 }
 

@@ -1,5 +1,6 @@
 // The device a run dreams and learns on, as the run keeps it.
 
+import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import type { DeviceTarget, TrainingDevice } from '../nn/index.js';
 import { PRECISIONS } from './device-flags.js';
@@ -20,4 +21,14 @@ export function deviceText(device: Pick<RunDevice, 'name' | 'precision'> | undef
 /** What gradient steps run on in a run on `device`: GPUs dream alone. */
 export function trainingDevice(device: RunDevice | undefined): TrainingDevice {
   return device?.kind === 'native' ? 'native' : 'cpu';
+}
+
+/** Networks of a model that a run fits at a time: by vector code they need no worker threads, and take what cores there are. */
+export function fitWorkers(run: {
+  readonly workers: number;
+  readonly isAutoWorkers?: boolean;
+  readonly device?: RunDevice;
+}): number {
+  const takesCores = run.isAutoWorkers === true && trainingDevice(run.device) === 'native';
+  return takesCores ? availableParallelism() : run.workers;
 }

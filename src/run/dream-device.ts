@@ -3,7 +3,7 @@
 import { makeEnvironment } from '../env/index.js';
 import type { DeviceFit, Precision } from '../nn/index.js';
 import { learners } from '../rl/index.js';
-import { folderDeviceFit, sectionDeviceFit } from '../worldmodel/index.js';
+import { dynamicsKinds, folderDeviceFit, sectionDeviceFit } from '../worldmodel/index.js';
 import type { DeviceNeeds } from './device-choice.js';
 import type { JobInputs } from './job.js';
 import { resolvedSpec } from './pipeline/given-parts.js';
@@ -12,8 +12,9 @@ import type { Scenario } from './scenario.js';
 
 /** Undefined where the job computes with no network that a device is for. */
 export function dreamDevice(job: string, scenario: Scenario, inputs: JobInputs): DeviceNeeds | undefined {
+  const { train, rl, model } = scenario.config;
+  if (job === 'fit') return { trains: dynamicsKinds.get(model.kind).fitsNatively === true };
   if (job !== 'synth' && job !== 'train') return undefined;
-  const { train, rl } = scenario.config;
   const dreams = (precision: Precision) => modelFit(job, scenario, inputs, precision);
   if (job === 'synth') return { dreams, trains: false };
   const trains = learners.get(rl.algorithm).trainsNatively === true;

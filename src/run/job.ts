@@ -97,6 +97,8 @@ export interface FitResult extends JobResult {
   /** Folder of the world model. */
   readonly model: string;
   readonly modelVersion: string;
+  /** What gradient steps ran on: `cpu`, or `native` with its precision. */
+  readonly device: string;
   readonly transitions: number;
   readonly epochs: number;
   /** Held-out one-step error of the mean prediction, in units of the data's standard deviation. */

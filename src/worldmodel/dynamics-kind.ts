@@ -24,6 +24,8 @@ export interface DynamicsEntry extends Entry<DynamicsKind> {
   readonly schema?: ZodObject;
   /** Of a kind that is brought and not fitted: the folder its section names, relative to the scenario. */
   readonly broughtFolder?: (section: ModelSection) => string;
+  /** Set where gradient steps of a fit can be taken by vector code. */
+  readonly fitsNatively?: true;
   /** The files of such a folder whose bytes decide what the model computes, whether or not they are there. */
   readonly filesOf?: (folder: string) => string[];
 }

@@ -6,6 +6,7 @@ import { type Panel, requirePanel } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/index.js';
 import { dynamicsKinds, type FitNote, type FitRequest, type Fitted } from '../../worldmodel/index.js';
+import { deviceText, fitWorkers, trainingDevice } from '../device.js';
 import { type FitResult, interrupted, type JobContext } from '../job.js';
 import { writeReport } from '../report/report.js';
 import { wantedPanel } from '../wanted-panel.js';
@@ -40,7 +41,8 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
   const asked = {
     ...{ section: config.model, data: real, spaces: env },
     rng: Rng.fromSeed(context.seed).split('fit'),
-    workers: context.workers,
+    workers: fitWorkers(context),
+    device: trainingDevice(context.device),
     known: env.known,
     env: resolvedSpec(context.scenario),
     signal: context.signal,
@@ -95,6 +97,7 @@ async function kept(context: JobContext, end: FitEnd, epochs: readonly FitEpoch[
     wallSeconds: context.metrics.wallSeconds,
     model: target,
     modelVersion: fitted.model.modelVersion,
+    device: deviceText(context.device),
     transitions,
     epochs: fitted.report.epochs,
     holdoutError: fitted.report.holdoutError,

@@ -27,7 +27,7 @@ import {
   UniformSelector,
 } from '../../replay/index.js';
 import { type LearnedFrom, type LoadedLearner, learners, makeLearner } from '../../rl/index.js';
-import { trainingDevice } from '../device.js';
+import { fitWorkers, trainingDevice } from '../device.js';
 import type { JobContext } from '../job.js';
 import { learnerFor, recordsOf, resolvedSpec, workFolder } from './given-parts.js';
 import { broughtModel, findInput, requireInput } from './inputs.js';
@@ -72,7 +72,10 @@ function trainingSettings(context: JobContext, env: VectorEnvironment): Training
   });
   const offlineUpdates = config.train.mode === 'offline' ? config.train.offlineUpdates : undefined;
   const { keepModels } = config.replay;
-  return { scenario: config.name, seed, workers, device, train, eval: config.eval, dream, keepModels, offlineUpdates };
+  return {
+    ...{ scenario: config.name, seed, workers, fitWorkers: fitWorkers(context), device },
+    ...{ train, eval: config.eval, dream, keepModels, offlineUpdates },
+  };
 }
 
 function dreamSettings(context: JobContext): DreamSettings {

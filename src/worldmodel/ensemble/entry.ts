@@ -9,6 +9,7 @@ export const ensembleEntry: DynamicsEntry = {
   summary: 'Bootstrapped networks with Gaussian heads, learned from transitions; without a memory.',
   format: ENSEMBLE_FORMAT,
   schema: ensembleSectionSchema,
+  fitsNatively: true,
   make: async (): Promise<DynamicsKind> => {
     const { EnsembleModel: Ensemble, reviveEnsemble } = await import('./ensemble-model.js');
     const { fitEnsemble } = await import('./fit.js');

@@ -1,5 +1,5 @@
-// Trains all members of an ensemble, here or on worker threads. Each depends on its own task alone, so the result is the
-// same bytes for any number of workers.
+// Trains all members of an ensemble, one after another or side by side: on worker threads or, where vector code takes the steps, off
+// this one. Each depends on its own task alone, so the result is the same bytes for any number of workers.
 
 import { concurrently } from '../../core/concurrently.js';
 import { Rng, type RngState } from '../../core/rng.js';
@@ -39,7 +39,10 @@ export interface FitProgress {
 }
 
 export interface TrainingOptions {
-  /** Worker threads; 0 trains in the calling thread. */
+  /**
+   * Members trained at a time, each in a worker thread; 0 trains in the calling thread. Steps of vector code are done off the
+   * calling thread anyway, so these need no worker threads.
+   */
   readonly workers: number;
   readonly onProgress?: (progress: FitProgress) => void;
   /** Ends training at the next hundred gradient steps with the signal's reason. */
@@ -76,7 +79,8 @@ export async function trainMembers(
   tasks: readonly TrainingTask[],
   { workers, onProgress, signal }: TrainingOptions,
 ): Promise<TrainedMember[]> {
-  const pool = new WorkerPool({ workers: Math.min(workers, tasks.length) });
+  const isOffThread = tasks.every(({ device }) => device === 'native');
+  const pool = new WorkerPool({ workers: isOffThread ? 0 : Math.min(workers, tasks.length) });
   const failed = new AbortController();
   const either = signal ? AbortSignal.any([signal, failed.signal]) : failed.signal;
   let [finished, epochs] = [0, 0];
@@ -93,7 +97,7 @@ export async function trainMembers(
   };
   try {
     signal?.throwIfAborted();
-    return await concurrently(tasks, Math.max(1, pool.workers), train, () => failed.abort());
+    return await concurrently(tasks, Math.max(1, workers), train, () => failed.abort());
   } catch (error) {
     throw signal?.aborted ? signal.reason : error;
   } finally {

@@ -1,13 +1,15 @@
 // Gradient steps of an ensemble's members by vector code against those of ONNX Runtime, which define them; and the same bytes
-// whatever the width.
+// whatever the width, and however many members are trained at a time.
 
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { adamScalars, nativeWidths, type TrainingDevice } from '../../../src/nn/index.js';
 import { type EnsembleConfig, ensembleConfigSchema } from '../../../src/worldmodel/ensemble/config.js';
+import { fitEnsemble } from '../../../src/worldmodel/ensemble/fit.js';
 import { decayVector, memberLayout } from '../../../src/worldmodel/ensemble/member-network.js';
 import { memberTrainer } from '../../../src/worldmodel/ensemble/member-training.js';
 import { lacksCompiler, make } from '../../native/native-build.js';
+import { box, randomBatch, spacesOf } from '../../rl/batches.js';
 
 interface Case {
   readonly inputDim: number;
@@ -90,5 +92,24 @@ describe.skipIf(lacksCompiler('native-training.test.ts'))('members by vector cod
     }
     for (const state of states) expect(state).toEqual(states[0]);
     expect(widths.length).toBeGreaterThan(1);
+  });
+
+  it('have the same bytes one after another and side by side', async () => {
+    const rng = Rng.fromSeed(3);
+    const data = randomBatch(120, 3, 1, rng);
+    const settings = { members: 4, elites: 2, hidden: [16], maxEpochs: 3, learnReward: true, learnTermination: true };
+    const fitted = async (workers: number) => {
+      const seen: number[] = [];
+      const { model } = await fitEnsemble(data, spacesOf(3, box(1, -3, 1)), settings, {
+        ...{ rng: Rng.fromSeed(4), device: 'native', workers },
+        onProgress: ({ member }) => seen.push(member),
+      });
+      await model.close();
+      return { version: model.modelVersion, seen };
+    };
+    const [alone, together] = [await fitted(0), await fitted(3)];
+    expect(together.version).toBe(alone.version);
+    expect(alone.seen).toEqual([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]);
+    expect(new Set(together.seen.slice(0, 3)).size).toBeGreaterThan(1);
   });
 });
