@@ -35,6 +35,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'PyTorch 2.15.0 on CPU, the same losses, compiled or not, whichever is faster, fused Adam',
     load: () => import('./sac-update-vs-torch.js'),
   },
+  'redq-update.native-vs-ort': {
+    title:
+      'Gradient steps of REDQ by vector code, defaults with HalfCheetah’s spaces: steps/s ÷ of ONNX Runtime (raw: layers of 256, DroQ)',
+    unit: 'ratio',
+    baseline: 'onnxruntime-node 1.30.0, the same steps as one graph, one thread',
+    load: () => import('./redq-update-native-vs-ort.js'),
+  },
   'quickstart.wall': {
     title:
       'Wall time of the quickstart’s dream arm, by ONNX Runtime ÷ by vector code (raw: fits, updates, dreaming, evaluation)',

@@ -158,8 +158,8 @@ export interface AddonProbe {
   readonly devices: readonly GpuDescription[];
 }
 
-/** Gradient steps of soft actor-critic by vector code; see native/cuda/processor/sac-update.h for what each is. */
-export interface SacShape {
+/** Of soft actor-critics by vector code, whatever the number of their critics; see native/cuda/processor/soft-update.h. */
+export interface SoftShape {
   readonly obsDim: number;
   readonly actionDim: number;
   readonly batchSize: number;
@@ -170,12 +170,25 @@ export interface SacShape {
   readonly rewardScale: number;
   /** Nats of the action normalised to [-1, 1]. */
   readonly targetEntropy: number;
-  /** Step sizes of the policy and of the temperature, relative to the critics'. */
-  readonly actorRate: number;
-  readonly temperatureRate: number;
   /** action = bias + scale * normalised, an element each. */
   readonly scale: Float32Array;
   readonly bias: Float32Array;
+}
+
+/** Gradient steps of soft actor-critic; see native/cuda/processor/sac-update.h for what each is. */
+export interface SacShape extends SoftShape {
+  /** Step sizes of the policy and of the temperature, relative to the critics'. */
+  readonly actorRate: number;
+  readonly temperatureRate: number;
+}
+
+/** The same with an ensemble of critics; see native/cuda/processor/redq-update.h. */
+export interface RedqShape extends SoftShape {
+  readonly critics: number;
+  /** Of these, how many a step's targets go by. */
+  readonly drawn: number;
+  /** Share of hidden units left out. */
+  readonly dropout: number;
 }
 
 /** Gradient steps of a member of an ensemble by vector code; see native/cuda/processor/member-update.h. */
@@ -189,13 +202,31 @@ export interface MemberTrainingShape {
 }
 
 type Arrays = Readonly<Record<string, Float32Array>>;
-type Feeds = Readonly<Record<string, Float32Array | Int32Array>>;
+export type Feeds = Readonly<Record<string, Float32Array | Int32Array | Uint8Array>>;
 
 export interface Addon {
   /** A learner, freed with the last reference to it. */
   makeSac(shape: SacShape, width: string): object;
   /** Gradient steps, which change the arrays of `state` and `metrics`. */
   runSac(learner: object, steps: number, state: Arrays, batches: Arrays, metrics: Arrays): Promise<void>;
+  makeRedq(shape: RedqShape, width: string): object;
+  /** The same of the critics by a policy, and of the policy by critics. */
+  runCritics(
+    learner: object,
+    steps: number,
+    state: Arrays,
+    inputs: Arrays,
+    batches: Feeds,
+    metrics: Arrays,
+  ): Promise<void>;
+  runPolicy(
+    learner: object,
+    steps: number,
+    state: Arrays,
+    inputs: Arrays,
+    batches: Feeds,
+    metrics: Arrays,
+  ): Promise<void>;
   makeMember(shape: MemberTrainingShape, width: string): object;
   /** The same on rows chosen from `rows`. */
   runMember(learner: object, steps: number, state: Arrays, rows: Arrays, chosen: Feeds, metrics: Arrays): Promise<void>;

@@ -3,7 +3,7 @@
 // bytes on every processor.
 
 import { loadAddon, nativeWidth, unshared } from './cuda.js';
-import type { MemberTrainingShape, SacShape } from './cuda-addon.js';
+import type { Feeds, MemberTrainingShape, RedqShape, SacShape } from './cuda-addon.js';
 import { elementCount } from './tensor.js';
 import {
   feedMismatch,
@@ -32,6 +32,25 @@ export function nativeSacTrainer(spec: TrainerSpec, shape: SacShape): Trainer {
   return trainerOf(spec, metrics, (run, result) =>
     loadAddon().runSac(learner, run.steps, result.state, unsharedOf(run.perStep) as Arrays, result.metrics),
   );
+}
+
+/** The critics of an ensemble, and their policy. See `nativeSacTrainer`. */
+export function nativeRedqTrainers(
+  specs: { readonly critics: TrainerSpec; readonly policy: TrainerSpec },
+  shape: RedqShape,
+): { critics: Trainer; policy: Trainer } {
+  const learner = loadAddon().makeRedq(shape, nativeWidth());
+  return {
+    critics: trainerOf(specs.critics, ['criticLoss', 'q'], ({ steps, inputs, perStep }, { state, metrics }) =>
+      loadAddon().runCritics(learner, steps, state, unsharedOf(inputs) as Arrays, unsharedOf(perStep), metrics),
+    ),
+    policy: trainerOf(
+      specs.policy,
+      ['policyLoss', 'alpha', 'entropy'],
+      ({ steps, inputs, perStep }, { state, metrics }) =>
+        loadAddon().runPolicy(learner, steps, state, unsharedOf(inputs) as Arrays, unsharedOf(perStep), metrics),
+    ),
+  };
 }
 
 /** A member of an ensemble. See `nativeSacTrainer`. */
@@ -65,13 +84,11 @@ function trainerOf(
   };
 }
 
-function unsharedOf(feeds: TrainerRun['inputs'] = {}): Record<string, Float32Array | Int32Array> {
-  return Object.fromEntries(
-    Object.entries(feeds).map(([name, values]) => [
-      name,
-      values instanceof Float32Array ? unshared(values) : (values as Int32Array),
-    ]),
-  );
+function unsharedOf(feeds: TrainerRun['inputs'] = {}): Feeds {
+  const unsharedValues = Object.entries(feeds).map(([name, values]) => {
+    return [name, values instanceof Float32Array ? unshared(values) : values];
+  });
+  return Object.fromEntries(unsharedValues) as Feeds;
 }
 
 function requireSizes(spec: TrainerSpec, run: TrainerRun): void {

@@ -64,6 +64,7 @@ const redq: LearnerEntry = {
   learnsFrom: 'replay',
   updatesPerStep: 20,
   actions: ['box'],
+  trainsNatively: true,
   make: async () => (await import('./redq/redq.js')).makeRedq,
 };
 
@@ -74,6 +75,7 @@ const droq: LearnerEntry = {
   learnsFrom: 'replay',
   updatesPerStep: 20,
   actions: ['box'],
+  trainsNatively: true,
   make: async () => (await import('./droq/droq.js')).makeDroq,
 };
 

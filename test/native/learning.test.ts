@@ -11,6 +11,9 @@ const SAC = {
   ...{ tau: 0.1, rewardScale: 1, targetEntropy: -1, actorRate: 1, temperatureRate: 1 },
   ...{ scale: Float32Array.of(1), bias: Float32Array.of(0) },
 };
+const REDQ = { ...SAC, critics: 3, drawn: 2, dropout: 0 };
+/** 3 · 4 weights and 4 biases, 4 and 1, three times; of the policy 2 · 4 and 4, 4 · 2 and 2, and the log temperature. */
+const [CRITICS_SIZE, THETA_SIZE] = [63, 23];
 const MEMBER = { inputDim: 3, outputDim: 2, batchSize: 4, hidden: [5], termination: false, logVarPenalty: 0.01 };
 /** 3 · 5 weights and 5 biases, 5 · 4 and 4, and two bounds an output. */
 const MEMBER_SIZE = 48;
@@ -39,8 +42,44 @@ describe.skipIf(lacksCompiler('learning.test.ts'))('the border of learners', () 
     return addon.runMember(learner, steps, state, all, chosen, { nll: floats(1) });
   };
 
+  const runCritics = (changes: { learner?: object; state?: object; theta?: Float32Array; batches?: object }) => {
+    const { learner = addon.makeRedq(REDQ, 'plain'), theta = floats(THETA_SIZE) } = changes;
+    const critics = { critics: floats(CRITICS_SIZE), m: floats(CRITICS_SIZE), v: floats(CRITICS_SIZE) };
+    const state = { ...critics, target: floats(CRITICS_SIZE), ...changes.state };
+    const rows = { obs: floats(6), action: floats(3), reward: floats(3), discount: floats(3), nextObs: floats(6) };
+    const drawn = { weight: floats(3), nextNoise: floats(3), drawn: Int32Array.of(2, 0) };
+    const adam = { adamAlpha: floats(1), adamEpsilon: floats(1).fill(1) };
+    const batches = { ...rows, ...drawn, ...adam, ...changes.batches };
+    return addon.runCritics(learner, 1, state, { theta }, batches, { criticLoss: floats(1), q: floats(1) });
+  };
+
   it('takes what fits', async () => {
     await runMember({});
+    await runCritics({});
+    const learner = addon.makeRedq({ ...REDQ, dropout: 0.5 }, 'plain');
+    const masks = { ownMask0: new Uint8Array(3 * 3 * 4), nextMask0: new Uint8Array(2 * 3 * 4) };
+    await runCritics({ learner, batches: masks });
+  });
+
+  it.each([
+    ['a critic that is not there', () => ({ batches: { drawn: Int32Array.of(0, 3) } })],
+    ['a critic before the first', () => ({ batches: { drawn: Int32Array.of(0, -1) } })],
+    ['a critic too few', () => ({ batches: { drawn: Int32Array.of(0) } })],
+    ['targets of fewer critics', () => ({ state: { target: floats(CRITICS_SIZE - 1) } })],
+    ['another policy', () => ({ theta: floats(THETA_SIZE + 1) })],
+    ['dropout without masks', () => ({ learner: addon.makeRedq({ ...REDQ, dropout: 0.5 }, 'plain') })],
+    ['a learner of two critics', () => ({ learner: addon.makeSac(SAC, 'plain') })],
+  ])('refuses critics with %s', (_, changes) => {
+    expect(() => runCritics(changes())).toThrow(TypeError);
+  });
+
+  it.each([
+    ['no critic', { critics: 0 }],
+    ['more drawn than there are', { drawn: 4 }],
+    ['none drawn', { drawn: 0 }],
+    ['all units left out', { dropout: 1 }],
+  ])('refuses an ensemble of critics with %s', (_, change) => {
+    expect(() => addon.makeRedq({ ...REDQ, ...change }, 'plain')).toThrow(TypeError);
   });
 
   it.each([

@@ -186,6 +186,9 @@ class Addon : public Napi::Addon<Addon> {
                           InstanceMethod("peak", &Addon::peak),
                           InstanceMethod("rollout", &Addon::rollout), InstanceMethod("close", &Addon::close),
                           InstanceMethod("makeSac", &Addon::makeSacLearner), InstanceMethod("runSac", &Addon::runSacLearner),
+                          InstanceMethod("makeRedq", &Addon::makeRedqLearner),
+                          InstanceMethod("runCritics", &Addon::runCriticsLearner),
+                          InstanceMethod("runPolicy", &Addon::runPolicyLearner),
                           InstanceMethod("makeMember", &Addon::makeMemberLearner),
                           InstanceMethod("runMember", &Addon::runMemberLearner)});
   }
@@ -346,6 +349,9 @@ class Addon : public Napi::Addon<Addon> {
 
   Napi::Value makeSacLearner(const Napi::CallbackInfo& info) { return makeSac(info); }
   Napi::Value runSacLearner(const Napi::CallbackInfo& info) { return runSac(info); }
+  Napi::Value makeRedqLearner(const Napi::CallbackInfo& info) { return makeRedq(info); }
+  Napi::Value runCriticsLearner(const Napi::CallbackInfo& info) { return runCritics(info); }
+  Napi::Value runPolicyLearner(const Napi::CallbackInfo& info) { return runPolicy(info); }
   Napi::Value makeMemberLearner(const Napi::CallbackInfo& info) { return makeMember(info); }
   Napi::Value runMemberLearner(const Napi::CallbackInfo& info) { return runMember(info); }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "../processor/member-update.h"
+#include "../processor/redq-update.h"
 #include "../processor/sac-update.h"
 #include "read.h"
 #include "work.h"
@@ -31,6 +32,7 @@ struct Learner : AnyLearner {
   Update update;
 };
 
+using RedqLearner = Learner<processor::RedqSpec, processor::RedqUpdate>;
 using SacLearner = Learner<processor::SacSpec, processor::SacUpdate>;
 using MemberLearner = Learner<processor::MemberSpec, processor::MemberUpdate>;
 
@@ -94,49 +96,115 @@ std::vector<int> sizesAt(const Napi::Object& from, const char* name) {
 
 float floatAt(const Napi::Object& from, const char* name) { return static_cast<float>(numberAt(from, name)); }
 
+/** What actor-critics of any number of critics are told. */
+processor::SoftSpec softAt(const Napi::Object& from, int critics) {
+  return {intAt(from, "obsDim"),
+          intAt(from, "actionDim"),
+          intAt(from, "batchSize"),
+          critics,
+          sizesAt(from, "hidden"),
+          endOf(activationAt(from)),
+          boolAt(from, "criticLayerNorm"),
+          floatAt(from, "tau"),
+          floatAt(from, "rewardScale"),
+          floatAt(from, "targetEntropy"),
+          copyAt(from, "scale"),
+          copyAt(from, "bias")};
+}
+
+processor::SoftBatches batchesAt(const Napi::Object& from, const processor::SoftSpec& spec, std::size_t steps) {
+  const std::size_t rows = steps * spec.batchSize, obs = rows * spec.obsDim, actions = rows * spec.actionDim;
+  return {floatsAt(from, "obs", obs),       floatsAt(from, "action", actions), floatsAt(from, "reward", rows),
+          floatsAt(from, "discount", rows), floatsAt(from, "nextObs", obs),    floatsAt(from, "weight", rows),
+          floatsAt(from, "nextNoise", actions)};
+}
+
+/** Adam's arrays of `size` elements, the first of them by its name. */
+processor::Learned learnedAt(const Napi::Object& from, const char* theta, std::size_t size) {
+  return {floatsAt(from, theta, size), floatsAt(from, "m", size), floatsAt(from, "v", size)};
+}
+
+/** Of one pass, a layer each; none without dropout. */
+processor::UnitMasks masksAt(const Napi::Object& from, const std::string& pass, const processor::RedqSpec& spec,
+                             std::size_t units) {
+  processor::UnitMasks masks;
+  for (std::size_t layer = 0; spec.dropout > 0 && layer < spec.hidden.size(); layer++) {
+    masks.push_back(bytesAt(from, (pass + "Mask" + std::to_string(layer)).c_str(), units * spec.hidden[layer]));
+  }
+  return masks;
+}
+
 }  // namespace
 
 Napi::Value makeSac(const Napi::CallbackInfo& info) {
   if (!info[0].IsObject() || !info[1].IsString()) refuse(info.Env(), "a learner takes a spec and a width");
   const auto from = info[0].As<Napi::Object>();
-  const processor::SacSpec spec{intAt(from, "obsDim"),
-                                intAt(from, "actionDim"),
-                                intAt(from, "batchSize"),
-                                sizesAt(from, "hidden"),
-                                endOf(activationAt(from)),
-                                boolAt(from, "criticLayerNorm"),
-                                floatAt(from, "tau"),
-                                floatAt(from, "rewardScale"),
-                                floatAt(from, "targetEntropy"),
-                                floatAt(from, "actorRate"),
-                                floatAt(from, "temperatureRate"),
-                                copyAt(from, "scale"),
-                                copyAt(from, "bias")};
+  const processor::SacSpec spec{softAt(from, 2), floatAt(from, "actorRate"), floatAt(from, "temperatureRate")};
   return makeLearner<SacLearner>(info.Env(), spec, info[1]);
 }
 
 Napi::Value runSac(const Napi::CallbackInfo& info) {
   const auto [learner, steps] = askedOf<SacLearner>(info, 3);
   const auto of = [&](int i) { return info[i].As<Napi::Object>(); };
-  const auto count = static_cast<std::size_t>(steps), rows = count * learner->spec.batchSize;
-  const std::size_t size = learner->update.stateSize(), obs = rows * learner->spec.obsDim, actions = rows * learner->spec.actionDim;
-  const processor::SacState state{floatsAt(of(2), "theta", size), floatsAt(of(2), "m", size), floatsAt(of(2), "v", size),
+  const auto count = static_cast<std::size_t>(steps);
+  const std::size_t actions = count * learner->spec.batchSize * learner->spec.actionDim;
+  const processor::SacState state{learnedAt(of(2), "theta", learner->update.stateSize()),
                                   floatsAt(of(2), "target", learner->update.criticSize())};
-  const processor::SacBatches batches{steps,
-                                      floatsAt(of(3), "obs", obs),
-                                      floatsAt(of(3), "action", actions),
-                                      floatsAt(of(3), "reward", rows),
-                                      floatsAt(of(3), "discount", rows),
-                                      floatsAt(of(3), "nextObs", obs),
-                                      floatsAt(of(3), "weight", rows),
-                                      floatsAt(of(3), "noise", actions),
-                                      floatsAt(of(3), "nextNoise", actions),
-                                      floatsAt(of(3), "adamAlpha", count),
-                                      floatsAt(of(3), "adamEpsilon", count)};
+  const processor::SacBatches batches{batchesAt(of(3), learner->spec, count), steps, floatsAt(of(3), "noise", actions),
+                                      floatsAt(of(3), "adamAlpha", count), floatsAt(of(3), "adamEpsilon", count)};
   const processor::SacMetrics metrics{floatsAt(of(4), "criticLoss", count), floatsAt(of(4), "policyLoss", count),
                                       floatsAt(of(4), "alpha", count), floatsAt(of(4), "entropy", count),
                                       floatsAt(of(4), "q", count)};
   return begin(info, learner, [=](processor::SacUpdate& update) { update.run(state, batches, metrics); });
+}
+
+Napi::Value makeRedq(const Napi::CallbackInfo& info) {
+  if (!info[0].IsObject() || !info[1].IsString()) refuse(info.Env(), "an ensemble of critics takes a spec and a width");
+  const auto from = info[0].As<Napi::Object>();
+  const processor::RedqSpec spec{softAt(from, intAt(from, "critics")), intAt(from, "drawn"), floatAt(from, "dropout")};
+  return makeLearner<RedqLearner>(info.Env(), spec, info[1]);
+}
+
+Napi::Value runCritics(const Napi::CallbackInfo& info) {
+  const auto [learner, steps] = askedOf<RedqLearner>(info, 4);
+  const auto of = [&](int i) { return info[i].As<Napi::Object>(); };
+  const processor::RedqSpec& spec = learner->spec;
+  const std::size_t count = steps, size = learner->update.criticSize(), rows = count * spec.batchSize, drawn = count * spec.drawn;
+  const processor::CriticState state{learnedAt(of(2), "critics", size), floatsAt(of(2), "target", size)};
+  const float* const theta = floatsAt(of(3), "theta", learner->update.thetaSize());
+  const std::int32_t* const members = intsAt(of(4), "drawn", drawn);
+  for (std::size_t i = 0; i < drawn; i++) {
+    if (members[i] < 0 || members[i] >= spec.critics) refuse(info.Env(), "a critic that is not there");
+  }
+  const processor::CriticBatches batches{batchesAt(of(4), spec, count),
+                                         steps,
+                                         members,
+                                         masksAt(of(4), "own", spec, rows * spec.critics),
+                                         masksAt(of(4), "next", spec, rows * spec.drawn),
+                                         floatsAt(of(4), "adamAlpha", count),
+                                         floatsAt(of(4), "adamEpsilon", count)};
+  float *const criticLoss = floatsAt(of(5), "criticLoss", count), *const q = floatsAt(of(5), "q", count);
+  return begin(info, learner, [=](processor::RedqUpdate& update) { update.runCritics(state, theta, batches, criticLoss, q); });
+}
+
+Napi::Value runPolicy(const Napi::CallbackInfo& info) {
+  const auto [learner, steps] = askedOf<RedqLearner>(info, 4);
+  const auto of = [&](int i) { return info[i].As<Napi::Object>(); };
+  const processor::RedqSpec& spec = learner->spec;
+  const std::size_t count = steps, rows = count * spec.batchSize;
+  const processor::Learned state = learnedAt(of(2), "theta", learner->update.thetaSize());
+  const float* const critics = floatsAt(of(3), "critics", learner->update.criticSize());
+  const processor::PolicyBatches batches{steps,
+                                         floatsAt(of(4), "obs", rows * spec.obsDim),
+                                         floatsAt(of(4), "noise", rows * spec.actionDim),
+                                         masksAt(of(4), "own", spec, rows * spec.critics),
+                                         floatsAt(of(4), "adamAlpha", count),
+                                         floatsAt(of(4), "adamEpsilon", count)};
+  float *const policyLoss = floatsAt(of(5), "policyLoss", count), *const alpha = floatsAt(of(5), "alpha", count),
+               *const entropy = floatsAt(of(5), "entropy", count);
+  return begin(info, learner, [=](processor::RedqUpdate& update) {
+    update.runPolicy(state, critics, batches, policyLoss, alpha, entropy);
+  });
 }
 
 Napi::Value makeMember(const Napi::CallbackInfo& info) {

@@ -17,8 +17,17 @@ std::vector<TrainedNetwork> networksAt(std::size_t& at, const std::vector<int>& 
   return networks;
 }
 
+namespace {
+
+void multiply(float* columns, const AlignedFloats& factors, int features) {
+  const float* const by = factors.data();
+  for (int i = 0; i < features * ROW_BLOCK; i++) columns[i] *= by[i];
+}
+
+}  // namespace
+
 NetworkRows::NetworkRows(const TrainedNetwork& network, const Width& width)
-    : network_(network), kernels_(*width.training), kept_(network.layers.size()) {
+    : network_(&network), kernels_(*width.training), kept_(network.layers.size()) {
   int widest = 0;
   for (std::size_t i = 0; i < kept_.size(); i++) {
     const int out = padded(network.layers[i].out);
@@ -33,19 +42,22 @@ NetworkRows::NetworkRows(const TrainedNetwork& network, const Width& width)
 
 HiddenUnits NetworkRows::units(std::size_t layer) {
   Layer& kept = kept_[layer];
-  return {network_.layers[layer].out, padded(rows_),      network_.activation,  network_.isNormalised,
+  return {network_->layers[layer].out, padded(rows_),      network_->activation, network_->isNormalised,
           kept.before.data(),         kept.after.data(), kept.precision.data()};
 }
 
-const float* NetworkRows::forward(const float* parameters, const float* input, int rows) {
+const float* NetworkRows::forward(const float* parameters, const float* input, int rows, const std::vector<AlignedFloats>* factors) {
   input_ = input;
   rows_ = rows;
+  factors_ = factors;
   for (std::size_t i = 0; i < kept_.size(); i++) {
-    const TrainedLayer& layer = network_.layers[i];
+    const TrainedLayer& layer = network_->layers[i];
     const float* x = i == 0 ? input : kept_[i - 1].after.data();
     kernels_.product({parameters + layer.w, 1, layer.out, x, ROW_BLOCK, kept_[i].before.data(), ROW_BLOCK, layer.out,
                       padded(rows), layer.in, parameters + layer.b, false});
-    if (i + 1 < kept_.size()) kernels_.hidden(units(i));
+    if (i + 1 == kept_.size()) break;
+    if (factors != nullptr) multiply(kept_[i].before.data(), (*factors)[i], layer.out);
+    kernels_.hidden(units(i));
   }
   return kept_.back().before.data();
 }
@@ -53,9 +65,12 @@ const float* NetworkRows::forward(const float* parameters, const float* input, i
 void NetworkRows::backward(const float* parameters, float* gradient, bool gradientGoesOn, float* inputGradient, int firstInput,
                            bool inputGoesOn) {
   for (std::size_t i = kept_.size(); i-- > 0;) {
-    const TrainedLayer& layer = network_.layers[i];
+    const TrainedLayer& layer = network_->layers[i];
     float* const g = gradients_[i % 2].data();
-    if (i + 1 < kept_.size()) kernels_.hiddenBack(units(i), g);
+    if (i + 1 < kept_.size()) {
+      kernels_.hiddenBack(units(i), g);
+      if (factors_ != nullptr) multiply(g, (*factors_)[i], layer.out);
+    }
     if (gradient != nullptr) addParameters(layer, i == 0 ? input_ : kept_[i - 1].after.data(), g, gradient, gradientGoesOn);
     if (i == 0 && inputGradient == nullptr) return;
     const int first = i == 0 ? firstInput : 0;

@@ -34,11 +34,17 @@ class NetworkRows {
  public:
   NetworkRows(const TrainedNetwork& network, const Width& width);
 
-  /** The outputs for `rows` rows of `input`, kept with `input` until the next call. */
-  const float* forward(const float* parameters, const float* input, int rows);
+  /** From now on the rows of another network of the same shape. */
+  void turnTo(const TrainedNetwork& network) { network_ = &network; }
+
+  /**
+   * The outputs for `rows` rows of `input`, kept with `input` until the next call.
+   * @param factors of each hidden layer, what its sums are multiplied by [features, ROW_BLOCK], kept as the input is; null for none
+   */
+  const float* forward(const float* parameters, const float* input, int rows, const std::vector<AlignedFloats>* factors = nullptr);
 
   /** Where the gradients of the outputs are expected; overwritten by `backward`. */
-  float* outputGradient() { return gradients_[(network_.layers.size() - 1) % 2].data(); }
+  float* outputGradient() { return gradients_[(network_->layers.size() - 1) % 2].data(); }
 
   /** Of the rows that went forward last: adds to `gradient`, or begins it where not `goesOn`. */
   void parameterGradients(const float* parameters, float* gradient, bool goesOn) {
@@ -56,9 +62,10 @@ class NetworkRows {
   void addParameters(const TrainedLayer& layer, const float* input, const float* g, float* gradient, bool goesOn);
   HiddenUnits units(std::size_t layer);
 
-  const TrainedNetwork& network_;
+  const TrainedNetwork* network_;
   const TrainingKernels& kernels_;
   const float* input_ = nullptr;
+  const std::vector<AlignedFloats>* factors_ = nullptr;
   int rows_ = 0;
   struct Layer {
     AlignedFloats before, after, precision;

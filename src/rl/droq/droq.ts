@@ -3,6 +3,7 @@
 
 import type { z } from 'zod';
 import type { Rng } from '../../core/rng.js';
+import type { TrainingDevice } from '../../nn/index.js';
 import { droqConfigSchema } from '../config.js';
 import { parseConfig } from '../learner-state.js';
 import { criticEnsemble, type Redq } from '../redq/redq.js';
@@ -10,9 +11,15 @@ import type { Spaces } from '../spaces.js';
 
 /**
  * A fresh DroQ learner; its initial weights come from `rng`.
- * Throws LEARNER_CONFIG_INVALID, or SPACE_UNSUPPORTED unless actions are a Box with finite bounds.
+ * Throws LEARNER_CONFIG_INVALID, SPACE_UNSUPPORTED unless actions are a Box with finite bounds, or NATIVE_UNAVAILABLE.
  */
-export async function makeDroq(config: z.input<typeof droqConfigSchema>, spaces: Spaces, rng: Rng): Promise<Redq> {
+export async function makeDroq(
+  config: z.input<typeof droqConfigSchema>,
+  spaces: Spaces,
+  rng: Rng,
+  device: TrainingDevice = 'cpu',
+): Promise<Redq> {
   const settings = parseConfig('DroQ learner', droqConfigSchema, config);
-  return criticEnsemble('droq', settings, { ...settings, critics: 2, drawn: 2, criticLayerNorm: true }, spaces, rng);
+  const design = { ...settings, critics: 2, drawn: 2, criticLayerNorm: true };
+  return criticEnsemble('droq', settings, design, spaces, rng, device);
 }

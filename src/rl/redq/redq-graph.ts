@@ -14,6 +14,7 @@ import {
   minimum,
   mlpSpecs,
   mul,
+  nativeRedqTrainers,
   neg,
   ParamLayout,
   reduceMean,
@@ -24,6 +25,7 @@ import {
   squeeze,
   stopGradient,
   sub,
+  type Trainer,
   type TrainerSpec,
   type Value,
 } from '../../nn/index.js';
@@ -185,6 +187,21 @@ export function policyTrainer(net: PolicyNet, design: RedqDesign): TrainerSpec {
       return { state: next, metrics };
     },
   };
+}
+
+/**
+ * Both by vector code of our own (native/cuda/processor/redq-update.cc): equal but for the order of sums, and the same bytes on every
+ * processor. Throws NATIVE_UNAVAILABLE without the addon.
+ */
+export function nativeTrainersOf(net: PolicyNet, design: RedqDesign): { critics: Trainer; policy: Trainer } {
+  const { hidden, activation, criticLayerNorm, batchSize, tau, rewardScale, critics, drawn, dropout } = design;
+  const { scale, bias, dim } = net.actions as BoxActions;
+  const specs = { critics: criticTrainer(net, design), policy: policyTrainer(net, design) };
+  return nativeRedqTrainers(specs, {
+    ...{ obsDim: net.obsDim, actionDim: dim, batchSize, hidden, activation, criticLayerNorm, tau, rewardScale },
+    ...{ targetEntropy: entropyTarget(net, design), critics, drawn, dropout },
+    ...{ scale: Float32Array.from(scale), bias: Float32Array.from(bias) },
+  });
 }
 
 type Adam = { theta: Value; m: Value; v: Value };

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { buildTrainer, int32, type Trainer } from '../../nn/index.js';
+import { buildTrainer, int32, type Trainer, type TrainingDevice } from '../../nn/index.js';
 import type { TransitionBatch } from '../../replay/index.js';
 import { redqConfigSchema } from '../config.js';
 import { CriticLearner } from '../critic-learner.js';
@@ -13,21 +13,34 @@ import type { LearnerKind, ReplayLearner } from '../learner.js';
 import { parseConfig } from '../learner-state.js';
 import { adamSchedule, type LearnerParts, withMoments } from '../network-learner.js';
 import { actingSession } from '../network-policy.js';
-import { policyNet } from '../policy-net.js';
+import { type PolicyNet, policyNet } from '../policy-net.js';
 import { boxActions, type Spaces } from '../spaces.js';
-import { criticTrainer, maskNames, policyTrainer, type RedqDesign, redqErrorModel, redqLayout } from './redq-graph.js';
+import {
+  criticTrainer,
+  maskNames,
+  nativeTrainersOf,
+  policyTrainer,
+  type RedqDesign,
+  redqErrorModel,
+  redqLayout,
+} from './redq-graph.js';
 
 /**
  * A fresh REDQ learner; its initial weights come from `rng`.
- * Throws LEARNER_CONFIG_INVALID, or SPACE_UNSUPPORTED unless actions are a Box with finite bounds.
+ * Throws LEARNER_CONFIG_INVALID, SPACE_UNSUPPORTED unless actions are a Box with finite bounds, or NATIVE_UNAVAILABLE.
  */
-export async function makeRedq(config: z.input<typeof redqConfigSchema>, spaces: Spaces, rng: Rng): Promise<Redq> {
+export async function makeRedq(
+  config: z.input<typeof redqConfigSchema>,
+  spaces: Spaces,
+  rng: Rng,
+  device: TrainingDevice = 'cpu',
+): Promise<Redq> {
   const settings = parseConfig('REDQ learner', redqConfigSchema, config);
   if (settings.drawn > settings.critics) {
     const problem = `drawn is ${settings.drawn} of ${settings.critics} critics; draw as many as there are at most`;
     throw reverieError('LEARNER_CONFIG_INVALID', { learner: 'REDQ learner', problem });
   }
-  return criticEnsemble('redq', settings, { ...settings, dropout: 0 }, spaces, rng);
+  return criticEnsemble('redq', settings, { ...settings, dropout: 0 }, spaces, rng, device);
 }
 
 /** A learner of this design under its own name and settings. */
@@ -37,20 +50,29 @@ export async function criticEnsemble<Config extends { readonly batchSize: number
   design: RedqDesign,
   spaces: Spaces,
   rng: Rng,
+  device: TrainingDevice,
 ): Promise<Redq<Config>> {
   const actions = boxActions(spaces.actionSpace, `${kind.toUpperCase()} learner`);
   const net = policyNet(spaces, design, actions, 'squashed');
   const layout = redqLayout(net, design);
   const critics = layout.critics.init(rng.split('critics'));
   const { m: criticM, v: criticV } = withMoments(critics);
+  const trainers = device === 'native' ? nativeTrainersOf(net, design) : await builtTrainers(net, design);
   const parts = {
     ...{ config, spaces, net },
-    trainer: await buildTrainer(policyTrainer(net, design)),
+    trainer: trainers.policy,
     session: await actingSession(net),
     arrays: { ...withMoments(layout.theta.init(rng)), critics, criticM, criticV, target: critics.slice() },
     ...{ policyStart: 0, policySize: layout.policySize },
   };
-  return new Redq(kind, design, parts, await buildTrainer(criticTrainer(net, design)));
+  return new Redq(kind, design, parts, trainers.critics);
+}
+
+async function builtTrainers(net: PolicyNet, design: RedqDesign): Promise<{ critics: Trainer; policy: Trainer }> {
+  return {
+    policy: await buildTrainer(policyTrainer(net, design)),
+    critics: await buildTrainer(criticTrainer(net, design)),
+  };
 }
 
 /** Means over the steps of one update, where one of the policy was among them; `alpha` is the last one's. */
