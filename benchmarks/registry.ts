@@ -215,6 +215,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'none',
     load: () => import('./experience-precision.js'),
   },
+  'experience.smollm2': {
+    title:
+      'SmolLM2-135M-Instruct on errands in an inn, success on held-out tasks by the exact rules: after imitation and GRPO in a dream − as it is, in points (long; goes on where it was; raw: each seed, and above imitation alone)',
+    unit: 'points',
+    baseline: 'the same model as it is, the same prompt',
+    load: () => import('./experience-smollm2.js'),
+  },
+  'experience.filter': {
+    title:
+      'The same model and tasks after imitation of verified successes − of all that was lived, half of it failures, as many steps, in points (long; goes on where it was)',
+    unit: 'points',
+    baseline: 'the same imitation without the filter for success',
+    load: () => import('./experience-filter.js'),
+  },
   'synth.kills': {
     title:
       'synth of a help desk, with language models for everybody, killed at random moments: kills after which nothing was lost, doubled or changed',
