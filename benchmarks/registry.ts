@@ -361,6 +361,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the games themselves',
     load: () => import('./alfworld-exactness.js'),
   },
+  'alfworld.transfer': {
+    title:
+      "Share of ALFWorld's valid_seen that an agent wins after imitation and ten rounds in a dream of few episodes, beyond the better of imitation alone and rounds in the games for as many real steps (long; goes on where it was; raw: each of these, ten times the real steps); needs ALFWORLD_DATA",
+    unit: 'share',
+    baseline: 'the same learner after imitation alone, or after as many real steps in the games',
+    load: () => import('./alfworld-transfer.js'),
+  },
+  'alfworld.gigpo': {
+    title:
+      "Share of ALFWorld's valid_seen won after imitation and twenty rounds in the games: GiGPO's minus GRPO's (long; goes on where it was; raw: every case, with its real steps); needs ALFWORLD_DATA",
+    unit: 'share',
+    baseline: 'GRPO, same walkthroughs, starts and rounds',
+    load: () => import('./alfworld-gigpo.js'),
+  },
   'twx.speed': {
     title:
       "Random walks in TextWorldExpress' games, with admissible commands: steps/s of ours ÷ of the official package, by the clock (raw: both, by game); needs Java",

@@ -2,14 +2,11 @@
 // episodes, and one in as many real episodes; both are judged on seeds that neither saw. The value is the success of the first over that
 // of the second, both as means over tasks and seeds; a third learns in ten times the real episodes. Kept case by case.
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { launch, loadAnyScenario } from '../src/run/index.js';
-import type { TextTrainResult } from '../src/run/tools-results.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
-import { type CaseName, chosen, type Study, studyOf } from './study-cases.js';
+import { chosen, studyOf } from './study-cases.js';
+import { measuredText, type TextCase } from './text-cases.js';
 
 const TASKS = [
   'choose-list',
@@ -33,24 +30,18 @@ const DREAM_ROUNDS = 20;
 const ARMS = ['dream', 'real', 'real, ten times'] as const;
 type Arm = (typeof ARMS)[number];
 
-interface TransferCase extends CaseName {
-  /** On seeds of the task that were never trained on, before and after. */
-  readonly before: number;
-  readonly success: number;
-  readonly realSteps: number;
-  readonly dreamtSteps: number;
-  readonly wallSeconds: number;
-}
-
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
-  const study = await studyOf<TransferCase>(root, 'screens.transfer', quick);
+  const study = await studyOf<TextCase>(root, 'screens.transfer', quick);
   const tasks = quick ? TASKS.slice(1, 2) : chosen(TASKS, 'SCREENS_TASKS');
   const seeds = quick ? ['1'] : chosen(SEEDS, 'SCREENS_TRANSFER_SEEDS');
-  const cases: TransferCase[] = [];
+  const scenario = join(root, 'benchmarks', 'bodies', 'screens');
+  const cases: TextCase[] = [];
   for (const seed of seeds) {
     for (const body of tasks) {
-      for (const arm of ARMS)
-        cases.push(await measured({ study, root, log, quick }, { body, arm, seed: Number(seed) }));
+      for (const arm of ARMS) {
+        const set = [`domain.screens=[${body}]`, ...settingsOf(arm, quick ? 1 : REAL_ROUNDS, quick ? 2 : DREAM_ROUNDS)];
+        cases.push(await measuredText({ study, log, scenario }, { body, arm, seed: Number(seed), set }));
+      }
     }
   }
   const pairs = tasks.flatMap((task) =>
@@ -63,42 +54,8 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   return { ...bootstrap(indices, over(1)), n: pairs.length, raw };
 }
 
-function caseOf(cases: readonly TransferCase[], body: string, arm: Arm, seed: number): TransferCase {
+function caseOf(cases: readonly TextCase[], body: string, arm: Arm, seed: number): TextCase {
   return cases.find((one) => one.body === body && one.arm === arm && one.seed === seed)!;
-}
-
-interface Sitting extends Pick<BenchmarkContext, 'root' | 'log' | 'quick'> {
-  readonly study: Study<TransferCase>;
-}
-
-interface Asked {
-  readonly body: string;
-  readonly arm: Arm;
-  readonly seed: number;
-}
-
-async function measured({ study, root, log, quick }: Sitting, { body, arm, seed }: Asked): Promise<TransferCase> {
-  const folder = join(root, 'benchmarks', 'bodies', 'screens');
-  const set = [`domain.screens=[${body}]`, ...settingsOf(arm, quick ? 1 : REAL_ROUNDS, quick ? 2 : DREAM_ROUNDS)];
-  const { hash } = await loadAnyScenario(folder, { set });
-  const kept = study.find({ body, arm, seed, hash });
-  if (kept !== undefined) return kept;
-  const out = await mkdtemp(join(tmpdir(), 'reverie-study-'));
-  try {
-    const { evaluations, realSteps, dreamtSteps, wallSeconds } = await launch<TextTrainResult>('train', {
-      ...{ scenario: folder, set, seed, out: join(out, 'run'), quiet: true },
-      ...{ stream: process.stderr, command: 'npm run bench' },
-    });
-    const [before, success] = [evaluations[0], evaluations.at(-1)!].map((one) => one.success.value!);
-    const found = { body, arm, seed, hash, before, success, realSteps, dreamtSteps, wallSeconds };
-    await study.keep(found);
-    log(
-      `${body}, ${arm}, seed ${seed}: ${before} to ${success}, ${realSteps} real steps, ${Math.round(wallSeconds)} s`,
-    );
-    return found;
-  } finally {
-    await rm(out, { recursive: true, force: true });
-  }
 }
 
 /** As many real episodes for the dream as for the policy that learns in the page. */

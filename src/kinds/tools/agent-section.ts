@@ -33,7 +33,9 @@ export const agentSection = z
         .literal('explorer')
         .describe('Finds out what a world of text does, where its rules know all commands: for records to learn from.'),
       guesses: share.default(0.5).describe('Share of commands that it guesses; most are refused.'),
-      follows: share.default(0.5).describe("Share of episodes that follow the task's solution, guesses aside."),
+      follows: share
+        .default(0.5)
+        .describe("Share of episodes that begin with the task's solution, guesses aside, up to any place in it."),
     }),
     z.strictObject({
       kind: z.literal('llm').describe('A language model with tools (`llm`, `roles.agent`).'),

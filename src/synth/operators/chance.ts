@@ -6,7 +6,7 @@
 import { isVariable, lazyBindingOf, Situation, truthOf } from '../../worldmodel/index.js';
 import type { Condition } from './conditions.js';
 import { eachGrounding } from './groundings.js';
-import type { Frame, Transition } from './tries.js';
+import { type Frame, type Offer, spread, type Transition } from './tries.js';
 
 /** States that are looked at: of the action's own tries, of their scenes, and of all. */
 const STATES = { own: 60, near: 120, all: 120, further: 1500 };
@@ -24,7 +24,7 @@ export class Chances {
     private readonly frame: Frame,
     transitions: readonly Transition[],
   ) {
-    const { accepted } = frame.tries;
+    const accepted: Offer[] = [...frame.tries.accepted, ...frame.tries.offered];
     const scenes = new Set(accepted.map(({ before }) => before.scene));
     const distinct = transitions.filter(({ before }, i) => i === 0 || transitions[i - 1].before !== before);
     const situation = ({ scene, before }: Transition) => new Situation(scene, before);
@@ -88,10 +88,4 @@ export class Chances {
       });
     }
   }
-}
-
-/** So many of the list, evenly spaced. */
-export function spread<T>(list: readonly T[], count: number): T[] {
-  const kept = Math.min(count, list.length);
-  return Array.from({ length: kept }, (_, i) => list[Math.floor((i * list.length) / kept)]);
 }

@@ -1,7 +1,7 @@
 // What may be said before an action, and in which tries it was so. Tries of which all the same can be said are counted together.
 
-import { type Literal, truthOf, variablesIn, writeLiteral } from '../../worldmodel/index.js';
-import { argumentsFor, type Frame, type Try, type Vocabulary } from './tries.js';
+import { type Literal, readLiteral, truthOf, variablesIn, writeLiteral } from '../../worldmodel/index.js';
+import { argumentsFor, type Frame, type Offer, type Vocabulary } from './tries.js';
 
 /** A literal as it may stand in a condition. */
 export interface Condition {
@@ -41,7 +41,7 @@ export function conditionsOf(frame: Frame, vocabulary: Vocabulary): Condition[] 
     ...constantLiterals(frame, vocabulary),
     ...equalities(frame),
   ];
-  const found = new Set(frame.variables.map(({ name }) => name));
+  const found = costsOf(frame, vocabulary);
   return positive.flatMap((literal, place) =>
     [false, true].flatMap((negated): Condition[] => {
       // That something is not one of a few known things says next to nothing.
@@ -85,16 +85,21 @@ function equalities({ types }: Frame): Literal[] {
   );
 }
 
+/** What it takes to find a variable: more where the fact that leads to it changes, as there may be none or several at another time. */
+function costsOf({ variables }: Frame, { changing }: Vocabulary): Map<string, number> {
+  return new Map(variables.map(({ name, is }) => [name, is && changing.has(readLiteral(is)!.predicate) ? 0.36 : 0.3]));
+}
+
 /** What is so for good is simpler than what changes, what the action names simpler than what must be found. */
-function weightOf(literal: Literal, found: ReadonlySet<string>, { changing, constants }: Vocabulary): number {
-  const reached = variablesIn(literal).filter((name) => found.has(name)).length;
+function weightOf(literal: Literal, found: ReadonlyMap<string, number>, { changing, constants }: Vocabulary): number {
+  const reached = variablesIn(literal).reduce((sum, name) => sum + (found.get(name) ?? 0), 0);
   const named = literal.args.filter((arg) => constants.has(arg)).length;
   const changes = changing.has(literal.predicate) ? 0.05 : 0;
-  return 1 + 0.3 * reached + 0.3 * named + (literal.negated ? 0.2 : 0) + changes + 0.01 * literal.args.length;
+  return 1 + reached + 0.3 * named + (literal.negated ? 0.2 : 0) + changes + 0.01 * literal.args.length;
 }
 
 /** What of the conditions, as positive literals, was so before a try. */
-export function truthIn(one: Try, { bindings }: Frame, conditions: readonly Condition[]): Pick<Case, 'truth'> {
+export function truthIn(one: Offer, { bindings }: Frame, conditions: readonly Condition[]): Pick<Case, 'truth'> {
   const binding = bindings.get(one)!;
   const positive = conditions.filter(({ literal }) => !literal.negated);
   const truth = new Uint8Array(1 + Math.max(-1, ...conditions.map(({ place }) => place)));
@@ -105,15 +110,17 @@ export function truthIn(one: Try, { bindings }: Frame, conditions: readonly Cond
   return { truth };
 }
 
+/** What was offered counts as carried out. */
 export function casesOf(frame: Frame, conditions: readonly Condition[]): Case[] {
   const cases = new Map<string, Case>();
-  for (const one of frame.tries.all) {
+  const count = (one: Offer, accepted: boolean) => {
     const { truth } = truthIn(one, frame, conditions);
     const key = truth.join('');
     const known = cases.get(key) ?? { truth, accepted: 0, refused: 0 };
     cases.set(key, known);
-    if (one.accepted) known.accepted += 1;
-    else known.refused += 1;
-  }
+    known[accepted ? 'accepted' : 'refused'] += 1;
+  };
+  for (const one of frame.tries.all) count(one, one.accepted);
+  for (const one of frame.tries.offered) count(one, true);
   return [...cases.values()];
 }

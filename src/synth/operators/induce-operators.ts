@@ -19,7 +19,8 @@ import {
 import { variablesFor } from './variables.js';
 import { listsAlike, wordingsOf } from './wordings.js';
 
-/** The same transitions give the same operators, to the byte. An action that was never carried out has none. */
+/** The same transitions give the same operators, to the byte. An action that was never carried out has none. What was offered is evidence of what
+ * an action does not need: demonstrations are no walks of chance, so that much of what always held in them was not needed. */
 export function induceOperators(transitions: readonly Transition[]): OperatorsFile {
   const vocabulary = vocabularyOf(transitions);
   const actions = triesByAction(transitions);
@@ -45,7 +46,7 @@ export function induceOperators(transitions: readonly Transition[]): OperatorsFi
       actions.filter(({ accepted }) => accepted.length > 0).map((tries) => operatorOf(tries, vocabulary, transitions)),
     ),
     refused: actions
-      .filter(({ accepted }) => accepted.length === 0)
+      .filter(({ accepted, offered }) => accepted.length + offered.length === 0)
       .map(({ action, all }) => ({ action: action.name, support: all.length })),
   };
 }

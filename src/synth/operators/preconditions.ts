@@ -4,8 +4,9 @@
 // stays apart, as nobody knows whether it is needed.
 
 import type { Precondition } from '../../worldmodel/index.js';
-import { type Chances, spread } from './chance.js';
+import type { Chances } from './chance.js';
 import { type Case, type Condition, holds, type Said } from './conditions.js';
+import { spread } from './tries.js';
 
 export interface FoundPreconditions {
   readonly preconditions: readonly Precondition[];

@@ -12,13 +12,19 @@ export interface Transition {
   readonly action: TakenAction;
   readonly accepted: boolean;
   readonly observation?: string;
+  /** All that the world offered to do, where it tells: each of these would have been carried out, and nothing is known of what it would make so. */
+  readonly offered?: readonly TakenAction[];
 }
 
-/** A try of one action, ready to be asked. */
-export interface Try {
+/** An action that could have been taken, ready to be asked. */
+export interface Offer {
   readonly before: Situation;
-  readonly after: Situation;
   readonly objects: readonly string[];
+}
+
+/** A try of one action, likewise. */
+export interface Try extends Offer {
+  readonly after: Situation;
   readonly accepted: boolean;
   readonly observation?: string;
 }
@@ -28,7 +34,12 @@ export interface Tries {
   readonly action: Omit<TakenAction, 'objects'>;
   readonly all: readonly Try[];
   readonly accepted: readonly Try[];
+  /** Of the times it was offered, so many at most, evenly spaced. */
+  readonly offered: readonly Offer[];
 }
+
+/** Times that an action was offered that are looked at. */
+const MOST_OFFERS = 1500;
 
 /** By action, sorted by name. */
 export function triesByAction(transitions: readonly Transition[]): Tries[] {
@@ -38,11 +49,36 @@ export function triesByAction(transitions: readonly Transition[]): Tries[] {
     if (group === undefined) groups.set(one.action.name, [one]);
     else group.push(one);
   }
+  const offers = offersByAction(transitions);
   return [...groups.keys()].sort().map((name) => {
     const group = groups.get(name)!;
     const all = group.map(tryOf);
-    return { action: group[0].action, all, accepted: all.filter(({ accepted }) => accepted) };
+    const offered = spread(offers.get(name) ?? [], MOST_OFFERS);
+    return { action: group[0].action, all, accepted: all.filter(({ accepted }) => accepted), offered };
   });
+}
+
+/** What was offered in each state, once for calls that changed nothing. */
+function offersByAction(transitions: readonly Transition[]): Map<string, Offer[]> {
+  const offers = new Map<string, Offer[]>();
+  let last: FactTable | undefined;
+  for (const { scene, before: facts, offered = [] } of transitions) {
+    if (facts === last) continue;
+    last = facts;
+    const before = new Situation(scene, facts);
+    for (const { name, objects } of offered) {
+      const known = offers.get(name);
+      if (known === undefined) offers.set(name, [{ before, objects }]);
+      else known.push({ before, objects });
+    }
+  }
+  return offers;
+}
+
+/** So many of the list, evenly spaced. */
+export function spread<T>(list: readonly T[], count: number): T[] {
+  const kept = Math.min(count, list.length);
+  return Array.from({ length: kept }, (_, i) => list[Math.floor((i * list.length) / kept)]);
 }
 
 function tryOf({ scene, before, after, action, accepted, observation }: Transition): Try {
@@ -100,18 +136,19 @@ export function vocabularyOf(transitions: readonly Transition[]): Vocabulary {
   return { places, constants, changing };
 }
 
-/** An action's tries with what its variables mean in each. */
+/** An action's tries and offers with what its variables mean in each. */
 export interface Frame {
   readonly tries: Tries;
   readonly variables: readonly Variable[];
   /** All names that literals may speak of, with the types of what they stand for. */
   readonly types: ReadonlyMap<string, ReadonlySet<string>>;
-  readonly bindings: ReadonlyMap<Try, Binding>;
+  readonly bindings: ReadonlyMap<Offer, Binding>;
 }
 
 export function frameOf(tries: Tries, variables: readonly Variable[]): Frame {
   const spoken = { parameters: tries.action.parameters, variables };
-  const bindings = new Map(tries.all.map((one) => [one, bindingOf(spoken, one.objects, one.before)]));
+  const asked: Offer[] = [...tries.all, ...tries.offered];
+  const bindings = new Map(asked.map((one) => [one, bindingOf(spoken, one.objects, one.before)]));
   const named = [...tries.action.parameters, ...variables];
   return { tries, variables, types: new Map(named.map(({ name, type }) => [name, new Set([type])])), bindings };
 }

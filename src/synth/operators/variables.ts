@@ -1,24 +1,19 @@
 // What an operator may speak of beside the objects its action names: the only object of a type, and the one object that a fact
-// links with what is known already. A link counts if it led to exactly one object in every try that was carried out.
+// links with what is known already. A link counts if it led to exactly one object in every try that was carried out, and wherever the
+// action was offered.
 
-import {
-  bindingOf,
-  fitting,
-  type Literal,
-  type Parameter,
-  type Variable,
-  writeLiteral,
-} from '../../worldmodel/index.js';
-import type { Tries, Vocabulary } from './tries.js';
+import { fitting, type Literal, type Parameter, type Variable, writeLiteral } from '../../worldmodel/index.js';
+import type { Offer, Tries, Vocabulary } from './tries.js';
 
 /** Links that a variable may be away from the objects of the action. */
 const DEPTH = 2;
 
 /** In the order they are found by. One that always was what another one is, is left out. */
-export function variablesFor({ action, accepted, all }: Tries, vocabulary: Vocabulary): Variable[] {
+export function variablesFor({ action, accepted, offered, all }: Tries, vocabulary: Vocabulary): Variable[] {
   if (accepted.length === 0) return [];
   const { parameters } = action;
-  const scenes = [...new Set(all.map(({ before }) => before.scene))];
+  const possible: Offer[] = [...accepted, ...offered];
+  const scenes = [...new Set([...all, ...offered].map(({ before }) => before.scene))];
   const typesIn = scenes.map(({ objects }) => objects.map(({ type }) => type));
   const single = [...new Set(typesIn[0])].filter((type) =>
     typesIn.every((types) => types.filter((one) => one === type).length === 1),
@@ -26,15 +21,17 @@ export function variablesFor({ action, accepted, all }: Tries, vocabulary: Vocab
   const typeOf = new Map(scenes.map((scene) => [scene, new Map(scene.objects.map(({ name, type }) => [name, type]))]));
   const variables: Variable[] = [];
   /** What each name known so far meant, a value for each try. */
-  const meanings = parameters.map((_, i) => accepted.map(({ objects }) => objects[i]));
+  const meanings = parameters.map((_, i) => possible.map(({ objects }) => objects[i]));
+  const bindings = possible.map(({ objects }) => new Map(parameters.map(({ name }, i) => [name, objects[i]])));
   const add = (variable: Omit<Variable, 'name'>, meaning: readonly string[]) => {
     if (meanings.some((known) => known.every((value, i) => value === meaning[i]))) return;
     const name = freeName(variable.type, [...parameters, ...variables]);
     variables.push({ name, ...variable });
     meanings.push([...meaning]);
+    for (const [i, binding] of bindings.entries()) binding.set(name, meaning[i]);
   };
   for (const type of single.sort()) {
-    const meaning = accepted.map(({ before }) => before.scene.objects.find((object) => object.type === type)!.name);
+    const meaning = possible.map(({ before }) => before.scene.objects.find((object) => object.type === type)!.name);
     if (isSpokenOf(type, vocabulary)) add({ type }, meaning);
   }
   let from = 0;
@@ -44,14 +41,13 @@ export function variablesFor({ action, accepted, all }: Tries, vocabulary: Vocab
     from = known.length;
     for (const link of linksFrom(fresh, vocabulary)) {
       const meaning: string[] = [];
-      for (const one of accepted) {
-        const binding = bindingOf({ parameters, variables }, one.objects, one.before);
-        const found = fitting(link, binding, one.before);
+      for (const [i, { before }] of possible.entries()) {
+        const found = fitting(link, bindings[i], before);
         if (found.length !== 1) break;
         meaning.push(found[0]);
       }
-      if (meaning.length < accepted.length) continue;
-      const types = new Set(accepted.map(({ before }, i) => typeOf.get(before.scene)!.get(meaning[i])));
+      if (meaning.length < possible.length) continue;
+      const types = new Set(possible.map(({ before }, i) => typeOf.get(before.scene)!.get(meaning[i])));
       const [type] = types;
       if (types.size === 1 && type !== undefined) add({ type, is: writeLiteral(link) }, meaning);
     }

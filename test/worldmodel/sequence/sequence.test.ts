@@ -32,7 +32,7 @@ const domain = depot(['one', 'two', 'three', 'other']);
 const episodes = depotEpisodes(domain, [1, 2, 3, 4, 5, 6], 40);
 
 function fitted(given: Partial<SequenceFitRequest> = {}, fit: object = {}, typed = true): Promise<SequenceContents> {
-  const settings = sequenceSection.parse({ typed, fit: { ...TINY, learningRate: 4e-3, steps: 250, ...fit } });
+  const settings = sequenceSection.parse({ typed, fit: { ...TINY, learningRate: 4e-3, steps: 300, ...fit } });
   return fitSequence({ domain, episodes, settings, rng: Rng.fromSeed(1), ...given });
 }
 

@@ -1,7 +1,8 @@
-// An agent that finds out what a world of text does, for records that models are learned from. Some episodes follow the task's solution;
-// else it draws, of what can be done, a form of command ("take ... from ..."), then a command of it, evenly. Now and then it guesses:
-// a form of all there are, with things that are near, or what can be done with one thing exchanged. Most guesses are refused, and by as
-// little as one fact, which is what preconditions are told by.
+// An agent that finds out what a world of text does, for records that models are learned from. Some episodes begin by the task's solution
+// and leave it anywhere; else it draws, of what can be done, a form of command ("take ... from ..."), then a command of it: by preference what was seldom possible
+// in the episode, and was not done yet as things stand, as what a model was never shown is what there is to learn (in the way of R-MAX,
+// Brafman and Tennenholtz 2002). Now and then it guesses: a form of all there are, with things that are near, or what can be done with one thing exchanged. Most guesses are
+// refused, and by as little as one fact, which is what preconditions are told by.
 
 import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
@@ -24,7 +25,7 @@ import { Situation, splitByNames } from '../../../worldmodel/index.js';
 export interface ExplorerOptions {
   /** Share of commands that it guesses. */
   readonly guesses: number;
-  /** Share of episodes that follow the task's solution, guesses aside. */
+  /** Share of episodes that begin with the task's solution, guesses aside, up to any place in it. */
   readonly follows: number;
 }
 
@@ -41,6 +42,7 @@ export class ExplorerAgent implements ToolsPolicy {
   private readonly tool: string;
   /** After calls of episodes under way, so that none is worked out twice. */
   private readonly states = new WeakMap<ToolCall, JsonObject>();
+  private readonly possible = new WeakMap<JsonObject, ReadonlyMap<string, readonly string[]>>();
 
   /** @throws AGENT_UNFIT unless the domain's rules know all commands of a state's world */
   constructor(
@@ -61,16 +63,73 @@ export class ExplorerAgent implements ToolsPolicy {
     return { action: { content: null, toolCalls: [call] }, cost: NO_COST };
   }
 
-  private command({ task, seed, step }: ToolsPolicyQuery, made: readonly ToolCall[]): string {
-    const { guesses, follows } = this.options;
+  private command(query: ToolsPolicyQuery, made: readonly ToolCall[]): string {
+    const { task, seed, step } = query;
+    const { guesses } = this.options;
     const rng = Rng.fromSeed(seed).split('explorer', step);
     const state = this.stateAfter(initialStateOf(this.domain, task), made);
     const possible = this.rules.admissible(state);
     const scene = this.rules.scene(state);
     if (possible.length === 0 || rng.uniform() < guesses) return this.guess(state, scene, possible, rng);
-    const isFollowing = Rng.fromSeed(seed).split('explorer follows').uniform() < follows;
-    const next = isFollowing ? nextOf(task.reference?.calls ?? [], made) : undefined;
-    return next !== undefined && possible.includes(next) ? next : drawn(possible, scene, rng);
+    const next = nextOf(this.followed(query), made);
+    return next !== undefined && possible.includes(next) ? next : this.newest(query, state, made, rng);
+  }
+
+  /**
+   * A form, likelier the fewer times it was possible in the episode, and the fewer times its least said command was said as things
+   * stand with what it names; then such a command.
+   */
+  private newest(query: ToolsPolicyQuery, state: JsonObject, made: readonly ToolCall[], rng: Rng): string {
+    const said = new Map<string, number>();
+    const chances = new Map<string, number>();
+    let before = initialStateOf(this.domain, query.task);
+    for (const call of made) {
+      const key = this.circumstances(String(call.arguments.text), before);
+      said.set(key, 1 + (said.get(key) ?? 0));
+      for (const form of this.formsIn(before).keys()) chances.set(form, 1 + (chances.get(form) ?? 0));
+      before = this.stateAfter(before, [call]);
+    }
+    const options = [...this.formsIn(state)].map(([form, commands]) => {
+      const times = commands.map((command) => said.get(this.circumstances(command, state)) ?? 0);
+      const least = Math.min(...times);
+      const weight = 1 / (1 + least) ** 2 / (1 + (chances.get(form) ?? 0));
+      return { commands: commands.filter((_, i) => times[i] === least), weight };
+    });
+    let left = rng.uniform() * options.reduce((sum, { weight }) => sum + weight, 0);
+    const found = options.find(({ weight }) => {
+      left -= weight;
+      return left < 0;
+    });
+    const { commands } = found ?? options[options.length - 1];
+    return commands[rng.int(commands.length)];
+  }
+
+  /** What is possible, by form. */
+  private formsIn(state: JsonObject): ReadonlyMap<string, readonly string[]> {
+    const forms = this.possible.get(state) ?? formsOf(this.rules.admissible(state), this.rules.scene(state));
+    this.possible.set(state, forms);
+    return forms;
+  }
+
+  /** A command, and all that is so just now of what it names. */
+  private circumstances(command: string, state: JsonObject): string {
+    const scene = this.rules.scene(state);
+    const facts = state.facts as FactTable;
+    const at = new Situation({ ...scene, facts: {} }, facts);
+    const { objects } = splitByNames(command, scene);
+    const named = objects.flatMap((object) =>
+      Object.keys(facts).flatMap((predicate) =>
+        [0, 1].flatMap((place) => at.about(predicate, place, object).map((row) => `${predicate} ${row.join()}`)),
+      ),
+    );
+    return [command, ...named].join('; ');
+  }
+
+  /** What of the solution this episode follows: up to any place in it, as nothing can be seen after its end. */
+  private followed({ task, seed }: ToolsPolicyQuery): readonly Pick<ToolCall, 'arguments'>[] {
+    const rng = Rng.fromSeed(seed).split('explorer follows');
+    const calls = task.reference?.calls ?? [];
+    return rng.uniform() < this.options.follows ? calls.slice(0, 1 + rng.int(calls.length)) : [];
   }
 
   private stateAfter(start: JsonObject, made: readonly ToolCall[]): JsonObject {
@@ -111,15 +170,15 @@ function nextOf(calls: readonly Pick<ToolCall, 'arguments'>[], made: readonly To
 
 /** A form of command, evenly, then one of its commands. */
 function drawn(commands: readonly string[], scene: Scene, rng: Rng): string {
-  const forms = formsOf(commands, scene);
+  const forms = [...formsOf(commands, scene).values()];
   const form = forms[rng.int(forms.length)];
   return form[rng.int(form.length)];
 }
 
-const known = new WeakMap<readonly string[], readonly (readonly string[])[]>();
+const known = new WeakMap<readonly string[], ReadonlyMap<string, readonly string[]>>();
 
 /** Commands by what they are without names of things; a list is worked out once. */
-function formsOf(commands: readonly string[], scene: Scene): readonly (readonly string[])[] {
+function formsOf(commands: readonly string[], scene: Scene): ReadonlyMap<string, readonly string[]> {
   let forms = known.get(commands);
   if (forms === undefined) {
     const types = new Map(scene.objects.map(({ name, type }) => [name, type]));
@@ -129,7 +188,7 @@ function formsOf(commands: readonly string[], scene: Scene): readonly (readonly 
       const form = between.reduce((text, piece, i) => `${text}{${types.get(objects[i - 1])}}${piece}`);
       byForm.set(form, [...(byForm.get(form) ?? []), command]);
     }
-    forms = [...byForm.keys()].sort().map((form) => byForm.get(form)!);
+    forms = new Map([...byForm].sort(([a], [b]) => (a < b ? -1 : 1)));
     known.set(commands, forms);
   }
   return forms;

@@ -1,0 +1,84 @@
+// Training runs of agents of text as cases of a study (study-cases.ts): what `reverie train` came to in one arm and seed.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { launch, loadAnyScenario } from '../src/run/index.js';
+import type { TextTrainResult } from '../src/run/tools-results.js';
+import type { BenchmarkContext } from './benchmark.js';
+import type { CaseName, Study } from './study-cases.js';
+
+export interface TextCase extends CaseName {
+  /** On tasks that were never trained on: before anything, after imitation where there is any, and in the end. */
+  readonly before: number;
+  readonly imitated?: number;
+  readonly success: number;
+  readonly realSteps: number;
+  readonly dreamtSteps: number;
+  readonly wallSeconds: number;
+  /** Of the last check of a dream beside the real environment: episodes, those that stayed alike to their end, and wins. */
+  readonly check?: {
+    readonly episodes: number;
+    readonly alike: number;
+    readonly dreamWins: number;
+    readonly realWins: number;
+  };
+}
+
+export interface TextSitting extends Pick<BenchmarkContext, 'log'> {
+  readonly study: Study<TextCase>;
+  /** Scenario by name or folder. */
+  readonly scenario: string;
+  readonly profile?: string;
+}
+
+export interface AskedText {
+  /** What is played, for the case's name. */
+  readonly body: string;
+  readonly arm: string;
+  readonly seed: number;
+  readonly set: readonly string[];
+}
+
+/** The case as it is kept, or measured now and kept. */
+export async function measuredText(
+  { study, scenario, profile, log }: TextSitting,
+  { body, arm, seed, set }: AskedText,
+): Promise<TextCase> {
+  const { hash } = await loadAnyScenario(scenario, { profile, set });
+  const kept = study.find({ body, arm, seed, hash });
+  if (kept !== undefined) return kept;
+  const out = await mkdtemp(join(tmpdir(), 'reverie-study-'));
+  try {
+    const result = await launch<TextTrainResult>('train', {
+      ...{ scenario, profile, set, seed, out: join(out, 'run'), quiet: true },
+      ...{ stream: process.stderr, command: 'npm run bench' },
+    });
+    const found = { body, arm, seed, hash, ...figuresOf(result) };
+    await study.keep(found);
+    const { before, imitated, success, realSteps, wallSeconds } = found;
+    const rates = [before, ...(imitated === undefined ? [] : [imitated]), success].map((rate) => rate.toFixed(3));
+    log(`${body}, ${arm}, seed ${seed}: ${rates.join(' to ')}, ${realSteps} real steps, ${Math.round(wallSeconds)} s`);
+    return found;
+  } finally {
+    await rm(out, { recursive: true, force: true });
+  }
+}
+
+function figuresOf({ evaluations, checks, realSteps, dreamtSteps, wallSeconds }: TextTrainResult) {
+  const imitated = evaluations.find(({ after }) => after === 'cloning')?.success.value;
+  const check = checks.at(-1);
+  const apart = Object.values(check?.apart ?? {}).reduce((sum, count) => sum + count, 0);
+  return {
+    before: evaluations[0].success.value!,
+    ...(imitated != null && { imitated }),
+    success: evaluations.at(-1)!.success.value!,
+    ...{ realSteps, dreamtSteps, wallSeconds },
+    ...(check && {
+      check: {
+        ...{ episodes: check.episodes, alike: check.episodes - apart },
+        ...{ dreamWins: check.dreamWins, realWins: check.realWins },
+      },
+    }),
+  };
+}
