@@ -76,7 +76,7 @@ export interface DeviceRollout extends AddonStepOptions {
 const [NEAR, FAR] = ['../../', '../../../'].map((up) => new URL(`${up}native/cuda/build/`, import.meta.url));
 const BUILD = existsSync(NEAR) || !existsSync(FAR) ? NEAR : FAR;
 const ADDON_FILE = fileURLToPath(new URL('reverie_cuda.node', BUILD));
-const KERNELS_FILE = fileURLToPath(new URL('kernels.fatbin', BUILD));
+export const KERNELS_FILE = fileURLToPath(new URL('kernels.fatbin', BUILD));
 const BUILD_COMMAND = 'node scripts/build-native.mjs, in the folder of the package reverie';
 const NO_DRIVER: AddonProbe = { missing: '', hint: '', driverVersion: 0, devices: [] };
 
@@ -184,7 +184,7 @@ export class DeviceEnsemble {
     const { kind, precision, ordinal = 0, threads = 1 } = target;
     const width = kind === 'native' ? nativeWidth() : '';
     const where = { kind, ordinal, fatbin: KERNELS_FILE, threads, width };
-    const resident = await loadAddon().makeEnsemble(where, weights, precision).catch(asError(kind));
+    const resident = await loadAddon().makeEnsemble(where, weights, precision).catch(deviceError(kind));
     const { obsDim, actionDim, learnsReward, learnsTermination, elites } = weights;
     return new DeviceEnsemble(resident, { obsDim, actionDim, learnsReward, learnsTermination }, elites.length);
   }
@@ -253,7 +253,7 @@ export class DeviceEnsemble {
 
   private inTurn<T>(work: (addon: Addon) => Promise<T>): Promise<T> {
     if (this.isClosed) throw reverieError('SESSION_RELEASED', { origin: 'ensemble on a device' });
-    const run = () => work(loadAddon()).catch(asError(this.device.name));
+    const run = () => work(loadAddon()).catch(deviceError(this.device.name));
     this.underWay++;
     const result = this.last.then(run, run).finally(() => {
       this.underWay--;
@@ -283,7 +283,7 @@ interface AddonFailure extends Error {
 }
 
 /** Throws what the addon rejected with as an error of the catalogue. */
-function asError(device: string): (error: AddonFailure) => never {
+export function deviceError(device: string, backend = 'ensemble'): (error: AddonFailure) => never {
   return (error) => {
     const problem = error.message;
     switch (error.kind) {
@@ -292,7 +292,7 @@ function asError(device: string): (error: AddonFailure) => never {
       case 'out-of-memory':
         throw reverieError('CUDA_OUT_OF_MEMORY', { device, problem }, error);
       case 'unsupported':
-        throw reverieError('DEVICE_UNSUPPORTED', { backend: 'ensemble', device, problem }, error);
+        throw reverieError('DEVICE_UNSUPPORTED', { backend, device, problem }, error);
       case 'failed':
         throw reverieError('CUDA_FAILED', { device, problem }, error);
       default:
@@ -313,7 +313,7 @@ export function loadAddon(): Addon {
   try {
     const found = createRequire(import.meta.url)(ADDON_FILE) as Addon;
     // The newest of its functions: what was compiled before it was written has not got it.
-    if (typeof found.runMember !== 'function') throw new Error('it was compiled from earlier sources');
+    if (typeof found.makeDecoder !== 'function') throw new Error('it was compiled from earlier sources');
     addon = found;
     return addon;
   } catch (error) {

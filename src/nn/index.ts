@@ -27,10 +27,17 @@ export type {
   SacShape,
 } from './cuda-addon.js';
 export type { ChoiceRows, Choices } from './decoder/choices.js';
-export type { DecoderConfig, DecoderConfigInput, SpecialIds } from './decoder/config.js';
+export { type DecoderConfig, type DecoderConfigInput, decoderConfig, type SpecialIds } from './decoder/config.js';
 export { Decoder, type ScoreOptions } from './decoder/decoder.js';
+export { DeviceDecoder, decoderFit, decoderPrecision } from './decoder/device-decoder.js';
 export { loadDecoder, resumeTraining, saveDecoder, saveTraining } from './decoder/folder.js';
-export type { Generated, GenerateOptions, GenerateRequest, TokenSequence } from './decoder/generation.js';
+export type {
+  Generated,
+  GenerateOptions,
+  GenerateRequest,
+  TokenGenerator,
+  TokenSequence,
+} from './decoder/generation.js';
 export { type DecoderLoss, type LossValues, nextTokenLoss, weightedMean } from './decoder/losses.js';
 export {
   layOut,

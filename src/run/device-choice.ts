@@ -2,7 +2,14 @@
 
 import { reverieError } from '../core/errors.js';
 import { kinds } from '../kinds/index.js';
-import { type CudaStatus, cudaStatus, type DeviceFit, type Precision, requireDevice } from '../nn/index.js';
+import {
+  type CudaStatus,
+  cudaStatus,
+  type DeviceFit,
+  type DeviceTarget,
+  type Precision,
+  requireDevice,
+} from '../nn/index.js';
 import { folderDeviceFit } from '../worldmodel/index.js';
 import { deviceText, type RunDevice } from './device.js';
 import type { DeviceFlags } from './device-flags.js';
@@ -23,7 +30,7 @@ type Asked = NonNullable<DeviceFlags['device']>;
 /** What of a job a device can compute. */
 export interface DeviceNeeds {
   /** Whether what it dreams with computes on a device in a wanted precision; absent: it does not dream. */
-  readonly dreams?: (precision: Precision) => Promise<DeviceFit>;
+  readonly dreams?: (precision: Precision, kind: DeviceTarget['kind']) => Promise<DeviceFit>;
   /** Whether the gradient steps of its learner, or of the model it fits, can be computed by vector code. */
   readonly trains: boolean;
 }
@@ -77,10 +84,10 @@ async function settle(
   if (asked === 'auto' && status?.missing)
     return { remark: `Dreaming on the processor: ${status.missing.problem} (reverie doctor says more).` };
   if (asked !== 'auto') await requireDevice({ kind: asked, precision: wanted });
-  const { problem, precision: used } = await modelFit(wanted);
+  const { problem, reason, precision: used } = await modelFit(wanted, asked === 'auto' ? 'cuda' : asked);
   if (problem === undefined && used === wanted) return { device: deviceOf(asked, used, status) };
   if (problem === undefined) {
-    const widths = `${wanted} takes layers of up to 256 units, and ${backend} has wider ones`;
+    const widths = reason ?? `${wanted} takes layers of up to 256 units, and ${backend} has wider ones`;
     if (precision !== undefined) {
       throw reverieError('FLAG_INVALID', { flag: '--precision', value: precision, expected: `${used}: ${widths}` });
     }

@@ -114,7 +114,14 @@ export { type CheckedProposal, checkProposal, type ProposalLimits, type Proposal
 export type * from './tools/backend-model.js';
 export { routerBackends } from './tools/backends.js';
 export { type IdPattern, idPatternOf } from './tools/id-pattern.js';
-export { backendFiles, backendSettings, makeRouter, type RouterParts } from './tools/make-router.js';
+export {
+  backendFiles,
+  backendSettings,
+  hasNetwork,
+  makeRouter,
+  type RouterParts,
+  routerDeviceFit,
+} from './tools/make-router.js';
 export { comparableObservation } from './tools/observation-text.js';
 export { type ProvenanceQuery, unknownIds } from './tools/provenance.js';
 export { difference, NO_ROW, type ShadowOptions, ShadowResponder, shadowResponder } from './tools/shadow.js';

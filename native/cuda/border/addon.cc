@@ -1,4 +1,4 @@
-// What src/nn/cuda.ts calls, and nothing else does: ensembles on a device, by number. Work is done off the event loop; a
+// What src/nn/cuda.ts calls, and nothing else does: models on a device, ensembles by number. Work is done off the event loop; a
 // failure is a rejected promise with `kind` and, where the driver gave one, its number.
 
 #include <napi.h>
@@ -7,11 +7,12 @@
 #include <mutex>
 
 #include "../engine/driver.h"
-#include "../engine/emulator.h"
 #include "../engine/ensemble.h"
 #include "../engine/precision-name.h"
 #include "../processor/native-ensemble.h"
 #include "brief-exchange.h"
+#include "decoding.h"
+#include "devices.h"
 #include "learning.h"
 #include "read.h"
 #include "work.h"
@@ -19,29 +20,6 @@
 namespace reverie::border {
 
 namespace {
-
-/** One device a process, whoever asks and from whatever thread: models share it, and it goes with the last of them. */
-std::shared_ptr<Device> sharedDevice(const std::string& kind, int ordinal, const std::string& fatbin) {
-  static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<Device>> known;
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::weak_ptr<Device>& place = known[kind + " " + std::to_string(ordinal) + " " + fatbin];
-  if (auto device = place.lock()) return device;
-  std::shared_ptr<Device> device;
-  if (kind == "emulated") {
-    device = emulator::makeEmulatedDevice();
-  } else {
-    const DriverProbe probe = probeDriver();
-    if (!probe.missing.empty() && probe.devices.empty()) throw Unavailable(probe.missing + ". " + probe.hint);
-    try {
-      device = openDriverDevice(ordinal, fatbin);
-    } catch (const DeviceError& error) {
-      throw Unavailable(error.what());
-    }
-  }
-  place = device;
-  return device;
-}
 
 /** A model on a device. Its engine does one thing at a time. */
 class Resident {
@@ -93,23 +71,6 @@ class Resident {
   std::shared_ptr<Device> device_;
   std::unique_ptr<Ensemble> ensemble_;
 };
-
-Napi::Object limitsObject(Napi::Env env, const DeviceLimits& limits) {
-  Napi::Object object = Napi::Object::New(env);
-  object.Set("name", limits.name);
-  object.Set("computeCapability", std::to_string(limits.computeMajor) + "." + std::to_string(limits.computeMinor));
-  object.Set("multiprocessors", limits.multiprocessors);
-  object.Set("memoryBytes", static_cast<double>(limits.memoryBytes));
-  object.Set("sharedBytesPerBlock", static_cast<double>(limits.sharedBytesPerBlock));
-  return object;
-}
-
-template <class Array, class T>
-Array arrayOf(Napi::Env env, const std::vector<T>& values) {
-  Array array = Array::New(env, values.size());
-  std::copy(values.begin(), values.end(), array.Data());
-  return array;
-}
 
 Napi::Value rolloutObject(Napi::Env env, const RolloutAnswer& answer) {
   Napi::Object object = Napi::Object::New(env);
@@ -179,7 +140,8 @@ std::shared_ptr<OwnedRollout> rolloutOf(const Napi::Object& from, const Ensemble
 
 class Addon : public Napi::Addon<Addon> {
  public:
-  Addon(Napi::Env, Napi::Object exports) {
+  Addon(Napi::Env env, Napi::Object exports) {
+    addDecoding(env, exports);
     DefineAddon(exports, {InstanceMethod("probe", &Addon::probe), InstanceMethod("fit", &Addon::fit),
                           InstanceMethod("knows", &Addon::knows), InstanceMethod("makeEnsemble", &Addon::make), InstanceMethod("step", &Addon::step),
                           InstanceMethod("stepNow", &Addon::stepNow), InstanceMethod("widths", &Addon::widths),

@@ -3,6 +3,7 @@
 
 #include <napi.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,17 @@ std::uint8_t* bytesAt(const Napi::Object& from, const char* name, std::size_t le
 std::int32_t* intsAt(const Napi::Object& from, const char* name, std::size_t length);
 /** Elements of a Float32Array. */
 std::size_t lengthAt(const Napi::Object& from, const char* name);
-/** A copy of a Float32Array of any length. */
+/** A copy of a Float32Array (Int32Array) of any length. */
 std::vector<float> copyAt(const Napi::Object& from, const char* name);
+std::vector<int> intCopyAt(const Napi::Object& from, const char* name);
+
+/** A new typed array with a copy of the values. */
+template <class Array, class T>
+Array arrayOf(Napi::Env env, const std::vector<T>& values) {
+  Array array = Array::New(env, values.size());
+  std::copy(values.begin(), values.end(), array.Data());
+  return array;
+}
 
 /** From a Uint32Array of four words a stream: key 0, key 1, position low, position high. */
 std::vector<RandomStream> streamsAt(const Napi::Object& from, const char* name, std::size_t count);

@@ -161,9 +161,6 @@ PackedModel pack(const DecoderSpec& spec, const DecoderOptions& options, char* m
   model.edgeStart = packer.put(options.grammar.edgeStart);
   model.edgeToken = packer.put(options.grammar.edgeToken);
   model.edgeNext = packer.put(options.grammar.edgeNext);
-  std::vector<std::uint32_t> stops(model.maskWords);
-  for (const int token : options.stops) stops[token / 32] |= 1u << (token % 32);
-  model.stops = packer.put(stops);
   model.bytes = packer.bytes();
   return model;
 }

@@ -15,7 +15,6 @@ struct PackedModel {
   const int* edgeStart = nullptr;
   const int* edgeToken = nullptr;
   const int* edgeNext = nullptr;
-  const std::uint32_t* stops = nullptr;
   int maskWords = 0;
   std::size_t bytes = 0;
 };

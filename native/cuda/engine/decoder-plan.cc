@@ -58,6 +58,11 @@ std::optional<std::string> wrongWithGrammar(const TokenAutomaton& grammar, const
 
 }  // namespace
 
+std::optional<std::string> wrongWithStops(const std::vector<int>& stops, const DecoderSpec& spec) {
+  if (std::all_of(stops.begin(), stops.end(), [&](int token) { return isToken(token, spec); })) return std::nullopt;
+  return "a stop token is outside of the vocabulary";
+}
+
 SharedLayout sharedLayoutOf(const DecoderSpec& spec, DecoderPrecision precision) {
   const int element = precision == DecoderPrecision::bf16 ? 2 : 4;
   SharedLayout layout{};
@@ -111,7 +116,7 @@ void checkPrompt(const Prompt& prompt, const DecoderSpec& spec, const DecoderOpt
 
 }  // namespace decoder
 
-std::optional<std::string> unsupported(const DecoderSpec& spec, const DecoderOptions& options, const DeviceLimits& limits) {
+std::optional<std::string> unsupportedSizes(const DecoderSpec& spec, const DecoderOptions& options, const DeviceLimits& limits) {
   const int sizes[] = {spec.layers, spec.dModel, spec.heads, spec.kvHeads, spec.headDim, spec.ffn, spec.vocab};
   if (std::any_of(std::begin(sizes), std::end(sizes), [](int size) { return size < 1 || size > (1 << 20); })) {
     return "every size of the model must be between 1 and 2^20";
@@ -129,10 +134,13 @@ std::optional<std::string> unsupported(const DecoderSpec& spec, const DecoderOpt
     return "the model is too wide: sixteen rows of it must fit the " + std::to_string(limits.sharedBytesPerBlock) +
            " bytes of shared memory of a block";
   }
+  return std::nullopt;
+}
+
+std::optional<std::string> unsupported(const DecoderSpec& spec, const DecoderOptions& options, const DeviceLimits& limits) {
+  if (auto reason = unsupportedSizes(spec, options, limits)) return reason;
   if (!decoder::isComplete(spec)) return "the model's weights do not have its sizes";
-  if (!std::all_of(options.stops.begin(), options.stops.end(), [&](int token) { return decoder::isToken(token, spec); })) {
-    return "a stop token is outside of the vocabulary";
-  }
+  if (const auto reason = decoder::wrongWithStops(options.stops, spec)) return reason;
   return decoder::wrongWithGrammar(options.grammar, spec);
 }
 
@@ -143,9 +151,11 @@ DecoderPlan planDecoder(const DecoderSpec& spec, const DecoderOptions& options, 
     plan.sequences = sequences;
     plan.weightBytes = weightBytes;
     plan.cacheBytes = 2 * decoder::cacheBytesOf(spec, options) * sequences;
-    plan.workBytes = sequences * (4 * (static_cast<std::size_t>(options.context) + spec.vocab) + sizeof(decoder::Slot)) +
+    plan.workBytes = sequences * ((4 + sizeof(decoder::Told)) * static_cast<std::size_t>(options.context) + 4 * static_cast<std::size_t>(spec.vocab) +
+                                  sizeof(decoder::Slot)) +
                      decoder::partialBytes(spec, options, decoder::mostBlocks(sequences, limits)) +
-                     4 * static_cast<std::size_t>(sequences + decoder::mostBlocks(sequences, limits) * decoder::TILE_ROWS);
+                     4 * static_cast<std::size_t>(sequences + decoder::mostBlocks(sequences, limits) * decoder::TILE_ROWS) +
+                     4 * (static_cast<std::size_t>(spec.vocab) / 32 + 1);
     plan.sharedBytes = decoder::sharedLayoutOf(spec, options.precision).bytes;
     return plan;
   };

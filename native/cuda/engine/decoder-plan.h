@@ -22,6 +22,8 @@ int mostBlocks(int sequences, const DeviceLimits& limits);
 /** Bytes of the parts of attention. */
 std::size_t partialBytes(const DecoderSpec& spec, const DecoderOptions& options, int blocks);
 
+std::optional<std::string> wrongWithStops(const std::vector<int>& stops, const DecoderSpec& spec);
+
 /** Throws std::invalid_argument. */
 void checkPrompt(const Prompt& prompt, const DecoderSpec& spec, const DecoderOptions& options);
 

@@ -14,6 +14,7 @@ namespace {
 
 using decoder::Args;
 using decoder::Slot;
+using decoder::Told;
 
 /** Tokens a launch: long enough that its start is nothing, short enough that sequences that have ended soon make room. */
 constexpr int STEPS_PER_LAUNCH = 32;
@@ -31,25 +32,34 @@ Slot slotOf(const Prompt& prompt) {
   slot.topP = sampling.topP < 1 ? static_cast<std::uint32_t>(std::max(share, 1.0)) : 0;
   slot.key0 = sampling.key0;
   slot.key1 = sampling.key1;
+  slot.firstWord = sampling.firstWord;
   return slot;
+}
+
+float logProbOf(const Told& told) {
+  if (told.mass == 0) return std::nanf("");
+  return static_cast<float>(std::log(static_cast<double>(told.weight)) - std::log(static_cast<double>(told.mass)));
 }
 
 class DeviceDecoder final : public Decoder {
  public:
   DeviceDecoder(Device& device, const DecoderSpec& spec, const DecoderOptions& options)
       : device_(device), limits_(device.limits()), shape_(shapeOf(spec)), options_(options),
-        plan_(planDecoder(spec, options, limits_)), slots_(plan_.sequences), model_(device, plan_.weightBytes) {
+        plan_(planDecoder(spec, options, limits_)), slots_(plan_.sequences), prompted_(plan_.sequences), fed_(plan_.sequences), model_(device, plan_.weightBytes) {
     const int blocks = decoder::mostBlocks(plan_.sequences, limits_);
     keys_ = Buffer(device, plan_.cacheBytes / 2);
     values_ = Buffer(device, plan_.cacheBytes / 2);
     slotTable_ = Buffer(device, plan_.sequences * sizeof(Slot));
     tokens_ = Buffer(device, sizeof(int) * plan_.sequences * options.context);
+    told_ = Buffer(device, sizeof(Told) * plan_.sequences * options.context);
     logits_ = Buffer(device, sizeof(float) * plan_.sequences * spec.vocab);
     order_ = Buffer(device, sizeof(int) * (plan_.sequences + static_cast<std::size_t>(blocks) * decoder::TILE_ROWS));
     const std::size_t partialBytes = decoder::partialBytes(spec, options, blocks);
     if (partialBytes > 0) partials_ = Buffer(device, partialBytes);
+    stops_ = Buffer(device, sizeof(std::uint32_t) * (spec.vocab / 32 + 1));
     nameKernels();
     fillArgs(spec);
+    stopAt(options.stops);
   }
 
   const DecoderPlan& plan() const override { return plan_; }
@@ -61,7 +71,11 @@ class DeviceDecoder final : public Decoder {
       if (slots_[i].status == DecodeStatus::free) taken.push_back(i);
     }
     if (taken.size() < prompts.size()) throw std::length_error("fewer slots are free than there are prompts");
-    for (std::size_t i = 0; i < prompts.size(); i++) slots_[taken[i]] = slotOf(prompts[i]);
+    for (std::size_t i = 0; i < prompts.size(); i++) {
+      slots_[taken[i]] = slotOf(prompts[i]);
+      prompted_[taken[i]] = static_cast<int>(prompts[i].tokens.size());
+      fed_[taken[i]] = -1;
+    }
     try {
       uploadTokens(prompts, taken);
       runPrefill(taken);
@@ -89,9 +103,13 @@ class DeviceDecoder final : public Decoder {
     sequence.tokens.resize(own.position + 1);
     sequence.status = own.status;
     sequence.grammarState = own.grammarState;
-    const std::size_t row = sizeof(int) * options_.context * static_cast<std::size_t>(slot);
-    device_.download(sequence.tokens.data(), tokens_.address() + row, sizeof(int) * sequence.tokens.size());
+    const std::size_t row = options_.context * static_cast<std::size_t>(slot);
+    const int prompted = prompted_[slot];
+    std::vector<Told> told(sequence.tokens.size() - prompted);
+    device_.download(sequence.tokens.data(), tokens_.address() + sizeof(int) * row, sizeof(int) * sequence.tokens.size());
+    if (!told.empty()) device_.download(told.data(), told_.address() + sizeof(Told) * (row + prompted), sizeof(Told) * told.size());
     device_.synchronize(0);
+    for (const Told& each : told) sequence.logProbs.push_back(logProbOf(each));
     return sequence;
   }
 
@@ -100,13 +118,43 @@ class DeviceDecoder final : public Decoder {
     slots_[slot] = Slot{};
   }
 
-  std::vector<float> logits(int slot) override {
-    if (taken(slot).status != DecodeStatus::running) throw std::invalid_argument("the sequence does not run any more");
-    runDecode({slot}, 1, false);
-    std::vector<float> row(shape_.vocab);
-    device_.download(row.data(), logits_.address() + sizeof(float) * row.size() * slot, sizeof(float) * row.size());
+  std::vector<float> logits(const std::vector<int>& slots) override {
+    requireRunning(slots);
+    const std::size_t width = shape_.vocab;
+    std::vector<float> rows(width * slots.size());
+    if (slots.empty()) return rows;
+    runDecode(slots, 1, false);
+    for (const int slot : slots) fed_[slot] = slots_[slot].position;
+    for (std::size_t i = 0; i < slots.size(); i++) {
+      device_.download(rows.data() + width * i, logits_.address() + sizeof(float) * width * slots[i], sizeof(float) * width);
+    }
     device_.synchronize(0);
-    return row;
+    return rows;
+  }
+
+  void append(const std::vector<int>& slots, const std::vector<int>& tokens) override {
+    requireRunning(slots);
+    if (slots.size() != tokens.size()) throw std::invalid_argument("each sequence is given one token");
+    for (std::size_t i = 0; i < slots.size(); i++) {
+      if (tokens[i] < 0 || tokens[i] >= shape_.vocab) throw std::invalid_argument("a token outside of the vocabulary");
+      if (fed_[slots[i]] != slots_[slots[i]].position) throw std::invalid_argument("a token is given after logits were asked for");
+      if (slots_[slots[i]].position + 1 >= options_.context) throw std::invalid_argument("the context is full");
+    }
+    static const Told untold{};
+    for (std::size_t i = 0; i < slots.size(); i++) {
+      const std::size_t place = static_cast<std::size_t>(slots[i]) * options_.context + ++slots_[slots[i]].position;
+      device_.upload(tokens_.address() + sizeof(int) * place, &tokens[i], sizeof(int));
+      device_.upload(told_.address() + sizeof(Told) * place, &untold, sizeof(Told));
+    }
+    device_.synchronize(0);
+  }
+
+  void stopAt(const std::vector<int>& tokens) override {
+    if (const auto reason = decoder::wrongWithStops(tokens, shape_)) throw std::invalid_argument(*reason);
+    std::vector<std::uint32_t> bits(stops_.bytes() / sizeof(std::uint32_t));
+    for (const int token : tokens) bits[token / 32] |= 1u << (token % 32);
+    device_.upload(stops_.address(), bits.data(), stops_.bytes());
+    device_.synchronize(0);
   }
 
   std::vector<Sequence> generate(const std::vector<Prompt>& prompts) override {
@@ -162,10 +210,10 @@ class DeviceDecoder final : public Decoder {
     args_ = Args{spec.layers, spec.dModel, spec.heads, spec.kvHeads, spec.headDim, spec.ffn, spec.vocab, spec.normEps,
                  options_.context, plan_.sequences, decoder::sharedLayoutOf(spec, options_.precision),
                  packed.embedding, packed.layer, packed.finalNorm, packed.head, packed.rotations,
-                 keys_.as<void>(), values_.as<void>(), slotTable_.as<Slot>(), tokens_.as<int>(), logits_.as<float>(),
+                 keys_.as<void>(), values_.as<void>(), slotTable_.as<Slot>(), tokens_.as<int>(), told_.as<Told>(), logits_.as<float>(),
                  partials_.as<float>(), decoder::partsOf(options_.context),
                  options_.grammar.states > 0 ? packed.mask : nullptr, packed.edgeStart, packed.edgeToken, packed.edgeNext,
-                 packed.maskWords, packed.stops, order_.as<int>(), 0, 0, 0, 1};
+                 packed.maskWords, stops_.as<std::uint32_t>(), order_.as<int>(), 0, 0, 0, 1};
   }
 
   const Slot& taken(int slot) const {
@@ -173,6 +221,12 @@ class DeviceDecoder final : public Decoder {
       throw std::invalid_argument("no sequence is in slot " + std::to_string(slot));
     }
     return slots_[slot];
+  }
+
+  void requireRunning(const std::vector<int>& slots) const {
+    for (const int slot : slots) {
+      if (taken(slot).status != DecodeStatus::running) throw std::invalid_argument("the sequence does not run any more");
+    }
   }
 
   std::vector<int> runningSlots() const {
@@ -247,7 +301,11 @@ class DeviceDecoder final : public Decoder {
   const DecoderPlan plan_;
   /** As the device has it, whenever no launch is under way. */
   std::vector<Slot> slots_;
-  Buffer model_, keys_, values_, slotTable_, tokens_, logits_, order_, partials_;
+  /** Tokens of each one's prompt. */
+  std::vector<int> prompted_;
+  /** Position of the newest token of each that `logits` brought into the cache. */
+  std::vector<int> fed_;
+  Buffer model_, keys_, values_, slotTable_, tokens_, told_, logits_, stops_, order_, partials_;
   std::string decodeKernel_, prefillKernel_;
   int resident_ = 0;
   Args args_{};

@@ -55,7 +55,7 @@ struct DecoderOptions {
   int context = 0;
   /** Sequences wanted at once; fewer where device memory does not hold so many. */
   int sequences = 0;
-  /** Tokens that end a sequence; they stay in it. */
+  /** Tokens that end a sequence, until `stopAt` says others; they stay in it. */
   std::vector<int> stops;
   TokenAutomaton grammar;
 };
@@ -68,8 +68,9 @@ struct Sampling {
   int topK = 0;
   /** In (0, 1]; 1: no limit. */
   double topP = 1;
-  /** Key of a stream of src/rng.ts of this sequence alone: the token at position p takes word p. */
+  /** Key of a stream of src/rng.ts of this sequence alone: the token at position p takes word p + firstWord. */
   std::uint32_t key0 = 0, key1 = 0;
+  std::int64_t firstWord = 0;
 };
 
 struct Prompt {
@@ -84,6 +85,11 @@ struct Prompt {
 struct Sequence {
   /** The prompt's, then the new ones. */
   std::vector<int> tokens;
+  /**
+   * Of each token after the prompt, in nats: its share among the tokens allowed, at its temperature (1 if greedy). What top-k and
+   * top-p leave out counts. NaN of tokens that `append` brought.
+   */
+  std::vector<float> logProbs;
   DecodeStatus status = DecodeStatus::free;
   int grammarState = -1;
 };
@@ -114,13 +120,21 @@ class Decoder {
   virtual int decode(int steps) = 0;
   virtual Sequence read(int slot) = 0;
   virtual void release(int slot) = 0;
-  /** [vocab] logits of a running sequence's next token; nothing advances. */
-  virtual std::vector<float> logits(int slot) = 0;
+  /** Logits [slots, vocab] of running sequences' next tokens; nothing advances. */
+  virtual std::vector<float> logits(const std::vector<int>& slots) = 0;
+  std::vector<float> logits(int slot) { return logits(std::vector<int>{slot}); }
+  /** Gives running sequences whose logits were asked for their next tokens, which are neither looked for among stops nor in the grammar. */
+  virtual void append(const std::vector<int>& slots, const std::vector<int>& tokens) = 0;
+  /** Tokens that end a sequence from now on. Throws std::invalid_argument. */
+  virtual void stopAt(const std::vector<int>& tokens) = 0;
   /** All of it for any number of prompts, as many at once as there are slots: each finished one makes room. Needs all slots free. */
   virtual std::vector<Sequence> generate(const std::vector<Prompt>& prompts) = 0;
 };
 
-/** Why this model cannot run on a device with so much shared memory a block; nothing where it can. */
+/** Why no model of these sizes can run on a device with so much shared memory a block; nothing where it can. */
+std::optional<std::string> unsupportedSizes(const DecoderSpec& spec, const DecoderOptions& options, const DeviceLimits& limits);
+
+/** The same of its sizes, weights and options. */
 std::optional<std::string> unsupported(const DecoderSpec& spec, const DecoderOptions& options, const DeviceLimits& limits);
 
 /** Throws OutOfMemory where not even one sequence fits. */

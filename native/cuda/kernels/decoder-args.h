@@ -62,8 +62,15 @@ struct Slot {
   int topK;
   /** In 2^-32; 0: no limit. */
   std::uint32_t topP;
-  /** Of a stream of src/rng.ts; the token at position p is drawn with word p. */
+  /** Of a stream of src/rng.ts; the token at position p is drawn with word p + firstWord. */
   std::uint32_t key0, key1;
+  std::int64_t firstWord;
+};
+
+/** How probable a drawn token was among those allowed, at the temperature (1 if greedy): weight / mass. What k and p leave out counts. */
+struct Told {
+  std::uint64_t mass;
+  std::uint32_t weight;
 };
 
 struct Rotation {
@@ -101,6 +108,8 @@ struct Args {
   Slot* slots;
   /** [slots, context] */
   int* tokens;
+  /** [slots, context]; only of tokens that were drawn here. */
+  Told* told;
   /** [slots, vocab]; sampling (not greedy) leaves weights in place of them. */
   float* logits;
   /** [blocks * 16, heads, parts, headDim + 2]: sums, then their maximum and weight. Unused where one part is enough. */

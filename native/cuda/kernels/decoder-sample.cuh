@@ -116,17 +116,27 @@ REVERIE_DEVICE int tokenAt(const std::uint32_t* weights, int vocab, std::uint32_
   return shuffle(found, countBits((lanes & (0u - lanes)) - 1u));
 }
 
+/** What the likeliest token's share is told by. */
+REVERIE_DEVICE Told toldOfBest(const float* logits, int vocab, const std::uint32_t* mask, const Best& best, float scale) {
+  std::uint64_t mass = 0;
+  for (int token = laneOf(); token < vocab; token += 32) {
+    if (isAllowed(mask, token)) mass += weightOf(logits[token] - best.logit, scale);
+  }
+  return Told{sumOfWarp(mass), weightOf(0.0f, scale)};
+}
+
 /** Draws from the allowed tokens; leaves weights where the logits were. */
-REVERIE_DEVICE int draw(float* logits, int vocab, const std::uint32_t* mask, const Best& best, const Slot& slot) {
+REVERIE_DEVICE int draw(float* logits, int vocab, const std::uint32_t* mask, const Best& best, const Slot& slot, Told& told) {
   auto* weights = reinterpret_cast<std::uint32_t*>(logits);
   for (int token = laneOf(); token < vocab; token += 32) {
     const std::uint32_t weight = isAllowed(mask, token) ? weightOf(logits[token] - best.logit, slot.scale) : 0;
     logits[token] = floatOf(weight);
   }
   syncWarp();
+  told.mass = massFrom<false>(weights, vocab, 1);
   std::uint32_t least = 1;
   if (slot.topK > 0 && slot.topK < vocab) least = boundFor<true>(weights, vocab, static_cast<std::uint64_t>(slot.topK));
-  std::uint64_t total = massFrom<false>(weights, vocab, least);
+  std::uint64_t total = least == 1 ? told.mass : massFrom<false>(weights, vocab, least);
   if (slot.topP > 0) {
     const std::uint32_t bound = boundFor<false>(weights, vocab, partOf(total, slot.topP, 0xffffffffu));
     if (bound > least) {
@@ -134,8 +144,10 @@ REVERIE_DEVICE int draw(float* logits, int vocab, const std::uint32_t* mask, con
       total = massFrom<false>(weights, vocab, least);
     }
   }
-  const std::uint32_t word = wordAt(RandomStream{slot.key0, slot.key1, 0}, static_cast<std::uint64_t>(slot.position) + 1);
-  return tokenAt(weights, vocab, least, partOf(total, word, 0));
+  const std::uint32_t word = wordAt(RandomStream{slot.key0, slot.key1, 0}, static_cast<std::uint64_t>(slot.position + 1 + slot.firstWord));
+  const int token = tokenAt(weights, vocab, least, partOf(total, word, 0));
+  told.weight = weights[token];
+  return token;
 }
 
 /** The state after a token; its edge is there, as the token was allowed. */
@@ -153,9 +165,11 @@ REVERIE_DEVICE int nextState(const Args& args, int state, int token) {
 }
 
 /** Appends a token and tells what becomes of the sequence. */
-REVERIE_DEVICE void append(const Args& args, int index, Slot slot, int token) {
+REVERIE_DEVICE void append(const Args& args, int index, Slot slot, int token, const Told& told) {
   slot.position++;
-  args.tokens[static_cast<std::int64_t>(index) * args.context + slot.position] = token;
+  const std::int64_t place = static_cast<std::int64_t>(index) * args.context + slot.position;
+  args.tokens[place] = token;
+  args.told[place] = told;
   if (slot.grammarState >= 0) slot.grammarState = nextState(args, slot.grammarState, token);
   if (args.stops[token / 32] >> (token % 32) & 1u) {
     slot.status = DecodeStatus::stopped;
@@ -176,11 +190,18 @@ REVERIE_DEVICE void advance(const Args& args, int index) {
   bool isSound;
   const Best best = bestOf(logits, args.vocab, mask, isSound);
   int token = best.token;
-  if (isSound && token >= 0 && slot.scale > 0.0f && slot.topK != 1) token = draw(logits, args.vocab, mask, best, slot);
+  Told told{};
+  if (isSound && token >= 0) {
+    if (slot.scale > 0.0f && slot.topK != 1) {
+      token = draw(logits, args.vocab, mask, best, slot, told);
+    } else {
+      told = toldOfBest(logits, args.vocab, mask, best, slot.scale > 0.0f ? slot.scale : 1.44269504f);
+    }
+  }
   syncWarp();
   if (laneOf() != 0) return;
   if (isSound && token >= 0) {
-    append(args, index, slot, token);
+    append(args, index, slot, token, told);
   } else {
     args.slots[index].status = isSound ? DecodeStatus::noTokenAllowed : DecodeStatus::nonFinite;
   }

@@ -1,5 +1,6 @@
 // Which token is drawn: against the reference, given the logits that the device had.
 
+#include <cmath>
 #include <set>
 
 #include "../reference/decoder-reference.h"
@@ -30,6 +31,21 @@ int nextIn(const TokenAutomaton& grammar, int state, int token) {
   return -2;
 }
 
+/** Share of a token among those allowed, at the sampling's temperature, in nats; `error`: what the device's may be off by. */
+double logProbOf(const std::vector<double>& logits, const Sampling& sampling, const std::vector<bool>& allowed, int token, double& error) {
+  const double sharpness = sampling.temperature > 0 ? 1.0 / sampling.temperature : 1.0;
+  double most = -INFINITY, mass = 0;
+  for (std::size_t i = 0; i < logits.size(); i++) {
+    if (allowed.empty() || allowed[i]) most = std::max(most, logits[i]);
+  }
+  for (std::size_t i = 0; i < logits.size(); i++) {
+    if (allowed.empty() || allowed[i]) mass += std::exp((logits[i] - most) * sharpness);
+  }
+  const double below = (logits[token] - most) * sharpness;
+  error = 2e-6 + std::ldexp(1.0, -30) * (1 / std::exp(below) + static_cast<double>(logits.size()));
+  return below - std::log(mass);
+}
+
 /** Follows a sequence token by token and checks each draw; answers the tokens drawn. */
 std::vector<int> followDraws(Checks& checks, EmulatedDecoder& decoder, const DecoderOptions& options, const Prompt& prompt,
                              const std::string& name) {
@@ -39,7 +55,7 @@ std::vector<int> followDraws(Checks& checks, EmulatedDecoder& decoder, const Dec
   for (int i = 0; i < prompt.maxNewTokens; i++) {
     const std::vector<double> logits = doubles(decoder->logits(slot));
     const std::size_t position = prompt.tokens.size() + i;
-    const std::uint32_t word = reference::randomWord(prompt.sampling.key0, prompt.sampling.key1, position);
+    const std::uint32_t word = reference::randomWord(prompt.sampling.key0, prompt.sampling.key1, position + prompt.sampling.firstWord);
     const auto allowed = allowedIn(options.grammar, state, static_cast<int>(logits.size()));
     const auto wanted = reference::drawToken(logits, prompt.sampling, allowed, word);
     decoder->decode(1);
@@ -49,6 +65,9 @@ std::vector<int> followDraws(Checks& checks, EmulatedDecoder& decoder, const Dec
     drawn.push_back(token);
     checks.that(token == wanted.token || wanted.margin < BORDER, name + ": token " + std::to_string(token) + " where the reference has " +
                                                                      std::to_string(wanted.token));
+    double error;
+    const double logProb = logProbOf(logits, prompt.sampling, allowed, token, error);
+    checks.near(sequence.logProbs.back(), logProb, error, name + ": log-probability");
     if (state >= 0) state = nextIn(options.grammar, state, token);
     checks.that(sequence.grammarState == state, name + ": another state of the grammar");
   }
@@ -88,6 +107,7 @@ void checkDraws(Checks& checks) {
     for (const auto& way : ways) {
       Prompt prompt = promptOf(randomTokens(2, vocab, 5), 4);
       prompt.sampling = way;
+      prompt.sampling.firstWord = way.topK * 1'000'000'007LL - 1;
       state = prompt.grammarState = 3 - state;
       followDraws(checks, decoder, options, prompt, "vocabulary " + std::to_string(vocab) + " state " + std::to_string(state));
     }

@@ -86,6 +86,40 @@ void checkSlots(Checks& checks) {
   checks.throws<std::logic_error>([&] { decoder->generate({promptOf({1}, 1)}); }, "all slots free");
 }
 
+/** Tokens that the caller chooses are as good as those drawn here. */
+void checkAppended(Checks& checks) {
+  const DecoderSpec spec = randomDecoder(SMALL, 8);
+  EmulatedDecoder decoder(spec, optionsOf(DecoderPrecision::fp32, 9, 3));
+  const std::vector<int> own = decoder->generate({promptOf({1, 2}, 6)})[0].tokens;
+  const std::vector<int> slots = decoder->prefill({promptOf({1, 2}, 6), promptOf({3}, 6)});
+  checks.throws<std::invalid_argument>([&] { decoder->append({slots[0]}, {own[2]}); }, "after logits");
+  decoder->logits(slots[0]);
+  decoder->append({slots[0]}, {own[2]});
+  decoder->logits(slots);
+  decoder->append({slots[1], slots[0]}, {5, own[3]});
+  const std::vector<int> seen = decoder->prefill({promptOf({own[0], own[1], own[2], own[3]}, 4)});
+  const std::vector<float> rows = decoder->logits({slots[1], slots[0]});
+  const std::vector<float> alone = decoder->logits(seen);
+  checks.that(std::vector<float>(rows.begin() + SMALL.vocab, rows.end()) == alone, "a given token is another one");
+  decoder->decode(20);
+  const Sequence sequence = decoder->read(slots[0]);
+  checks.that(std::equal(own.begin(), own.end(), sequence.tokens.begin()), "tokens after given ones are others");
+  checks.that(std::isnan(sequence.logProbs[1]) && sequence.logProbs[2] < 0, "log-probabilities are not those of tokens drawn here");
+  checks.that(decoder->read(slots[1]).tokens.size() == 7, "a given token is not counted");
+  checks.throws<std::invalid_argument>([&] { decoder->append({slots[0]}, {1}); }, "does not run");
+  for (const int slot : {slots[0], slots[1], seen[0]}) decoder->release(slot);
+  const int full = decoder->prefill({promptOf(std::vector<int>(8, 1), 6)})[0];
+  checks.throws<std::invalid_argument>([&] { decoder->append({full}, {40}); }, "outside of the vocabulary");
+  decoder->logits(full);
+  decoder->append({full}, {2});
+  decoder->logits(full);
+  checks.throws<std::invalid_argument>([&] { decoder->append({full}, {2}); }, "context is full");
+  decoder->release(full);
+  decoder->stopAt({own[3]});
+  checks.that(decoder->generate({promptOf({1, 2}, 6)})[0].status == DecodeStatus::stopped, "a later stop token does not stop");
+  checks.throws<std::invalid_argument>([&] { decoder->stopAt({40}); }, "stop token");
+}
+
 /** Many prompts through few slots come to the same as all at once. */
 void checkSplitting(Checks& checks) {
   const DecoderSpec spec = randomDecoder(SMALL, 9);
@@ -165,6 +199,7 @@ int checkDecoderSequences() {
   checkFaults(checks);
   checkBrokenHead(checks);
   checkSlots(checks);
+  checkAppended(checks);
   checkSplitting(checks);
   checkRefusals(checks);
   checkBadPrompts(checks);

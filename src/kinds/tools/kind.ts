@@ -54,6 +54,7 @@ export const toolsKind: Kind = {
   open: async () => (await import('../../run/serving/open-tools.js')).openTools,
   hosted: { maker: async () => (await import('../../run/serving/tools-blueprint.js')).toolsMaker, runsRules: true },
   checkEnvironment: async () => (await import('../../run/check-environment.js')).checkToolsEnvironment,
+  device: async () => (await import('../../run/tools-device.js')).toolsDevice,
   queue: queueProblem,
 };
 

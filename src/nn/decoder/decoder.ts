@@ -2,7 +2,6 @@
 // The log-probability it tells of a token is the same to the byte whether the token was generated, scored, or is a target in
 // training, in any batch and packed anyhow: see attention.ts for why, and `DecoderTrainer` for the third of these.
 
-import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { float32, int32, type Tensor } from '../tensor.js';
 import { type Choices, noChoices, setChoices } from './choices.js';
@@ -15,6 +14,8 @@ import {
   type GenerateRequest,
   type GeneratingModel,
   generate,
+  requireTokens,
+  type TokenGenerator,
   type TokenSequence,
 } from './generation.js';
 import { DecoderSessions } from './sessions.js';
@@ -31,7 +32,7 @@ export interface ScoreOptions {
   readonly choicesOf?: (sequence: number) => readonly Choices[];
 }
 
-export class Decoder implements GeneratingModel {
+export class Decoder implements GeneratingModel, TokenGenerator {
   readonly config: DecoderConfig;
   private readonly weights: Record<string, Tensor>;
 
@@ -61,7 +62,7 @@ export class Decoder implements GeneratingModel {
    */
   async score(sequences: readonly TokenSequence[], options: ScoreOptions = {}): Promise<Float32Array[]> {
     const { temperature = 1, choices: size = 0, choicesOf } = options;
-    for (const sequence of sequences) this.requireTokens('A sequence to be scored', sequence, 2, 1);
+    for (const sequence of sequences) requireTokens(this.config, 'A sequence to be scored', sequence, 2, 1);
     const answers: Float32Array[] = new Array(sequences.length);
     const inputs = sequences.map((sequence) => sequence.length - 1);
     for (const { length, members } of this.groups(inputs)) {
@@ -91,12 +92,9 @@ export class Decoder implements GeneratingModel {
     return answers;
   }
 
-  /**
-   * Generates what follows each prompt. What a row says depends on its prompt, options and stream alone, not on the others.
-   * @throws CONTEXT_TOO_LONG if a prompt leaves no room; DECODER_INPUT_INVALID for an empty prompt or an unknown token
-   */
+  /** See `TokenGenerator`. */
   generate(requests: readonly GenerateRequest[], options: GenerateOptions): Promise<Generated[]> {
-    for (const { prompt } of requests) this.requireTokens('A prompt', prompt, 1, 0);
+    for (const { prompt } of requests) requireTokens(this.config, 'A prompt', prompt, 1, 0);
     return generate(this, requests, options);
   }
 
@@ -169,24 +167,6 @@ export class Decoder implements GeneratingModel {
       const batches = Math.ceil(members.length / most);
       return Array.from({ length: batches }, (_, i) => ({ length, members: members.slice(i * most, (i + 1) * most) }));
     });
-  }
-
-  /** @param beyond tokens that need no place in the context, as nothing follows them */
-  private requireTokens(what: string, tokens: TokenSequence, least: number, beyond: number): void {
-    const { contextLength, vocabSize } = this.config;
-    if (tokens.length - beyond > contextLength) {
-      throw reverieError('CONTEXT_TOO_LONG', { what, tokens: tokens.length, limit: contextLength + beyond });
-    }
-    if (tokens.length < least) {
-      const hint = 'Begin with the token that begins every document.';
-      throw reverieError('DECODER_INPUT_INVALID', { problem: `${tokens.length} tokens where it needs ${least}`, hint });
-    }
-    for (let i = 0; i < tokens.length; i++) {
-      if (Number.isInteger(tokens[i]) && tokens[i] >= 0 && tokens[i] < vocabSize) continue;
-      const hint = 'Encode the text by the tokenizer that the decoder was trained with.';
-      const problem = `token ${tokens[i]}, and it knows those from 0 to ${vocabSize - 1}`;
-      throw reverieError('DECODER_INPUT_INVALID', { problem, hint });
-    }
   }
 }
 

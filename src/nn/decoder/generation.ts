@@ -39,6 +39,16 @@ export interface GeneratingModel {
   step(feeds: Record<string, Tensor>, tokens: Int32Array, positions: Int32Array, next: Following): Promise<Answer>;
 }
 
+/** What generates: a decoder by ONNX Runtime, or one on a device. */
+export interface TokenGenerator {
+  readonly config: DecoderConfig;
+  /**
+   * Generates what follows each prompt. What a row says depends on its prompt, options and stream alone, not on the others.
+   * @throws CONTEXT_TOO_LONG if a prompt leaves no room; DECODER_INPUT_INVALID for an empty prompt or an unknown token
+   */
+  generate(requests: readonly GenerateRequest[], options: GenerateOptions): Promise<Generated[]>;
+}
+
 export interface GenerateRequest {
   readonly prompt: TokenSequence;
   /** The row's own stream: one draw a token that is chosen at random. */
@@ -74,7 +84,8 @@ export interface Generated {
   readonly end: 'stop' | 'complete' | 'length';
 }
 
-interface Row {
+/** A request, and how far it has come. */
+export interface Row {
   readonly request: GenerateRequest;
   readonly tokens: number[];
   readonly logProbs: number[];
@@ -87,8 +98,7 @@ export async function generate(
   requests: readonly GenerateRequest[],
   options: GenerateOptions,
 ): Promise<Generated[]> {
-  const rows = requests.map(newRow);
-  for (const row of rows) if (options.choices !== undefined) requireConstraint(row);
+  const rows = requests.map((request) => beginRow(request, options));
   let { batch, cache } = await readPrompts(decoder, rows, options);
   while (batch.some((row) => row.end === undefined)) {
     options.signal?.throwIfAborted();
@@ -108,15 +118,15 @@ export async function generate(
       if (row.end !== undefined || seen.has(row)) return;
       seen.add(row);
       cache.append(slot, newRows.subarray(slot * cache.tokenSize, (slot + 1) * cache.tokenSize));
-      extend(row, logProbs.subarray(slot * width, (slot + 1) * width), decoder, options);
+      extendRow(row, logProbs.subarray(slot * width, (slot + 1) * width), decoder.config, options);
     });
   }
-  return rows.map(({ tokens, logProbs, choices, end }) => ({
-    tokens,
-    logProbs,
-    ...(choices && { choices }),
-    end: end!,
-  }));
+  return rows.map(generatedOf);
+}
+
+/** What became of a row that has ended. */
+export function generatedOf({ tokens, logProbs, choices, end }: Row): Generated {
+  return { tokens, logProbs, ...(choices && { choices }), end: end! };
 }
 
 /** Where the next token of each row goes; a row that is done may be full, and is only computed until it leaves. */
@@ -124,14 +134,16 @@ function positionsIn({ lengths }: KeyValueCache, { contextLength }: DecoderConfi
   return lengths.map((length) => Math.min(length, contextLength - 1));
 }
 
-function newRow(request: GenerateRequest): Row {
+/** @throws DECODER_INPUT_INVALID for no constraint where there are to be choices */
+export function beginRow(request: GenerateRequest, { choices }: Pick<GenerateOptions, 'choices'>): Row {
   const row: Row = { request, tokens: [], logProbs: [], ...(request.constraint && { choices: [] }) };
   if (request.constraint?.allowed()?.length === 0) row.end = 'complete';
+  else if (choices !== undefined) requireConstraint(request);
   return row;
 }
 
-function requireConstraint({ request, end }: Row): void {
-  if (end !== undefined || request.constraint?.allowed() !== undefined) return;
+function requireConstraint({ constraint }: GenerateRequest): void {
+  if (constraint?.allowed() !== undefined) return;
   const hint = 'Give each request a constraint that names its tokens, or leave `choices` out.';
   throw reverieError('DECODER_INPUT_INVALID', { problem: 'choices, and a request without any', hint });
 }
@@ -166,7 +178,7 @@ async function readPrompts(decoder: GeneratingModel, rows: readonly Row[], optio
   );
   const byKey = new Map([...distinct.keys()].map((key, i) => [key, answers[i]]));
   rows.forEach((row, i) => {
-    if (row.end === undefined) extend(row, byKey.get(keys[i])!.logProbs, decoder, options);
+    if (row.end === undefined) extendRow(row, byKey.get(keys[i])!.logProbs, decoder.config, options);
   });
   const open = rows.flatMap((row, i) => (row.end === undefined ? [i] : []));
   const batch = atLeastTwo(open);
@@ -181,8 +193,16 @@ async function readPrompts(decoder: GeneratingModel, rows: readonly Row[], optio
   return { batch: batch.map((i) => rows[i]), cache };
 }
 
-/** Chooses a row's next token, and sees whether the row is done. */
-function extend(row: Row, logProbs: Float32Array, decoder: GeneratingModel, options: GenerateOptions): void {
+/**
+ * Chooses a row's next token, and sees whether the row is done.
+ * @param logProbs of all tokens, or with `choices` of those allowed
+ */
+export function extendRow(
+  row: Row,
+  logProbs: Float32Array,
+  { contextLength }: DecoderConfig,
+  options: GenerateOptions,
+): void {
   const { constraint, rng, prompt } = row.request;
   const allowed = constraint?.allowed();
   if (allowed === undefined || options.choices === undefined) {
@@ -197,8 +217,34 @@ function extend(row: Row, logProbs: Float32Array, decoder: GeneratingModel, opti
   row.choices?.push(allowed);
   const token = row.tokens[row.tokens.length - 1];
   constraint?.accept(token);
-  const isFull = prompt.length + row.tokens.length > decoder.config.contextLength;
+  const isFull = prompt.length + row.tokens.length > contextLength;
   if (options.stop?.includes(token)) row.end = 'stop';
   else if (constraint?.allowed()?.length === 0) row.end = 'complete';
   else if (row.tokens.length >= options.maxTokens || isFull) row.end = 'length';
+}
+
+/**
+ * @param beyond tokens that need no place in the context, as nothing follows them
+ * @throws CONTEXT_TOO_LONG; DECODER_INPUT_INVALID for fewer tokens than `least` or an unknown one
+ */
+export function requireTokens(
+  { contextLength, vocabSize }: DecoderConfig,
+  what: string,
+  tokens: TokenSequence,
+  least: number,
+  beyond: number,
+): void {
+  if (tokens.length - beyond > contextLength) {
+    throw reverieError('CONTEXT_TOO_LONG', { what, tokens: tokens.length, limit: contextLength + beyond });
+  }
+  if (tokens.length < least) {
+    const hint = 'Begin with the token that begins every document.';
+    throw reverieError('DECODER_INPUT_INVALID', { problem: `${tokens.length} tokens where it needs ${least}`, hint });
+  }
+  for (let i = 0; i < tokens.length; i++) {
+    if (Number.isInteger(tokens[i]) && tokens[i] >= 0 && tokens[i] < vocabSize) continue;
+    const hint = 'Encode the text by the tokenizer that the decoder was trained with.';
+    const problem = `token ${tokens[i]}, and it knows those from 0 to ${vocabSize - 1}`;
+    throw reverieError('DECODER_INPUT_INVALID', { problem, hint });
+  }
 }

@@ -25,7 +25,7 @@ export interface JobFacts {
   readonly versions: JobDescription['versions'];
 }
 
-export type JobSource = Pick<JobContext<ToolsScenario>, 'scenario' | 'seed' | 'out'>;
+export type JobSource = Pick<JobContext<ToolsScenario>, 'scenario' | 'seed' | 'out' | 'device'>;
 
 /**
  * A scenario of somebody else's must not say whom a worker asks, or which program it starts.
@@ -44,6 +44,11 @@ export async function describedJob(
   { tasks, withheld, versions: who }: JobFacts,
 ): Promise<JobDescription> {
   requireNoServer(source.scenario);
+  if (source.device !== undefined) {
+    const problem =
+      'workers of a queue compute on their processors, and two devices round in two ways: use --device cpu';
+    throw reverieError('QUEUE_UNSUITED', { setting: `--device ${source.device.kind}`, problem });
+  }
   const { config, hash, folder } = source.scenario;
   return {
     format: 'reverie rollouts 1',

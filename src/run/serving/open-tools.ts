@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { ToolsDomain, ToolsTask } from '../../env/index.js';
 import { kindOfDomain } from '../../kinds/index.js';
 import { routerBackends } from '../../worldmodel/index.js';
+import type { RunDevice } from '../device.js';
 import { makeParts } from '../pipeline/tools/parts.js';
 import type { ToolsScenario } from '../scenario.js';
 import type { ServableOptions } from './open-servable.js';
@@ -13,9 +14,10 @@ import { episodeMaker, modelAnswers, toolsBlueprint, versionOf } from './tools-b
 export async function openTools(scenario: ToolsScenario, options: ServableOptions): Promise<Servable> {
   const { config } = scenario;
   const { real = false, folder, log } = options;
-  const parts = await makeParts({ scenario, out: join(folder, config.name), log, real });
+  const device = real ? undefined : await servedOn(scenario, options);
+  const parts = await makeParts({ scenario, out: join(folder, config.name), log, real, device });
   const { domain, cast } = parts;
-  const opened = { scenario, world: parts, real };
+  const opened = { scenario, world: parts, real, device };
   const make = episodeMaker(opened);
   const { observationSpace, actionSpace } = make();
   return {
@@ -36,6 +38,26 @@ export async function openTools(scenario: ToolsScenario, options: ServableOption
     answer: modelAnswers(cast),
     close: () => parts.close(),
   };
+}
+
+/** What networks of the dream are computed on; what is never asked for is the processor's. */
+async function servedOn(
+  scenario: ToolsScenario,
+  { device = {}, log }: ServableOptions,
+): Promise<RunDevice | undefined> {
+  const [{ settleDevice }, { toolsDevice }] = await Promise.all([
+    import('../device-choice.js'),
+    import('../tools-device.js'),
+  ]);
+  if (toolsDevice('server', scenario) === undefined) {
+    const wanted = device.device ?? 'auto';
+    if (wanted !== 'auto' && wanted !== 'cpu')
+      log(`${scenario.config.name}: nothing in it that ${wanted} could compute.`);
+    return undefined;
+  }
+  const settled = await settleDevice(device, 'server', scenario, {});
+  if (settled.remark !== undefined) log(settled.remark);
+  return settled.device;
 }
 
 /** The first to be asked knows everything: nobody else ever answers. */

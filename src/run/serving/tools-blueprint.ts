@@ -5,6 +5,7 @@ import { reverieError } from '../../core/errors.js';
 import { areRulesTrusted, type Environment, type Responder, realResponder, trustRules } from '../../env/index.js';
 import { type LlmRole, toolsScenario, viewOf } from '../../kinds/index.js';
 import type { ChatRequest, LanguageModel } from '../../llm/index.js';
+import type { RunDevice } from '../device.js';
 import { type Cast, makeEpisodeEnvironment, makeWorld, type ToolsWorld } from '../pipeline/tools/parts.js';
 import { reviveScenario, type ToolsScenario } from '../scenario.js';
 import type { Blueprint, EnvironmentMaker, MakerThread } from './blueprint.js';
@@ -13,6 +14,8 @@ export interface ToolsBlueprint extends Blueprint {
   readonly scenario: ToolsScenario;
   /** The rules answer, though others would in the dream. */
   readonly real: boolean;
+  /** What networks of the dream are computed on; the processor unless given. */
+  readonly device?: RunDevice;
   /** Rules run without a sandbox. */
   readonly trustsRules: boolean;
   /** As `versionOf` says. */
@@ -34,10 +37,11 @@ interface Opened {
   readonly scenario: ToolsScenario;
   readonly world: ToolsWorld;
   readonly real: boolean;
+  readonly device?: RunDevice;
 }
 
 export async function toolsBlueprint(opened: Opened, cast: Cast): Promise<ToolsBlueprint> {
-  const { scenario, real } = opened;
+  const { scenario, real, device } = opened;
   const models: Partial<Record<LlmRole, string>> = {};
   for (const role of PLAYED) {
     const model = await cast.modelIfAny(role);
@@ -45,7 +49,7 @@ export async function toolsBlueprint(opened: Opened, cast: Cast): Promise<ToolsB
   }
   const asks = Object.keys(models).length > 0;
   const version = versionOf(opened);
-  return { kind: scenario.family, asks, scenario, real, trustsRules: areRulesTrusted(), version, models };
+  return { kind: scenario.family, asks, scenario, real, device, trustsRules: areRulesTrusted(), version, models };
 }
 
 /** What the thread that serves answers to those in which the environments live. */
@@ -58,13 +62,13 @@ export function modelAnswers(cast: Cast) {
 
 /** @throws what the parts throw; SCENARIO_CHANGED if the scenario's files were changed since it was opened */
 export async function toolsMaker(
-  { scenario: saved, real, trustsRules, version, models }: ToolsBlueprint,
+  { scenario: saved, real, device, trustsRules, version, models }: ToolsBlueprint,
   { ask }: MakerThread,
 ): Promise<EnvironmentMaker> {
   if (trustsRules) trustRules();
   const path = `${saved.config.name} (of a thread)`;
   const scenario = toolsScenario(await reviveScenario(saved, path));
-  const world = await makeWorld({ scenario, log: () => {}, real }, castOver(ask, models));
+  const world = await makeWorld({ scenario, log: () => {}, real, device }, castOver(ask, models));
   const opened = { scenario, world, real };
   const own = versionOf(opened);
   if (own !== version) {

@@ -1,7 +1,7 @@
 // Questions answered by a decoder: read greedily, with how probable the whole answer was.
 
 import { Rng } from '../../core/rng.js';
-import type { Decoder } from '../../nn/index.js';
+import type { TokenGenerator } from '../../nn/index.js';
 import type { ScriptCodec } from './script.js';
 import type { Asked, StepAnswer, StepForm } from './step-form.js';
 
@@ -25,7 +25,7 @@ export function tokensOf(asked: Asked, codec: ScriptCodec, contextLength: number
 
 /** Answers do not depend on what is asked beside them. */
 export async function answersOf(
-  decoder: Decoder,
+  decoder: TokenGenerator,
   codec: ScriptCodec,
   form: StepForm,
   questions: readonly AskedTokens[],

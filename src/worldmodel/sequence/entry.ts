@@ -18,7 +18,7 @@ export const sequenceBackend: BackendEntry = {
     const { loadSequence } = await import('./sequence-folder.js');
     const { SequenceModel } = await import('./sequence-model.js');
     const { worldKindOf } = await import('./recorded-steps.js');
-    return async ({ domain, folder = '.' }, settings) => {
+    return async ({ domain, folder = '.', device }, settings) => {
       const { model, typed, minExactness } = asked(settings);
       if (model === undefined) return 'sequence: model.sequence.model names no model';
       const path = resolve(folder, model);
@@ -30,7 +30,18 @@ export const sequenceBackend: BackendEntry = {
         throw reverieError('MODEL_FOLDER_INVALID', { path, problem, hint });
       }
       requireReady(path, contents.report, typed, minExactness);
-      return new SequenceModel(contents);
+      return SequenceModel.open(contents, device);
+    };
+  },
+  deviceFit: async () => {
+    const { loadSequence } = await import('./sequence-folder.js');
+    const { fittedSizes } = await import('./fit.js');
+    const { decoderConfig, decoderFit } = await import('../../nn/index.js');
+    return async (settings, target, folder) => {
+      const { model, fit } = asked(settings);
+      // What a job is yet to fit has these sizes.
+      if (model === undefined) return decoderFit(target, decoderConfig(fittedSizes(fit, fit.vocabulary)));
+      return decoderFit(target, (await loadSequence(resolve(folder, model))).decoder.config);
     };
   },
   fit: async () => {

@@ -117,16 +117,7 @@ async function trained(
   tokenizer: Tokenizer,
   { documents }: Documents,
 ): Promise<DecoderTrainer> {
-  const config: DecoderConfigInput = {
-    vocabSize: tokenizer.size,
-    hiddenSize: fit.hidden,
-    intermediateSize: Math.round((fit.hidden * 8) / 3 / 16) * 16,
-    layers: fit.layers,
-    heads: fit.heads,
-    kvHeads: fit.kvHeads,
-    headDim: Math.floor(fit.hidden / fit.heads),
-    contextLength: fit.length,
-  };
+  const config = fittedSizes(fit, tokenizer.size);
   const { rows, length, steps, learningRate } = fit;
   const trainer = await DecoderTrainer.create({
     config,
@@ -229,5 +220,19 @@ function reportOf(
       const own = judged.filter((one) => one.changes === changes);
       return { changes, steps: own.length, stateExact: share(own, isExact)! };
     }),
+  };
+}
+
+/** What a decoder that is fitted is made of. */
+export function fittedSizes(fit: SequenceSettings['fit'], vocabSize: number): DecoderConfigInput {
+  return {
+    vocabSize,
+    hiddenSize: fit.hidden,
+    intermediateSize: Math.round((fit.hidden * 8) / 3 / 16) * 16,
+    layers: fit.layers,
+    heads: fit.heads,
+    kvHeads: fit.kvHeads,
+    headDim: Math.floor(fit.hidden / fit.heads),
+    contextLength: fit.length,
   };
 }

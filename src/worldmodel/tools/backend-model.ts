@@ -8,6 +8,7 @@ import type { Entry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
 import type { CallQuery, Operation, Responder, ToolsDomain } from '../../env/index.js';
 import type { LanguageModel } from '../../llm/index.js';
+import type { DeviceFit, DeviceTarget } from '../../nn/index.js';
 import type { EpisodeRecord, ExperienceIndex } from '../../replay/index.js';
 
 /** What a backend says happens; not believed before `checkProposal` has found no fault with it. */
@@ -73,6 +74,8 @@ export interface BackendParts {
   readonly real?: Responder;
   /** Where relative paths of settings start from; the working directory unless given. */
   readonly folder?: string;
+  /** What networks are computed on; the processor unless given. */
+  readonly device?: DeviceTarget;
 }
 
 /** The backend, or why there is none in this domain: `rules: the domain has none`. */
@@ -96,9 +99,14 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly files?: (settings: BackendSettings) => readonly string[];
   /** Whether its answers are the real environment's, whatever is called in this domain; never unless declared. */
   readonly isReal?: (domain: ToolsDomain) => boolean;
+  /** Loads what says whether and how a device computes the network that it answers by; absent: it answers by none. */
+  readonly deviceFit?: () => Promise<BackendDeviceFit>;
   /** Loads what learns such a backend from records, for `reverie fit`; absent: it is not learned. */
   readonly fit?: () => Promise<FitBackend>;
 }
+
+/** @param folder where relative paths of settings start from. Throws what loading the network throws. */
+export type BackendDeviceFit = (settings: BackendSettings, target: DeviceTarget, folder: string) => Promise<DeviceFit>;
 
 export interface BackendFitRequest {
   readonly domain: ToolsDomain;

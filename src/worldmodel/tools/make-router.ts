@@ -2,6 +2,7 @@
 
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { threadPlugins } from '../../core/plugins.js';
+import type { DeviceFit, DeviceTarget } from '../../nn/index.js';
 import type { BackendEntry, BackendParts, BackendSettings } from './backend-model.js';
 import { routerBackends } from './backends.js';
 import { type AskedBackend, Router } from './router.js';
@@ -37,6 +38,25 @@ async function backendOf(
     trust: typeof trust === 'function' ? trust(settings) : trust,
     minConfidence: typeof minConfidence === 'function' ? minConfidence(settings) : minConfidence,
   };
+}
+
+/** Whether and how `target` computes the networks that the listed backends answer by; undefined where none of them has one. */
+export async function routerDeviceFit(
+  config: ToolsModelConfig,
+  target: DeviceTarget,
+  folder: string,
+): Promise<DeviceFit | undefined> {
+  let fit: DeviceFit | undefined;
+  for (const entry of config.backends.map((name) => routerBackends.get(name))) {
+    if (entry.deviceFit === undefined || fit?.problem !== undefined) continue;
+    fit = await (await entry.deviceFit())(backendSettings(entry, config), target, folder);
+  }
+  return fit;
+}
+
+/** Whether any of the listed backends answers by a network that a device could compute. */
+export function hasNetwork(config: ToolsModelConfig): boolean {
+  return config.backends.some((name) => routerBackends.get(name).deviceFit !== undefined);
 }
 
 /** Files that the sections of the listed backends name, relative to the scenario. */

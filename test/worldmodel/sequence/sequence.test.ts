@@ -18,6 +18,7 @@ import {
 } from '../../../src/worldmodel/sequence/sequence-folder.js';
 import { SequenceModel } from '../../../src/worldmodel/sequence/sequence-model.js';
 import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
+import { lacksCompiler, make } from '../../native/native-build.js';
 import { depot } from '../../synth/operators/depot.js';
 import { toolsBackendContract } from '../tools/contract.js';
 import { deskDomain } from '../tools/desk.js';
@@ -62,14 +63,24 @@ describe('a sequence model', () => {
   });
 
   it('answers calls at the same time as it answers them one by one', async () => {
-    const model = new SequenceModel(contents);
+    const model = await SequenceModel.open(contents);
     const texts = ['look', 'go to cellar', 'open chest', 'take apple from chest', 'switch torch'];
     const together = await Promise.all(texts.map((text) => model.predict(query(text), {})));
     for (const [i, text] of texts.entries()) expect(await model.predict(query(text), {})).toEqual(together[i]);
   });
 
+  it.skipIf(lacksCompiler('sequence.test.ts'))('answers the same on a device, and says where it answered', async () => {
+    make('addon');
+    const here = await SequenceModel.open(contents);
+    const there = await SequenceModel.open(contents, { kind: 'emulated', precision: 'fp32' });
+    expect(there.version).toBe(`${here.version}:emulated:fp32`);
+    const texts = ['look', 'go to cellar', 'open chest'];
+    const answers = (model: SequenceModel) => Promise.all(texts.map((text) => model.predict(query(text), {})));
+    expect(await answers(there)).toEqual(await answers(here));
+  });
+
   it('declines a question that does not fit its context', async () => {
-    const model = new SequenceModel(contents);
+    const model = await SequenceModel.open(contents);
     const long = await model.predict(query(`shout ${'zq '.repeat(100)}`), {});
     expect(long).toEqual({ declined: 'the question does not fit its 128 tokens' });
   });

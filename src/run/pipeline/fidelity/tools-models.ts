@@ -85,7 +85,7 @@ async function judgedModel(
   const own = { ...config, model: parseToolsModelConfig(layered(config.model as unknown as ConfigObject, model)) };
   const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
   const speaks = llm === undefined ? cast : castOf(config, llm, { cacheFolder, folder, budget });
-  const make = (index: ExperienceIndex) => makeResponder(own, domain, index, speaks, folder);
+  const make = (index: ExperienceIndex) => makeResponder(own, domain, index, speaks, { folder });
   const responder = await make(experience);
   return {
     name,

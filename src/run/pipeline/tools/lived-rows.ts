@@ -83,7 +83,8 @@ export async function livedRows(
     const outcome = await produceRows<EpisodeRecord>({
       rows,
       concurrency: Math.min(
-        elsewhere?.concurrency ?? (context.workers === 0 ? DEFAULT_CONCURRENCY : context.workers),
+        elsewhere?.concurrency ??
+          (context.workers === 0 || context.device !== undefined ? DEFAULT_CONCURRENCY : context.workers),
         settings.concurrency ?? Number.POSITIVE_INFINITY,
         elsewhere === undefined ? (parts.domain.sideBySide ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
       ),

@@ -28,8 +28,15 @@ import {
   ReferenceAgent,
   ScriptedAgent,
 } from '../../../synth/index.js';
-import { LlmUser, makeRouter, routerBackends } from '../../../worldmodel/index.js';
+import {
+  LlmUser,
+  makeRouter,
+  parseToolsModelConfig,
+  type RouterParts,
+  routerBackends,
+} from '../../../worldmodel/index.js';
 import type { JobContext } from '../../job.js';
+import { layered } from '../../overrides.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { ModelCast } from './model-cast.js';
 
@@ -52,7 +59,7 @@ export interface ToolsParts extends ToolsWorld {
 /** Where the language models of roles come from. */
 export type Cast = Pick<ModelCast, 'model' | 'modelIfAny'>;
 
-interface Context extends Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'log'> {
+interface Context extends Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'log' | 'device'> {
   /** Only the real environment is asked: where it is elsewhere, there need be no dream of it. */
   readonly real?: boolean;
   /** The dream is made later, of records that a job gathers: until then the real environment answers. */
@@ -63,13 +70,13 @@ interface Context extends Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | '
 const BEGUN = ['journal', 'chunks'];
 
 /** Throws what any of the parts throws over what it is given; nothing stays open then. */
-export async function makeParts({ scenario, out, log, real, dreamsLater }: Context): Promise<ToolsParts> {
+export async function makeParts({ scenario, out, log, device, real, dreamsLater }: Context): Promise<ToolsParts> {
   const { config, folder } = scenario;
   const budget = new Budget(limitsOf(config.synth.budget));
   const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
   const cast = new ModelCast(config, { cacheFolder, folder, budget });
   try {
-    const world = await makeWorld({ scenario, log, real, dreamsLater }, cast, join(out, 'experience'));
+    const world = await makeWorld({ scenario, log, device, real, dreamsLater }, cast, join(out, 'experience'));
     const close = async () => {
       await cast.close();
       await world.close();
@@ -95,7 +102,7 @@ export async function makeParts({ scenario, out, log, real, dreamsLater }: Conte
  * @throws as `makeParts`
  */
 export async function makeWorld(
-  { scenario: { config, folder }, log, real = false, dreamsLater = false }: Omit<Context, 'out'>,
+  { scenario: { config, folder }, log, device, real = false, dreamsLater = false }: Omit<Context, 'out'>,
   cast: Cast,
   kept?: string,
 ): Promise<ToolsWorld> {
@@ -108,7 +115,8 @@ export async function makeWorld(
   try {
     await remember(experience, domain, config, folder, log);
     const isThere = dreamsLater || (real && elsewhere(domain) !== undefined);
-    const responder = isThere ? realResponder(domain) : await makeResponder(config, domain, experience, cast, folder);
+    const place = { folder, device };
+    const responder = isThere ? realResponder(domain) : await makeResponder(config, domain, experience, cast, place);
     return { domain, experience, responder, user: await makeUser(config, domain, cast), close };
   } catch (error) {
     await close();
@@ -190,7 +198,7 @@ export async function makeResponder(
   domain: ToolsDomain,
   index: ExperienceIndex,
   cast: Cast,
-  folder: string,
+  place: Pick<RouterParts, 'folder' | 'device'>,
 ): Promise<StructuredDynamics> {
   const needing = (part: 'model' | 'records') => (name: string) =>
     routerBackends.get(name).needs?.includes(part) === true;
@@ -200,7 +208,17 @@ export async function makeResponder(
   const known = domain.rules !== undefined && index.size > 0;
   const backends = known ? config.backends : config.backends.filter((name) => !needing('records')(name));
   if (backends.length === 0) throw reverieError('MODEL_BACKENDS_MISSING', { domain: domain.id, reasons: NO_RECORDS });
-  return makeRouter({ ...config, backends }, { domain, index, model, real, folder });
+  return makeRouter({ ...config, backends }, { domain, index, model, real, ...place });
+}
+
+/** With the domain of a training, and where it dreams with the model of its dream. @throws MODEL_CONFIG_INVALID */
+export function ofTraining(scenario: ToolsScenario): ToolsScenario {
+  const { config } = scenario;
+  const { mode, domain: otherDomain, model: otherModel = {} } = config.train;
+  const domain = { ...config.domain, ...otherDomain };
+  if (mode === 'real') return { ...scenario, config: { ...config, domain } };
+  const model = parseToolsModelConfig(layered({ ...config.model }, otherModel));
+  return { ...scenario, config: { ...config, domain, model } };
 }
 
 const NO_RECORDS = 'replay: there are no records whose state is known';

@@ -169,10 +169,10 @@ export class RecordedDream implements TextDream {
 
 function makeRouterOf(
   model: Model,
-  { scenario }: Pick<JobContext<ToolsScenario>, 'scenario'>,
+  { scenario, device }: Pick<JobContext<ToolsScenario>, 'scenario' | 'device'>,
   { domain, experience, cast }: ToolsParts,
 ): Promise<Responder> {
-  return makeResponder({ model }, domain, experience, cast, scenario.folder);
+  return makeResponder({ model }, domain, experience, cast, { folder: scenario.folder, device });
 }
 
 /** Each recorded call, put to `responder` in the state that it was made in. */

@@ -171,7 +171,9 @@ async function rowsElsewhere(
   if (queue !== undefined) {
     return QueuedRows.begin(context, parts, { queue, ...facts, judge: judge?.version, onTick });
   }
-  if (context.workers === 0 || !onlyComputes(context) || elsewhere(parts.domain) !== undefined) return undefined;
+  // What asks a device is asked side by side here: it answers all of them at once.
+  if (context.workers === 0 || context.device !== undefined) return undefined;
+  if (!onlyComputes(context) || elsewhere(parts.domain) !== undefined) return undefined;
   return new ThreadedRows(context, parts, facts, (row, found) => judged.foundElsewhere(row, found));
 }
 

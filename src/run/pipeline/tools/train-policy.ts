@@ -16,15 +16,14 @@ import { reverieError } from '../../../core/errors.js';
 import { requirePanel } from '../../../core/panel.js';
 import { type Responder, rulesResponder, type ToolsDomain, type ToolsTask } from '../../../env/index.js';
 import { groupEstimators, type TextLearner } from '../../../rl/index.js';
-import { parseToolsModelConfig, wilson } from '../../../worldmodel/index.js';
+import { wilson } from '../../../worldmodel/index.js';
 import { interrupted, type JobContext } from '../../job.js';
 import type { MetricsEvent, MetricsWriter } from '../../metrics.js';
-import { layered } from '../../overrides.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
 import { trainingPanel } from './episodes-panel.js';
-import { makeParts, type ToolsParts } from './parts.js';
+import { makeParts, ofTraining, type ToolsParts } from './parts.js';
 import { loadTextPolicy, policyFolder, saveTextPolicy } from './policy-checkpoint.js';
 import { makeTextLearner } from './policy-learner.js';
 import { RecordedDream } from './recorded-dream.js';
@@ -87,16 +86,6 @@ function dreamOf(
 
 export function rateOf(wins: number, of: number): Rate {
   return { ...wilson(wins, of), of };
-}
-
-/** With the domain of a training, and where it dreams with the model of its dream. @throws MODEL_CONFIG_INVALID */
-function ofTraining(scenario: ToolsScenario): ToolsScenario {
-  const { config } = scenario;
-  const { mode, domain: otherDomain, model: otherModel = {} } = config.train;
-  const domain = { ...config.domain, ...otherDomain };
-  if (mode === 'real') return { ...scenario, config: { ...config, domain } };
-  const model = parseToolsModelConfig(layered({ ...config.model }, otherModel));
-  return { ...scenario, config: { ...config, domain, model } };
 }
 
 function tasksOf({ id, tasks }: ToolsDomain, splits: readonly string[], purpose: string): ToolsTask[] {
