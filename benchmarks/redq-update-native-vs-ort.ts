@@ -1,6 +1,7 @@
 // Gradient steps of ensembles of critics by vector code (`--device native`) against the same steps on ONNX Runtime, which took them
 // before: rows are given, noise, members and dropout are drawn on both sides. A step is one of all critics; that of the policy comes
-// once in twenty. The value is that of REDQ's defaults with HalfCheetah's spaces; beside it are layers of 256, and DroQ.
+// once in twenty. The value is that of REDQ's defaults with HalfCheetah's spaces; beside it are layers of 256, DroQ, and TD3+BC by its
+// own defaults.
 
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { type UpdateShape, updates } from './learner-updates.js';
@@ -15,6 +16,7 @@ const CASES = {
   'redq, 256': { learner: 'redq', shape: LARGE },
   droq: { learner: 'droq', shape: SMALL },
   'droq, 256': { learner: 'droq', shape: LARGE },
+  'td3-bc': { learner: 'td3-bc', shape: LARGE },
 };
 
 export async function run({ quick, log }: BenchmarkContext): Promise<Measurement> {

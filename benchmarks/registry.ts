@@ -37,7 +37,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'redq-update.native-vs-ort': {
     title:
-      'Gradient steps of REDQ by vector code, defaults with HalfCheetah’s spaces: steps/s ÷ of ONNX Runtime (raw: layers of 256, DroQ)',
+      'Gradient steps of REDQ by vector code, defaults with HalfCheetah’s spaces: steps/s ÷ of ONNX Runtime (raw: layers of 256, DroQ, TD3+BC)',
     unit: 'ratio',
     baseline: 'onnxruntime-node 1.30.0, the same steps as one graph, one thread',
     load: () => import('./redq-update-native-vs-ort.js'),

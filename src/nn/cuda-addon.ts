@@ -160,8 +160,8 @@ export interface AddonProbe {
   readonly devices: readonly GpuDescription[];
 }
 
-/** Of soft actor-critics by vector code, whatever the number of their critics; see native/cuda/processor/soft-update.h. */
-export interface SoftShape {
+/** Of actor-critics by vector code, whatever the number of their critics; see native/cuda/processor/actor-critic.h. */
+export interface ActorCriticShape {
   readonly obsDim: number;
   readonly actionDim: number;
   readonly batchSize: number;
@@ -170,11 +170,14 @@ export interface SoftShape {
   readonly criticLayerNorm: boolean;
   readonly tau: number;
   readonly rewardScale: number;
-  /** Nats of the action normalised to [-1, 1]. */
-  readonly targetEntropy: number;
   /** action = bias + scale * normalised, an element each. */
   readonly scale: Float32Array;
   readonly bias: Float32Array;
+}
+
+interface SoftShape extends ActorCriticShape {
+  /** Nats of the action normalised to [-1, 1]. */
+  readonly targetEntropy: number;
 }
 
 /** Gradient steps of soft actor-critic; see native/cuda/processor/sac-update.h for what each is. */
@@ -191,6 +194,13 @@ export interface RedqShape extends SoftShape {
   readonly drawn: number;
   /** Share of hidden units left out. */
   readonly dropout: number;
+}
+
+/** Gradient steps of TD3+BC; see native/cuda/processor/td3-bc-update.h. */
+export interface Td3BcShape extends ActorCriticShape {
+  readonly alpha: number;
+  readonly targetNoise: number;
+  readonly targetNoiseClip: number;
 }
 
 /** Gradient steps of a member of an ensemble by vector code; see native/cuda/processor/member-update.h. */
@@ -296,6 +306,8 @@ export interface Addon {
     batches: Feeds,
     metrics: Arrays,
   ): Promise<void>;
+  makeTd3Bc(shape: Td3BcShape, width: string): object;
+  runTd3Bc(learner: object, steps: number, state: Arrays, batches: Arrays, metrics: Arrays): Promise<void>;
   makeMember(shape: MemberTrainingShape, width: string): object;
   /** The same on rows chosen from `rows`. */
   runMember(learner: object, steps: number, state: Arrays, rows: Arrays, chosen: Feeds, metrics: Arrays): Promise<void>;

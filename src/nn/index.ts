@@ -68,7 +68,13 @@ export * from './distributions.js';
 export { type CustomGradient, Graph, Value, withGradient } from './graph.js';
 export { type Activation, type MlpInit, mlp, mlpSpecs } from './mlp.js';
 export { modelWeights } from './model-weights.js';
-export { nativeMemberTrainer, nativeRedqTrainers, nativeSacTrainer, type TrainingDevice } from './native-trainer.js';
+export {
+  nativeMemberTrainer,
+  nativeRedqTrainers,
+  nativeSacTrainer,
+  nativeTd3BcTrainer,
+  type TrainingDevice,
+} from './native-trainer.js';
 export * from './ops-elementwise.js';
 export { alongAxis, gather, oneHot, scatterAdd, takeAlongAxis } from './ops-index.js';
 export { gemm, linear, matMul } from './ops-matmul.js';

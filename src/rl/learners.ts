@@ -85,6 +85,7 @@ const td3Bc: LearnerEntry = {
   schema: td3BcConfigSchema,
   learnsFrom: 'replay',
   actions: ['box'],
+  trainsNatively: true,
   make: async () => (await import('./td3-bc/td3-bc.js')).makeTd3Bc,
 };
 

@@ -151,6 +151,8 @@ class Addon : public Napi::Addon<Addon> {
                           InstanceMethod("makeRedq", &Addon::makeRedqLearner),
                           InstanceMethod("runCritics", &Addon::runCriticsLearner),
                           InstanceMethod("runPolicy", &Addon::runPolicyLearner),
+                          InstanceMethod("makeTd3Bc", &Addon::makeTd3BcLearner),
+                          InstanceMethod("runTd3Bc", &Addon::runTd3BcLearner),
                           InstanceMethod("makeMember", &Addon::makeMemberLearner),
                           InstanceMethod("runMember", &Addon::runMemberLearner)});
   }
@@ -314,6 +316,8 @@ class Addon : public Napi::Addon<Addon> {
   Napi::Value makeRedqLearner(const Napi::CallbackInfo& info) { return makeRedq(info); }
   Napi::Value runCriticsLearner(const Napi::CallbackInfo& info) { return runCritics(info); }
   Napi::Value runPolicyLearner(const Napi::CallbackInfo& info) { return runPolicy(info); }
+  Napi::Value makeTd3BcLearner(const Napi::CallbackInfo& info) { return makeTd3Bc(info); }
+  Napi::Value runTd3BcLearner(const Napi::CallbackInfo& info) { return runTd3Bc(info); }
   Napi::Value makeMemberLearner(const Napi::CallbackInfo& info) { return makeMember(info); }
   Napi::Value runMemberLearner(const Napi::CallbackInfo& info) { return runMember(info); }
 

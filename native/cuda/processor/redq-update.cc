@@ -23,12 +23,12 @@ void RedqUpdate::runCritics(const CriticState& state, const float* theta, const 
   const float alpha = temperature(theta[thetaSize_ - 1]);
   const double rows = spec_.batchSize;
   for (int step = 0; step < batches.steps; step++) {
-    sums_ = Sums();
+    beginStep();
     for (int row = 0; row < spec_.batchSize; row += ROW_BLOCK) learnCritics(state, theta, alpha, batches, step, row);
     adam(state, criticGradient_.data(), 0, criticSize_, batches.adamAlpha[step], batches.adamEpsilon[step]);
     width_.training->follow(state.target, state.theta, static_cast<std::int64_t>(criticSize_), spec_.tau);
-    criticLoss[step] = static_cast<float>(sums_.squares / rows);
-    q[step] = static_cast<float>(sums_.values / (spec_.critics * rows));
+    criticLoss[step] = static_cast<float>(squares_ / rows);
+    q[step] = static_cast<float>(values_ / (spec_.critics * rows));
   }
 }
 
@@ -52,7 +52,7 @@ void RedqUpdate::runPolicy(const Learned& theta, const float* critics, const Pol
                            float* alpha, float* entropy) {
   const double rows = spec_.batchSize;
   for (int step = 0; step < batches.steps; step++) {
-    sums_ = Sums();
+    beginStep();
     alpha[step] = temperature(theta.theta[thetaSize_ - 1]);
     for (int row = 0; row < spec_.batchSize; row += ROW_BLOCK) {
       const auto first = static_cast<std::size_t>(step) * spec_.batchSize + row;
@@ -62,10 +62,10 @@ void RedqUpdate::runPolicy(const Learned& theta, const float* critics, const Pol
       criticise(critics, alpha[step], batches, step, row);
       learnPolicy(acted, theta.theta, alpha[step], thetaGradient_.data(), row > 0);
     }
-    thetaGradient_.data()[thetaSize_ - 1] = static_cast<float>(-(sums_.logProbs / rows + spec_.targetEntropy));
+    thetaGradient_.data()[thetaSize_ - 1] = temperatureGradient();
     adam(theta, thetaGradient_.data(), 0, thetaSize_, batches.adamAlpha[step], batches.adamEpsilon[step]);
-    policyLoss[step] = static_cast<float>(sums_.policyLoss / rows);
-    entropy[step] = static_cast<float>(-sums_.logProbs / rows);
+    policyLoss[step] = static_cast<float>(policyLoss_ / rows);
+    entropy[step] = static_cast<float>(-logProbs_ / rows);
   }
 }
 
@@ -73,13 +73,13 @@ void RedqUpdate::runPolicy(const Learned& theta, const float* critics, const Pol
 void RedqUpdate::criticise(const float* critics, float alpha, const PolicyBatches& batches, int step, int row) {
   NetworkRows& rows = block_.critic;
   const int count = spec_.critics;
-  for (int i = 0; i < block_.rows; i++) sums_.policyLoss += static_cast<double>(alpha) * block_.logProb.data()[i];
+  for (int i = 0; i < block_.rows; i++) policyLoss_ += static_cast<double>(alpha) * block_.logProb.data()[i];
   for (int critic = 0; critic < count; critic++) {
     rows.turnTo(critics_[critic]);
     const float* q = rows.forward(critics, block_.here.data(), block_.rows, factorsOf(batches.own, count, step, critic, row));
     float* const gradient = rows.outputGradient();
     for (int i = 0; i < block_.rows; i++) {
-      sums_.policyLoss -= static_cast<double>(q[i]) / count;
+      policyLoss_ -= static_cast<double>(q[i]) / count;
       gradient[i] = -share() / static_cast<float>(count);
     }
     rows.inputGradients(critics, spec_.obsDim, block_.actionGradient.data(), critic > 0);

@@ -21,7 +21,7 @@ struct CriticState : Learned {
   float* target;
 };
 
-struct CriticBatches : SoftBatches {
+struct CriticBatches : Transitions {
   int steps;
   /** [steps, drawn] */
   const std::int32_t* drawn;

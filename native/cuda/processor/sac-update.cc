@@ -17,7 +17,7 @@ void SacUpdate::run(const SacState& state, const SacBatches& batches, const SacM
 
 void SacUpdate::step(const SacState& state, const SacBatches& batches, int step, const SacMetrics& metrics) {
   const float alpha = temperature(state.theta[thetaSize_ - 1]);
-  sums_ = Sums();
+  beginStep();
   for (int row = 0; row < spec_.batchSize; row += ROW_BLOCK) {
     const auto first = static_cast<std::size_t>(step) * spec_.batchSize + row;
     takeTransitions(batches, first, std::min(ROW_BLOCK, spec_.batchSize - row));
@@ -25,17 +25,17 @@ void SacUpdate::step(const SacState& state, const SacBatches& batches, int step,
     learn(state, alpha, row > 0);
   }
   const double rows = spec_.batchSize;
-  gradient_.data()[thetaSize_ - 1] = static_cast<float>(-(sums_.logProbs / rows + spec_.targetEntropy));
+  gradient_.data()[thetaSize_ - 1] = temperatureGradient();
   const float rate = batches.adamAlpha[step], epsilon = batches.adamEpsilon[step];
   adam(state, gradient_.data(), 0, criticSize_, rate, epsilon);
-  adam(state, gradient_.data(), criticSize_, thetaSize_ - 1, rate * actorRate_, epsilon);
-  adam(state, gradient_.data(), thetaSize_ - 1, thetaSize_, rate * temperatureRate_, epsilon);
+  adam(state, gradient_.data(), criticSize_, policyEnd_, rate * actorRate_, epsilon);
+  adam(state, gradient_.data(), policyEnd_, thetaSize_, rate * temperatureRate_, epsilon);
   width_.training->follow(state.target, state.theta, static_cast<std::int64_t>(criticSize_), spec_.tau);
-  metrics.criticLoss[step] = static_cast<float>(sums_.squares / rows);
-  metrics.policyLoss[step] = static_cast<float>(sums_.policyLoss / rows);
+  metrics.criticLoss[step] = static_cast<float>(squares_ / rows);
+  metrics.policyLoss[step] = static_cast<float>(policyLoss_ / rows);
   metrics.alpha[step] = alpha;
-  metrics.entropy[step] = static_cast<float>(-sums_.logProbs / rows);
-  metrics.q[step] = static_cast<float>(sums_.values / (2 * rows));
+  metrics.entropy[step] = static_cast<float>(-logProbs_ / rows);
+  metrics.q[step] = static_cast<float>(values_ / (2 * rows));
 }
 
 /** From the block's rows, all by the parameters of before the step. */
@@ -60,7 +60,7 @@ void SacUpdate::criticise(const float* theta, float alpha) {
     firstGradient[row] = isSecond ? 0.0f : -share();
     secondGradient[row] = isSecond ? -share() : 0.0f;
     const double logProb = block_.logProb.data()[row];
-    sums_.policyLoss += alpha * logProb - (isSecond ? secondValue[row] : firstValue[row]);
+    policyLoss_ += alpha * logProb - (isSecond ? secondValue[row] : firstValue[row]);
   }
   first.inputGradients(theta, spec_.obsDim, block_.actionGradient.data(), false);
   second_.inputGradients(theta, spec_.obsDim, block_.actionGradient.data(), true);

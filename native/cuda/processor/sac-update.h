@@ -18,7 +18,7 @@ struct SacState : Learned {
 };
 
 /** For `steps` steps of `batchSize` rows, one after another. */
-struct SacBatches : SoftBatches {
+struct SacBatches : Transitions {
   int steps;
   const float* noise;
   /** [steps] Adam's scalars. */

@@ -15,6 +15,7 @@ import {
   minimum,
   mlpSpecs,
   mul,
+  nativeTd3BcTrainer,
   ParamLayout,
   type ParamSpec,
   reduceMean,
@@ -24,6 +25,7 @@ import {
   squeeze,
   stopGradient,
   sub,
+  type Trainer,
   type TrainerSpec,
   type Value,
   where,
@@ -72,6 +74,20 @@ export function td3BcTrainer(net: PolicyNet, config: Td3BcConfig): TrainerSpec {
     },
     body: ({ state, perStep }) => step(net, config, state, perStep),
   };
+}
+
+/**
+ * The same by vector code of our own (native/cuda/processor/td3-bc-update.cc): equal but for the order of sums, and the same bytes on
+ * every processor. Throws NATIVE_UNAVAILABLE without the addon.
+ */
+export function nativeTrainerOf(net: PolicyNet, config: Td3BcConfig): Trainer {
+  const { hidden, activation, batchSize, tau, rewardScale, alpha, targetNoise, targetNoiseClip } = config;
+  const { scale, bias, dim } = net.actions as BoxActions;
+  return nativeTd3BcTrainer(td3BcTrainer(net, config), {
+    ...{ obsDim: net.obsDim, actionDim: dim, batchSize, hidden, activation, criticLayerNorm: false, tau, rewardScale },
+    ...{ alpha, targetNoise, targetNoiseClip },
+    ...{ scale: Float32Array.from(scale), bias: Float32Array.from(bias) },
+  });
 }
 
 function step(net: PolicyNet, config: Td3BcConfig, state: Params, perStep: Params) {
