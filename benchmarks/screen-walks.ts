@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { TextPolicyAgent } from '../src/algorithms/index.js';
+import { Rng } from '../src/core/rng.js';
 import {
   actionLine,
   type BrowserName,
@@ -17,7 +18,13 @@ import { type EpisodeRecord, ExperienceStore } from '../src/replay/index.js';
 import type { TextPolicy } from '../src/rl/index.js';
 import { realSteps } from '../src/run/pipeline/tools/gathered-records.js';
 import { liveEpisode, planRow } from '../src/synth/index.js';
-import { makeRouter, parseToolsModelConfig } from '../src/worldmodel/index.js';
+import {
+  backendSettings,
+  makeRouter,
+  parseToolsModelConfig,
+  routerBackends,
+  type ToolsModelConfigInput,
+} from '../src/worldmodel/index.js';
 
 interface Pages {
   homeOf(given: string | undefined, folder: string): string;
@@ -96,13 +103,28 @@ export async function recordedWalks({ domain, tasks, seed, maxSteps }: WalksAske
   return records;
 }
 
-/** A dream by such backends, of such records. */
+/** A dream by such a model, of such records; what of it learns lies in `folder` afterwards. */
 export async function recordedDream(
   domain: ToolsDomain,
   records: readonly EpisodeRecord[],
-  backends: readonly string[],
+  model: ToolsModelConfigInput,
+  folder: string,
 ): Promise<Responder> {
   const index = await ExperienceStore.open();
   await index.add(realSteps(domain, records));
-  return makeRouter(parseToolsModelConfig({ kind: 'tools', backends: [...backends] }), { domain, index, folder: '.' });
+  let config = parseToolsModelConfig({ kind: 'tools', ...model });
+  for (const name of config.backends) {
+    const entry = routerBackends.get(name);
+    if (entry.fit === undefined) continue;
+    const learn = await entry.fit();
+    const out = join(folder, name);
+    await learn({
+      ...{ domain, episodes: records, work: join(folder, 'work'), out, settings: backendSettings(entry, config) },
+      rng: Rng.fromSeed(0),
+      signal: new AbortController().signal,
+      onProgress: () => {},
+    });
+    config = parseToolsModelConfig({ ...config, [name]: { ...backendSettings(entry, config), model: out } });
+  }
+  return makeRouter(config, { domain, index, folder });
 }

@@ -1,8 +1,10 @@
 // How right are dreamt screens? Walks of chance are recorded on some seeds of some of MiniWoB++'s tasks, and dreams are made of them. Each then
 // answers the actions of other walks, in the true screen and on its own: on the same seeds, on seeds that nobody recorded, and on tasks of
-// which nothing was recorded. The value is the F1 of elements on other seeds, by mechanics and records together; the interval is
-// over tasks.
+// which nothing was recorded. The value is the F1 of elements on other seeds, by records carried over to them and mechanics for what these
+// doubt; the interval is over tasks.
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
@@ -16,6 +18,7 @@ import {
 } from '../src/env/index.js';
 import { elementF1, elementScores } from '../src/fidelity/screens/element-scores.js';
 import type { EpisodeRecord } from '../src/replay/index.js';
+import type { ToolsModelConfigInput } from '../src/worldmodel/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
 import { openScreens, recordedDream, recordedWalks, tasksOf } from './screen-walks.js';
@@ -26,13 +29,19 @@ const STEPS = 8;
 const LEFT_OUT = 4;
 const WALKS_OF_A_SEED = 3;
 
-const ARMS: Readonly<Record<string, readonly string[]>> = {
-  nothing: [],
-  mechanics: ['mechanics'],
-  records: ['replay'],
-  'mechanics and records': ['mechanics', 'replay'],
+const ARMS: Readonly<Record<string, ToolsModelConfigInput | undefined>> = {
+  nothing: undefined,
+  mechanics: { backends: ['mechanics'] },
+  records: { backends: ['replay'] },
+  'mechanics and records': { backends: ['mechanics', 'replay'] },
+  'lifted records': { backends: ['lifted'] },
+  'lifted records, then mechanics': { backends: ['lifted', 'mechanics'] },
+  'the same, where half sure': {
+    backends: ['lifted', 'mechanics'],
+    lifted: { minConfidence: 0.5 },
+  } as ToolsModelConfigInput,
 };
-const JUDGED = 'mechanics and records';
+const JUDGED = 'lifted records, then mechanics';
 
 interface StepScores {
   readonly family: string;
@@ -52,6 +61,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   const names = quick ? tasks.IN_JSDOM.slice(0, 2) : tasks.IN_JSDOM;
   const seeds = quick ? 1 : Number(process.env['SCREENS_SEEDS'] ?? SEEDS);
   const domain = await openScreens({ root, names, seeds, browser: 'jsdom' });
+  const work = await mkdtemp(join(tmpdir(), 'reverie-screens-'));
   try {
     const isLeftOut = ({ family }: ToolsTask) => names.indexOf(family) % LEFT_OUT === LEFT_OUT - 1;
     const known = tasksOf(domain).filter((task) => !isLeftOut(task));
@@ -72,8 +82,11 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       'other tasks': await fresh(heldOut.filter(isLeftOut)),
     };
     const found: Record<string, Record<string, StepScores[]>> = {};
-    for (const [arm, backends] of Object.entries(ARMS)) {
-      const dream = backends.length === 0 ? undefined : await recordedDream(domain, records, backends);
+    for (const [arm, model] of Object.entries(ARMS)) {
+      const dream =
+        model === undefined
+          ? undefined
+          : await recordedDream(domain, records, model, await mkdtemp(join(work, 'fit-')));
       found[arm] = {};
       for (const [name, of] of Object.entries(sets)) found[arm][name] = await scores(domain, dream, of);
       log(`${arm}: F1 ${meanOf(found[arm]['other seeds'], 'elements')?.toFixed(3)} on other seeds`);
@@ -84,6 +97,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
     return { ...bootstrap(values, mean), n: values.length, raw };
   } finally {
     domain.close();
+    await rm(work, { recursive: true, force: true });
   }
 }
 

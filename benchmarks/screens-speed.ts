@@ -39,7 +39,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   const domain = await openScreens({ root, names, seeds: quick ? 1 : SEEDS, browser: 'chromium' });
   try {
     const records = await recordedWalks({ domain, tasks: tasksOf(domain), seed: 1, maxSteps: STEPS });
-    const dream = await recordedDream(domain, records, ['mechanics', 'replay']);
+    const dream = await recordedDream(domain, records, { backends: ['mechanics', 'replay'] }, root);
     const pages = domain.rules as unknown as { begin(task: string): unknown };
     const chromium: Spent[] = [];
     const real = rulesResponder(domain);

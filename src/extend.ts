@@ -8,7 +8,10 @@ export { describeIssues, errorsOf } from './core/errors.js';
 export { contentHash } from './core/hash.js';
 export type { Json, JsonObject } from './core/json.js';
 export {
+  type AppJudge,
+  type AppSpec,
   applyOperations,
+  appNotFound,
   boxSpace,
   type CallSpec,
   type CheckResult,

@@ -32,6 +32,7 @@ const PACKS: readonly Pack[] = [
   { module: 'java-games/index.mjs', domains: ['scienceworld', 'textworld-express'] },
   { module: 'miniwob/index.mjs', domains: ['miniwob'] },
   { module: `tau-bench/${COMPILED}`, domains: ['tau-airline', 'tau-retail'] },
+  { module: 'tiddlywiki/index.mjs', domains: ['tiddlywiki'] },
 ];
 
 /** The names of all domains of packs, whether they are loaded or not. */

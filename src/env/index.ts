@@ -38,13 +38,15 @@ export type {
 } from './remote/open-remote.js';
 export { remoteEnvironment } from './remote/remote.js';
 export type { RemoteCard, RemoteTask } from './remote/wire-schemas.js';
-export type { PageContract } from './screens/page/page-browser.js';
+export type { AppJudge, AppSpec, PageContract } from './screens/page/page-browser.js';
 export type { BrowserName } from './screens/page/page-requests.js';
-export { possibleActions } from './screens/possible-actions.js';
+export { possibleActions, textsNamed } from './screens/possible-actions.js';
 export { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction } from './screens/screen-actions.js';
-export { NO_SCREEN, type ScreenElement, type ScreenState } from './screens/screen-state.js';
+export { screenChanges } from './screens/screen-changes.js';
+export { NO_SCREEN, type ScreenElement, type ScreenState, treeFaults } from './screens/screen-state.js';
 export { screenText } from './screens/screen-tree.js';
 export {
+  appNotFound,
   isScreenDomain,
   pagesNotFound,
   pageUnknown,

@@ -212,6 +212,11 @@ export const ENVIRONMENT_ERRORS = {
     message: 'The pages of {what} were not found by "{place}": {problem}.',
     hint: 'Run "pip install {package}" for the Python that REVERIE_PYTHON names (python3 by default), or name their folder: domain.pages, or {variable}.',
   },
+  APP_NOT_FOUND: {
+    status: 404,
+    message: 'The application {app} was not found by "{place}".',
+    hint: '{install}',
+  },
   PAGE_UNKNOWN: {
     status: 404,
     message: '{what} has no task "{value}"{where}.',

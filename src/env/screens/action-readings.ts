@@ -5,13 +5,14 @@
 import type { CallSpec } from '../tools/domain.js';
 import type { ScreenElement, ScreenState } from './screen-state.js';
 
-/** A reading of each call, in order; the element must be on the screen. */
+/** A reading of each call, in order; what it names must be on the screen. */
 export function actionReadings(state: ScreenState, calls: readonly CallSpec[]): readonly string[] {
   const labels = textsBeside(state);
   return calls.map(({ name, arguments: { bid, ...given } }) => {
     const element = state.elements[String(bid)];
-    const called = element.name || element.classes || labels.get(String(bid)) || '';
     const values = Object.values(given).flat().map(String);
+    if (element === undefined) return [name, ...values].join(' ');
+    const called = element.name || element.classes || labels.get(String(bid)) || '';
     return [name, ...values, element.role, ...standingOf(element), called].filter((word) => word !== '').join(' ');
   });
 }

@@ -4,14 +4,14 @@
 import type { CallSpec } from '../tools/domain.js';
 import { optionsOf, screenRefusals } from './refusals.js';
 import { actionLine, type ScreenAction } from './screen-actions.js';
-import type { ScreenState } from './screen-state.js';
+import { type ScreenState, tabsOf } from './screen-state.js';
 
 /** Roles of what is pointed at as a whole. */
 const POINTED = new Set(['button', 'link', 'menuitem', 'radio', 'checkbox', 'tab', 'treeitem']);
 
 /** In the order of the screen: clicks, then what is written and chosen; none that the screen refuses. */
 export function possibleActions(state: ScreenState, offered: readonly ScreenAction[]): readonly string[] {
-  const texts = [...state.goal.matchAll(/"([^"]+)"/g)].map(([, text]) => text);
+  const texts = textsNamed(state.goal);
   const calls = inOrder(state).flatMap((bid): CallSpec[] => {
     const element = state.elements[bid];
     const options = optionsOf(state, element);
@@ -24,8 +24,25 @@ export function possibleActions(state: ScreenState, offered: readonly ScreenActi
       ...options.map(({ name }) => ({ name: 'select_option', arguments: { bid, options: name } })),
     ];
   });
+  calls.push(...pageCalls(state));
   const able = calls.filter((call) => offered.includes(call.name as ScreenAction));
   return able.filter((call) => screenRefusals(state, call).length === 0).map(actionLine);
+}
+
+/** Where there are several pages: back, and to other tabs. */
+function pageCalls(state: ScreenState): CallSpec[] {
+  const { tabs, tab } = tabsOf(state);
+  if (tabs.length === 0) return [];
+  const others = tabs.flatMap((_, index): CallSpec[] =>
+    index === tab ? [] : [{ name: 'tab_focus', arguments: { index } }],
+  );
+  const closing: CallSpec[] = others.length > 0 ? [{ name: 'tab_close', arguments: {} }] : [];
+  return [{ name: 'go_back', arguments: {} }, ...others, ...closing];
+}
+
+/** What a goal names in quotes, in order. */
+export function textsNamed(goal: string): readonly string[] {
+  return [...goal.matchAll(/"([^"]+)"/g)].map(([, text]) => text);
 }
 
 /** Ids as the tree has them, without its root. */

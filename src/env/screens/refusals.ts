@@ -2,7 +2,7 @@
 
 import type { CallSpec } from '../tools/domain.js';
 import { elementKeys } from './screen-actions.js';
-import type { ScreenElement, ScreenState } from './screen-state.js';
+import { type ScreenElement, type ScreenState, tabsOf } from './screen-state.js';
 
 const WRITABLE = new Set(['textbox', 'searchbox', 'spinbutton', 'combobox', 'slider', 'Date', 'InputTime']);
 const CHOOSING = new Set(['combobox', 'listbox']);
@@ -14,7 +14,15 @@ export function screenRefusals(state: ScreenState, { name, arguments: given }: C
   const ids = elementKeys(name).map((key) => String(given[key]));
   const unknown = ids.filter((id) => state.elements[id] === undefined);
   if (unknown.length > 0) return unknown.map((id) => `there is no element "${id}" on the screen`);
-  return ids.flatMap((id) => elementRefusals(state, id, name, given));
+  return [...pageRefusals(state, name, given), ...ids.flatMap((id) => elementRefusals(state, id, name, given))];
+}
+
+function pageRefusals(state: ScreenState, name: string, given: CallSpec['arguments']): string[] {
+  const { tabs } = tabsOf(state);
+  if (name === 'tab_close' && tabs.length < 2) return ['it is the only tab'];
+  if (name === 'tab_focus' && tabs[Number(given['index'])] === undefined) return [`there is no tab ${given['index']}`];
+  if (name !== 'goto' || String(given['url']).startsWith('/')) return [];
+  return [`only addresses of the application can be opened, which begin with "/", and not ${given['url']}`];
 }
 
 function elementRefusals(state: ScreenState, id: string, name: string, given: CallSpec['arguments']): string[] {

@@ -61,7 +61,24 @@ const FORMS = {
     },
     needs: 2,
   },
+  goto: {
+    summary: 'Opens another page of the application.',
+    takes: { url: text("its address below the application's, such as /") },
+    needs: 1,
+  },
+  go_back: { summary: 'Goes back to the page before.', takes: {}, needs: 0 },
+  go_forward: { summary: 'Goes forward again.', takes: {}, needs: 0 },
+  new_tab: { summary: 'Opens another tab, on the first page, and goes there.', takes: {}, needs: 0 },
+  tab_close: { summary: 'Closes the tab.', takes: {}, needs: 0 },
+  tab_focus: {
+    summary: 'Goes to another tab.',
+    takes: { index: { type: 'integer', minimum: 0, description: 'its number' } },
+    needs: 1,
+  },
 } as const satisfies Readonly<Record<string, ActionForm>>;
+
+/** Actions on pages, which applications have several of. */
+export const PAGE_ACTIONS = ['goto', 'go_back', 'go_forward', 'new_tab', 'tab_close', 'tab_focus'] as const;
 
 export type ScreenAction = keyof typeof FORMS;
 

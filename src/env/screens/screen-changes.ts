@@ -13,9 +13,13 @@ export function screenChanges(before: ScreenState, after: ScreenState): Operatio
   const scalars = SCALARS.flatMap((key): Operation[] =>
     before[key] === after[key] ? [] : [{ op: 'replace', path: `/${key}`, value: after[key] }],
   );
+  const tabs = (['tabs', 'tab'] as const).flatMap((key): Operation[] => {
+    const value = after[key];
+    return value === undefined || isSame(before[key], value as Json) ? [] : [{ op: 'add', path: `/${key}`, value }];
+  });
   const elements = elementChanges(before.elements, after.elements);
   const all: Operation[] = [{ op: 'replace', path: '/elements', value: after.elements }];
-  return [...scalars, ...(elements.length > MANY ? all : elements)];
+  return [...scalars, ...tabs, ...(elements.length > MANY ? all : elements)];
 }
 
 type Elements = ScreenState['elements'];

@@ -46,6 +46,9 @@ export interface ScreenView {
   readonly focused: string;
   readonly root: string;
   readonly elements: Readonly<Record<string, ScreenElement>>;
+  /** Open pages of an application, each its path and title, and which of them is seen; absent where there can be but one. */
+  readonly tabs?: readonly string[];
+  readonly tab?: number;
 }
 
 export const SCREEN_SCHEMA: JsonObject = {
@@ -71,6 +74,8 @@ export const SCREEN_SCHEMA: JsonObject = {
     },
     reward: { type: 'number' },
     done: { type: 'boolean' },
+    tabs: { type: 'array', items: { type: 'string' } },
+    tab: { type: 'integer', minimum: 0 },
     history: { type: 'array', items: { type: 'string' } },
   },
   required: ['page', 'goal', 'focused', 'root', 'elements', 'reward', 'done', 'history'],
@@ -88,6 +93,11 @@ export const NO_SCREEN: ScreenState = Object.freeze({
   done: false,
   history: Object.freeze([]) as readonly string[],
 });
+
+/** Open pages of an application, as a view has them; none where there can be but one. */
+export function tabsOf({ tabs, tab }: ScreenState): { readonly tabs: readonly string[]; readonly tab: number } {
+  return { tabs: (tabs ?? []) as readonly string[], tab: Number(tab ?? 0) };
+}
 
 /** What is wrong with the tree, one sentence each: an element that is not there, that is nowhere, or that is in two places. */
 export function treeFaults({ root, elements, focused }: ScreenView): readonly string[] {

@@ -1,6 +1,7 @@
 // Pages as a domain: its tools are what can be done on a screen, its state is the screen, its tasks are pages by seed. The browser
 // that runs the pages is the exact code of it.
 
+import { isDeepStrictEqual } from 'node:util';
 import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
 import { contentHash } from '../../core/hash.js';
 import type { JsonObject } from '../../core/json.js';
@@ -10,12 +11,19 @@ import type { ToolCall } from '../tools/message.js';
 import type { Operation } from '../tools/prediction.js';
 import { actionReadings } from './action-readings.js';
 import { mechanicalScreen, unmetOn } from './mechanics.js';
-import type { PageContract, PageMoment, PageSpec } from './page/page-browser.js';
+import type { AppSpec, PageContract, PageMoment, PageSpec } from './page/page-browser.js';
 import type { BrowserName } from './page/page-requests.js';
 import { PageMachine } from './page-machine.js';
 import { possibleActions } from './possible-actions.js';
 import { screenRefusals } from './refusals.js';
-import { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction, screenTools } from './screen-actions.js';
+import {
+  actionLine,
+  PAGE_ACTIONS,
+  parseAction,
+  SCREEN_ACTIONS,
+  type ScreenAction,
+  screenTools,
+} from './screen-actions.js';
 import { screenChanges } from './screen-changes.js';
 import { ScreenPlays, SEATS } from './screen-plays.js';
 import { NO_SCREEN, SCREEN_SCHEMA, type ScreenState, treeFaults } from './screen-state.js';
@@ -23,8 +31,9 @@ import { screenText } from './screen-tree.js';
 
 /** A page that a task is done on. */
 export interface ScreenPage extends ActGame {
-  /** Absolute path of the HTML file. */
+  /** Absolute path of the HTML file; empty for a page of an application. */
   readonly file: string;
+  readonly app?: AppSpec;
   readonly seed: number;
   /** The next action of whoever knows how this task is done; undefined where it is done, or not known how. */
   readonly solve?: (screen: ScreenState) => string | undefined;
@@ -67,6 +76,11 @@ export function pagesNotFound(
   return reverieError('PAGES_NOT_FOUND', { what, place, problem, package: name, variable });
 }
 
+/** An application that is not where it should be. @param install  how it comes there */
+export function appNotFound(app: string, place: string, install: string): ReverieError {
+  return reverieError('APP_NOT_FOUND', { app, place, install });
+}
+
 /** @param where why it is none, where there is more to say */
 export function pageUnknown(what: string, value: string, where: string, known: readonly string[]): ReverieError {
   const close = nearest(value, known) ?? known[0];
@@ -77,7 +91,9 @@ export function pageUnknown(what: string, value: string, where: string, known: r
 export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
   const { id, pages, browser, policy = POLICY, contract, settle = SETTLE_MS } = options;
   const able = SCREEN_ACTIONS.filter((name) => browser !== 'jsdom' || !NEED_LAYOUT.includes(name));
-  const actions = able.filter((name) => options.actions?.includes(name) ?? true);
+  const isApp = pages.some(({ app }) => app !== undefined);
+  const fitting = able.filter((name) => isApp || !(PAGE_ACTIONS as readonly ScreenAction[]).includes(name));
+  const actions = fitting.filter((name) => options.actions?.includes(name) ?? true);
   const rules = new ScreenRules(options, actions, `${id} pages ${RULES_VERSION} ${browser} ${settle}`);
   const content = { id, policy, version: options.version, rules: rules.version, contract, actions };
   return {
@@ -100,7 +116,7 @@ export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
 
 /** Whether its states are screens. */
 export function isScreenDomain({ stateSchema }: ToolsDomain): boolean {
-  return stateSchema === SCREEN_SCHEMA;
+  return isDeepStrictEqual(stateSchema, SCREEN_SCHEMA);
 }
 
 class ScreenRules implements ToolRules {
@@ -213,9 +229,9 @@ class ScreenRules implements ToolRules {
   }
 
   private played(id: string): { id: string; spec: PageSpec } {
-    const { file, seed } = this.pages.get(id)!;
+    const { file, app, seed } = this.pages.get(id)!;
     const { contract, settle = SETTLE_MS } = this.options;
-    return { id, spec: { file, seed, contract, settle } };
+    return { id, spec: { file, seed, contract, settle, ...(app && { app }) } };
   }
 }
 
@@ -231,8 +247,9 @@ function operationsTo(before: ScreenState, after: ScreenState): Operation[] {
 
 /** The goal is what was asked at the beginning, whatever the page says later. */
 function stateOf(page: string, moment: PageMoment, history: readonly string[], goal = moment.goal): ScreenState {
-  const { focused, root, elements, reward, done } = moment;
-  return { page, goal, focused, root, elements, reward, done, history };
+  const { focused, root, elements, reward, done, tabs, tab } = moment;
+  const pages = tabs === undefined ? {} : { tabs, tab };
+  return { page, goal, focused, root, elements, reward, done, ...pages, history } as ScreenState;
 }
 
 function openingOf(state: ScreenState): string {

@@ -15,7 +15,13 @@ const operators: FittedBackendEntry = {
 const sequence: FittedBackendEntry = {
   name: 'sequence',
   summary: 'Trains a small language model on them.',
-  make: async () => (await import('./fit-sequence.js')).fitSequence,
+  make: async () => (await import('./fit-learned.js')).fitLearned('sequence'),
 };
 
-export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend', [operators, sequence]);
+const lifted: FittedBackendEntry = {
+  name: 'lifted',
+  summary: 'Keeps what they did to screens, to be carried over to others.',
+  make: async () => (await import('./fit-learned.js')).fitLearned('lifted'),
+};
+
+export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend', [operators, lifted, sequence]);

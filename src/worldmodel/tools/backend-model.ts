@@ -101,6 +101,8 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly isReal?: (domain: ToolsDomain) => boolean;
   /** Loads what says whether and how a device computes the network that it answers by; absent: it answers by none. */
   readonly deviceFit?: () => Promise<BackendDeviceFit>;
+  /** Domains that it can be learned in; all unless declared. */
+  readonly learns?: (domain: ToolsDomain) => boolean;
   /** Loads what learns such a backend from records, for `reverie fit`; absent: it is not learned. */
   readonly fit?: () => Promise<FitBackend>;
 }

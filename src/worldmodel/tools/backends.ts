@@ -4,6 +4,7 @@
 import { reverieError } from '../../core/errors.js';
 import { Registry } from '../../core/registry.js';
 import { inducedBackend } from '../induced/entry.js';
+import { liftedBackend } from '../lifted/entry.js';
 import { llmBackend } from '../llm/entry.js';
 import { mechanicsBackend } from '../mechanics/entry.js';
 import { operatorsBackend } from '../operators/entry.js';
@@ -32,6 +33,7 @@ export const routerBackends: Registry<BackendEntry> = new Backends('backend', [
   mechanicsBackend,
   inducedBackend,
   operatorsBackend,
+  liftedBackend,
   sequenceBackend,
   replayBackend,
   llmBackend,

@@ -1,5 +1,6 @@
 // What runs pages: jsdom, or Chromium. Both are shown the same by the same scripts; they differ in who runs the page's own.
 
+import type { Json } from '../../../core/json.js';
 import type { CallSpec } from '../../tools/domain.js';
 import type { ScreenView } from '../screen-state.js';
 import { PageClock } from './page-clock.js';
@@ -17,10 +18,33 @@ export interface PageContract {
   readonly hidden: readonly string[];
 }
 
+/** An application: a server of its own for each page that is opened of it, on this machine alone. */
+export interface AppSpec {
+  /** What it is called. */
+  readonly name: string;
+  /** Program and arguments; `{port}` stands for its port on 127.0.0.1, `{data}` for a folder of its own. */
+  readonly command: readonly string[];
+  /** What that folder begins with: text by path. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Where a task begins, and what answers once the application is ready: a path below its address. */
+  readonly path: string;
+  /** What is to be done, in words. */
+  readonly goal: string;
+  readonly judge: AppJudge;
+}
+
+/** Who says what was earned, by the application's own data. */
+export interface AppJudge {
+  /** Absolute path of a module whose default export is `({ url, folder }, task) => Promise<number>`: above 0, the task is done. */
+  readonly module: string;
+  readonly task: Json;
+}
+
 /** A page that a task is done on; structured-clonable. */
 export interface PageSpec {
-  /** Absolute path of the HTML file. */
+  /** Absolute path of the HTML file; empty for a page of an application. */
   readonly file: string;
+  readonly app?: AppSpec;
   readonly seed: number;
   readonly contract: PageContract;
   /** Milliseconds of the page's time that pass after an action. */

@@ -55,5 +55,9 @@ async function begun(): Promise<PageReply> {
 process.on('uncaughtException', () => {});
 process.on('unhandledRejection', () => {});
 line.port.on('message', async (request: PageRequest) => answerOn(line, await answered(request)));
-line.port.on('close', () => void browser?.close());
+line.port.on('close', async () => {
+  // Applications end with their pages.
+  await Promise.allSettled([...pages.keys()].map(emptied));
+  await browser?.close();
+});
 answerOn(line, await begun());

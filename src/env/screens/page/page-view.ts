@@ -183,9 +183,13 @@ export class PageView {
     return id;
   }
 
-  /** JSON of a ScreenView. */
-  look(): string {
+  /**
+   * JSON of a ScreenView.
+   * @param taken  ids that other pages of the same browser have: from 1 to this one
+   */
+  look(taken = 0): string {
     const { document } = this.page;
+    if (this.count === 0) this.count = taken;
     const seen: Record<string, ScreenElement> = {};
     const root = this.idOf(document.body);
     seen[root] = {

@@ -8,7 +8,7 @@ import { contentHash } from '../../../core/hash.js';
 import { requirePanel } from '../../../core/panel.js';
 import type { Phase } from '../../../core/progress.js';
 import { Rng } from '../../../core/rng.js';
-import { makeDomain } from '../../../env/index.js';
+import { makeDomain, type ToolsDomain } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { type BackendEntry, type BackendFitNote, backendSettings, routerBackends } from '../../../worldmodel/index.js';
 import { interrupted, type JobContext } from '../../job.js';
@@ -30,14 +30,14 @@ export async function fitBackendJob(context: Context): Promise<BackendFitResult>
     const expected = 'none: a backend is fitted from its records alone, not from an earlier model';
     throw reverieError('FLAG_INVALID', { flag: '--model', value: earlier, expected });
   }
-  const entry = learnedBackend(config.model.backends);
   const data = episodesFolder(context.inputs.data);
   const domain = await makeDomain(config.domain, { folder });
-  const settings = backendSettings(entry, config.model);
   const phases = new Phases(context);
   const model = join(context.out, 'model');
   const work = join(context.out, 'training');
   try {
+    const entry = learnedBackend(config.model.backends, domain);
+    const settings = backendSettings(entry, config.model);
     const learner = `${entry.name}@${contentHash(settings).slice(0, 12)}`;
     const panel = backendFitPanel(context, domain, { learner, data: await digestOf(data) });
     requirePanel(panel, wantedPanel(context));
@@ -67,9 +67,11 @@ export async function fitBackendJob(context: Context): Promise<BackendFitResult>
   }
 }
 
-/** The first of a scenario's backends that learns; where none does, the only one there is. */
-function learnedBackend(names: readonly string[]): Learned {
-  const learned = routerBackends.list().filter((entry): entry is Learned => entry.fit !== undefined);
+/** The first of a scenario's backends that learns; where none does, the only one there is for such a domain. */
+function learnedBackend(names: readonly string[], domain: ToolsDomain): Learned {
+  const learned = routerBackends
+    .list()
+    .filter((entry): entry is Learned => entry.fit !== undefined && (entry.learns?.(domain) ?? true));
   const [named] = names.flatMap((name) => learned.filter((entry) => entry.name === name));
   const found = named ?? (learned.length === 1 ? learned[0] : undefined);
   if (found !== undefined) return found;

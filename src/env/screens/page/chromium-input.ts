@@ -1,0 +1,117 @@
+// A real mouse and keyboard: actions on a page in Chromium, by playwright-core.
+
+import type { CallSpec } from '../../tools/domain.js';
+
+/** How long an element may take to be ready for an action, in milliseconds. */
+const ACTION_MS = 2_000;
+
+/** As much of playwright-core as is used. */
+interface Handle {
+  click(options: object): Promise<void>;
+  dblclick(options: object): Promise<void>;
+  hover(options: object): Promise<void>;
+  focus(): Promise<void>;
+  fill(value: string, options: object): Promise<void>;
+  press(key: string, options: object): Promise<void>;
+  selectOption(options: readonly { readonly label: string }[], settings: object): Promise<unknown>;
+  boundingBox(): Promise<{
+    readonly x: number;
+    readonly y: number;
+    readonly width: number;
+    readonly height: number;
+  } | null>;
+  asElement(): Handle | null;
+}
+
+export interface ChromiumPage {
+  addInitScript(script: { readonly content: string }): Promise<unknown>;
+  goto(url: string, options: object): Promise<unknown>;
+  evaluate(script: string): Promise<unknown>;
+  evaluateHandle(script: string): Promise<Handle>;
+  readonly mouse: {
+    move(x: number, y: number, options?: object): Promise<void>;
+    down(): Promise<void>;
+    up(): Promise<void>;
+    wheel(x: number, y: number): Promise<void>;
+  };
+  close(): Promise<void>;
+  goBack(options: object): Promise<unknown>;
+  goForward(options: object): Promise<unknown>;
+  bringToFront(): Promise<void>;
+  waitForLoadState(state: string, options: object): Promise<void>;
+  url(): string;
+  title(): Promise<string>;
+  on(event: 'close', listener: () => void): void;
+  on(event: 'dialog', listener: (dialog: { accept(): Promise<void> }) => void): void;
+}
+
+interface Route {
+  continue(): Promise<void>;
+  abort(): Promise<void>;
+}
+
+/** Pages that share their cookies and what they store, and nothing with others. */
+export interface ChromiumContext {
+  newPage(): Promise<ChromiumPage>;
+  addInitScript(script: { readonly content: string }): Promise<unknown>;
+  route(pattern: string, handler: (route: Route, request: { url(): string }) => Promise<void>): Promise<void>;
+  on(event: 'page' | 'request' | 'requestfinished' | 'requestfailed', listener: (subject: unknown) => void): void;
+  close(): Promise<void>;
+}
+
+/** @throws where it cannot be done */
+export async function carryOut(page: ChromiumPage, name: string, given: CallSpec['arguments']): Promise<void> {
+  const wait = { timeout: ACTION_MS };
+  const target = 'bid' in given ? await elementOf(page, given['bid']) : undefined;
+  switch (name) {
+    case 'noop':
+      return;
+    case 'click':
+      return target!.click(wait);
+    case 'dblclick':
+      return target!.dblclick(wait);
+    case 'hover':
+      return target!.hover(wait);
+    case 'focus':
+      return target!.focus();
+    case 'fill':
+      return target!.fill(String(given['value']), wait);
+    case 'clear':
+      return target!.fill('', wait);
+    case 'press':
+      return target!.press(String(given['key_comb']), wait);
+    case 'select_option':
+      await target!.selectOption(
+        [given['options']].flat().map((label) => ({ label: String(label) })),
+        wait,
+      );
+      return;
+    case 'drag_and_drop':
+      return drag(page, await elementOf(page, given['from_bid']), await elementOf(page, given['to_bid']));
+    case 'scroll':
+      return page.mouse.wheel(Number(given['delta_x']), Number(given['delta_y']));
+    default:
+      throw new Error(`no such action as ${name}`);
+  }
+}
+
+async function elementOf(page: ChromiumPage, id: unknown): Promise<Handle> {
+  const found = await page.evaluateHandle(`window.reverieView.element(${JSON.stringify(String(id))})`);
+  const element = found.asElement();
+  if (element === null) throw new Error(`element "${String(id)}" is no longer on the page`);
+  return element;
+}
+
+async function drag(page: ChromiumPage, from: Handle, to: Handle): Promise<void> {
+  const [start, end] = [await centreOf(from), await centreOf(to)];
+  await page.mouse.move(...start);
+  await page.mouse.down();
+  await page.mouse.move(...end, { steps: 5 });
+  await page.mouse.up();
+}
+
+async function centreOf(element: Handle): Promise<[number, number]> {
+  const box = await element.boundingBox();
+  if (box === null) throw new Error('the element has no place on the screen');
+  return [box.x + box.width / 2, box.y + box.height / 2];
+}

@@ -1,0 +1,109 @@
+// A screen with what its elements stand in, and which elements of two screens play the same part.
+
+import type { ScreenElement, ScreenState } from '../../env/index.js';
+
+/** A tree of elements. */
+export type Tree = Pick<ScreenState, 'root' | 'elements'>;
+
+export class Layout {
+  readonly parents: ReadonlyMap<string, string>;
+  /** All that is on the screen, as it is read. */
+  readonly order: readonly string[];
+
+  constructor(readonly tree: Tree) {
+    const parents = new Map<string, string>();
+    const order: string[] = [];
+    const open = tree.root === '' ? [] : [tree.root];
+    for (let id = open.pop(); id !== undefined; id = open.pop()) {
+      order.push(id);
+      const { children } = tree.elements[id];
+      for (const child of children) parents.set(child, id);
+      open.push(...[...children].reverse());
+    }
+    this.parents = parents;
+    this.order = order;
+  }
+
+  element(id: string): ScreenElement {
+    return this.tree.elements[id];
+  }
+
+  /** It, what it stands in, and so on up to the root. */
+  chain(id: string): string[] {
+    const found = [id];
+    for (let at = this.parents.get(id); at !== undefined; at = this.parents.get(at)) found.push(at);
+    return found;
+  }
+
+  /** It and all that it holds, as it is read. */
+  below(id: string): string[] {
+    return [id, ...this.element(id).children.flatMap((child) => this.below(child))];
+  }
+}
+
+/** Ids of one screen to those of another; each is used once. */
+export type Pairing = ReadonlyMap<string, string>;
+
+/** Pairs of lists that are longer are not compared one by one. */
+const MOST_COMPARED = 40_000;
+
+/**
+ * Which element of `to` plays the part of one in `from`: from the acted-on elements upwards, and from the roots downwards, children in
+ * their order, those of the same role, before others those of the same name.
+ * @param acted  elements that are the same part whatever they are
+ */
+export function pairing(from: Layout, to: Layout, acted?: readonly [string, string]): Pairing {
+  const pairs = new Map<string, string>([[from.tree.root, to.tree.root]]);
+  if (acted !== undefined) {
+    const [ours, theirs] = [from.chain(acted[0]), to.chain(acted[1])];
+    for (let i = 0; i < Math.min(ours.length, theirs.length); i++) {
+      if (i > 0 && from.element(ours[i]).role !== to.element(theirs[i]).role) break;
+      pairs.set(ours[i], theirs[i]);
+    }
+  }
+  // Pairs that are added on the way have their turn, too.
+  for (const [ours, theirs] of pairs) pairChildren(from, to, [ours, theirs], pairs);
+  return pairs;
+}
+
+function pairChildren(from: Layout, to: Layout, [a, b]: readonly [string, string], pairs: Map<string, string>): void {
+  const [ours, theirs] = [from.element(a).children, to.element(b).children];
+  let [i, j] = [0, 0];
+  // What is paired already divides both lists.
+  for (const [end, id] of [...ours, undefined].entries()) {
+    const there = id === undefined ? theirs.length : theirs.indexOf(pairs.get(id) ?? '', j);
+    if (there < 0) continue;
+    for (const [x, y] of alike(from, to, ours.slice(i, end), theirs.slice(j, there))) pairs.set(x, y);
+    [i, j] = [end + 1, there + 1];
+  }
+}
+
+/** The pairs of two lists in order that are most alike together. */
+function alike(from: Layout, to: Layout, ours: readonly string[], theirs: readonly string[]): [string, string][] {
+  const [n, m] = [ours.length, theirs.length];
+  if (n === 0 || m === 0) return [];
+  if (n * m > MOST_COMPARED) return ours.slice(0, m).map((id, i) => [id, theirs[i]]);
+  const worth = ours.map((x) => theirs.map((y) => likeness(from.element(x), to.element(y))));
+  const best = Array.from({ length: n + 1 }, () => new Float64Array(m + 1));
+  for (let i = n - 1; i >= 0; i--) {
+    for (let j = m - 1; j >= 0; j--) {
+      const both = worth[i][j] > 0 ? worth[i][j] + best[i + 1][j + 1] : 0;
+      best[i][j] = Math.max(both, best[i + 1][j], best[i][j + 1]);
+    }
+  }
+  const found: [string, string][] = [];
+  for (let [i, j] = [0, 0]; i < n && j < m; ) {
+    if (worth[i][j] > 0 && best[i][j] === worth[i][j] + best[i + 1][j + 1]) found.push([ours[i++], theirs[j++]]);
+    else if (best[i][j] === best[i + 1][j]) i++;
+    else j++;
+  }
+  return found;
+}
+
+/** 0 for what cannot be the same part. */
+function likeness(a: ScreenElement, b: ScreenElement): number {
+  if (a.role !== b.role) return 0;
+  const named = a.name !== '' && a.name === b.name ? 2 : 0;
+  const looks = a.classes !== undefined && a.classes === b.classes ? 0.5 : 0;
+  return 1 + named + looks + (a.children.length === b.children.length ? 0.25 : 0);
+}

@@ -1,0 +1,193 @@
+// What an action made of a recorded screen, made of another one: the same changes of the tree, each on the element that plays the same
+// part.
+
+import { actionLine, type ScreenElement, type ScreenState, treeFaults } from '../../env/index.js';
+import type { Act } from './act.js';
+import { Layout, type Pairing, pairing } from './layout.js';
+import { Retelling } from './told.js';
+
+/** What was recorded: an action, and the screen after it. */
+export interface RecordedAct {
+  readonly act: Act;
+  readonly after: ScreenState;
+  readonly isError: boolean;
+  readonly observation: string;
+  /** Where it was recorded. */
+  readonly episode: string;
+  readonly task: string;
+  readonly family: string;
+}
+
+/** The screen after the action that is asked about; undefined where the two screens have too little in common for it. */
+export function transferred(recorded: RecordedAct, asked: Act): ScreenState | undefined {
+  const found = new Transfer(recorded, asked).screen();
+  return found !== undefined && treeFaults(found).length === 0 ? found : undefined;
+}
+
+/** An element that one changes by what it is, and not by where it stands: the one that is ticked, or chosen. */
+const STANDING = ['checked', 'selected', 'expanded'] as const;
+
+class Transfer {
+  private readonly before: Layout;
+  private readonly after: Layout;
+  private readonly pairs: Pairing;
+  private readonly retelling: Retelling;
+  private readonly elements: Record<string, ScreenElement>;
+  /** Elements that were not there before, by their recorded ids. */
+  private readonly fresh = new Map<string, string>();
+  private isLost = false;
+
+  constructor(
+    private readonly recorded: RecordedAct,
+    private readonly asked: Act,
+  ) {
+    const { act, after } = recorded;
+    this.before = act.layout;
+    this.after = new Layout(after);
+    const both = act.element !== undefined && asked.element !== undefined;
+    this.pairs = pairing(act.layout, asked.layout, both ? [act.element!, asked.element!] : undefined);
+    this.retelling = new Retelling(act, asked, this.pairs);
+    this.elements = { ...asked.state.elements };
+  }
+
+  screen(): ScreenState | undefined {
+    const { recorded, asked, before, after } = this;
+    for (const id of after.order) if (before.tree.elements[id] !== undefined) this.change(id);
+    for (const id of after.order) if (before.tree.elements[id] !== undefined) this.hold(id);
+    if (this.isLost) return undefined;
+    const { focused, done, reward, tabs, tab } = recorded.after;
+    const keyboard = focused === '' ? '' : this.here(focused);
+    const placed = this.placed();
+    return {
+      ...asked.state,
+      focused: keyboard !== undefined && placed[keyboard] !== undefined ? keyboard : '',
+      elements: placed,
+      ...(tabs !== undefined && { tabs, tab }),
+      done,
+      reward,
+      history: [...asked.state.history, actionLine(asked.call)],
+    };
+  }
+
+  /** What plays the part of a recorded element: on the screen, or new on it. */
+  private here(id: string): string | undefined {
+    return this.fresh.get(id) ?? this.pairs.get(id);
+  }
+
+  /** Its own properties, where they became others. */
+  private change(id: string): void {
+    const [was, is] = [this.before.element(id), this.after.element(id)];
+    const keys = Object.keys({ ...was, ...is }).filter((key) => key !== 'children' && was[key] !== is[key]);
+    if (keys.length === 0) return;
+    const here = this.changedHere(id, keys);
+    if (here === undefined) {
+      // Nothing stands as that did, so there is nothing to change.
+      this.isLost ||= !STANDING.some((key) => keys.includes(key));
+      return;
+    }
+    const own = this.elements[here];
+    const changed: Record<string, ScreenElement[string]> = { ...own };
+    for (const key of keys) {
+      const value = is[key];
+      if (value === undefined) delete changed[key];
+      else changed[key] = typeof value === 'string' ? this.say(value, [was[key], own[key]]) : value;
+    }
+    this.elements[here] = changed as ScreenElement;
+  }
+
+  private say(text: string, [theirs, ours]: readonly (ScreenElement[string] | undefined)[]): string {
+    return this.retelling.say(text, [String(theirs ?? ''), String(ours ?? '')]);
+  }
+
+  private changedHere(id: string, keys: readonly string[]): string | undefined {
+    const key = STANDING.find((one) => keys.includes(one));
+    const was = this.before.element(id);
+    if (id === this.recorded.act.element || key === undefined || was[key] !== true) return this.pairs.get(id);
+    return sole(this.before, was.role, key) === undefined ? this.pairs.get(id) : sole(this.asked.layout, was.role, key);
+  }
+
+  /** What it holds, where that became something else. */
+  private hold(id: string): void {
+    const [was, is] = [this.before.element(id).children, this.after.element(id).children];
+    if (was.length === is.length && was.every((child, i) => child === is[i])) return;
+    const here = this.pairs.get(id);
+    if (here === undefined) {
+      this.isLost = true;
+      return;
+    }
+    const children = this.without(
+      here,
+      was.filter((child) => !is.includes(child)),
+      was,
+    );
+    let place = 0;
+    for (const child of is) {
+      const known = was.includes(child) ? this.pairs.get(child) : undefined;
+      if (known !== undefined && children.includes(known)) place = children.indexOf(known) + 1;
+      if (was.includes(child)) continue;
+      const made = this.made(child);
+      if (made === undefined || children.includes(made)) continue;
+      children.splice(place++, 0, made);
+    }
+    this.elements[here] = { ...this.elements[here], children };
+  }
+
+  /** Children of an element without those that play the part of what went; where all of a role went, all of it go. */
+  private without(here: string, gone: readonly string[], was: readonly string[]): string[] {
+    const roleOf = (id: string) => this.before.element(id).role;
+    const whole = new Set(
+      gone.map(roleOf).filter((role) => was.every((id) => roleOf(id) !== role || gone.includes(id))),
+    );
+    const went = new Set(gone.map((id) => this.pairs.get(id)));
+    const { children } = this.asked.layout.element(here);
+    return children.filter((id) => !went.has(id) && !whole.has(this.asked.layout.element(id).role));
+  }
+
+  /** A child that came: from elsewhere on the screen, as it was when the task began, or new. */
+  private made(id: string): string | undefined {
+    if (this.before.tree.elements[id] !== undefined) return this.pairs.get(id);
+    const { act } = this.recorded;
+    if (act.opening.elements[id] !== undefined) return this.shownAgain(id);
+    const number = Number(id) - act.ids;
+    const here = String(this.asked.ids + number);
+    if (!Number.isInteger(number) || number <= 0 || this.elements[here] !== undefined) return undefined;
+    this.fresh.set(id, here);
+    const { children, ...own } = this.after.element(id);
+    const told = Object.entries(own).map(([key, value]) => [
+      key,
+      typeof value === 'string' && (key === 'name' || key === 'value') ? this.retelling.say(value) : value,
+    ]);
+    const held = children.flatMap((child) => this.made(child) ?? []);
+    this.elements[here] = { ...Object.fromEntries(told), children: held } as ScreenElement;
+    return here;
+  }
+
+  private shownAgain(id: string): string | undefined {
+    const shown = new Layout(this.asked.opening);
+    const here = pairing(new Layout(this.recorded.act.opening), shown).get(id);
+    if (here === undefined) return undefined;
+    for (const one of shown.below(here)) this.elements[one] ??= shown.element(one);
+    return here;
+  }
+
+  /** Only what stands somewhere. */
+  private placed(): Record<string, ScreenElement> {
+    const { root } = this.asked.state;
+    const kept = new Set<string>();
+    const open = [root];
+    for (let id = open.pop(); id !== undefined; id = open.pop()) {
+      if (kept.has(id) || this.elements[id] === undefined) continue;
+      kept.add(id);
+      open.push(...this.elements[id].children);
+    }
+    return Object.fromEntries(Object.entries(this.elements).filter(([id]) => kept.has(id)));
+  }
+}
+
+/** The only element of a role of which something is so. */
+function sole({ tree }: Layout, role: string, key: (typeof STANDING)[number]): string | undefined {
+  const found = Object.keys(tree.elements).filter(
+    (id) => tree.elements[id].role === role && tree.elements[id][key] === true,
+  );
+  return found.length === 1 ? found[0] : undefined;
+}

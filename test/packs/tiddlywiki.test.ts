@@ -1,0 +1,49 @@
+// TiddlyWiki and its server in Chromium. Skipped where either is not there: `npm install tiddlywiki@5.4.1`, TIDDLYWIKI_PATH.
+
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../src/cli/command-line.js';
+import { makeDomain } from '../../src/env/index.js';
+import { chromiumProgram } from '../../src/env/screens/page-machine.js';
+import { recordingStream } from '../run/streams.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'reverie-tiddlywiki-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function isInstalled(): boolean {
+  try {
+    createRequire(import.meta.url).resolve(`${process.env.TIDDLYWIKI_PATH ?? 'tiddlywiki'}/package.json`);
+    return existsSync(chromiumProgram());
+  } catch {
+    return false;
+  }
+}
+
+const able = isInstalled();
+if (!able) console.warn('Tests of TiddlyWiki are skipped: it, or Chromium, is not installed');
+
+async function reverie(...args: string[]) {
+  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
+  const code = await runCommandLine([...args, '--json'], terminal);
+  expect(code, terminal.stderr.text()).toBe(0);
+  return JSON.parse(terminal.stdout.text());
+}
+
+it('tells how TiddlyWiki is installed where it is not', async () => {
+  const made = makeDomain({ id: 'tiddlywiki', app: 'nowhere' }, { folder });
+  await expect(made).rejects.toMatchObject({
+    code: 'APP_NOT_FOUND',
+    hint: expect.stringContaining('npm install tiddlywiki'),
+  });
+});
+
+describe.skipIf(!able)('TiddlyWiki', () => {
+  it('is evaluated by the command line, each task done by its solution', async () => {
+    const some = ['--set', 'domain.screens=[write-note, tick-note]', '--set', 'synth.episodes=2'];
+    const done = await reverie('eval', 'tiddlywiki', '--profile', 'smoke', ...some, '--out', join(folder, 'eval'));
+    expect(done).toMatchObject({ success: { value: 1, of: 2 } });
+  }, 300_000);
+});
