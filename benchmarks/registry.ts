@@ -88,6 +88,12 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'PyTorch, static cache, compiled steps in one CUDA graph, the fastest of its forms',
     load: () => import('./gpu-decode.js'),
   },
+  'gpu.train': {
+    title: 'Cart-pole swing-up by `reverie train --device cuda`: wall time ÷ the processor’s, less is better',
+    unit: 'ratio',
+    baseline: 'the same run with --device cpu on the same machine',
+    load: () => import('./gpu-train.js'),
+  },
   'warm-start.swingup': {
     title: 'Real steps to threshold on cart-pole swing-up: the best baseline ÷ warm-started in the dream',
     unit: 'ratio',

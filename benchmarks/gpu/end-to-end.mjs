@@ -10,7 +10,7 @@ import { parseArgs, promisify } from 'node:util';
 
 const execute = promisify(execFile);
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-const CLI = join(ROOT, 'dist', 'cli.js');
+const CLI = join(process.env.PRODUCT ?? ROOT, 'dist', 'cli.js');
 
 /** Seconds of one job by the clock, start of Node included, and its result. */
 async function reverie(...words) {
@@ -63,7 +63,14 @@ const JOBS = {
 /** All devices on all seeds, the order turned round with every seed. */
 async function inTurns(job, options, folder, scratch) {
   const rows = [];
+  const began = performance.now();
+  let longest = 0;
   for (let seed = 1; seed <= options.seeds; seed++) {
+    const seedBegan = performance.now();
+    if (seed > 1 && seedBegan - began + longest > options.minutes * 60_000) {
+      console.error(`[end-to-end] no time is left for seed ${seed} and those after it`);
+      break;
+    }
     const devices = seed % 2 === 1 ? options.devices : options.devices.toReversed();
     for (const device of devices) {
       const out = join(scratch, `${device.replace(':', '-')}-${seed}`);
@@ -75,6 +82,7 @@ async function inTurns(job, options, folder, scratch) {
       rows.push({ device, seed, seconds, ...job.outcome(result), asked: device });
       console.error(`[end-to-end] ${device}, seed ${seed}: ${seconds.toFixed(1)} s`);
     }
+    longest = Math.max(longest, performance.now() - seedBegan);
   }
   return rows;
 }
@@ -123,13 +131,14 @@ async function main() {
     options: {
       devices: { type: 'string', default: 'cpu,cuda' },
       seeds: { type: 'string', default: '3' },
+      minutes: { type: 'string', default: 'Infinity' },
       quick: { type: 'boolean', default: false },
       out: { type: 'string', default: process.env.OUT ?? join(ROOT, 'benchmarks', 'results', 'gpu') },
     },
   });
   const [name, folder = ''] = positionals;
   if (name === 'prepare') return prepare(folder, values.quick);
-  const options = { ...values, seeds: Number(values.seeds), devices: values.devices.split(',') };
+  const options = { ...values, seeds: Number(values.seeds), minutes: Number(values.minutes), devices: values.devices.split(',') };
   if (!(await measure(name, options, folder))) process.exitCode = 1;
 }
 

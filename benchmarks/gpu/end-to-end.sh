@@ -6,7 +6,8 @@
 #   benchmarks/gpu/end-to-end.sh synth|train [DIR] [--devices cpu,cuda:bf16] [--seeds N] [--quick] [--out FOLDER]
 #
 # A device is what --device takes, with a precision behind it if the default is not meant; the first is held against the others.
-# NODE: another Node than that of PATH, such as one unpacked from an archive that was brought along.
+# --minutes N: no seed is begun that could not end by then if it takes as long as the longest before.
+# PRODUCT: the folder of the built product, if it is not this one (as run.sh unpacks it). NODE: another Node than that of PATH, such as one unpacked from an archive that was brought along.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 node=${NODE:-node}
@@ -15,5 +16,5 @@ case ${1:-} in
   *) echo "prepare, synth or train? See the head of $0" >&2 && exit 2 ;;
 esac
 command -v "$node" >/dev/null || { echo "no Node at '$node': set NODE" >&2 && exit 2; }
-[ -f "$root/dist/cli.js" ] || { echo "not built: run npm run build, or bring dist along" >&2 && exit 2; }
+[ -f "${PRODUCT:-$root}/dist/cli.js" ] || { echo "not built: run npm run build, or bring dist along" >&2 && exit 2; }
 exec "$node" "$root/benchmarks/gpu/end-to-end.mjs" "$@"

@@ -1,22 +1,29 @@
 #!/usr/bin/env bash
 # Builds the kernels and the harness, checks every kernel against doubles, and measures: alone and against peers.
-# Needs nvcc 12.8 or newer, g++, make and python3; PyTorch and JAX where they are to be compared. No Node, no network.
+# Needs nvcc 12.8 or newer, g++, make and python3; PyTorch and JAX where they are to be compared. No Node (train brings it), no network.
 #
 #   benchmarks/gpu/run.sh [PHASE...] [--quick] [--out DIR] [--only TEXT] [--minutes N]
+#   benchmarks/gpu/run.sh --call 1|2|3              all of it in three calls of ten minutes
 #   benchmarks/gpu/run.sh --emulated [PHASE...]     the same paths at tiny sizes, kernels on the host: shows that it runs
 #
-# Phases: check, time, peers, decode, sanitize; without one: check time peers decode. Each fits in ten minutes.
+# Phases: check, time, peers, decode, sanitize, train; without one: check time peers decode. Each fits in ten minutes.
+# --call: 1 is check and time, 2 is peers and decode, 3 is sanitize and train, each within nine minutes and a half.
 # --minutes: for this command as a whole, build included; without it, 8.5 for each phase. Clocks and other settings of the card stay
 # as they are. Results: JSON and table.PHASE.txt in DIR (default: $OUT, or benchmarks/results/gpu).
+# train: `reverie train` on both. It takes the archive of pack.mjs (--product FILE; default: benchmarks/gpu/carry/product.tar.xz), with
+# a Node of its own; without one, the product that is built here and the Node of PATH.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cuda=$root/native/cuda
 command_line="benchmarks/gpu/run.sh $*"
-phases=() quick='' emulated='' only='' minutes='' phase_begun=0 out=${OUT:-$root/benchmarks/results/gpu}
+phases=() call='' quick='' emulated='' only='' minutes='' phase_begun=0 out=${OUT:-$root/benchmarks/results/gpu}
+product=$root/benchmarks/gpu/carry/product.tar.xz
 while [ $# -gt 0 ]; do
   case $1 in
-    check | time | peers | decode | sanitize) phases+=("$1") ;;
+    check | time | peers | decode | sanitize | train) phases+=("$1") ;;
+    --call) call=${2:-none} && shift ;;
+    --product) product=$2 && shift ;;
     --quick) quick=1 ;;
     --emulated) emulated=1 ;;
     --out) out=$2 && shift ;;
@@ -26,6 +33,15 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+case $call in
+  '') ;;
+  1) phases=(check time) ;;
+  2) phases=(peers decode) ;;
+  # Races and stray accesses can be looked for on a GPU alone.
+  3) [ -n "$emulated" ] && phases=(train) || phases=(sanitize train) ;;
+  *) echo "--call 1, 2 or 3? (see the head of $0)" >&2 && exit 2 ;;
+esac
+[ -z "$call" ] || minutes=${minutes:-9.5}
 [ ${#phases[@]} -gt 0 ] || phases=(check time peers decode)
 mkdir -p "$out"
 work=$(mktemp -d)
@@ -85,7 +101,7 @@ sanitize() {
   [ -z "$emulated" ] || { say 'compute-sanitizer needs a GPU' && return 1; }
   : >"$out/sanitize.txt"
   for tool in memcheck racecheck initcheck synccheck; do
-    limit=$(((570 - SECONDS) / left)) left=$((left - 1)) codes=(--error-exitcode 86)
+    limit=$(((sanitize_until - SECONDS) / left)) left=$((left - 1)) codes=(--error-exitcode 86)
     [ "$limit" -gt 10 ] || limit=10
     # Copies to the host take along gaps between arrays, which nobody writes: of initcheck only what kernels read counts.
     [ "$tool" != initcheck ] || codes=()
@@ -103,14 +119,43 @@ sanitize() {
   return $status
 }
 
+minutes_left() { awk "BEGIN { print ${minutes:-8.5} - ($SECONDS - $phase_begun) / 60 }"; }
+
+# The product and its Node, brought along or built here; its addon is compiled here, its kernels are those that were measured.
+train() {
+  local folder=$root node=${NODE:-node} devices=cpu,cuda size=(--seeds 5) headers
+  if [ -f "$product" ]; then
+    folder=$cuda/build/product
+    say "unpacking $product"
+    rm -rf "$folder" && mkdir -p "$folder"
+    "$python" -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$product" "$folder"
+    ln -s "$root/native" "$folder/native"
+    node=$folder/node
+  fi
+  headers="$folder/node_modules/node-addon-api $folder/node_modules/node-api-headers/include"
+  make -C "$cuda" -j"$(nproc)" NAPI_HEADERS="$headers" addon >>"$out/build.log" 2>&1 || { tail -30 "$out/build.log" >&2 && return 1; }
+  if [ -n "$emulated" ]; then
+    devices=cpu,emulated
+  else
+    cp "$cuda/build/measured/kernels.fatbin" "$cuda/build/kernels.fatbin"
+  fi
+  [ -z "$quick$emulated" ] || size=(--seeds 1 --quick)
+  NODE=$node PRODUCT=$folder "$root/benchmarks/gpu/end-to-end.sh" train --devices "$devices" --minutes "$(minutes_left)" \
+    "${size[@]}" --out "$out" | tee "$out/table.train.txt" || return 1
+  "$python" "$root/benchmarks/gpu/train_result.py" "$out" "$command_line" "${nvcc:-}" | tee -a "$out/table.train.txt"
+}
+
 measure() { # PHASE
-  local size=(--minutes "$(awk "BEGIN { print ${minutes:-8.5} - ($SECONDS - $phase_begun) / 60 }")")
+  local size=(--minutes "$(minutes_left)")
   [ -z "$quick$emulated" ] || size+=(--rounds 3 --calls 3)
   [ -z "$emulated" ] || size+=(--tiny --cpu-peers)
   "$python" "$root/benchmarks/gpu/measure.py" "$1" --harness "$harness" "--harness-options=$harness_options" --out "$out" \
     --work "$work" --command "$command_line" --nvcc "${nvcc:-}" --only "$only" "${size[@]}"
 }
 
+# With training to come, sanitizing has the first five minutes.
+sanitize_until=570
+case " ${phases[*]} " in *' train '*) sanitize_until=300 ;; esac
 build
 failed=()
 for phase in "${phases[@]}"; do
@@ -118,6 +163,7 @@ for phase in "${phases[@]}"; do
   case $phase in
     check) check || failed+=(check) ;;
     sanitize) sanitize || failed+=(sanitize) ;;
+    train) train || failed+=(train) ;;
     *) measure "$phase" || failed+=("$phase") ;;
   esac
   # Without --minutes each phase has its own; the build is of the first.

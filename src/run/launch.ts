@@ -120,7 +120,9 @@ async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
   // Refused before a folder is made.
   await jobFor(name, scenario, options.jobs);
   if (options.queue !== undefined) requireQueueable(options.queue, scenario);
-  const place = await settleDevice(options, name, scenario, inputs);
+  // Workers of a queue answer by their processors, so by itself a device is not taken then.
+  const isQueued = options.queue !== undefined && options.device === undefined;
+  const place = await settleDevice(isQueued ? { ...options, device: 'cpu' } : options, name, scenario, inputs);
   const startedAt = new Date();
   if (options.out === '') throw reverieError('FLAG_INVALID', { flag: '--out', value: '', expected: 'a folder' });
   const out = resolve(options.out ?? join('runs', `${scenario.config.name}-${name}-${stamp(startedAt)}`));

@@ -175,7 +175,13 @@ Napi::Value make(const Napi::CallbackInfo& info) {
   };
   return Work::begin(info.Env(), job, [decoder](Napi::Env env) {
     Napi::Object object = Napi::Object::New(env);
-    object.Set("decoder", Napi::External<Held>::New(env, new Held(decoder), [](Napi::Env, Held* gone) { delete gone; }));
+    // What is forgotten without being closed is freed with its last reference: its bytes count with those who collect garbage.
+    const auto bytes = static_cast<std::int64_t>(decoder->plan.bytes());
+    Napi::MemoryManagement::AdjustExternalMemory(env, bytes);
+    object.Set("decoder", Napi::External<Held>::New(env, new Held(decoder), [bytes](Napi::Env own, Held* gone) {
+                 Napi::MemoryManagement::AdjustExternalMemory(own, -bytes);
+                 delete gone;
+               }));
     object.Set("bytes", static_cast<double>(decoder->plan.bytes()));
     object.Set("sequences", decoder->plan.sequences);
     object.Set("device", limitsObject(env, decoder->limits));

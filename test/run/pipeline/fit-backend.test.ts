@@ -7,8 +7,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { launch } from '../../../src/run/index.js';
 import { toolsResultText } from '../../../src/run/tools-result-text.js';
 import type { BackendFitResult, SynthEpisodesResult } from '../../../src/run/tools-results.js';
+import { lacksCompiler, make } from '../../native/native-build.js';
 import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../../synth/operators/depot.js';
 import { recordingStream } from '../streams.js';
+
+const hasAddon = !lacksCompiler('fit-backend.test.ts');
+if (hasAddon) make('addon');
 
 const home = mkdtempSync(join(tmpdir(), 'reverie-fit-'));
 const at = (...path: string[]) => join(home, ...path);
@@ -73,9 +77,36 @@ it('goes on after it was stopped, to the same bytes', async () => {
 
 /** Episodes that the fitted model answers first, whatever it is worth, and exact rules where it is not sure. */
 function dream(out: string, ...set: string[]): Promise<SynthEpisodesResult> {
-  const model = ['model.backends=[sequence, rules]', 'model.sequence.model=fitted'];
-  return run('synth', out, { set: [...model, 'synth.episodes=2', ...set] }) as unknown as Promise<SynthEpisodesResult>;
+  return run('synth', out, { set: [...DREAMING, ...set] }) as unknown as Promise<SynthEpisodesResult>;
 }
+
+const DREAMING = ['model.backends=[sequence, rules]', 'model.sequence.model=fitted', 'synth.episodes=2'];
+
+it.skipIf(!hasAddon)(
+  'is computed on a device where that is asked for',
+  async () => {
+    const short = ['model.sequence.minExactness=0', 'synth.maxSteps=4'];
+    const asked = (out: string, more: object) => run('synth', out, { set: [...DREAMING, ...short], ...more });
+    const device = 'emulated';
+    await asked('there', { device });
+    await dream('here', ...short);
+    const lines = (out: string) =>
+      readFileSync(at(out, 'data', 'episodes.jsonl'), 'utf8')
+        .trim()
+        .split('\n');
+    const said = (line: string) => JSON.parse(line).messages;
+    expect(lines('there').map(said)).toEqual(lines('here').map(said));
+    const { device: kept } = JSON.parse(readFileSync(at('there', 'run.json'), 'utf8'));
+    expect(kept).toEqual({ kind: 'emulated', precision: 'fp32', name: 'host emulation' });
+    expect(lines('there')[0]).toContain(':emulated:fp32');
+    await expect(asked('refused', { device, precision: 'tf32' })).rejects.toMatchObject({ code: 'FLAG_INVALID' });
+    await expect(asked('refused', { device: 'native' })).rejects.toMatchObject({ code: 'DEVICE_UNSUPPORTED' });
+    const unanswered = ['model.backends=[rules]'];
+    await expect(asked('refused', { device, set: unanswered })).rejects.toMatchObject({ code: 'FLAG_INVALID' });
+    expect(existsSync(at('refused'))).toBe(false);
+  },
+  60_000,
+);
 
 it('learns from dreamt episodes as from collected ones', async () => {
   const dreamt = await dream('dreamt', 'model.sequence.minExactness=0', 'synth.episodes=8');
