@@ -333,6 +333,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the page itself',
     load: () => import('./screens-exactness.js'),
   },
+  'screens.grow': {
+    title:
+      "A policy on twelve of MiniWoB++'s tasks: real episodes until it is as good as training on all tasks in turn ever was, taking more of those half won ÷ all in turn (raw: every case); needs miniwob's pages",
+    unit: 'ratio',
+    baseline: 'the same training with all tasks in turn',
+    load: () => import('./screens-grow.js'),
+  },
   'screens.transfer': {
     title:
       "Twelve of MiniWoB++'s tasks in jsdom, a policy each: success on other seeds, learned in a dream of so many real episodes ÷ learned in as many real episodes (long; goes on where it was; raw: ten times the real episodes); needs miniwob's pages",

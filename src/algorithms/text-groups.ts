@@ -9,6 +9,7 @@ import { checkDream } from './text-dream-check.js';
 import { evaluate, isWon, stepsOf } from './text-evaluation.js';
 import { imitate } from './text-imitation.js';
 import { type PlayedText, playTexts, type TextStart, whoAnswered } from './text-play.js';
+import { countGrown, familiesWithin, tasksOfRound } from './text-tasks.js';
 import { countersOf, roundsOf, type TextProgress, type TextRound, type TextTraining } from './text-training.js';
 import { watchedRound } from './text-watch.js';
 
@@ -41,13 +42,15 @@ export async function textGroups(training: TextTraining): Promise<void> {
       await checkDream(training);
       await ports.checkpoint(true);
     }
-    const groups = await liveGroups(training, round, rng);
+    const drawn = tasksOfRound({ ...settings, tasks: parts.tasks, round: progress.round, grown: progress.grown });
+    const groups = await liveGroups(training, round, drawn, rng);
     const { lessons, silent, filtered } = groupLessons(groups, parts.algorithm, settings);
     const learned = await learn(training, lessons, rng.split('learn'));
 
     progress.round += 1;
     count(progress, round, groups);
-    const lived = { where: round.where, ...livedFigures(groups), ...watch(training, groups) };
+    const grown = grow(training, drawn, groups);
+    const lived = { where: round.where, ...livedFigures(groups), ...watch(training, groups), ...grown };
     const left = { silentGroups: silent, filteredGroups: filtered };
     ports.tell({ kind: 'update', ...countersOf(progress), ...lived, ...left, ...learned });
     if (progress.round % settings.evalEvery === 0 || progress.round === rounds.length) {
@@ -74,14 +77,12 @@ async function gather({ parts, progress, ports }: TextTraining, rounds: readonly
 
 /** `groupSize` episodes from the same start, for each task of the round. */
 async function liveGroups(
-  { settings, parts, progress, ports }: TextTraining,
+  { settings, parts, ports }: TextTraining,
   { where }: TextRound,
+  tasks: readonly ToolsTask[],
   rng: Rng,
 ): Promise<PlayedText[][]> {
-  const { tasksPerRound, groupSize } = settings;
-  const tasks = Array.from({ length: tasksPerRound }, (_, i) =>
-    taskAt(parts.tasks, progress.round * tasksPerRound + i, settings.seed),
-  );
+  const { groupSize } = settings;
   const starts = tasks.flatMap((task, g): TextStart[] => {
     const seed = rng.split('start', g).uint32();
     return Array.from({ length: groupSize }, (_, e) => ({ task: task.id, seed, rng: rng.split('choices', g, e) }));
@@ -96,13 +97,6 @@ async function liveGroups(
   });
   phase.end();
   return tasks.map((_, g) => played.slice(g * groupSize, (g + 1) * groupSize));
-}
-
-/** All tasks once in an order of their own before any comes again. */
-function taskAt(tasks: readonly ToolsTask[], turn: number, seed: number): ToolsTask {
-  const lap = Math.floor(turn / tasks.length);
-  const order = Rng.fromSeed(seed).split('text-tasks', lap).permutation(tasks.length);
-  return tasks[order[turn % tasks.length]];
 }
 
 async function learn(
@@ -131,6 +125,18 @@ function count(progress: TextProgress, { where }: TextRound, groups: readonly Pl
     const who = whoAnswered(step);
     answeredBy[who] = (answeredBy[who] ?? 0) + 1;
   }
+}
+
+/** Where tasks are taken by what the policy can do: what it came to on these, and how many families are within the band now. */
+function grow(
+  { settings, parts, progress }: TextTraining,
+  drawn: readonly ToolsTask[],
+  groups: readonly PlayedText[][],
+): Record<string, number> {
+  if (settings.grow === undefined) return {};
+  const won = groups.map((group) => group.map((episode) => (isWon(episode) ? 1 : 0)));
+  countGrown(progress.grown, settings.grow, drawn, won);
+  return { familiesWithin: familiesWithin(parts.tasks, settings.grow, progress.grown).length };
 }
 
 function livedFigures(groups: readonly PlayedText[][]): Record<string, number> {

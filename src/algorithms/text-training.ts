@@ -6,6 +6,7 @@ import type { EstimatorEntry, GroupOptions, TextLearner, WatchedRound } from '..
 import type { ShadowCounts } from '../worldmodel/index.js';
 import type { TextExpert } from './text-experts.js';
 import type { PlayedText } from './text-play.js';
+import type { Grow, Grown } from './text-tasks.js';
 
 /** Where experience comes from: see `roundsOf`. */
 export type TextMode = 'real' | 'dream' | 'dream-then-real' | 'interleaved';
@@ -20,6 +21,8 @@ export interface TextGroupSettings extends GroupOptions {
   /** Rounds between two gatherings of records, of mode `interleaved`. */
   readonly gatherEvery: number;
   readonly tasksPerRound: number;
+  /** Absent: all tasks in turn. */
+  readonly grow?: Grow;
   readonly groupSize: number;
   /** What the world pays, or 1 at the end of an episode that was won. */
   readonly rewards: 'paid' | 'verdict';
@@ -147,6 +150,8 @@ export interface TextProgress {
   readonly evaluations: TextEvaluation[];
   /** Of the dream: before its first round, and beside evaluations after dreamt rounds. */
   readonly checks: DreamCheck[];
+  /** By family, where tasks are taken by it. */
+  readonly grown: Grown;
   /** By round. */
   readonly watched: WatchedRound[];
   /** What was found wrong, and after which round. */
@@ -164,6 +169,7 @@ export function newProgress(): TextProgress {
     gathered: [],
     evaluations: [],
     checks: [],
+    grown: {},
     watched: [],
     alarms: [],
   };

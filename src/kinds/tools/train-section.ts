@@ -94,6 +94,20 @@ const gatherSection = z
     'Records that the dream is made of: lived before the first round, and in mode interleaved again and again.',
   );
 
+const growSection = z
+  .strictObject({
+    band: z
+      .tuple([share, share])
+      .default([0.25, 0.75])
+      .refine(([least, most]) => least < most, 'the first must be below the second')
+      .describe('Share of lost episodes of a family, from and to: its tasks are taken more often.'),
+    replay: share.default(0.25).describe('Share of the tasks of a round that are taken in turn all the same.'),
+    window: positive.default(16).describe('Last episodes of a family that count.'),
+  })
+  .describe(
+    'Takes more of the tasks that the policy of the moment neither always wins nor always loses, others of the same family (UI-Simulator-Grow, 2510.14969); absent: all in turn.',
+  );
+
 export const textTrainSchema = z
   .strictObject({
     mode: z
@@ -128,6 +142,7 @@ export const textTrainSchema = z
     cloneLr: rate.default(2e-3).describe('Step size of Adam in these.'),
     rounds: count.default(100).describe('Rounds of living and learning; 0: imitation alone.'),
     tasksPerRound: positive.default(8).describe('Groups of a round, a task each.'),
+    grow: growSection.optional(),
     groupSize: z.int().min(2).default(8).describe('Episodes of a group: they begin alike.'),
     checkpointSeconds: z
       .number()

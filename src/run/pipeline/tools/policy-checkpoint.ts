@@ -86,6 +86,9 @@ const manifestSchema = z.strictObject({
       }),
     ),
     checks: z.array(checkSchema).default([]),
+    grown: z
+      .record(z.string(), z.strictObject({ outcomes: z.array(z.number().min(0).max(1)), taken: count }))
+      .default({}),
     watched: z.array(
       z.strictObject({ spread: z.number(), entropy: z.number(), repetition: z.number(), success: z.number() }),
     ),

@@ -161,7 +161,7 @@ function resultOf(
   progress: TextProgress,
   domain: ToolsDomain,
 ): Omit<TextTrainResult, 'panel'> {
-  const { round: rounds, cloned: _cloned, watched: _watched, evaluations, ...lived } = progress;
+  const { round: rounds, cloned: _cloned, watched: _watched, grown: _grown, evaluations, ...lived } = progress;
   const { rl, train } = scenario.config;
   return {
     job: 'train',
