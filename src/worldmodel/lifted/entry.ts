@@ -33,7 +33,7 @@ export const liftedSection = z
       .prefault({})
       .describe('`reverie fit`: how it is judged and calibrated.'),
   })
-  .prefault({})
+  // Without a default: where nobody asks for it, a scenario says nothing of it.
   .describe('Backend `lifted`: recorded changes of screens, carried over to other screens.');
 
 const asked = (settings: unknown) => settings as LiftedSettings;
