@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canonicalJson } from '../src/core/canonical-json.js';
 import { sha256 } from '../src/core/hash.js';
+import type { Json } from '../src/core/json.js';
 import { Rng } from '../src/core/rng.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { type Interval, mean } from './measure.js';
@@ -46,7 +47,7 @@ const SHOWN = 3;
 const CURVE = { lr_scheduler_type: 'linear', warmup_steps: 5, weight_decay: 0 };
 const FULL: Sizes = {
   ...{ trainTasks: 64, testTasks: 24, episodes: 128, failures: 0.5, dreamError: 0.1, longestTurn: 48 },
-  imitation: { max_steps: 40, per_device_train_batch_size: 2, learning_rate: 1e-3, ...CURVE },
+  imitation: { max_steps: 30, per_device_train_batch_size: 2, learning_rate: 1e-3, ...CURVE },
   dream: {
     ...{ max_steps: 8, per_device_train_batch_size: 6, num_generations: 6, learning_rate: 1e-4, ...CURVE },
     ...{ max_completion_length: 640, max_tool_calling_iterations: 8 },
@@ -115,13 +116,15 @@ async function errandCases(arms: readonly ErrandArm[], context: BenchmarkContext
   const seeds = (quick ? SEEDS.slice(0, 1) : chosen(SEEDS, 'REVERIE_BENCH_SEEDS')).map(Number);
   const temporary = await mkdtemp(join(tmpdir(), 'reverie-smollm2-'));
   const study = await studyOf<ErrandCase>(root, ID, quick);
-  const hash = sha256(canonicalJson({ ...sizes }), await errandsHash(root, join(temporary, 'errands'), sizes));
-  const folder = quick ? temporary : join(root, 'runs', 'bench', ID, hash.slice(0, 12));
+  const world = await errandsHash(root, join(temporary, 'errands'), sizes);
+  const folder = quick ? temporary : join(root, 'runs', 'bench', ID, hashOf('imitation', sizes, world).slice(0, 12));
+  if (!quick) log(`steps of training are told in ${folder}/seed-*/*/steps.jsonl`);
   const cases: ErrandCase[] = [];
   let rig: Rig | undefined;
   try {
     for (const seed of seeds) {
       for (const arm of arms) {
+        const hash = hashOf(arm, sizes, world);
         const name = { body: 'errands', arm, seed: arm === 'untrained' ? 0 : seed, hash };
         let found = study.find(name);
         if (found === undefined) {
@@ -139,6 +142,17 @@ async function errandCases(arms: readonly ErrandArm[], context: BenchmarkContext
     await rig?.close();
     await rm(temporary, { recursive: true, force: true });
   }
+}
+
+/** Of what decides the outcome of this arm, so that another setting of a later one leaves its cases. */
+function hashOf(arm: ErrandArm, sizes: Sizes, world: string): string {
+  const { testTasks, longestTurn, trainTasks, episodes, failures, imitation, dreamError, dream } = sizes;
+  const settings = {
+    ...{ world, testTasks, longestTurn },
+    ...(arm === 'untrained' ? {} : { trainTasks, episodes, failures, imitation }),
+    ...(arm === 'dream' ? { dreamError, dream } : {}),
+  };
+  return sha256(canonicalJson(settings as unknown as Json));
 }
 
 async function measured(rig: Rig, arm: ErrandArm, seed: number, folder: string, sizes: Sizes) {

@@ -5,6 +5,7 @@ Weights are frozen in bfloat16; a low-rank adapter in float32 learns.
 
 import glob
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -84,12 +85,29 @@ def improve(glue, base, adapter, out, seed, count, settings):
     return learnt(script(glue).grpo(model, count=count, output_dir=out, seed=seed, **USUAL, **settings), out)
 
 
+class Told(transformers.TrainerCallback):
+    """Keeps what matters of each step's log, and writes it where one can watch."""
+
+    KEYS = ("loss", "reward", "reward_std", "tools/call_frequency", "completions/mean_length")
+
+    def __init__(self, path):
+        self.path, self.log = path, []
+
+    def on_log(self, args, state, control, logs=None, **_):
+        entry = {key: logs[key] for key in self.KEYS if key in logs}
+        if entry:
+            self.log.append({"step": state.global_step, **entry})
+            with open(self.path, "a", encoding="utf-8") as lines:
+                print(json.dumps(self.log[-1]), file=lines)
+
+
 def learnt(trainer, out):
+    os.makedirs(out, exist_ok=True)
+    told = Told(os.path.join(out, "steps.jsonl"))
+    trainer.add_callback(told)
     trainer.train()
     trainer.save_model(out)
-    told = ("loss", "reward", "reward_std", "tools/call_frequency", "completions/mean_length")
-    log = [{key: entry[key] for key in told if key in entry} for entry in trainer.state.log_history]
-    return [entry for entry in log if entry]
+    return told.log
 
 
 class Rows:
