@@ -8,22 +8,26 @@ import { type Case, type Condition, casesOf, conditionsOf, holds, truthIn } from
 import { effectsOf } from './effects.js';
 import { preconditionsOf } from './preconditions.js';
 import {
+  type Frame,
   frameOf,
   type Transition,
-  type Tries,
   type Try,
   triesByAction,
   type Vocabulary,
   vocabularyOf,
 } from './tries.js';
 import { variablesFor } from './variables.js';
-import { listsAlike, wordingsOf } from './wordings.js';
+import { listsAlike, type Told, toldIn, wordingsOf } from './wordings.js';
 
 /** The same transitions give the same operators, to the byte. An action that was never carried out has none. What was offered is evidence of what
  * an action does not need: demonstrations are no walks of chance, so that much of what always held in them was not needed. */
 export function induceOperators(transitions: readonly Transition[]): OperatorsFile {
   const vocabulary = vocabularyOf(transitions);
   const actions = triesByAction(transitions);
+  const frames = actions
+    .filter(({ accepted }) => accepted.length > 0)
+    .map((tries) => frameOf(tries, variablesFor(tries, vocabulary)));
+  const told = frames.map(toldIn);
   const known = transitions.map(({ action, accepted, before, after }) => [
     action.name,
     action.objects,
@@ -43,7 +47,10 @@ export function induceOperators(transitions: readonly Transition[]): OperatorsFi
       ([text, support]) => ({ text, support }),
     ),
     operators: listsAlike(
-      actions.filter(({ accepted }) => accepted.length > 0).map((tries) => operatorOf(tries, vocabulary, transitions)),
+      frames.map((frame, i) => {
+        const elsewhere = told.flatMap((list, other) => (other === i ? [] : list));
+        return operatorOf(frame, vocabulary, transitions, elsewhere);
+      }),
     ),
     refused: actions
       .filter(({ accepted, offered }) => accepted.length + offered.length === 0)
@@ -51,9 +58,13 @@ export function induceOperators(transitions: readonly Transition[]): OperatorsFi
   };
 }
 
-function operatorOf(tries: Tries, vocabulary: Vocabulary, transitions: readonly Transition[]): Operator {
-  const { action, all, accepted } = tries;
-  const frame = frameOf(tries, variablesFor(tries, vocabulary));
+function operatorOf(
+  frame: Frame,
+  vocabulary: Vocabulary,
+  transitions: readonly Transition[],
+  elsewhere: readonly Told[],
+): Operator {
+  const { action, all, accepted } = frame.tries;
   const conditions = conditionsOf(frame, vocabulary);
   const { preconditions, always, unexplained } = preconditionsOf(
     { conditions, cases: casesOf(frame, conditions) },
@@ -61,7 +72,7 @@ function operatorOf(tries: Tries, vocabulary: Vocabulary, transitions: readonly 
   );
   const truths = new Map<Try, Pick<Case, 'truth'>>(accepted.map((one) => [one, truthIn(one, frame, conditions)]));
   const effects = effectsOf(frame, conditions, truths);
-  const wordings = wordingsOf(frame, vocabulary);
+  const wordings = wordingsOf(frame, vocabulary, elsewhere);
   const said = [
     ...always,
     ...preconditions.flatMap(({ any }) => any),
