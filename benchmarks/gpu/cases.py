@@ -7,6 +7,8 @@ SHAPE = {"obs": 17, "action": 6, "members": 7, "hidden": 200, "layers": 4, "poli
 SMALL_SHAPE = {**SHAPE, "hidden": 32, "layers": 2, "policyHidden": 32}
 # 4 layers of width 256.
 DECODER = {"layers": 4, "width": 256, "heads": 4, "feedForward": 704, "vocabulary": 512}
+# What `reverie fit` makes of the backend `sequence` by default.
+WORLD_MODEL = {"layers": 4, "width": 128, "heads": 4, "feedForward": 336, "vocabulary": 1024}
 SMALL_DECODER = {"layers": 1, "width": 64, "heads": 4, "feedForward": 64, "vocabulary": 64}
 
 TORCH = ("torch-eager", "torch-compile", "torch-graphs")
@@ -48,6 +50,8 @@ class DecodeCase:
     context: int
     kv_heads: int
     kind: str = "decode"
+    # Another than DECODER.
+    shape: dict = None
     precision: str = "bf16"
     steps: int = 2
     peers: tuple = ()
@@ -90,6 +94,10 @@ DECODE = [
     DecodeCase("decode.gqa.256.b16384", 16384, 256, 1),
     DecodeCase("decode.mha.64.b16384", 16384, 64, 4),
     DecodeCase("decode.mha.1024.b1024", 1024, 1024, 4, peers=("torch-graphs",)),
+    DecodeCase("decode.world.b1", 1, 384, 2, shape=WORLD_MODEL, peers=TORCH),
+    DecodeCase("decode.world.b64", 64, 384, 2, shape=WORLD_MODEL, peers=TORCH),
+    DecodeCase("decode.world.b1024", 1024, 384, 2, shape=WORLD_MODEL, peers=TORCH),
+    DecodeCase("decode.world.fp32.b64", 64, 384, 2, shape=WORLD_MODEL, precision="fp32"),
 ]
 
 
@@ -97,7 +105,7 @@ def tiny(case):
     """The same code paths at a size that the emulator, or a CPU, runs in moments; no goal is held against it."""
     changed = {**asdict(case), "floor": None, "goal": None}
     if case.kind == "decode":
-        changed.update(rows=6, context=40, precision="bf16")
+        changed.update(rows=min(case.rows, 6), context=40, shape=None)
         return DecodeCase(**changed)
     changed.update(rows=40, horizon=2 if case.kind == "rollout" else case.horizon, autotune=0)
     return EnsembleCase(**changed)

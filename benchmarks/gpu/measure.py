@@ -75,7 +75,7 @@ class Sides:
 def parameters_of(case, side, options):
     """What `prepare` is told."""
     if case.kind == "decode":
-        shape = cases.SMALL_DECODER if options.tiny else cases.DECODER
+        shape = case.shape or (cases.SMALL_DECODER if options.tiny else cases.DECODER)
         common = {"kind": "decode", "precision": case.precision, "rows": case.rows, "context": case.context}
         words = {**common, "kv_heads": case.kv_heads, "steps": case.steps, **shape}
     else:
@@ -121,7 +121,8 @@ def row_of(case, name, samples, described, context):
     row["deviceMicrosecondsAStep"] = statistics.median(samples["busyMs" if case.kind == "step" else "spanMs"]) / steps * 1e3
     if name == "ours":
         row["callerMicrosecondsAStep"] = statistics.median(samples["wallMs"]) / steps * 1e3
-    row["shares"] = report.utilisation(case, row["value"], context["shapes"][case.kind == "decode"], context["ceilings"], context["card"])
+    shape = getattr(case, "shape", None) or context["shapes"][case.kind == "decode"]
+    row["shares"] = report.utilisation(case, row["value"], shape, context["ceilings"], context["card"])
     if name == "ours" and case.goal is not None:
         row.update(floor=case.floor, goal=case.goal)
     return row

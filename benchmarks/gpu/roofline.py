@@ -62,6 +62,6 @@ def decoder_flop(shape, case):
 
 
 def decoder_bytes(shape, case):
-    """Bytes of keys and values read for one token, bf16."""
+    """Bytes of keys and values read for one token."""
     kv_width = shape["width"] * case.kv_heads // shape["heads"]
-    return shape["layers"] * _positions(case) * 2 * kv_width * 2
+    return shape["layers"] * _positions(case) * 2 * kv_width * (4 if case.precision == "fp32" else 2)

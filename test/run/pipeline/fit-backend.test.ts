@@ -4,7 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { launch } from '../../../src/run/index.js';
+import { launch, loadAnyScenario } from '../../../src/run/index.js';
+import { environmentMaker, openServable } from '../../../src/run/serving/index.js';
 import { toolsResultText } from '../../../src/run/tools-result-text.js';
 import type { BackendFitResult, SynthEpisodesResult } from '../../../src/run/tools-results.js';
 import { lacksCompiler, make } from '../../native/native-build.js';
@@ -104,6 +105,32 @@ it.skipIf(!hasAddon)(
     const unanswered = ['model.backends=[rules]'];
     await expect(asked('refused', { device, set: unanswered })).rejects.toMatchObject({ code: 'FLAG_INVALID' });
     expect(existsSync(at('refused'))).toBe(false);
+  },
+  60_000,
+);
+
+it.skipIf(!hasAddon)(
+  'is served on a device, in other threads too, and says so',
+  async () => {
+    const set = [...DREAMING, 'model.sequence.minExactness=0'];
+    const lines: string[] = [];
+    const serve = async (device: 'cpu' | 'emulated', backends: readonly string[] = []) => {
+      const scenario = await loadAnyScenario(at('scenario.yaml'), { set: [...set, ...backends] });
+      return openServable(scenario, { device: { device }, folder: home, log: (line) => lines.push(line) });
+    };
+    const [here, there] = [await serve('cpu'), await serve('emulated')];
+    expect(there.version).toMatch(/:emulated:fp32/);
+    expect(there.version.replace(':emulated:fp32', '')).toBe(here.version);
+    // A thread that came to another version would refuse.
+    const thread = { batched: <M>(model: M) => model, ask: async () => undefined };
+    const maker = await environmentMaker(there.blueprint!, thread);
+    const env = await maker.make();
+    expect((await env.reset({ seed: 1 })).observation).toEqual(
+      (await (await here.make()).reset({ seed: 1 })).observation,
+    );
+    const rules = await serve('emulated', ['model.backends=[rules]']);
+    expect(lines.join()).toMatch(/Computing in fp32.*depot: nothing in it that emulated could compute/);
+    for (const each of [maker, here, there, rules]) await each.close();
   },
   60_000,
 );
