@@ -2,6 +2,7 @@
 
 import { Rng } from '../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../src/env/index.js';
+import type { Precision } from '../src/nn/index.js';
 import { allocateBatch, type TransitionBatch } from '../src/replay/index.js';
 import { type EnsembleModel, fitEnsemble, loadWorldModel } from '../src/worldmodel/index.js';
 import { PythonPeer } from './python-peer.js';
@@ -31,8 +32,12 @@ export async function makeEnsemble(): Promise<EnsembleModel> {
 }
 
 /** The same model by vector code of our own (`--device native`). Throws NATIVE_UNAVAILABLE without the addon. */
-export async function nativeOf(model: EnsembleModel, threads = 1): Promise<EnsembleModel> {
-  const device = { kind: 'native', precision: 'fp32', threads } as const;
+export async function nativeOf(
+  model: EnsembleModel,
+  threads = 1,
+  precision: Precision = 'fp32',
+): Promise<EnsembleModel> {
+  const device = { kind: 'native', precision, threads } as const;
   return (await loadWorldModel(model.snapshot(), { device })) as EnsembleModel;
 }
 

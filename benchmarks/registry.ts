@@ -124,7 +124,8 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     ['half-cheetah', 'hopper', 'walker2d'].map((body) => [`dream-vs-best.${body}`, dreamVsBest(body)]),
   ),
   'dream.native-vs-ort': {
-    title: 'dream.vs-ort with --device native, 100 k rows (raw: 1, 1 k): rows/s of ours ÷ of one untiled run',
+    title:
+      'dream.vs-ort with --device native, 100 k rows (raw: 1, 1 k, bf16 ÷ fp32): rows/s of ours ÷ of one untiled run',
     unit: 'ratio',
     baseline: 'onnxruntime-node 1.30.0, same weights, one untiled run, one thread',
     load: () => import('./dream-native-vs-ort.js'),

@@ -56,7 +56,8 @@ export function withJobOptions(command: Command, overQueue = false): Command {
 export function withDeviceOptions(command: Command): Command {
   const device =
     'what learned dynamics run on: a GPU (cuda), the processor by ONNX Runtime (cpu) or by vector code of our own (native, by which train and fit also fit ensembles, and train takes the gradient steps of SAC, REDQ, DroQ and TD3+BC), or a GPU where there is one, else cpu (auto, the default); emulated: the code for GPUs on the processor, slow, for checking';
-  const precision = 'of the products on a GPU (default: tf32)';
+  const precision =
+    'of the products on a GPU (default: tf32), or by vector code where it dreams (native: fp32, the default, or bf16)';
   return command
     .optionsGroup('Device:')
     .addOption(new Option('--device <name>', device).choices(DEVICES))

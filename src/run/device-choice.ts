@@ -22,8 +22,9 @@ import type { AnyScenario } from './scenario.js';
  */
 const DEFAULT_PRECISION: Precision = 'tf32';
 
-/** What `native` computes in: the processor's multiply-adds know no other float that is faster. */
+/** What `native` computes in unless it is asked; gradient steps always. */
 const NATIVE_PRECISION: Precision = 'fp32';
+const NATIVE_PRECISIONS: readonly Precision[] = [NATIVE_PRECISION, 'bf16'];
 
 type Asked = NonNullable<DeviceFlags['device']>;
 
@@ -57,6 +58,10 @@ export async function settleDevice(
   const needs = needsOf?.(job, scenario as never, inputs as never) as DeviceNeeds | undefined;
   if (needs?.dreams !== undefined) return settle(asked, precision, scenario.config.name, needs.dreams);
   if (asked !== 'native' || !needs?.trains) return onProcessor(asked, precision, job, needs?.trains);
+  if (precision !== undefined && precision !== NATIVE_PRECISION) {
+    const expected = `${NATIVE_PRECISION}, as this ${job} does not dream, and gradient steps are computed in no other`;
+    throw reverieError('FLAG_INVALID', { flag: '--precision', value: precision, expected });
+  }
   return settle(asked, precision, scenario.config.name, async (wanted) => ({ precision: wanted }));
 }
 
@@ -76,15 +81,18 @@ async function settle(
   modelFit: NonNullable<DeviceNeeds['dreams']>,
 ): Promise<SettledDevice> {
   const wanted = precision ?? (asked === 'native' ? NATIVE_PRECISION : DEFAULT_PRECISION);
-  if (asked === 'native' && wanted !== NATIVE_PRECISION) {
-    const expected = `${NATIVE_PRECISION}, which is all that the device native has`;
+  if (asked === 'native' && !NATIVE_PRECISIONS.includes(wanted)) {
+    const expected = `${NATIVE_PRECISIONS.join(' or ')}, which is all that the device native has`;
     throw reverieError('FLAG_INVALID', { flag: '--precision', value: wanted, expected });
   }
   const status = asked === 'auto' || asked === 'cuda' ? await cudaStatus() : undefined;
   if (asked === 'auto' && status?.missing)
     return { remark: `Dreaming on the processor: ${status.missing.problem} (reverie doctor says more).` };
   if (asked !== 'auto') await requireDevice({ kind: asked, precision: wanted });
-  const { problem, reason, precision: used } = await modelFit(wanted, asked === 'auto' ? 'cuda' : asked);
+  const fit = await modelFit(wanted, asked === 'auto' ? 'cuda' : asked);
+  const { problem, reason } = fit;
+  // Widths that tensor cores do not take are nothing to vector code.
+  const used = asked === 'native' ? wanted : fit.precision;
   if (problem === undefined && used === wanted) return { device: deviceOf(asked, used, status) };
   if (problem === undefined) {
     const widths = reason ?? `${wanted} takes layers of up to 256 units, and ${backend} has wider ones`;

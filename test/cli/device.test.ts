@@ -109,12 +109,37 @@ describe('a device', () => {
     },
   );
 
+  it.skipIf(!hasAddon)('native: in bfloat16 the same bytes with every width, and goes on in it', async () => {
+    const bytes = (run: string) => readFileSync(join(at(run), 'datasets', 'transitions.parquet'));
+    for (const width of nativeWidths()) {
+      process.env['REVERIE_NATIVE_WIDTH'] = width;
+      const { stdout } = await synth(`coarse-${width}`, '--device', 'native', '--precision', 'bf16');
+      delete process.env['REVERIE_NATIVE_WIDTH'];
+      expect(JSON.parse(stdout).device).toBe('native, bf16');
+    }
+    const [first, ...others] = nativeWidths().map((width) => `coarse-${width}`);
+    for (const run of others) expect(bytes(run).equals(bytes(first)), run).toBe(true);
+    expect(record(first).device).toEqual({ kind: 'native', precision: 'bf16', name: 'native' });
+    await synth('fine', '--device', 'native');
+    expect(bytes('fine').equals(bytes(first))).toBe(false);
+    const before = bytes(first);
+    writeFileSync(join(at(first), 'run.json'), JSON.stringify({ ...record(first), status: 'interrupted' }));
+    const resumed = await reverie('synth', '--resume', at(first), '--json', '--quiet');
+    expect([resumed.exitCode, JSON.parse(resumed.stdout).device]).toEqual([0, 'native, bf16']);
+    expect(bytes(first).equals(before)).toBe(true);
+  });
+
   it.skipIf(!hasAddon)(
     'native: another precision, or a width that is not there, is refused before anything is written',
     async () => {
       const precise = await synth('precise', '--device', 'native', '--precision', 'tf32');
       expect([precise.exitCode, existsSync(at('precise'))]).toEqual([1, false]);
-      expect(precise.stderr).toMatch(/FLAG_INVALID.*--precision.*fp32/);
+      expect(precise.stderr).toMatch(/FLAG_INVALID.*--precision.*fp32 or bf16/);
+      const fitted = await reverie(
+        ...['fit', '--data', at('seen'), '--out', at('fit-coarse'), '--device', 'native', '--precision', 'bf16'],
+      );
+      expect([fitted.exitCode, existsSync(at('fit-coarse'))]).toEqual([1, false]);
+      expect(fitted.stderr).toMatch(/FLAG_INVALID.*--precision.*gradient steps/);
       process.env['REVERIE_NATIVE_WIDTH'] = 'mmx';
       const narrow = await synth('narrow', '--device', 'native');
       delete process.env['REVERIE_NATIVE_WIDTH'];

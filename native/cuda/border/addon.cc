@@ -35,9 +35,8 @@ class Resident {
 
   /** On the processor, by vector code: no device is between. */
   void openNative(const std::string& width, int threads, const EnsembleSpec& spec, Precision precision) {
-    if (precision != Precision::fp32) throw std::invalid_argument("vector code computes in fp32");
     const processor::Width& chosen = processor::widthNamed(width);
-    auto ensemble = std::make_unique<processor::NativeEnsemble>(spec, chosen, threads);
+    auto ensemble = std::make_unique<processor::NativeEnsemble>(spec, chosen, threads, precision);
     briefRows = ensemble->briefRows();
     ensemble_ = std::move(ensemble);
     bytes = ensemble_->bytes();

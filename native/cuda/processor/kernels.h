@@ -30,70 +30,75 @@ inline Floats ended(Floats x) {
   return x;
 }
 
-template <int rows, int vectors, LayerEnd end>
-void tile(const float* x, std::int64_t xStride, const float* w, const float* bias, int in, float* y, std::int64_t yStride) {
-  Floats sums[rows][vectors];
-  REVERIE_UNROLL
-  for (int r = 0; r < rows; r++) {
-    REVERIE_UNROLL
-    for (int v = 0; v < vectors; v++) sums[r][v] = load(bias + v * LANES);
-  }
-  for (int i = 0; i < in; i++, w += vectors * LANES) {
-    Floats weights[vectors];
-    REVERIE_UNROLL
-    for (int v = 0; v < vectors; v++) weights[v] = load(w + v * LANES);
+/** Sums of a tile in float32, and what follows them. */
+template <LayerEnd end>
+struct Products {
+  template <int rows, int vectors>
+  static void tile(const float* x, std::int64_t xStride, const float* w, const float* bias, int steps, float* y,
+                   std::int64_t yStride) {
+    Floats sums[rows][vectors];
     REVERIE_UNROLL
     for (int r = 0; r < rows; r++) {
-      const Floats value = all(x[r * xStride + i]);
       REVERIE_UNROLL
-      for (int v = 0; v < vectors; v++) sums[r][v] = multiplyAdd(value, weights[v], sums[r][v]);
+      for (int v = 0; v < vectors; v++) sums[r][v] = load(bias + v * LANES);
+    }
+    for (int i = 0; i < steps; i++, w += vectors * LANES) {
+      Floats weights[vectors];
+      REVERIE_UNROLL
+      for (int v = 0; v < vectors; v++) weights[v] = load(w + v * LANES);
+      REVERIE_UNROLL
+      for (int r = 0; r < rows; r++) {
+        const Floats value = all(x[r * xStride + i]);
+        REVERIE_UNROLL
+        for (int v = 0; v < vectors; v++) sums[r][v] = multiplyAdd(value, weights[v], sums[r][v]);
+      }
+    }
+    REVERIE_UNROLL
+    for (int r = 0; r < rows; r++) {
+      REVERIE_UNROLL
+      for (int v = 0; v < vectors; v++) store(y + r * yStride + v * LANES, ended<end>(sums[r][v]));
     }
   }
-  REVERIE_UNROLL
-  for (int r = 0; r < rows; r++) {
-    REVERIE_UNROLL
-    for (int v = 0; v < vectors; v++) store(y + r * yStride + v * LANES, ended<end>(sums[r][v]));
-  }
-}
+};
 
 /** The rows that are left over, fewer than `most`. */
-template <int most, int vectors, LayerEnd end>
-void rest(int rows, const float* x, std::int64_t xStride, const float* w, const float* bias, int in, float* y,
+template <class Sums, int most, int vectors>
+void rest(int rows, const float* x, std::int64_t xStride, const float* w, const float* bias, int steps, float* y,
           std::int64_t yStride) {
   if constexpr (most > 1) {
     if (rows == most - 1) {
-      tile<most - 1, vectors, end>(x, xStride, w, bias, in, y, yStride);
+      Sums::template tile<most - 1, vectors>(x, xStride, w, bias, steps, y, yStride);
     } else {
-      rest<most - 1, vectors, end>(rows, x, xStride, w, bias, in, y, yStride);
+      rest<Sums, most - 1, vectors>(rows, x, xStride, w, bias, steps, y, yStride);
     }
   }
 }
 
-template <int vectors, LayerEnd end>
+template <class Sums, int vectors>
 void block(const PackedLayer& layer, const float* w, const float* bias, const float* x, std::int64_t xStride, int rows, float* y,
            std::int64_t yStride) {
   constexpr int most = TILE_ROWS<vectors>;
   int row = 0;
   for (; row + most <= rows; row += most) {
-    tile<most, vectors, end>(x + row * xStride, xStride, w, bias, layer.in, y + row * yStride, yStride);
+    Sums::template tile<most, vectors>(x + row * xStride, xStride, w, bias, layer.steps, y + row * yStride, yStride);
   }
-  rest<most, vectors, end>(rows - row, x + row * xStride, xStride, w, bias, layer.in, y + row * yStride, yStride);
+  rest<Sums, most, vectors>(rows - row, x + row * xStride, xStride, w, bias, layer.steps, y + row * yStride, yStride);
 }
 
-template <LayerEnd end>
+template <class Sums>
 void blocks(const PackedLayer& layer, const float* x, std::int64_t xStride, int rows, float* y, std::int64_t yStride) {
   const float* w = layer.weights;
   for (int first = 0; first < layer.vectors;) {
     const int vectors = blockOf(first, layer.vectors, BLOCK);
     const float* bias = layer.bias + first * LANES;
     float* to = y + first * LANES;
-    if (vectors == 1) block<1, end>(layer, w, bias, x, xStride, rows, to, yStride);
-    if (vectors == 2) block<2, end>(layer, w, bias, x, xStride, rows, to, yStride);
+    if (vectors == 1) block<Sums, 1>(layer, w, bias, x, xStride, rows, to, yStride);
+    if (vectors == 2) block<Sums, 2>(layer, w, bias, x, xStride, rows, to, yStride);
     if constexpr (BLOCK > 2) {
-      if (vectors == 3) block<3, end>(layer, w, bias, x, xStride, rows, to, yStride);
-      if (vectors == 4) block<4, end>(layer, w, bias, x, xStride, rows, to, yStride);
+      if (vectors == 3) block<Sums, 3>(layer, w, bias, x, xStride, rows, to, yStride);
+      if (vectors == 4) block<Sums, 4>(layer, w, bias, x, xStride, rows, to, yStride);
     }
-    w += static_cast<std::int64_t>(layer.in) * vectors * LANES;
+    w += static_cast<std::int64_t>(layer.steps) * vectors * LANES;
     first += vectors;
   }
 }
@@ -101,13 +106,13 @@ void blocks(const PackedLayer& layer, const float* x, std::int64_t xStride, int 
 inline void runLayer(const PackedLayer& layer, const float* x, std::int64_t xStride, int rows, float* y, std::int64_t yStride) {
   switch (layer.end) {
     case LayerEnd::relu:
-      return blocks<LayerEnd::relu>(layer, x, xStride, rows, y, yStride);
+      return blocks<Products<LayerEnd::relu>>(layer, x, xStride, rows, y, yStride);
     case LayerEnd::tanh:
-      return blocks<LayerEnd::tanh>(layer, x, xStride, rows, y, yStride);
+      return blocks<Products<LayerEnd::tanh>>(layer, x, xStride, rows, y, yStride);
     case LayerEnd::swish:
-      return blocks<LayerEnd::swish>(layer, x, xStride, rows, y, yStride);
+      return blocks<Products<LayerEnd::swish>>(layer, x, xStride, rows, y, yStride);
     default:
-      return blocks<LayerEnd::none>(layer, x, xStride, rows, y, yStride);
+      return blocks<Products<LayerEnd::none>>(layer, x, xStride, rows, y, yStride);
   }
 }
 
@@ -195,7 +200,7 @@ inline double runPeak(std::int64_t rounds, float* to) {
   return static_cast<double>(rounds) * chains * LANES;
 }
 
-constexpr Width table(const char* name, const TrainingKernels& training) {
+constexpr Width table(const char* name, const TrainingKernels& training, const Bfloat16Kernels& bfloat16) {
   return {name,
           LANES,
           BLOCK,
@@ -208,7 +213,8 @@ constexpr Width table(const char* name, const TrainingKernels& training) {
           inPlace<exponential>,
           inPlace<logarithm>,
           runPeak,
-          &training};
+          &training,
+          &bfloat16};
 }
 
 }  // namespace reverie::REVERIE_WIDTH

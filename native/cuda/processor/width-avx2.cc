@@ -2,11 +2,12 @@
 #if defined(__AVX2__) && defined(__FMA__)
 #define REVERIE_WIDTH avx2
 #define REVERIE_LANES 8
+#include "bfloat16-kernels.h"
 #include "training-kernels.h"
 
 namespace reverie::processor {
 
-extern constexpr Width avx2Width = avx2::table("avx2", avx2::trainingKernels);
+extern constexpr Width avx2Width = avx2::table("avx2", avx2::trainingKernels, avx2::bfloat16Kernels);
 
 }  // namespace reverie::processor
 #endif

@@ -2,11 +2,12 @@
 #if defined(__aarch64__)
 #define REVERIE_WIDTH neon
 #define REVERIE_LANES 4
+#include "bfloat16-kernels.h"
 #include "training-kernels.h"
 
 namespace reverie::processor {
 
-extern constexpr Width neonWidth = neon::table("neon", neon::trainingKernels);
+extern constexpr Width neonWidth = neon::table("neon", neon::trainingKernels, neon::bfloat16Kernels);
 
 }  // namespace reverie::processor
 #endif

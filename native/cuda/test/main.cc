@@ -7,6 +7,7 @@
 int checkDecoder();
 int checkEnsemble();
 int checkNative();
+int checkNativeBfloat16();
 
 namespace {
 
@@ -15,7 +16,8 @@ struct Part {
   int (*check)();
 };
 
-constexpr Part PARTS[] = {{"decoder", checkDecoder}, {"ensemble", checkEnsemble}, {"native", checkNative}};
+constexpr Part PARTS[] = {{"decoder", checkDecoder}, {"ensemble", checkEnsemble}, {"native", checkNative},
+                          {"native-bfloat16", checkNativeBfloat16}};
 
 bool isWanted(const Part& part, int count, char** names) {
   for (int i = 1; i < count; i++) {
