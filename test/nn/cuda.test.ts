@@ -79,7 +79,7 @@ describe.skipIf(isSkipped)('a device', () => {
       code: 'NATIVE_UNAVAILABLE',
       message: expect.stringMatching(/REVERIE_NATIVE_WIDTH is "mmx".*plain/),
     });
-    await expect(DeviceEnsemble.open({ kind: 'native', precision: 'bf16' }, weights)).rejects.toMatchObject({
+    await expect(DeviceEnsemble.open({ kind: 'native', precision: 'tf32' }, weights)).rejects.toMatchObject({
       code: 'DEVICE_UNSUPPORTED',
     });
   });
