@@ -15,6 +15,22 @@ import {
   type ToolsTask,
 } from '../src/env/index.js';
 
+/** What policies learn in the studies of screens: tasks of one kind of action each, offered in jsdom. */
+export const LEARNT_TASKS = [
+  'choose-list',
+  'click-button',
+  'click-button-sequence',
+  'click-checkboxes',
+  'click-link',
+  'click-option',
+  'click-test-2',
+  'click-widget',
+  'enter-text',
+  'focus-text-2',
+  'login-user',
+  'odd-or-even',
+];
+
 /** Some pages look for places until they find some, which they never do without layout. */
 const TIMEOUT_SECONDS = 20;
 

@@ -9,22 +9,9 @@ import { launch, loadAnyScenario } from '../src/run/index.js';
 import type { TextTrainResult } from '../src/run/tools-results.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, median } from './measure.js';
+import { LEARNT_TASKS } from './miniwob-pages.js';
 import { type CaseName, chosen, type Study, studyOf } from './study-cases.js';
 
-const TASKS = [
-  'choose-list',
-  'click-button',
-  'click-button-sequence',
-  'click-checkboxes',
-  'click-link',
-  'click-option',
-  'click-test-2',
-  'click-widget',
-  'enter-text',
-  'focus-text-2',
-  'login-user',
-  'odd-or-even',
-];
 const SEEDS = ['1', '2', '3', '4', '5'];
 const ARMS = ['grow', 'in turn'] as const;
 const ROUNDS = 40;
@@ -67,7 +54,7 @@ interface Sitting extends Pick<BenchmarkContext, 'root' | 'log' | 'quick'> {
 async function measured({ study, root, log, quick }: Sitting, arm: string, seed: number): Promise<GrowCase> {
   const folder = join(root, 'benchmarks', 'bodies', 'screens');
   const set = [
-    `domain.screens=[${quick ? TASKS.slice(1, 3) : TASKS}]`,
+    `domain.screens=[${quick ? LEARNT_TASKS.slice(1, 3) : LEARNT_TASKS}]`,
     ...['train.mode=real', `train.rounds=${quick ? 2 : ROUNDS}`, `train.evalEvery=${quick ? 1 : EVAL_EVERY}`],
     ...[`train.tasksPerRound=${TASKS_A_ROUND}`, `train.evalTasks=${quick ? 4 : 60}`],
     ...(arm === 'grow' ? ['train.grow={}'] : []),

@@ -5,23 +5,10 @@
 import { join } from 'node:path';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
+import { LEARNT_TASKS } from './miniwob-pages.js';
 import { chosen, studyOf } from './study-cases.js';
 import { measuredText, type TextCase } from './text-cases.js';
 
-const TASKS = [
-  'choose-list',
-  'click-button',
-  'click-button-sequence',
-  'click-checkboxes',
-  'click-link',
-  'click-option',
-  'click-test-2',
-  'click-widget',
-  'enter-text',
-  'focus-text-2',
-  'login-user',
-  'odd-or-even',
-];
 const SEEDS = ['1', '2', '3', '4', '5'];
 /** Episodes of a round, as the scenario has them. */
 const ROUND = 32;
@@ -32,7 +19,7 @@ type Arm = (typeof ARMS)[number];
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
   const study = await studyOf<TextCase>(root, 'screens.transfer', quick);
-  const tasks = quick ? TASKS.slice(1, 2) : chosen(TASKS, 'SCREENS_TASKS');
+  const tasks = quick ? LEARNT_TASKS.slice(1, 2) : chosen(LEARNT_TASKS, 'SCREENS_TASKS');
   const seeds = quick ? ['1'] : chosen(SEEDS, 'SCREENS_TRANSFER_SEEDS');
   const scenario = join(root, 'benchmarks', 'bodies', 'screens');
   const cases: TextCase[] = [];
