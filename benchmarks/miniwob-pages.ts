@@ -15,7 +15,7 @@ import {
   type ToolsTask,
 } from '../src/env/index.js';
 
-/** What policies learn in the studies of screens: tasks of one kind of action each, offered in jsdom. */
+/** What policies learn in the studies of screens: tasks that jsdom offers. */
 export const LEARNT_TASKS = [
   'choose-list',
   'click-button',
