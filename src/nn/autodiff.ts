@@ -18,7 +18,7 @@ import {
   sub,
   where,
 } from './ops-elementwise.js';
-import { alongAxis, scatterAdd } from './ops-index.js';
+import { alongAxis, scatterAdd, scatterAddRows } from './ops-index.js';
 import { gemm, matMul } from './ops-matmul.js';
 import { reducedAxes, reduceSum } from './ops-reduce.js';
 import { concat, expand, expandLike, reshape, split, squeeze, swapLast, transpose, unsqueeze } from './ops-shape.js';
@@ -65,8 +65,10 @@ const gatherRule: Rule = (g, y, [x, indices], node) => {
   const count = countOf(indices.shape);
   const sizes = [...x.shape.slice(0, axis), count ?? -1, ...x.shape.slice(axis + 1)];
   const updates = reshape(full(g, y), sizes);
-  const places = alongAxis(reshape(indices, [count ?? -1]), axis, x.shape.length);
+  const flat = reshape(indices, [count ?? -1]);
   const zeros = expandLike(g.graph.constant(0), x);
+  if (axis === 0) return [scatterAddRows(zeros, flat, updates), undefined];
+  const places = alongAxis(flat, axis, x.shape.length);
   return [scatterAdd(zeros, expandLike(places, updates), updates, axis), undefined];
 };
 

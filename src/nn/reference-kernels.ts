@@ -212,6 +212,17 @@ const scatterAdd: Kernel = ([x, indices, updates], node) => {
   return { dims: x.dims, data };
 };
 
+/** Of rows alone: indices [n, 1]. */
+const scatterAddRows: Kernel = ([x, indices, updates]) => {
+  const data = x.data.slice();
+  const width = count(x.dims.slice(1));
+  indices.data.forEach((index, row) => {
+    const from = wrapped(index, x.dims[0]) * width;
+    for (let i = 0; i < width; i++) data[from + i] += updates.data[row * width + i];
+  });
+  return { dims: x.dims, data };
+};
+
 const oneHot: Kernel = ([indices, depth]) => {
   const n = depth.data[0];
   return build([...indices.dims, n], (index) =>
@@ -318,6 +329,7 @@ export const KERNELS: Readonly<Record<string, Kernel>> = {
   Gather: gather,
   GatherElements: gatherElements,
   ScatterElements: scatterAdd,
+  ScatterND: scatterAddRows,
   OneHot: oneHot,
   MatMul: matMul,
   Gemm: gemm,

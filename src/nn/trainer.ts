@@ -48,9 +48,9 @@ export interface Trainer {
   release(): Promise<void>;
 }
 
-/** Compiles a training step. */
-export async function buildTrainer(spec: TrainerSpec, options: { threads?: number } = {}): Promise<Trainer> {
-  const session = await InferenceSession.fromBytes(trainingGraph(spec).toModel(), options, `trainer ${spec.name}`);
+/** Compiles a training step. It runs on one thread, as the gradient of `gather` must. */
+export async function buildTrainer(spec: TrainerSpec): Promise<Trainer> {
+  const session = await InferenceSession.fromBytes(trainingGraph(spec).toModel(), {}, `trainer ${spec.name}`);
   return {
     run: async (run) => {
       const results = await session.run(feedsOf(spec, run));

@@ -1,7 +1,6 @@
 // Training: against plain Adam in float64, in one Loop or step by step, on one thread or two; and what it refuses.
 
 import { describe, expect, test } from 'vitest';
-import { Rng } from '../../src/core/rng.js';
 import * as nn from '../../src/nn/index.js';
 import {
   decayOf,
@@ -19,29 +18,6 @@ const PROBLEMS = [
   ['least squares', leastSquares()],
   ['Gaussian likelihood', gaussianLikelihood()],
 ] as const;
-
-const WIDE_ROWS = 256;
-const WIDTH = 192;
-
-/** Plain descent on two wide layers, with a table of 8 rows looked up by 256 indices. */
-function wideSpec(): nn.TrainerSpec {
-  const layout = new nn.ParamLayout([
-    ...nn.mlpSpecs('net', [WIDTH, WIDTH, WIDTH]),
-    { name: 'table', shape: [8, WIDTH], init: { kind: 'zeros' } },
-  ]);
-  return {
-    name: 'wide',
-    state: { theta: [layout.size] },
-    perStep: { x: { dtype: 'float32', shape: [WIDE_ROWS, WIDTH] }, token: { dtype: 'int32', shape: [WIDE_ROWS] } },
-    body: ({ state, perStep }) => {
-      const params = layout.unpack(state.theta);
-      const x = nn.add(perStep.x, nn.gather(params.table, perStep.token));
-      const loss = nn.reduceMean(nn.square(nn.sub(nn.mlp(params, 'net', x, 2, 'relu'), perStep.x)));
-      const grad = nn.clipByGlobalNorm(nn.gradients(loss, [state.theta])[0], 1);
-      return { state: { theta: nn.sub(state.theta, nn.mul(grad, 0.1)) }, metrics: { loss } };
-    },
-  };
-}
 
 describe.each(PROBLEMS)('%s', (name, problem) => {
   test('agrees with textbook AdamW in float64 for ten steps', async () => {
@@ -85,7 +61,7 @@ describe.each(PROBLEMS)('%s', (name, problem) => {
     });
   });
 
-  test('one run of many steps, many runs of one step, and two threads give the same bytes', async () => {
+  test('one run of many steps and many runs of one step give the same bytes', async () => {
     const spec = trainerSpec(name, problem);
     const run = drawRun(problem, 12);
     const trainer = await nn.buildTrainer(spec);
@@ -98,32 +74,10 @@ describe.each(PROBLEMS)('%s', (name, problem) => {
       state = single.state as ProblemRun['state'];
       losses.push(single.metrics.loss[0]);
     }
-    const threaded = await (await nn.buildTrainer(spec, { threads: 2 })).run(run);
     expect(again).toEqual(whole);
-    expect(threaded).toEqual(whole);
     expect(state).toEqual(whole.state);
     expect(losses).toEqual([...whole.metrics.loss]);
   });
-});
-
-test('a network large enough to be cut among threads gives the same bytes on two, embeddings included', async () => {
-  const spec = wideSpec();
-  const rng = Rng.fromSeed(9);
-  const run = {
-    state: { theta: rng.fillNormal(new Float32Array(spec.state.theta[0])).map((x) => x / 30) },
-    perStep: {
-      x: rng.fillNormal(new Float32Array(3 * WIDE_ROWS * WIDTH)),
-      token: Int32Array.from({ length: 3 * WIDE_ROWS }, () => rng.int(8)),
-    },
-    steps: 3,
-  };
-  const one = await (await nn.buildTrainer(spec)).run(run);
-  const threaded = await nn.buildTrainer(spec, { threads: 2 });
-  for (let i = 0; i < 5; i++) {
-    const two = await threaded.run(run);
-    expect(Buffer.from(two.state.theta.buffer).equals(Buffer.from(one.state.theta.buffer))).toBe(true);
-    expect(two.metrics).toEqual(one.metrics);
-  }
 });
 
 test('learns', async () => {
