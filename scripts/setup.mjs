@@ -1,12 +1,12 @@
 // Makes a fresh clone ready: installs the locked packages and compiles, each only when something it reads has changed.
 // Run by `npm start`, `npm test` and `npm run bench`, so that nobody needs a third command.
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildNative } from './build-native.mjs';
+import { PAGE, pageSources, sources, whenChanged } from './stamps.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const vite = ['node_modules/vite/bin/vite.js', 'build', '-c', 'web/vite.config.ts', '--logLevel', 'warn'];
@@ -18,29 +18,6 @@ const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
   console.error(`Reverie needs Node 20.19 or newer (24 recommended); this is ${process.version}.`);
   process.exit(1);
-}
-
-function hashOf(files) {
-  const hash = createHash('sha256');
-  for (const file of files) hash.update(file).update(readFileSync(join(root, file)));
-  return hash.digest('hex');
-}
-
-function sources(folder, isSource = (file) => file.endsWith('.ts')) {
-  return readdirSync(join(root, folder), { recursive: true })
-    .map(String)
-    .filter((file) => isSource(file) && statSync(join(root, folder, file)).isFile())
-    .sort()
-    .map((file) => join(folder, file));
-}
-
-async function whenChanged(stamp, files, ready, work) {
-  const path = join(root, stamp);
-  const hash = hashOf(files);
-  if (ready && existsSync(path) && readFileSync(path, 'utf8') === hash) return;
-  await work();
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, hash);
 }
 
 async function run(label, command, args) {
@@ -85,11 +62,8 @@ const builds = [
     existsSync(join(root, 'dist/cli.js')),
     () => run('compiling', process.execPath, [tsc, '-p', 'tsconfig.build.json']),
   ).then(compilePacks),
-  whenChanged(
-    'dist/web/.built',
-    sources('web', () => true),
-    existsSync(join(root, 'dist/web/index.html')),
-    () => run('building the page', process.execPath, vite),
+  whenChanged(PAGE, pageSources(), existsSync(join(root, 'dist/web/index.html')), () =>
+    run('building the page', process.execPath, vite),
   ),
 ];
 if (bench) {

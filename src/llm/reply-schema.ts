@@ -1,11 +1,11 @@
 // The JSON Schema of a reply: compiled once, with the copy that servers are sent and the check that replies must pass.
 
-import { Ajv, type ErrorObject } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { ErrorObject } from 'ajv';
 import { LRUCache } from 'lru-cache';
 import { canonicalJson } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
 import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
+import { ajvDraft7, ajvDraft2020 } from '../core/late-packages.js';
 
 export interface ReplySchema {
   readonly name: string;
@@ -61,7 +61,7 @@ function compileAjv(name: string, schema: JsonObject) {
   const isDraft7 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-07');
   const options = { allErrors: false, strict: false, validateFormats: false, logger: false as const };
   try {
-    return (isDraft7 ? new Ajv(options) : new Ajv2020(options)).compile(schema);
+    return (isDraft7 ? new (ajvDraft7().Ajv)(options) : new (ajvDraft2020().Ajv2020)(options)).compile(schema);
   } catch (error) {
     throw reverieError('SCHEMA_INVALID', { what: `reply "${name}"`, problem: (error as Error).message }, error);
   }

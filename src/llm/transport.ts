@@ -1,7 +1,8 @@
 // One HTTP exchange with a server: a pool of connections per URL, a deadline of our own, and a cap on what is read.
 // Replies are collected straight from undici's dispatcher, which costs half of what its request() does.
 
-import { type Dispatcher, Pool } from 'undici';
+import type { Dispatcher, Pool } from 'undici';
+import { undici } from '../core/late-packages.js';
 import { abortError, type CallSignal, onAbort } from './abort.js';
 
 export interface HttpReply {
@@ -55,7 +56,7 @@ export class Transport {
   ) {
     const { origin, pathname } = new URL(url);
     this.basePath = pathname.replace(/\/+$/, '');
-    this.pool = new Pool(origin, {
+    this.pool = new (undici().Pool)(origin, {
       connections: options.connections,
       pipelining: 1,
       // Thinking models are silent for minutes: only our own deadline ends a request.

@@ -1,7 +1,7 @@
-// The kernels compiled for GPUs: they compile, and keep their numbers in registers. For one generation and one precision of those
-// that differ by it alone, which is most of what can go wrong in a sixth of the time; with REVERIE_GPU_GENERATIONS=all for every one, as a package has them. Kept in
-// test/.cache, where make sees what has changed. Needs nvcc, named by REVERIE_NVCC (scripts/cuda-compiler.mjs gets one), but no
-// GPU.
+// The kernels compiled for GPUs: they compile, and keep their numbers in registers. For one generation, one precision of those
+// that differ by it alone and the widest of those that differ by width, which is most of what can go wrong in a tenth of the time;
+// with REVERIE_GPU_GENERATIONS=all for every one, as a package has them. Kept in test/.cache, where make sees what has changed.
+// Needs nvcc, named by REVERIE_NVCC (scripts/cuda-compiler.mjs gets one), but no GPU.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const PATIENCE = 600_000;
 const isWhole = process.env['REVERIE_GPU_GENERATIONS'] === 'all';
 const GENERATIONS = isWhole ? ['sm_80', 'sm_90a', 'sm_100'] : ['sm_80'];
 /** As in the Makefile, machine code and PTX, but for the generations that are left out. */
-const SETTINGS = isWhole ? [] : ['GPUS=-gencode arch=compute_80,code=[sm_80,compute_80]'];
+const SETTINGS = isWhole ? [] : ['GPUS=-gencode arch=compute_80,code=[sm_80,compute_80] -DREVERIE_WIDEST_ALONE'];
 const KERNELS = readdirSync(join(NATIVE, 'kernels')).filter(
   (file) => file.endsWith('.cu') && (isWhole || !file.endsWith('-bf16.cu')),
 );
@@ -24,7 +24,7 @@ if (nvcc === undefined) console.warn('gpu-kernels.test.ts skips: REVERIE_NVCC na
 
 describe.skipIf(nvcc === undefined)('kernels for GPUs', () => {
   const cache = fileURLToPath(new URL('../.cache/gpu-kernels', import.meta.url));
-  const folder = join(cache, isWhole ? 'all' : 'one');
+  const folder = join(cache, isWhole ? 'all' : 'widest');
   mkdirSync(folder, { recursive: true });
   const make = (target: string) =>
     execFileSync('make', ['-C', NATIVE, target, `BUILD=${folder}`, `NVCC=${nvcc}`, ...SETTINGS], {

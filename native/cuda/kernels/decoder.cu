@@ -68,8 +68,10 @@ REVERIE_DEVICE void prefill(const Args& args) {
     reverie::decoder::prefill<T, dimBlocks>(args);                                                             \
   }
 
-REVERIE_DECODER(Bf16x1, reverie::decoder::Half, 1, reverie::decoder::BLOCKS_PER_MULTIPROCESSOR)
 REVERIE_DECODER(Bf16x2, reverie::decoder::Half, 2, reverie::decoder::BLOCKS_PER_MULTIPROCESSOR)
-REVERIE_DECODER(Bf16x3, reverie::decoder::Half, 3, 1)
 REVERIE_DECODER(Bf16x4, reverie::decoder::Half, 4, 1)
 REVERIE_DECODER(Fp32, float, 0, 1)
+#ifndef REVERIE_WIDEST_ALONE
+REVERIE_DECODER(Bf16x1, reverie::decoder::Half, 1, reverie::decoder::BLOCKS_PER_MULTIPROCESSOR)
+REVERIE_DECODER(Bf16x3, reverie::decoder::Half, 3, 1)
+#endif

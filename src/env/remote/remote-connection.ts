@@ -1,9 +1,10 @@
 // JSON over HTTP with one server of environments. What got no answer is sent again: every request here either changes nothing
 // or carries an id by which the server does it once.
 
-import { Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import type { z } from 'zod';
 import { describeIssues, ReverieError, reverieError } from '../../core/errors.js';
+import { undici } from '../../core/late-packages.js';
 
 export interface ConnectionOptions {
   /** Sent where the server asks for one; by default the password in the URL, or the variable REVERIE_TOKEN. */
@@ -39,7 +40,12 @@ export class RemoteConnection {
     const secret = token ?? (decodeURIComponent(parsed.password) || process.env['REVERIE_TOKEN']);
     this.headers = secret ? { authorization: `Bearer ${secret}` } : {};
     this.timeoutSeconds = timeoutSeconds;
-    this.agent = new Agent({ connections: 1, maxResponseSize: MAX_ANSWER_BYTES, headersTimeout: 0, bodyTimeout: 0 });
+    this.agent = new (undici().Agent)({
+      connections: 1,
+      maxResponseSize: MAX_ANSWER_BYTES,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
   }
 
   /** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, REMOTE_ANSWER_INVALID; what `signal` is aborted with */
@@ -95,7 +101,7 @@ export class RemoteConnection {
     const timeout = AbortSignal.timeout(this.timeoutSeconds * 1000);
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     const headers = body === undefined ? this.headers : { ...this.headers, 'content-type': 'application/json' };
-    const reply = await request(`${this.url}${path}`, {
+    const reply = await undici().request(`${this.url}${path}`, {
       method,
       headers,
       ...sent,

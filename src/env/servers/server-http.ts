@@ -1,9 +1,10 @@
 // Requests to a server of environments that is not ours: what goes wrong is told with protocol, server and value. Nothing is sent
 // twice, as these protocols have no ids for requests; who needs it again begins the episode again.
 
-import { Agent, type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
+import { undici } from '../../core/late-packages.js';
 import { SessionLost } from './server-contract.js';
 
 /** Paths go on from the server's address; whole URLs stand for themselves. */
@@ -27,7 +28,11 @@ export class ServerHttp {
   /** Without what may be secret, and without a slash at its end. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  private readonly agent = new Agent({ maxResponseSize: MAX_ANSWER_BYTES, headersTimeout: 0, bodyTimeout: 0 });
+  private readonly agent = new (undici().Agent)({
+    maxResponseSize: MAX_ANSWER_BYTES,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
 
   /**
    * @param shown  what errors call the server; its address unless given
@@ -114,7 +119,7 @@ export class ServerHttp {
   private send(path: string, { method, body, headers, signal }: Asked): Promise<Dispatcher.ResponseData> {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     const json = body === undefined ? {} : { 'content-type': 'application/json' };
-    return request(path.startsWith('/') ? `${this.url}${path}` : path, {
+    return undici().request(path.startsWith('/') ? `${this.url}${path}` : path, {
       method: method ?? (body === undefined ? 'GET' : 'POST'),
       headers: { ...this.headers, ...json, ...headers },
       ...sent,

@@ -1,9 +1,11 @@
 // Checks values against JSON Schemas that come with a domain: a state, or the arguments of a call.
 
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Ajv, ErrorObject, ValidateFunction } from 'ajv';
+import type { Ajv2020 } from 'ajv/dist/2020.js';
+import { LRUCache } from 'lru-cache';
 import { nearest, reverieError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
+import { ajvDraft7, ajvDraft2020 } from '../../core/late-packages.js';
 
 export type SchemaCheck = (value: Json) => readonly string[];
 
@@ -22,10 +24,19 @@ const OPTIONS = { allErrors: true, verbose: true, strict: false, validateFormats
 /** Instances that know only one schema, as two schemas may have the same `$id`; without the dear schema of schemas. */
 const LIGHT = { ...OPTIONS, meta: false, validateSchema: false };
 const schemasOfSchemas = new Map<typeof Ajv | typeof Ajv2020, Ajv>();
+/** By the text of the schema: a process opens the same domain again and again, and this is a fifth of what that takes. */
+const COMPILED = new LRUCache<string, ValidateFunction>({ max: 500 });
 
 function compiled(schema: JsonObject, what: string): ValidateFunction {
+  const text = JSON.stringify(schema);
+  const validate = COMPILED.get(text) ?? compiledAnew(schema, what);
+  COMPILED.set(text, validate);
+  return validate;
+}
+
+function compiledAnew(schema: JsonObject, what: string): ValidateFunction {
   const isDraft7 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-07');
-  const Draft = isDraft7 ? Ajv : Ajv2020;
+  const Draft = isDraft7 ? ajvDraft7().Ajv : ajvDraft2020().Ajv2020;
   const judge = schemasOfSchemas.get(Draft) ?? new Draft(OPTIONS);
   schemasOfSchemas.set(Draft, judge);
   try {

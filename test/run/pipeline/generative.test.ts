@@ -19,7 +19,7 @@ type Options = Omit<LaunchOptions<TrainResult>, 'stream' | 'command'>;
 
 const SMALL = [
   ...['train.checkpointSeconds=0', 'train.evalEpisodes=1', 'rl.hidden=[16]', 'rl.batchSize=16'],
-  ...['train.updatesPerRound=100', 'train.offlineUpdates=200'],
+  ...['train.updatesPerRound=50', 'train.offlineUpdates=100'],
 ];
 const DRAW = '{share: 0.5, rows: 300, refitEvery: 250, updates: 60, hidden: 16, blocks: 1, batchSize: 32, levels: 4}';
 const OFFLINE = [...SMALL, 'train.mode=offline', 'rl.algorithm=td3-bc'];
@@ -75,9 +75,9 @@ async function goesOn(options: Options, run: string, ...breaksOf: (typeof atTheE
 describe('training from records alone', () => {
   it('takes gradient steps on them, lives nothing, and is evaluated after every round', async () => {
     const offline = await train(pendulum(OFFLINE, 'real-rows', 'lived'));
-    expect(offline).toMatchObject({ mode: 'offline', realSteps: 0, syntheticSteps: 0, updates: 200 });
+    expect(offline).toMatchObject({ mode: 'offline', realSteps: 0, syntheticSteps: 0, updates: 100 });
     expect(offline.records).toEqual({ real: 400, synthetic: 0 });
-    expect(offline.evaluations.map(({ updates }) => updates)).toEqual([100, 200]);
+    expect(offline.evaluations.map(({ updates }) => updates)).toEqual([50, 100]);
     expect(offline).not.toHaveProperty('generative');
     const given = await describeBuffer(at('lived', 'data'));
     expect((await describeBuffer(at('real-rows', 'checkpoint', 'real'))).rowsBy).toEqual(given.rowsBy);
@@ -86,7 +86,7 @@ describe('training from records alone', () => {
 
   it('goes on to the same bytes, and other seeds give others', async () => {
     const { updates } = await train({ ...pendulum(OFFLINE, 'other-seed', 'lived'), seed: 4 });
-    expect(updates).toBe(200);
+    expect(updates).toBe(100);
     const policy = (run: string) => fileHashes(at(run, 'checkpoint'))['learner/policy.onnx'];
     expect(policy('other-seed')).not.toBe(policy('real-rows'));
     await goesOn(pendulum(OFFLINE, 'real-rows', 'lived'), 'real-rows', atTheEnds);

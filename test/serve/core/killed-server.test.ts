@@ -177,7 +177,7 @@ it('loses and doubles nothing', async () => {
     const living = Promise.all(all.map((client) => live(server, client)));
     const wanted = Math.min(...all.map(({ answers }) => answers.length)) + 2 + rng.int(3);
     // In the middle of whatever is going on by then.
-    while (all[rng.int(SESSIONS)].answers.length < wanted) await new Promise(setImmediate);
+    while (all[rng.int(SESSIONS)].answers.length < wanted) await new Promise((resolve) => setTimeout(resolve, 1));
     await server.kill();
     await living;
     server = await Server.start(persist, folder);

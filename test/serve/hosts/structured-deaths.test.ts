@@ -13,10 +13,10 @@ import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
 // Threads take seconds to start where other tests keep the processor busy.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
-const SESSIONS = 6;
+const SESSIONS = 4;
 const STEPS = 40;
 /** Steps of all sessions between two kills. */
-const BETWEEN_KILLS = 60;
+const BETWEEN_KILLS = 40;
 
 const folder = mkdtempSync(join(tmpdir(), 'reverie-deaths-'));
 const served = await openServable(await loadAnyScenario('helpdesk'), { folder, log: () => {} });

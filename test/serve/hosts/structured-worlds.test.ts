@@ -51,6 +51,7 @@ describe('a rule that loops', () => {
       const { status } = await ask(`${pendulum}/step`, { action: [0.1] });
       expect([200, 409]).toContain(status);
       steps++;
+      await new Promise((resolve) => setTimeout(resolve, 20));
     }
     const { status, body } = await spun;
     expect(status).toBe(422);

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { build } from 'vite';
+import { isCurrent, PAGE, pageSources } from '../../../scripts/stamps.mjs';
 
 const EXECUTABLE = process.env['REVERIE_CHROMIUM'] ?? '/usr/bin/chromium';
 
@@ -13,9 +14,11 @@ export const noBrowser = existsSync(EXECUTABLE) ? undefined : `there is no Chrom
 
 const CONFIG = fileURLToPath(new URL('../../../web/vite.config.ts', import.meta.url));
 const CACHE = new URL('../../.cache/', import.meta.url);
+const SET_UP = fileURLToPath(new URL('../../../dist/web/', import.meta.url));
 
-/** Builds the page as it is now into a folder that no other test file builds into; answers it. */
+/** The folder of the page as it is now: what set-up built, or built into a folder that no other test file builds into. */
 export async function builtPage(name = 'web'): Promise<string> {
+  if (isCurrent(PAGE, pageSources())) return SET_UP;
   const outDir = fileURLToPath(new URL(`${name}/`, CACHE));
   await build({ configFile: CONFIG, logLevel: 'error', build: { outDir } });
   return outDir;

@@ -1,7 +1,8 @@
 // One connection of OpenEnv's WebSocket `/ws`: a frame out, a frame back, in order. It has no ids, so who stops waiting for an answer
 // must not ask again on the same connection: the late answer would be taken for the next one's.
 
-import { WebSocket } from 'undici';
+import type { WebSocket } from 'undici';
+import { undici } from '../../../core/late-packages.js';
 
 /** Milliseconds that a server has to close a connection it was asked to close. */
 const FAREWELL = 2000;
@@ -40,7 +41,7 @@ export class OpenEnvSocket {
     headers: Readonly<Record<string, string>>,
     timeoutSeconds: number,
   ): Promise<OpenEnvSocket> {
-    const socket = new WebSocket(url, { headers: { ...headers } });
+    const socket = new (undici().WebSocket)(url, { headers: { ...headers } });
     let timer: NodeJS.Timeout | undefined;
     try {
       await new Promise<void>((resolve, reject) => {
