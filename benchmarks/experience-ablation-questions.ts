@@ -1,15 +1,7 @@
 // What experience.ablation asks: calls out of real episodes of held-out tasks, as `reverie fidelity` draws them.
 
-import {
-  type CallQuery,
-  type Responder,
-  rulesResponder,
-  ScriptedUser,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsTask,
-} from '../src/env/index.js';
-import { drawQuestions, type ToolsQuestion } from '../src/fidelity/index.js';
+import { ScriptedUser, type ToolsDomain, ToolsEpisodeEnvironment, type ToolsTask } from '../src/env/index.js';
+import { drawQuestions, type RealCall, recordingRules, type ToolsQuestion } from '../src/fidelity/index.js';
 import { liveEpisode, planRow, ReferenceAgent } from '../src/synth/index.js';
 import { plainSettings } from './experience-ablation-settings.js';
 
@@ -27,34 +19,26 @@ export function ablationQuestions(
   return drawQuestions(domain, callsOf, { count, seed: 0 });
 }
 
-async function allCalls(domain: ToolsDomain, tasks: readonly ToolsTask[]): Promise<CallQuery[]> {
-  const queries: CallQuery[] = [];
+async function allCalls(domain: ToolsDomain, tasks: readonly ToolsTask[]): Promise<RealCall[]> {
+  const calls: RealCall[] = [];
   for (const [row, task] of tasks.entries()) {
     for (const [agent, error] of AGENTS.entries()) {
-      queries.push(...(await realCalls(domain, task, error, row * AGENTS.length + agent)));
+      calls.push(...(await realCalls(domain, task, error, row * AGENTS.length + agent)));
     }
   }
-  return queries;
+  return calls;
 }
 
 /** The calls of one episode in the real environment. */
-async function realCalls(domain: ToolsDomain, task: ToolsTask, error: number, row: number): Promise<CallQuery[]> {
-  const queries: CallQuery[] = [];
-  const real = rulesResponder(domain);
-  const recording: Responder = {
-    ...real,
-    answer: (query) => {
-      queries.push(query);
-      return real.answer(query);
-    },
-  };
+async function realCalls(domain: ToolsDomain, task: ToolsTask, error: number, row: number): Promise<RealCall[]> {
+  const calls: RealCall[] = [];
   const environment = new ToolsEpisodeEnvironment({
     id: domain.id,
     domain,
-    responder: recording,
+    responder: recordingRules(domain, calls),
     user: new ScriptedUser(),
   });
   const plan = planRow(row, { seed: 0, groupSize: 1, branchAt: 0 });
   await liveEpisode(environment, new ReferenceAgent(error), task, plan, plainSettings(domain, 'real'));
-  return queries;
+  return calls;
 }

@@ -1,9 +1,8 @@
 // `reverie validate`: checks a served environment, by its address or as a scenario.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
+import { temporaryFolder } from '../core/temporary-folder.js';
 import { load } from '../run/commands.js';
 import { load as loadServing } from '../serve/commands.js';
 import { EXIT, type Outcome } from './failure.js';
@@ -77,16 +76,16 @@ async function validated(target: string, flags: ValidateFlags, terminal: Termina
     return validateUrl(target, { ...options, token: terminal.env.REVERIE_TOKEN, protocol });
   }
   const { loadAnyScenario } = await load.scenarios();
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-validate-'));
+  const folder = temporaryFolder('validate');
   try {
     return await validateScenario(await loadAnyScenario(target, { profile, set, seed }), {
       ...options,
-      folder,
+      folder: folder.path,
       real,
       model,
     });
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    folder.remove();
   }
 }
 

@@ -16,6 +16,9 @@ export interface ThreadLine {
   readonly signal: SharedArrayBuffer;
 }
 
+/** For a thread to put away what it has. */
+const DISMISSED_MS = 15_000;
+
 /** A thread keeps nobody from ending. It answers once by itself, when it is ready, and then once for each message. */
 export class AskedThread<Reply> {
   private readonly worker: Worker;
@@ -50,9 +53,11 @@ export class AskedThread<Reply> {
     void this.worker.terminate();
   }
 
-  /** Leaves it to itself: its port is closed, upon which it puts away what it has, and ends. */
+  /** Leaves it to itself: its port is closed, upon which it puts away what it has, and ends. The process waits for that, but not for ever. */
   dismiss(): void {
     this.port.close();
+    this.worker.ref();
+    setTimeout(() => void this.worker.terminate(), DISMISSED_MS).unref();
   }
 }
 

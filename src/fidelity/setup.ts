@@ -1,6 +1,7 @@
 // What opening the models under judgement takes, and what it gives.
 
 import type { Panel } from '../core/panel.js';
+import type { OpenPhase } from '../core/progress.js';
 import type { Subject } from './instrument.js';
 import type { TruthReport } from './report/fidelity-report.js';
 
@@ -27,9 +28,7 @@ export interface FidelitySetup<S> {
 export interface FidelityServices {
   readonly signal: AbortSignal;
   readonly log: (line: string) => void;
-  readonly progress: {
-    phase(name: string, total: number, unit: string): { set(done: number): void; end(): void };
-  };
+  readonly progress: { readonly phase: OpenPhase };
 }
 
 export interface OpenedSubjects {

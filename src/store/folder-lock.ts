@@ -11,6 +11,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
+import { isLiving, processNameSchema, thisProcess } from '../core/living-process.js';
 import { storageError } from './atomic-file.js';
 
 const LOCK_FILE = 'run.lock';
@@ -18,11 +19,7 @@ const LOCK_FILE = 'run.lock';
 /** Milliseconds after which a file that says nothing is taken for one whose writer was killed. */
 const TORN_AFTER_MS = 5_000;
 
-const holderSchema = z.object({
-  pid: z.int(),
-  host: z.string(),
-  /** When the process began, in the system's own count; null where the system does not tell. Tells reused ids apart. */
-  began: z.string().nullable(),
+const holderSchema = processNameSchema.extend({
   /** No other lock ever had it. */
   token: z.string().optional(),
 });
@@ -42,7 +39,7 @@ export function lockFolder(folder: string): () => void {
   const path = join(folder, LOCK_FILE);
   const token = `${process.pid}-${Date.now()}-${process.hrtime.bigint()}`;
   const own = `${path}.${token}.tmp`;
-  const name = { pid: process.pid, host: hostname(), began: beganOf(process.pid), token };
+  const name = { ...thisProcess(), token };
   try {
     writeFileSync(own, `${JSON.stringify(name)}\n`, { flag: 'wx' });
     let isTaken = false;
@@ -129,9 +126,8 @@ function holderIn(path: string): Holder | undefined {
       const isHeld = Date.now() - mtimeMs < TORN_AFTER_MS;
       return { token: `torn-${ino}-${Math.round(mtimeMs)}`, isHeld, pid: '?', host: hostname() };
     }
-    const { pid, host, began, token = `${pid}-${ino}-${Math.round(mtimeMs)}` } = found;
-    const isHeld = host !== hostname() || (isAlive(pid) && (began === null || began === beganOf(pid)));
-    return { token, isHeld, pid, host };
+    const { pid, host, token = `${pid}-${ino}-${Math.round(mtimeMs)}` } = found;
+    return { token, isHeld: isLiving(found), pid, host };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
@@ -143,27 +139,5 @@ function parsed(text: string): z.output<typeof holderSchema> | undefined {
     return holderSchema.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
-/** Clock ticks from boot to the start of a process with the boot's id (Linux: proc(5)); null elsewhere. */
-function beganOf(pid: number): string | null {
-  try {
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name of the command, in parentheses, may hold spaces: fields are counted from behind it.
-    const started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-    return `${boot}:${started}`;
-  } catch {
-    return null;
   }
 }

@@ -4,11 +4,7 @@
 import { concurrently } from '../../core/concurrently.js';
 import { Rng } from '../../core/rng.js';
 import {
-  type CallQuery,
-  exactPrediction,
   type Responder,
-  refusalOf,
-  rulesResponder,
   ScriptedUser,
   type ToolsDomain,
   ToolsEpisodeEnvironment,
@@ -20,7 +16,7 @@ import type { ToolsScenario } from '../../kinds/index.js';
 import type { EpisodeRecord, Source } from '../../replay/index.js';
 import { type EpisodeSettings, liveEpisode, planRow, RandomAgent, ReferenceAgent } from '../../synth/index.js';
 import { episodeWeight } from '../../worldmodel/index.js';
-import { shuffled } from './question.js';
+import { type RealCall, recordingRules, shuffled } from './question.js';
 
 /** Who acts, in turn: by the solution with this share of wrong calls, and at random. */
 const AGENTS: readonly ToolsPolicy[] = [
@@ -95,37 +91,26 @@ export function liveFidelityEpisode(
 
 export interface RealEpisode {
   readonly record: EpisodeRecord;
-  /** Calls as they were put to the rules. */
-  readonly queries: readonly CallQuery[];
+  readonly calls: readonly RealCall[];
+}
+
+export interface RealStage extends Pick<EpisodeStage, 'scenario' | 'domain' | 'seed'> {
+  readonly signal?: AbortSignal;
 }
 
 /** One episode in each task, with agents in turn, of this round's seeds. */
 export async function realEpisodes(
-  { scenario, domain, seed }: Pick<EpisodeStage, 'scenario' | 'domain' | 'seed'>,
+  { scenario, domain, seed, signal }: RealStage,
   round: number,
+  onEpisode: (episode: RealEpisode) => void,
 ): Promise<RealEpisode[]> {
   return concurrently(domain.tasks, 1, async (_, i) => {
-    const queries: CallQuery[] = [];
-    const stage = { scenario, domain, seed, user: new ScriptedUser(), responder: recordingRules(domain, queries) };
+    const calls: RealCall[] = [];
+    const stage = { scenario, domain, seed, user: new ScriptedUser(), responder: recordingRules(domain, calls) };
     const row = round * domain.tasks.length + i;
-    const record = await liveFidelityEpisode(stage, { ...castOf(domain.tasks, row, seed), row, source: 'real' });
-    return { record, queries };
+    const cast = { ...castOf(domain.tasks, row, seed), row, source: 'real' } as const;
+    const lived = { record: await liveFidelityEpisode(stage, cast, signal), calls };
+    onEpisode(lived);
+    return lived;
   });
-}
-
-/** The real environment. Tools that its rules do not know are refused, and are nothing that could be asked about. */
-function recordingRules(domain: ToolsDomain, queries: CallQuery[]): Responder {
-  const real = rulesResponder(domain);
-  return {
-    ...real,
-    answer: (query) => {
-      const { name } = query.call;
-      if (domain.rules?.tools.has(name)) {
-        queries.push(query);
-        return real.answer(query);
-      }
-      const refusal = refusalOf([`${name} cannot be used here`]);
-      return exactPrediction(refusal, { backend: 'real', modelVersion: real.version, why: ['no rule'] });
-    },
-  };
 }

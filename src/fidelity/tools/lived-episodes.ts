@@ -100,7 +100,7 @@ async function livedRow(
 ): Promise<LivedRow> {
   const { domain } = options;
   const task = domain.tasks.find(({ id }) => id === record.task)!;
-  const real = domain.rules === undefined ? undefined : await carryOutForReal(domain, task, record.messages);
+  const real = domain.rules === undefined ? undefined : await carryOutForReal(domain, task, record.messages, signal);
   const verdict = real?.isWhole ? await realVerdict(options, task, real, signal) : undefined;
   const hash = dreamtHash(domain, task, record);
   return {

@@ -1,6 +1,7 @@
 // A real episode's calls carried out in the dream, on its own state and its own answers: how far it keeps to what happened.
 
 import type { Json, JsonObject } from '../../core/json.js';
+import { takeTurn } from '../../core/turn.js';
 import {
   applyOperations,
   type CallQuery,
@@ -209,10 +210,14 @@ export function carryOutForReal(
   domain: ToolsDomain,
   task: ToolsTask,
   messages: readonly Message[],
+  signal?: AbortSignal,
 ): Promise<CarriedOut> {
   const real = rulesResponder(domain);
-  const answer = async (query: CallQuery) =>
-    domain.rules?.tools.has(query.call.name) ? (real.answer(query) as Prediction) : undefined;
+  const answer = async (query: CallQuery) => {
+    await takeTurn();
+    signal?.throwIfAborted();
+    return domain.rules?.tools.has(query.call.name) ? (real.answer(query) as Prediction) : undefined;
+  };
   return carryOut({ domain, task, messages, answer, seed: 0 });
 }
 

@@ -13,7 +13,7 @@ import { horizonFindings } from '../horizon/horizon.js';
 import type { Subject } from '../instrument.js';
 import { instrumentsOf } from '../kind.js';
 import { screensKind } from '../screens/kind.js';
-import type { FidelitySetup, OpenedSubjects } from '../setup.js';
+import type { FidelityServices, FidelitySetup, OpenedSubjects } from '../setup.js';
 import { agentGamma, realEpisodes } from './episodes.js';
 import { type AnsweringModel, answeringJudged, servedJudged, type ToolsGround } from './judged.js';
 import { toolsKind } from './kind.js';
@@ -35,9 +35,10 @@ export interface ToolsJudging {
   readonly judged: readonly ToolsSubject[];
   /** Of the models under judgement: none may have seen what is held out. */
   readonly answering: readonly ToolsScenario[];
+  readonly services?: Pick<FidelityServices, 'signal' | 'progress'>;
 }
 
-/** @throws SCENARIO_INVALID, LOG_INVALID, FIDELITY_HELD_OUT_SEEN */
+/** @throws SCENARIO_INVALID, LOG_INVALID, FIDELITY_HELD_OUT_SEEN, the signal's reason */
 export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedSubjects, 'close'>> {
   const { setup, domain, user, judge, judged } = judging;
   const truth = await truthOf(judging);
@@ -46,14 +47,14 @@ export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedS
   return { truth: truth.report, identity: identityOf(ground), panel: panelFor(ground), subjects };
 }
 
-function truthOf({ setup, domain, answering }: ToolsJudging): Promise<ToolsTruth> {
+function truthOf({ setup, domain, answering, services }: ToolsJudging): Promise<ToolsTruth> {
   const { scenario, seed, inputs } = setup;
   const { heldOut } = inputs;
   // What is held out was recorded, whatever the scenario holds dreams against otherwise.
   const isRecorded = heldOut !== undefined || scenario.config.fidelity.truth === 'recorded';
   const real = elsewhere(domain);
   if (!isRecorded && real !== undefined) return serverTruth(scenario, domain, real, seed);
-  if (!isRecorded) return rulesTruth(scenario, domain, seed);
+  if (!isRecorded) return rulesTruth({ scenario, domain, seed, ...services });
   return recordedTruth(scenario, domain, seed, heldOut === undefined ? undefined : { path: heldOut, from: answering });
 }
 
@@ -107,8 +108,15 @@ function panelFor({ setup: { scenario, seed }, domain, user, truth }: ToolsGroun
 
 // The domain's exact rules as truth: calls of agents that err in real episodes, as many as are wanted.
 
-/** @throws SCENARIO_INVALID where the domain has no rules */
-async function rulesTruth(scenario: ToolsScenario, domain: ToolsDomain, seed: number): Promise<ToolsTruth> {
+interface RulesAsked extends Partial<Pick<FidelityServices, 'signal' | 'progress'>> {
+  readonly scenario: ToolsScenario;
+  readonly domain: ToolsDomain;
+  readonly seed: number;
+}
+
+/** @throws SCENARIO_INVALID where the domain has no rules, the signal's reason */
+async function rulesTruth(asked: RulesAsked): Promise<ToolsTruth> {
+  const { scenario, domain, seed, progress } = asked;
   const { config } = scenario;
   const { rules } = domain;
   if (rules === undefined) {
@@ -117,13 +125,20 @@ async function rulesTruth(scenario: ToolsScenario, domain: ToolsDomain, seed: nu
     throw reverieError('SCENARIO_INVALID', { path: config.name, problem });
   }
   const records: EpisodeRecord[] = [];
+  const { questions: count, episodes } = config.fidelity;
+  const phase = progress?.phase('ask the real environment', count, 'calls');
+  let asks = 0;
   const callsOf = async (round: number) => {
-    const lived = await realEpisodes({ scenario, domain, seed }, round);
-    records.push(...lived.map(({ record }) => record));
-    return lived.flatMap(({ queries }) => queries);
+    const lived = await realEpisodes(asked, round, ({ record, calls }) => {
+      records.push(record);
+      asks += calls.length;
+      phase?.set(Math.min(asks, count));
+    });
+    return lived.flatMap(({ calls }) => calls);
   };
-  const questions = await drawQuestions(domain, callsOf, { count: config.fidelity.questions, seed });
-  const sequences = await sequencesOf(domain, records, config.fidelity.episodes, seed);
+  const questions = await drawQuestions(domain, callsOf, { count, seed });
+  phase?.end();
+  const sequences = await sequencesOf(asked, records, episodes);
   return {
     questions,
     sequences,
@@ -139,12 +154,16 @@ async function rulesTruth(scenario: ToolsScenario, domain: ToolsDomain, seed: nu
   };
 }
 
-async function sequencesOf(domain: ToolsDomain, records: readonly EpisodeRecord[], count: number, seed: number) {
+async function sequencesOf(
+  { domain, seed, signal }: RulesAsked,
+  records: readonly EpisodeRecord[],
+  count: number,
+): Promise<TrueSequence[]> {
   const sequences: TrueSequence[] = [];
   for (const { id, task: name, messages } of shuffled(records, Rng.fromSeed(seed).split('sequences'))) {
     if (sequences.length === count) break;
     const task = domain.tasks.find((each) => each.id === name)!;
-    const { steps, isWhole } = await carryOutForReal(domain, task, messages);
+    const { steps, isWhole } = await carryOutForReal(domain, task, messages, signal);
     if (!isWhole || steps.length < LEAST_CALLS) continue;
     const known = steps.map(({ prediction: { observation, isError }, state }) => ({ observation, isError, state }));
     sequences.push({ id, task, messages, steps: known });

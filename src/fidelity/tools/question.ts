@@ -9,9 +9,12 @@ import {
   applyOperations,
   type CallQuery,
   type CallSpec,
+  exactPrediction,
   type Message,
   type Operation,
   type Prediction,
+  type Responder,
+  refusalOf,
   rulesResponder,
   stateHash,
   type ToolsDomain,
@@ -48,9 +51,36 @@ export function changeGroup({ truth: { operations } }: Pick<ToolsQuestion, 'trut
   return operations.length > 1 ? '2-3' : operations.length === 1 ? '1' : '0';
 }
 
-/** @throws TOOL_WITHOUT_RULE if the domain's rules do not know the call */
-export function questionOf(domain: ToolsDomain, query: CallQuery): ToolsQuestion {
-  const truth = rulesResponder(domain).answer(query) as Prediction;
+/** A call of a real episode, and what came of it. */
+export interface RealCall {
+  readonly query: CallQuery;
+  readonly truth: Prediction;
+}
+
+/** The real environment, with what it is asked and answers kept. Tools that its rules do not know are refused, and are nothing to ask about. */
+export function recordingRules(domain: ToolsDomain, calls: RealCall[]): Responder {
+  const real = rulesResponder(domain);
+  return {
+    ...real,
+    answer: (query) => {
+      const { name } = query.call;
+      if (domain.rules?.tools.has(name)) {
+        const truth = real.answer(query) as Prediction;
+        calls.push({ query, truth });
+        return truth;
+      }
+      const refusal = refusalOf([`${name} cannot be used here`]);
+      return exactPrediction(refusal, { backend: 'real', modelVersion: real.version, why: ['no rule'] });
+    },
+  };
+}
+
+/** @param truth  what the domain's rules say. @throws TOOL_WITHOUT_RULE if they do not know the call */
+export function questionOf(
+  domain: ToolsDomain,
+  query: CallQuery,
+  truth = rulesResponder(domain).answer(query) as Prediction,
+): ToolsQuestion {
   const after = applyOperations(query.state, truth.operations);
   return { id: questionId(query), query, truth, after, readBacks: readBacksOf(domain, query, truth, after) };
 }
@@ -78,20 +108,20 @@ const IDLE_ROUNDS = 3;
  */
 export async function drawQuestions(
   domain: ToolsDomain,
-  callsOf: (round: number) => Promise<readonly CallQuery[]>,
+  callsOf: (round: number) => Promise<readonly RealCall[]>,
   { count, seed }: DrawOptions,
 ): Promise<ToolsQuestion[]> {
-  const found = new Map<string, CallQuery>();
+  const found = new Map<string, RealCall>();
   for (let round = 0, idle = 0; found.size < count && idle < IDLE_ROUNDS; round++) {
     const before = found.size;
-    for (const query of await callsOf(round)) {
-      const key = questionKey(query);
-      if (!found.has(key)) found.set(key, query);
+    for (const call of await callsOf(round)) {
+      const key = questionKey(call.query);
+      if (!found.has(key)) found.set(key, call);
     }
     idle = found.size === before ? idle + 1 : 0;
   }
   const drawn = shuffled([...found.values()], Rng.fromSeed(seed).split('questions')).slice(0, count);
-  return drawn.map((query) => questionOf(domain, query));
+  return drawn.map(({ query, truth }) => questionOf(domain, query, truth));
 }
 
 export function shuffled<T>(items: readonly T[], rng: Rng): T[] {

@@ -1,12 +1,11 @@
 // Rows that only compute, in worker threads: exact rules, scripted users and agents without a language model. Each thread has
 // parts of its own and lives whole rows; what waits for models stays on the event loop, in live-row.ts.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import { type PackedError, packError, unpackError } from '../../core/errors.js';
 import { isRaised } from '../../core/stop-flag.js';
+import { temporaryFolder } from '../../core/temporary-folder.js';
 import { areRulesTrusted, type Responder, type ToolsTask, trustRules } from '../../env/index.js';
 import { toolsScenario } from '../../kinds/index.js';
 import { moved, poolTask, WorkerPool } from '../../pool/index.js';
@@ -85,7 +84,7 @@ export class ThreadedRows implements Elsewhere {
   /** Nothing to tell beyond what rows came to. */
   readonly note = '';
   private readonly pool: WorkerPool;
-  private readonly folder = mkdtempSync(join(tmpdir(), 'reverie-rows-'));
+  private readonly folder = temporaryFolder('rows');
   private readonly job: Uint8Array;
   private readonly waiting: Asked[] = [];
   /** Chunks that were sent and are not back. */
@@ -107,7 +106,7 @@ export class ThreadedRows implements Elsewhere {
       tasks,
       versions: { ...who, judge: null },
       trustsRules: areRulesTrusted(),
-      folder: this.folder,
+      folder: this.folder.path,
     };
     this.job = shared(JSON.stringify(job));
     this.pool = new WorkerPool({ workers });
@@ -136,7 +135,7 @@ export class ThreadedRows implements Elsewhere {
     const rows = asked.map(({ input }) => input);
     const label = `rows ${rows[0].row} to ${rows[rows.length - 1].row}`;
     try {
-      const make = (): ChunkInput => ({ job: this.job, folder: this.folder, rows });
+      const make = (): ChunkInput => ({ job: this.job, folder: this.folder.path, rows });
       const made = await this.pool.run(rowsTask, make, { signal: asked[0].signal, label });
       let at = 0;
       for (const [i, row] of made.rows.entries()) {
@@ -162,7 +161,7 @@ export class ThreadedRows implements Elsewhere {
 
   async close(): Promise<void> {
     await this.pool.close();
-    rmSync(this.folder, { recursive: true, force: true });
+    this.folder.remove();
   }
 }
 

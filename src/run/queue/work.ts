@@ -1,10 +1,8 @@
 // `reverie worker`: a process, one of many, that lives rows of whatever jobs a queue brings.
 
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Cost } from '../../core/cost.js';
+import { temporaryFolder } from '../../core/temporary-folder.js';
 import { ensureFolder } from '../../store/atomic-file.js';
 import { lockFolder } from '../../store/folder-lock.js';
 import { DEFAULT_LEASE_MS, openQueue } from '../../synth/index.js';
@@ -107,8 +105,8 @@ interface Place {
 /** One process at a time has a folder that it was given. @throws RUN_IN_USE */
 async function placeOf(dir: string | undefined): Promise<Place> {
   if (dir === undefined) {
-    const folder = mkdtempSync(join(tmpdir(), 'reverie-worker-'));
-    return { folder, leave: () => rm(folder, { recursive: true, force: true }) };
+    const { path, remove } = temporaryFolder('worker');
+    return { folder: path, leave: async () => remove() };
   }
   const folder = resolve(dir);
   await ensureFolder(folder);

@@ -1,10 +1,10 @@
 // Whether a drafted domain holds: it is loaded as any domain is, its rules run in the sandbox, its tasks are solved by their
 // references and not by their failures, and probes of both kinds are put to it: what must fail, and what must succeed.
 
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ReverieError } from '../../core/errors.js';
+import { temporaryFolder } from '../../core/temporary-folder.js';
 import { compileSchema, loadDomain, rulesResponder, type ToolsDomain, withTasks } from '../../env/index.js';
 import { generateProbes, mustSucceed, type Probe, readProbes, runMustFail } from '../../worldmodel/index.js';
 import { Admissions } from '../tasks/admission.js';
@@ -29,16 +29,16 @@ const MOST_FAULTS = 24;
 export async function tryDraft(files: DraftFiles, least: number): Promise<DraftTrial> {
   const missing = DRAFT_FILES.filter((name) => files[name] === undefined);
   if (missing.length > 0) return { faults: missing.map((name) => `${name} is missing`), ...NOTHING };
-  const root = await mkdtemp(join(tmpdir(), 'reverie-draft-'));
+  const root = temporaryFolder('draft');
   try {
-    const folder = join(root, 'draft');
+    const folder = join(root.path, 'draft');
     await mkdir(folder);
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
     const { faults, ...found } = await tried(folder, least);
     const told = faults.map((fault) => fault.replaceAll(`${folder}/`, ''));
     return { faults: [...new Set(told)].slice(0, MOST_FAULTS), ...found };
   } finally {
-    await rm(root, { recursive: true, force: true });
+    root.remove();
   }
 }
 

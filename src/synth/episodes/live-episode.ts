@@ -1,6 +1,7 @@
 // Lives one episode: an agent in a tools environment, real or dreamt, until it ends.
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { takeTurn } from '../../core/turn.js';
 import {
   admissibleIn,
   type StepResult,
@@ -48,6 +49,7 @@ export async function liveEpisode(
     truncated: false,
   };
   while (!life.terminated && !life.truncated) {
+    await takeTurn();
     signal?.throwIfAborted();
     await liveStep(environment, policy, task, plan, life, signal);
     if (life.steps.length >= settings.maxSteps && !life.terminated) life.truncated = true;

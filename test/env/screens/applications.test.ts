@@ -1,10 +1,14 @@
 // An application with a server of its own, in Chromium: its pages and tabs, data that tell what was earned, episodes that are found
 // again from what was done, and a server that ends with its page.
 
-import { existsSync, readdirSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
+import { compiledUrl } from '../../../src/core/worker-url.js';
 import {
   type AppSpec,
   applyOperations,
@@ -102,12 +106,27 @@ describe.skipIf(!existsSync(chromiumProgram()))('an application', () => {
   }, 120_000);
 
   it('that does not start says what it wrote, and leaves nothing', () => {
-    const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('reverie-app-'));
-    const before = folders();
+    const browsers = readdirSync(tmpdir()).filter((name) => name.startsWith('reverie-browser-'));
     const domain = domainOf({
       command: [process.execPath, '-e', 'console.error("no such database"); process.exit(3)'],
     });
     expect(() => initialStateOf(domain, domain.tasks[0])).toThrow(/Notes ended as it started: no such database/);
-    expect(folders()).toEqual(before);
+    const here = readdirSync(tmpdir()).find((name) => /^reverie-browser-/.test(name) && !browsers.includes(name));
+    expect(readdirSync(join(tmpdir(), here!)).filter((name) => name.startsWith('reverie-app-'))).toEqual([]);
   }, 120_000);
+});
+
+it.each(['SIGTERM', 'SIGINT'] as const)('the keeper of an application takes its folder away on %s', async (signal) => {
+  const folder = mkdtempSync(join(tmpdir(), 'reverie-kept-'));
+  const keeper = fileURLToPath(compiledUrl(import.meta.url.replace('/test/', '/src/'), './page/app-keeper.js'));
+  const app = 'console.log(process.pid); setInterval(() => {}, 1000)';
+  const kept = spawn(process.execPath, [keeper, folder, process.execPath, '-e', app], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const [pid] = await once(kept.stdout!, 'data');
+  const ended = once(kept, 'exit');
+  kept.kill(signal);
+  await ended;
+  expect(existsSync(folder)).toBe(false);
+  expect(() => process.kill(Number(pid), 0)).toThrow();
 });

@@ -1,19 +1,14 @@
 // Questions of the service desk, drawn once for all tests of a file: calls of its tasks' solutions and of imperfect variants.
 
 import type { Json } from '../../../src/core/json.js';
-import {
-  type CallQuery,
-  type Responder,
-  rulesResponder,
-  ScriptedUser,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-} from '../../../src/env/index.js';
+import { type Responder, ScriptedUser, type ToolsDomain, ToolsEpisodeEnvironment } from '../../../src/env/index.js';
 import {
   AskedQuestions,
   drawQuestions,
   type Finding,
   type Instrument,
+  type RealCall,
+  recordingRules,
   type ToolsQuestion,
 } from '../../../src/fidelity/index.js';
 import { liveEpisode, planRow, ReferenceAgent } from '../../../src/synth/index.js';
@@ -22,16 +17,9 @@ export async function deskQuestions(domain: ToolsDomain, count: number, seed = 0
   return drawQuestions(domain, (round) => callsOf(domain, round), { count, seed });
 }
 
-async function callsOf(domain: ToolsDomain, round: number): Promise<CallQuery[]> {
-  const queries: CallQuery[] = [];
-  const real = rulesResponder(domain);
-  const responder: Responder = {
-    ...real,
-    answer: (query) => {
-      queries.push(query);
-      return real.answer(query);
-    },
-  };
+async function callsOf(domain: ToolsDomain, round: number): Promise<RealCall[]> {
+  const calls: RealCall[] = [];
+  const responder = recordingRules(domain, calls);
   const agents = [new ReferenceAgent(0), new ReferenceAgent(0.3), new ReferenceAgent(0.5)];
   for (const [row, task] of domain.tasks.entries()) {
     const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser() });
@@ -48,7 +36,7 @@ async function callsOf(domain: ToolsDomain, round: number): Promise<CallQuery[]>
       weigh: () => 1,
     });
   }
-  return queries;
+  return calls;
 }
 
 export function asked(responder: Responder, questions: readonly ToolsQuestion[], seed = 0): AskedQuestions {

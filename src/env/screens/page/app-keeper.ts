@@ -15,4 +15,6 @@ app.on('error', (error) => {
 app.on('exit', (code) => process.exit(code ?? 1));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 process.stdin.on('end', () => app.kill('SIGKILL'));
+// A terminal sends them to all that was started from it: none may end this before the application.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => app.kill('SIGKILL'));
 process.stdin.resume();

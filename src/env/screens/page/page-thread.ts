@@ -3,6 +3,7 @@
 
 import { workerData } from 'node:worker_threads';
 import { answerOn, type ThreadLine } from '../../../core/asked-thread.js';
+import { type TemporaryFolder, temporaryFolder } from '../../../core/temporary-folder.js';
 import { openChromium } from './chromium-browser.js';
 import { openJsdom } from './jsdom-browser.js';
 import { ActionFailed, type OpenPage, type PageBrowser } from './page-browser.js';
@@ -11,6 +12,8 @@ import type { BrowserStart, PageReply, PageRequest } from './page-requests.js';
 const { start, line } = workerData as { readonly start: BrowserStart; readonly line: ThreadLine };
 const pages = new Map<string, OpenPage>();
 let browser: PageBrowser | undefined;
+/** Chromium and applications keep their files there. */
+let folder: TemporaryFolder | undefined;
 
 async function answered(request: PageRequest): Promise<PageReply> {
   try {
@@ -42,9 +45,16 @@ async function emptied(slot: string): Promise<void> {
   await page?.close();
 }
 
+async function chromiumIn(given: TemporaryFolder): Promise<PageBrowser> {
+  folder = given;
+  // Of this thread and what it starts alone.
+  process.env.TMPDIR = given.path;
+  return openChromium(start.executable);
+}
+
 async function begun(): Promise<PageReply> {
   try {
-    browser = start.browser === 'jsdom' ? await openJsdom() : await openChromium(start.executable);
+    browser = start.browser === 'jsdom' ? await openJsdom() : await chromiumIn(temporaryFolder('browser'));
     return { ready: true };
   } catch (error) {
     return { missing: (error as Error).message.split('\n')[0] };
@@ -59,5 +69,7 @@ line.port.on('close', async () => {
   // Applications end with their pages.
   await Promise.allSettled([...pages.keys()].map(emptied));
   await browser?.close();
+  folder?.remove();
+  process.exit();
 });
 answerOn(line, await begun());

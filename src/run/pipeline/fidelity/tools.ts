@@ -48,7 +48,10 @@ export async function openToolsSubjects(
       'served' in one ? one : { model: answering(setup, services, parts, one.model, i) },
     );
     const judge = await auditedElsewhere({ scenario, seed }, parts);
-    const subjects = await toolsSubjects({ setup, domain, user, judge, judged, answering: [scenario, ...compared] });
+    const subjects = await toolsSubjects({
+      ...{ setup, domain, user, judge, judged, services },
+      answering: [scenario, ...compared],
+    });
     return { ...subjects, close };
   } catch (error) {
     await close();
