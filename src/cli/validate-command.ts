@@ -2,7 +2,6 @@
 
 import { writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
-import { temporaryFolder } from '../core/temporary-folder.js';
 import { load } from '../run/commands.js';
 import { load as loadServing } from '../serve/commands.js';
 import { EXIT, type Outcome } from './failure.js';
@@ -76,6 +75,8 @@ async function validated(target: string, flags: ValidateFlags, terminal: Termina
     return validateUrl(target, { ...options, token: terminal.env.REVERIE_TOKEN, protocol });
   }
   const { loadAnyScenario } = await load.scenarios();
+  // Loaded where it is asked for, as help is made without it.
+  const { temporaryFolder } = await import('../core/temporary-folder.js');
   const folder = temporaryFolder('validate');
   try {
     return await validateScenario(await loadAnyScenario(target, { profile, set, seed }), {

@@ -56,7 +56,7 @@ export interface ScreensDomainOptions {
 }
 
 /** Changes whenever the same action on the same page could be answered otherwise. */
-const RULES_VERSION = '1';
+const RULES_VERSION = '2';
 const SETTLE_MS = 500;
 const TIMEOUT_SECONDS = 60;
 /** Actions after which a solution counts as lost. */

@@ -22,6 +22,8 @@ const NETWORK_MS = 5_000;
 /** How long nothing must be under way for it to have arrived. */
 const QUIET_MS = 30;
 const LOAD_MS = 30_000;
+/** Stands for the folder of its data. */
+const DATA = '{data}';
 const LOADED = { waitUntil: 'load', timeout: LOAD_MS } as const;
 
 type Judge = (app: Pick<AppServer, 'url' | 'folder'>, task: AppSpec['judge']['task']) => Promise<number>;
@@ -115,11 +117,15 @@ export class AppPage implements OpenPage {
     await tab.goto(`${this.server.url}${this.app.path}`, LOADED);
   }
 
+  private placed(path: string): string {
+    return path.replaceAll(DATA, encodeURIComponent(this.server.folder));
+  }
+
   /** Whether it was an action on pages. */
   private async actOnPages(name: string, given: CallSpec['arguments']): Promise<boolean> {
     const active = this.active!;
     const deeds: Readonly<Record<string, () => Promise<unknown>>> = {
-      goto: () => active.goto(`${this.server.url}${String(given['url'])}`, LOADED),
+      goto: () => active.goto(`${this.server.url}${this.placed(String(given['url']))}`, LOADED),
       go_back: () => active.goBack(LOADED),
       go_forward: () => active.goForward(LOADED),
       new_tab: () => this.openTab(),
@@ -153,13 +159,21 @@ export class AppPage implements OpenPage {
   }
 
   private async view(): Promise<ScreenView> {
-    return JSON.parse(String(await this.active!.evaluate(`window.reverieView.look(${this.ids})`))) as ScreenView;
+    const view = String(await this.active!.evaluate(`window.reverieView.look(${this.ids})`));
+    return JSON.parse(this.withoutPlace(view)) as ScreenView;
   }
 
   /** Its path and its title. */
   private async told(tab: ChromiumPage): Promise<string> {
     const address = tab.url();
     const path = address.startsWith(this.server.url) ? address.slice(this.server.url.length) : 'elsewhere';
-    return `${path} ${await tab.title().catch(() => '')}`.trim();
+    return this.withoutPlace(`${path} ${await tab.title().catch(() => '')}`.trim());
+  }
+
+  /** Where its data lies and its port are another's in the next episode: what it shows of them is told as the command has it. */
+  private withoutPlace(text: string): string {
+    const { url, folder } = this.server;
+    const written = text.replaceAll(folder, DATA).replaceAll(encodeURIComponent(folder), DATA);
+    return written.replaceAll(url.slice(url.indexOf('127.')), '127.0.0.1');
   }
 }

@@ -2,8 +2,15 @@
 
 import type { CallSpec } from '../../tools/domain.js';
 
-/** How long an element may take to be ready for an action, in milliseconds. */
-const ACTION_MS = 2_000;
+/** How long an element may take to be ready for an action, in milliseconds, on a machine that is busy. */
+const ACTION_MS = 10_000;
+
+interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
 
 /** As much of playwright-core as is used. */
 interface Handle {
@@ -14,12 +21,7 @@ interface Handle {
   fill(value: string, options: object): Promise<void>;
   press(key: string, options: object): Promise<void>;
   selectOption(options: readonly { readonly label: string }[], settings: object): Promise<unknown>;
-  boundingBox(): Promise<{
-    readonly x: number;
-    readonly y: number;
-    readonly width: number;
-    readonly height: number;
-  } | null>;
+  boundingBox(): Promise<Box | null>;
   asElement(): Handle | null;
 }
 
@@ -67,10 +69,13 @@ export async function carryOut(page: ChromiumPage, name: string, given: CallSpec
     case 'noop':
       return;
     case 'click':
+      await placeOf(target!);
       return target!.click(wait);
     case 'dblclick':
+      await placeOf(target!);
       return target!.dblclick(wait);
     case 'hover':
+      await placeOf(target!);
       return target!.hover(wait);
     case 'focus':
       return target!.focus();
@@ -111,7 +116,13 @@ async function drag(page: ChromiumPage, from: Handle, to: Handle): Promise<void>
 }
 
 async function centreOf(element: Handle): Promise<[number, number]> {
-  const box = await element.boundingBox();
-  if (box === null) throw new Error('the element has no place on the screen');
+  const box = await placeOf(element);
   return [box.x + box.width / 2, box.y + box.height / 2];
+}
+
+/** Whoever has none will not get one by being waited for, as the page's time stands still. */
+async function placeOf(element: Handle): Promise<Box> {
+  const box = await element.boundingBox();
+  if (box === null || box.width === 0 || box.height === 0) throw new Error('the element has no place on the screen');
+  return box;
 }

@@ -122,7 +122,9 @@ export class PageView {
     const told = this.labelsOf(element) || this.words(element.getAttribute('alt'));
     if (told !== '') return told;
     const isField = /^(INPUT|SELECT|TEXTAREA)$/.test(tagName);
-    if (!isField && (PageView.FROM_CONTENT.has(role) || this.isPlain(element))) return this.words(element.textContent);
+    const content = !isField && (PageView.FROM_CONTENT.has(role) || this.isPlain(element));
+    const said = content ? this.words(element.textContent) : '';
+    if (said !== '') return said;
     return this.words(element.getAttribute('title')) || this.words(element.getAttribute('placeholder'));
   }
 
