@@ -9,17 +9,14 @@ export interface TextExpert {
   readonly mustWin: boolean;
   /** What it would say now; undefined where it has nothing more to say. `step` counts from 0. */
   next(environment: LineEnvironment, task: ToolsTask, step: number): Awaitable<string | undefined>;
+  /** All that it will say, whatever it sees; absent: that depends on what it sees. */
+  plan?(task: ToolsTask): readonly string[];
 }
 
 /** @param lineOf  how a call of a solution is written among those that are listed */
 export function walkthroughs(lineOf: (call: CallSpec) => string): TextExpert {
-  return {
-    mustWin: false,
-    next: (_, task, step) => {
-      const call = task.reference?.calls[step];
-      return call && lineOf(call);
-    },
-  };
+  const plan = (task: ToolsTask) => task.reference?.calls.map(lineOf) ?? [];
+  return { mustWin: false, next: (_, task, step) => plan(task)[step], plan };
 }
 
 const reference = new ReferenceAgent();

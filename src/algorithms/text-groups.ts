@@ -51,7 +51,7 @@ export async function textGroups(training: TextTraining): Promise<void> {
     count(progress, round, groups);
     const grown = grow(training, drawn, groups);
     const lived = { where: round.where, ...livedFigures(groups), ...watch(training, groups), ...grown };
-    const left = { silentGroups: silent, filteredGroups: filtered };
+    const left = { groups: groups.length, silentGroups: silent, filteredGroups: filtered };
     ports.tell({ kind: 'update', ...countersOf(progress), ...lived, ...left, ...learned });
     if (progress.round % settings.evalEvery === 0 || progress.round === rounds.length) {
       await evaluate(training, 'rounds');

@@ -7,23 +7,16 @@ import type { TextLesson } from '../rl/index.js';
 import { isWon } from './text-evaluation.js';
 import type { TextExpert } from './text-experts.js';
 import { type PlayedText, TextEpisode } from './text-play.js';
+import { lookElsewhere, revealingVerbs, type Search } from './text-searches.js';
 import { evenly, type TextTraining } from './text-training.js';
 
 /** @throws TEXT_TASKS_MISSING where nothing can be imitated; what environments and learners throw */
 export async function imitate({ settings, parts, progress, ports }: TextTraining, rng: Rng): Promise<void> {
   const { tasks, epochs, lr } = settings.clone;
-  const chosen = evenly(parts.tasks, tasks);
-  const phase = ports.phase('walkthroughs', chosen.length, 'tasks');
-  const shown: PlayedText[] = [];
-  for (const task of chosen) {
-    ports.signal.throwIfAborted();
-    shown.push(...(await demonstrated(parts.environments[0], task, parts.expert)));
-    phase.advance(1);
-  }
+  const { shown, taken } = await demonstrations(parts, evenly(parts.tasks, tasks), settings.clone, rng, ports);
   const lessons = shown.flatMap(({ steps }) =>
     steps.map(({ situation, choice }): TextLesson => ({ situation, choice })),
   );
-  phase.end(`${lessons.length} choices`);
   if (lessons.length === 0) {
     const problem =
       'none of those chosen for cloning has a reference whose commands can be said (train.cloneTasks=0: no cloning)';
@@ -34,8 +27,8 @@ export async function imitate({ settings, parts, progress, ports }: TextTraining
     });
   }
   await parts.dream?.remember?.(shown);
-  progress.clonedSteps = lessons.length;
-  progress.realSteps += lessons.length;
+  progress.clonedSteps = lessons.length + taken;
+  progress.realSteps += progress.clonedSteps;
   const bar = ports.phase('imitate', epochs, 'epochs');
   for (let epoch = 0; epoch < epochs; epoch++) {
     ports.signal.throwIfAborted();
@@ -47,19 +40,53 @@ export async function imitate({ settings, parts, progress, ports }: TextTraining
   bar.end();
 }
 
-/** The episode of what the expert says, for as long as it can be said; none where there is nothing to imitate. */
+/** All that is imitated, and how many further steps it took: each task as the expert goes about it, then, with detours, with searches. */
+async function demonstrations(
+  { environments: [environment], expert }: TextTraining['parts'],
+  tasks: readonly ToolsTask[],
+  { detours = 0 }: TextTraining['settings']['clone'],
+  rng: Rng,
+  ports: TextTraining['ports'],
+): Promise<{ shown: PlayedText[]; taken: number }> {
+  const searches = detours > 0 && expert.plan !== undefined;
+  const phase = ports.phase('walkthroughs', tasks.length * (searches ? 2 : 1), 'tasks');
+  const shown: PlayedText[] = [];
+  let taken = 0;
+  const show = async (task: ToolsTask, search?: Search) => {
+    ports.signal.throwIfAborted();
+    const { played, back } = await demonstrated(environment, task, expert, search);
+    taken += back;
+    shown.push(...played);
+    phase.advance(1);
+  };
+  for (const task of tasks) await show(task);
+  const reveals = revealingVerbs(shown);
+  if (searches) {
+    for (const [i, task] of tasks.entries()) await show(task, { most: detours, reveals, rng: rng.split('detours', i) });
+  }
+  phase.end(`${shown.length} walkthroughs`);
+  return { shown, taken };
+}
+
+/** The episode of what the expert says, for as long as it can be said; none where there is nothing to imitate. `back`: steps taken back. */
 async function demonstrated(
   environment: LineEnvironment,
   task: ToolsTask,
-  { mustWin, next }: TextExpert,
-): Promise<PlayedText[]> {
+  { mustWin, next, plan }: TextExpert,
+  search?: Search,
+): Promise<{ played: PlayedText[]; back: number }> {
   const episode = await TextEpisode.begin(environment, { task: task.id, seed: 0 });
+  const planned = plan?.(task) ?? [];
+  let back = 0;
   for (let step = 0; !episode.ended; step++) {
+    if (search !== undefined) back += await lookElsewhere(episode, planned.slice(step), search);
+    if (episode.ended) break;
     const choice = episode.situation.admissible.indexOf((await next(environment, task, step)) ?? '');
     if (choice < 0) break;
     await episode.step({ choice, logProb: 0, entropy: 0 });
   }
   const played = episode.played();
-  const isExample = played.steps.length > 0 && (!mustWin || (episode.ended && isWon(played)));
-  return isExample ? [played] : [];
+  const isWhole = episode.ended && isWon(played);
+  const isExample = played.steps.length > 0 && (isWhole || !(mustWin || search !== undefined));
+  return { played: isExample ? [played] : [], back: isExample ? back : back + played.steps.length };
 }

@@ -31,7 +31,8 @@ export interface TextGroupSettings extends GroupOptions {
   /** Passes over the lessons of a round, and their step size. */
   readonly epochs: number;
   readonly lr: number;
-  readonly clone: { readonly tasks: number; readonly epochs: number; readonly lr: number };
+  /** What is imitated first; `detours`: most places that demonstrations look into before the right one, 0: they know where all is. */
+  readonly clone: { readonly tasks: number; readonly epochs: number; readonly lr: number; readonly detours?: number };
   /** Rounds between two evaluations; the first is before the first round, the last after the last. */
   readonly evalEvery: number;
   /** Whether an evaluation draws its choices, or takes the most probable. */

@@ -92,3 +92,4 @@ export type {
   TextUpdateMetrics,
   TextUpdateOptions,
 } from './text/text-policy.js';
+export { isNumbered, kindOf, tokensOf } from './text/words.js';

@@ -99,6 +99,12 @@ function policyLine(policy: TextPolicyNote | undefined): Line[] {
   return policy === undefined ? [] : [['policy', `${policy.version}, chooses among ${policy.choosesAmong}`]];
 }
 
+/** What the policy of an evaluation had behind it. */
+export function momentOf({ after, round }: Pick<TextTrainResult['evaluations'][number], 'after' | 'round'>): string {
+  if (after === 'rounds') return `after ${formatCount(round)} rounds`;
+  return after === 'cloning' ? 'after imitation' : 'untrained';
+}
+
 function trainLines(result: TextTrainResult): Line[] {
   const { mode, algorithm, rounds, realSteps, dreamtSteps, clonedSteps, parameters, evaluations } = result;
   const real = `${formatCount(realSteps)} steps, ${formatCount(clonedSteps)} of them of walkthroughs`;
@@ -108,9 +114,9 @@ function trainLines(result: TextTrainResult): Line[] {
     ['learned', `${formatCount(rounds)} rounds of ${algorithm} (${mode})`],
     ['real', real],
     ...(mode === 'real' ? [] : dreamLines(result, dreamtSteps)),
-    ...evaluations.map(({ after, round, realSteps: steps, success }): Line => {
-      const what = after === 'rounds' ? `after ${formatCount(round)} rounds` : `after ${after}`;
-      return [what, `${shareText(success)}, ${formatCount(steps)} real steps`];
+    ...evaluations.map((evaluation): Line => {
+      const { realSteps: steps, success } = evaluation;
+      return [momentOf(evaluation), `${shareText(success)}, ${formatCount(steps)} real steps`];
     }),
     ...result.alarms.map(({ round, problem }): Line => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
     ['checkpoint', result.checkpoint],

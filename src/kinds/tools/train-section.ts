@@ -139,6 +139,11 @@ export const textTrainSchema = z
       ),
     cloneTasks: count.default(0).describe('Tasks whose reference is imitated first, evenly spaced; 0: none.'),
     cloneEpochs: positive.default(10).describe('Passes over these.'),
+    cloneDetours: count
+      .default(0)
+      .describe(
+        'Most places that a walkthrough is shown to look into in vain before the right one, once as it is and once with searches; 0: as it is.',
+      ),
     cloneLr: rate.default(2e-3).describe('Step size of Adam in these.'),
     rounds: count.default(100).describe('Rounds of living and learning; 0: imitation alone.'),
     tasksPerRound: positive.default(8).describe('Groups of a round, a task each.'),

@@ -2,15 +2,19 @@
 // of a command: whether it was said before, and how much of it was named where.
 
 import { reverieError } from '../../core/errors.js';
-import type { TextSituation } from './text-policy.js';
-import { isNumbered, placeOf, tokensOf } from './words.js';
+import type { TextSituation, TextTurn } from './text-policy.js';
+import { isNumbered, kindOf, placeOf, tokensOf } from './words.js';
 
-/** Bags of the context, in the order of their places: how many tokens each holds. */
+/**
+ * Bags of the context, in the order of their places: how many tokens each holds. `done` are commands that named a thing of a kind that the
+ * goal names: a long search does not push them out, as it does others.
+ */
 export const BAGS = [
   { name: 'goal', size: 24 },
   { name: 'text', size: 96 },
   { name: 'recent', size: 160 },
   { name: 'said', size: 96 },
+  { name: 'done', size: 32 },
 ] as const;
 export const CONTEXT_TOKENS = BAGS.reduce((sum, { size }) => sum + size, 0);
 
@@ -18,7 +22,7 @@ export const CONTEXT_TOKENS = BAGS.reduce((sum, { size }) => sum + size, 0);
 export const COMMAND_TOKENS = 10;
 
 /** What is counted of a command: see `countsOf`. */
-export const COUNTS = 9;
+export const COUNTS = 14;
 
 /** Most commands of one situation. */
 export const MAX_COMMANDS = 256;
@@ -78,6 +82,8 @@ interface Memory {
   readonly said: ReadonlyMap<string, { readonly last: number; readonly times: number }>;
   /** Numbered things that commands named. */
   readonly named: ReadonlySet<string>;
+  /** Numbered things that were seen where a command led, and that no command has named since, by the thing it named last. */
+  readonly places: ReadonlyMap<string, ReadonlySet<string>>;
   readonly turns: number;
 }
 
@@ -93,14 +99,31 @@ function remembered({ goal, text, turns }: TextSituation, history: number): Memo
     ...(i < latest.length - 1 ? tokensOf(turn.seen) : []),
   ]);
   const commands = turns.flatMap((turn) => [turn.said, ...tokensOf(turn.said)]);
-  const bags = { goal: tokensOf(goal), text: tokensOf(text), recent, said: commands };
+  const wanted = new Set(tokensOf(goal));
+  const isWanted = (token: string) => isNumbered(token) && wanted.has(kindOf(token));
+  const done = turns.map((turn) => tokensOf(turn.said)).filter((tokens) => tokens.some(isWanted));
+  const bags = { goal: tokensOf(goal), text: tokensOf(text), recent, said: commands, done: done.flat() };
   return {
     bags,
-    sets: { goal: new Set(bags.goal), text: new Set(bags.text), recent: new Set(recent) },
+    sets: { goal: wanted, text: new Set(bags.text), recent: new Set(recent) },
     said,
     named: new Set(commands.filter(isNumbered)),
+    places: placesOf(turns),
     turns: turns.length,
   };
+}
+
+function placesOf(turns: readonly TextTurn[]): Map<string, Set<string>> {
+  const places = new Map<string, Set<string>>();
+  for (const turn of turns) {
+    const named = tokensOf(turn.said).filter(isNumbered);
+    const place = named.at(-1);
+    if (place === undefined) continue;
+    for (const thing of named) for (const there of places.values()) there.delete(thing);
+    const shown = tokensOf(turn.seen).filter((token) => isNumbered(token) && !named.includes(token));
+    places.set(place, new Set([...(places.get(place) ?? []), ...shown]));
+  }
+  return places;
 }
 
 /** The latest tokens of each bag, where not all fit. */
@@ -119,7 +142,8 @@ function contextOf({ bags }: Memory, { vocabulary }: EncodingSettings): Pick<Enc
   return { context, scales };
 }
 
-function countsOf(command: string, tokens: readonly string[], { said, sets, named, turns }: Memory): number[] {
+function countsOf(command: string, tokens: readonly string[], memory: Memory): number[] {
+  const { said, sets, named, turns } = memory;
   const before = said.get(command);
   const things = tokens.filter(isNumbered);
   const since = before === undefined ? 0 : 1 / (turns - before.last);
@@ -133,6 +157,23 @@ function countsOf(command: string, tokens: readonly string[], { said, sets, name
     shareOf(things, named),
     things.length / 2,
     Math.min(turns, 50) / 50,
+    ...thingCounts(things, memory),
+  ];
+}
+
+/** Of what a command is about (the first thing it names) and where (the last): is it of a kind that the goal names, was it named before, and are such things waiting there? */
+function thingCounts(things: readonly string[], { sets: { goal }, named, places }: Memory): number[] {
+  if (things.length === 0) return [0, 0, 0, 0, 0];
+  const [first, last] = [things[0], things[things.length - 1]];
+  const is = (found: boolean) => (found ? 1 : 0);
+  let waiting = 0;
+  for (const thing of places.get(last) ?? []) if (goal.has(kindOf(thing))) waiting += 1;
+  return [
+    is(goal.has(kindOf(first))),
+    is(goal.has(kindOf(last))),
+    is(named.has(first)),
+    is(named.has(last)),
+    Math.min(waiting, 2) / 2,
   ];
 }
 

@@ -28,6 +28,11 @@ export function isNumbered(token: string): boolean {
   return token.includes(' ');
 }
 
+/** What a numbered thing is one of: `desk` of `desk 1`. */
+export function kindOf(thing: string): string {
+  return thing.slice(0, thing.indexOf(' '));
+}
+
 /** The token's place in a vocabulary of `size`: 1 to size - 1, as 0 stands for none (FNV-1a with murmur's finaliser). */
 export function placeOf(token: string, size: number): number {
   let hash = 0x811c9dc5;

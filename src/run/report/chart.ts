@@ -61,7 +61,7 @@ function armLayers(
     field: 'x',
     type: 'quantitative' as const,
     title: chart.xTitle,
-    axis: { labelExpr: "format(datum.value, '~s')" },
+    axis: { labelExpr: "format(datum.value, '~s')", ...(isCounted(chart) && { tickMinStep: 1 }) },
   };
   const y = { type: 'quantitative' as const, title: chart.yTitle, ...verticalScale(chart) };
   const seeds = curves.flatMap((curve) => curve.points.map((point) => ({ ...point, seed: String(curve.seed) })));
@@ -86,8 +86,14 @@ function armLayers(
   return [band, line(seeds, 'y', FAINT), line(values, 'mean', BOLD), dots];
 }
 
+/** Whether the horizontal axis counts something, so that there is nothing between whole numbers. */
+function isCounted({ curves }: ReportChart): boolean {
+  return curves.every(({ points }) => points.every(({ x }) => Number.isInteger(x)));
+}
+
 /** A linear scale need not start at zero; a log one gets lines at 1, 2 and 5 of each decade, not at every digit. */
 function verticalScale(chart: ReportChart) {
+  if (chart.yScale === 'share') return { scale: { type: 'linear' as const, domain: [0, 1] }, axis: { format: '.0%' } };
   if (chart.yScale !== 'log') return { scale: { type: 'linear' as const, zero: false, nice: true } };
   const values = chart.curves.flatMap((curve) => curve.points.map((point) => point.y)).filter((value) => value > 0);
   const low = Math.min(...values) / 1.2;

@@ -17,7 +17,8 @@ export interface ReportChart {
   readonly curves: readonly ReportCurve[];
   /** A dashed level line. */
   readonly threshold?: { readonly value: number; readonly label: string };
-  readonly yScale?: 'linear' | 'log';
+  /** `share`: from 0 to 1, told in per cent. */
+  readonly yScale?: 'linear' | 'log' | 'share';
   /** Draw values as steps that hold until the next point (schedules). */
   readonly stepped?: boolean;
 }

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { packed } from '../../../src/rl/text/relevance-batch.js';
-import { type EncodedSituation, encodeSituation } from '../../../src/rl/text/relevance-encoding.js';
+import { COUNTS, type EncodedSituation, encodeSituation } from '../../../src/rl/text/relevance-encoding.js';
 import { chooseBy, type TextLesson, type TextSituation } from '../../../src/rl/text/text-policy.js';
 import { isNumbered, placeOf, tokensOf } from '../../../src/rl/text/words.js';
 import { PLAIN, relevance } from './attic-training.js';
@@ -64,17 +64,18 @@ describe('a situation', () => {
     ],
     admissible: ['go to shelf 1', 'take book 2 from shelf 2', 'look'],
   };
-  const counts = ({ counts }: EncodedSituation) => [0, 1, 2].map((i) => [...counts.slice(i * 9, i * 9 + 9)]);
+  const counts = ({ counts }: EncodedSituation) =>
+    [0, 1, 2].map((i) => [...counts.slice(i * COUNTS, (i + 1) * COUNTS)]);
 
   it('counts whether a command was said, how long ago, and how much of it was named where', () => {
     const rows = counts(encodeSituation(situation, settings)).map((row) =>
       row.map((value) => Number(value.toFixed(3))),
     );
-    // Said once, two turns ago; all its words were in what was said of late.
-    expect(rows[0]).toEqual([1, 0.25, 0.5, 0, 0, 1, 1, 0.5, 0.04]);
-    // "book" of six words is in the goal, "book 2" of two things in the text, "shelf 2" of two was named before.
-    expect(rows[1]).toEqual([0, 0, 0, 0.167, 0.5, 0.333, 0.5, 1, 0.04]);
-    expect(rows[2]).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0.04]);
+    // Said once, two turns ago; all its words were in what was said of late. "shelf 1" was named before, and nothing was seen there.
+    expect(rows[0]).toEqual([1, 0.25, 0.5, 0, 0, 1, 1, 0.5, 0.04, 0, 0, 1, 1, 0]);
+    // "book" of six words is in the goal, "book 2" of two things in the text, "shelf 2" of two was named before; a book waits there.
+    expect(rows[1]).toEqual([0, 0, 0, 0.167, 0.5, 0.333, 0.5, 1, 0.04, 1, 0, 0, 1, 0.5]);
+    expect(rows[2]).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0.04, 0, 0, 0, 0, 0]);
   });
 
   it.each([0, 257])('with %i commands is refused', (count) => {

@@ -6,6 +6,7 @@ import { readMetrics } from '../../metrics.js';
 import { writeReport } from '../../report/report.js';
 import type { ReportBars, ReportChart, ReportInput, ReportSection } from '../../report/report-input.js';
 import type { ToolsScenario } from '../../scenario.js';
+import { momentOf } from '../../tools-result-text.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
 import { reportProvenance } from '../../versions.js';
 
@@ -29,17 +30,15 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
     ],
     summary: {
       columns: ['', 'success', '95 %', 'real steps', 'dreamt steps', 'length'],
-      rows: evaluations.map(({ after, round, success, realSteps: real, dreamtSteps: dreamt, meanLength }) => [
-        after === 'rounds' ? `after ${formatCount(round)} rounds` : `after ${after}`,
-        percent(success.value),
-        `${percent(success.low)} to ${percent(success.high)}`,
-        formatCount(real),
-        formatCount(dreamt),
-        meanLength.toFixed(1),
-      ]),
+      rows: evaluations.map((evaluation) => {
+        const { success, realSteps: real, dreamtSteps: dreamt, meanLength } = evaluation;
+        const interval = `${percent(success.low)} to ${percent(success.high)}`;
+        const steps = [formatCount(real), formatCount(dreamt), meanLength.toFixed(1)];
+        return [momentOf(evaluation), percent(success.value), interval, ...steps];
+      }),
       note: 'Real steps are those of walkthroughs that were imitated, of records that the dream was made of, and of rounds in the real environment. Those of evaluations are not counted.',
     },
-    charts: [successChart(context, result), ...entropyChart(context)],
+    charts: [successChart(context, result), ...roundCharts(context)],
     bars: answers(result),
     sections: [...dreams(result), ...checked(result)],
     notes: [
@@ -61,26 +60,50 @@ function successChart({ seed }: Context, { evaluations, mode }: TextTrainResult)
     title: 'Success against real steps',
     caption:
       'Share of unseen tasks won, an episode each in the real environment. What is learned in a dream costs no real steps.',
-    xTitle: 'real steps',
-    yTitle: 'success',
+    ...{ xTitle: 'real steps', yTitle: 'success', yScale: 'share' },
     curves: [{ arm: mode, seed, points }],
   };
 }
 
-/** How decided the policy is, round by round. */
-function entropyChart({ metrics, seed }: Context): ReportChart[] {
-  const updates = readMetrics(metrics.file).filter(({ kind }) => kind === 'update');
+/** Round by round: what was won of the tasks that are learned from, how many groups taught anything, and how decided the policy is. */
+function roundCharts({ metrics, seed }: Context): ReportChart[] {
+  const updates = readMetrics(metrics.file).filter(({ kind }) => kind === 'update') as unknown as RoundEvent[];
   if (updates.length < 2) return [];
-  const points = updates.map(({ round, livedEntropy }) => ({ x: round ?? 0, y: livedEntropy as number }));
+  const curve = (arm: string, of: (event: RoundEvent) => number) => {
+    return { arm, seed, points: updates.map((event) => ({ x: event.round, y: of(event) })) };
+  };
   return [
+    {
+      title: 'What the rounds had to teach',
+      caption:
+        'Share of the episodes of a round that were won, on tasks that are learned from, and share of its groups in which one choice was better than another: the others teach nothing.',
+      ...{ xTitle: 'round', yTitle: 'share', yScale: 'share' },
+      curves: [
+        curve('episodes won', ({ wins, episodes }) => wins / episodes),
+        curve(
+          'groups that taught',
+          ({ groups, silentGroups, filteredGroups }) => 1 - (silentGroups + filteredGroups) / groups,
+        ),
+      ],
+    },
     {
       title: 'Entropy of the policy',
       caption: 'Mean over the choices of a round, in nats; at 0 nothing else is tried any more.',
-      xTitle: 'round',
-      yTitle: 'entropy',
-      curves: [{ arm: 'entropy', seed, points }],
+      ...{ xTitle: 'round', yTitle: 'entropy' },
+      curves: [curve('entropy', ({ livedEntropy }) => livedEntropy)],
     },
   ];
+}
+
+/** Of an event `update`. */
+interface RoundEvent {
+  readonly round: number;
+  readonly episodes: number;
+  readonly wins: number;
+  readonly groups: number;
+  readonly silentGroups: number;
+  readonly filteredGroups: number;
+  readonly livedEntropy: number;
 }
 
 function answers({ answeredBy, dreamtSteps }: TextTrainResult): ReportBars[] {

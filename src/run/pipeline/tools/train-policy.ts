@@ -121,11 +121,17 @@ function trainingOf(
 ): TextTraining {
   const { scenario, seed, signal, metrics, out } = context;
   const { rl, train, name } = scenario.config;
-  const { cloneTasks: tasks, cloneEpochs: epochs, cloneLr: lr, realRounds = train.rounds } = train;
+  const {
+    cloneTasks: tasks,
+    cloneEpochs: epochs,
+    cloneLr: lr,
+    cloneDetours: detours,
+    realRounds = train.rounds,
+  } = train;
   const gatherEvery = train.gather?.every ?? Number.POSITIVE_INFINITY;
   const { gaeLambda = 0.95, progressWeight = 0, rewards = 'paid' } = rl;
   const asked = { ...rl, ...train, seed, realRounds, gatherEvery, gaeLambda, progressWeight, rewards };
-  const settings = { ...asked, clone: { tasks, epochs, lr } };
+  const settings = { ...asked, clone: { tasks, epochs, lr, detours } };
   const { length: rounds } = roundsOf(settings);
   let savedAt = performance.now();
   const checkpoint = async (isDue = false) => {
