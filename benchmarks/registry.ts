@@ -322,14 +322,14 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'screens.speed': {
     title:
-      "Walks of chance over ten of MiniWoB++'s tasks: steps a second of the processor, dreamt by mechanics and records ÷ in headless Chromium (raw: what opening a page takes); needs miniwob's pages and Chromium",
+      "Walks of chance over ten of MiniWoB++'s tasks: steps a second of the processor, dreamt by lifted records and mechanics ÷ in headless Chromium (raw: by exact records; what opening a page takes); needs miniwob's pages and Chromium",
     unit: 'ratio',
     baseline: 'Chromium by playwright-core 1.65.1, same actions through the same environment',
     load: () => import('./screens-speed.js'),
   },
   'screens.exactness': {
     title:
-      "Next screens of MiniWoB++'s tasks in jsdom after actions of chance, dreamt by mechanics and by records of other seeds: F1 of elements on held-out seeds (raw: F1 of changes, outcomes, transitions, k steps; recorded seeds and tasks left out; each backend alone, and nothing at all); needs miniwob's pages",
+      "Next screens of MiniWoB++'s tasks in jsdom after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every seed; F1 of changes, outcomes, transitions, k steps; recorded seeds and tasks left out; each backend alone, and nothing at all); needs miniwob's pages",
     unit: 'F1',
     baseline: 'the page itself',
     load: () => import('./screens-exactness.js'),

@@ -49,5 +49,10 @@ function caseOf(cases: readonly TextCase[], body: string, arm: Arm, seed: number
 function settingsOf(arm: Arm, rounds: number, dreamRounds: number): string[] {
   if (arm !== 'dream') return ['train.mode=real', `train.rounds=${arm === 'real' ? rounds : 10 * rounds}`];
   const gather = `{episodes: ${rounds * ROUND}, heldOut: 0, agent: {kind: random, steps: 4, offered: true}}`;
-  return ['train.mode=dream', `train.rounds=${dreamRounds}`, `train.gather=${gather}`];
+  return [
+    'model.backends=[lifted, mechanics]',
+    'train.mode=dream',
+    `train.rounds=${dreamRounds}`,
+    `train.gather=${gather}`,
+  ];
 }

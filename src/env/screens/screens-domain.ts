@@ -61,6 +61,8 @@ const SETTLE_MS = 500;
 const TIMEOUT_SECONDS = 60;
 /** Actions after which a solution counts as lost. */
 const SOLUTION = 40;
+/** Of applications: each probe takes a server and its pages. */
+const PROBED_TASKS = 3;
 /** Need to know where things are. */
 const NEED_LAYOUT: readonly ScreenAction[] = ['drag_and_drop', 'scroll'];
 
@@ -123,6 +125,7 @@ class ScreenRules implements ToolRules {
   readonly tools: ReadonlySet<string>;
   readonly refusesItself = true;
   readonly atOnce = SEATS;
+  readonly probedTasks?: number;
   private readonly pages: ReadonlyMap<string, ScreenPage>;
   private readonly plays: ScreenPlays;
 
@@ -133,6 +136,7 @@ class ScreenRules implements ToolRules {
   ) {
     const { pages, browser, timeoutSeconds = TIMEOUT_SECONDS } = options;
     this.tools = new Set(actions);
+    if (pages.some(({ app }) => app !== undefined)) this.probedTasks = PROBED_TASKS;
     this.pages = new Map(pages.map((page) => [page.id, page]));
     this.plays = new ScreenPlays(new PageMachine(browser, timeoutSeconds));
   }

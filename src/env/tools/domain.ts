@@ -71,6 +71,8 @@ export interface ToolRules {
   scene?(state: JsonObject): Scene;
   /** Episodes that may be under way at once without any of them being lived again; as many as one likes unless given. */
   readonly atOnce?: number;
+  /** Tasks that probes of a simulator are made of, each of another family, where each takes long; all unless given. */
+  readonly probedTasks?: number;
   close(): void;
 }
 

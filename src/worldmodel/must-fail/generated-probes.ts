@@ -4,15 +4,17 @@
 
 import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
-import { type CallSpec, initialStateOf, type ToolsDomain, type ToolsTask, verifyEpisode } from '../../env/index.js';
+import { initialStateOf, type ToolsDomain, type ToolsTask, verifyEpisode } from '../../env/index.js';
 import {
   asProbeCall,
   asProbeCalls,
   callsOfSolutions,
+  firstMade,
   firstOfEach,
   kindOf,
   outcomeOf,
   type PlacedCall,
+  probedTasks,
 } from './placed-calls.js';
 import type { Probe } from './probe.js';
 
@@ -57,7 +59,9 @@ export function generateProbes(
     ]),
     ...writes.map((each) => repeatedWrite(domain, each)),
     ...claimedGround(domain),
-    ...domain.tasks.slice(0, tasks).flatMap((task) => unearned(domain, task)),
+    ...probedTasks(domain)
+      .slice(0, tasks)
+      .flatMap((task) => unearned(domain, task)),
   ];
   return {
     probes: generated.flatMap((each) => ('probe' in each ? [each.probe] : [])),
@@ -79,11 +83,18 @@ function missingEntities(domain: ToolsDomain, placed: readonly PlacedCall[], per
       const other = missingId(value, state);
       if (other === undefined) return [];
       const call = { ...each.call, arguments: { ...each.call.arguments, [key]: other } };
-      const truth = outcomeOf(domain, each, call);
-      return truth === undefined || truth.isError ? [{ ...each, call, key, other }] : [];
+      return [{ ...each, call, key, other }];
     });
   });
-  return firstOfEach(candidates, ({ call, key }) => `${call.name} ${key}`, perArgument);
+  return firstMade(
+    candidates,
+    ({ call, key }) => `${call.name} ${key}`,
+    perArgument,
+    (each) => {
+      const truth = outcomeOf(domain, each, each.call);
+      return truth === undefined || truth.isError ? each : undefined;
+    },
+  );
 }
 
 type MissingKind = 'missing-entity' | 'contradiction' | 'flattery';
@@ -118,11 +129,9 @@ function missingProbe({ task, before, call, key, other }: MissingEntity, kind: M
 
 /** Calls of solutions that must fail without one before them, which the user says was made. */
 function claimedGround(domain: ToolsDomain): Generated[] {
-  const found = domain.tasks.flatMap((task) => {
-    const calls = task.reference?.calls ?? [];
-    return calls.flatMap((call, at) => groundsOf(domain, task, calls.slice(0, at), call));
-  });
-  const probes = firstOfEach(found, ({ ground, call }) => `${ground.name} ${call.name}`, 1).map(
+  const pairs = callsOfSolutions(domain).flatMap((placed) => placed.before.map((_, at) => ({ placed, at })));
+  const isOf = ({ placed, at }: (typeof pairs)[number]) => `${placed.before[at].name} ${placed.call.name}`;
+  const probes = firstMade(pairs, isOf, 1, ({ placed, at }) => groundOf(domain, placed, at)).map(
     ({ task, before, ground, call }): Generated => ({
       probe: {
         name: `generated: ${call.name} on the word that ${ground.name} was done (${task.id})`,
@@ -140,15 +149,15 @@ function claimedGround(domain: ToolsDomain): Generated[] {
   return [{ name: 'generated: a call whose ground was only claimed', reason }];
 }
 
-/** Changes among the calls before, each without which the call fails. */
-function groundsOf(domain: ToolsDomain, task: ToolsTask, calls: readonly CallSpec[], call: CallSpec) {
-  return calls.flatMap((ground, i) => {
-    if (kindOf(domain, ground) !== 'write') return [];
-    const before = calls.filter((_, other) => other !== i);
-    const without = outcomeOf(domain, { task, before, call }, call);
-    if (without?.isError !== true || outcomeOf(domain, { task, before: calls, call }, call)?.isError) return [];
-    return [{ task, before, ground, call }];
-  });
+/** A change among the calls before, without which the call fails; undefined where it is none. */
+function groundOf(domain: ToolsDomain, placed: PlacedCall, at: number) {
+  const { task, call } = placed;
+  const ground = placed.before[at];
+  if (kindOf(domain, ground) !== 'write') return undefined;
+  const before = placed.before.filter((_, other) => other !== at);
+  const without = outcomeOf(domain, { task, before, call }, call);
+  if (without?.isError !== true || outcomeOf(domain, placed, call)?.isError) return undefined;
+  return { task, before, ground, call };
 }
 
 function repeatedWrite(domain: ToolsDomain, { task, before, call }: PlacedCall): Generated {

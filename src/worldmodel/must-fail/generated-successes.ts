@@ -10,6 +10,7 @@ import {
   asProbeCall,
   asProbeCalls,
   callsOfSolutions,
+  firstMade,
   firstOfEach,
   kindOf,
   outcomeOf,
@@ -29,18 +30,23 @@ export interface SuccessOptions {
  */
 export function generateSuccesses(domain: ToolsDomain, { perTool = 2, records = [] }: SuccessOptions = {}): Probe[] {
   const answered = recordedReads(domain, records);
-  const solutions = callsOfSolutions(domain).flatMap((each): Probe[] => solutionProbe(domain, each, answered));
+  const solutions = firstMade(
+    callsOfSolutions(domain),
+    ({ call }) => call.name,
+    perTool,
+    (each) => solutionProbe(domain, each, answered),
+  );
   const known = new Set(solutions.map(({ call }) => canonicalJson(call!)));
   const recorded = answered.map(recordProbe).filter(({ call }) => !known.has(canonicalJson(call!)));
   return firstOfEach([...solutions, ...recorded], ({ call }) => call!.name, perTool);
 }
 
-function solutionProbe(domain: ToolsDomain, placed: PlacedCall, answered: readonly RecordedRead[]): Probe[] {
+function solutionProbe(domain: ToolsDomain, placed: PlacedCall, answered: readonly RecordedRead[]): Probe | undefined {
   const { task, before, call } = placed;
   const outcome = outcomeOf(domain, placed, call);
-  if (outcome?.isError || (outcome === undefined && domain.rules !== undefined)) return [];
+  if (outcome?.isError || (outcome === undefined && domain.rules !== undefined)) return undefined;
   const changes = outcome === undefined ? kindOf(domain, call) === 'write' : outcome.operations.length > 0;
-  if (outcome !== undefined && !changes && !tellsSomething(outcome.observation, call.arguments)) return [];
+  if (outcome !== undefined && !changes && !tellsSomething(outcome.observation, call.arguments)) return undefined;
   const name = `generated: ${call.name} as the solution calls it, call ${before.length + 1} (${task.id})`;
   const probe = {
     name,
@@ -49,9 +55,9 @@ function solutionProbe(domain: ToolsDomain, placed: PlacedCall, answered: readon
     setup: asProbeCalls(before),
     call: asProbeCall(call),
   } as const;
-  if (changes) return [{ ...probe, expect: 'change' }];
+  if (changes) return { ...probe, expect: 'change' };
   const truth = outcome === undefined ? truthWithoutRules(domain, placed, answered) : undefined;
-  return [{ ...probe, expect: 'answer', ...(truth === undefined ? {} : { truth }) }];
+  return { ...probe, expect: 'answer', ...(truth === undefined ? {} : { truth }) };
 }
 
 /** What a record says to this very call, or the entries of the state that it names; undefined where neither is there. */

@@ -18,8 +18,14 @@ export interface PlacedCall {
   readonly call: CallSpec;
 }
 
-export function callsOfSolutions({ tasks }: ToolsDomain): PlacedCall[] {
-  return tasks.flatMap((task) =>
+/** Those that probes are made of: all, or the first of some families, where each takes long. */
+export function probedTasks({ tasks, rules }: ToolsDomain): readonly ToolsTask[] {
+  const most = rules?.probedTasks;
+  return most === undefined ? tasks : firstOfEach(tasks, ({ family }) => family, 1).slice(0, most);
+}
+
+export function callsOfSolutions(domain: ToolsDomain): PlacedCall[] {
+  return probedTasks(domain).flatMap((task) =>
     (task.reference?.calls ?? []).map((call, i, calls): PlacedCall => ({ task, before: calls.slice(0, i), call })),
   );
 }
@@ -56,5 +62,23 @@ export function firstOfEach<T>(items: readonly T[], keyOf: (item: T) => string, 
     const key = keyOf(item);
     seen.set(key, (seen.get(key) ?? 0) + 1);
     return seen.get(key)! <= count;
+  });
+}
+
+/** What is made of the first items of each key of which something can be made; of further ones nothing is tried. */
+export function firstMade<T, R>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  count: number,
+  make: (item: T) => R | undefined,
+): R[] {
+  const made = new Map<string, number>();
+  return items.flatMap((item) => {
+    const key = keyOf(item);
+    const before = made.get(key) ?? 0;
+    const one = before < count ? make(item) : undefined;
+    if (one === undefined) return [];
+    made.set(key, before + 1);
+    return [one];
   });
 }
