@@ -1,5 +1,7 @@
 // How dreaming scales with workers: branched rollouts of a sampled SAC policy in the ensemble of MBPO (7 members, 5 elites,
 // 4 x 200, HalfCheetah's shape: 17 observed values, 6 actions), one elite a row. Two pools of the same kind take turns.
+// `raw.coresBusy` is processor time over wall time, of both: what runs beside one worker already (the thread that joins the rows, the
+// garbage collector) is no worker's to speed up. `raw.bound` is what there could be at most: cores over those that one worker has busy.
 
 import { Rng } from '../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../src/env/index.js';
@@ -9,6 +11,7 @@ import { type FrozenRolloutRequest, RolloutPool } from '../src/synth/index.js';
 import { fitEnsemble, type ModelPlace } from '../src/worldmodel/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { measurePaired, median, ratioInterval } from './measure.js';
+import type { PeakThreads } from './peak-threads.js';
 
 const OBS_DIM = 17;
 const ACTION_DIM = 6;
@@ -22,40 +25,71 @@ export function run(context: BenchmarkContext): Promise<Measurement> {
   return measureWorkers(context, {});
 }
 
-/** Where the model runs is the same for both pools. */
-export async function measureWorkers({ quick, log }: BenchmarkContext, place: ModelPlace): Promise<Measurement> {
+/**
+ * Where the model runs is the same for both pools.
+ * @param peaks  measured beside them, in place of the two cores that the bound takes for granted otherwise
+ */
+export async function measureWorkers(
+  { quick, log }: BenchmarkContext,
+  place: ModelPlace,
+  peaks?: PeakThreads,
+): Promise<Measurement> {
   const starts = quick ? 2_048 : 40_960;
   const rounds = quick ? 2 : 11;
-  const one = new RolloutPool({ workers: 1, ...place });
-  const two = new RolloutPool({ workers: 2, ...place });
+  const one = new WatchedPool(new RolloutPool({ workers: 1, ...place }));
+  const two = new WatchedPool(new RolloutPool({ workers: 2, ...place }));
+  const scalings: number[] = [];
   try {
     log('fitting a small model of made-up data');
     const request = await prepare(starts);
     const rates = await measurePaired({
       rounds,
-      ours: () => rateOf(two, request),
-      baseline: () => rateOf(one, request),
+      ours: () => two.rateOf(request),
+      baseline: async () => {
+        if (peaks) scalings.push(await peaks.scaling());
+        return one.rateOf(request);
+      },
       log,
     });
     const raw = {
       twoWorkersTransitionsPerSecond: rates.ours,
       oneWorkerTransitionsPerSecond: rates.baseline,
+      coresBusy: { two: two.coresBusy, one: one.coresBusy },
+      ...(peaks && { multiplyAddScaling: scalings }),
+      bound: (peaks ? median(scalings) : 2) / median(one.coresBusy),
       starts,
       horizon: HORIZON,
       chunkSize: request.chunkSize,
     };
     log(`medians: two ${Math.round(median(rates.ours))}, one ${Math.round(median(rates.baseline))} transitions/s`);
+    log(`at most ${raw.bound.toFixed(2)} times as many`);
     return { ...ratioInterval(rates), n: rounds, raw };
   } finally {
     await Promise.all([one.close(), two.close()]);
   }
 }
 
-/** Transitions per second of wall time, from the request to the merged batch. */
-async function rateOf(pool: RolloutPool, request: FrozenRolloutRequest): Promise<number> {
-  const began = performance.now();
-  const { batch } = await pool.branchedRollouts(request);
-  return batch.rows / ((performance.now() - began) / 1000);
+/** A pool, and how busy the processor was with each of its jobs. */
+class WatchedPool {
+  /** Of its jobs so far, the uncounted first one included. */
+  readonly coresBusy: number[] = [];
+
+  constructor(private readonly pool: RolloutPool) {}
+
+  /** Transitions per second of wall time, from the request to the merged batch. */
+  async rateOf(request: FrozenRolloutRequest): Promise<number> {
+    const before = process.cpuUsage();
+    const began = performance.now();
+    const { batch } = await this.pool.branchedRollouts(request);
+    const milliseconds = performance.now() - began;
+    const { user, system } = process.cpuUsage(before);
+    this.coresBusy.push((user + system) / 1000 / milliseconds);
+    return batch.rows / (milliseconds / 1000);
+  }
+
+  close(): Promise<void> {
+    return this.pool.close();
+  }
 }
 
 async function prepare(rows: number): Promise<FrozenRolloutRequest> {

@@ -98,7 +98,7 @@ def prepare(sides, case, names, options):
         try:
             described[name] = process.call("prepare", id=id, **parameters_of(case, name, options))
             ready.append((name, process, id))
-            log(f"{case.id}: {name} ready in {time.monotonic() - start:.1f} s {described[name]}")
+            log(f"{case.id}: {name} ready in {time.monotonic() - start:.1f} s; {report.told(described[name])}")
         except SideFailed as error:
             log(f"{case.id}: {name} failed: {error}")
             failed.append({"case": case.id, "side": name, "failure": str(error)})
@@ -206,7 +206,7 @@ def ceilings_of(sides, options):
             measured["torch"] = torch.call("ceilings", size=64 if options.tiny else 8192, megabytes=1 if options.tiny else 4096)
         except SideFailed as error:
             sides.drop("torch", str(error))
-    log(f"ceilings: {measured}")
+    log(f"ceilings: {report.told(measured)}")
     return measured
 
 
@@ -269,9 +269,14 @@ def main():
         rows = measure_phase(options, sides, context, note)
     sides.close()
     path = note(rows)
+    title = [f"\n== {options.phase}: {context['limits']['name']}"]
+    if clocks.summary():
+        title.append(report.told(clocks.summary()))
+    if options.tiny:
+        title.append("tiny sizes, whatever a row is called: it shows that all runs, and its figures mean nothing")
     with open(os.path.join(options.out, f"table.{options.phase}.txt"), "w") as file:
         for stream in (file, sys.stdout):
-            print(f"\n== {options.phase}: {context['limits']['name']}, clocks {clocks.summary()}\n{report.table(rows)}", file=stream)
+            print(f"{'; '.join(title)}\n{report.table(rows)}", file=stream)
     log(f"wrote {path}")
     sys.exit(1 if any(row["side"] == "ours" and "failure" in row for row in rows) else 0)
 

@@ -15,6 +15,13 @@ def short(value):
     return f"{value:.3g}"
 
 
+def told(values):
+    """Names and figures of a dictionary, and of those within it, in a line."""
+    if isinstance(values, dict):
+        return ", ".join(f"{key} ({told(value)})" if isinstance(value, dict) else f"{key} {told(value)}" for key, value in values.items())
+    return short(values) if isinstance(values, (int, float)) else str(values)
+
+
 def utilisation(case, rate, shape, ceilings, card):
     """Shares of what the card does at most: of its data sheet's arithmetic, of the instructions measured, of the copy measured."""
     decoding = case.kind == "decode"

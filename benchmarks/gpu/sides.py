@@ -1,6 +1,7 @@
 """The processes that are compared: each holds prepared work and runs it when asked, so that all can take turns in one run."""
 
 import json
+import os
 import select
 import subprocess
 import time
@@ -16,6 +17,7 @@ class Side:
     def __init__(self, name, command, log_path, seconds=420):
         self.name, self._seconds = name, seconds
         self._log = open(log_path, "ab")
+        self._log_begins = self._log.tell()
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
 
     def call(self, method, **values):
@@ -27,7 +29,7 @@ class Side:
         except BrokenPipeError:
             line = b""
         if not line:
-            raise SideFailed(f"{self.name} ended during `{method}`: see its lines in the log")
+            raise SideFailed(f"{self.name} ended during `{method}`: {self._last_words()}")
         try:
             answer = json.loads(line)
         except ValueError:
@@ -43,6 +45,17 @@ class Side:
             self._process.kill()
             raise SideFailed(f"{self.name} did not answer for {self._seconds} s and was ended")
         return self._process.stdout.readline()
+
+    def _last_words(self):
+        """The last line that it wrote to the log before it ended: of a Python that fails, the error."""
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        with open(self._log.name, errors="replace") as log:
+            log.seek(self._log_begins)
+            lines = [line.strip() for line in log if line.strip()]
+        return f"{lines[-1] if lines else 'it said nothing'} ({os.path.basename(self._log.name)})"
 
     def close(self):
         try:

@@ -260,7 +260,8 @@ export class DeviceEnsemble {
     });
     this.last = result;
     result.catch(() => {});
-    return result;
+    // A hop later, so that what waits for its turn is begun before the caller takes this answer apart.
+    return result.then((answer) => answer);
   }
 }
 

@@ -53,43 +53,19 @@ inline Floats flushedMultiplyAdd(Floats a, Floats b, Floats c) {
 #endif
 }
 
-/** Sums of a tile: x is rounded, as pairs in words where the processor takes them, and otherwise as floats. */
+/** Factors are rounded: x is pairs in words where the processor takes them, and floats otherwise. What follows is `endRows`. */
 struct Bfloat16Products {
-  template <int rows, int vectors>
-  static void tile(const float* x, std::int64_t xStride, const float* w, const float* bias, int steps, float* y,
-                   std::int64_t yStride) {
-    Floats sums[rows][vectors];
-    REVERIE_UNROLL
-    for (int r = 0; r < rows; r++) {
-      REVERIE_UNROLL
-      for (int v = 0; v < vectors; v++) sums[r][v] = load(bias + v * LANES);
-    }
-    for (int i = 0; i < steps; i++, w += vectors * LANES) {
-      Floats weights[vectors];
-      REVERIE_UNROLL
-      for (int v = 0; v < vectors; v++) weights[v] = load(w + v * LANES);
-      REVERIE_UNROLL
-      for (int r = 0; r < rows; r++) {
 #if defined(REVERIE_BFLOAT16_PAIRS)
-        const Floats value = all(x[r * xStride + i]);
-        REVERIE_UNROLL
-        for (int v = 0; v < vectors; v++) {
-          sums[r][v] = (Floats)_mm512_dpbf16_ps((__m512)sums[r][v], (__m512bh)value, (__m512bh)weights[v]);
-        }
-#else
-        // Weights lie in the order of the sums: the odd one of a pair first.
-        const Floats value = all(x[r * xStride + (i ^ 1)]);
-        REVERIE_UNROLL
-        for (int v = 0; v < vectors; v++) sums[r][v] = flushedMultiplyAdd(value, weights[v], sums[r][v]);
-#endif
-      }
-    }
-    REVERIE_UNROLL
-    for (int r = 0; r < rows; r++) {
-      REVERIE_UNROLL
-      for (int v = 0; v < vectors; v++) store(y + r * yStride + v * LANES, sums[r][v]);
-    }
+  static int inputOf(int step) { return step; }
+  static Floats added(Floats value, Floats weight, Floats sum) {
+    return (Floats)_mm512_dpbf16_ps((__m512)sum, (__m512bh)value, (__m512bh)weight);
   }
+#else
+  /** Weights lie in the order of the sums: the odd one of a pair first. */
+  static int inputOf(int step) { return step ^ 1; }
+  static Floats added(Floats value, Floats weight, Floats sum) { return flushedMultiplyAdd(value, weight, sum); }
+#endif
+  static Floats finished(Floats sum) { return sum; }
 };
 
 /** A call of its own, which no multiply-add is moved out of. */

@@ -30,73 +30,77 @@ inline Floats ended(Floats x) {
   return x;
 }
 
-/** Sums of a tile in float32, and what follows them. */
+/** Products in float32, and what follows their sum. */
 template <LayerEnd end>
 struct Products {
-  template <int rows, int vectors>
-  static void tile(const float* x, std::int64_t xStride, const float* w, const float* bias, int steps, float* y,
-                   std::int64_t yStride) {
-    Floats sums[rows][vectors];
-    REVERIE_UNROLL
-    for (int r = 0; r < rows; r++) {
-      REVERIE_UNROLL
-      for (int v = 0; v < vectors; v++) sums[r][v] = load(bias + v * LANES);
-    }
-    for (int i = 0; i < steps; i++, w += vectors * LANES) {
-      Floats weights[vectors];
-      REVERIE_UNROLL
-      for (int v = 0; v < vectors; v++) weights[v] = load(w + v * LANES);
-      REVERIE_UNROLL
-      for (int r = 0; r < rows; r++) {
-        const Floats value = all(x[r * xStride + i]);
-        REVERIE_UNROLL
-        for (int v = 0; v < vectors; v++) sums[r][v] = multiplyAdd(value, weights[v], sums[r][v]);
-      }
-    }
-    REVERIE_UNROLL
-    for (int r = 0; r < rows; r++) {
-      REVERIE_UNROLL
-      for (int v = 0; v < vectors; v++) store(y + r * yStride + v * LANES, ended<end>(sums[r][v]));
-    }
-  }
+  static int inputOf(int step) { return step; }
+  static Floats added(Floats value, Floats weight, Floats sum) { return multiplyAdd(value, weight, sum); }
+  static Floats finished(Floats sum) { return ended<end>(sum); }
 };
 
+/** y = finished(bias + x w) of so many rows and vectors of outputs. */
+template <class Product, int rows, int vectors>
+void tile(const float* x, std::int64_t xStride, const float* w, const float* bias, int steps, float* y, std::int64_t yStride) {
+  Floats sums[rows][vectors];
+  REVERIE_UNROLL
+  for (int r = 0; r < rows; r++) {
+    REVERIE_UNROLL
+    for (int v = 0; v < vectors; v++) sums[r][v] = load(bias + v * LANES);
+  }
+  for (int i = 0; i < steps; i++, w += vectors * LANES) {
+    Floats weights[vectors];
+    REVERIE_UNROLL
+    for (int v = 0; v < vectors; v++) weights[v] = load(w + v * LANES);
+    REVERIE_UNROLL
+    for (int r = 0; r < rows; r++) {
+      const Floats value = all(x[r * xStride + Product::inputOf(i)]);
+      REVERIE_UNROLL
+      for (int v = 0; v < vectors; v++) sums[r][v] = Product::added(value, weights[v], sums[r][v]);
+    }
+  }
+  REVERIE_UNROLL
+  for (int r = 0; r < rows; r++) {
+    REVERIE_UNROLL
+    for (int v = 0; v < vectors; v++) store(y + r * yStride + v * LANES, Product::finished(sums[r][v]));
+  }
+}
+
 /** The rows that are left over, fewer than `most`. */
-template <class Sums, int most, int vectors>
+template <class Product, int most, int vectors>
 void rest(int rows, const float* x, std::int64_t xStride, const float* w, const float* bias, int steps, float* y,
           std::int64_t yStride) {
   if constexpr (most > 1) {
     if (rows == most - 1) {
-      Sums::template tile<most - 1, vectors>(x, xStride, w, bias, steps, y, yStride);
+      tile<Product, most - 1, vectors>(x, xStride, w, bias, steps, y, yStride);
     } else {
-      rest<Sums, most - 1, vectors>(rows, x, xStride, w, bias, steps, y, yStride);
+      rest<Product, most - 1, vectors>(rows, x, xStride, w, bias, steps, y, yStride);
     }
   }
 }
 
-template <class Sums, int vectors>
+template <class Product, int vectors>
 void block(const PackedLayer& layer, const float* w, const float* bias, const float* x, std::int64_t xStride, int rows, float* y,
            std::int64_t yStride) {
   constexpr int most = TILE_ROWS<vectors>;
   int row = 0;
   for (; row + most <= rows; row += most) {
-    Sums::template tile<most, vectors>(x + row * xStride, xStride, w, bias, layer.steps, y + row * yStride, yStride);
+    tile<Product, most, vectors>(x + row * xStride, xStride, w, bias, layer.steps, y + row * yStride, yStride);
   }
-  rest<Sums, most, vectors>(rows - row, x + row * xStride, xStride, w, bias, layer.steps, y + row * yStride, yStride);
+  rest<Product, most, vectors>(rows - row, x + row * xStride, xStride, w, bias, layer.steps, y + row * yStride, yStride);
 }
 
-template <class Sums>
+template <class Product>
 void blocks(const PackedLayer& layer, const float* x, std::int64_t xStride, int rows, float* y, std::int64_t yStride) {
   const float* w = layer.weights;
   for (int first = 0; first < layer.vectors;) {
     const int vectors = blockOf(first, layer.vectors, BLOCK);
     const float* bias = layer.bias + first * LANES;
     float* to = y + first * LANES;
-    if (vectors == 1) block<Sums, 1>(layer, w, bias, x, xStride, rows, to, yStride);
-    if (vectors == 2) block<Sums, 2>(layer, w, bias, x, xStride, rows, to, yStride);
+    if (vectors == 1) block<Product, 1>(layer, w, bias, x, xStride, rows, to, yStride);
+    if (vectors == 2) block<Product, 2>(layer, w, bias, x, xStride, rows, to, yStride);
     if constexpr (BLOCK > 2) {
-      if (vectors == 3) block<Sums, 3>(layer, w, bias, x, xStride, rows, to, yStride);
-      if (vectors == 4) block<Sums, 4>(layer, w, bias, x, xStride, rows, to, yStride);
+      if (vectors == 3) block<Product, 3>(layer, w, bias, x, xStride, rows, to, yStride);
+      if (vectors == 4) block<Product, 4>(layer, w, bias, x, xStride, rows, to, yStride);
     }
     w += static_cast<std::int64_t>(layer.steps) * vectors * LANES;
     first += vectors;

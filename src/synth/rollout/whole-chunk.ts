@@ -43,7 +43,12 @@ export async function wholeChunk(
 function chunkOf(answer: WholeRolloutAnswer, task: ChunkTask): RolloutChunk {
   const { rows, branch, step, disagreement, ended, logProb } = answer;
   const { index, parent, group, firstEpisode, settings } = task;
-  const ofBranch = (read: (branch: number) => number) => Float64Array.from(branch, read);
+  // A loop: `Float64Array.from` makes a list of numbers on the heap first, which the garbage collector then looks after.
+  const ofBranch = (read: (branch: number) => number) => {
+    const column = new Float64Array(rows);
+    for (let row = 0; row < rows; row++) column[row] = read(branch[row]);
+    return column;
+  };
   return {
     ...{ index, rows, step },
     obs: answer.obs,
