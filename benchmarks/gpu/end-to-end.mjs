@@ -1,8 +1,8 @@
 // The same jobs on two devices, by the command line as a user has it, seeds taking turns between the devices. Prints one table and
-// keeps gpu.end-to-end.json. See end-to-end.sh.
+// keeps gpu.end-to-end.JOB.json. See end-to-end.sh.
 
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { arch, cpus, platform, release, tmpdir, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,8 @@ import { parseArgs, promisify } from 'node:util';
 
 const execute = promisify(execFile);
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-const CLI = join(process.env.PRODUCT ?? ROOT, 'dist', 'cli.js');
+const PRODUCT = process.env.PRODUCT ?? ROOT;
+const CLI = join(PRODUCT, 'dist', 'cli.js');
 
 /** Seconds of one job by the clock, start of Node included, and its result. */
 async function reverie(...words) {
@@ -106,17 +107,25 @@ function describeMachine() {
   return { cpu: cpus()[0]?.model.trim() ?? 'unknown', cores: cpus().length, memoryGiB, os, node: process.versions.node };
 }
 
+/** Of what runs, which may have been brought here. */
+async function describeVersions() {
+  const versionAt = async (...path) => JSON.parse(await readFile(join(PRODUCT, ...path, 'package.json'), 'utf8')).version;
+  const runtime = 'onnxruntime-node';
+  return { reverie: await versionAt(), [runtime]: await versionAt('node_modules', runtime), node: process.versions.node };
+}
+
 async function measure(name, options, folder) {
   const scratch = await mkdtemp(join(tmpdir(), 'reverie-end-to-end-'));
   try {
     const rows = await inTurns(JOBS[name], options, folder, scratch);
     const comparisons = compare(JOBS[name], rows, options.devices);
-    console.table(rows.map(({ asked, ...row }) => row));
+    console.table(rows.map(({ asked, ...row }) => ({ ...row, seconds: Number(row.seconds.toFixed(1)) })));
     for (const { device, speedups, isSame } of comparisons) {
       const verdict = isSame ? 'same conclusions' : 'OTHER CONCLUSIONS';
       console.log(`${name} on ${device}: ${median(speedups).toFixed(2)}x as fast as ${options.devices[0]}, ${verdict}`);
     }
-    const content = { id: `gpu.end-to-end.${name}`, machine: describeMachine(), date: new Date().toISOString(), comparisons, rows };
+    const about = { machine: describeMachine(), versions: await describeVersions(), date: new Date().toISOString() };
+    const content = { id: `gpu.end-to-end.${name}`, ...about, comparisons, rows };
     await mkdir(options.out, { recursive: true });
     await writeFile(join(options.out, `${content.id}.json`), `${JSON.stringify(content, null, 2)}\n`);
     return comparisons.every(({ isSame }) => isSame);

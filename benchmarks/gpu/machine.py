@@ -1,5 +1,6 @@
 """The machine a figure was measured on, and what its GPU did meanwhile; nothing here changes a setting."""
 
+import json
 import os
 import platform
 import shutil
@@ -93,10 +94,20 @@ def versions(root, nvcc):
     """Of the product, the compilers and what the peers say of themselves (added by the caller)."""
     first = lambda command: _last_line(command, root)
     return {
+        "reverie": _product_version(root),
         "commit": os.environ.get("REVERIE_COMMIT") or first(["git", "rev-parse", "--short", "HEAD"]),
         "nvcc": first([nvcc, "--version"]) if nvcc else "none",
         "cxx": first([os.environ.get("CXX", "g++"), "-dumpfullversion"]),
     }
+
+
+def _product_version(root):
+    """Sources may have been brought here without it."""
+    try:
+        with open(os.path.join(root, "package.json")) as file:
+            return json.load(file)["version"]
+    except OSError:
+        return "unknown"
 
 
 def _last_line(command, folder):

@@ -8,6 +8,8 @@ import intervals
 import machine
 import report
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 
 def main(folder, command, nvcc):
     with open(os.path.join(folder, "gpu.end-to-end.train.json")) as file:
@@ -17,7 +19,7 @@ def main(folder, command, nvcc):
     context = {
         "machine": {**machine.describe_machine(), "node": measured["machine"]["node"]},
         "command": command,
-        "versions": {**machine.versions(os.path.dirname(os.path.abspath(__file__)), nvcc), "node": measured["machine"]["node"]},
+        "versions": {**machine.versions(ROOT, nvcc), **measured["versions"]},
         "raw": {"device": comparison["device"], "isSame": comparison["isSame"]},
     }
     baseline = "the same run with --device cpu on the same machine"

@@ -74,8 +74,10 @@ export abstract class MemorylessDynamics implements StoredDynamics<ObservationCa
     checkStreams(this.backend, rngs, rows);
     const question = { obs, action, rows, rngs, options };
     const isApart = !(rngs instanceof Rng) && rows > 1 && !(await this.haveExactRows());
-    const { nextObs, ...rest } = await (isApart ? this.rowByRow(question) : this.predict(question));
-    return { carry: { rows, obs: nextObs }, observation: nextObs, ...rest };
+    const answer = await (isApart ? this.rowByRow(question) : this.predict(question));
+    // Written out: to spread it would take as long as some of the work of a single row.
+    const { nextObs, reward, terminated, disagreement } = answer;
+    return { carry: { rows, obs: nextObs }, observation: nextObs, reward, terminated, disagreement };
   }
 
   pick({ obs }: ObservationCarry, rows: Uint32Array): ObservationCarry {

@@ -98,7 +98,8 @@ describe.skipIf(!python)('the result of a training on two devices', () => {
     const folder = mkdtempSync(join(tmpdir(), 'reverie-gpu-train-'));
     const rows = [1, 2, 3].map((seed) => ({ seed }));
     const comparisons = [{ device: 'cuda', speedups: [2, 4, 8], isSame: true }];
-    const measured = { machine: { node: '20.0.0' }, comparisons, rows };
+    const versions = { reverie: '0.1.0', 'onnxruntime-node': '1.30.0', node: '20.0.0' };
+    const measured = { machine: { node: '20.0.0' }, versions, comparisons, rows };
     writeFileSync(join(folder, 'gpu.end-to-end.train.json'), JSON.stringify(measured));
     const script = join(SCRIPT, '..', 'train_result.py');
     const { stderr } = spawnSync('python3', ['-B', script, folder, 'run.sh train', ''], { encoding: 'utf8' });
@@ -111,6 +112,7 @@ describe.skipIf(!python)('the result of a training on two devices', () => {
       high: 0.5,
       n: 3,
       command: 'run.sh train',
+      versions,
     });
     rmSync(folder, { recursive: true });
   });

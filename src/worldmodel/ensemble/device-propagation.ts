@@ -57,10 +57,12 @@ export class DevicePropagator implements ElitePropagation {
     return new DevicePropagator(ensemble, shape, knownNames(description), openOnProcessor);
   }
 
-  async propagate({ rng, rows, ...rest }: PropagationRequest): Promise<Propagated> {
-    const answer = await this.ensemble.step({ rng, rows, ...rest });
-    if (rng instanceof Rng) rng.skip(rows * this.wordsOfRow(rest));
-    else for (const one of rng) one.skip(this.wordsOfRow(rest));
+  async propagate(request: PropagationRequest): Promise<Propagated> {
+    const answer = await this.ensemble.step(request);
+    const { rng, rows } = request;
+    const words = this.wordsOfRow(request);
+    if (rng instanceof Rng) rng.skip(rows * words);
+    else for (const one of rng) one.skip(words);
     return answer;
   }
 

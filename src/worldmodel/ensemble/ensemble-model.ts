@@ -140,7 +140,10 @@ export class EnsembleModel extends MemorylessDynamics {
 
   protected async predict({ obs, action, rows, rngs, options }: StepQuestion): Promise<VectorPrediction> {
     const propagated = await this.propagation.propagate({
-      ...{ obs, action, rows, rng: rngs },
+      obs,
+      action,
+      rows,
+      rng: rngs,
       isTs1: options.propagation !== 'mean',
       isDeterministic: options.deterministic === true,
       withDisagreement: options.disagreement === true,
