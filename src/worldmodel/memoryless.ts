@@ -4,6 +4,7 @@
 import {
   type Carry,
   type FrozenCarry,
+  type Imagined,
   type ImagineOptions,
   numberRows,
   type Rngs,
@@ -69,7 +70,12 @@ export abstract class MemorylessDynamics implements StoredDynamics<ObservationCa
     return { rows, obs: seen.slice() };
   }
 
-  async imagine({ rows, obs }: ObservationCarry, action: Float32Array, rngs: Rngs, options: ImagineOptions = {}) {
+  async imagine(
+    { rows, obs }: ObservationCarry,
+    action: Float32Array,
+    rngs: Rngs,
+    options: ImagineOptions = {},
+  ): Promise<Imagined<ObservationCarry, Float32Array>> {
     checkStepInput(this.backend, this, obs, action, rows, this.shape);
     checkStreams(this.backend, rngs, rows);
     const question = { obs, action, rows, rngs, options };
