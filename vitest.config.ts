@@ -53,7 +53,8 @@ export default defineConfig({
     hookTimeout: 240_000,
     // ONNX Runtime is native and must end with its process, which threads of one process do not let it.
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the cores that continuous integration has: many tests wait, for a process, a time or a browser.
+    maxWorkers: 3,
     setupFiles: ['test/environment-variables.ts'],
     sequence: { sequencer: LongFirst },
     projects: [

@@ -10,6 +10,8 @@ import { type ControlledModel, startControlledModel } from '../controlled/contro
 import { nativeDomain } from '../controlled/native-domain.js';
 import { fileHashes, halfWritten, reverie, startReverie } from './reverie.js';
 
+const EPISODES = 24;
+
 let folder: string;
 let model: ControlledModel;
 const at = (...path: string[]) => join(folder, ...path);
@@ -41,7 +43,7 @@ function withModels(url: string, ...more: string[]): string[] {
     'agent.kind=llm',
     'user.kind=llm',
     'reward.mustFail.enabled=false',
-    'synth.episodes=40',
+    `synth.episodes=${EPISODES}`,
     'synth.export=[openai, sharegpt, parquet]',
     ...more,
   ];
@@ -66,7 +68,7 @@ describe('synth with language models', () => {
     expect((await reverie([...withModels(model.url), '--out', 'sixteen', '--workers', '16'], folder)).code).toBe(0);
     expect(made('sixteen')).toEqual(made('one'));
     const { episodes, accepted, answeredBy, cost } = result('one') as Record<string, never>;
-    expect(episodes).toBe(40);
+    expect(episodes).toBe(EPISODES);
     expect(accepted).toBeGreaterThan(5);
     expect(answeredBy).toMatchObject({ llm: expect.any(Number) });
     expect(cost).toMatchObject({ calls: expect.any(Number) });
@@ -80,7 +82,7 @@ describe('synth with language models', () => {
     for (let attempt = 0; attempt < 4; attempt++) {
       const args = attempt === 0 ? [...withModels(model.url), '--workers', '8', '--out', 'killed'] : RESUME;
       const { child, outcome } = startReverie(args, folder);
-      const limit = size() + 1 + rng.int(60_000);
+      const limit = size() + 1 + rng.int(36_000);
       const watch = setInterval(() => size() >= limit && child.kill('SIGKILL'), 3);
       if ((await outcome).signal === 'SIGKILL') kills++;
       clearInterval(watch);
@@ -110,7 +112,7 @@ describe('synth with language models', () => {
     const { stoppedBy, episodes, spent } = result('budget') as Record<string, never>;
     expect(stoppedBy).toBe('calls');
     expect(episodes).toBeGreaterThan(0);
-    expect(episodes).toBeLessThan(40);
+    expect(episodes).toBeLessThan(EPISODES);
     expect((spent as { calls: number }).calls).toBeLessThanOrEqual(120 + 4);
     const rows = readFileSync(at('budget', 'data', 'episodes.jsonl'), 'utf8')
       .trim()
