@@ -4,7 +4,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { pythonEnvironment } from '../../scripts/python-environments.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import { makeDomain, type ToolsDomain } from '../../src/env/index.js';
@@ -14,18 +14,17 @@ const made = await pythonEnvironment('miniwob');
 if (typeof made === 'string') console.warn(`Tests of MiniWoB++'s pages are skipped: ${made}`);
 const python = typeof made === 'string' ? '' : made.python;
 
-const given = { ...process.env };
 const folder = mkdtempSync(join(tmpdir(), 'reverie-miniwob-'));
 const open: ToolsDomain[] = [];
 afterEach(() => {
-  process.env = { ...given };
+  vi.unstubAllEnvs();
   for (const domain of open.splice(0)) domain.close();
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
 async function domainOf(settings: object): Promise<ToolsDomain> {
-  delete process.env.MINIWOB_PATH;
-  process.env.REVERIE_PYTHON = python;
+  vi.stubEnv('MINIWOB_PATH', undefined);
+  vi.stubEnv('REVERIE_PYTHON', python);
   const domain = await makeDomain({ id: 'miniwob', ...settings }, { folder });
   open.push(domain);
   return domain;
@@ -50,7 +49,7 @@ describe.skipIf(python === '')('MiniWoB++', () => {
   }, 60_000);
 
   it('is evaluated and collected by the command line', async () => {
-    process.env.REVERIE_PYTHON = python;
+    vi.stubEnv('REVERIE_PYTHON', python);
     const out = join(folder, 'eval');
     const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
     const code = await runCommandLine(['eval', 'miniwob', '--profile', 'smoke', '--out', out, '--json'], terminal);

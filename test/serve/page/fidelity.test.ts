@@ -116,12 +116,12 @@ describe.skipIf(noBrowser !== undefined)(`their view (${noBrowser ?? 'in Chromiu
     );
     expect(await top()).toBeGreaterThan(1);
     await contents.getByText('Trust horizon').click();
-    await expect.poll(top).toBeLessThan(1);
+    await expect.poll(top, { timeout: 10_000 }).toBeLessThan(1);
     const address = page.url();
     await page.goto('about:blank');
     await page.goto(address);
     await page.locator('#section-horizon').waitFor();
-    await expect.poll(top).toBeLessThan(1);
+    await expect.poll(top, { timeout: 10_000 }).toBeLessThan(1);
     expect(complaints).toEqual([]);
     await page.context().close();
   }, 30_000);
