@@ -56,7 +56,8 @@ export async function measureWorkers(
       oneWorkerTransitionsPerSecond: rates.baseline,
       coresBusy: { two: two.coresBusy, one: one.coresBusy },
       ...(peaks && { multiplyAddScaling: scalings }),
-      bound: (peaks ? median(scalings) : 2) / median(one.coresBusy),
+      // What is measured above two of two cores is noise.
+      bound: Math.min(2, ...(peaks ? [median(scalings)] : [])) / median(one.coresBusy),
       starts,
       horizon: HORIZON,
       chunkSize: request.chunkSize,
