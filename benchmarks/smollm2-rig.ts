@@ -3,7 +3,7 @@
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256 } from '../src/core/hash.js';
 import { fetchGlueTarget, glueText } from '../src/serve/index.js';
@@ -135,6 +135,8 @@ async function lived(root: string, folder: string, world: string, seed: number, 
   const unfiltered = join(folder, `seed-${seed}`, 'episodes-unfiltered');
   const settings = [...EPISODE_SETTINGS, `synth.episodes=${sizes.episodes}`, `agent.failures=${sizes.failures}`];
   const set = settings.flatMap((setting) => ['--set', setting]);
+  // Anew, and not resumed: it takes seconds, and a run that has ended cannot be.
+  for (const before of [filtered, unfiltered]) await rm(before, { recursive: true, force: true });
   await command(root, ['synth', world, '--seed', String(seed), '--workers', '0', '--out', filtered, ...set]);
   const all = ['--episodes', filtered, '--out', unfiltered, '--set', 'quality.imitation=any'];
   await command(root, ['export', ...all, ...EXPORT_SETTINGS.flatMap((setting) => ['--set', setting])]);
