@@ -10,11 +10,11 @@ import { measuredText, type TextCase } from './text-cases.js';
 
 const SEEDS = ['11', '12', '13', '14', '15'];
 
-/** What is learned after imitation. Two tasks of eight episodes are as many real steps as the explorer takes, or a few more. */
+/** What is learned after imitation. Five tasks of eight episodes are as many real steps as the explorer takes, or a few more. */
 const ARMS = {
   dream: ['train.mode=dream', 'train.rounds=10'],
-  real: ['train.mode=real', 'train.rounds=1', 'train.tasksPerRound=2'],
-  'real, ten times': ['train.mode=real', 'train.rounds=10', 'train.tasksPerRound=2'],
+  real: ['train.mode=real', 'train.rounds=1', 'train.tasksPerRound=5'],
+  'real, ten times': ['train.mode=real', 'train.rounds=10', 'train.tasksPerRound=5'],
 } as const;
 type Arm = keyof typeof ARMS;
 
