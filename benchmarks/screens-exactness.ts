@@ -26,7 +26,7 @@ import { bootstrap, mean } from './measure.js';
 import { openScreens, recordedDream, recordedWalks, tasksOf } from './screen-walks.js';
 import { type CaseName, chosen, type Study, studyOf } from './study-cases.js';
 
-const SEEDS = ['1', '2', '3', '4'];
+const SEEDS = ['1', '2', '3', '4', '5'];
 const STEPS = 8;
 /** Every so many tasks one is left out of the records. */
 const LEFT_OUT = 4;

@@ -1,13 +1,7 @@
 // The tasks: the entries that books begin with by seed, what is asked, and which entries there are once it is done.
 
-import { fileURLToPath } from 'node:url';
-import { contentHash } from 'reverie/extend';
+import { drawBySeed, pickBySeed } from 'reverie/extend';
 import { SOLVERS } from './solvers.mjs';
-
-export const JUDGE = fileURLToPath(new URL('judge.mjs', import.meta.url));
-
-/** First seed of each split. */
-const FIRST_SEED = { train: 0, validation: 1_000_000, test: 2_000_000 };
 
 const PAYEES = [
   'Bakery',
@@ -25,15 +19,9 @@ const SPENT_ON = ['clothes', 'food', 'fun', 'garden', 'health', 'home', 'travel'
 const PAID_FROM = ['bank', 'cash'];
 const ENTRIES = 4;
 
-/** A number below another that follows from the seed and from what it is for. */
-function draw(below, seed, what) {
-  return Number.parseInt(contentHash({ seed, what }).slice(0, 8), 16) % below;
-}
-
-const pick = (list, seed, what) => list[draw(list.length, seed, what)];
-const expense = (seed, what) => `expenses:${pick(SPENT_ON, seed, `${what} on`)}`;
-const purse = (seed, what) => `assets:${pick(PAID_FROM, seed, `${what} from`)}`;
-const cents = (seed, what) => 105 + draw(9_800, seed, `${what} cents`);
+const expense = (seed, what) => `expenses:${pickBySeed(SPENT_ON, seed, `${what} on`)}`;
+const purse = (seed, what) => `assets:${pickBySeed(PAID_FROM, seed, `${what} from`)}`;
+const cents = (seed, what) => 105 + drawBySeed(9_800, seed, `${what} cents`);
 const euros = (sum) => `${(sum / 100).toFixed(2)} EUR`;
 const without = (entries, one) => entries.filter((entry) => entry !== one);
 
@@ -48,7 +36,7 @@ function entry({ date, payee, on, from, sum }) {
 
 /** In the order of their dates, each of another payee. */
 function entriesOf(seed) {
-  const first = draw(PAYEES.length, seed, 'payees');
+  const first = drawBySeed(PAYEES.length, seed, 'payees');
   return Array.from({ length: ENTRIES }, (_, i) => {
     const payee = PAYEES[(first + 3 * i) % PAYEES.length];
     const what = `entry ${i}`;
@@ -60,16 +48,16 @@ function entriesOf(seed) {
 }
 
 /** Each makes of the entries and a seed what is asked, and the entries afterwards. `one` is an entry that is asked about. */
-export const TASKS = {
+const ASKED = {
   'add-purchase': ({ entries, seed }) => {
     const what = 'new';
     const [payee, on, from, sum] = [
-      pick(PAYEES, seed, what),
+      pickBySeed(PAYEES, seed, what),
       expense(seed, what),
       purse(seed, what),
       cents(seed, what),
     ];
-    const date = `2019-12-${10 + draw(18, seed, 'day')}`;
+    const date = `2019-12-${10 + drawBySeed(18, seed, 'day')}`;
     return {
       goal: `Add a transaction of ${date} with the description "${payee}": "${euros(sum)}" to "${on}", from "${from}".`,
       after: [...entries, entry({ date, payee, on, from, sum })],
@@ -77,12 +65,12 @@ export const TASKS = {
   },
   'split-purchase': ({ entries, seed }) => {
     const [payee, from, date] = [
-      pick(PAYEES, seed, 'split'),
+      pickBySeed(PAYEES, seed, 'split'),
       purse(seed, 'split'),
-      `2019-12-${10 + draw(18, seed, 'day')}`,
+      `2019-12-${10 + drawBySeed(18, seed, 'day')}`,
     ];
     const first = expense(seed, 'split');
-    const second = `expenses:${pick(
+    const second = `expenses:${pickBySeed(
       SPENT_ON.filter((name) => !first.endsWith(name)),
       seed,
       'second on',
@@ -107,7 +95,7 @@ export const TASKS = {
     };
   },
   'rename-payee': ({ entries, seed, one }) => {
-    const payee = pick(
+    const payee = pickBySeed(
       PAYEES.filter((name) => entries.every((other) => other.payee !== name)),
       seed,
       'other payee',
@@ -127,28 +115,14 @@ export const TASKS = {
   }),
 };
 
-export function pagesOf(program, names, seeds) {
-  return names.flatMap((name) =>
-    Object.entries(FIRST_SEED).flatMap(([split, first]) =>
-      Array.from({ length: seeds }, (_, i) => pageOf(program, name, split, first + i)),
-    ),
-  );
-}
+export const TASKS = Object.fromEntries(
+  Object.entries(ASKED).map(([name, ask]) => [name, { begin: (seed) => begun(ask, seed), solve: SOLVERS[name] }]),
+);
 
-function pageOf(program, name, split, seed) {
+function begun(ask, seed) {
   const entries = entriesOf(seed);
-  const { goal, after } = TASKS[name]({ entries, seed, one: pick(entries, seed, 'asked') });
-  const address = ['--host', '127.0.0.1', '--port', '{port}'];
-  const books = ['--file', '{data}/household.journal', '--capabilities', 'view,add,manage'];
-  const app = {
-    name: 'hledger-web',
-    command: [program, '--serve', ...address, ...books],
-    files: { 'household.journal': journalOf(entries) },
-    path: '/journal',
-    goal,
-    judge: { module: JUDGE, task: after },
-  };
-  return { id: `${name}.${seed}`, file: '', app, seed, family: name, split, tags: [name], solve: SOLVERS[name] };
+  const { goal, after } = ask({ entries, seed, one: pickBySeed(entries, seed, 'asked') });
+  return { goal, files: { 'household.journal': journalOf(entries) }, wanted: after };
 }
 
 /** As hledger reads it. The accounts are declared, so that they can be told from those that nobody has. */

@@ -2,15 +2,12 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { contentHash, pagesNotFound, pageUnknown, pythonPackage, screensDomain } from 'reverie/extend';
+import { contentHash, pagesNotFound, pageUnknown, pythonPackage, screensDomain, seededPages } from 'reverie/extend';
 import { SOLVERS } from './solvers.mjs';
 import { IN_JSDOM } from './tasks.mjs';
 
 const WHAT = 'MiniWoB++';
 const PACKAGE = { what: WHAT, package: 'miniwob', variable: 'MINIWOB_PATH' };
-
-/** First seed of each split. The authors have none: any seed is another task. */
-const FIRST_SEED = { train: 0, validation: 1_000_000, test: 2_000_000 };
 
 /** Folder that holds `core`, `common` and `miniwob`. */
 export function homeOf(given, folder) {
@@ -66,28 +63,17 @@ const CONTRACT = {
   hidden: ['#reward-display', '#sync-task-cover', '#click-canvas', '#query'],
 };
 
-function pagesOf(home, names, seeds) {
-  return names.flatMap((name) =>
-    Object.entries(FIRST_SEED).flatMap(([split, first]) =>
-      Array.from({ length: seeds }, (_, i) => ({
-        id: `${name}.${first + i}`,
-        file: join(home, 'miniwob', `${name}.html`),
-        seed: first + i,
-        family: name,
-        split,
-        tags: [name],
-        ...(SOLVERS[name] && { solve: SOLVERS[name] }),
-      })),
-    ),
-  );
-}
-
 /** Tasks by name, so many seeds of each split. */
 export function domainOf(home, { names, seeds, browser, ...limits }) {
   const files = filesOf(home, names).map((file) => [relative(home, file), readFileSync(file).toString('base64')]);
+  // The authors have no splits: any seed is another task.
+  const pages = seededPages(names, seeds, (name) => ({
+    file: join(home, 'miniwob', `${name}.html`),
+    ...(SOLVERS[name] && { solve: SOLVERS[name] }),
+  }));
   return screensDomain({
     id: 'miniwob',
-    pages: pagesOf(home, names, seeds),
+    pages,
     version: contentHash(files),
     contract: CONTRACT,
     browser,

@@ -1,13 +1,7 @@
 // The tasks: what a wiki begins with by seed, what is asked, and which notes there are once it is done.
 
-import { fileURLToPath } from 'node:url';
-import { contentHash } from 'reverie/extend';
+import { pickBySeed } from 'reverie/extend';
 import { SOLVERS } from './solvers.mjs';
-
-export const JUDGE = fileURLToPath(new URL('judge.mjs', import.meta.url));
-
-/** First seed of each split. */
-const FIRST_SEED = { train: 0, validation: 1_000_000, test: 2_000_000 };
 
 const THINGS = [
   'Bread',
@@ -37,14 +31,9 @@ const SAYINGS = [
 const TAGS = ['urgent', 'family', 'later', 'travel', 'home', 'music'];
 const NOTES = 4;
 
-/** A choice that follows from the seed and from what it is for. */
-function pick(list, seed, what) {
-  return list[Number.parseInt(contentHash({ seed, what }).slice(0, 8), 16) % list.length];
-}
-
 function title(seed, what, taken) {
   for (let i = 0; ; i++) {
-    const made = `${pick(THINGS, seed, `${what} thing ${i}`)} ${pick(KINDS, seed, `${what} kind ${i}`)}`;
+    const made = `${pickBySeed(THINGS, seed, `${what} thing ${i}`)} ${pickBySeed(KINDS, seed, `${what} kind ${i}`)}`;
     if (!taken.includes(made)) return made;
   }
 }
@@ -54,7 +43,7 @@ function notesOf(seed) {
   const notes = {};
   for (let i = 0; i < NOTES; i++) {
     const name = title(seed, `note ${i}`, Object.keys(notes));
-    notes[name] = { text: pick(SAYINGS, seed, `text ${i}`), tags: pick(TAGS, seed, `tag ${i}`), done: '' };
+    notes[name] = { text: pickBySeed(SAYINGS, seed, `text ${i}`), tags: pickBySeed(TAGS, seed, `tag ${i}`), done: '' };
   }
   return notes;
 }
@@ -62,16 +51,16 @@ function notesOf(seed) {
 const without = (notes, name) => Object.fromEntries(Object.entries(notes).filter(([one]) => one !== name));
 
 /** Each makes of the notes and a seed what is asked, and the notes afterwards. */
-export const TASKS = {
+const ASKED = {
   'write-note': ({ notes, seed }) => {
-    const [name, text] = [title(seed, 'new', Object.keys(notes)), pick(SAYINGS, seed, 'new text')];
+    const [name, text] = [title(seed, 'new', Object.keys(notes)), pickBySeed(SAYINGS, seed, 'new text')];
     return {
       goal: `Write a new note "${name}" that says "${text}".`,
       after: { ...notes, [name]: { text, tags: '', done: '' } },
     };
   },
   'tag-note': ({ notes, seed, name }) => {
-    const tag = pick(
+    const tag = pickBySeed(
       TAGS.filter((one) => one !== notes[name].tags),
       seed,
       'new tag',
@@ -91,7 +80,7 @@ export const TASKS = {
     };
   },
   'edit-note': ({ notes, seed, name }) => {
-    const text = pick(
+    const text = pickBySeed(
       SAYINGS.filter((one) => one !== notes[name].text),
       seed,
       'other text',
@@ -104,26 +93,14 @@ export const TASKS = {
   }),
 };
 
-export function pagesOf(program, names, seeds) {
-  return names.flatMap((name) =>
-    Object.entries(FIRST_SEED).flatMap(([split, first]) =>
-      Array.from({ length: seeds }, (_, i) => pageOf(program, name, split, first + i)),
-    ),
-  );
-}
+export const TASKS = Object.fromEntries(
+  Object.entries(ASKED).map(([name, ask]) => [name, { begin: (seed) => begun(ask, seed), solve: SOLVERS[name] }]),
+);
 
-function pageOf(program, name, split, seed) {
+function begun(ask, seed) {
   const notes = notesOf(seed);
-  const { goal, after } = TASKS[name]({ notes, seed, name: pick(Object.keys(notes), seed, 'asked') });
-  const app = {
-    name: 'TiddlyWiki',
-    command: [process.execPath, program, '{data}', '--listen', 'host=127.0.0.1', 'port={port}'],
-    files: filesOf(notes),
-    path: '/',
-    goal,
-    judge: { module: JUDGE, task: after },
-  };
-  return { id: `${name}.${seed}`, file: '', app, seed, family: name, split, tags: [name], solve: SOLVERS[name] };
+  const { goal, after } = ask({ notes, seed, name: pickBySeed(Object.keys(notes), seed, 'asked') });
+  return { goal, files: filesOf(notes), wanted: after };
 }
 
 /** How the wiki is set up: fields of texts without a toolbar, which are parts of the page; nothing moves; a list of notes first. */

@@ -38,6 +38,13 @@ export type {
 } from './remote/open-remote.js';
 export { remoteEnvironment } from './remote/remote.js';
 export type { RemoteCard, RemoteTask } from './remote/wire-schemas.js';
+export {
+  type ApplicationOptions,
+  type ApplicationStart,
+  type ApplicationTask,
+  applicationDomain,
+  type FoundApplication,
+} from './screens/application-domain.js';
 export type { AppJudge, AppSpec, PageContract } from './screens/page/page-browser.js';
 export type { BrowserName } from './screens/page/page-requests.js';
 export { possibleActions, textsNamed } from './screens/possible-actions.js';
@@ -54,6 +61,7 @@ export {
   type ScreensDomainOptions,
   screensDomain,
 } from './screens/screens-domain.js';
+export { drawBySeed, pickBySeed, type SeededPage, seededPages } from './screens/seeded-pages.js';
 export { connectOpenEnv } from './servers/openenv/entry.js';
 export type { Frame as OpenEnvFrame, OpenEnvSocket } from './servers/openenv/socket.js';
 export { serverProtocols } from './servers/protocols.js';
