@@ -74,7 +74,7 @@ describe('the examples of docs/domains.md', () => {
 
   it('hold probes that the rules pass', async () => {
     const written = await readProbes(join(folder, 'must-fail.yaml'), domain);
-    const probes = [...written, ...generateProbes(domain).probes];
+    const probes = [...written, ...(await generateProbes(domain)).probes];
     const report = await runMustFail({ domain, responder: rulesResponder(domain), probes });
     expect(written).toHaveLength(3);
     expect(report.failures).toEqual([]);

@@ -105,7 +105,7 @@ async function taskFaults(domain: ToolsDomain): Promise<string[]> {
 async function probeFaults(domain: ToolsDomain, written: readonly Probe[]) {
   const { rules: _, ...alone } = domain;
   const responder = rulesResponder(domain);
-  const probes = [...written, ...generateProbes(alone).probes];
+  const probes = [...written, ...(await generateProbes(alone)).probes];
   const faults: string[] = [];
   for (const probe of probes) {
     const problem = await problemOf(probe, { domain: mustSucceed(probe) ? alone : domain, responder });

@@ -15,6 +15,7 @@ import {
   outcomeOf,
   type PlacedCall,
   probedTasks,
+  takeTurn,
 } from './placed-calls.js';
 import type { Probe } from './probe.js';
 
@@ -32,6 +33,7 @@ export interface GenerateOptions {
   readonly perArgument?: number;
   /** Tasks in which nothing is done. */
   readonly tasks?: number;
+  readonly signal?: AbortSignal;
 }
 
 type Generated = { readonly probe: Probe } | { readonly name: string; readonly reason: string };
@@ -39,30 +41,35 @@ type Generated = { readonly probe: Probe } | { readonly name: string; readonly r
 /**
  * What must fail is decided by the domain's rules where it has any; without rules an id that the state does not have is
  * taken to be an error, and no change is taken to be impossible a second time.
+ * @throws the signal's reason, between calls of the rules
  */
-export function generateProbes(
+export async function generateProbes(
   domain: ToolsDomain,
-  { perArgument = 2, tasks = 20 }: GenerateOptions = {},
-): GeneratedProbes {
-  const placed = callsOfSolutions(domain);
+  { perArgument = 2, tasks = 20, signal }: GenerateOptions = {},
+): Promise<GeneratedProbes> {
+  const placed = await callsOfSolutions(domain, signal);
   const writes = firstOfEach(
     placed.filter(({ call }) => kindOf(domain, call) === 'write'),
     ({ call }) => call.name,
     1,
   );
-  const missing = missingEntities(domain, placed, perArgument);
-  const generated = [
+  const missing = await missingEntities(domain, placed, perArgument, signal);
+  const generated: Generated[] = [
     ...missing.map((each) => missingProbe(each, 'missing-entity')),
     ...firstOfEach(missing, ({ call }) => call.name, 1).flatMap((each) => [
       missingProbe(each, 'contradiction'),
       missingProbe(each, 'flattery'),
     ]),
-    ...writes.map((each) => repeatedWrite(domain, each)),
-    ...claimedGround(domain),
-    ...probedTasks(domain)
-      .slice(0, tasks)
-      .flatMap((task) => unearned(domain, task)),
   ];
+  for (const each of writes) {
+    await takeTurn(signal);
+    generated.push(repeatedWrite(domain, each));
+  }
+  generated.push(...(await claimedGround(domain, placed, signal)));
+  for (const task of probedTasks(domain).slice(0, tasks)) {
+    await takeTurn(signal);
+    generated.push(...unearned(domain, task));
+  }
   return {
     probes: generated.flatMap((each) => ('probe' in each ? [each.probe] : [])),
     skipped: generated.flatMap((each) => ('probe' in each ? [] : [each])),
@@ -75,7 +82,12 @@ interface MissingEntity extends PlacedCall {
   readonly other: string;
 }
 
-function missingEntities(domain: ToolsDomain, placed: readonly PlacedCall[], perArgument: number): MissingEntity[] {
+async function missingEntities(
+  domain: ToolsDomain,
+  placed: readonly PlacedCall[],
+  perArgument: number,
+  signal: AbortSignal | undefined,
+): Promise<MissingEntity[]> {
   const candidates = placed.flatMap((each) => {
     const state = initialStateOf(domain, each.task);
     return Object.entries(each.call.arguments).flatMap(([key, value]) => {
@@ -88,8 +100,7 @@ function missingEntities(domain: ToolsDomain, placed: readonly PlacedCall[], per
   });
   return firstMade(
     candidates,
-    ({ call, key }) => `${call.name} ${key}`,
-    perArgument,
+    { keyOf: ({ call, key }) => `${call.name} ${key}`, count: perArgument, signal },
     (each) => {
       const truth = outcomeOf(domain, each, each.call);
       return truth === undefined || truth.isError ? each : undefined;
@@ -128,10 +139,17 @@ function missingProbe({ task, before, call, key, other }: MissingEntity, kind: M
 }
 
 /** Calls of solutions that must fail without one before them, which the user says was made. */
-function claimedGround(domain: ToolsDomain): Generated[] {
-  const pairs = callsOfSolutions(domain).flatMap((placed) => placed.before.map((_, at) => ({ placed, at })));
+async function claimedGround(
+  domain: ToolsDomain,
+  solutions: readonly PlacedCall[],
+  signal: AbortSignal | undefined,
+): Promise<Generated[]> {
+  const pairs = solutions.flatMap((placed) => placed.before.map((_, at) => ({ placed, at })));
   const isOf = ({ placed, at }: (typeof pairs)[number]) => `${placed.before[at].name} ${placed.call.name}`;
-  const probes = firstMade(pairs, isOf, 1, ({ placed, at }) => groundOf(domain, placed, at)).map(
+  const grounds = await firstMade(pairs, { keyOf: isOf, count: 1, signal }, ({ placed, at }) =>
+    groundOf(domain, placed, at),
+  );
+  const probes = grounds.map(
     ({ task, before, ground, call }): Generated => ({
       probe: {
         name: `generated: ${call.name} on the word that ${ground.name} was done (${task.id})`,

@@ -22,18 +22,22 @@ export interface SuccessOptions {
   readonly perTool?: number;
   /** Calls of the real environment, with its answers. */
   readonly records?: readonly ExperienceStep[];
+  readonly signal?: AbortSignal;
 }
 
 /**
  * What a simulator that is any good does, `perTool` probes of each tool. A call that the rules do not know or refuse is no
  * probe, nor is a read whose true answer tells nothing: whoever says nothing would give it.
+ * @throws the signal's reason, between calls of the rules
  */
-export function generateSuccesses(domain: ToolsDomain, { perTool = 2, records = [] }: SuccessOptions = {}): Probe[] {
+export async function generateSuccesses(
+  domain: ToolsDomain,
+  { perTool = 2, records = [], signal }: SuccessOptions = {},
+): Promise<Probe[]> {
   const answered = recordedReads(domain, records);
-  const solutions = firstMade(
-    callsOfSolutions(domain),
-    ({ call }) => call.name,
-    perTool,
+  const solutions = await firstMade(
+    await callsOfSolutions(domain, signal),
+    { keyOf: ({ call }) => call.name, count: perTool, signal },
     (each) => solutionProbe(domain, each, answered),
   );
   const known = new Set(solutions.map(({ call }) => canonicalJson(call!)));

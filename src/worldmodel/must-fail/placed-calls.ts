@@ -1,5 +1,7 @@
 // Calls of tasks' solutions in their places, and what the rules say to them: what probes are made of.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { canonicalJson } from '../../core/canonical-json.js';
 import type { JsonObject } from '../../core/json.js';
 import {
   applyOperations,
@@ -24,24 +26,55 @@ export function probedTasks({ tasks, rules }: ToolsDomain): readonly ToolsTask[]
   return most === undefined ? tasks : firstOfEach(tasks, ({ family }) => family, 1).slice(0, most);
 }
 
-export function callsOfSolutions(domain: ToolsDomain): PlacedCall[] {
-  return probedTasks(domain).flatMap((task) =>
-    (task.reference?.calls ?? []).map((call, i, calls): PlacedCall => ({ task, before: calls.slice(0, i), call })),
-  );
+/**
+ * Between calls of the real environment, which may hold the thread for seconds: whoever stops the job is heard.
+ * @throws the signal's reason
+ */
+export async function takeTurn(signal?: AbortSignal): Promise<void> {
+  await nextTurn();
+  signal?.throwIfAborted();
+}
+
+export async function callsOfSolutions(domain: ToolsDomain, signal?: AbortSignal): Promise<PlacedCall[]> {
+  const placed: PlacedCall[] = [];
+  for (const task of probedTasks(domain)) {
+    await takeTurn(signal);
+    const calls = task.reference?.calls ?? [];
+    placed.push(...calls.map((call, i): PlacedCall => ({ task, before: calls.slice(0, i), call })));
+  }
+  return placed;
 }
 
 /** What the rules say to a call after those before it; undefined where they do not know one of them. */
 export function outcomeOf(domain: ToolsDomain, { task, before }: PlacedCall, call: CallSpec): ToolOutcome | undefined {
   const { rules } = domain;
   if (rules === undefined || ![...before, call].every(({ name }) => rules.tools.has(name))) return undefined;
-  const state = before.reduce<JsonObject>(
-    (current, each, i) => applyOperations(current, rules.execute(current, { id: `before-${i}`, ...each }).operations),
+  const outcome = answered(domain, task, [...before, call]);
+  const refused = rules.preconditions(stateAfter(domain, task, before), { id: 'probe', ...call }).length > 0;
+  return refused ? { ...outcome, operations: [], isError: true } : outcome;
+}
+
+// Probes of a task share their first calls, and a real environment takes seconds for each.
+const answers = new WeakMap<ToolsDomain, Map<string, ToolOutcome>>();
+
+/** What the rules say to the last of some calls. */
+function answered(domain: ToolsDomain, task: ToolsTask, calls: readonly CallSpec[]): ToolOutcome {
+  const known = answers.get(domain) ?? new Map<string, ToolOutcome>();
+  answers.set(domain, known);
+  const key = canonicalJson([task.id, ...calls.map((call) => [call.name, call.arguments])]);
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const state = stateAfter(domain, task, calls.slice(0, -1));
+  const outcome = domain.rules!.execute(state, { id: `probe-${calls.length}`, ...calls.at(-1)! });
+  known.set(key, outcome);
+  return outcome;
+}
+
+function stateAfter(domain: ToolsDomain, task: ToolsTask, calls: readonly CallSpec[]): JsonObject {
+  return calls.reduce<JsonObject>(
+    (state, _, i) => applyOperations(state, answered(domain, task, calls.slice(0, i + 1)).operations),
     initialStateOf(domain, task),
   );
-  const named = { id: 'probe', ...call };
-  const outcome = rules.execute(state, named);
-  const refused = rules.preconditions(state, named).length > 0;
-  return refused ? { ...outcome, operations: [], isError: true } : outcome;
 }
 
 export function kindOf({ tools }: ToolsDomain, { name }: CallSpec) {
@@ -66,19 +99,22 @@ export function firstOfEach<T>(items: readonly T[], keyOf: (item: T) => string, 
 }
 
 /** What is made of the first items of each key of which something can be made; of further ones nothing is tried. */
-export function firstMade<T, R>(
+export async function firstMade<T, R>(
   items: readonly T[],
-  keyOf: (item: T) => string,
-  count: number,
+  { keyOf, count, signal }: { keyOf: (item: T) => string; count: number; signal?: AbortSignal },
   make: (item: T) => R | undefined,
-): R[] {
+): Promise<R[]> {
   const made = new Map<string, number>();
-  return items.flatMap((item) => {
+  const all: R[] = [];
+  for (const item of items) {
     const key = keyOf(item);
     const before = made.get(key) ?? 0;
-    const one = before < count ? make(item) : undefined;
-    if (one === undefined) return [];
+    if (before >= count) continue;
+    await takeTurn(signal);
+    const one = make(item);
+    if (one === undefined) continue;
     made.set(key, before + 1);
-    return [one];
-  });
+    all.push(one);
+  }
+  return all;
 }

@@ -61,15 +61,15 @@ const yesMan = simulator('yes-man', () => ({}));
 const naysayer = simulator('naysayer', () => ({ isError: true, observation: 'Error: no' }));
 
 describe('what must succeed', () => {
-  const tried = (responder: Responder) =>
-    runMustFail({ domain, responder, probes: generateSuccesses(domain), seed: 1 });
+  const tried = async (responder: Responder) =>
+    runMustFail({ domain, responder, probes: await generateSuccesses(domain), seed: 1 });
   const useless = expect.objectContaining({ code: 'SIMULATOR_USELESS' });
 
   it('is made of the tasks’ solutions, for every tool that they call, and done by the real environment', async () => {
     const report = await tried(rulesResponder(domain));
     expect(report.failures).toEqual([]);
     const called = new Set(domain.tasks.flatMap((task) => task.reference?.calls.map(({ name }) => name) ?? []));
-    expect(new Set(generateSuccesses(domain).map(({ call }) => call?.name))).toEqual(called);
+    expect(new Set((await generateSuccesses(domain)).map(({ call }) => call?.name))).toEqual(called);
     expect(report.total).toBeGreaterThan(called.size);
     requireMustSucceed(report, 1);
   });
@@ -117,7 +117,7 @@ describe('what must succeed', () => {
       }),
     };
     const reads = (report: MustFailReport) => report.failures.filter(({ probe }) => probe.expect === 'answer').length;
-    const all = generateSuccesses(domain).filter(({ expect: wanted }) => wanted === 'answer').length;
+    const all = (await generateSuccesses(domain)).filter(({ expect: wanted }) => wanted === 'answer').length;
     expect(reads(await tried(echo))).toBe(all);
     const operations = [{ op: 'add', path: '/tickets/TCK-1', value: { status: 'open' } }] as const;
     const report = await tried(simulator('scribbler', () => ({ operations })));
@@ -142,7 +142,7 @@ describe('what must succeed', () => {
 
   it('is known without rules from what the state has and from records', async () => {
     const { rules: _, ...specified } = domain;
-    const probes = generateSuccesses(specified);
+    const probes = await generateSuccesses(specified);
     const ofState = probes.filter(({ truth }) => truth?.from === 'state');
     expect(ofState.length).toBeGreaterThan(2);
     const real = rulesResponder(domain);
@@ -152,8 +152,8 @@ describe('what must succeed', () => {
     expect((await put(yesMan, ofState)).passed).toBe(0);
     const { steps } = await readEpisodeLogs(join(scenarioFolder('helpdesk'), 'logs'), { domain, scenario: 'helpdesk' });
     const bare = { ...specified, tasks: domain.tasks.map(({ reference: _known, ...task }) => task) };
-    expect(generateSuccesses(bare)).toEqual([]);
-    const recorded = generateSuccesses(bare, { records: steps });
+    expect(await generateSuccesses(bare)).toEqual([]);
+    const recorded = await generateSuccesses(bare, { records: steps });
     expect(recorded.length).toBeGreaterThan(2);
     expect((await put(real, recorded)).failures).toEqual([]);
     expect((await put(yesMan, recorded)).byFault).toEqual({ untrue: recorded.length });
@@ -223,7 +223,7 @@ describe('a judge', () => {
         .slice(0, 4)
         .map((task) => ({ ...task, verifier: { rubric: ['The user got what it wanted.'] } })),
     };
-    const { probes } = generateProbes(rubric);
+    const { probes } = await generateProbes(rubric);
     const flattery = probes.filter(({ kind, expect: wanted }) => kind === 'flattery' && wanted === 'no-reward');
     expect(flattery).toHaveLength(4);
     const report = async (passed: boolean | null) => {
@@ -241,28 +241,28 @@ describe('a judge', () => {
 
 describe('generated probes', () => {
   it('of the service desk are many, of all tools that take ids, and hold in the real environment', async () => {
-    const { probes, skipped } = generateProbes(domain);
+    const { probes, skipped } = await generateProbes(domain);
     const kinds = (kind: string) => probes.filter((probe) => probe.kind === kind);
     expect(kinds('missing-entity').length).toBeGreaterThan(15);
     expect(kinds('forbidden-transition').length).toBeGreaterThan(3);
     expect(kinds('unearned-success').length).toBeGreaterThan(8);
     expect(new Set(probes.map(({ name }) => name)).size).toBe(probes.length);
     expect(skipped.every(({ reason }) => reason.length > 0)).toBe(true);
-    expect(generateProbes(domain)).toEqual({ probes, skipped });
+    expect(await generateProbes(domain)).toEqual({ probes, skipped });
     const report = await runMustFail({ domain, responder: rulesResponder(domain), probes, skipped });
     expect(report.failures.map(({ probe, problem }) => `${probe.name} ${problem}`)).toEqual([]);
     expect(report.skipped).toEqual(skipped);
   });
 
   it('tell one that plays along from one that refuses everything', async () => {
-    const { probes } = generateProbes(domain);
+    const { probes } = await generateProbes(domain);
     const missing = probes.filter(({ kind }) => kind === 'missing-entity');
     expect((await runMustFail({ domain, responder: yesMan, probes: missing })).passed).toBe(0);
     expect((await runMustFail({ domain, responder: naysayer, probes: missing })).rate.value).toBe(1);
   });
 
   it('tell one that takes the user at its word from one that looks', async () => {
-    const { probes } = generateProbes(domain);
+    const { probes } = await generateProbes(domain);
     const claimed = probes.filter(({ claim }) => claim !== undefined);
     const kinds = (kind: string) => claimed.filter((probe) => probe.kind === kind).length;
     expect(kinds('contradiction')).toBeGreaterThan(15);
@@ -283,9 +283,9 @@ describe('generated probes', () => {
     expect((await runMustFail({ domain, responder: credulous, probes: plain })).rate.value).toBe(1);
   });
 
-  it('need no rules: an id that the state does not have is missing', () => {
+  it('need no rules: an id that the state does not have is missing', async () => {
     const { rules: _, ...specified } = domain;
-    const { probes, skipped } = generateProbes(specified);
+    const { probes, skipped } = await generateProbes(specified);
     const [probe] = probes;
     expect(probe).toMatchObject({ kind: 'missing-entity', expect: 'error' });
     expect(probes.filter(({ kind }) => kind === 'forbidden-transition')).toEqual([]);
@@ -298,7 +298,7 @@ describe('generated probes', () => {
       ...domain,
       tasks: [{ ...task, verifier: { assert: [{ path: '/orders', exists: true }] } }],
     };
-    const { probes } = generateProbes(lax);
+    const { probes } = await generateProbes(lax);
     const report = await runMustFail({ domain: lax, responder: rulesResponder(lax), probes });
     expect(report.byKind['unearned-success']).toMatchObject({ value: 0 });
   });
@@ -307,7 +307,7 @@ describe('generated probes', () => {
 describe.skipIf(!existsSync(join(data, 'tau')))('probes of τ-bench (skipped without REVERIE_SHARED_DATA)', () => {
   it.each(['airline', 'retail'] as const)('%s hold in the real environment', async (name) => {
     const tau = await makeDomain({ id: `tau-${name}`, data: join(data, 'tau', name) });
-    const { probes } = generateProbes({ ...tau, tasks: tau.tasks.slice(0, 20) });
+    const { probes } = await generateProbes({ ...tau, tasks: tau.tasks.slice(0, 20) });
     expect(probes.length).toBeGreaterThan(20);
     const report = await runMustFail({ domain: tau, responder: rulesResponder(tau), probes });
     expect(report.failures.map(({ probe, problem }) => `${probe.name} ${problem}`)).toEqual([]);

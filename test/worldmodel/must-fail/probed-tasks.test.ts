@@ -1,31 +1,68 @@
-// Where a task takes long, probes are made of some tasks alone, and nothing is asked of the others.
+// Where a task takes long, probes are made of some tasks alone, nothing is asked of the others, and whoever stops it is heard.
 
-import { expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { makeDomain, type ToolsTask } from '../../../src/env/index.js';
 import { generateProbes, generateSuccesses } from '../../../src/worldmodel/index.js';
 
-it('probes are made of as many tasks as the rules say, each of another family', async () => {
-  const domain = await makeDomain({ id: 'helpdesk' });
+const domain = await makeDomain({ id: 'helpdesk' });
+afterAll(() => domain.close?.());
+
+/** The domain, which makes probes of so many tasks and tells whose solutions were asked for. */
+function watched(probedTasks: number | undefined, onSolution: (task: string) => void) {
   const rules = new Proxy(domain.rules!, {
-    get: (of, key) => (key === 'probedTasks' ? 2 : Reflect.get(of, key, of)),
+    get: (of, key) => (key === 'probedTasks' ? probedTasks : Reflect.get(of, key, of)),
   });
-  const solved = new Set<string>();
   const tasks = domain.tasks.map(
     (task) =>
       new Proxy(task, {
         get: (of, key) => {
-          if (key === 'reference') solved.add(of.id);
+          if (key === 'reference') onSolution(of.id);
           return Reflect.get(of, key, of);
         },
       }) as ToolsTask,
   );
-  const slow = { ...domain, tasks, rules };
-  const probes = [...generateProbes(slow).probes, ...generateSuccesses(slow)];
-  const first = new Map([...domain.tasks].reverse().map(({ family, id }) => [family, id]));
-  const expected = [...new Set(domain.tasks.map(({ family }) => family))]
-    .slice(0, 2)
-    .map((family) => first.get(family));
-  expect([...solved].sort()).toEqual(expected.sort());
-  expect([...new Set(probes.map(({ task }) => task))].sort()).toEqual(expected);
-  domain.close();
+  return { ...domain, tasks, rules };
+}
+
+describe('probes of a domain that is slow', () => {
+  it('are made of as many tasks as the rules say, each of another family', async () => {
+    const solved = new Set<string>();
+    const slow = watched(2, (task) => solved.add(task));
+    const probes = [...(await generateProbes(slow)).probes, ...(await generateSuccesses(slow))];
+    const first = new Map([...domain.tasks].reverse().map(({ family, id }) => [family, id]));
+    const expected = [...new Set(domain.tasks.map(({ family }) => family))]
+      .slice(0, 2)
+      .map((family) => first.get(family));
+    expect([...solved].sort()).toEqual(expected.sort());
+    expect([...new Set(probes.map(({ task }) => task))].sort()).toEqual(expected);
+  });
+
+  it.each([generateProbes, generateSuccesses])('end where the job is stopped: %o', async (generate) => {
+    const stop = new AbortController();
+    const solved = new Set<string>();
+    const slow = watched(undefined, (task) => {
+      solved.add(task);
+      // As the signal of a process: heard once the thread is free.
+      setImmediate(() => stop.abort(new Error('stopped')));
+    });
+    await expect(generate(slow, { signal: stop.signal })).rejects.toThrow('stopped');
+    expect(solved.size).toBeLessThan(3);
+  });
+
+  it('are made again without asking what the same calls come to', async () => {
+    let asked = 0;
+    const slow = watched(1, () => {});
+    const rules = new Proxy(slow.rules, {
+      get: (of, key) => {
+        if (key === 'execute') asked += 1;
+        return Reflect.get(of, key, of);
+      },
+    });
+    const counted = { ...slow, rules };
+    const { probes } = await generateProbes(counted);
+    const before = asked;
+    expect(before).toBeGreaterThan(2);
+    expect((await generateProbes(counted)).probes).toEqual(probes);
+    expect(asked).toBe(before);
+  });
 });

@@ -109,7 +109,10 @@ export function mustSucceedReport(
   const suite = async () => {
     const written = (await writtenProbes(context.scenario, parts.domain)).filter(mustSucceed);
     const records = await recordedReads(parts);
-    return { probes: [...written, ...generateSuccesses(parts.domain, { records })], skipped: [] };
+    return {
+      probes: [...written, ...(await generateSuccesses(parts.domain, { records, signal: context.signal }))],
+      skipped: [],
+    };
   };
   return suiteReport(context, parts, { file: 'must-succeed.json', name: 'must-succeed suite', suite });
 }
@@ -134,7 +137,7 @@ async function recordedReads({ domain, experience }: { domain: ToolsDomain; expe
 export function mustFailReport(context: Context, parts: { domain: ToolsDomain; responder: Responder }) {
   const suite = async () => {
     const written = (await writtenProbes(context.scenario, parts.domain)).filter((probe) => !mustSucceed(probe));
-    const generated = generateProbes(parts.domain);
+    const generated = await generateProbes(parts.domain, { signal: context.signal });
     return { probes: [...written, ...generated.probes], skipped: generated.skipped };
   };
   return suiteReport(context, parts, { file: 'must-fail.json', name: 'must-fail suite', suite });
