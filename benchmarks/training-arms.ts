@@ -2,7 +2,8 @@
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type JobContext, MetricsWriter, makeProgress, type Scenario } from '../src/run/index.js';
+import { adjustScenario, type JobContext, MetricsWriter, makeProgress, type Scenario } from '../src/run/index.js';
+import { armTask } from '../src/run/pipeline/arm-run.js';
 import { type Arm, type ArmRun, trainArms } from '../src/run/pipeline/arms.js';
 import type { BenchmarkContext } from './benchmark.js';
 
@@ -38,11 +39,17 @@ export async function runArms(
     log,
   };
   try {
-    return { runs: await trainArms(arms, { seeds, finalEpisodes, threads: threads() }, context), context };
+    const judged = await Promise.all(arms.map((arm) => judgedBy(arm, finalEpisodes)));
+    const options = { seeds, threads: threads(), task: armTask, unit: 'real steps' };
+    return { runs: await trainArms(judged, options, context), context };
   } finally {
     progress.close();
     metrics.close();
   }
+}
+
+async function judgedBy({ name, scenario }: Arm, finalEpisodes: number): Promise<Arm> {
+  return { name, scenario: await adjustScenario(scenario, { set: [`quickstart.finalEpisodes=${finalEpisodes}`] }) };
 }
 
 /** Learning results do not depend on it. */

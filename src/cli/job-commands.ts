@@ -42,7 +42,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'quickstart',
     summary: 'see what dreaming saves, in a few minutes',
     description:
-      'Trains one learner to the same return in the real environment: from scratch, with many updates on real rows only, and warm-started in a learned world model. Ends with a table, the price of a real step from which the dream pays, and an HTML report.',
+      'Trains one learner to the same return in the real environment: from scratch, with many updates on real rows only, and warm-started in a learned world model. Ends with a table, the price of a real step from which the dream pays, and an HTML report. Of a tools scenario: trains an agent of text for as many rounds in a dream of a few real episodes and in the exact rules.',
     takes: [],
     needs: [],
     hasPanel: true,
@@ -51,6 +51,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       ['reverie quickstart', 'cart-pole swing-up on MuJoCo'],
       ['reverie quickstart --profile smoke', 'the same, tiny, to see that all works'],
       ['reverie quickstart inverted-pendulum --seed 7', ''],
+      ['reverie quickstart alfworld', 'an agent of text, in games that you have (docs/text-games.md)'],
     ],
   },
   {

@@ -35,3 +35,13 @@ export const pluginsKey = z
   .describe(
     'Modules of yours that add kinds, environments, domains, dynamics, backends, learners, exports or protocols: paths relative to the scenario, as `./mine.mjs`, or names of packages. They are run when the scenario is loaded (docs/extending.md).',
   );
+
+/** The same keys, none of them needed and none with a default. */
+export function overridesOf(section: z.ZodObject): z.ZodObject {
+  const shape = Object.entries(section.shape).map(([key, schema]) => {
+    const isWrapped = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional;
+    const bare = (isWrapped ? schema.unwrap() : schema) as z.ZodType;
+    return [key, z.optional(bare).describe(schema.description ?? bare.description ?? '')] as const;
+  });
+  return z.strictObject(Object.fromEntries(shape));
+}

@@ -21,6 +21,7 @@ import type {
   ExportResult,
   RealEpisodesResult,
   SynthEpisodesResult,
+  TextQuickstartResult,
 } from './tools-results.js';
 
 export type AnyJobResult =
@@ -35,7 +36,8 @@ export type AnyJobResult =
   | TrainResult
   | EvalResult
   | FidelityResult
-  | QuickstartResult;
+  | QuickstartResult
+  | TextQuickstartResult;
 export type JobName = AnyJobResult['job'];
 
 /** One job's ways by the name of the kind of world, each loaded when it is asked for. */

@@ -2,7 +2,7 @@
 
 import { kinds } from '../kinds/index.js';
 import { formatCount, formatDuration, formatNumber } from './format.js';
-import type { FidelityResult, JobResult } from './job.js';
+import type { FidelityResult, JobResult, QuickstartResult } from './job.js';
 import type { ReportTable } from './report/report-input.js';
 
 export type Line = readonly [label: string, value: string];
@@ -23,6 +23,15 @@ export function resultLines(result: Pick<JobResult, 'wallSeconds' | 'panel'>, li
 
 export function fidelityText(result: FidelityResult): string {
   return resultLines(result, fidelityLines(result));
+}
+
+/** What a comparison of trainings says at its head, and its table. */
+export function quickstartText(
+  result: Pick<QuickstartResult, 'wallSeconds' | 'panel' | 'report' | 'reportInput'>,
+): string {
+  const { title, lead, summary } = result.reportInput;
+  const tail = resultLines(result, [['report', result.report]]);
+  return [title, ...(lead === undefined ? [] : [lead]), '', terminalTable(summary), '', tail].join('\n');
 }
 
 function plainLines({ wallSeconds: _, job: __, family: ___, ...rest }: JobResult): Line[] {

@@ -6,6 +6,7 @@ import type { Panel } from '../core/panel.js';
 import type { Deficit } from '../synth/index.js';
 import type { BackendFitReport } from '../worldmodel/index.js';
 import type { JobResult } from './job.js';
+import type { ReportInput } from './report/report-input.js';
 
 /** Rates with their 95 % intervals (Wilson). */
 export interface Rate {
@@ -81,6 +82,39 @@ export interface TextTrainResult extends JobResult {
   readonly evaluations: readonly (Omit<TextEvaluation, 'wins' | 'episodes'> & { readonly success: Rate })[];
   /** File of the HTML report. */
   readonly report: string;
+}
+
+/** One way of training an agent of text, over all seeds, in their order. */
+export interface TextArmSummary {
+  readonly arm: string;
+  /** Unseen tasks won at the end of training, all seeds together. */
+  readonly success: Rate;
+  readonly bySeed: readonly number[];
+  /** After imitation; null where nothing was imitated. */
+  readonly imitated: readonly (number | null)[];
+  readonly realSteps: readonly number[];
+  readonly dreamtSteps: readonly number[];
+  readonly wallSeconds: number;
+}
+
+/** What a dream was worth to an agent of text, beside as many rounds in the exact rules: by seed. */
+export interface TextComparison {
+  /** The dream, and the exact rules. */
+  readonly arms: readonly TextArmSummary[];
+  /** Success in the exact rules once at least as many real steps were lived as the dream took in all; null where that was never judged. */
+  readonly realForAsMany: readonly (number | null)[];
+  /** Real steps after which the exact rules had led to as many wins as the dream in the end ÷ the dream's; null where they did not. */
+  readonly stepsRatios: readonly (number | null)[];
+}
+
+export interface TextQuickstartResult extends JobResult, TextComparison {
+  readonly job: 'quickstart';
+  readonly family: 'tools';
+  readonly panel: Panel;
+  /** File of the HTML report. */
+  readonly report: string;
+  /** What the table and the report are made from. */
+  readonly reportInput: ReportInput;
 }
 
 /** A backend of the router that learned from records. */

@@ -2,16 +2,8 @@
 
 import type { HeldOutFigures } from '../worldmodel/index.js';
 import { formatCount, formatNumber, formatRate, formatSpread } from './format.js';
-import type {
-  CollectResult,
-  EvalResult,
-  FitResult,
-  GenerativeReport,
-  QuickstartResult,
-  SynthResult,
-  TrainResult,
-} from './job.js';
-import { type Line, resultLines, terminalTable } from './result-text.js';
+import type { CollectResult, EvalResult, FitResult, GenerativeReport, SynthResult, TrainResult } from './job.js';
+import { type Line, quickstartText, resultLines } from './result-text.js';
 
 /** By the job's name. */
 export const vectorResultText = {
@@ -179,10 +171,4 @@ function evalLines(result: EvalResult): Line[] {
     ['range', `${formatNumber(result.minReturn)} to ${formatNumber(result.maxReturn)}`],
     ['mean length', `${formatNumber(result.meanLength)} steps`],
   ];
-}
-
-function quickstartText(result: QuickstartResult): string {
-  const { title, lead, summary } = result.reportInput;
-  const tail = resultLines(result, [['report', result.report]]);
-  return [title, ...(lead === undefined ? [] : [lead]), '', terminalTable(summary), '', tail].join('\n');
 }

@@ -42,6 +42,10 @@ export const toolsKind: Kind = {
       load: async () => (await import('../../run/pipeline/fidelity/fidelity-job.js')).toolsFidelityJob,
       text: async () => (await import('../../run/result-text.js')).fidelityText,
     },
+    quickstart: {
+      load: async () => (await import('../../run/pipeline/tools/quickstart-text.js')).quickstartTextJob,
+      text: async () => (await import('../../run/result-text.js')).quickstartText,
+    },
     audit: {
       load: async () => (await import('../../run/pipeline/tools/audit.js')).auditJob,
       text: async () => (await text()).audit,

@@ -10,7 +10,7 @@ import { judgeSchema, toolsModelSchema } from '../../worldmodel/index.js';
 import { nameKey, pluginsKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
 import { agentSection } from './agent-section.js';
 import { toolsFidelitySchema } from './fidelity-section.js';
-import { textRlSchema, textTrainSchema } from './train-section.js';
+import { textQuickstartSchema, textRlSchema, textTrainSchema } from './train-section.js';
 
 const positive = z.int().min(1);
 const count = z.int().min(0);
@@ -172,6 +172,7 @@ function sections() {
     fidelity: toolsFidelitySchema,
     rl: textRlSchema(),
     train: textTrainSchema,
+    quickstart: textQuickstartSchema,
     seed: seedKey,
     workers: workersKey(
       'Where language models are waited for: episodes under way at once, 0: 32. Where rows only compute (exact rules, scripted users): worker threads; 0: in the main thread. Never changes results.',

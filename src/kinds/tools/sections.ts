@@ -25,10 +25,10 @@ export async function toolsSections(
 
 /**
  * Which model answers, from where and at what price, is told by the versions recorded with everything it answers, so that a
- * run can be repeated from its cache.
+ * run can be repeated from its cache. How a quickstart trains is told by the scenarios of its runs.
  */
 function identity(config: Omit<ToolsScenarioConfig, 'seed' | 'workers'>): object {
-  const { llm: _llm, roles: _roles, cache: _cache, ...rest } = config;
+  const { llm: _llm, roles: _roles, cache: _cache, quickstart: _quickstart, ...rest } = config;
   const { budget: _budget, export: _export, ...synth } = config.synth;
   return { ...rest, synth };
 }

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { groupEstimators, textNetworks } from '../../rl/index.js';
+import { overridesOf } from '../common-keys.js';
 import { agentSection } from './agent-section.js';
 
 const positive = z.int().min(1);
@@ -108,52 +109,70 @@ const growSection = z
     'Takes more of the tasks that the policy of the moment neither always wins nor always loses, others of the same family (UI-Simulator-Grow, 2510.14969); absent: all in turn.',
   );
 
-export const textTrainSchema = z
-  .strictObject({
-    mode: z
-      .enum(['real', 'dream', 'dream-then-real', 'interleaved'])
-      .default('real')
-      .describe(
-        'Where it learns: in the exact rules of the domain; where `model` answers; there and then for `realRounds` in the rules; or there with `gather` every so many rounds. It is judged in the rules.',
-      ),
-    domain: z.looseObject({}).default({}).describe('Keys of `domain` that differ in training.'),
-    model: z.looseObject({}).optional().describe('Keys of `model` that differ in the dream of a training.'),
-    gather: gatherSection.optional(),
-    realRounds: count
-      .optional()
-      .describe('mode dream-then-real: rounds in the exact rules, after the others; default: as many as `rounds`.'),
-    splits: splits.default(['train']).describe('Splits whose tasks are learned from.'),
-    evalSplits: splits
-      .default(['validation'])
-      .describe('Splits whose tasks it is judged on; one that is in `splits` too tells nothing of what was not seen.'),
-    evalTasks: positive.default(40).describe('Tasks of an evaluation, evenly spaced, an episode each.'),
-    evalEvery: positive.default(10).describe('Rounds between evaluations.'),
-    evalChoice: z
-      .enum(['sample', 'mode'])
-      .default('sample')
-      .describe('Evaluations draw choices as training does, or take the most probable.'),
-    checkEpisodes: count
-      .default(40)
-      .describe(
-        'Modes that dream: episodes lived twice beside an evaluation, in the dream and in the exact rules, to tell where the dream goes wrong; nothing is learned from them. 0: none.',
-      ),
-    cloneTasks: count.default(0).describe('Tasks whose reference is imitated first, evenly spaced; 0: none.'),
-    cloneEpochs: positive.default(10).describe('Passes over these.'),
-    cloneDetours: count
-      .default(0)
-      .describe(
-        'Most places that a walkthrough is shown to look into in vain before the right one, once as it is and once with searches; 0: as it is.',
-      ),
-    cloneLr: rate.default(2e-3).describe('Step size of Adam in these.'),
-    rounds: count.default(100).describe('Rounds of living and learning; 0: imitation alone.'),
-    tasksPerRound: positive.default(8).describe('Groups of a round, a task each.'),
-    grow: growSection.optional(),
-    groupSize: z.int().min(2).default(8).describe('Episodes of a group: they begin alike.'),
-    checkpointSeconds: z
-      .number()
-      .min(0)
-      .default(20)
-      .describe('Seconds between checkpoints, taken between rounds. Never changes results.'),
-  })
+const trainKeys = z.strictObject({
+  mode: z
+    .enum(['real', 'dream', 'dream-then-real', 'interleaved'])
+    .default('real')
+    .describe(
+      'Where it learns: in the exact rules of the domain; where `model` answers; there and then for `realRounds` in the rules; or there with `gather` every so many rounds. It is judged in the rules.',
+    ),
+  domain: z.looseObject({}).default({}).describe('Keys of `domain` that differ in training.'),
+  model: z.looseObject({}).optional().describe('Keys of `model` that differ in the dream of a training.'),
+  gather: gatherSection.optional(),
+  realRounds: count
+    .optional()
+    .describe('mode dream-then-real: rounds in the exact rules, after the others; default: as many as `rounds`.'),
+  splits: splits.default(['train']).describe('Splits whose tasks are learned from.'),
+  evalSplits: splits
+    .default(['validation'])
+    .describe('Splits whose tasks it is judged on; one that is in `splits` too tells nothing of what was not seen.'),
+  evalTasks: positive.default(40).describe('Tasks of an evaluation, evenly spaced, an episode each.'),
+  evalEvery: positive.default(10).describe('Rounds between evaluations.'),
+  evalChoice: z
+    .enum(['sample', 'mode'])
+    .default('sample')
+    .describe('Evaluations draw choices as training does, or take the most probable.'),
+  checkEpisodes: count
+    .default(40)
+    .describe(
+      'Modes that dream: episodes lived twice beside an evaluation, in the dream and in the exact rules, to tell where the dream goes wrong; nothing is learned from them. 0: none.',
+    ),
+  cloneTasks: count.default(0).describe('Tasks whose reference is imitated first, evenly spaced; 0: none.'),
+  cloneEpochs: positive.default(10).describe('Passes over these.'),
+  cloneDetours: count
+    .default(0)
+    .describe(
+      'Most places that a walkthrough is shown to look into in vain before the right one, once as it is and once with searches; 0: as it is.',
+    ),
+  cloneLr: rate.default(2e-3).describe('Step size of Adam in these.'),
+  rounds: count.default(100).describe('Rounds of living and learning; 0: imitation alone.'),
+  tasksPerRound: positive.default(8).describe('Groups of a round, a task each.'),
+  grow: growSection.optional(),
+  groupSize: z.int().min(2).default(8).describe('Episodes of a group: they begin alike.'),
+  checkpointSeconds: z
+    .number()
+    .min(0)
+    .default(20)
+    .describe('Seconds between checkpoints, taken between rounds. Never changes results.'),
+});
+
+export const textTrainSchema = trainKeys
   .prefault({})
   .describe('`reverie train` in a world of text: imitation, then groups of episodes.');
+
+const quickstartKeys = trainKeys.omit({ mode: true, realRounds: true });
+
+export const textQuickstartSchema = z
+  .strictObject({
+    seeds: positive.default(2).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
+    train: overridesOf(quickstartKeys)
+      .default({})
+      .describe('Keys of `train` that differ here, in both ways of training.'),
+    realOnly: overridesOf(quickstartKeys.pick({ rounds: true, evalEvery: true }))
+      .default({})
+      .describe('Keys of `train` that differ once more where all rounds are lived in the exact rules.'),
+  })
+  .prefault({})
+  .describe(
+    '`reverie quickstart` of a world of text: as many rounds in a dream of a few real episodes and in the exact rules.',
+  );

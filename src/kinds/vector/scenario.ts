@@ -6,7 +6,7 @@ import { envSpecSchema } from '../../env/index.js';
 import { learners, type ppoConfigSchema, type sacConfigSchema } from '../../rl/index.js';
 import { transitionFormatSchema } from '../../synth/index.js';
 import { modelSectionSchema } from '../../worldmodel/index.js';
-import { autoWorkersKey, nameKey, pluginsKey, profilesKey, seedKey } from '../common-keys.js';
+import { autoWorkersKey, nameKey, overridesOf, pluginsKey, profilesKey, seedKey } from '../common-keys.js';
 import { vectorFidelitySchema } from './fidelity-section.js';
 import { replaySection } from './replay-section.js';
 
@@ -219,15 +219,6 @@ function synthSection() {
     })
     .prefault({})
     .describe('`reverie synth`: a dataset dreamt in a world model.');
-}
-
-/** The same keys, none of them needed and none with a default. */
-function overridesOf(section: z.ZodObject): z.ZodObject {
-  const shape = Object.entries(section.shape).map(([key, schema]) => {
-    const bare = schema instanceof z.ZodDefault ? schema.unwrap() : schema;
-    return [key, z.optional(bare as z.ZodType).describe(schema.description)] as const;
-  });
-  return z.strictObject(Object.fromEntries(shape));
 }
 
 /** What the dream is compared with besides the learner from scratch: that with many updates, and other learners. */

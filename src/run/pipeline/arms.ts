@@ -4,43 +4,50 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { trainEveryArm } from '../../algorithms/index.js';
-import { WorkerPool } from '../../pool/index.js';
-import { interrupted, type JobContext, type TrainResult } from '../job.js';
+import { type PoolTask, WorkerPool } from '../../pool/index.js';
+import { interrupted, type JobContext } from '../job.js';
 import { type MetricsEvent, readMetrics } from '../metrics.js';
 import type { Phase } from '../progress.js';
 import { METRICS_FILE } from '../run-folder.js';
-import type { Scenario } from '../scenario.js';
-import { type ArmNote, type ArmReply, type ArmTask, armTask } from './arm-run.js';
+import type { AnyScenario, Scenario } from '../scenario.js';
+import type { ArmReply } from './arm-run.js';
+import type { ArmNote, ArmTask } from './arm-thread.js';
 
-export interface Arm {
+export interface Arm<S extends AnyScenario = Scenario> {
   readonly name: string;
-  readonly scenario: Scenario;
+  readonly scenario: S;
 }
 
-/** One finished run of an arm. */
-export interface ArmRun {
+/** One finished run of an arm, with what it answered. */
+export type ArmRun<R = ArmReply> = R & {
   readonly arm: string;
   readonly seed: number;
-  readonly result: TrainResult;
-  /** Returns of the trained policy's final real episodes. */
-  readonly finalReturns: readonly number[];
   readonly events: readonly MetricsEvent[];
-}
+};
 
-export interface ArmOptions {
+export interface ArmOptions<S extends AnyScenario, R> {
   readonly seeds: readonly number[];
-  readonly finalEpisodes: number;
   /** Runs side by side; each dreams and fits in its own thread. */
   readonly threads: number;
+  /** A whole run. */
+  readonly task: PoolTask<ArmTask<S>, R>;
+  /** What its bar counts. */
+  readonly unit: string;
 }
 
+type Options<S extends AnyScenario, R> = Pick<ArmOptions<S, R>, 'task' | 'unit'>;
+
 /** Trains every arm with every seed. Runs that are finished already are not run again. */
-export async function trainArms(arms: readonly Arm[], options: ArmOptions, context: JobContext): Promise<ArmRun[]> {
+export async function trainArms<S extends AnyScenario, R extends object>(
+  arms: readonly Arm<S>[],
+  options: ArmOptions<S, R>,
+  context: JobContext<S>,
+): Promise<ArmRun<R>[]> {
   // A run whose thread died is not begun again behind the user's back: `--resume` goes on with it.
   const pool = new WorkerPool({ workers: options.threads, attempts: 1 });
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
-  const train = (arm: Arm, seed: number) => runTask(pool, taskOf(arm, seed, options, context), context, signal);
+  const train = (arm: Arm<S>, seed: number) => runTask(pool, taskOf(arm, seed, context), options, context, signal);
   try {
     return await trainEveryArm({ arms, ...options, train, giveUp: () => failed.abort() });
   } catch (error) {
@@ -51,38 +58,38 @@ export async function trainArms(arms: readonly Arm[], options: ArmOptions, conte
   }
 }
 
-function taskOf(arm: Arm, seed: number, options: ArmOptions, context: JobContext): ArmTask {
-  const out = join(context.out, 'runs', `${arm.name.replaceAll(/[^a-z0-9]+/gi, '-')}-seed-${seed}`);
-  return {
-    arm: arm.name,
-    seed,
-    scenario: arm.scenario,
-    out,
-    resume: context.resume,
-    finalEpisodes: options.finalEpisodes,
-  };
+function taskOf<S extends AnyScenario>(arm: Arm<S>, seed: number, { out, resume }: JobContext<S>): ArmTask<S> {
+  const folder = join(out, 'runs', `${arm.name.replaceAll(/[^a-z0-9]+/gi, '-')}-seed-${seed}`);
+  return { arm: arm.name, seed, scenario: arm.scenario, out: folder, resume };
 }
 
-async function runTask(pool: WorkerPool, task: ArmTask, context: JobContext, signal: AbortSignal): Promise<ArmRun> {
-  const reply = finishedReply(task) ?? (await runInThread(pool, task, context, signal));
-  const { result, finalReturns } = reply;
-  return { arm: task.arm, seed: task.seed, result, finalReturns, events: readMetrics(join(task.out, METRICS_FILE)) };
-}
-
-function finishedReply(task: ArmTask): ArmReply | undefined {
-  const file = join(task.out, 'result.json');
-  return task.resume && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ArmReply) : undefined;
-}
-
-async function runInThread(
+async function runTask<S extends AnyScenario, R extends object>(
   pool: WorkerPool,
-  task: ArmTask,
-  context: JobContext,
+  task: ArmTask<S>,
+  options: Options<S, R>,
+  context: JobContext<S>,
   signal: AbortSignal,
-): Promise<ArmReply> {
-  const board = new ArmBoard(task, context);
+): Promise<ArmRun<R>> {
+  const reply = finishedReply<R>(task) ?? (await runInThread(pool, task, options, context, signal));
+  return { ...reply, arm: task.arm, seed: task.seed, events: readMetrics(join(task.out, METRICS_FILE)) };
+}
+
+function finishedReply<R>({ out, resume }: Pick<ArmTask, 'out' | 'resume'>): R | undefined {
+  const file = join(out, 'result.json');
+  return resume && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as R) : undefined;
+}
+
+async function runInThread<S extends AnyScenario, R>(
+  pool: WorkerPool,
+  given: ArmTask<S>,
+  { task, unit }: Options<S, R>,
+  context: JobContext<S>,
+  signal: AbortSignal,
+): Promise<R> {
+  const label = `${given.arm}, seed ${given.seed}`;
+  const board = new ArmBoard(label, unit, context.progress);
   const onReport = (note: unknown) => board.show(note as ArmNote);
-  const reply = await pool.run(armTask, () => task, { signal, onReport, label: `${task.arm}, seed ${task.seed}` });
+  const reply = await pool.run(task, () => given, { signal, onReport, label });
   board.end();
   return reply;
 }
@@ -93,13 +100,13 @@ class ArmBoard {
   private note = '';
 
   constructor(
-    private readonly task: ArmTask,
-    private readonly context: JobContext,
+    private readonly label: string,
+    private readonly unit: string,
+    private readonly progress: JobContext['progress'],
   ) {}
 
   show({ done, total, note }: ArmNote): void {
-    const { arm, seed } = this.task;
-    this.phase ??= this.context.progress.phase(`${arm}, seed ${seed}`, total, 'real steps');
+    this.phase ??= this.progress.phase(this.label, total, this.unit);
     this.note = note;
     this.phase.set(done, note);
   }

@@ -10,6 +10,7 @@ import type { JobContext, QuickstartResult } from '../job.js';
 import { writeReport } from '../report/report.js';
 import { adjustScenario, type Scenario } from '../scenario.js';
 import { wantedPanel } from '../wanted-panel.js';
+import { armTask } from './arm-run.js';
 import { type Arm, trainArms } from './arms.js';
 import { compare } from './comparison.js';
 import { comparisonPanel } from './vector-panels.js';
@@ -24,7 +25,7 @@ export async function quickstartJob(context: JobContext): Promise<QuickstartResu
     throw reverieError('SCENARIO_INVALID', { path: context.scenario.config.name, problem });
   }
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => context.seed + i);
-  const options = { seeds, finalEpisodes: quickstart.finalEpisodes, threads: THREADS };
+  const options = { seeds, threads: THREADS, task: armTask, unit: 'real steps' };
   const asked = await warmStartArms(context.scenario);
   const panel = comparisonPanel(context.scenario, asked, seeds);
   requirePanel(panel, wantedPanel(context));

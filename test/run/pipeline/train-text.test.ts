@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import type { EpisodeStep } from '../../../src/replay/index.js';
 import { launch } from '../../../src/run/index.js';
-import type { RealEpisodesResult, TextTrainResult } from '../../../src/run/tools-results.js';
+import type { RealEpisodesResult, TextQuickstartResult, TextTrainResult } from '../../../src/run/tools-results.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
 import { recordingStream } from '../streams.js';
 
@@ -171,4 +171,35 @@ it('teaches a policy to choose calls of tools, filled from the conversation, and
 it('refuses splits without tasks', async () => {
   const none = { set: ['train.evalSplits=[test]'] };
   await expect(run('train', 'none', none)).rejects.toMatchObject({ code: 'TEXT_TASKS_MISSING' });
+});
+
+it('shows in a quickstart what a dream of a few real episodes is worth beside the game alone', async () => {
+  const gather = { episodes: 5, agent: { kind: 'explorer' } };
+  const set = [
+    'train.model={backends: [operators], operators: {minConfidence: 0.5}}',
+    `train.gather=${JSON.stringify(gather)}`,
+    'quickstart={seeds: 1, train: {rounds: 1, checkEpisodes: 1}, realOnly: {rounds: 3, evalEvery: 1}}',
+  ];
+  const found = (await run('quickstart', 'quickstart', { set })) as TextQuickstartResult;
+  const [dream, real] = found.arms;
+  expect(found.arms.map(({ bySeed }) => bySeed.length)).toEqual([1, 1]);
+  expect(dream.dreamtSteps[0]).toBeGreaterThan(0);
+  expect(real.dreamtSteps).toEqual([0]);
+  const resultOf = (arm: string): TextTrainResult =>
+    JSON.parse(readFileSync(join(home, 'quickstart', 'runs', `${arm}-seed-0`, 'result.json'), 'utf8')).result;
+  const [dreamt, lived] = [resultOf('dream-of-a-few-real-episodes'), resultOf('real-episodes-alone')];
+  expect(dream.realSteps).toEqual([dreamt.realSteps]);
+  expect(lived.rounds).toBe(3);
+  // In the end the game alone has taken more steps than the dream, so it was judged after as many.
+  const end = dreamt.evaluations.at(-1)!;
+  const asMany = lived.evaluations.find(({ realSteps }) => realSteps >= end.realSteps);
+  expect(found.realForAsMany).toEqual([asMany?.success.value ?? null]);
+  const page = readFileSync(found.report, 'utf8');
+  for (const part of ['Success against real steps', 'Who answered, seed 0', 'The dream beside the real environment'])
+    expect(page).toContain(part);
+
+  await expect(run('quickstart', 'no-dream', { scenario: 'helpdesk' })).rejects.toMatchObject({
+    code: 'SCENARIO_INVALID',
+    message: expect.stringContaining('train.gather'),
+  });
 });

@@ -106,7 +106,7 @@ interface RoundEvent {
   readonly livedEntropy: number;
 }
 
-function answers({ answeredBy, dreamtSteps }: TextTrainResult): ReportBars[] {
+export function answers({ answeredBy, dreamtSteps }: TextTrainResult): ReportBars[] {
   const bars = Object.entries(answeredBy)
     .sort(([, a], [, b]) => b - a)
     .map(([label, value]) => ({ label, value, text: percent(value / dreamtSteps) }));
@@ -114,7 +114,7 @@ function answers({ answeredBy, dreamtSteps }: TextTrainResult): ReportBars[] {
   return bars.length === 0 ? [] : [{ title: 'Who answered', caption, bars }];
 }
 
-function dreams({ gathered }: TextTrainResult): ReportSection[] {
+export function dreams({ gathered }: TextTrainResult): ReportSection[] {
   if (gathered.length === 0) return [];
   const rows = gathered.map(({ episodes, steps, wins, agent, heldOut, trustHorizon }) => [
     agent.split(',')[0],
@@ -137,7 +137,7 @@ function dreams({ gathered }: TextTrainResult): ReportSection[] {
   ];
 }
 
-function checked({ checks }: TextTrainResult): ReportSection[] {
+export function checked({ checks }: TextTrainResult): ReportSection[] {
   if (checks.length === 0) return [];
   const rows = checks.map(({ round, steps, episodes, apart, dreamWins, confirmedWins, realWins }) => {
     const wrong = Object.values(apart).reduce((sum, count) => sum + count, 0);
@@ -184,7 +184,7 @@ function horizonText(steps: number): string {
   return steps > 1e6 ? 'any number' : formatCount(steps);
 }
 
-function percent(share: Rate['value']): string {
+export function percent(share: Rate['value']): string {
   const value = 100 * (share ?? 0);
   return `${value.toFixed(value > 0 && value < 10 ? 1 : 0)} %`;
 }

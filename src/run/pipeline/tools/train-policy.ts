@@ -88,7 +88,8 @@ export function rateOf(wins: number, of: number): Rate {
   return { ...wilson(wins, of), of };
 }
 
-function tasksOf({ id, tasks }: ToolsDomain, splits: readonly string[], purpose: string): ToolsTask[] {
+/** @throws TEXT_TASKS_MISSING */
+export function tasksOf({ id, tasks }: ToolsDomain, splits: readonly string[], purpose: string): ToolsTask[] {
   const found = tasks.filter(({ split = 'train' }) => splits.includes(split));
   if (found.length > 0) return found;
   const problem = `none of its ${tasks.length} tasks is of split ${splits.join(' or ')}`;
