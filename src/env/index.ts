@@ -91,6 +91,7 @@ export { stateHash } from './state/state-hash.js';
 export { type GridOptions, gridDynamics } from './tabular/grid-dynamics.js';
 export { Gridworld } from './tabular/gridworld.js';
 export { type TabularDynamics, type TabularSolution, valueIteration } from './tabular/tabular-dynamics.js';
+export { isWorkedOutLater } from './tools/act-domain.js';
 export { type CallChecks, callChecks } from './tools/call-checks.js';
 export { CallDynamics, structuredDynamics } from './tools/call-dynamics.js';
 export { type SpokenMessage, spokenMessages, successfulCalls } from './tools/conversation.js';

@@ -125,6 +125,11 @@ export function taskOfGame({ id, family = id, split, tags }: ActGame, parts: Gam
   };
 }
 
+/** Whether a task's beginning and solution are worked out once they are looked at, as those of games are. */
+export function isWorkedOutLater(task: ToolsTask): boolean {
+  return Object.getOwnPropertyDescriptor(task, 'reference')?.get !== undefined;
+}
+
 function once<T>(work: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => {

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
-import { type ToolsDomain, type ToolsTask, withTasks } from '../../../env/index.js';
+import { isWorkedOutLater, type ToolsDomain, type ToolsTask, withTasks } from '../../../env/index.js';
 import { writeFileAtomic } from '../../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../../store/sealed-json.js';
 import { aimedTasks, makeTasks, type SplitShares, splitOf } from '../../../synth/index.js';
@@ -43,8 +43,13 @@ export async function taskStage(context: Context, parts: ToolsParts): Promise<Ta
   return { domain, tasks, made: added.length, added };
 }
 
-/** The domain with more tasks, each saying which split it is of: its own, or the one its family is given. */
+/**
+ * The domain with more tasks, each saying which split it is of: its own, or the one its family is given. Where there is nothing to add, the
+ * domain itself if its tasks are worked out when they are looked at: to begin all, and to find their solutions, takes applications minutes.
+ */
 export function withAddedTasks(domain: ToolsDomain, more: readonly ToolsTask[], shares: SplitShares): ToolsDomain {
+  if (more.length === 0 && domain.tasks.every((task) => task.split !== undefined && isWorkedOutLater(task)))
+    return domain;
   const tasks = [...domain.tasks, ...more].map((task) => ({ ...task, split: splitOf(task, shares) }));
   return withTasks(domain, tasks);
 }
