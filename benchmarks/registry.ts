@@ -377,9 +377,9 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'alfworld.transfer': {
     title:
-      "Share of ALFWorld's valid_seen that an agent wins after imitation and ten rounds in a dream of few episodes, beyond the better of imitation alone and rounds in the games for as many real steps (long; goes on where it was; raw: each of these, ten times the real steps); needs ALFWORLD_DATA",
-    unit: 'share',
-    baseline: 'the same learner after imitation alone, or after as many real steps in the games',
+      "Real steps after which an agent wins a named share of ALFWorld's valid_seen, forty walkthroughs imitated: the games alone ÷ a dream of 18 episodes and then the games (long; goes on where it was; raw: the dream alone minus the games alone after ten times its real steps, every case); needs ALFWORLD_DATA",
+    unit: 'ratio',
+    baseline: 'the same learner, walkthroughs and games, with all rounds in the games',
     load: () => import('./alfworld-transfer.js'),
   },
   'alfworld.gigpo': {

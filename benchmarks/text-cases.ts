@@ -16,6 +16,8 @@ export interface TextCase extends CaseName {
   readonly realSteps: number;
   readonly dreamtSteps: number;
   readonly wallSeconds: number;
+  /** Each evaluation after the first. */
+  readonly curve?: readonly { readonly realSteps: number; readonly dreamtSteps: number; readonly success: number }[];
   /** Of the last check of a dream beside the real environment: episodes, those that stayed alike to their end, and wins. */
   readonly check?: {
     readonly episodes: number;
@@ -74,6 +76,9 @@ function figuresOf({ evaluations, checks, realSteps, dreamtSteps, wallSeconds }:
     ...(imitated != null && { imitated }),
     success: evaluations.at(-1)!.success.value!,
     ...{ realSteps, dreamtSteps, wallSeconds },
+    curve: evaluations.slice(1).map(({ realSteps: real, dreamtSteps: dreamt, success: { value } }) => ({
+      ...{ realSteps: real, dreamtSteps: dreamt, success: value! },
+    })),
     ...(check && {
       check: {
         ...{ episodes: check.episodes, alike: check.episodes - apart },
