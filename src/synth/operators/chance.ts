@@ -42,7 +42,17 @@ export class Chances {
 
   /** Whether it holds wherever the others do. */
   follows(condition: Condition, others: readonly Condition[]): boolean {
-    return this.share(condition, others) === 1 && this.share(condition, others, this.more) === 1;
+    return this.isAlways(condition, others, this.some) && this.isAlways(condition, others, this.more);
+  }
+
+  /** Looks no further than the first way in which it does not hold. */
+  private isAlways(condition: Condition, others: readonly Condition[], states: readonly Situation[]): boolean {
+    let so = true;
+    this.visit(states, others, (holds) => {
+      so = holds(condition);
+      return so;
+    });
+    return so;
   }
 
   /** The share of ways in which the condition holds where the others do; 1 where there are none. */
@@ -51,6 +61,7 @@ export class Chances {
     this.visit(states, others, (holds) => {
       all += 1;
       if (holds(condition)) so += 1;
+      return true;
     });
     return all === 0 ? 1 : so / all;
   }
@@ -58,7 +69,7 @@ export class Chances {
   /** In every state that was seen, each way in which all of `met` hold: which of `asked` hold then. */
   ways(met: readonly Condition[], asked: readonly Condition[]): Uint8Array[] {
     const found: Uint8Array[] = [];
-    this.visit(this.every, met, (holds) => found.push(Uint8Array.from(asked, (one) => Number(holds(one)))));
+    this.visit(this.every, met, (holds) => found.push(Uint8Array.from(asked, (one) => Number(holds(one)))) > 0);
     return found;
   }
 
@@ -70,7 +81,7 @@ export class Chances {
   private visit(
     states: readonly Situation[],
     met: readonly Condition[],
-    found: (holds: (condition: Condition) => boolean) => void,
+    found: (holds: (condition: Condition) => boolean) => boolean,
   ): void {
     const { tries, variables } = this.frame;
     const { parameters } = tries.action;
@@ -80,11 +91,14 @@ export class Chances {
       !negated && predicate !== '=' && args.every((arg) => !isVariable(arg) || names.has(arg));
     const joined = met.filter(isJoined).map(({ literal }) => literal);
     const checked = met.filter((one) => !isJoined(one)).map(({ literal }) => literal);
+    let goesOn = true;
     for (const at of states) {
+      if (!goesOn) return;
       eachGrounding(at, parameters, joined, MOST_WAYS, (objects) => {
         const binding = lazyBindingOf(parameters, byName, objects, at);
-        if (!checked.every((literal) => truthOf(literal, binding, at) === true)) return;
-        found(({ literal }) => truthOf(literal, binding, at) === true);
+        if (!checked.every((literal) => truthOf(literal, binding, at) === true)) return true;
+        goesOn = found(({ literal }) => truthOf(literal, binding, at) === true);
+        return goesOn;
       });
     }
   }

@@ -2,18 +2,21 @@
 
 import { isVariable, type Literal, type Parameter, type Situation } from '../../worldmodel/index.js';
 
+/** Told of a way; false: no further one is asked for. */
+export type Visit = (objects: readonly string[]) => boolean;
+
 /** Parameters with what they may stand for once others are fixed. */
 interface Search {
   readonly at: Situation;
   readonly parameters: readonly Parameter[];
   readonly literals: readonly Literal[];
-  readonly visit: (objects: readonly string[]) => void;
+  readonly visit: Visit;
   readonly binding: Map<string, string>;
   left: number;
 }
 
 /**
- * Calls `visit` with one object for each parameter, at most so often.
+ * Calls `visit` with one object for each parameter, at most so often, and until it says that this is enough.
  * @param literals  positive, over parameters and objects alone
  */
 export function eachGrounding(
@@ -21,7 +24,7 @@ export function eachGrounding(
   parameters: readonly Parameter[],
   literals: readonly Literal[],
   limit: number,
-  visit: (objects: readonly string[]) => void,
+  visit: Visit,
 ): void {
   const search = { at, parameters, literals, visit, binding: new Map<string, string>(), left: limit };
   if (literals.every((literal) => isPossible(literal, search))) next(search);
@@ -31,8 +34,8 @@ function next(search: Search): void {
   const { parameters, binding, literals, at } = search;
   const open = parameters.filter(({ name }) => !binding.has(name));
   if (open.length === 0) {
-    search.left -= 1;
-    search.visit(parameters.map(({ name }) => binding.get(name)!));
+    const isEnough = !search.visit(parameters.map(({ name }) => binding.get(name)!));
+    search.left = isEnough ? 0 : search.left - 1;
     return;
   }
   const { parameter, candidates } = narrowest(open, search);
