@@ -2,7 +2,8 @@
 // language model whose error is known, each with a ladder of policies lived in both. The pages are kept beside the figures.
 //
 // Thirty policies a ladder, five seeds a scenario. A scenario's figure is the mean of its first model's over seeds. Kept case by
-// case (study-cases.ts): REVERIE_BENCH_BODIES and REVERIE_BENCH_SEEDS (comma-separated) choose what this sitting measures.
+// case (study-cases.ts): REVERIE_BENCH_BODIES and REVERIE_BENCH_SEEDS (comma-separated) choose what this sitting measures, REVERIE_BENCH_DEVICE what
+// bodies are trained on.
 
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +27,7 @@ import {
 import { runJob } from './fidelity-runs.js';
 import { bootstrap, type Interval, mean } from './measure.js';
 import { keepFidelityReport } from './pages.js';
-import { type CaseName, chosen, type Study, studyOf } from './study-cases.js';
+import { askedDevice, type CaseName, chosen, type Study, studyOf } from './study-cases.js';
 
 const RANK = ['spearman', 'kendall', 'pearson', 'mmrv', 'mmrv-share', 'regret-at-1', 'spearman-ceiling', 'return-gap'];
 const HORIZON = ['trusted-steps', 'step-error', 'return-bound', 'return-bound-ratio', 'success-bound'];
@@ -58,6 +59,8 @@ interface Place {
 interface Case {
   readonly scenario: string;
   readonly settings: Json;
+  /** What it is trained on, where anything is. */
+  readonly device: ReturnType<typeof askedDevice>;
   /** Answers the folder of the report. */
   readonly measure: (place: Place) => Promise<string>;
 }
@@ -118,13 +121,13 @@ function firstOf(judged: readonly Judged[]): Interval {
 function casesOf(quick: boolean, log: (line: string) => void): Case[] {
   const bodies = (quick ? BODIES.slice(0, 1) : BODIES).map(
     (body): Case => ({
-      ...{ scenario: body.scenario, settings: [...body.train] },
+      ...{ scenario: body.scenario, settings: [...body.train], device: askedDevice() },
       measure: (place) => judgeBody(body, place),
     }),
   );
   const worlds = toolsWorlds(quick, log).map(
     (world): Case => ({
-      ...{ scenario: world.scenario, settings: { ...world } },
+      ...{ scenario: world.scenario, settings: { ...world }, device: {} },
       measure: (place) => judgeTools(world, place),
     }),
   );
@@ -133,14 +136,14 @@ function casesOf(quick: boolean, log: (line: string) => void): Case[] {
 
 /** The case as it is kept, or judged now and kept. */
 async function judgedCase(
-  { scenario, settings, measure }: Case,
+  { scenario, settings, measure, device }: Case,
   place: Place,
   study: Study<JudgedCase>,
 ): Promise<readonly Judged[]> {
   const { root, quick, seed } = place;
   const own = (await loadAnyScenario(scenario)).hash;
   const hash = sha256(canonicalJson([own, settings, ladderSettings(quick)]));
-  const name = { body: scenario, arm: 'ladder', seed, hash };
+  const name = { body: scenario, arm: 'ladder', seed, hash, ...device };
   const kept = study.find(name);
   if (kept) return kept.judged;
   const out = await measure(place);
@@ -153,10 +156,17 @@ async function judgedCase(
 async function judgeBody({ scenario, train }: Body, { folder, quick, seed }: Place): Promise<string> {
   const lived = join(folder, `${scenario}-train`);
   const shrunk = ['train.realSteps=600', 'train.initialRandomSteps=400', 'train.evalEpisodes=1'];
-  await runJob({ job: 'train', scenario, set: [...train, ...(quick ? shrunk : [])], seed, out: lived });
+  await runJob({
+    job: 'train',
+    scenario,
+    set: [...train, ...(quick ? shrunk : [])],
+    seed,
+    out: lived,
+    ...askedDevice(),
+  });
   const made = join(folder, `${scenario}-model`);
   const model = train.includes('train.mode=real')
-    ? await runJob({ job: 'fit', scenario, seed, inputs: { data: lived }, out: made })
+    ? await runJob({ job: 'fit', scenario, seed, inputs: { data: lived }, out: made, ...askedDevice() })
     : lived;
   const out = join(folder, `${scenario}-judged`);
   const set = [...ladderSettings(quick), ...(quick ? ['fidelity.transitions=500', 'fidelity.rank.episodes=2'] : [])];

@@ -11,6 +11,7 @@ export interface JobWish {
   readonly seed?: number;
   readonly workers?: number;
   readonly inputs?: JobInputs;
+  readonly device?: 'native';
   readonly out: string;
 }
 

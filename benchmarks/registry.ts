@@ -306,6 +306,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the real environment, or the exact rules of the domain',
     load: () => import('./fidelity-rank.js'),
   },
+  'distill.share': {
+    title:
+      "Calls of the service desk in families of tasks that were not learned from: answered by a small model that was fitted to a language model's records ÷ all, the language model answering the rest (raw: exact states of the two, and of the language model alone)",
+    unit: 'share',
+    baseline: "the language model alone, 2 % of whose answers are wrong; truth are the service desk's rules",
+    load: () => import('./distill-share.js'),
+  },
   'alfworld.parity': {
     title:
       "Walkthroughs and random walks of ALFWorld's games: steps equal to the official package's (observation, admissible commands, score, end) ÷ all (raw: walkthroughs won); needs ALFWORLD_DATA",

@@ -82,7 +82,7 @@ export function chosen(all: readonly string[], variable: string): readonly strin
 }
 
 /** What runs of this sitting dream and learn on: `native` or, unless given, `cpu`. */
-function askedDevice(): { readonly device?: 'native' } {
+export function askedDevice(): { readonly device?: 'native' } {
   const asked = process.env['REVERIE_BENCH_DEVICE'] || 'cpu';
   if (asked !== 'cpu' && asked !== 'native')
     throw new Error(`REVERIE_BENCH_DEVICE is ${asked}; there are: cpu, native.`);

@@ -1,8 +1,8 @@
 // What rows drawn from a diffusion are worth to an offline learner: the return of TD3+BC on drawn rows only ÷ on the real rows that the
 // diffusion was fitted to, both above that of a random policy. Hopper and half-cheetah, each with one set of records (the replay of a
 // SAC on its way), five seeds of diffusion and learner; the value is the lesser body's ratio of means. The curve over the share of drawn
-// rows stands in `raw`. Cases are kept one by one (study-cases.ts): REVERIE_BENCH_BODIES and REVERIE_BENCH_SEEDS (comma-separated)
-// choose what this sitting measures.
+// rows stands in `raw`. Cases are kept one by one (study-cases.ts): REVERIE_BENCH_BODIES, REVERIE_BENCH_SEEDS and REVERIE_BENCH_SHARES
+// (comma-separated) choose what this sitting measures, REVERIE_BENCH_DEVICE what is learned on.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { Rng } from '../src/core/rng.js';
 import { type CollectResult, type LaunchOptions, launch, loadScenario, type TrainResult } from '../src/run/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { type Interval, mean } from './measure.js';
-import { type CaseName, chosen, type Study, studyOf } from './study-cases.js';
+import { askedDevice, type CaseName, chosen, type Study, studyOf } from './study-cases.js';
 
 const ID = 'synther.synthetic';
 const BODIES = ['hopper', 'half-cheetah'];
@@ -21,6 +21,7 @@ const SEEDS = ['50', '51', '52', '53', '54'];
 /** Shares of drawn rows in a batch: the ends make the value, and are measured first. */
 const ENDS = [0, 1];
 const BETWEEN = [0.5, 0.25, 0.75];
+const SHARES = [...ENDS, ...BETWEEN].map(String);
 
 const RECORDS_SEED = 49;
 const RESAMPLES = 10_000;
@@ -69,7 +70,8 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
     const random = new Map<string, number>();
     for (const body of bodies) random.set(body, (await sitting.atRandom(body)).meanReturn);
     const cases: OfflineCase[] = [];
-    for (const shares of quick ? [ENDS] : [ENDS, BETWEEN]) {
+    const wished = quick ? ENDS : chosen(SHARES, 'REVERIE_BENCH_SHARES').map(Number);
+    for (const shares of [ENDS, BETWEEN].map((group) => group.filter((share) => wished.includes(share)))) {
       for (const seed of seeds) {
         for (const body of bodies) for (const share of shares) cases.push(await sitting.offline(body, share, seed));
       }
@@ -134,10 +136,10 @@ class Sitting {
     const set = [...learner, ...drawn];
     const hashes = [await loadScenario(body, { set }), await loadScenario(body, { set: [...records] })];
     const hash = sha256(hashes.map((one) => one.hash).join());
-    const name = { body, arm: armOf(share), seed, hash };
+    const name = { body, arm: armOf(share), seed, hash, ...askedDevice() };
     return this.measured(name, async () => {
       const inputs = { data: await this.recordsOf(body) };
-      const result = await this.launched<TrainResult>('train', name, { set, inputs });
+      const result = await this.launched<TrainResult>('train', name, { set, inputs, ...askedDevice() });
       return { meanReturn: result.evaluations.at(-1)!.meanReturn, wallSeconds: result.wallSeconds };
     });
   }
@@ -169,6 +171,7 @@ class Sitting {
     const name = { body, arm: 'records', seed: RECORDS_SEED };
     const { checkpoint, evaluations, wallSeconds } = await this.launched<TrainResult>('train', name, {
       set: this.sizes.records,
+      ...askedDevice(),
     });
     const last = evaluations.at(-1)?.meanReturn.toFixed(1);
     this.log(`${body}, records: the last policy's return ${last}, ${Math.round(wallSeconds)} s`);
@@ -178,11 +181,11 @@ class Sitting {
   private async launched<R extends TrainResult | CollectResult>(
     job: string,
     { body, arm, seed }: Pick<CaseName, 'body' | 'arm' | 'seed'>,
-    { set, inputs }: { readonly set: readonly string[]; readonly inputs?: LaunchOptions['inputs'] },
+    { set, ...how }: { readonly set: readonly string[] } & Pick<LaunchOptions, 'inputs' | 'device'>,
   ): Promise<R> {
     this.folder ??= mkdtemp(join(tmpdir(), 'reverie-synther-'));
     const out = join(await this.folder, `${body}-${arm.replaceAll(' ', '-')}-${seed}`);
     const shown = { quiet: true, stream: process.stderr, command: 'npm run bench' };
-    return launch<R>(job, { scenario: body, set: [...set], seed, inputs, out, ...shown });
+    return launch<R>(job, { scenario: body, set: [...set], seed, ...how, out, ...shown });
   }
 }
