@@ -7,8 +7,9 @@ import type { ToolsTask } from '../env/index.js';
 import { echoTrap, groupLessons, type TextLesson, type TextUpdateMetrics } from '../rl/index.js';
 import { checkDream } from './text-dream-check.js';
 import { evaluate, isWon, stepsOf } from './text-evaluation.js';
+import { forkGroups } from './text-forks.js';
 import { imitate } from './text-imitation.js';
-import { type PlayedText, playTexts, type TextStart, whoAnswered } from './text-play.js';
+import { type PlayedText, type PlayOptions, playTexts, type TextStart, whoAnswered } from './text-play.js';
 import { countGrown, familiesWithin, tasksOfRound } from './text-tasks.js';
 import { countersOf, roundsOf, type TextProgress, type TextRound, type TextTraining } from './text-training.js';
 import { watchedRound } from './text-watch.js';
@@ -44,14 +45,15 @@ export async function textGroups(training: TextTraining): Promise<void> {
     }
     const drawn = tasksOfRound({ ...settings, tasks: parts.tasks, round: progress.round, grown: progress.grown });
     const groups = await liveGroups(training, round, drawn, rng);
-    const { lessons, silent, filtered } = groupLessons(groups, parts.algorithm, settings);
+    const { valued, forked } = await fork(training, round, groups, rng);
+    const { lessons, silent, filtered } = groupLessons(valued, parts.algorithm, settings);
     const learned = await learn(training, lessons, rng.split('learn'));
 
     progress.round += 1;
-    count(progress, round, groups);
+    count(progress, round, [...groups, [...forked]]);
     const grown = grow(training, drawn, groups);
     const lived = { where: round.where, ...livedFigures(groups), ...watch(training, groups), ...grown };
-    const left = { groups: groups.length, silentGroups: silent, filteredGroups: filtered };
+    const left = { groups: groups.length, silentGroups: silent, filteredGroups: filtered, forks: forked.length };
     ports.tell({ kind: 'update', ...countersOf(progress), ...lived, ...left, ...learned });
     if (progress.round % settings.evalEvery === 0 || progress.round === rounds.length) {
       await evaluate(training, 'rounds');
@@ -89,14 +91,44 @@ async function liveGroups(
   });
   const phase = ports.phase(where === 'real' ? 'live' : 'dream', starts.length, 'episodes');
   const played = await playTexts(parts.learner.policy, starts, {
-    environments: where === 'real' ? parts.environments : await parts.dream!.environments(),
-    signal: ports.signal,
-    shaping: { weight: settings.progressWeight, gamma: settings.gamma },
-    rewards: settings.rewards,
+    ...(await playing({ settings, parts, ports }, where)),
+    snapshots: parts.algorithm.livesForks === true,
     onEpisode: () => phase.advance(1),
   });
   phase.end();
   return tasks.map((_, g) => played.slice(g * groupSize, (g + 1) * groupSize));
+}
+
+/** How episodes of the round are lived. */
+async function playing(
+  { settings, parts, ports }: Pick<TextTraining, 'settings' | 'parts' | 'ports'>,
+  where: TextRound['where'],
+): Promise<PlayOptions> {
+  return {
+    environments: where === 'real' ? parts.environments : await parts.dream!.environments(),
+    signal: ports.signal,
+    shaping: { weight: settings.progressWeight, gamma: settings.gamma },
+    rewards: settings.rewards,
+  };
+}
+
+/** Where the learner asks for it, what came of living on from the steps of the groups. */
+async function fork(
+  training: TextTraining,
+  { where }: TextRound,
+  groups: PlayedText[][],
+  rng: Rng,
+): Promise<{ valued: PlayedText[][]; forked: readonly PlayedText[] }> {
+  const { settings, parts, ports } = training;
+  if (!parts.algorithm.livesForks) return { valued: groups, forked: [] };
+  const phase = ports.phase('live on from steps', null, 'episodes');
+  const { groups: valued, lived } = await forkGroups(parts.learner.policy, groups, rng.split('forks'), {
+    ...(await playing(training, where)),
+    ...{ forks: settings.forks, gamma: settings.gamma },
+    onEpisode: () => phase.advance(1),
+  });
+  phase.end();
+  return { valued, forked: lived };
 }
 
 async function learn(

@@ -1,6 +1,7 @@
 // Many episodes of text side by side: a policy decides for all that are under way at once, so that its network runs in batches.
 // Which episodes stand side by side follows from their order alone.
 
+import type { EnvSnapshot } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
 import type { Info, LineEnvironment, Message, ToolsStepInfo } from '../env/index.js';
@@ -11,12 +12,16 @@ export interface TextStart {
   readonly task: string;
   readonly seed: number;
   readonly rng?: Rng;
+  /** A step that was chosen elsewhere, of an episode of the same task: what follows begins before it. */
+  readonly from?: TextStep;
 }
 
 export interface TextStep extends TextDecision {
   readonly situation: TextSituation;
   /** Hash of the state that the choice was made in. */
   readonly state: string;
+  /** The environment then, where it was asked for. */
+  readonly before?: EnvSnapshot;
   readonly reward: number;
   /** Who answered, what became so, and the hash of the state afterwards; at the end the verdict. */
   readonly info: ToolsStepInfo;
@@ -46,6 +51,8 @@ export interface PlayOptions {
   readonly shaping?: Shaping;
   /** What steps are paid: what the world pays unless given. */
   readonly rewards?: 'paid' | 'verdict';
+  /** Steps keep what others need to go on from them. */
+  readonly snapshots?: boolean;
   readonly onEpisode?: (episode: PlayedText) => void;
 }
 
@@ -89,32 +96,34 @@ function drawsFor(starts: readonly TextStart[]): number[] | undefined {
 /** One episode under way in an environment. */
 export class TextEpisode {
   private readonly steps: TextStep[] = [];
-  private turns: readonly TextTurn[] = [];
+  private turns: readonly TextTurn[];
   private reward: number | null = 0;
   private isOver = false;
-  private now: TextSituation;
-  private state: string;
 
   private constructor(
     readonly environment: LineEnvironment,
-    private readonly goal: string,
-    observation: string,
-    info: Info,
-    private readonly pay: Pick<PlayOptions, 'shaping' | 'rewards'>,
+    private now: TextSituation,
+    private state: string,
+    private readonly pay: Pick<PlayOptions, 'shaping' | 'rewards' | 'snapshots'>,
   ) {
-    this.now = this.situationOf(observation, info);
-    this.state = String(info.stateHash);
+    this.turns = now.turns;
   }
 
   static async begin(
     environment: LineEnvironment,
-    { task, seed }: TextStart,
+    { task, seed, from }: TextStart,
     { signal, ...pay }: Omit<PlayOptions, 'environments' | 'onEpisode'> = {},
   ): Promise<TextEpisode> {
+    if (from !== undefined) {
+      await environment.restore(from.before!, { seed });
+      return new TextEpisode(environment, from.situation, from.state, pay);
+    }
     const { observation, info } = await environment.reset({ task, seed }, signal);
     const { goal } = environment.tools.task.user;
     // What the agent was not told, its policy is not.
-    return new TextEpisode(environment, observation.includes(goal) ? goal : observation, observation, info, pay);
+    const told = { goal: observation.includes(goal) ? goal : observation, turns: [] };
+    const now = situationOf(environment, told, observation, info);
+    return new TextEpisode(environment, now, String(info.stateHash), pay);
   }
 
   get ended(): boolean {
@@ -130,18 +139,20 @@ export class TextEpisode {
     const { now: situation, state } = this;
     const said = situation.admissible[decision.choice];
     const before = this.potential();
+    const kept = this.pay.snapshots ? { before: await this.environment.snapshot() } : {};
     const { observation, reward: paid, terminated, truncated, info } = await this.environment.step(said, signal);
     const found = info as unknown as ToolsStepInfo;
     this.isOver = terminated || truncated;
     const verdict = this.isOver ? found.verdict : undefined;
     const earned = this.pay.rewards === 'verdict' ? (verdict?.reward ?? 0) : paid;
     const reward = earned + this.shaped(before, this.isOver);
-    this.steps.push({ ...decision, situation, state, reward, info: found });
+    this.steps.push({ ...decision, situation, state, ...kept, reward, info: found });
     this.turns = [...this.turns, { said, seen: observation }];
     if (this.isOver) {
       this.reward = verdict === undefined ? this.total() : verdict.reward;
     } else {
-      this.now = this.situationOf(observation, info);
+      const told = { goal: situation.goal, turns: this.turns };
+      this.now = situationOf(this.environment, told, observation, info);
       this.state = String(info.stateHash);
       // Where nothing can be said, nothing follows.
       this.isOver = this.now.admissible.length === 0;
@@ -167,15 +178,17 @@ export class TextEpisode {
   private total(): number {
     return this.steps.reduce((sum, { reward }) => sum + reward, 0);
   }
+}
 
-  private situationOf(text: string, { admissible, readings }: Info): TextSituation {
-    if (!Array.isArray(admissible)) {
-      const { id, tools } = this.environment;
-      throw reverieError('TEXT_COMMANDS_UNKNOWN', { id, task: tools.task.id });
-    }
-    const inWords = Array.isArray(readings) ? { readings } : {};
-    return { goal: this.goal, text, turns: this.turns, admissible, ...inWords };
-  }
+function situationOf(
+  { id, tools }: LineEnvironment,
+  told: Pick<TextSituation, 'goal' | 'turns'>,
+  text: string,
+  { admissible, readings }: Info,
+): TextSituation {
+  if (!Array.isArray(admissible)) throw reverieError('TEXT_COMMANDS_UNKNOWN', { id, task: tools.task.id });
+  const inWords = Array.isArray(readings) ? { readings } : {};
+  return { ...told, text, admissible, ...inWords };
 }
 
 /** The command of a step. */

@@ -24,6 +24,8 @@ export interface TextGroupSettings extends GroupOptions {
   /** Absent: all tasks in turn. */
   readonly grow?: Grow;
   readonly groupSize: number;
+  /** Episodes lived on from each step, where the learner asks for it. */
+  readonly forks: number;
   /** What the world pays, or 1 at the end of an episode that was won. */
   readonly rewards: 'paid' | 'verdict';
   /** Weight of progress as a reward (`Shaping`); 0: none. */
@@ -89,7 +91,7 @@ export interface TextDream {
 
 export interface TextGroupParts {
   readonly learner: TextLearner;
-  readonly algorithm: Pick<EstimatorEntry, 'estimate' | 'hasCritic'>;
+  readonly algorithm: Pick<EstimatorEntry, 'estimate' | 'hasCritic' | 'livesForks'>;
   /** The real environment: each lives one episode at a time; as many as may be under way at once. */
   readonly environments: readonly LineEnvironment[];
   /** What is dreamt in, in every mode but `real`. */

@@ -33,6 +33,21 @@ describe('training in a game of text', () => {
     await learner.close();
   });
 
+  it('by VinePPO wins more than imitation, and steps of what was lived on count like all others', async () => {
+    const { training, learner, told } = await atticTraining({ estimator: 'vineppo', clone, rounds: 8, forks: 2 });
+    await textGroups(training);
+    const [, cloning, rounds] = training.progress.evaluations;
+    expect(rounds.wins).toBeGreaterThan(cloning.wins);
+    const updates = told.filter(({ kind }) => kind === 'update');
+    expect(updates.reduce((sum, { forks }) => sum + (forks as number), 0)).toBeGreaterThan(0);
+    const lived = updates.reduce(
+      (sum, { episodes, meanLength }) => sum + (episodes as number) * (meanLength as number),
+      0,
+    );
+    expect(training.progress.realSteps).toBeGreaterThan(lived + training.progress.clonedSteps);
+    await learner.close();
+  });
+
   it('is paid for progress on the way where that is asked for, and as much in all whichever way is taken', async () => {
     const { training, learner } = await atticTraining();
     const [environment] = training.parts.environments;

@@ -36,7 +36,7 @@ export function textRlSchema() {
         .enum(groupEstimators.names() as [string, ...string[]])
         .default('grpo')
         .describe(
-          'How much better a choice was than the rest of its group: `grpo`, `gigpo` or `rloo`; or than a critic expected: `ppo`.',
+          'How much better a choice was than the rest of its group: `grpo`, `gigpo` or `rloo`; than a critic expected: `ppo`; or than what came of going on from the same situation: `vineppo`.',
         ),
       network: z
         .enum(textNetworks.names() as [string, ...string[]])
@@ -62,12 +62,17 @@ export function textRlSchema() {
         .enum(['episode', 'step'])
         .default('episode')
         .describe('What counts alike: each episode, or each step (DAPO), by which long failures outweigh what won.'),
-      gamma: share.default(0.95).describe('gigpo, ppo, progressWeight: discount of a reward one step later.'),
+      gamma: share.default(0.95).describe('gigpo, ppo, vineppo, progressWeight: discount of a reward one step later.'),
       stepWeight: z.number().min(0).default(1).describe('gigpo: weight of the advantage among equal states.'),
       gaeLambda: share
         .optional()
         .describe("ppo: how far advantages look past the next step (GAE's lambda); default 0.95."),
       valueCoefficient: z.number().min(0).optional().describe("ppo: weight of the critic's error; default 0.5."),
+      forks: positive
+        .optional()
+        .describe(
+          'vineppo: episodes that are lived on from each step, of groups whose returns differ; their steps count like all others. Default 4.',
+        ),
       keptGroups: share
         .optional()
         .describe(

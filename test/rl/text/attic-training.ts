@@ -50,6 +50,7 @@ const SETTINGS: TextGroupSettings = {
   gatherEvery: Number.POSITIVE_INFINITY,
   rewards: 'paid',
   progressWeight: 0,
+  forks: 4,
   tasksPerRound: 2,
   groupSize: 8,
   epochs: 2,

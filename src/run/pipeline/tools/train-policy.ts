@@ -130,8 +130,8 @@ function trainingOf(
     realRounds = train.rounds,
   } = train;
   const gatherEvery = train.gather?.every ?? Number.POSITIVE_INFINITY;
-  const { gaeLambda = 0.95, progressWeight = 0, rewards = 'paid' } = rl;
-  const asked = { ...rl, ...train, seed, realRounds, gatherEvery, gaeLambda, progressWeight, rewards };
+  const { gaeLambda = 0.95, progressWeight = 0, rewards = 'paid', forks = 4 } = rl;
+  const asked = { ...rl, ...train, seed, realRounds, gatherEvery, gaeLambda, progressWeight, rewards, forks };
   const settings = { ...asked, clone: { tasks, epochs, lr, detours } };
   const { length: rounds } = roundsOf(settings);
   let savedAt = performance.now();
