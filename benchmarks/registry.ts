@@ -384,7 +384,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'alfworld.transfer': {
     title:
-      "Real steps after which an agent wins a named share of ALFWorld's valid_seen, forty walkthroughs imitated: the games alone ÷ a dream of 18 episodes and then the games (long; goes on where it was; raw: the dream alone minus the games alone after ten times its real steps, every case); needs ALFWORLD_DATA",
+      "Real steps after which an agent wins a named share of ALFWorld's valid_seen after imitation: the games alone ÷ a dream of 18 episodes and then the games (long; goes on where it was; raw: the dream alone minus the games alone after ten times its real steps, every case); needs ALFWORLD_DATA",
     unit: 'ratio',
     baseline: 'the same learner, walkthroughs and games, with all rounds in the games',
     load: () => import('./alfworld-transfer.js'),
