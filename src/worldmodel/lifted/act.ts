@@ -9,7 +9,7 @@ import {
   type ScreenState,
   textsNamed,
 } from '../../env/index.js';
-import { Layout } from './layout.js';
+import { type Layout, layoutOf } from './layout.js';
 
 export interface ActGiven {
   readonly state: ScreenState;
@@ -61,7 +61,7 @@ export class Act implements ActGiven {
     this.call = call;
     this.opening = opening;
     this.ids = ids;
-    this.layout = new Layout(state);
+    this.layout = layoutOf(state);
     const bid = String(call.arguments.bid ?? '');
     this.element = state.elements[bid] === undefined ? undefined : bid;
     this.key = `${call.name} ${this.element === undefined ? '' : state.elements[bid].role}`;

@@ -41,6 +41,15 @@ export class Layout {
   }
 }
 
+const layouts = new WeakMap<Tree, Layout>();
+
+/** Of a tree that never changes; worked out once. */
+export function layoutOf(tree: Tree): Layout {
+  const known = layouts.get(tree) ?? new Layout(tree);
+  layouts.set(tree, known);
+  return known;
+}
+
 /** Ids of one screen to those of another; each is used once. */
 export type Pairing = ReadonlyMap<string, string>;
 
@@ -71,7 +80,9 @@ function pairChildren(from: Layout, to: Layout, [a, b]: readonly [string, string
   let [i, j] = [0, 0];
   // What is paired already divides both lists.
   for (const [end, id] of [...ours, undefined].entries()) {
-    const there = id === undefined ? theirs.length : theirs.indexOf(pairs.get(id) ?? '', j);
+    const pair = id === undefined ? undefined : pairs.get(id);
+    if (id !== undefined && pair === undefined) continue;
+    const there = pair === undefined ? theirs.length : theirs.indexOf(pair, j);
     if (there < 0) continue;
     for (const [x, y] of alike(from, to, ours.slice(i, end), theirs.slice(j, there))) pairs.set(x, y);
     [i, j] = [end + 1, there + 1];
@@ -80,24 +91,46 @@ function pairChildren(from: Layout, to: Layout, [a, b]: readonly [string, string
 
 /** The pairs of two lists in order that are most alike together. */
 function alike(from: Layout, to: Layout, ours: readonly string[], theirs: readonly string[]): [string, string][] {
+  const first: [string, string][] = [];
+  // Nothing else could be more like either: the best pairs begin with these.
+  for (const [i, x] of ours.entries()) {
+    if (i >= theirs.length || !isAlikest(from.element(x), to.element(theirs[i]))) break;
+    first.push([x, theirs[i]]);
+  }
+  const at = first.length;
+  return [...first, ...bestPairs(from, to, ours.slice(at), theirs.slice(at))];
+}
+
+function bestPairs(from: Layout, to: Layout, ours: readonly string[], theirs: readonly string[]): [string, string][] {
   const [n, m] = [ours.length, theirs.length];
   if (n === 0 || m === 0) return [];
   if (n * m > MOST_COMPARED) return ours.slice(0, m).map((id, i) => [id, theirs[i]]);
-  const worth = ours.map((x) => theirs.map((y) => likeness(from.element(x), to.element(y))));
-  const best = Array.from({ length: n + 1 }, () => new Float64Array(m + 1));
+  const worth = new Float64Array(n * m);
+  // A row and a column more, of nothing.
+  const best = new Float64Array((n + 1) * (m + 1));
+  const place = (i: number, j: number) => i * (m + 1) + j;
   for (let i = n - 1; i >= 0; i--) {
+    const own = from.element(ours[i]);
     for (let j = m - 1; j >= 0; j--) {
-      const both = worth[i][j] > 0 ? worth[i][j] + best[i + 1][j + 1] : 0;
-      best[i][j] = Math.max(both, best[i + 1][j], best[i][j + 1]);
+      const pair = likeness(own, to.element(theirs[j]));
+      worth[i * m + j] = pair;
+      const both = pair > 0 ? pair + best[place(i + 1, j + 1)] : 0;
+      best[place(i, j)] = Math.max(both, best[place(i + 1, j)], best[place(i, j + 1)]);
     }
   }
   const found: [string, string][] = [];
   for (let [i, j] = [0, 0]; i < n && j < m; ) {
-    if (worth[i][j] > 0 && best[i][j] === worth[i][j] + best[i + 1][j + 1]) found.push([ours[i++], theirs[j++]]);
-    else if (best[i][j] === best[i + 1][j]) i++;
+    const pair = worth[i * m + j];
+    if (pair > 0 && best[place(i, j)] === pair + best[place(i + 1, j + 1)]) found.push([ours[i++], theirs[j++]]);
+    else if (best[place(i, j)] === best[place(i + 1, j)]) i++;
     else j++;
   }
   return found;
+}
+
+/** Whether neither can be more like anything: their likeness has all that it is made of. */
+function isAlikest(a: ScreenElement, b: ScreenElement): boolean {
+  return a.role === b.role && a.name === b.name && a.classes === b.classes && a.children.length === b.children.length;
 }
 
 /** 0 for what cannot be the same part. */

@@ -1,7 +1,7 @@
 // What recorded actions say of another: those most like it are carried over to its screen, and the screen that most of them come to is
 // the answer.
 
-import { canonicalJson } from '../../core/canonical-json.js';
+import { isDeepStrictEqual } from 'node:util';
 import type { ScreenState } from '../../env/index.js';
 import type { Act } from './act.js';
 import { type RecordedAct, transferred } from './transfer.js';
@@ -39,19 +39,18 @@ export class LiftedBook {
       .map((one) => ({ one, likeness: asked.likeness(one.act) }))
       .sort((a, b) => b.likeness - a.likeness)
       .slice(0, VOICES);
-    const answers = new Map<string, Answer>();
+    const answers: Answer[] = [];
     let total = 0;
     for (const { one, likeness } of near) {
       const after = one.isError ? undefined : transferred(one, asked);
       const weight = Math.exp(SHARPNESS * (likeness - near[0].likeness));
       total += weight;
       if (after === undefined && !one.isError) continue;
-      const key = after === undefined ? 'refused' : canonicalJson(after);
-      const answer = answers.get(key) ?? { weight: 0, likeness, after, observation: one.observation };
-      answer.weight += weight;
-      answers.set(key, answer);
+      const answer = answers.find((said) => isDeepStrictEqual(said.after, after));
+      if (answer === undefined) answers.push({ weight, likeness, after, observation: one.observation });
+      else answer.weight += weight;
     }
-    const [best] = [...answers.values()].sort((a, b) => b.weight - a.weight);
+    const [best] = answers.sort((a, b) => b.weight - a.weight);
     if (best === undefined) return undefined;
     const { likeness, after, observation } = best;
     return { after, observation, evidence: (best.weight / total) * likeness };

@@ -50,8 +50,15 @@ export class LiftedModel implements BackendModel {
   }
 }
 
-/** The largest id that was shown since. */
+const shown = new WeakMap<Message, number>();
+
+/** The largest id that a message shows; looked for once in each. */
 function lastShown(message: Message): number {
   if (message.role !== 'tool') return 0;
-  return [...message.content.matchAll(/^\s*\[(\d+)\]/gm)].reduce((last, [, id]) => Math.max(last, Number(id)), 0);
+  const known = shown.get(message);
+  if (known !== undefined) return known;
+  const ids = [...message.content.matchAll(/^\s*\[(\d+)\]/gm)];
+  const last = ids.reduce((largest, [, id]) => Math.max(largest, Number(id)), 0);
+  shown.set(message, last);
+  return last;
 }

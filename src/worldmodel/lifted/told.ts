@@ -12,10 +12,18 @@ const SHORTEST_PART = 3;
 type Source = readonly [theirs: string, ours: string];
 
 export class Retelling {
-  private readonly sources: readonly Source[];
+  private found: readonly Source[] | undefined;
 
-  constructor(recorded: Act, asked: Act, pairs: Pairing) {
-    this.sources = sourcesOf(recorded, asked, pairs).filter(([text]) => text !== '');
+  constructor(
+    private readonly recorded: Act,
+    private readonly asked: Act,
+    private readonly pairs: Pairing,
+  ) {}
+
+  /** Looked for once a text is to be said: most actions say none. */
+  private get sources(): readonly Source[] {
+    this.found ??= sourcesOf(this.recorded, this.asked, this.pairs).filter(([text]) => text !== '');
+    return this.found;
   }
 
   /**

@@ -3,7 +3,7 @@
 
 import { actionLine, type ScreenElement, type ScreenState, treeFaults } from '../../env/index.js';
 import type { Act } from './act.js';
-import { Layout, type Pairing, pairing } from './layout.js';
+import { type Layout, layoutOf, type Pairing, pairing } from './layout.js';
 import { Retelling } from './told.js';
 
 /** What was recorded: an action, and the screen after it. */
@@ -22,6 +22,35 @@ export interface RecordedAct {
 export function transferred(recorded: RecordedAct, asked: Act): ScreenState | undefined {
   const found = new Transfer(recorded, asked).screen();
   return found !== undefined && treeFaults(found).length === 0 ? found : undefined;
+}
+
+interface Changes {
+  /** Ids of elements, as the screen is read, and which properties of their own became others. */
+  readonly own: readonly (readonly [id: string, keys: readonly string[]])[];
+  /** Ids of elements that hold something else. */
+  readonly held: readonly string[];
+}
+
+const known = new WeakMap<RecordedAct, Changes>();
+
+/** What an action made of the elements that were there; worked out once. */
+function changesOf(recorded: RecordedAct): Changes {
+  const before = known.get(recorded);
+  if (before !== undefined) return before;
+  const own: [string, string[]][] = [];
+  const held: string[] = [];
+  const were = recorded.act.state.elements;
+  for (const id of layoutOf(recorded.after).order) {
+    const [was, is] = [were[id], recorded.after.elements[id]];
+    if (was === undefined || was === is) continue;
+    const keys = Object.keys({ ...was, ...is }).filter((key) => key !== 'children' && was[key] !== is[key]);
+    if (keys.length > 0) own.push([id, keys]);
+    const isSame = was.children.length === is.children.length && was.children.every((one, i) => one === is.children[i]);
+    if (!isSame) held.push(id);
+  }
+  const found = { own, held };
+  known.set(recorded, found);
+  return found;
 }
 
 /** An element that one changes by what it is, and not by where it stands: the one that is ticked, or chosen. */
@@ -43,7 +72,7 @@ class Transfer {
   ) {
     const { act, after } = recorded;
     this.before = act.layout;
-    this.after = new Layout(after);
+    this.after = layoutOf(after);
     const both = act.element !== undefined && asked.element !== undefined;
     this.pairs = pairing(act.layout, asked.layout, both ? [act.element!, asked.element!] : undefined);
     this.retelling = new Retelling(act, asked, this.pairs);
@@ -51,9 +80,10 @@ class Transfer {
   }
 
   screen(): ScreenState | undefined {
-    const { recorded, asked, before, after } = this;
-    for (const id of after.order) if (before.tree.elements[id] !== undefined) this.change(id);
-    for (const id of after.order) if (before.tree.elements[id] !== undefined) this.hold(id);
+    const { recorded, asked } = this;
+    const { own, held } = changesOf(recorded);
+    for (const [id, keys] of own) this.change(id, keys);
+    for (const id of held) this.hold(id);
     if (this.isLost) return undefined;
     const { focused, done, reward, tabs, tab } = recorded.after;
     const keyboard = focused === '' ? '' : this.here(focused);
@@ -74,11 +104,9 @@ class Transfer {
     return this.fresh.get(id) ?? this.pairs.get(id);
   }
 
-  /** Its own properties, where they became others. */
-  private change(id: string): void {
+  /** Properties of its own that became others. */
+  private change(id: string, keys: readonly string[]): void {
     const [was, is] = [this.before.element(id), this.after.element(id)];
-    const keys = Object.keys({ ...was, ...is }).filter((key) => key !== 'children' && was[key] !== is[key]);
-    if (keys.length === 0) return;
     const here = this.changedHere(id, keys);
     if (here === undefined) {
       // Nothing stands as that did, so there is nothing to change.
@@ -106,10 +134,9 @@ class Transfer {
     return sole(this.before, was.role, key) === undefined ? this.pairs.get(id) : sole(this.asked.layout, was.role, key);
   }
 
-  /** What it holds, where that became something else. */
+  /** What it holds, which became something else. */
   private hold(id: string): void {
     const [was, is] = [this.before.element(id).children, this.after.element(id).children];
-    if (was.length === is.length && was.every((child, i) => child === is[i])) return;
     const here = this.pairs.get(id);
     if (here === undefined) {
       this.isLost = true;
@@ -163,8 +190,8 @@ class Transfer {
   }
 
   private shownAgain(id: string): string | undefined {
-    const shown = new Layout(this.asked.opening);
-    const here = pairing(new Layout(this.recorded.act.opening), shown).get(id);
+    const shown = layoutOf(this.asked.opening);
+    const here = pairing(layoutOf(this.recorded.act.opening), shown).get(id);
     if (here === undefined) return undefined;
     for (const one of shown.below(here)) this.elements[one] ??= shown.element(one);
     return here;
