@@ -341,6 +341,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the page itself',
     load: () => import('./screens-exactness.js'),
   },
+  'screens.applications': {
+    title:
+      'Next screens of TiddlyWiki and hledger-web in Chromium after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every case; recorded seeds and tasks left out; nothing at all); needs both, or SCREENS_APPLICATIONS',
+    unit: 'F1',
+    baseline: 'the page itself',
+    load: () => import('./screens-applications.js'),
+  },
   'screens.grow': {
     title:
       "A policy on twelve of MiniWoB++'s tasks: real episodes until it is as good as training on all tasks in turn ever was, taking more of those half won ÷ all in turn (raw: every case); needs miniwob's pages",

@@ -3,7 +3,7 @@
 
 import { textsNamed } from '../../env/index.js';
 import type { Act } from './act.js';
-import type { Layout, Pairing } from './layout.js';
+import { type Layout, layoutOf, type Pairing, pairing } from './layout.js';
 
 /** Shorter texts are not looked for within others: they are there by chance. */
 const SHORTEST_PART = 3;
@@ -11,18 +11,24 @@ const SHORTEST_PART = 3;
 /** A text of the recorded side, and what is said in its place. */
 type Source = readonly [theirs: string, ours: string];
 
+export interface RetoldOn {
+  readonly pairs: Pairing;
+  /** Such a page may tell again what the opening screens told. */
+  readonly isOfAnotherPage: boolean;
+}
+
 export class Retelling {
   private found: readonly Source[] | undefined;
 
   constructor(
     private readonly recorded: Act,
     private readonly asked: Act,
-    private readonly pairs: Pairing,
+    private readonly on: RetoldOn,
   ) {}
 
   /** Looked for once a text is to be said: most actions say none. */
   private get sources(): readonly Source[] {
-    this.found ??= sourcesOf(this.recorded, this.asked, this.pairs).filter(([text]) => text !== '');
+    this.found ??= sourcesOf(this.recorded, this.asked, this.on).filter(([text]) => text !== '');
     return this.found;
   }
 
@@ -53,7 +59,7 @@ function countedOn(text: string, [theirs, ours]: Source): string | undefined {
 }
 
 /** Nearest first: of two that could be the source, the first is. */
-function sourcesOf(recorded: Act, asked: Act, pairs: Pairing): Source[] {
+function sourcesOf(recorded: Act, asked: Act, { pairs, isOfAnotherPage }: RetoldOn): Source[] {
   const given = Object.entries(recorded.call.arguments).flatMap(([key, text]): Source[] => {
     const here = asked.call.arguments[key];
     return typeof text === 'string' && typeof here === 'string' && key !== 'bid' ? [[text, here]] : [];
@@ -64,17 +70,22 @@ function sourcesOf(recorded: Act, asked: Act, pairs: Pairing): Source[] {
   );
   return [
     ...given,
-    ...textsOf(own, recorded, asked, pairs),
+    ...textsOf(own, [recorded.layout, asked.layout], pairs),
     ...goals,
-    ...textsOf(recorded.layout.order, recorded, asked, pairs),
+    ...textsOf(recorded.layout.order, [recorded.layout, asked.layout], pairs),
+    ...(isOfAnotherPage ? openingTexts(recorded, asked) : []),
   ];
 }
 
-function textsOf(ids: readonly string[], recorded: Act, asked: Act, pairs: Pairing): Source[] {
+function openingTexts(recorded: Act, asked: Act): Source[] {
+  const [from, to] = [layoutOf(recorded.opening), layoutOf(asked.opening)];
+  return textsOf(from.order, [from, to], pairing(from, to));
+}
+
+function textsOf(ids: readonly string[], [from, to]: readonly [Layout, Layout], pairs: Pairing): Source[] {
   return ids.flatMap((id): Source[] => {
     const here = pairs.get(id);
-    if (here === undefined) return [];
-    return [...paired(recorded.layout, asked.layout, id, here)];
+    return here === undefined ? [] : [...paired(from, to, id, here)];
   });
 }
 

@@ -75,21 +75,20 @@ class Transfer {
     this.after = layoutOf(after);
     const both = act.element !== undefined && asked.element !== undefined;
     this.pairs = pairing(act.layout, asked.layout, both ? [act.element!, asked.element!] : undefined);
-    this.retelling = new Retelling(act, asked, this.pairs);
+    this.retelling = new Retelling(act, asked, { pairs: this.pairs, isOfAnotherPage: this.isOfAnotherPage });
     this.elements = { ...asked.state.elements };
   }
 
   screen(): ScreenState | undefined {
     const { recorded, asked } = this;
-    const { own, held } = changesOf(recorded);
-    for (const [id, keys] of own) this.change(id, keys);
-    for (const id of held) this.hold(id);
-    if (this.isLost) return undefined;
+    const root = this.isOfAnotherPage ? this.made(recorded.after.root) : this.changed();
+    if (root === undefined) return undefined;
     const { focused, done, reward, tabs, tab } = recorded.after;
     const keyboard = focused === '' ? '' : this.here(focused);
-    const placed = this.placed();
+    const placed = this.placed(root);
     return {
       ...asked.state,
+      root,
       focused: keyboard !== undefined && placed[keyboard] !== undefined ? keyboard : '',
       elements: placed,
       ...(tabs !== undefined && { tabs, tab }),
@@ -97,6 +96,20 @@ class Transfer {
       reward,
       history: [...asked.state.history, actionLine(asked.call)],
     };
+  }
+
+  /** Nothing of what there was is there any more: all elements are new, as their ids are. */
+  private get isOfAnotherPage(): boolean {
+    const { root } = this.recorded.after;
+    return root !== '' && this.before.tree.elements[root] === undefined;
+  }
+
+  /** Carries the changes over to the screen. Its root; undefined where something that changed has no part on it. */
+  private changed(): string | undefined {
+    const { own, held } = changesOf(this.recorded);
+    for (const [id, keys] of own) this.change(id, keys);
+    for (const id of held) this.hold(id);
+    return this.isLost ? undefined : this.asked.state.root;
   }
 
   /** What plays the part of a recorded element: on the screen, or new on it. */
@@ -198,8 +211,7 @@ class Transfer {
   }
 
   /** Only what stands somewhere. */
-  private placed(): Record<string, ScreenElement> {
-    const { root } = this.asked.state;
+  private placed(root: string): Record<string, ScreenElement> {
     const kept = new Set<string>();
     const open = [root];
     for (let id = open.pop(); id !== undefined; id = open.pop()) {

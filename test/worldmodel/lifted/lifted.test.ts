@@ -95,6 +95,50 @@ describe('what was recorded of one screen', () => {
   });
 });
 
+describe('what was recorded of a link to another page', () => {
+  /** Notes by their names, and a link to each. */
+  const home = (names: readonly string[]): ScreenState => {
+    const links = names.map((name, i): [string, Elements[string]] => [
+      String(2 + i),
+      { role: 'link', name, children: [] },
+    ]);
+    const root = { role: 'RootWebArea', name: 'Notes', children: links.map(([id]) => id) };
+    return screen('Read a note.', { 1: root, ...Object.fromEntries(links) });
+  };
+  /** All ids are new; the last of all notes is told in the margin. */
+  const shown = (before: ScreenState, id: string, last: string): ScreenState => {
+    const ids = lastId(before);
+    const [root, title, margin, button] = [1, 2, 3, 4].map((one) => String(ids + one));
+    return {
+      ...before,
+      root,
+      elements: {
+        [root]: { role: 'RootWebArea', name: 'A note', children: [title, margin] },
+        [title]: { role: 'heading', name: before.elements[id].name, children: [button] },
+        [margin]: { role: 'complementary', name: last, children: [] },
+        [button]: { role: 'button', name: 'Back', children: [] },
+      },
+      history: [`click('${id}')`],
+    };
+  };
+
+  it('is the page of another note, with ids that go on from those of the screen', () => {
+    const before = home(['milk', 'bread', 'salt']);
+    const after = shown(before, '3', 'salt');
+    const where = { isError: false, observation: '', episode: 'e', task: 't', family: 'f' };
+    const book = new LiftedBook([{ act: act(before, '3'), after, ...where }]);
+    const other = home(['tea', 'rice', 'oil']);
+    expect(book.say(act(other, '3'))?.after).toEqual(shown(other, '3', 'oil'));
+    const calledBack = (state: ScreenState, opening: ScreenState, ids: number) =>
+      new Act({ state, opening, ids, call: { name: 'go_back', arguments: {} } });
+    const back = { ...before, root: '11', elements: { 11: { role: 'RootWebArea', name: 'salt', children: [] } } };
+    const told = new LiftedBook([{ act: calledBack(shown(before, '3', 'a'), before, 8), after: back, ...where }]);
+    const asked = calledBack(shown(other, '3', 'b'), other, 20);
+    // Its name was told by the opening screen alone.
+    expect(told.say(asked)?.after).toMatchObject({ root: '23', elements: { 23: { name: 'oil' } } });
+  });
+});
+
 describe('a model of recorded episodes', () => {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-lifted-'));
   const domain = pagesDomain('order');
