@@ -308,7 +308,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'distill.share': {
     title:
-      "Calls of the service desk in families of tasks that were not learned from: answered by a small model that was fitted to a language model's records ÷ all, the language model answering the rest (raw: exact states of the two, and of the language model alone)",
+      "Calls of further episodes of the service desk: answered by a small model that was fitted to a language model's records ÷ all, the rest being left to the language model (raw: of calls that no record has; exact states of what it answers; states that are wrong by it)",
     unit: 'share',
     baseline: "the language model alone, 2 % of whose answers are wrong; truth are the service desk's rules",
     load: () => import('./distill-share.js'),
