@@ -231,6 +231,18 @@ describe('what cannot be read', () => {
     expect(skipped[1].problem).toContain('none of the keys');
   });
 
+  it('says what the row of a run is, and takes the logs of a run that has some', async () => {
+    const row = { responderVersion: 'router:1', messages: conversation(true), steps: [] };
+    await expect(readEpisodeLogs(file('rows.jsonl', row))).rejects.toThrow(/line 1: it is the row of a run.*RUN\/logs/);
+    const run = join(folder, 'run');
+    mkdirSync(join(run, 'logs'), { recursive: true });
+    writeFileSync(join(run, 'run.json'), '{}');
+    writeFileSync(join(run, 'logs', 'episodes.jsonl'), JSON.stringify({ messages: conversation(true) }));
+    expect((await readEpisodeLogs(run)).episodes).toHaveLength(1);
+    rmSync(join(run, 'logs'), { recursive: true });
+    await expect(readEpisodeLogs(run)).rejects.toThrow(expect.objectContaining({ code: 'LOG_INVALID' }));
+  });
+
   it('names files that are missing, and folders without logs', async () => {
     await expect(readEpisodeLogs(join(folder, 'nothing.jsonl'))).rejects.toThrow('cannot be read');
     mkdirSync(join(folder, 'empty'));

@@ -14,10 +14,14 @@ export interface LoggedConversation {
   readonly reward: number | null;
 }
 
+const OWN_RECORD =
+  'it is the row of a run, which may have been dreamt, and no log; `reverie collect` writes what the real environment answered to RUN/logs';
+
 /** Throws RecordProblem. */
 export function readConversation(record: unknown): LoggedConversation {
   if (typeof record !== 'object' || record === null || Array.isArray(record))
     throw new RecordProblem('it is no object');
+  if ('responderVersion' in record) throw new RecordProblem(OWN_RECORD);
   const { id, task, task_id, trial, reward, messages, traj, conversations, system } = record as Record<string, unknown>;
   const conversation = messagesOf({ messages, traj, conversations, system });
   if (!conversation.some(({ role }) => role === 'assistant')) throw new RecordProblem('nobody acts in it');

@@ -91,9 +91,10 @@ export function episodeLogFiles({ logs }: Pick<ExperienceConfig, 'logs'>, folder
   return logs.flatMap((path) => filesAt(resolve(folder, path)));
 }
 
-/** The file itself, or those of a folder that end in .jsonl or .json, by name. */
+/** The file itself, or those of a folder that end in .jsonl or .json, by name; of the folder of a run, those of its logs. */
 export function filesAt(path: string): string[] {
   if (!existsSync(path) || !statSync(path).isDirectory()) return [path];
+  if (existsSync(join(path, 'run.json'))) return filesAt(join(path, 'logs'));
   const names = readdirSync(path).filter((name) => /\.jsonl?$/.test(name));
   return names.sort().map((name) => join(path, name));
 }
