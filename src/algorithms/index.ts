@@ -29,6 +29,7 @@ export {
   type TextProgress,
   type TextTraining,
 } from './text-training.js';
+export type { WonText, WonTexts } from './text-won.js';
 export { train } from './train.js';
 export {
   type Counters,

@@ -13,6 +13,7 @@ import { type PlayedText, type PlayOptions, playTexts, type TextStart, whoAnswer
 import { countGrown, familiesWithin, tasksOfRound } from './text-tasks.js';
 import { countersOf, roundsOf, type TextProgress, type TextRound, type TextTraining } from './text-training.js';
 import { watchedRound } from './text-watch.js';
+import { imitateWins } from './text-wins.js';
 
 /** @throws what environments, models and learners throw, and what ends a run at a checkpoint */
 export async function textGroups(training: TextTraining): Promise<void> {
@@ -47,7 +48,9 @@ export async function textGroups(training: TextTraining): Promise<void> {
     const groups = await liveGroups(training, round, drawn, rng);
     const { valued, forked } = await fork(training, round, groups, rng);
     const { lessons, silent, filtered } = groupLessons(valued, parts.algorithm, settings);
-    const learned = await learn(training, lessons, rng.split('learn'));
+    const learned = parts.algorithm.imitatesWins
+      ? await imitateWins(training, groups, rng.split('imitate'))
+      : await learn(training, lessons, rng.split('learn'));
 
     progress.round += 1;
     count(progress, round, [...groups, [...forked]]);

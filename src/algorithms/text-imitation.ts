@@ -3,16 +3,17 @@
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
 import type { LineEnvironment, ToolsTask } from '../env/index.js';
-import type { TextLesson } from '../rl/index.js';
+import type { TextLesson, TextUpdateMetrics } from '../rl/index.js';
 import { isWon } from './text-evaluation.js';
 import type { TextExpert } from './text-experts.js';
 import { type PlayedText, TextEpisode } from './text-play.js';
 import { lookElsewhere, revealingVerbs, type Search } from './text-searches.js';
 import { evenly, type TextTraining } from './text-training.js';
+import { DEMONSTRATIONS, wonText } from './text-won.js';
 
 /** @throws TEXT_TASKS_MISSING where nothing can be imitated; what environments and learners throw */
 export async function imitate({ settings, parts, progress, ports }: TextTraining, rng: Rng): Promise<void> {
-  const { tasks, epochs, lr } = settings.clone;
+  const { tasks } = settings.clone;
   const { shown, taken } = await demonstrations(parts, evenly(parts.tasks, tasks), settings.clone, rng, ports);
   const lessons = shown.flatMap(({ steps }) =>
     steps.map(({ situation, choice }): TextLesson => ({ situation, choice })),
@@ -29,15 +30,28 @@ export async function imitate({ settings, parts, progress, ports }: TextTraining
   await parts.dream?.remember?.(shown);
   progress.clonedSteps = lessons.length + taken;
   progress.realSteps += progress.clonedSteps;
-  const bar = ports.phase('imitate', epochs, 'epochs');
-  for (let epoch = 0; epoch < epochs; epoch++) {
+  if (parts.algorithm.imitatesWins) await ports.wins.keep(DEMONSTRATIONS, shown.map(wonText));
+  await passes({ settings, parts, progress, ports }, lessons, rng, 0);
+}
+
+/** So many passes over what is to be imitated, each in an order of its own. */
+export async function passes(
+  { settings: { clone }, parts, ports }: TextTraining,
+  lessons: readonly TextLesson[],
+  rng: Rng,
+  round: number,
+): Promise<Partial<TextUpdateMetrics>> {
+  let metrics: Partial<TextUpdateMetrics> = {};
+  const bar = ports.phase('imitate', clone.epochs, 'epochs');
+  for (let epoch = 0; epoch < clone.epochs; epoch++) {
     ports.signal.throwIfAborted();
     const order = rng.split(epoch).permutation(lessons.length);
-    const metrics = await parts.learner.update(lessons, { lr, order });
-    ports.tell({ kind: 'clone', round: 0, epoch, choices: lessons.length, ...metrics });
-    bar.advance(1, `loss ${metrics.loss.toFixed(3)}`);
+    metrics = await parts.learner.update(lessons, { lr: clone.lr, order });
+    ports.tell({ kind: 'clone', round, epoch, choices: lessons.length, ...metrics });
+    bar.advance(1, `loss ${metrics.loss!.toFixed(3)}`);
   }
   bar.end();
+  return metrics;
 }
 
 /** All that is imitated, and how many further steps it took: each task as the expert goes about it, then, with detours, with searches. */

@@ -7,6 +7,7 @@ import type { ShadowCounts } from '../worldmodel/index.js';
 import type { TextExpert } from './text-experts.js';
 import type { PlayedText } from './text-play.js';
 import type { Grow, Grown } from './text-tasks.js';
+import type { WonTexts } from './text-won.js';
 
 /** Where experience comes from: see `roundsOf`. */
 export type TextMode = 'real' | 'dream' | 'dream-then-real' | 'interleaved';
@@ -26,6 +27,8 @@ export interface TextGroupSettings extends GroupOptions {
   readonly groupSize: number;
   /** Episodes lived on from each step, where the learner asks for it. */
   readonly forks: number;
+  /** Rounds after which what was won so far is imitated, by a learner that does so. */
+  readonly restEvery: number;
   /** What the world pays, or 1 at the end of an episode that was won. */
   readonly rewards: 'paid' | 'verdict';
   /** Weight of progress as a reward (`Shaping`); 0: none. */
@@ -91,7 +94,7 @@ export interface TextDream {
 
 export interface TextGroupParts {
   readonly learner: TextLearner;
-  readonly algorithm: Pick<EstimatorEntry, 'estimate' | 'hasCritic' | 'livesForks'>;
+  readonly algorithm: Pick<EstimatorEntry, 'estimate' | 'hasCritic' | 'livesForks' | 'imitatesWins'>;
   /** The real environment: each lives one episode at a time; as many as may be under way at once. */
   readonly environments: readonly LineEnvironment[];
   /** What is dreamt in, in every mode but `real`. */
@@ -186,6 +189,8 @@ export interface TextGroupPorts {
   warn(problem: string): void;
   /** A safe point: may keep all, and may end the run by throwing. `isDue`: what was just done is not to be done again. */
   checkpoint(isDue?: boolean): Promise<void>;
+  /** Of learners that imitate what was won. */
+  readonly wins: WonTexts;
 }
 
 export interface TextTraining {

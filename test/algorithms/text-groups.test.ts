@@ -48,6 +48,22 @@ describe('training in a game of text', () => {
     await learner.close();
   });
 
+  it('by imitating its own wins wins more than by imitation alone, and keeps the shortest of each task', async () => {
+    const { training, learner, told, wins } = await atticTraining({ estimator: 'rest', clone, rounds: 8 });
+    await textGroups(training);
+    const [, cloning, rounds] = training.progress.evaluations;
+    expect(rounds.wins).toBeGreaterThan(cloning.wins);
+    expect(wins.get('demonstrations')!.map(({ task }) => task)).toEqual(['book', 'torch']);
+    const updates = told.filter(({ kind }) => kind === 'update');
+    expect(updates.map(({ imitated }) => imitated !== undefined)).toEqual([
+      ...[false, false, false, true],
+      ...[false, false, false, true],
+    ]);
+    expect(updates.every(({ silentGroups, groups }) => silentGroups === groups)).toBe(true);
+    expect(updates.at(-1)!.imitated).toBe(2);
+    await learner.close();
+  });
+
   it('is paid for progress on the way where that is asked for, and as much in all whichever way is taken', async () => {
     const { training, learner } = await atticTraining();
     const [environment] = training.parts.environments;

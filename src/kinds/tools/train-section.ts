@@ -36,7 +36,7 @@ export function textRlSchema() {
         .enum(groupEstimators.names() as [string, ...string[]])
         .default('grpo')
         .describe(
-          'How much better a choice was than the rest of its group: `grpo`, `gigpo` or `rloo`; than a critic expected: `ppo`; or than what came of going on from the same situation: `vineppo`.',
+          'How much better a choice was than the rest of its group: `grpo`, `gigpo` or `rloo`; than a critic expected: `ppo`; or than what came of going on from the same situation: `vineppo`. `rest` imitates what was won instead.',
         ),
       network: z
         .enum(textNetworks.names() as [string, ...string[]])
@@ -72,6 +72,11 @@ export function textRlSchema() {
         .optional()
         .describe(
           'vineppo: episodes that are lived on from each step, of groups whose returns differ; their steps count like all others. Default 4.',
+        ),
+      restEvery: positive
+        .optional()
+        .describe(
+          'rest: rounds after which the shortest win of each task so far is imitated, with what was imitated first, in `train.cloneEpochs` passes; default 10, and after the last.',
         ),
       keptGroups: share
         .optional()

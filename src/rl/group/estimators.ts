@@ -9,6 +9,8 @@ export interface EstimatorEntry extends Named {
   readonly hasCritic?: boolean;
   /** It compares with what followed where the policy went on from the same situation again, of groups that are not all alike. */
   readonly livesForks?: boolean;
+  /** It learns nothing of a round itself: what was won is imitated every so many rounds. */
+  readonly imitatesWins?: boolean;
 }
 
 export const groupEstimators = new Registry<EstimatorEntry>('group learner', [
@@ -30,5 +32,12 @@ export const groupEstimators = new Registry<EstimatorEntry>('group learner', [
     summary: 'As ppo, with values by episodes lived on from each step in place of a critic (2410.01679).',
     estimate: vinePpo,
     livesForks: true,
+  },
+  {
+    name: 'rest',
+    summary:
+      'Imitates the shortest win of each task, with what was imitated first, every so many rounds (ReST-EM, 2312.06585).',
+    estimate: (group) => group.map(({ rewards }) => rewards.map(() => 0)),
+    imitatesWins: true,
   },
 ]);

@@ -1,6 +1,12 @@
 // Training in a small game of ours: its parts, for tests of policies of text and of their loop.
 
-import { newProgress, type TextGroupSettings, type TextTraining, walkthroughs } from '../../../src/algorithms/index.js';
+import {
+  newProgress,
+  type TextGroupSettings,
+  type TextTraining,
+  type WonText,
+  walkthroughs,
+} from '../../../src/algorithms/index.js';
 import { Rng } from '../../../src/core/rng.js';
 import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../../src/env/index.js';
 import { gamesDomain } from '../../../src/env/pddl/games-domain.js';
@@ -51,6 +57,7 @@ const SETTINGS: TextGroupSettings = {
   rewards: 'paid',
   progressWeight: 0,
   forks: 4,
+  restEvery: 4,
   tasksPerRound: 2,
   groupSize: 8,
   epochs: 2,
@@ -68,6 +75,7 @@ const SETTINGS: TextGroupSettings = {
 export async function atticTraining(given: Partial<TextGroupSettings> & { estimator?: string } = {}) {
   const { estimator = 'grpo', ...settings } = given;
   const domain = attics();
+  const wins = new Map<string, readonly WonText[]>();
   const told: { kind: string; [key: string]: unknown }[] = [];
   const valueCoefficient = groupEstimators.get(estimator).hasCritic ? 0.5 : 0;
   const learner = await relevance(settings.seed ?? 1, { ...PLAIN, valueCoefficient });
@@ -89,7 +97,11 @@ export async function atticTraining(given: Partial<TextGroupSettings> & { estima
       tell: (event) => told.push(event),
       warn: () => {},
       checkpoint: async () => {},
+      wins: {
+        keep: async (name, won) => void wins.set(name, won),
+        kept: async (names) => names.flatMap((name) => wins.get(name) ?? []),
+      },
     },
   };
-  return { training, learner, domain, told };
+  return { training, learner, domain, told, wins };
 }

@@ -23,6 +23,7 @@ import type { ToolsScenario } from '../../scenario.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
 import { trainingPanel } from './episodes-panel.js';
+import { keptWins } from './kept-wins.js';
 import { makeParts, ofTraining, type ToolsParts } from './parts.js';
 import { loadTextPolicy, policyFolder, saveTextPolicy } from './policy-checkpoint.js';
 import { makeTextLearner } from './policy-learner.js';
@@ -130,8 +131,19 @@ function trainingOf(
     realRounds = train.rounds,
   } = train;
   const gatherEvery = train.gather?.every ?? Number.POSITIVE_INFINITY;
-  const { gaeLambda = 0.95, progressWeight = 0, rewards = 'paid', forks = 4 } = rl;
-  const asked = { ...rl, ...train, seed, realRounds, gatherEvery, gaeLambda, progressWeight, rewards, forks };
+  const { gaeLambda = 0.95, progressWeight = 0, rewards = 'paid', forks = 4, restEvery = 10 } = rl;
+  const asked = {
+    ...rl,
+    ...train,
+    seed,
+    realRounds,
+    gatherEvery,
+    gaeLambda,
+    progressWeight,
+    rewards,
+    forks,
+    restEvery,
+  };
   const settings = { ...asked, clone: { tasks, epochs, lr, detours } };
   const { length: rounds } = roundsOf(settings);
   let savedAt = performance.now();
@@ -158,6 +170,7 @@ function trainingOf(
       phase: (label, total, unit) => context.progress.phase(label, total, unit),
       tell: (event) => metrics.write(event),
       warn: (problem) => context.log(problem),
+      wins: keptWins(out),
     },
   };
 }
