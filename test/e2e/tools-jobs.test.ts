@@ -136,7 +136,12 @@ describe('wrong settings', () => {
   });
 
   it('a job that scenarios of this family do not have says so', async () => {
-    expect((await refusal(['quickstart', 'helpdesk', '--out', 'never'], folder)).code).toBe('SCENARIO_FAMILY');
+    expect((await refusal(['audit', 'pendulum', '--out', 'never'], folder)).code).toBe('SCENARIO_FAMILY');
     expect(existsSync(at('never'))).toBe(false);
+  });
+
+  it('a comparison with a dream that nobody gathers records for says so', async () => {
+    const told = await refusal(['quickstart', 'helpdesk', '--out', 'compared'], folder);
+    expect([told.code, told.message]).toEqual(['SCENARIO_INVALID', expect.stringContaining('train.gather is missing')]);
   });
 });

@@ -49,9 +49,9 @@ function onBroker(kind: BrokerKind): void {
         expect(await trouble).toMatch(/^The queue at .* does not answer/);
         await broker.revive();
         const [lease] = await leased;
-        await told;
         expect(lease.item.id).toBe(item(0).id);
         expect(await worker.ack(lease, { bytes: Buffer.from('done'), note: '' })).toBe(true);
+        await told;
         // What is never told is found when it is asked for again.
         await coordinator.enqueue([item(0)]);
         expect(await done).toMatchObject({ id: item(0).id, state: 'succeeded' });
