@@ -25,6 +25,17 @@ const progressWeight = z
     'Weight of progress as a reward on the way, where the exact rules know how much of the goal is done (Ng et al. 1999); default 0: none.',
   );
 
+const forks = positive
+  .optional()
+  .describe(
+    'vineppo: episodes that are lived on from each step, of groups whose returns differ; their steps count like all others. Default 4.',
+  );
+const restEvery = positive
+  .optional()
+  .describe(
+    'rest: rounds after which the shortest win of each task so far is imitated, with what was imitated first, in `train.cloneEpochs` passes; default 10, and after the last.',
+  );
+
 export function textRlSchema() {
   const networks = textNetworks.list();
   const sections = Object.fromEntries(
@@ -68,16 +79,8 @@ export function textRlSchema() {
         .optional()
         .describe("ppo: how far advantages look past the next step (GAE's lambda); default 0.95."),
       valueCoefficient: z.number().min(0).optional().describe("ppo: weight of the critic's error; default 0.5."),
-      forks: positive
-        .optional()
-        .describe(
-          'vineppo: episodes that are lived on from each step, of groups whose returns differ; their steps count like all others. Default 4.',
-        ),
-      restEvery: positive
-        .optional()
-        .describe(
-          'rest: rounds after which the shortest win of each task so far is imitated, with what was imitated first, in `train.cloneEpochs` passes; default 10, and after the last.',
-        ),
+      forks,
+      restEvery,
       keptGroups: share
         .optional()
         .describe(
