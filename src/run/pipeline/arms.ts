@@ -3,6 +3,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import { trainEveryArm } from '../../algorithms/index.js';
 import { type PoolTask, WorkerPool } from '../../pool/index.js';
 import { interrupted, type JobContext } from '../job.js';
@@ -44,7 +45,9 @@ export async function trainArms<S extends AnyScenario, R extends object>(
   context: JobContext<S>,
 ): Promise<ArmRun<R>[]> {
   // A run whose thread died is not begun again behind the user's back: `--resume` goes on with it.
-  const pool = new WorkerPool({ workers: options.threads, attempts: 1 });
+  // A whole training has the memory that it would have as a process of its own.
+  const resourceLimits = { maxOldGenerationSizeMb: Math.floor(getHeapStatistics().heap_size_limit / 2 ** 20) };
+  const pool = new WorkerPool({ workers: options.threads, attempts: 1, resourceLimits });
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
   const train = (arm: Arm<S>, seed: number) => runTask(pool, taskOf(arm, seed, context), options, context, signal);
