@@ -1,6 +1,7 @@
 // Do browsers hold for long? Real episodes of chance over all of MiniWoB++'s pages, in two processes with a headless Chromium each. The
 // value is how many were lost; what else counts is which processes of the browsers were left behind, and how much more memory
-// the two and their browsers hold at the end than after a third of the episodes, by when every page was open once.
+// the two and their browsers hold at the end than after a third of the episodes, by when every page was open once. Memory grows within the
+// life of a process, so a run that was stopped begins anew.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -73,7 +74,7 @@ async function lived(wish: SoakWish, log: BenchmarkContext['log']): Promise<Life
     }
     return { steps, lost, megabytes, mostProcesses, leakedProcesses: await leftBelow(pid) };
   } finally {
-    child.disconnect();
+    if (child.connected) child.disconnect();
   }
 }
 
