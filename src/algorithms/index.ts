@@ -10,10 +10,12 @@ export { type GenerationSummary, GenerativeReplay, type GenerativeState } from '
 export { type Recorder, type Recording, type RecordingPorts, record, recorderOf, type Stretch } from './recording.js';
 export { settleRounds } from './round-settings.js';
 export { TextPolicyAgent } from './text-agent.js';
+export type { LivedText } from './text-deficits.js';
 export { isWon } from './text-evaluation.js';
 export { solutions, type TextExpert, walkthroughs } from './text-experts.js';
 export { textGroups } from './text-groups.js';
 export { type PlayedText, type PlayOptions, playTexts, type TextStart, type TextStep } from './text-play.js';
+export { grownDeficits } from './text-tasks.js';
 export {
   type DreamCheck,
   evenly,

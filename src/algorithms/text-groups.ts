@@ -10,10 +10,13 @@ import { evaluate, isWon, stepsOf } from './text-evaluation.js';
 import { forkGroups } from './text-forks.js';
 import { imitate } from './text-imitation.js';
 import { type PlayedText, type PlayOptions, playTexts, type TextStart, whoAnswered } from './text-play.js';
-import { countGrown, familiesWithin, tasksOfRound } from './text-tasks.js';
+import { countGrown, familiesWithin, grownDeficits, tasksOfRound } from './text-tasks.js';
 import { countersOf, roundsOf, type TextProgress, type TextRound, type TextTraining } from './text-training.js';
 import { watchedRound } from './text-watch.js';
 import { imitateWins } from './text-wins.js';
+
+/** Of those of a round, in its event. */
+const TOLD_DEFICITS = 5;
 
 /** @throws what environments, models and learners throw, and what ends a run at a checkpoint */
 export async function textGroups(training: TextTraining): Promise<void> {
@@ -167,11 +170,13 @@ function grow(
   { settings, parts, progress }: TextTraining,
   drawn: readonly ToolsTask[],
   groups: readonly PlayedText[][],
-): Record<string, number> {
+): Record<string, unknown> {
   if (settings.grow === undefined) return {};
   const won = groups.map((group) => group.map((episode) => (isWon(episode) ? 1 : 0)));
-  countGrown(progress.grown, settings.grow, drawn, won);
-  return { familiesWithin: familiesWithin(parts.tasks, settings.grow, progress.grown).length };
+  countGrown(progress.grown, settings.grow, drawn, won, groups);
+  const within = { familiesWithin: familiesWithin(parts.tasks, settings.grow, progress.grown).length };
+  if (!settings.grow.deficits) return within;
+  return { ...within, deficits: Object.fromEntries(grownDeficits(progress.grown).slice(0, TOLD_DEFICITS)) };
 }
 
 function livedFigures(groups: readonly PlayedText[][]): Record<string, number> {

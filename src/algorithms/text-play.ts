@@ -18,6 +18,8 @@ export interface TextStart {
 
 export interface TextStep extends TextDecision {
   readonly situation: TextSituation;
+  /** What the action is a case of, in words that tasks share. */
+  readonly kind: string;
   /** Hash of the state that the choice was made in. */
   readonly state: string;
   /** The environment then, where it was asked for. */
@@ -33,6 +35,8 @@ export interface PlayedText {
   readonly messages: readonly Message[];
   /** What the whole episode was worth; null where nobody could judge it. */
   readonly reward: number | null;
+  /** It came to no end of its own. */
+  readonly truncated?: true;
 }
 
 /**
@@ -99,6 +103,7 @@ export class TextEpisode {
   private turns: readonly TextTurn[];
   private reward: number | null = 0;
   private isOver = false;
+  private isTruncated = false;
 
   private constructor(
     readonly environment: LineEnvironment,
@@ -139,14 +144,16 @@ export class TextEpisode {
     const { now: situation, state } = this;
     const said = situation.admissible[decision.choice];
     const before = this.potential();
+    const kind = kindOf(this.environment, said);
     const kept = this.pay.snapshots ? { before: await this.environment.snapshot() } : {};
     const { observation, reward: paid, terminated, truncated, info } = await this.environment.step(said, signal);
     const found = info as unknown as ToolsStepInfo;
     this.isOver = terminated || truncated;
+    this.isTruncated = truncated;
     const verdict = this.isOver ? found.verdict : undefined;
     const earned = this.pay.rewards === 'verdict' ? (verdict?.reward ?? 0) : paid;
     const reward = earned + this.shaped(before, this.isOver);
-    this.steps.push({ ...decision, situation, state, ...kept, reward, info: found });
+    this.steps.push({ ...decision, situation, kind, state, ...kept, reward, info: found });
     this.turns = [...this.turns, { said, seen: observation }];
     if (this.isOver) {
       this.reward = verdict === undefined ? this.total() : verdict.reward;
@@ -161,7 +168,8 @@ export class TextEpisode {
 
   played(): PlayedText {
     const { task, messages } = this.environment.tools;
-    return { task: task.id, steps: this.steps, messages, reward: this.reward };
+    const { steps, reward, isTruncated } = this;
+    return { task: task.id, steps, messages, reward, ...(isTruncated && { truncated: true }) };
   }
 
   private shaped(before: number, isOver: boolean): number {
@@ -189,6 +197,10 @@ function situationOf(
   if (!Array.isArray(admissible)) throw reverieError('TEXT_COMMANDS_UNKNOWN', { id, task: tools.task.id });
   const inWords = Array.isArray(readings) ? { readings } : {};
   return { ...told, text, admissible, ...inWords };
+}
+
+function kindOf({ tools: { domain, state } }: LineEnvironment, line: string): string {
+  return domain.rules?.kindOf?.(state, line) ?? line.split(' ')[0];
 }
 
 /** The command of a step. */

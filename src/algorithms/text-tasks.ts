@@ -1,9 +1,12 @@
 // Which tasks a round is lived on: all in turn, or, as they grow, more of those that the policy of the moment neither always wins nor
 // always loses. After UI-Simulator-Grow (arXiv 2510.14969), which takes the tasks whose loss lies between the 25th and the 75th percentile
-// and makes variants of them: here the loss is the share of episodes lost, and the variants of a task are the others of its family.
+// and makes variants of them: here the loss is the share of episodes lost, and the variants of a task are the others of its family. With
+// deficits, more of those families are taken that need what lost episodes lack (text-deficits.ts).
 
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/index.js';
+import { deficitsOf, type LivedText, livedTexts, needsOf } from './text-deficits.js';
+import type { PlayedText } from './text-play.js';
 
 /** Absent in a training that takes all tasks in turn. */
 export interface Grow {
@@ -13,6 +16,8 @@ export interface Grow {
   readonly replay: number;
   /** Last episodes of a family that its share of lost ones is taken of. */
   readonly window: number;
+  /** Whether, of the families that are taken more often, those come oftener that need what lost episodes lack. */
+  readonly deficits?: boolean;
 }
 
 /** What was lived of a family of tasks. */
@@ -21,6 +26,8 @@ export interface GrownFamily {
   readonly outcomes: readonly number[];
   /** Tasks of it that were taken. */
   readonly taken: number;
+  /** What these episodes did and lacked, where deficits are looked for. */
+  readonly lived?: readonly LivedText[];
 }
 
 export type Grown = Record<string, GrownFamily>;
@@ -44,8 +51,9 @@ export function tasksOfRound({ tasks, round, tasksPerRound, seed, grow, grown }:
   const replayed = Array.from({ length: inTurn }, (_, i) => taskInTurn(tasks, round * inTurn + i, seed, 'text-tasks'));
   const rng = Rng.fromSeed(seed).split('grow', round);
   const taken = new Map<string, number>();
+  const needs = grow?.deficits ? needsOf(families, livedOf(grown)) : undefined;
   const chosen = Array.from({ length: tasksPerRound - inTurn }, () => {
-    const family = families[rng.int(families.length)];
+    const family = families[needs === undefined ? rng.int(families.length) : weighted(needs, rng)];
     const turn = (grown[family]?.taken ?? 0) + (taken.get(family) ?? 0);
     taken.set(family, (taken.get(family) ?? 0) + 1);
     return taskInTurn(
@@ -68,17 +76,45 @@ export function familiesWithin(tasks: readonly ToolsTask[], { band: [least, most
   });
 }
 
-/** What is known once a round was lived: in place. @param won  of each task, the outcomes of its episodes */
+/**
+ * What is known once a round was lived: in place.
+ * @param won  of each task, the outcomes of its episodes
+ * @param groups  these episodes
+ */
 export function countGrown(
   grown: Grown,
-  { window }: Grow,
+  { window, deficits }: Grow,
   drawn: readonly ToolsTask[],
   won: readonly number[][],
+  groups: readonly (readonly PlayedText[])[],
 ): void {
   for (const [i, { family }] of drawn.entries()) {
-    const { outcomes, taken } = grown[family] ?? { outcomes: [], taken: 0 };
-    grown[family] = { outcomes: [...outcomes, ...won[i]].slice(-window), taken: taken + 1 };
+    const { outcomes, taken, lived = [] } = grown[family] ?? { outcomes: [], taken: 0 };
+    grown[family] = {
+      outcomes: [...outcomes, ...won[i]].slice(-window),
+      taken: taken + 1,
+      ...(deficits && { lived: [...lived, ...livedTexts(groups[i], won[i], lived)].slice(-window) }),
+    };
   }
+}
+
+/** What the last episodes of all families lack, and the share of those that need it which it lost: most first. */
+export function grownDeficits(grown: Grown): ReturnType<typeof deficitsOf> {
+  return deficitsOf(livedOf(grown));
+}
+
+function livedOf(grown: Grown): Record<string, readonly LivedText[]> {
+  return Object.fromEntries(Object.entries(grown).map(([family, { lived = [] }]) => [family, lived]));
+}
+
+/** A place, each as often as its weight says. */
+function weighted(weights: readonly number[], rng: Rng): number {
+  let left = rng.uniform() * weights.reduce((sum, weight) => sum + weight, 0);
+  const at = weights.findIndex((weight) => {
+    left -= weight;
+    return left < 0;
+  });
+  return at < 0 ? weights.length - 1 : at;
 }
 
 function taskInTurn(tasks: readonly ToolsTask[], turn: number, seed: number, name: string): ToolsTask {

@@ -118,10 +118,18 @@ function trainLines(result: TextTrainResult): Line[] {
       const { realSteps: steps, success } = evaluation;
       return [momentOf(evaluation), `${shareText(success)}, ${formatCount(steps)} real steps`];
     }),
+    ...lackingLine(result),
     ...result.alarms.map(({ round, problem }): Line => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
     ['checkpoint', result.checkpoint],
     ['report', result.report],
   ];
+}
+
+function lackingLine({ lacking = [] }: TextTrainResult): Line[] {
+  const most = lacking
+    .slice(0, SHOWN_KINDS)
+    .map(({ deficit, share }) => `${deficitText(deficit)} (${Math.round(100 * share)} % of the episodes that need it)`);
+  return most.length === 0 ? [] : [['lacking', most.join('; ')]];
 }
 
 function dreamLines({ answeredBy, gathered, checks }: TextTrainResult, dreamtSteps: number): Line[] {

@@ -80,6 +80,8 @@ export interface TextTrainResult extends JobResult {
   /** What was found wrong while it learned. */
   readonly alarms: readonly { readonly round: number; readonly problem: string }[];
   readonly evaluations: readonly (Omit<TextEvaluation, 'wins' | 'episodes'> & { readonly success: Rate })[];
+  /** What its last episodes lacked, and the share of those that need it which it lost; absent where it was not looked for. */
+  readonly lacking?: readonly { readonly deficit: string; readonly share: number }[];
   /** File of the HTML report. */
   readonly report: string;
 }

@@ -124,7 +124,14 @@ export type {
 } from './rollout/request.js';
 export { drawnStarts, drawStarts, startAt } from './rollout/starts.js';
 export { type JournalledRollouts, type SaveRolloutsOptions, saveRollouts } from './saved-rollouts.js';
-export { type Deficit, DeficitLedger, deficitOf, deficitText } from './signals/deficits.js';
+export {
+  type Deficit,
+  DeficitLedger,
+  type DeficitName,
+  deficitOf,
+  deficitParts,
+  deficitText,
+} from './signals/deficits.js';
 export { lostStep } from './signals/lost-step.js';
 export { SignalFinder } from './signals/signals.js';
 export {

@@ -59,6 +59,8 @@ it('does by a chosen line what the line says, and is paid by the page', async ()
   const [played] = await playTexts(buyer(shown), [{ task: 'order.1', seed: 1 }], { environments });
   expect(played.reward).toBe(1);
   expect(played.steps.map(whoAnswered)).toEqual(Array(4).fill('real'));
+  const kinds = ['click checkbox', 'select_option combobox', 'fill textbox', 'click button'];
+  expect(played.steps.map(({ kind }) => kind)).toEqual(kinds);
   expect(shown.every(({ admissible, readings }) => readings!.length === admissible.length)).toBe(true);
 
   const asked: TextSituation[] = [];

@@ -117,6 +117,12 @@ const growSection = z
       .describe('Share of lost episodes of a family, from and to: its tasks are taken more often.'),
     replay: share.default(0.25).describe('Share of the tasks of a round that are taken in turn all the same.'),
     window: positive.default(16).describe('Last episodes of a family that count.'),
+    deficits: z
+      .boolean()
+      .optional()
+      .describe(
+        'Of these families, takes those oftener that need what lost episodes lack: each is held against the nearest one that was won from the same start (TRACE).',
+      ),
   })
   .describe(
     'Takes more of the tasks that the policy of the moment neither always wins nor always loses, others of the same family (UI-Simulator-Grow, 2510.14969); absent: all in turn.',

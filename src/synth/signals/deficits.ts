@@ -13,6 +13,7 @@ const KINDS = {
   unwanted: 'wrongly calls',
   untold: 'does not tell what was asked',
   'cut-off': 'does not come to an end',
+  loop: 'does the same over and over',
   rule: 'breaks the rule',
   'wrong-state': 'leaves something else in the data',
 } as const;
@@ -23,11 +24,11 @@ export type DeficitName = string;
 
 /** In words. */
 export function deficitText(name: DeficitName): string {
-  const { kind, about } = partsOf(name);
+  const { kind, about } = deficitParts(name);
   return [KINDS[kind], about].filter((part) => part !== '').join(' ');
 }
 
-function partsOf(name: DeficitName): { readonly kind: Kind; readonly about: string } {
+export function deficitParts(name: DeficitName): { readonly kind: Kind; readonly about: string } {
   const [kind, ...rest] = name.split(' ');
   return { kind: kind as Kind, about: rest.join(' ') };
 }
@@ -95,7 +96,7 @@ function ofChecks(checks: readonly CheckResult[]): DeficitName | undefined {
 
 /** Whether a task cannot be solved without what the deficit is about; undefined where a task does not show that. */
 function needs(name: DeficitName, { reference, verifier }: ToolsTask): boolean | undefined {
-  const { kind, about } = partsOf(name);
+  const { kind, about } = deficitParts(name);
   const calls = reference?.calls ?? [];
   const [tool, argument] = about.split('.');
   switch (kind) {

@@ -55,6 +55,14 @@ const checkSchema = z.strictObject({
   realSteps: count,
 });
 
+const grownSchema = z.strictObject({
+  outcomes: z.array(z.number().min(0).max(1)),
+  taken: count,
+  lived: z
+    .array(z.strictObject({ won: z.boolean(), did: z.array(z.string()), lostBy: z.string().optional() }))
+    .optional(),
+});
+
 const manifestSchema = z.strictObject({
   format: z.literal('reverie-text-policy'),
   formatVersion: z.literal(2),
@@ -86,9 +94,7 @@ const manifestSchema = z.strictObject({
       }),
     ),
     checks: z.array(checkSchema).default([]),
-    grown: z
-      .record(z.string(), z.strictObject({ outcomes: z.array(z.number().min(0).max(1)), taken: count }))
-      .default({}),
+    grown: z.record(z.string(), grownSchema).default({}),
     watched: z.array(
       z.strictObject({ spread: z.number(), entropy: z.number(), repetition: z.number(), success: z.number() }),
     ),

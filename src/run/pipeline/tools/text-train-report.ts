@@ -1,5 +1,6 @@
 // The report of `reverie train` in a world of text: success against real steps, who answered in the dream, and how far it may be trusted.
 
+import { deficitText } from '../../../synth/index.js';
 import { formatCount } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { readMetrics } from '../../metrics.js';
@@ -9,6 +10,8 @@ import type { ToolsScenario } from '../../scenario.js';
 import { momentOf } from '../../tools-result-text.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
 import { reportProvenance } from '../../versions.js';
+
+const SHOWN_DEFICITS = 8;
 
 type Context = JobContext<ToolsScenario>;
 
@@ -39,7 +42,7 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
       note: 'Real steps are those of walkthroughs that were imitated, of records that the dream was made of, and of rounds in the real environment. Those of evaluations are not counted.',
     },
     charts: [successChart(context, result), ...roundCharts(context)],
-    bars: answers(result),
+    bars: [...answers(result), ...lacked(result)],
     sections: [...dreams(result), ...checked(result)],
     notes: [
       `Mode ${mode}; ${algorithm}; ${formatCount(result.rounds)} rounds; ${formatCount(result.parameters)} parameters.`,
@@ -112,6 +115,15 @@ export function answers({ answeredBy, dreamtSteps }: TextTrainResult): ReportBar
     .map(([label, value]) => ({ label, value, text: percent(value / dreamtSteps) }));
   const caption = 'Each dreamt step by the backend that answered it; nobody: it was refused, as none was sure enough.';
   return bars.length === 0 ? [] : [{ title: 'Who answered', caption, bars }];
+}
+
+function lacked({ lacking = [] }: TextTrainResult): ReportBars[] {
+  const bars = lacking
+    .slice(0, SHOWN_DEFICITS)
+    .map(({ deficit, share }) => ({ label: deficitText(deficit), value: share, text: percent(share) }));
+  const caption =
+    'What lost the last episodes of each family, beside those that were won from the same start: the share of the episodes that need it.';
+  return bars.length === 0 ? [] : [{ title: 'What it lacks', caption, bars }];
 }
 
 export function dreams({ gathered }: TextTrainResult): ReportSection[] {

@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   evenly,
+  grownDeficits,
   newProgress,
   roundsOf,
   type TextDream,
@@ -181,7 +182,7 @@ function resultOf(
   progress: TextProgress,
   domain: ToolsDomain,
 ): Omit<TextTrainResult, 'panel'> {
-  const { round: rounds, cloned: _cloned, watched: _watched, grown: _grown, evaluations, ...lived } = progress;
+  const { round: rounds, cloned: _cloned, watched: _watched, grown, evaluations, ...lived } = progress;
   const { rl, train } = scenario.config;
   return {
     job: 'train',
@@ -195,6 +196,9 @@ function resultOf(
     domain: domain.version,
     rounds,
     ...lived,
+    ...(train.grow?.deficits && {
+      lacking: grownDeficits(grown).map(([deficit, share]) => ({ deficit, share })),
+    }),
     evaluations: evaluations.map(({ wins, episodes, ...rest }) => ({ ...rest, success: rateOf(wins, episodes) })),
     report: join(out, 'report.html'),
   };
