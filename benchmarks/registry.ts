@@ -355,6 +355,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the same training with all tasks in turn',
     load: () => import('./screens-grow.js'),
   },
+  'screens.robustness': {
+    title:
+      "A policy on four click tasks of MiniWoB++, judged on other seeds: success with other ids, another order and distractors ÷ success on the pages as they are (raw: each alone); needs miniwob's pages",
+    unit: 'ratio',
+    baseline: 'the same policy on the pages as they are',
+    load: () => import('./screens-robustness.js'),
+  },
   'screens.transfer': {
     title:
       "Twelve of MiniWoB++'s tasks in jsdom, a policy each: success on other seeds, learned in a dream of so many real episodes ÷ learned in as many real episodes (long; goes on where it was; raw: ten times the real episodes); needs miniwob's pages",

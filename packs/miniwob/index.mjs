@@ -2,7 +2,7 @@
 // each a task that another seed sets anew. The pages are those of the Python package `miniwob`, which the user has; nothing of them
 // is here but their names and how they are begun and read.
 
-import { definePlugin, z } from 'reverie/extend';
+import { definePlugin, perturbationSchema, z } from 'reverie/extend';
 import { domainOf, filesOf, homeOf, namesOf } from './pages.mjs';
 
 const settings = z.strictObject({
@@ -23,6 +23,7 @@ const settings = z.strictObject({
     .enum(['jsdom', 'chromium'])
     .optional()
     .describe('miniwob: what runs the pages: jsdom (default), which has no layout, or Chromium'),
+  perturb: perturbationSchema.optional(),
 });
 
 const miniwob = {
@@ -39,9 +40,9 @@ const miniwob = {
     }
   },
   make: async () => async (given, folder) => {
-    const { pages, screens, seeds = 5, browser = 'jsdom' } = settings.parse(given);
+    const { pages, screens, seeds = 5, browser = 'jsdom', perturb } = settings.parse(given);
     const home = homeOf(pages, folder);
-    return domainOf(home, { names: namesOf(home, browser, screens), seeds, browser });
+    return domainOf(home, { names: namesOf(home, browser, screens), seeds, browser, ...(perturb && { perturb }) });
   },
 };
 

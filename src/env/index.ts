@@ -47,6 +47,7 @@ export {
 } from './screens/application-domain.js';
 export type { AppJudge, AppSpec, PageContract } from './screens/page/page-browser.js';
 export type { BrowserName } from './screens/page/page-requests.js';
+export { type Perturbation, perturbationSchema } from './screens/perturbation.js';
 export { possibleActions, textsNamed } from './screens/possible-actions.js';
 export { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction } from './screens/screen-actions.js';
 export { screenChanges } from './screens/screen-changes.js';

@@ -8,6 +8,7 @@ import { contentHash } from '../../core/hash.js';
 import type { Json } from '../../core/json.js';
 import type { DomainEntry } from '../tools/domains.js';
 import type { AppSpec, PageContract } from './page/page-browser.js';
+import { perturbationSchema } from './perturbation.js';
 import { type ScreenPage, type ScreensDomainOptions, screensDomain } from './screens-domain.js';
 import { seededPages } from './seeded-pages.js';
 
@@ -63,7 +64,7 @@ export function applicationDomain(options: ApplicationOptions): DomainEntry {
     summary,
     schema,
     make: async () => async (given, folder) => {
-      const { app, screens = Object.keys(tasks), seeds = SEEDS } = schema.parse(given);
+      const { app, screens = Object.keys(tasks), seeds = SEEDS, perturb } = schema.parse(given);
       const named = app ?? process.env[place.variable];
       const { program, version } = options.find(named ? resolve(folder, named) : undefined);
       const pages = seededPages(screens, seeds, (name, seed) => pageOf(options, program, tasks[name], seed));
@@ -72,6 +73,7 @@ export function applicationDomain(options: ApplicationOptions): DomainEntry {
         ...{ id, pages, version: contentHash({ version, tasks: told }) },
         ...{ contract: CONTRACT, browser: 'chromium', timeoutSeconds, policy },
         ...(settle !== undefined && { settle }),
+        ...(perturb !== undefined && { perturb }),
       });
     },
   };
@@ -94,6 +96,7 @@ function settingsOf({ id, place: { what, variable, otherwise }, tasks }: Applica
       .max(most)
       .optional()
       .describe(`${id}: seeds of each task and split; default ${SEEDS}`),
+    perturb: perturbationSchema.optional(),
   });
 }
 

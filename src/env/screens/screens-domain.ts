@@ -14,6 +14,7 @@ import { mechanicalScreen, unmetOn } from './mechanics.js';
 import type { AppSpec, PageContract, PageMoment, PageSpec } from './page/page-browser.js';
 import type { BrowserName } from './page/page-requests.js';
 import { PageMachine } from './page-machine.js';
+import { AS_IT_IS, type Perturbation, type ShownPage, shownPage } from './perturbation.js';
 import { possibleActions } from './possible-actions.js';
 import { screenRefusals } from './refusals.js';
 import {
@@ -53,6 +54,8 @@ export interface ScreensDomainOptions {
   /** Longest time for an answer before the browser counts as hung; 60. */
   readonly timeoutSeconds?: number;
   readonly policy?: string;
+  /** Pages are shown otherwise. */
+  readonly perturb?: Perturbation;
 }
 
 /** Changes whenever the same action on the same page could be answered otherwise. */
@@ -96,7 +99,8 @@ export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
   const isApp = pages.some(({ app }) => app !== undefined);
   const fitting = able.filter((name) => isApp || !(PAGE_ACTIONS as readonly ScreenAction[]).includes(name));
   const actions = fitting.filter((name) => options.actions?.includes(name) ?? true);
-  const rules = new ScreenRules(options, actions, `${id} pages ${RULES_VERSION} ${browser} ${settle}`);
+  const otherwise = options.perturb === undefined ? '' : ` ${contentHash(options.perturb)}`;
+  const rules = new ScreenRules(options, actions, `${id} pages ${RULES_VERSION} ${browser} ${settle}${otherwise}`);
   const content = { id, policy, version: options.version, rules: rules.version, contract, actions };
   return {
     id,
@@ -227,15 +231,22 @@ class ScreenRules implements ToolRules {
   }
 
   private begun(id: string): ScreenState {
-    return stateOf(id, this.plays.begin(this.played(id)), []);
+    const moment = this.plays.begin(this.played(id));
+    return stateOf(id, this.shownPage(id).shown(moment, moment.goal), []);
   }
 
   private acted(before: ScreenState, call: CallSpec): ScreenState | string {
-    const calls = before.history.map(this.callOf);
-    const moment = this.plays.act(this.played(before.page), calls, call);
-    return typeof moment === 'string'
-      ? moment
-      : stateOf(before.page, moment, [...before.history, actionLine(call)], before.goal);
+    const { page, goal, history } = before;
+    const { shown, meant } = this.shownPage(page);
+    const calls = history.map((line) => meant(this.callOf(line)));
+    const moment = this.plays.act(this.played(page), calls, meant(call));
+    if (typeof moment === 'string') return moment;
+    return stateOf(page, shown(moment, goal), [...history, actionLine(call)], goal);
+  }
+
+  private shownPage(id: string): ShownPage {
+    const { perturb, settle = SETTLE_MS } = this.options;
+    return perturb === undefined ? AS_IT_IS : shownPage(perturb, id, settle);
   }
 
   private played(id: string): { id: string; spec: PageSpec } {
