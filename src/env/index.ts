@@ -58,11 +58,10 @@ export {
   isScreenDomain,
   pagesNotFound,
   pageUnknown,
-  type ScreenPage,
   type ScreensDomainOptions,
   screensDomain,
 } from './screens/screens-domain.js';
-export { drawBySeed, pickBySeed, type SeededPage, seededPages } from './screens/seeded-pages.js';
+export { drawBySeed, pickBySeed, type ScreenPage, type SeededPage, seededPages } from './screens/seeded-pages.js';
 export { connectOpenEnv } from './servers/openenv/entry.js';
 export type { Frame as OpenEnvFrame, OpenEnvSocket } from './servers/openenv/socket.js';
 export { serverProtocols } from './servers/protocols.js';

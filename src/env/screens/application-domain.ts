@@ -9,8 +9,8 @@ import type { Json } from '../../core/json.js';
 import type { DomainEntry } from '../tools/domains.js';
 import type { AppSpec, PageContract } from './page/page-browser.js';
 import { perturbationSchema } from './perturbation.js';
-import { type ScreenPage, type ScreensDomainOptions, screensDomain } from './screens-domain.js';
-import { seededPages } from './seeded-pages.js';
+import { type ScreensDomainOptions, screensDomain } from './screens-domain.js';
+import { type ScreenPage, seededPages } from './seeded-pages.js';
 
 /** What a seed makes of a task. */
 export interface ApplicationStart extends Pick<AppSpec, 'goal' | 'files'> {

@@ -5,13 +5,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
 import { contentHash } from '../../core/hash.js';
 import type { JsonObject } from '../../core/json.js';
-import { type ActGame, type Begun, taskOfGame } from '../tools/act-domain.js';
+import { type Begun, taskOfGame } from '../tools/act-domain.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolOutcome, ToolRules, ToolsDomain } from '../tools/domain.js';
 import type { ToolCall } from '../tools/message.js';
 import type { Operation } from '../tools/prediction.js';
 import { actionReadings } from './action-readings.js';
 import { mechanicalScreen, unmetOn } from './mechanics.js';
-import type { AppSpec, PageContract, PageMoment, PageSpec } from './page/page-browser.js';
+import type { PageContract, PageMoment, PageSpec } from './page/page-browser.js';
 import type { BrowserName } from './page/page-requests.js';
 import { PageMachine } from './page-machine.js';
 import { AS_IT_IS, type Perturbation, type ShownPage, shownPage } from './perturbation.js';
@@ -29,16 +29,7 @@ import { screenChanges } from './screen-changes.js';
 import { ScreenPlays, SEATS } from './screen-plays.js';
 import { NO_SCREEN, SCREEN_SCHEMA, type ScreenState, treeFaults } from './screen-state.js';
 import { screenText } from './screen-tree.js';
-
-/** A page that a task is done on. */
-export interface ScreenPage extends ActGame {
-  /** Absolute path of the HTML file; empty for a page of an application. */
-  readonly file: string;
-  readonly app?: AppSpec;
-  readonly seed: number;
-  /** The next action of whoever knows how this task is done; undefined where it is done, or not known how. */
-  readonly solve?: (screen: ScreenState) => string | undefined;
-}
+import type { ScreenPage } from './seeded-pages.js';
 
 export interface ScreensDomainOptions {
   readonly id: string;

@@ -1,8 +1,20 @@
-// Tasks that a seed sets anew: which seeds each split has, and what is drawn by one.
+// Pages that tasks are done on, and tasks that a seed sets anew: which seeds each split has, and what is drawn by one.
 
 import { contentHash } from '../../core/hash.js';
+import type { ActGame } from '../tools/act-domain.js';
 import type { ToolsTask } from '../tools/domain.js';
-import type { ScreenPage } from './screens-domain.js';
+import type { AppSpec } from './page/page-browser.js';
+import type { ScreenState } from './screen-state.js';
+
+/** A page that a task is done on. */
+export interface ScreenPage extends ActGame {
+  /** Absolute path of the HTML file; empty for a page of an application. */
+  readonly file: string;
+  readonly app?: AppSpec;
+  readonly seed: number;
+  /** The next action of whoever knows how this task is done; undefined where it is done, or not known how. */
+  readonly solve?: (screen: ScreenState) => string | undefined;
+}
 
 /** First seed of each split. */
 const FIRST_SEED: Readonly<Record<NonNullable<ToolsTask['split']>, number>> = {
