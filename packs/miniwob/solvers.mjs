@@ -23,6 +23,13 @@ function all({ root, elements }, role, name) {
   return found;
 }
 
+/** The field that stands beside a label. */
+function labelled(screen, label) {
+  const { elements } = screen;
+  const beside = Object.values(elements).find(({ children }) => children.some((id) => elements[id].name === label));
+  return beside?.children.find((id) => elements[id].role === 'textbox');
+}
+
 /** The texts in quotes. */
 const named = ({ goal }) => [...goal.matchAll(/"([^"]*)"/g)].map(([, text]) => text);
 
@@ -124,11 +131,10 @@ export const SOLVERS = {
   'focus-text': (screen) => click(find(screen, 'textbox')),
   'focus-text-2': (screen) => click(find(screen, 'textbox', undefined, place(screen.goal))),
   'login-user': (screen) => {
-    const [name, word] = all(screen, 'textbox');
     const [user, password] = named(screen);
     const wanted = [
-      [name, user],
-      [word, password],
+      [labelled(screen, 'Username'), user],
+      [labelled(screen, 'Password'), password],
     ];
     return filling(screen, wanted) ?? submit(screen, 'Login');
   },
