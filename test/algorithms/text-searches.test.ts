@@ -14,7 +14,7 @@ class Drawers {
   private at = '';
   private open: readonly string[] = [];
   private isHeld = false;
-  readonly tools = { task: { id: 'drawers', user: { goal: 'find a book' } }, messages: [] };
+  readonly tools = { domain: {}, state: {}, task: { id: 'drawers', user: { goal: 'find a book' } }, messages: [] };
 
   constructor(private readonly other?: string) {}
 
