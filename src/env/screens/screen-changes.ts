@@ -33,6 +33,8 @@ function elementChanges(before: Elements, after: Elements): Operation[] {
 }
 
 function changesOf(id: string, before: ScreenElement | undefined, after: ScreenElement): Operation[] {
+  // Most of a screen is the same object before and after.
+  if (before === after) return [];
   const path = `/elements/${id}`;
   if (before === undefined) return [{ op: 'add', path, value: after }];
   const gone = Object.keys(before).filter((key) => after[key] === undefined);

@@ -8,6 +8,9 @@ import { pointerKeys } from './pointer.js';
 /** An object or a list, by its keys. */
 type Node = Record<string, Json>;
 
+/** The place behind the last element of a list (RFC 6901, section 4). */
+const END = '-';
+
 /** The state after all of them, frozen, or undefined where one of them is not plain. */
 export function appliedPlainly(state: JsonObject, operations: readonly Operation[]): JsonObject | undefined {
   if (!isNode(state) || !Object.isFrozen(state)) return undefined;
@@ -39,7 +42,7 @@ class Change {
     const kept = frozenCopy(value);
     if (kept === undefined) return false;
     const target = this.writable(way);
-    if (isInserted) (target as unknown as Json[]).splice(Number(key), 0, kept);
+    if (isInserted) (target as unknown as Json[]).splice(key === END ? at.length : Number(key), 0, kept);
     else target[key] = kept;
     return true;
   }
@@ -100,7 +103,7 @@ function hasOwn(node: Node, key: string): boolean {
 
 /** Where an element may be put in. */
 function isPlace(list: readonly unknown[], key: string): boolean {
-  return isIndex(key) && Number(key) <= list.length;
+  return key === END || (isIndex(key) && Number(key) <= list.length);
 }
 
 function isIndex(key: string): boolean {

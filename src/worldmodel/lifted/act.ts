@@ -38,6 +38,7 @@ const WEIGHTS = {
 } as const;
 
 type Feature = keyof typeof WEIGHTS;
+const FEATURES = Object.keys(WEIGHTS) as Feature[];
 
 /** Weight of how much of two screens is the same, from 0 to 1. */
 const SCREEN_WEIGHT = 4;
@@ -54,7 +55,8 @@ export class Act implements ActGiven {
   /** Actions of other keys are never alike. */
   readonly key: string;
   private readonly features: Readonly<Record<Feature, string>>;
-  private readonly parts: ReadonlySet<string>;
+  /** What stands on the screen, each role and name once. */
+  readonly parts: ReadonlySet<string>;
 
   constructor({ state, call, opening, ids }: ActGiven) {
     this.state = state;
@@ -69,19 +71,15 @@ export class Act implements ActGiven {
     this.parts = new Set(Object.values(state.elements).map(({ role, name }) => `${role} ${name}`));
   }
 
-  /** From 0 to 1: how much speaks for the same happening. */
-  likeness(other: Act): number {
+  /**
+   * From 0 to 1: how much speaks for the same happening.
+   * @param shared  how many parts both screens have
+   */
+  likeness(other: Act, shared: number): number {
     if (this.key !== other.key) return 0;
-    let sum = SCREEN_WEIGHT * this.overlap(other);
-    for (const feature of Object.keys(WEIGHTS) as Feature[])
-      if (this.features[feature] === other.features[feature]) sum += WEIGHTS[feature];
+    let sum = SCREEN_WEIGHT * (shared / (this.parts.size + other.parts.size - shared || 1));
+    for (const feature of FEATURES) if (this.features[feature] === other.features[feature]) sum += WEIGHTS[feature];
     return sum / TOTAL;
-  }
-
-  private overlap(other: Act): number {
-    let both = 0;
-    for (const part of this.parts) if (other.parts.has(part)) both++;
-    return both / (this.parts.size + other.parts.size - both || 1);
   }
 }
 

@@ -51,7 +51,9 @@ export function layoutOf(tree: Tree): Layout {
 }
 
 /** Ids of one screen to those of another; each is used once. */
-export type Pairing = ReadonlyMap<string, string>;
+export interface Pairing {
+  get(id: string): string | undefined;
+}
 
 /** Pairs of lists that are longer are not compared one by one. */
 const MOST_COMPARED = 40_000;
@@ -63,42 +65,83 @@ const MOST_COMPARED = 40_000;
  */
 export function pairing(from: Layout, to: Layout, acted?: readonly [string, string]): Pairing {
   const pairs = new Map<string, string>([[from.tree.root, to.tree.root]]);
-  if (acted !== undefined) {
-    const [ours, theirs] = [from.chain(acted[0]), to.chain(acted[1])];
-    for (let i = 0; i < Math.min(ours.length, theirs.length); i++) {
-      if (i > 0 && from.element(ours[i]).role !== to.element(theirs[i]).role) break;
-      pairs.set(ours[i], theirs[i]);
-    }
+  if (acted === undefined) return new PairsAsAsked(from, to, pairs);
+  const [ours, theirs] = [from.chain(acted[0]), to.chain(acted[1])];
+  const common = Math.min(ours.length, theirs.length);
+  let i = 0;
+  for (; i < common; i++) {
+    if (i > 0 && from.element(ours[i]).role !== to.element(theirs[i]).role) break;
+    pairs.set(ours[i], theirs[i]);
   }
+  // Both chains end in a root: whatever a parent pairs its children to, those of the chains are paired already.
+  if (i === ours.length && i === theirs.length) return new PairsAsAsked(from, to, pairs);
   // Pairs that are added on the way have their turn, too.
-  for (const [ours, theirs] of pairs) pairChildren(from, to, [ours, theirs], pairs);
+  for (const [id, there] of pairs) pairChildren(from, to, [id, there], pairs);
   return pairs;
+}
+
+/** Pairs the children of an element once one of them is asked for: most changes concern few. */
+class PairsAsAsked implements Pairing {
+  private readonly done = new Set<string>();
+
+  constructor(
+    private readonly from: Layout,
+    private readonly to: Layout,
+    private readonly pairs: Map<string, string>,
+  ) {}
+
+  get(id: string): string | undefined {
+    const parent = this.from.parents.get(id);
+    if (parent === undefined || this.pairs.has(id) || this.done.has(parent)) return this.pairs.get(id);
+    const there = this.get(parent);
+    this.done.add(parent);
+    if (there !== undefined) pairChildren(this.from, this.to, [parent, there], this.pairs);
+    return this.pairs.get(id);
+  }
 }
 
 function pairChildren(from: Layout, to: Layout, [a, b]: readonly [string, string], pairs: Map<string, string>): void {
   const [ours, theirs] = [from.element(a).children, to.element(b).children];
   let [i, j] = [0, 0];
   // What is paired already divides both lists.
-  for (const [end, id] of [...ours, undefined].entries()) {
-    const pair = id === undefined ? undefined : pairs.get(id);
-    if (id !== undefined && pair === undefined) continue;
+  for (let end = 0; end <= ours.length; end++) {
+    const pair = end === ours.length ? undefined : pairs.get(ours[end]);
+    if (end < ours.length && pair === undefined) continue;
     const there = pair === undefined ? theirs.length : theirs.indexOf(pair, j);
     if (there < 0) continue;
-    for (const [x, y] of alike(from, to, ours.slice(i, end), theirs.slice(j, there))) pairs.set(x, y);
+    pairAlike(from, to, { ours, i, end }, { theirs, j, there }, pairs);
     [i, j] = [end + 1, there + 1];
   }
 }
 
-/** The pairs of two lists in order that are most alike together. */
-function alike(from: Layout, to: Layout, ours: readonly string[], theirs: readonly string[]): [string, string][] {
-  const first: [string, string][] = [];
+interface OurPart {
+  readonly ours: readonly string[];
+  readonly i: number;
+  readonly end: number;
+}
+
+interface TheirPart {
+  readonly theirs: readonly string[];
+  readonly j: number;
+  readonly there: number;
+}
+
+/** Adds the pairs of two parts of lists, in order, that are most alike together. */
+function pairAlike(
+  from: Layout,
+  to: Layout,
+  { ours, i, end }: OurPart,
+  { theirs, j, there }: TheirPart,
+  pairs: Map<string, string>,
+): void {
+  let at = 0;
   // Nothing else could be more like either: the best pairs begin with these.
-  for (const [i, x] of ours.entries()) {
-    if (i >= theirs.length || !isAlikest(from.element(x), to.element(theirs[i]))) break;
-    first.push([x, theirs[i]]);
+  for (; i + at < end && j + at < there; at++) {
+    if (!isAlikest(from.element(ours[i + at]), to.element(theirs[j + at]))) break;
+    pairs.set(ours[i + at], theirs[j + at]);
   }
-  const at = first.length;
-  return [...first, ...bestPairs(from, to, ours.slice(at), theirs.slice(at))];
+  if (i + at >= end || j + at >= there) return;
+  for (const [x, y] of bestPairs(from, to, ours.slice(i + at, end), theirs.slice(j + at, there))) pairs.set(x, y);
 }
 
 function bestPairs(from: Layout, to: Layout, ours: readonly string[], theirs: readonly string[]): [string, string][] {

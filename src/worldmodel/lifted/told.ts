@@ -18,18 +18,23 @@ export interface RetoldOn {
 }
 
 export class Retelling {
-  private found: readonly Source[] | undefined;
+  private readonly found: Source[] = [];
+  private readonly rest: Iterator<Source>;
 
-  constructor(
-    private readonly recorded: Act,
-    private readonly asked: Act,
-    private readonly on: RetoldOn,
-  ) {}
+  constructor(recorded: Act, asked: Act, on: RetoldOn) {
+    this.rest = sourcesOf(recorded, asked, on);
+  }
 
-  /** Looked for once a text is to be said: most actions say none. */
-  private get sources(): readonly Source[] {
-    this.found ??= sourcesOf(this.recorded, this.asked, this.on).filter(([text]) => text !== '');
-    return this.found;
+  /** Looked for as far as they are asked for: most texts are found early, and most actions say none. */
+  private *sources(): Generator<Source> {
+    for (let i = 0; ; i++) {
+      if (i === this.found.length) {
+        const { value, done } = this.rest.next();
+        if (done === true) return;
+        this.found.push(value);
+      }
+      if (this.found[i][0] !== '') yield this.found[i];
+    }
   }
 
   /**
@@ -37,16 +42,15 @@ export class Retelling {
    * @param was  what it was before, on the recorded screen and on this one; absent for what is new
    */
   say(text: string, was?: Source): string {
-    const exact = this.sources.find(([theirs]) => theirs === text);
-    if (exact !== undefined) return exact[1];
+    for (const [theirs, ours] of this.sources()) if (theirs === text) return ours;
     const counted = was && countedOn(text, was);
     if (counted !== undefined) return counted;
-    const within = [...(was ? [was] : []), ...this.sources]
-      .filter(([theirs]) => theirs.length >= SHORTEST_PART && text.includes(theirs))
-      .reduce<Source | undefined>(
-        (longest, one) => (longest && longest[0].length >= one[0].length ? longest : one),
-        undefined,
-      );
+    let within: Source | undefined;
+    for (const one of [...(was ? [was] : []), ...this.sources()]) {
+      const [theirs] = one;
+      if (theirs.length < SHORTEST_PART || theirs.length <= (within?.[0].length ?? 0)) continue;
+      if (text.includes(theirs)) within = one;
+    }
     return within === undefined ? text : text.replace(within[0], () => within[1]);
   }
 }
@@ -59,38 +63,30 @@ function countedOn(text: string, [theirs, ours]: Source): string | undefined {
 }
 
 /** Nearest first: of two that could be the source, the first is. */
-function sourcesOf(recorded: Act, asked: Act, { pairs, isOfAnotherPage }: RetoldOn): Source[] {
-  const given = Object.entries(recorded.call.arguments).flatMap(([key, text]): Source[] => {
+function* sourcesOf(recorded: Act, asked: Act, { pairs, isOfAnotherPage }: RetoldOn): Generator<Source> {
+  for (const [key, text] of Object.entries(recorded.call.arguments)) {
     const here = asked.call.arguments[key];
-    return typeof text === 'string' && typeof here === 'string' && key !== 'bid' ? [[text, here]] : [];
-  });
-  const own = recorded.element === undefined ? [] : recorded.layout.below(recorded.element);
-  const goals = textsNamed(recorded.state.goal).map(
-    (text, i): Source => [text, textsNamed(asked.state.goal)[i] ?? text],
-  );
-  return [
-    ...given,
-    ...textsOf(own, [recorded.layout, asked.layout], pairs),
-    ...goals,
-    ...textsOf(recorded.layout.order, [recorded.layout, asked.layout], pairs),
-    ...(isOfAnotherPage ? openingTexts(recorded, asked) : []),
-  ];
+    if (typeof text === 'string' && typeof here === 'string' && key !== 'bid') yield [text, here];
+  }
+  const layouts = [recorded.layout, asked.layout] as const;
+  if (recorded.element !== undefined) yield* textsOf(recorded.layout.below(recorded.element), layouts, pairs);
+  const goal = textsNamed(asked.state.goal);
+  for (const [i, text] of textsNamed(recorded.state.goal).entries()) yield [text, goal[i] ?? text];
+  yield* textsOf(recorded.layout.order, layouts, pairs);
+  if (isOfAnotherPage) yield* openingTexts(recorded, asked);
 }
 
-function openingTexts(recorded: Act, asked: Act): Source[] {
+function openingTexts(recorded: Act, asked: Act): Generator<Source> {
   const [from, to] = [layoutOf(recorded.opening), layoutOf(asked.opening)];
   return textsOf(from.order, [from, to], pairing(from, to));
 }
 
-function textsOf(ids: readonly string[], [from, to]: readonly [Layout, Layout], pairs: Pairing): Source[] {
-  return ids.flatMap((id): Source[] => {
+function* textsOf(ids: readonly string[], [from, to]: readonly [Layout, Layout], pairs: Pairing): Generator<Source> {
+  for (const id of ids) {
     const here = pairs.get(id);
-    return here === undefined ? [] : [...paired(from, to, id, here)];
-  });
-}
-
-function* paired(from: Layout, to: Layout, id: string, here: string): Generator<Source> {
-  const [theirs, ours] = [from.element(id), to.element(here)];
-  yield [theirs.name, ours.name];
-  if (theirs.value !== undefined) yield [String(theirs.value), String(ours.value ?? '')];
+    if (here === undefined) continue;
+    const [theirs, ours] = [from.element(id), to.element(here)];
+    yield [theirs.name, ours.name];
+    if (theirs.value !== undefined) yield [String(theirs.value), String(ours.value ?? '')];
+  }
 }

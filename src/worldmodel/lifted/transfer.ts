@@ -20,8 +20,9 @@ export interface RecordedAct {
 
 /** The screen after the action that is asked about; undefined where the two screens have too little in common for it. */
 export function transferred(recorded: RecordedAct, asked: Act): ScreenState | undefined {
-  const found = new Transfer(recorded, asked).screen();
-  return found !== undefined && treeFaults(found).length === 0 ? found : undefined;
+  const transfer = new Transfer(recorded, asked);
+  const found = transfer.screen();
+  return found !== undefined && (transfer.keepsTree || treeFaults(found).length === 0) ? found : undefined;
 }
 
 interface Changes {
@@ -85,7 +86,7 @@ class Transfer {
     if (root === undefined) return undefined;
     const { focused, done, reward, tabs, tab } = recorded.after;
     const keyboard = focused === '' ? '' : this.here(focused);
-    const placed = this.placed(root);
+    const placed = this.keepsTree ? this.elements : this.placed(root);
     return {
       ...asked.state,
       root,
@@ -96,6 +97,11 @@ class Transfer {
       reward,
       history: [...asked.state.history, actionLine(asked.call)],
     };
+  }
+
+  /** Nothing came, went or moved: whatever is in the tree stands where it stood. */
+  get keepsTree(): boolean {
+    return !this.isOfAnotherPage && changesOf(this.recorded).held.length === 0;
   }
 
   /** Nothing of what there was is there any more: all elements are new, as their ids are. */
