@@ -44,6 +44,8 @@ export interface ContinuedBatch {
 
 /** A product with a single row takes another path. */
 const FEWEST = 2;
+/** New tokens are padded to a power of two, and from this on to a multiple of it: few sessions, and little in vain. */
+const PAD = 16;
 
 /** Values of a token in `past` and `newRows`. */
 export function tokenSizeOf({ layers, kvHeads, headDim }: DecoderConfig): number {
@@ -61,8 +63,7 @@ export function continuedBatches(rows: readonly ContinuedRow[], config: DecoderC
   const batches = new Map<string, { length: number; past: number; members: number[] }>();
   rows.forEach(({ past, tokens }, member) => {
     const before = past.length / size;
-    let length = FEWEST;
-    while (length < tokens.length) length *= 2;
+    const length = paddedLength(tokens.length);
     const key = before + length <= chain ? `${length}` : `${length} ${before}`;
     const batch = batches.get(key) ?? { length, past: 0, members: [] };
     batches.set(key, { ...batch, past: Math.max(batch.past, before), members: [...batch.members, member] });
@@ -76,6 +77,13 @@ export function continuedBatches(rows: readonly ContinuedRow[], config: DecoderC
       members: members.slice(i * room, (i + 1) * room),
     }));
   });
+}
+
+function paddedLength(tokens: number): number {
+  if (tokens > PAD) return Math.ceil(tokens / PAD) * PAD;
+  let length = FEWEST;
+  while (length < tokens) length *= 2;
+  return length;
 }
 
 /** What the session of a batch is fed, beside weights and temperature. @param size most choices; 0: none */
