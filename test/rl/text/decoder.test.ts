@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { playTexts, textGroups } from '../../../src/algorithms/index.js';
 import { Rng } from '../../../src/core/rng.js';
-import { loadDecoder } from '../../../src/nn/index.js';
+import { loadDecoder, trainTokenizer } from '../../../src/nn/index.js';
 import type { TextLearner, TextLesson, TextSituation } from '../../../src/rl/index.js';
 import { Transcript } from '../../../src/rl/text/decoder/transcript.js';
 import { attic, attics, atticTraining, PLAIN, smallDecoder } from './attic-training.js';
@@ -38,10 +38,9 @@ async function lived(learner: TextLearner, count = 6, maxSteps = 15): Promise<Te
 describe('a decoder that acts', () => {
   it('has in training, and as its own reference, the log-probabilities of the rollout, to the byte', async () => {
     const learner = await opened(1, { ...PLAIN, klCoefficient: 0.1, valueCoefficient: 0.5 });
-    learner.prepare!((await lived(await opened(1))).map(({ situation }) => situation));
     // Longer than its context, so that turns are dropped; and each prompt is read on from the one before.
-    const lessons = await lived(learner, 4, 40);
-    expect(Math.max(...lessons.map(({ situation }) => situation.turns.length))).toBeGreaterThan(30);
+    const lessons = await lived(learner, 3, 25);
+    expect(Math.max(...lessons.map(({ situation }) => situation.turns.length))).toBeGreaterThan(20);
     const { gradientSteps, ...same } = await learner.update(lessons, { lr: 1e-12 });
     expect(gradientSteps).toBeGreaterThan(2);
     expect(same).toMatchObject({ kl: 0, referenceKl: 0, clipFraction: 0, valueError: 0 });
@@ -75,8 +74,9 @@ describe('a decoder that acts', () => {
   });
 
   it('learns a game by imitation and GRPO, and again to the same bytes from a checkpoint', async () => {
-    const clone = { tasks: 2, epochs: 12, lr: 3e-3 };
-    const { training, learner } = await atticTraining({ clone, rounds: 4, epochs: 1, network: smallDecoder });
+    const clone = { tasks: 2, epochs: 20, lr: 5e-3 };
+    const made = () => atticTraining({ clone, rounds: 3, groupSize: 6, network: smallDecoder });
+    const { training, learner } = await made();
     open.push(learner);
     let kept: { state: ReturnType<TextLearner['state']>; progress: string } | undefined;
     const checkpoint = async () => {
@@ -84,9 +84,9 @@ describe('a decoder that acts', () => {
     };
     await textGroups({ ...training, ports: { ...training.ports, checkpoint } });
     const [nothing, cloning, rounds] = training.progress.evaluations;
-    expect(cloning.wins).toBeGreaterThan(nothing.wins);
-    expect(rounds.wins).toBeGreaterThan(cloning.wins);
-    const again = await atticTraining({ clone, rounds: 4, epochs: 1, network: smallDecoder });
+    expect([nothing.wins, cloning.wins > 10, rounds.wins > 14]).toEqual([0, true, true]);
+    expect(rounds.meanLength).toBeLessThan(cloning.meanLength);
+    const again = await made();
     open.push(again.learner);
     again.learner.restore(kept!.state);
     await textGroups({ ...again.training, progress: JSON.parse(kept!.progress) });
@@ -129,10 +129,8 @@ describe('a decoder that acts', () => {
 });
 
 describe('a transcript', () => {
-  it('begins with those of earlier steps until the older half of its turns is dropped at once', async () => {
-    const learner = await opened(1);
-    learner.prepare!([]);
-    const tokenizer = (await import('../../../src/nn/index.js')).trainTokenizer([], { size: 259 });
+  it('begins with those of earlier steps until the older half of its turns is dropped at once', () => {
+    const tokenizer = trainTokenizer([], { size: 259 });
     const transcript = new Transcript(tokenizer, { context: 512, historyTurns: 4 });
     const turns = Array.from({ length: 9 }, (_, i) => ({ said: `go ${i}`, seen: `At ${i}.` }));
     const promptAt = (t: number) => {
