@@ -56,7 +56,7 @@ export class TextPolicyAgent implements ToolsPolicy {
     const opening = seenIn(messages.slice(0, firstTurn < 0 ? messages.length : firstTurn));
     const turns = this.turns(messages);
     const goal = opening.includes(told) ? told : opening;
-    return { goal, text: turns.at(-1)?.seen ?? opening, turns };
+    return { goal, text: turns.at(-1)?.seen ?? opening, opening, turns };
   }
 
   private turns(messages: readonly Message[]): TextTurn[] {

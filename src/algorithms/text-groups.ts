@@ -8,7 +8,7 @@ import { echoTrap, groupLessons, type TextLesson, type TextUpdateMetrics } from 
 import { checkDream } from './text-dream-check.js';
 import { evaluate, isWon, stepsOf } from './text-evaluation.js';
 import { forkGroups } from './text-forks.js';
-import { imitate } from './text-imitation.js';
+import { demonstrate, imitate } from './text-imitation.js';
 import { type PlayedText, type PlayOptions, playTexts, type TextStart, whoAnswered } from './text-play.js';
 import { countGrown, familiesWithin, grownDeficits, tasksOfRound } from './text-tasks.js';
 import { countersOf, roundsOf, type TextProgress, type TextRound, type TextTraining } from './text-training.js';
@@ -24,9 +24,11 @@ export async function textGroups(training: TextTraining): Promise<void> {
   const root = Rng.fromSeed(settings.seed).split('text-groups');
 
   if (!progress.cloned) {
+    const demonstrated = await demonstrate(training, root.split('clone'));
+    parts.learner.prepare?.(demonstrated.shown.flatMap(({ steps }) => steps.map(({ situation }) => situation)));
     await evaluate(training, 'nothing');
     if (settings.clone.tasks > 0) {
-      await imitate(training, root.split('clone'));
+      await imitate(training, demonstrated, root.split('clone'));
       await evaluate(training, 'cloning');
     }
     // What was imitated is what a KL penalty holds on to.

@@ -11,10 +11,26 @@ import { lookElsewhere, revealingVerbs, type Search } from './text-searches.js';
 import { evenly, type TextTraining } from './text-training.js';
 import { DEMONSTRATIONS, wonText } from './text-won.js';
 
-/** @throws TEXT_TASKS_MISSING where nothing can be imitated; what environments and learners throw */
-export async function imitate({ settings, parts, progress, ports }: TextTraining, rng: Rng): Promise<void> {
-  const { tasks } = settings.clone;
-  const { shown, taken } = await demonstrations(parts, evenly(parts.tasks, tasks), settings.clone, rng, ports);
+/** What is to be imitated. */
+export interface Demonstrated {
+  readonly shown: readonly PlayedText[];
+  /** Steps that were lived beside those shown. */
+  readonly taken: number;
+}
+
+/** Lives what is to be imitated; nothing where the settings have no tasks for it. @throws what environments throw */
+export async function demonstrate({ settings, parts, ports }: TextTraining, rng: Rng): Promise<Demonstrated> {
+  const { clone } = settings;
+  if (clone.tasks === 0) return { shown: [], taken: 0 };
+  return demonstrations(parts, evenly(parts.tasks, clone.tasks), clone, rng, ports);
+}
+
+/** @throws TEXT_TASKS_MISSING where nothing can be imitated; what learners throw */
+export async function imitate(
+  { settings, parts, progress, ports }: TextTraining,
+  { shown, taken }: Demonstrated,
+  rng: Rng,
+): Promise<void> {
   const lessons = shown.flatMap(({ steps }) =>
     steps.map(({ situation, choice }): TextLesson => ({ situation, choice })),
   );
@@ -61,7 +77,7 @@ async function demonstrations(
   { detours = 0 }: TextTraining['settings']['clone'],
   rng: Rng,
   ports: TextTraining['ports'],
-): Promise<{ shown: PlayedText[]; taken: number }> {
+): Promise<Demonstrated> {
   const searches = detours > 0 && expert.plan !== undefined;
   const phase = ports.phase('walkthroughs', tasks.length * (searches ? 2 : 1), 'tasks');
   const shown: PlayedText[] = [];

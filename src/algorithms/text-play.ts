@@ -101,6 +101,7 @@ function drawsFor(starts: readonly TextStart[]): number[] | undefined {
 export class TextEpisode {
   private readonly steps: TextStep[] = [];
   private turns: readonly TextTurn[];
+  private readonly opening: string | undefined;
   private reward: number | null = 0;
   private isOver = false;
   private isTruncated = false;
@@ -112,6 +113,7 @@ export class TextEpisode {
     private readonly pay: Pick<PlayOptions, 'shaping' | 'rewards' | 'snapshots'>,
   ) {
     this.turns = now.turns;
+    this.opening = now.opening;
   }
 
   static async begin(
@@ -126,7 +128,7 @@ export class TextEpisode {
     const { observation, info } = await environment.reset({ task, seed }, signal);
     const { goal } = environment.tools.task.user;
     // What the agent was not told, its policy is not.
-    const told = { goal: observation.includes(goal) ? goal : observation, turns: [] };
+    const told = { goal: observation.includes(goal) ? goal : observation, opening: observation, turns: [] };
     const now = situationOf(environment, told, observation, info);
     return new TextEpisode(environment, now, String(info.stateHash), pay);
   }
@@ -158,7 +160,11 @@ export class TextEpisode {
     if (this.isOver) {
       this.reward = verdict === undefined ? this.total() : verdict.reward;
     } else {
-      const told = { goal: situation.goal, turns: this.turns };
+      const told = {
+        goal: situation.goal,
+        turns: this.turns,
+        ...(this.opening !== undefined && { opening: this.opening }),
+      };
       this.now = situationOf(this.environment, told, observation, info);
       this.state = String(info.stateHash);
       // Where nothing can be said, nothing follows.
@@ -190,7 +196,7 @@ export class TextEpisode {
 
 function situationOf(
   { id, tools }: LineEnvironment,
-  told: Pick<TextSituation, 'goal' | 'turns'>,
+  told: Pick<TextSituation, 'goal' | 'opening' | 'turns'>,
   text: string,
   { admissible, readings }: Info,
 ): TextSituation {

@@ -36,8 +36,9 @@ export function wonText({ task, steps }: PlayedText): WonText {
 
 /** Its choices, each to be imitated. */
 export function lessonsOf({ goal, steps }: WonText): TextLesson[] {
+  const opening = steps[0]?.text;
   return steps.map(({ text, admissible, readings, choice }, t) => {
     const turns = steps.slice(0, t).map((step, k) => ({ said: step.admissible[step.choice], seen: steps[k + 1].text }));
-    return { situation: { goal, text, turns, admissible, ...(readings && { readings }) }, choice };
+    return { situation: { goal, text, opening, turns, admissible, ...(readings && { readings }) }, choice };
   });
 }

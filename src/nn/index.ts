@@ -28,6 +28,7 @@ export type {
 } from './cuda-addon.js';
 export type { ChoiceRows, Choices } from './decoder/choices.js';
 export { type DecoderConfig, type DecoderConfigInput, decoderConfig, type SpecialIds } from './decoder/config.js';
+export { type Continued, type ContinuedRow, type ContinueOptions, tokenSizeOf } from './decoder/continuation.js';
 export { Decoder, type ScoreOptions } from './decoder/decoder.js';
 export { DeviceDecoder, decoderFit, decoderPrecision } from './decoder/device-decoder.js';
 export { loadDecoder, resumeTraining, saveDecoder, saveTraining } from './decoder/folder.js';

@@ -252,6 +252,12 @@ export const ENVIRONMENT_ERRORS = {
     message: 'A situation has {count} commands to choose from; a policy of text takes 1 to {max}.',
     hint: 'Let the rules of the domain offer fewer commands at a time.',
   },
+  TEXT_CHOICES_TOO_MANY: {
+    status: 422,
+    message:
+      'The commands of a situation go on in {count} ways after the same beginning; the decoder chooses among {max}.',
+    hint: 'Raise rl.decoder.choices, and train from the start.',
+  },
   TEXT_TASKS_MISSING: {
     status: 422,
     message: 'Domain "{domain}" has no task {purpose}: {problem}.',

@@ -39,7 +39,10 @@ const restEvery = positive
 export function textRlSchema() {
   const networks = textNetworks.list();
   const sections = Object.fromEntries(
-    networks.map(({ name, schema, summary }) => [name, schema.prefault({}).describe(summary)]),
+    networks.map(({ name, schema, summary, isOptional }) => [
+      name,
+      (isOptional ? schema.optional() : schema.prefault({})).describe(summary),
+    ]),
   );
   return z
     .strictObject({

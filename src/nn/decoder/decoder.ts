@@ -7,6 +7,15 @@ import { float32, int32, type Tensor } from '../tensor.js';
 import { type Choices, noChoices, setChoices } from './choices.js';
 import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
 import {
+  type Continued,
+  type ContinuedRow,
+  type ContinueOptions,
+  continuedBatches,
+  continuedFeeds,
+  requireContinued,
+  tokenSizeOf,
+} from './continuation.js';
+import {
   type Answer,
   type Following,
   type Generated,
@@ -98,9 +107,49 @@ export class Decoder implements GeneratingModel, TokenGenerator {
     return generate(this, requests, options);
   }
 
+  /**
+   * What may follow each row's new tokens, given those before them.
+   * @throws CONTEXT_TOO_LONG; DECODER_INPUT_INVALID for no tokens, unknown ones, or a past of another decoder
+   */
+  async extend(rows: readonly ContinuedRow[], { temperature = 1, choices: size = 0 }: ContinueOptions = {}) {
+    for (const row of rows) {
+      requireContinued(row, this.config);
+      requireTokens(this.config, 'A continued row', row.tokens, 1, 0);
+    }
+    const answers: Continued[] = new Array(rows.length);
+    const places = rows.map((_, i) => i);
+    const fresh = places.filter((i) => rows[i].past.length === 0);
+    const prompts = fresh.map((i) => rows[i].tokens);
+    const choicesOf = (prompt: number) => rows[fresh[prompt]].choices;
+    const read = await this.prefill(prompts, { temperature, size, choicesOf });
+    read.forEach((answer, i) => {
+      answers[fresh[i]] = answer;
+    });
+    const further = places.filter((i) => rows[i].past.length > 0);
+    const continued = further.map((i) => rows[i]);
+    const width = tokenSizeOf(this.config);
+    for (const batch of continuedBatches(continued, this.config, MAX_SCORES)) {
+      const session = await this.sessions.continuation(batch.length, size);
+      const { logProbs, hidden, newRows } = await session.run({
+        ...this.weights,
+        ...sharpnessOf(temperature),
+        ...continuedFeeds(continued, batch, this.config, size),
+      });
+      batch.members.forEach((member, row) => {
+        const start = row * batch.length * width;
+        answers[further[member]] = {
+          logProbs: rowOf(logProbs, row),
+          hidden: rowOf(hidden, row),
+          newRows: (newRows.data as Float32Array).subarray(start, start + continued[member].tokens.length * width),
+        };
+      });
+    }
+    return answers;
+  }
+
   /** See `GeneratingModel`. */
-  async prefill(prompts: readonly TokenSequence[], following: Following): Promise<Answer[]> {
-    const answers: Answer[] = new Array(prompts.length);
+  async prefill(prompts: readonly TokenSequence[], following: Following): Promise<(Answer & Continued)[]> {
+    const answers: (Answer & Continued)[] = new Array(prompts.length);
     const { temperature, size, choicesOf } = following;
     const lengths = prompts.map((prompt) => prompt.length);
     for (const { length, members } of this.groups(lengths)) {
@@ -115,18 +164,19 @@ export class Decoder implements GeneratingModel, TokenGenerator {
         setChoices(among, row, choicesOf(member));
       });
       const session = await this.sessions.rows('prefill', length, size);
-      const { logProbs, newRows } = await session.run({
+      const { logProbs, hidden, newRows } = await session.run({
         ...this.weights,
         ...sharpnessOf(temperature),
         ...(size > 0 && { choices: int32(among.choices, [rows, size]) }),
         tokens: int32(tokens, [rows, length]),
         last: int32(last),
       });
-      const [width, tokenSize] = [logProbs.dims[1], newRows.dims[1]];
+      const tokenSize = newRows.dims[1];
       members.forEach((member, row) => {
         const start = row * length * tokenSize;
         answers[member] = {
-          logProbs: (logProbs.data as Float32Array).subarray(row * width, (row + 1) * width),
+          logProbs: rowOf(logProbs, row),
+          hidden: rowOf(hidden, row),
           newRows: (newRows.data as Float32Array).subarray(start, start + lengths[member] * tokenSize),
         };
       });
@@ -168,6 +218,11 @@ export class Decoder implements GeneratingModel, TokenGenerator {
       return Array.from({ length: batches }, (_, i) => ({ length, members: members.slice(i * most, (i + 1) * most) }));
     });
   }
+}
+
+/** A row of a matrix; a view. */
+function rowOf({ data, dims: [, width] }: Tensor, row: number): Float32Array {
+  return (data as Float32Array).subarray(row * width, (row + 1) * width);
 }
 
 /** Greedy choices are told at temperature 1. */

@@ -4,6 +4,7 @@
 import type { Value } from '../graph.js';
 import { div, maximum, mul, neg } from '../ops-elementwise.js';
 import { reduceSum } from '../ops-reduce.js';
+import type { ParamSpec } from '../parameters.js';
 
 export interface LossValues {
   /** [tokens]: of each target, at the training's temperature, among its choices if it has any; tokens of all rows, one after another. */
@@ -14,8 +15,12 @@ export interface LossValues {
   readonly perToken: Readonly<Record<string, Value>>;
   /** Those declared in `perStep`. */
   readonly perStep: Readonly<Record<string, Value>>;
-  /** Entropy [tokens] of what could have come, in nats; built only if it is asked for. */
+  /** Entropy [tokens] of what could have come, in nats: among a target's choices if it has any; built only if it is asked for. */
   readonly entropy: () => Value;
+  /** [tokens, hiddenSize]: what each target was foretold from. */
+  readonly hidden: Value;
+  /** Those declared in `heads`. */
+  readonly heads: Readonly<Record<string, Value>>;
 }
 
 export interface DecoderLoss {
@@ -24,6 +29,8 @@ export interface DecoderLoss {
   readonly choices?: number;
   /** Further numbers that come with each target, by name; see `spread`. */
   readonly perToken?: readonly string[];
+  /** Parameters beside the decoder's that are trained with it, such as a critic's; they lie behind them in theta, and do not decay. */
+  readonly heads?: readonly ParamSpec[];
   /** Further float32 tensors that come with each batch: name to shape. */
   readonly perStep?: Readonly<Record<string, readonly number[]>>;
   /** The scalar to be made smaller, and scalars worth knowing. */

@@ -8,7 +8,7 @@ import { gemm, matMul } from '../ops-matmul.js';
 import { logSoftmax, reduceMax, reduceSum, rmsNorm } from '../ops-reduce.js';
 import { concat, expandLike, reshape, split, squeeze, transpose, unsqueeze } from '../ops-shape.js';
 import type { Dim } from '../tensor.js';
-import { attendToPast, attendWithin, rotate } from './attention.js';
+import { attendToPast, attendWithin, type PastTokens, rotate } from './attention.js';
 import type { DecoderConfig } from './config.js';
 
 export type Parameters = Readonly<Record<string, Value>>;
@@ -86,6 +86,8 @@ export interface RowsInput {
   readonly positions: Value;
   /** As in `AttentionInput`. */
   readonly bias: Value;
+  /** A layer's tokens before these; absent: the rows begin their documents. */
+  readonly past?: (layer: number) => PastTokens;
 }
 
 /** The normed stream [rows, hiddenSize] of whole rows of tokens, row after row, and keys and values for a cache. */
@@ -106,7 +108,8 @@ export function hiddenOfRows(
       const qkv = reshape(matMul(h, params[`${name}.qkv`]), [batch, tokens, heads + 2 * kvHeads, headDim]);
       const { queries, keys, values } = turned(qkv, config, rotation);
       newRows.push(cacheRows([keys, values], rows, config));
-      const answer = attendWithin({ queries, keys, values, bias: input.bias }, config);
+      const past = input.past?.(i);
+      const answer = attendWithin({ queries, keys, values, bias: input.bias, ...(past && { past }) }, config);
       return reshape(answer, [rows, heads * headDim]);
     });
   }
@@ -203,7 +206,13 @@ export function logProbAmong(next: NextToken, tokens: Value, input?: ChoiceInput
   return where(greater(reduceMax(input.choices, [1]), -1), bound, free);
 }
 
-/** Entropy [rows] of what comes next, in nats. */
-export function entropyOf({ logProbs }: NextToken): Value {
-  return neg(reduceSum(mul(exp(logProbs), logProbs), [1]));
+/** Entropy [rows] of what comes next, in nats: among a row's choices if it has any, else among all tokens. */
+export function entropyOf(next: NextToken, input?: Pick<ChoiceInput, 'choices'>): Value {
+  const free = () => neg(reduceSum(mul(exp(next.logProbs), next.logProbs), [1]));
+  if (input === undefined) return free();
+  const { choices } = input;
+  const among = choiceLogProbs(next, choices);
+  // What cannot be chosen has no probability, and its -Infinity would make it NaN.
+  const surprise = where(greater(choices, -1), among, 0);
+  return where(greater(reduceMax(choices, [1]), -1), neg(reduceSum(mul(exp(among), surprise), [1])), free());
 }

@@ -4,7 +4,7 @@
 import { Graph, type Value } from '../graph.js';
 import { less, where } from '../ops-elementwise.js';
 import { gather } from '../ops-index.js';
-import { concat } from '../ops-shape.js';
+import { concat, reshape, split } from '../ops-shape.js';
 import type { ParamLayout } from '../parameters.js';
 import { InferenceSession } from '../runtime.js';
 import { float32, type Tensor } from '../tensor.js';
@@ -58,6 +58,13 @@ export class DecoderSessions {
   /** The session for one further token of each row. */
   step(choices = 0): Promise<InferenceSession> {
     return this.session(`step ${choices}`, () => stepGraph(this.layout, this.config, choices));
+  }
+
+  /** The session for several further tokens of each row, after tokens whose keys and values are fed. */
+  continuation(length: number, choices = 0): Promise<InferenceSession> {
+    return this.session(`continuation ${length} ${choices}`, () =>
+      continuationGraph(this.layout, this.config, length, choices),
+    );
   }
 
   /** The parameters as feeds; views of theta. */
@@ -123,9 +130,43 @@ function rowsGraph(layout: ParamLayout, config: DecoderConfig, { purpose, length
     return graph;
   }
   const last = graph.input('last', 'int32', ['batch']);
-  graph.output('logProbs', whatFollows(graph, nextToken(params, config, gather(hidden, last), sharpness), choices));
+  return withNext(graph, { params, config, hidden: gather(hidden, last), sharpness, choices, newRows });
+}
+
+interface NextOutputs {
+  readonly params: Parameters;
+  readonly config: DecoderConfig;
+  /** [batch, hiddenSize], of the last token of each row. */
+  readonly hidden: Value;
+  readonly sharpness: Value;
+  readonly choices: number;
+  readonly newRows: readonly Value[];
+}
+
+/** Outputs what may follow, from what, and what a cache keeps of the tokens. */
+function withNext(graph: Graph, { params, config, hidden, sharpness, choices, newRows }: NextOutputs): Graph {
+  graph.output('logProbs', whatFollows(graph, nextToken(params, config, hidden, sharpness), choices));
+  graph.output('hidden', hidden);
   graph.output('newRows', concat(newRows, 1));
   return graph;
+}
+
+/** As `prefill`, of tokens that follow others: `past` is [batch, past, values of a token], as `newRows` has them. */
+function continuationGraph(layout: ParamLayout, config: DecoderConfig, length: number, choices: number): Graph {
+  const { layers, kvHeads, headDim } = config;
+  const graph = new Graph(`continuation${length}`);
+  const params = weightInputs(graph, layout);
+  const tokens = graph.input('tokens', 'int32', ['batch', length]);
+  const positions = graph.input('positions', 'int32', ['batch', length]);
+  const past = graph.input('past', 'float32', ['batch', 'past', layers * 2 * kvHeads * headDim]);
+  const bias = graph.input('bias', 'float32', ['batch', 1, 1, length, `past+${length}`]);
+  const sharpness = graph.input('sharpness', 'float32', []);
+  const last = graph.input('last', 'int32', ['batch']);
+  const parts = split(past, 2, Array<number>(layers * 2).fill(kvHeads * headDim));
+  const heads = parts.map((part) => reshape(part, ['batch', 'past', kvHeads, headDim]));
+  const pastOf = (layer: number) => ({ keys: heads[2 * layer], values: heads[2 * layer + 1] });
+  const { hidden, newRows } = hiddenOfRows(params, config, { tokens, positions, bias, past: pastOf });
+  return withNext(graph, { params, config, hidden: gather(hidden, last), sharpness, choices, newRows });
 }
 
 function choiceInput(graph: Graph, size: number): ChoiceInput {

@@ -8,6 +8,7 @@ import type { Value } from '../graph.js';
 import { and, equal, less, mul, where } from '../ops-elementwise.js';
 import { reshape, unsqueeze } from '../ops-shape.js';
 import { adamScalars, adamStep, clipByGlobalNorm, globalNorm } from '../optimiser.js';
+import { ParamLayout } from '../parameters.js';
 import { buildTrainer, type FeedData, type Trainer, type TrainerSpec } from '../trainer.js';
 import type { ChoiceRows } from './choices.js';
 import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
@@ -45,7 +46,7 @@ export interface DecoderTrainerOptions {
   readonly training: DecoderTrainingInput;
   /** What is trained for; the next token unless given. */
   readonly loss?: DecoderLoss;
-  /** Initial weights: drawn from a stream, or given (copied). */
+  /** Initial weights: drawn from a stream, or given (copied), with those of the loss's heads behind them. */
   readonly start: { readonly rng: Rng } | { readonly theta: Float32Array };
   /** Sessions of decoders that are trained further; made anew unless given. */
   readonly sessions?: DecoderSessions;
@@ -61,7 +62,7 @@ export class DecoderTrainer {
     readonly config: DecoderConfig,
     readonly settings: DecoderTrainingSettings,
     private readonly loss: DecoderLoss,
-    private readonly sessions: DecoderSessions,
+    readonly sessions: DecoderSessions,
     private readonly trainer: Trainer,
     private readonly decay: Float32Array,
     theta: Float32Array,
@@ -85,16 +86,19 @@ export class DecoderTrainer {
       throw reverieError('DECODER_CONFIG_INVALID', { problem });
     }
     const sessions = given ?? new DecoderSessions(config);
-    const theta = 'rng' in start ? sessions.layout.init(start.rng) : start.theta.slice();
-    if (theta.length !== sessions.layout.size) {
-      const problem = `${theta.length} weights where it has ${sessions.layout.size}`;
+    const layout = layoutWith(loss, sessions);
+    const theta = 'rng' in start ? layout.init(start.rng) : start.theta.slice();
+    if (theta.length !== layout.size) {
+      const problem = `${theta.length} weights where it has ${layout.size}`;
       throw reverieError('DECODER_INPUT_INVALID', {
         problem,
         hint: 'Give the weights of a decoder of the same settings.',
       });
     }
     const trainer = await buildTrainer(trainerSpec(config, settings, loss, sessions));
-    return new DecoderTrainer(config, settings, loss, sessions, trainer, decayMask(sessions.layout), theta);
+    const decay = new Float32Array(layout.size);
+    decay.set(decayMask(sessions.layout));
+    return new DecoderTrainer(config, settings, loss, sessions, trainer, decay, theta);
   }
 
   /** Gradient steps done. */
@@ -109,7 +113,7 @@ export class DecoderTrainer {
 
   /** The decoder of the moment; later steps do not change it. */
   decoder(): Decoder {
-    return new Decoder(this.sessions, this.state_.arrays.theta);
+    return new Decoder(this.sessions, this.state_.arrays.theta.subarray(0, this.sessions.layout.size));
   }
 
   /** Not to be written to; later steps do not change it. */
@@ -119,9 +123,10 @@ export class DecoderTrainer {
 
   /** Goes on from a state. @throws DECODER_INPUT_INVALID for that of another decoder */
   restore(state: DecoderTrainingState): void {
-    const wrong = Object.values(state.arrays).find((array) => array.length !== this.sessions.layout.size);
+    const { size } = layoutWith(this.loss, this.sessions);
+    const wrong = Object.values(state.arrays).find((array) => array.length !== size);
     if (wrong !== undefined) {
-      const problem = `a state of ${wrong.length} numbers an array where it has ${this.sessions.layout.size}`;
+      const problem = `a state of ${wrong.length} numbers an array where it has ${size}`;
       throw reverieError('DECODER_INPUT_INVALID', {
         problem,
         hint: 'Give the state of a training of the same settings.',
@@ -133,11 +138,12 @@ export class DecoderTrainer {
   /**
    * One gradient step a batch, all in one run. Answers a number per step and metric: `loss`, `gradientNorm` (before clipping)
    * and those of the loss.
+   * @param learningRate of all these steps; as the settings have it unless given
    * @throws NON_FINITE_VALUE if training diverges; the state is then as before. FEED_MISMATCH for batches of another form
    */
-  async train(batches: readonly TrainingBatch[]): Promise<Record<string, Float32Array>> {
+  async train(batches: readonly TrainingBatch[], learningRate?: number): Promise<Record<string, Float32Array>> {
     const { step, arrays } = this.state_;
-    const rates = batches.map((_, i) => learningRateAt(step + i, this.settings));
+    const rates = batches.map((_, i) => learningRate ?? learningRateAt(step + i, this.settings));
     const { beta1, beta2, weightDecay, temperature } = this.settings;
     const scalars = rates.map((rate, i) => adamScalars(step + i + 1, rate, beta1, beta2));
     const perStep: Record<string, FeedData> = {
@@ -172,12 +178,18 @@ export class DecoderTrainer {
   }
 }
 
+/** The decoder's parameters, and behind them those of the loss. */
+function layoutWith({ heads = [] }: DecoderLoss, { layout }: DecoderSessions): ParamLayout {
+  return heads.length === 0 ? layout : new ParamLayout([...layout.specs, ...heads]);
+}
+
 function trainerSpec(
   config: DecoderConfig,
   settings: DecoderTrainingSettings,
   loss: DecoderLoss,
-  { layout }: DecoderSessions,
+  sessions: DecoderSessions,
 ): TrainerSpec {
+  const layout = layoutWith(loss, sessions);
   const shape = [settings.rows, settings.length];
   const integers = { dtype: 'int32', shape } as const;
   const floats = { dtype: 'float32', shape } as const;
@@ -211,7 +223,9 @@ function trainerSpec(
         weights: flat(perStep.weights),
         perToken: Object.fromEntries(tokenInputs.map((name) => [name, flat(perStep[`token.${name}`])])),
         perStep: Object.fromEntries(stepInputs.map(([name]) => [name, perStep[`step.${name}`]])),
-        entropy: () => entropyOf(next),
+        entropy: () => entropyOf(next, among),
+        hidden,
+        heads: Object.fromEntries((loss.heads ?? []).map(({ name }) => [name, params[name]])),
       });
       const gradient = gradients(value, [state.theta])[0];
       const { theta, m, v } = adamStep({

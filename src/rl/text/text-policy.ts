@@ -13,6 +13,8 @@ export interface TextSituation {
   readonly goal: string;
   /** What was seen last. */
   readonly text: string;
+  /** What was seen before the first turn, where that is known. */
+  readonly opening?: string;
   /** The episode until now, oldest first; `text` is what the last of them was answered with. */
   readonly turns: readonly TextTurn[];
   /** The commands to choose from: at least one. */
@@ -26,7 +28,9 @@ export interface TextDecision {
   readonly choice: number;
   /** Log-probability of the choice under the policy, in nats; of a mode, too. */
   readonly logProb: number;
-  /** Entropy of all that could have been chosen, in nats. */
+  /** What it is the sum of, where a command is written in tokens: a term for each of which there was a choice. */
+  readonly terms?: readonly number[];
+  /** Entropy of all that could have been chosen, in nats; where a command is written in tokens, of the choices along its way. */
   readonly entropy: number;
   /** Discounted rewards still to come, as a critic expects them before the choice; absent without a critic. */
   readonly value?: number;
@@ -49,6 +53,8 @@ export interface TextLesson {
   readonly choice: number;
   /** Log-probability under the policy that made the choice. Absent: somebody else's, to be imitated. */
   readonly logProb?: number;
+  /** The terms of `logProb`, as its decision had them; networks that write in tokens need them. */
+  readonly terms?: readonly number[];
   /** How much better than others it was; counts only beside `logProb`. */
   readonly advantage?: number;
   /** How much it counts beside others; 1 unless given. */
@@ -104,6 +110,12 @@ export interface TextLearner {
   readonly gradientSteps: number;
   /** Acts with the weights of the moment. */
   readonly policy: TextPolicy;
+  /**
+   * Makes ready for a world before anything else is asked of a fresh learner: what its network is made of may depend on the words
+   * there. Absent: it does not.
+   * @param shown  the situations that will be imitated; none where nothing is
+   */
+  prepare?(shown: readonly TextSituation[]): void;
   /** One pass over the lessons. @throws NON_FINITE_VALUE, and the learner is as it was before */
   update(lessons: readonly TextLesson[], options: TextUpdateOptions): Promise<TextUpdateMetrics>;
   /** The weights of now become the reference of the KL penalty. Before the first call those it began with are. */
@@ -111,6 +123,8 @@ export interface TextLearner {
   state(): TextLearnerState;
   /** Goes on from `state`. @throws CHECKPOINT_CORRUPT if it does not fit, and the learner is as it was before */
   restore(state: TextLearnerState): void;
+  /** Writes the policy as others open it, for checkpoints: a folder of this network's own form. @throws STORAGE_FULL, STORAGE_FAILED */
+  export?(folder: string): Promise<void>;
   close(): Promise<void>;
 }
 

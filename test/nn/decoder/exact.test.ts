@@ -77,6 +77,29 @@ describe.each(VARIANTS)('%s', (name, change) => {
     expect(furthest[1]).toBeGreaterThan(1e-3);
   });
 
+  test('continued from keys and values of what came before', async () => {
+    const sequences = [60, 9, 41, 23].map((size, i) => randomTokens(rng.split('turns', i), size, config.vocabSize));
+    const scores = await decoder.score(sequences);
+    const pasts = sequences.map(() => new Float32Array(0));
+    // Turns of different lengths, so that rows of a batch have more or less before them.
+    for (const cuts of [
+      [7, 1, 20, 3],
+      [8, 3, 21, 20],
+      [19, 8, 40, 22],
+      [59, 8, 40, 22],
+    ]) {
+      const rows = sequences.flatMap((tokens, i) => {
+        const at = pasts[i].length / nn.tokenSizeOf(decoder.config);
+        return cuts[i] > at ? [{ i, past: pasts[i], tokens: tokens.slice(at, cuts[i]) }] : [];
+      });
+      for (const [k, { logProbs, newRows }] of (await decoder.extend(rows)).entries()) {
+        const { i } = rows[k];
+        pasts[i] = Float32Array.from([...pasts[i], ...newRows]);
+        expect(logProbs[sequences[i][cuts[i]]]).toBe(scores[i][cuts[i] - 1]);
+      }
+    }
+  });
+
   test('in any company', async () => {
     const options = { maxTokens: 25, topK: 20, topP: 0.9 };
     const together = await decoder.generate(requests(), options);
@@ -185,6 +208,20 @@ describe('rows longer than a chain of the product', () => {
     const perToken = { old: nn.spread(batch, trainer.shape, (document) => scores[document]) };
     const { furthest } = await trainer.train([{ ...batch, perToken }]);
     expect(furthest[0]).toBe(0);
+  });
+
+  test('continued, beside others that fit in a chain', async () => {
+    const sequences = [500, 380, 380, 70].map((size) => randomTokens(rng.split('turns', size), size));
+    const cuts = [300, 250, 250, 20];
+    const scores = await decoder.score(sequences);
+    const begun = await decoder.extend(
+      sequences.map((tokens, i) => ({ past: new Float32Array(0), tokens: tokens.slice(0, cuts[i]) })),
+    );
+    const rows = sequences.map((tokens, i) => ({ past: begun[i].newRows, tokens: tokens.slice(cuts[i], -1) }));
+    const continued = await decoder.extend(rows);
+    continued.forEach(({ logProbs }, i) => {
+      expect(logProbs[sequences[i].at(-1)!]).toBe(scores[i].at(-1));
+    });
   });
 
   test('generated', async () => {

@@ -10,7 +10,9 @@ import {
 import { Rng } from '../../../src/core/rng.js';
 import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../../src/env/index.js';
 import { gamesDomain } from '../../../src/env/pddl/games-domain.js';
-import { groupEstimators, type TextObjective } from '../../../src/rl/index.js';
+import { groupEstimators, type TextLearner, type TextObjective } from '../../../src/rl/index.js';
+import { makeDecoderLearner } from '../../../src/rl/text/decoder/decoder-learner.js';
+import { decoderPolicySchema } from '../../../src/rl/text/decoder/settings.js';
 import { makeRelevance, relevanceSchema } from '../../../src/rl/text/relevance.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
 
@@ -48,6 +50,12 @@ export function relevance(seed: number, objective = PLAIN) {
   return makeRelevance(settings, objective, Rng.fromSeed(seed));
 }
 
+/** A decoder of few weights. */
+export function smallDecoder(seed: number, objective = PLAIN, given = {}) {
+  const sizes = { vocabulary: 400, hidden: 32, layers: 2, heads: 4, kvHeads: 2, context: 192, rows: 2, choices: 16 };
+  return makeDecoderLearner(decoderPolicySchema.parse({ ...sizes, ...given }), objective, Rng.fromSeed(seed));
+}
+
 const SETTINGS: TextGroupSettings = {
   seed: 1,
   mode: 'real',
@@ -72,13 +80,18 @@ const SETTINGS: TextGroupSettings = {
   stepWeight: 1,
 };
 
-export async function atticTraining(given: Partial<TextGroupSettings> & { estimator?: string } = {}) {
-  const { estimator = 'grpo', ...settings } = given;
+export interface AtticTraining extends Partial<TextGroupSettings> {
+  readonly estimator?: string;
+  readonly network?: (seed: number, objective: TextObjective) => Promise<TextLearner>;
+}
+
+export async function atticTraining(given: AtticTraining = {}) {
+  const { estimator = 'grpo', network = relevance, ...settings } = given;
   const domain = attics();
   const wins = new Map<string, readonly WonText[]>();
   const told: { kind: string; [key: string]: unknown }[] = [];
   const valueCoefficient = groupEstimators.get(estimator).hasCritic ? 0.5 : 0;
-  const learner = await relevance(settings.seed ?? 1, { ...PLAIN, valueCoefficient });
+  const learner = await network(settings.seed ?? 1, { ...PLAIN, valueCoefficient });
   const training: TextTraining = {
     settings: { ...SETTINGS, ...settings },
     parts: {

@@ -26,7 +26,7 @@ export async function evalPolicyJob(
   const parts = await makeParts(context);
   try {
     const { domain, tasks } = await taskStage(context, parts);
-    const learner = await openTextLearner(config, context.seed, checkpoint);
+    const learner = await openTextLearner(context.scenario, context.seed, checkpoint);
     try {
       const responder = rulesResponder(domain);
       const panel = panelOf({

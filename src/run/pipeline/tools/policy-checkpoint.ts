@@ -2,6 +2,7 @@
 //
 //   text-policy.json       network, settings, progress, hash of the weights; sealed
 //   learner.safetensors    weights, moments of Adam, reference
+//   policy/                the policy as others open it, where its network has such a form: a decoder as `transformers` does
 //
 // Nothing in it depends on the clock or the machine.
 
@@ -19,6 +20,7 @@ import { openSealed, sealedText } from '../../../store/sealed-json.js';
 
 const POLICY_FILE = 'text-policy.json';
 const STATE_FILE = 'learner.safetensors';
+const EXPORT_FOLDER = 'policy';
 
 const count = z.int().min(0);
 
@@ -133,6 +135,7 @@ export async function saveTextPolicy(
   });
   await replaceFolderAtomic(folder, async (temporary) => {
     await writeFile(join(temporary, STATE_FILE), bytes);
+    await learner.export?.(join(temporary, EXPORT_FOLDER));
     await writeFile(join(temporary, POLICY_FILE), sealedText(manifest));
   });
 }

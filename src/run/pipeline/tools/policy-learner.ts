@@ -5,25 +5,39 @@ import type { ToolsScenarioConfig } from '../../../kinds/index.js';
 import { groupEstimators, type TextLearner, textNetworks } from '../../../rl/index.js';
 import { loadTextPolicy } from './policy-checkpoint.js';
 
-type Learning = Pick<ToolsScenarioConfig, 'rl'>;
+/** Of a scenario: what is asked of its learner, and what paths are relative to. */
+interface Learning {
+  readonly config: Pick<ToolsScenarioConfig, 'rl'>;
+  readonly folder: string;
+}
 
 /** A fresh learner as the scenario has it. */
-export async function makeTextLearner({ rl }: Learning, seed: number, network = rl.network): Promise<TextLearner> {
-  const make = await textNetworks.get(network).make();
-  const settings = (rl as Readonly<Record<string, unknown>>)[network];
+export async function makeTextLearner(
+  { config: { rl }, folder }: Learning,
+  seed: number,
+  network = rl.network,
+): Promise<TextLearner> {
+  const entry = textNetworks.get(network);
+  const make = await entry.make();
+  const settings = (rl as Readonly<Record<string, unknown>>)[network] ?? entry.schema.parse({});
   const valueCoefficient = groupEstimators.get(rl.algorithm).hasCritic ? (rl.valueCoefficient ?? 0.5) : 0;
-  return make(settings as never, { ...rl, valueCoefficient }, Rng.fromSeed(seed).split('text-learner'));
+  return make(settings as never, { ...rl, valueCoefficient }, Rng.fromSeed(seed).split('text-learner'), folder);
 }
 
 /**
  * The learner of a run of train, or of a checkpoint's folder; the caller closes it.
  * @throws INPUT_MISSING, CHECKPOINT_CORRUPT
  */
-export async function openTextLearner({ rl }: Learning, seed: number, checkpoint: string): Promise<TextLearner> {
+export async function openTextLearner(
+  { config, folder }: Learning,
+  seed: number,
+  checkpoint: string,
+): Promise<TextLearner> {
   const { manifest, state } = await loadTextPolicy(checkpoint);
   const { network, settings } = manifest;
   // As it was trained, whatever the scenario says of it now.
-  const learner = await makeTextLearner({ rl: { ...rl, [network]: settings } as Learning['rl'] }, seed, network);
+  const trained = { rl: { ...config.rl, [network]: settings } as ToolsScenarioConfig['rl'] };
+  const learner = await makeTextLearner({ config: trained, folder }, seed, network);
   try {
     learner.restore(state);
     return learner;

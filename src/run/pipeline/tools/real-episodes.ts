@@ -42,7 +42,7 @@ async function realEpisodes(asked: Context, job: 'collect' | 'eval'): Promise<Re
   try {
     const { checkpoint } = context.inputs;
     if (checkpoint === undefined) return await livedAndKept(context, given, job);
-    const learner = await openTextLearner(context.scenario.config, context.seed, checkpoint);
+    const learner = await openTextLearner(context.scenario, context.seed, checkpoint);
     try {
       const view = textViewOf(given.domain, context.scenario.config);
       const agent = new TextPolicyAgent(learner.policy, view);

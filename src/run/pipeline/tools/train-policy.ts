@@ -47,7 +47,7 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
     const evalEnvironments = lanes(parts, real, config);
     const panel = trainingPanel(context, parts, evalTasks, real.version);
     requirePanel(panel, wantedPanel(context));
-    const learner = await makeTextLearner(config, context.seed);
+    const learner = await makeTextLearner(context.scenario, context.seed);
     try {
       const progress = await progressOf(context, learner, parts.domain);
       const algorithm = groupEstimators.get(config.rl.algorithm);
