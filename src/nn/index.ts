@@ -30,7 +30,7 @@ export type { ChoiceRows, Choices } from './decoder/choices.js';
 export { type DecoderConfig, type DecoderConfigInput, decoderConfig, type SpecialIds } from './decoder/config.js';
 export { Decoder, type ScoreOptions } from './decoder/decoder.js';
 export { DeviceDecoder, decoderFit, decoderPrecision } from './decoder/device-decoder.js';
-export { loadDecoder, resumeTraining, saveDecoder, saveTraining } from './decoder/folder.js';
+export { DECODER_FILES, loadDecoder, resumeTraining, saveDecoder, saveTraining } from './decoder/folder.js';
 export type {
   Generated,
   GenerateOptions,
