@@ -67,6 +67,7 @@ export default defineConfig({
       { find: 'node:crypto', replacement: here('world/node/crypto.ts') },
       { find: 'node:module', replacement: here('world/node/module.ts') },
       { find: 'node:path', replacement: 'pathe' },
+      { find: 'node:url', replacement: here('world/node/url.ts') },
       { find: 'onnxruntime-node', replacement: here('world/node/runtime.ts') },
     ],
   },

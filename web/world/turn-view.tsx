@@ -1,6 +1,7 @@
 // One turn: what was said, what each of the two worlds answered, and where they part.
 
-import { Answers } from '../src/parts/answers.js';
+import type { Prediction } from '../../src/env/tools/prediction.js';
+import { Answers, Changes } from '../src/parts/answers.js';
 import { changeOf, type Side, type Turn } from './branches.js';
 
 interface TurnProps {
@@ -42,13 +43,24 @@ function SideView({ name, side }: { name: 'dream' | 'real'; side: Side | undefin
     <div class={`side ${name}${prediction?.isError ? ' failed' : ''}`}>
       <p class="text">{text}</p>
       {end === undefined ? null : <p class={`end tag ${end === 'won' ? 'running' : 'bad'}`}>{end}</p>}
-      {prediction === undefined ? null : <Answers answers={[answerOf(prediction)]} />}
+      {prediction === undefined ? null : name === 'dream' ? (
+        <Answers answers={[answerOf(prediction)]} />
+      ) : (
+        <div class="answer">
+          <Changes changes={changesOf(prediction)} />
+        </div>
+      )}
     </div>
   );
 }
 
-function answerOf({ operations, ...prediction }: NonNullable<Side['prediction']>) {
-  return { ...prediction, tool: 'act', changes: operations.map(changeOf) } as Parameters<
-    typeof Answers
-  >[0]['answers'][number];
+type View = Parameters<typeof Answers>[0]['answers'][number];
+
+function answerOf(prediction: Prediction): View {
+  const { operations: _, ...told } = prediction;
+  return { ...told, tool: 'act', changes: changesOf(prediction) } as View;
+}
+
+function changesOf({ operations }: Prediction): View['changes'] {
+  return operations.map(changeOf) as View['changes'];
 }
