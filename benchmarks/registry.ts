@@ -403,6 +403,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the same learner, walkthroughs and games, with all rounds in the games',
     load: () => import('./alfworld-transfer.js'),
   },
+  'alfworld.ablation': {
+    title:
+      'What ten rounds in a dream of ALFWorld add to imitation, share of valid_seen won (long; goes on where it was; raw: the same with the dream made of fewer or more episodes, with rounds in the games between, and more, every case); needs ALFWORLD_DATA',
+    unit: 'share',
+    baseline: 'the same agent after imitation alone',
+    load: () => import('./alfworld-ablation.js'),
+  },
   'alfworld.gigpo': {
     title:
       "Share of ALFWorld's valid_seen won after imitation and twenty rounds in the games: GiGPO's minus GRPO's (long; goes on where it was; raw: every case, with its real steps); needs ALFWORLD_DATA",

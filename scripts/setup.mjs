@@ -6,10 +6,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildNative } from './build-native.mjs';
-import { PAGE, pageSources, sources, whenChanged } from './stamps.mjs';
+import { PAGE, pageSources, sources, WORLD_PAGE, whenChanged, worldPageSources } from './stamps.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const vite = ['node_modules/vite/bin/vite.js', 'build', '-c', 'web/vite.config.ts', '--logLevel', 'warn'];
+const vite = (config) => ['node_modules/vite/bin/vite.js', 'build', '-c', config, '--logLevel', 'warn'];
 // TypeScript's native compiler: the same output in a third of the time. Version 5 beside it is for its programming interface.
 const tsc = 'node_modules/typescript-7/bin/tsc';
 const bench = process.argv.includes('--bench');
@@ -63,7 +63,10 @@ const builds = [
     () => run('compiling', process.execPath, [tsc, '-p', 'tsconfig.build.json']),
   ).then(compilePacks),
   whenChanged(PAGE, pageSources(), existsSync(join(root, 'dist/web/index.html')), () =>
-    run('building the page', process.execPath, vite),
+    run('building the page', process.execPath, vite('web/vite.config.ts')),
+  ),
+  whenChanged(WORLD_PAGE, worldPageSources(), existsSync(join(root, 'dist/world/index.html')), () =>
+    run('building the page of worlds', process.execPath, vite('web/world.config.ts')),
   ),
 ];
 if (bench) {

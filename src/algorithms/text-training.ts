@@ -19,6 +19,8 @@ export interface TextGroupSettings extends GroupOptions {
   readonly rounds: number;
   /** Further rounds in the real environment, of mode `dream-then-real`. */
   readonly realRounds: number;
+  /** Share of the rounds that are dreamt, of modes `dream` and `interleaved`; all unless given. */
+  readonly dreamShare?: number;
   /** Rounds between two gatherings of records, of mode `interleaved`. */
   readonly gatherEvery: number;
   readonly tasksPerRound: number;
@@ -56,16 +58,18 @@ export interface TextRound {
  * All rounds of a training: in the real environment; in a dream made of records that are gathered first; the same and then in the
  * real environment (DreamGym's transfer, 2511.03773); or in a dream that is made anew every so many rounds (as in DynaWeb).
  */
-export function roundsOf({ mode, rounds, realRounds, gatherEvery }: Rounds): TextRound[] {
+export function roundsOf({ mode, rounds, realRounds, gatherEvery, dreamShare = 1 }: Rounds): TextRound[] {
   if (mode === 'real') return Array.from({ length: rounds }, () => ({ where: 'real', gathers: false }));
+  const share = mode === 'dream-then-real' ? 1 : dreamShare;
   const dreamt = Array.from({ length: rounds }, (_, i): TextRound => {
-    return { where: 'dream', gathers: mode === 'interleaved' ? i % gatherEvery === 0 : i === 0 };
+    const where = Math.floor((i + 1) * share) > Math.floor(i * share) ? 'dream' : 'real';
+    return { where, gathers: mode === 'interleaved' ? i % gatherEvery === 0 : i === 0 };
   });
   const real = Array.from({ length: realRounds }, (): TextRound => ({ where: 'real', gathers: false }));
   return mode === 'dream-then-real' ? [...dreamt, ...real] : dreamt;
 }
 
-type Rounds = Pick<TextGroupSettings, 'mode' | 'rounds' | 'realRounds' | 'gatherEvery'>;
+type Rounds = Pick<TextGroupSettings, 'mode' | 'rounds' | 'realRounds' | 'gatherEvery' | 'dreamShare'>;
 
 /** What gathering records once came to. */
 export interface Gathered {

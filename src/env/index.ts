@@ -27,7 +27,14 @@ export type { Geom } from './mujoco/geoms.js';
 export { MujocoEnvironment } from './mujoco/mujoco-environment.js';
 export { hideElements } from './partial-environment.js';
 export { type FoundGame, findGames, gamesHash, gamesNotFound, readGame } from './pddl/game-files.js';
-export { type GameEntry, type GameFile, type GamesDomainOptions, gamesDomain } from './pddl/games-domain.js';
+export {
+  type CarriedGames,
+  carriedDomain,
+  type GameEntry,
+  type GameFile,
+  type GamesDomainOptions,
+  gamesDomain,
+} from './pddl/games-domain.js';
 export { type GameOptions, GamePlay, type GameSource, TextGame } from './pddl/text-game.js';
 export type {
   AnyRemoteEnvironment,

@@ -223,7 +223,7 @@ export function withGradient(value: Value, inputs: readonly Value[], rule: Custo
 
 function attributeMessage(name: string, value: Attribute): Message {
   if (typeof value === 'number') return { name, type: ATTRIBUTE_TYPE.int, i: value };
-  if (typeof value === 'string') return { name, type: ATTRIBUTE_TYPE.string, s: Buffer.from(value, 'utf8') };
+  if (typeof value === 'string') return { name, type: ATTRIBUTE_TYPE.string, s: new TextEncoder().encode(value) };
   if (value instanceof Graph) return { name, type: ATTRIBUTE_TYPE.graph, g: value.toMessage() };
   if ('float' in value) return { name, type: ATTRIBUTE_TYPE.float, f: value.float };
   return { name, type: ATTRIBUTE_TYPE.ints, ints: value };

@@ -31,7 +31,7 @@ export { type DecoderConfig, type DecoderConfigInput, decoderConfig, type Specia
 export { type Continued, type ContinuedRow, type ContinueOptions, tokenSizeOf } from './decoder/continuation.js';
 export { Decoder, type ScoreOptions } from './decoder/decoder.js';
 export { DeviceDecoder, decoderFit, decoderPrecision } from './decoder/device-decoder.js';
-export { loadDecoder, resumeTraining, saveDecoder, saveTraining } from './decoder/folder.js';
+export { DECODER_FILES, loadDecoder, resumeTraining, saveDecoder, saveTraining } from './decoder/folder.js';
 export type {
   Generated,
   GenerateOptions,

@@ -100,7 +100,7 @@ export class InferenceSession {
     for (const input of this.signature.inputs) {
       const tensor = feeds[input.name];
       if (tensor === undefined) throw this.mismatch(`nothing for "${input.name}"`);
-      if (tensor.data?.buffer instanceof SharedArrayBuffer) {
+      if (isShared(tensor.data?.buffer)) {
         throw this.mismatch(`a SharedArrayBuffer as "${input.name}", which the runtime cannot read`);
       }
       if (!fits(tensor, input)) {
@@ -118,6 +118,11 @@ export class InferenceSession {
     const expected = this.inputs.map(({ name, dtype, shape }) => `${name} ${describe(dtype, shape)}`).join(', ');
     return reverieError('FEED_MISMATCH', { model: this.origin, problem, expected: expected || 'no input' });
   }
+}
+
+/** By its name: a browser that shares no memory has no such class. */
+function isShared(buffer: unknown): boolean {
+  return Object.prototype.toString.call(buffer) === '[object SharedArrayBuffer]';
 }
 
 function fits(tensor: Tensor, { dtype, shape }: TensorSignature): boolean {

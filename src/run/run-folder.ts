@@ -99,6 +99,12 @@ export function readRunRecord(folder: string): RunRecord | undefined {
   return existsSync(file) ? checkAgainst(runRecordSchema, readJson(file), file) : undefined;
 }
 
+/** What the job of a run answered; undefined where it has not ended. */
+export function readRunResult(folder: string): Readonly<Record<string, unknown>> | undefined {
+  const file = join(folder, RESULT_FILE);
+  return existsSync(file) ? (readJson(file) as Record<string, unknown>) : undefined;
+}
+
 /** The scenario saved in `folder` or in the nearest folder above it, up to three levels; undefined if there is none. */
 export async function savedScenario(folder: string, options?: ReviveOptions): Promise<AnyScenario | undefined> {
   let here = resolve(folder);

@@ -111,12 +111,12 @@ export {
 export { batchOfStarts, beginFrom, type History, pickHistory, type Start, type StartStates } from './starts.js';
 
 export { type CheckedProposal, checkProposal, type ProposalLimits, type ProposalQuery } from './state.js';
+export { backendSettings } from './tools/assemble-router.js';
 export type * from './tools/backend-model.js';
 export { routerBackends } from './tools/backends.js';
 export { type IdPattern, idPatternOf } from './tools/id-pattern.js';
 export {
   backendFiles,
-  backendSettings,
   hasNetwork,
   makeRouter,
   type RouterParts,

@@ -1,12 +1,29 @@
 // Agents of text learn in a small game of ours: by imitation and as a group, and again to the same bytes.
 
 import { describe, expect, it } from 'vitest';
-import { playTexts, textGroups } from '../../src/algorithms/index.js';
+import { playTexts, roundsOf, textGroups } from '../../src/algorithms/index.js';
 import { Rng } from '../../src/core/rng.js';
 import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../src/env/index.js';
 import { attics, atticTraining } from '../rl/text/attic-training.js';
 
 const clone = { tasks: 2, epochs: 30, lr: 3e-3 };
+
+describe('rounds', () => {
+  const where = (mode: 'dream' | 'interleaved' | 'dream-then-real', dreamShare?: number) =>
+    roundsOf({ mode, rounds: 8, realRounds: 2, gatherEvery: 4, dreamShare })
+      .map((round) => round.where[0])
+      .join('');
+
+  it('are dreamt as far as is asked for, and real evenly between', () => {
+    expect([undefined, 0.75, 0.5, 0.25, 0].map((share) => where('dream', share))).toEqual([
+      ...['dddddddd', 'rdddrddd', 'rdrdrdrd', 'rrrdrrrd', 'rrrrrrrr'],
+    ]);
+    expect(where('dream-then-real', 0.5)).toBe('ddddddddrr');
+    // A dream is made of its records before the first round, whichever that is.
+    const gathers = roundsOf({ mode: 'interleaved', rounds: 8, realRounds: 0, gatherEvery: 4, dreamShare: 0.5 });
+    expect(gathers.flatMap((round, i) => (round.gathers ? [i] : []))).toEqual([0, 4]);
+  });
+});
 
 describe('training in a game of text', () => {
   it('by GiGPO wins nearly always, where imitation alone did not', async () => {

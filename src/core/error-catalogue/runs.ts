@@ -99,6 +99,16 @@ export const RUN_ERRORS = {
     message: 'There is nothing to aim new tasks at: {problem}',
     hint: 'Aim at a run of synth on the same domain, which has rules and whose agent fails now and then.',
   },
+  WORLD_NOT_CARRIED: {
+    status: 422,
+    message: 'World "{name}" cannot be put into a page: {problem}.',
+    hint: 'Take a world of PDDL games (alfworld, text-games) whose model.backends has sequence, operators or rules; docs/text-games.md.',
+  },
+  PAGE_NOT_BUILT: {
+    status: 500,
+    message: 'The page that worlds are written into is not there: "{path}".',
+    hint: 'In a clone: npm run build. Else install the package again.',
+  },
   // run folders and their files
   RUN_EXISTS: {
     status: 409,

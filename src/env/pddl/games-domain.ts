@@ -2,7 +2,9 @@
 // A game is read when a task of it is first played.
 
 import { LRUCache } from 'lru-cache';
-import type { JsonObject } from '../../core/json.js';
+import { nearest, reverieError } from '../../core/errors.js';
+import { contentHash } from '../../core/hash.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { originOf } from '../state/operations.js';
 import { type ActGame, type ActRules, actDomain, type Begun } from '../tools/act-domain.js';
 import type { CheckResult, EpisodeEnd, Scene, ToolOutcome, ToolsDomain } from '../tools/domain.js';
@@ -44,7 +46,67 @@ const GAMES_KEPT = 192;
 export function gamesDomain({ id, games, version, policy }: GamesDomainOptions): ToolsDomain {
   const rules = new GameRules(games, `${id} games ${RULES_VERSION}`);
   const initialState = deepFreeze(NO_GAME);
-  return actDomain({ id, games, version, policy, rules, stateSchema: GAME_STATE_SCHEMA, initialState });
+  const carry = (tasks: readonly string[]) => carriedGames({ id, games, policy }, tasks) as unknown as Json;
+  return actDomain({ id, games, version, policy, rules, stateSchema: GAME_STATE_SCHEMA, initialState, carry });
+}
+
+/** Games as plain JSON: what they are made of, and nothing that is read from elsewhere. */
+export interface CarriedGames {
+  readonly id: string;
+  readonly policy?: string;
+  /** Each text once: games of one world share most of them. */
+  readonly texts: readonly string[];
+  readonly games: readonly CarriedGame[];
+}
+
+interface CarriedGame extends ActGame {
+  readonly goal?: string;
+  /** Places in `texts`. */
+  readonly source: Readonly<Record<keyof GameSource, number>>;
+  /** Names of objects that are not called by their ids. */
+  readonly names: readonly (readonly [id: string, name: string])[];
+}
+
+function carriedGames(
+  { id, games, policy }: Pick<GamesDomainOptions, 'id' | 'games' | 'policy'>,
+  tasks: readonly string[],
+): CarriedGames {
+  const texts = new Map<string, number>();
+  const place = (text: string) => {
+    if (!texts.has(text)) texts.set(text, texts.size);
+    return texts.get(text)!;
+  };
+  const carried = tasks.map((task): CarriedGame => {
+    const found = games.find((game) => game.id === task);
+    if (found === undefined) {
+      const known = games.map((game) => game.id);
+      throw reverieError('TASK_UNKNOWN', { id, task, count: known.length, nearest: nearest(task, known) ?? 'none' });
+    }
+    const { read, ...about } = found;
+    const { names, goal, domain, problem, grammar } = read();
+    const { entities } = new TextGame(
+      { domain, problem, grammar },
+      { what: `Game "${task}"`, ...(names && { names }) },
+    );
+    return {
+      ...about,
+      ...(goal !== undefined && { goal }),
+      source: { domain: place(domain), problem: place(problem), grammar: place(grammar) },
+      names: entities.flatMap((one) => (one.name === one.id ? [] : [[one.id, one.name] as const])),
+    };
+  });
+  return { id, ...(policy !== undefined && { policy }), texts: [...texts.keys()], games: carried };
+}
+
+/** The domain that games were carried from, as far as they were. */
+export function carriedDomain(carried: CarriedGames): ToolsDomain {
+  const { id, policy, texts, games } = carried;
+  const entries = games.map(({ source: { domain, problem, grammar }, names, goal, ...about }): GameEntry => {
+    const source = { domain: texts[domain], problem: texts[problem], grammar: texts[grammar] };
+    const called = new Map(names);
+    return { ...about, read: () => ({ ...source, ...(goal !== undefined && { goal }), names: () => called }) };
+  });
+  return gamesDomain({ id, games: entries, version: contentHash(carried), ...(policy !== undefined && { policy }) });
 }
 
 interface OpenGame {

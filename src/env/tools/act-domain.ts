@@ -44,6 +44,7 @@ export interface ActDomainOptions {
   /** Frozen: the state of no game. */
   readonly initialState: JsonObject;
   readonly paysCalls?: boolean;
+  readonly carry?: ToolsDomain['carry'];
 }
 
 const POLICY =
@@ -53,7 +54,7 @@ const POLICY =
 export const GOAL_CHECK = 'goal';
 
 export function actDomain(options: ActDomainOptions): ToolsDomain {
-  const { id, games, version, policy = POLICY, rules, stateSchema, initialState, paysCalls } = options;
+  const { id, games, version, policy = POLICY, rules, stateSchema, initialState, paysCalls, carry } = options;
   const content = { id, policy, version, rules: rules.version, games: games.map((game) => game.id) };
   return {
     id,
@@ -77,6 +78,7 @@ export function actDomain(options: ActDomainOptions): ToolsDomain {
     tasks: games.map((game) => taskOf(game, rules)),
     rules,
     ...(paysCalls && { paysCalls }),
+    ...(carry && { carry }),
     close: () => rules.close(),
   };
 }

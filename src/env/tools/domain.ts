@@ -192,6 +192,11 @@ export interface ToolsDomain {
   readonly face?: string;
   /** Episodes that the rules can live side by side without living parts of them again; absent: any number. */
   readonly sideBySide?: number;
+  /**
+   * All that some of its tasks are made of, as plain JSON, for a page that lives them by itself (`carriedDomain` reads it); absent:
+   * they can be lived only where the domain is. @throws TASK_UNKNOWN
+   */
+  readonly carry?: (tasks: readonly string[]) => Json;
   /** What was found in logs of it, accepted or not. */
   readonly induced?: InducedRules;
   close(): void;

@@ -144,6 +144,11 @@ const trainKeys = z.strictObject({
   realRounds: count
     .optional()
     .describe('mode dream-then-real: rounds in the exact rules, after the others; default: as many as `rounds`.'),
+  dreamShare: share
+    .optional()
+    .describe(
+      'Modes dream and interleaved: share of the rounds that are lived in the dream, the others evenly between them in the exact rules; default: all.',
+    ),
   splits: splits.default(['train']).describe('Splits whose tasks are learned from.'),
   evalSplits: splits
     .default(['validation'])
@@ -182,7 +187,7 @@ export const textTrainSchema = trainKeys
   .prefault({})
   .describe('`reverie train` in a world of text: imitation, then groups of episodes.');
 
-const quickstartKeys = trainKeys.omit({ mode: true, realRounds: true });
+const quickstartKeys = trainKeys.omit({ mode: true, realRounds: true, dreamShare: true });
 
 export const textQuickstartSchema = z
   .strictObject({

@@ -25,6 +25,9 @@ const GGUF = 'model.gguf';
 /** Hashes of the other files, sealed; a folder from elsewhere has none. */
 const MANIFEST = 'reverie.json';
 
+/** What `loadDecoder` reads of a folder of `saveDecoder`. */
+export const DECODER_FILES: readonly string[] = [CONFIG, WEIGHTS, TOKENIZER, MANIFEST];
+
 const manifestSchema = z.strictObject({
   format: z.literal('reverie-decoder'),
   formatVersion: z.literal(1),

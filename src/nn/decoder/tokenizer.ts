@@ -19,6 +19,8 @@ export function piecesOf(text: string): string[] {
 /** Matches nothing. */
 const NEVER = /(?!)/;
 
+const utf8 = new TextEncoder();
+
 /** Pieces whose tokens are remembered; texts of one world have few. */
 const MAX_REMEMBERED = 1 << 16;
 
@@ -95,7 +97,7 @@ export class Tokenizer {
         throw reverieError('DECODER_INPUT_INVALID', { problem: `token ${id} of ${this.size} to be decoded`, hint });
       }
       if (!this.specialIds.has(id)) for (const byte of bytesOfToken(token)!) bytes.push(byte);
-      else if (withSpecials) for (const byte of Buffer.from(token)) bytes.push(byte);
+      else if (withSpecials) for (const byte of utf8.encode(token)) bytes.push(byte);
     }
     return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(bytes));
   }
@@ -167,7 +169,7 @@ export class Tokenizer {
   private encodePiece(piece: string): readonly number[] {
     const known = this.remembered.get(piece);
     if (known !== undefined) return known;
-    const ids = Array.from(Buffer.from(piece), (byte) => this.byteIds[byte]);
+    const ids = Array.from(utf8.encode(piece), (byte) => this.byteIds[byte]);
     for (;;) {
       let at = -1;
       let best: { rank: number; id: number } | undefined;

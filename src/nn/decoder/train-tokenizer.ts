@@ -5,6 +5,8 @@ import { reverieError } from '../../core/errors.js';
 import { BYTE_CHARACTERS } from './byte-alphabet.js';
 import { pairKey, piecesOf, SPECIAL_TOKENS, Tokenizer } from './tokenizer.js';
 
+const utf8 = new TextEncoder();
+
 export interface TokenizerTraining {
   /** Most tokens of all: special ones, 256 bytes, and what was merged. Fewer if nothing more occurs twice. */
   readonly size: number;
@@ -66,7 +68,7 @@ function wordsOf(texts: Iterable<string>, firstByte: number): Word[] {
   const counts = new Map<string, number>();
   for (const text of texts) for (const piece of piecesOf(text)) counts.set(piece, (counts.get(piece) ?? 0) + 1);
   const byPiece = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
-  return byPiece.map(([piece, count]) => ({ ids: Array.from(Buffer.from(piece), (byte) => firstByte + byte), count }));
+  return byPiece.map(([piece, count]) => ({ ids: Array.from(utf8.encode(piece), (byte) => firstByte + byte), count }));
 }
 
 type Pair = [left: number, right: number];

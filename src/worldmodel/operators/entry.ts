@@ -21,6 +21,10 @@ export const operatorsSection = z
   })
   .describe('Backend `operators`: STRIPS-like operators found in recorded transitions.');
 
+const NO_FILE = 'operators: no file of operators is named (model.operators.file)';
+/** What its file is called where it is carried to. */
+const CARRIED = 'operators.json';
+
 export const operatorsBackend: BackendEntry = {
   name: 'operators',
   summary: 'Preconditions and effects found in recorded transitions.',
@@ -28,12 +32,20 @@ export const operatorsBackend: BackendEntry = {
   trust: 'proposal',
   files: ({ file }) => (file === undefined ? [] : [file as string]),
   minConfidence: ({ minConfidence }) => minConfidence as number,
+  carry: async () => {
+    const { readOperators } = await import('./operators-file.js');
+    return ({ file, ...settings }, folder) => {
+      if (file === undefined) return NO_FILE;
+      const text = JSON.stringify(readOperators(file as string, folder));
+      return { settings: { ...settings, file: CARRIED }, files: { [CARRIED]: new TextEncoder().encode(text) } };
+    };
+  },
   make: async () => {
     const { OperatorsModel } = await import('./operators-model.js');
     const { readOperators } = await import('./operators-file.js');
     return ({ domain, folder }, { file }) => {
       const { rules } = domain;
-      if (file === undefined) return 'operators: no file of operators is named (model.operators.file)';
+      if (file === undefined) return NO_FILE;
       if (rules?.scene === undefined) return 'operators: the states of this domain are no facts about objects';
       return new OperatorsModel(readOperators(file as string, folder), (state) => rules.scene!(state));
     };

@@ -20,6 +20,7 @@ export const rulesBackend: BackendEntry = {
   schema: rulesSection,
   trust: 'exact',
   isReal: ({ rules, tools }) => tools.every(({ name }) => rules?.tools.has(name) === true),
+  carry: async () => (settings) => ({ settings, files: {} }),
   make: async () => {
     const { RulesModel } = await import('./rules-model.js');
     return ({ domain }, { tools }) =>

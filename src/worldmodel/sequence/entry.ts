@@ -5,6 +5,10 @@ import { reverieError } from '../../core/errors.js';
 import type { BackendEntry } from '../tools/backend-model.js';
 import { type SequenceSettings, sequenceSection } from './settings.js';
 
+const NO_MODEL = 'sequence: model.sequence.model names no model';
+/** What its folder is called where it is carried to. */
+const CARRIED = 'sequence';
+
 const asked = (settings: unknown) => settings as SequenceSettings;
 
 export const sequenceBackend: BackendEntry = {
@@ -20,7 +24,7 @@ export const sequenceBackend: BackendEntry = {
     const { worldKindOf } = await import('./recorded-steps.js');
     return async ({ domain, folder = '.', device }, settings) => {
       const { model, typed, minExactness } = asked(settings);
-      if (model === undefined) return 'sequence: model.sequence.model names no model';
+      if (model === undefined) return NO_MODEL;
       const path = resolve(folder, model);
       const contents = await loadSequence(path);
       const world = typed ? worldKindOf(domain) : 'unseen';
@@ -42,6 +46,17 @@ export const sequenceBackend: BackendEntry = {
       // What a job is yet to fit has these sizes.
       if (model === undefined) return decoderFit(target, decoderConfig(fittedSizes(fit, fit.vocabulary)));
       return decoderFit(target, (await loadSequence(resolve(folder, model))).decoder.config);
+    };
+  },
+  carry: async () => {
+    const { loadSequence, sequenceFiles } = await import('./sequence-folder.js');
+    return async (settings, folder) => {
+      const { model, typed, minExactness } = asked(settings);
+      if (model === undefined) return NO_MODEL;
+      const path = resolve(folder, model);
+      requireReady(path, (await loadSequence(path)).report, typed, minExactness);
+      const files = Object.entries(await sequenceFiles(path)).map(([name, bytes]) => [`${CARRIED}/${name}`, bytes]);
+      return { settings: { ...settings, model: CARRIED }, files: Object.fromEntries(files) };
     };
   },
   fit: async () => {

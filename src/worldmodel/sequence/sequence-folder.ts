@@ -12,7 +12,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { sha256 } from '../../core/hash.js';
 import type { Json } from '../../core/json.js';
-import { type Decoder, loadDecoder, saveDecoder, type Tokenizer } from '../../nn/index.js';
+import { DECODER_FILES, type Decoder, loadDecoder, saveDecoder, type Tokenizer } from '../../nn/index.js';
 import { recoverFolder } from '../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../store/sealed-json.js';
 import { type Calibration, calibrationSchema } from './calibration.js';
@@ -92,6 +92,14 @@ export async function saveSequence(folder: string, contents: SequenceContents): 
 export function sequenceFolder(given: string): string {
   const inRun = join(given, 'model');
   return existsSync(join(inRun, FILE)) ? inRun : given;
+}
+
+/** The files that `loadSequence` reads, by their names. */
+export async function sequenceFiles(given: string): Promise<Record<string, Uint8Array>> {
+  const folder = sequenceFolder(given);
+  const names = [FILE, ...DECODER_FILES];
+  const read = await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const));
+  return Object.fromEntries(read);
 }
 
 /** @throws MODEL_FOLDER_INVALID, DECODER_FOLDER_INVALID for what is missing, damaged or does not belong together */

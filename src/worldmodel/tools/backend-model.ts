@@ -101,6 +101,8 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly isReal?: (domain: ToolsDomain) => boolean;
   /** Loads what says whether and how a device computes the network that it answers by; absent: it answers by none. */
   readonly deviceFit?: () => Promise<BackendDeviceFit>;
+  /** Loads what takes such a backend along, to a page that answers by itself; absent: it can answer only where it is. */
+  readonly carry?: () => Promise<CarryBackend>;
   /** Domains that it can be learned in; all unless declared. */
   readonly learns?: (domain: ToolsDomain) => boolean;
   /** Loads what learns such a backend from records, for `reverie fit`; absent: it is not learned. */
@@ -109,6 +111,15 @@ export interface BackendEntry extends Entry<MakeBackend> {
 
 /** @param folder where relative paths of settings start from. Throws what loading the network throws. */
 export type BackendDeviceFit = (settings: BackendSettings, target: DeviceTarget, folder: string) => Promise<DeviceFit>;
+
+/** All that a backend answers from: its section, in which files are named as they are here. */
+export interface CarriedBackend {
+  readonly settings: BackendSettings;
+  readonly files: Readonly<Record<string, Uint8Array>>;
+}
+
+/** @param folder where relative paths of settings start from. @throws what making the backend throws; what could not answer is not carried */
+export type CarryBackend = (settings: BackendSettings, folder: string) => Awaitable<CarriedBackend | string>;
 
 export interface BackendFitRequest {
   readonly domain: ToolsDomain;

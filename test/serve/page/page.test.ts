@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningServer } from '../../../src/serve/index.js';
@@ -210,6 +213,37 @@ describe.skipIf(noBrowser !== undefined)(`the page${noBrowser === undefined ? ''
     await branch.getByRole('region', { name: 'Verdict' }).waitFor();
     expect(await branch.locator('header').textContent()).toMatch(/steps\s*6\s*return\s*1\s*done/);
     expect(complaints).toEqual([]);
+  });
+
+  it('plays the same in another environment beside it, and says where they part', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'reverie-beside-'));
+    // It has rules for looking alone, so that it refuses whatever would change something.
+    const model = { kind: 'tools', backends: ['rules'], rules: { tools: 'reads' } };
+    const scenario = { family: 'tools', name: 'careful-desk', domain: { id: 'helpdesk' }, model };
+    writeFileSync(join(folder, 'scenario.yaml'), JSON.stringify(scenario));
+    const two = await serveScenarios(['helpdesk', folder], { pageFiles });
+    try {
+      const { page: here } = await watchedPage(browser, two.url);
+      await here.goto(`${two.url}/web/#/play?env=helpdesk`);
+      await here.getByLabel('beside it').selectOption('careful-desk');
+      await here.getByRole('button', { name: 'Begin' }).click();
+      const branch = here.getByRole('region', { name: 'Branch A' });
+      const call = async (tool: string, given: Record<string, string>) => {
+        await branch.locator('.act > label > select').selectOption(tool);
+        for (const [name, value] of Object.entries(given)) await branch.locator(`form [name=${name}]`).fill(value);
+        await branch.getByRole('button', { name: `Call ${tool}` }).click();
+      };
+      await call('get_employee', { employee_id: 'EMP-1042' });
+      await branch.getByText('Both were alike so far.').waitFor();
+      await call('verify_identity', { employee_id: 'EMP-1042', badge_number: 'LK-41042' });
+      await branch.getByText(/^They part at step 2: /).waitFor();
+      await branch.getByRole('button', { name: 'Undo' }).click();
+      await branch.getByText('Both were alike so far.').waitFor();
+      expect(await branch.locator('.pair > section').count()).toBe(2);
+    } finally {
+      await two.stop(0);
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('lets one play the pendulum, and branch', async () => {

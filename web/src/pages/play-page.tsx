@@ -4,6 +4,7 @@ import { useRef, useState } from 'preact/hooks';
 import type { EpisodeView, PlayableView } from '../../../src/serve/page/wire.js';
 import { type ApiError, useAsked } from '../api.js';
 import { ActForm } from '../parts/act-forms.js';
+import { Beside, useBeside } from '../parts/beside.js';
 import { Episode } from '../parts/episode.js';
 import { Empty, Problem } from '../parts/problem.js';
 import { Reward } from '../parts/verdict.js';
@@ -71,13 +72,18 @@ function StartForm({ environments, env, isPlaying, onStart }: StartFormProps) {
   const [name, setName] = useState(kept[0]?.env ?? env ?? environments[0].name);
   const [task, setTask] = useState('');
   const [seed, setSeed] = useState('1');
+  const [beside, setBeside] = useState('');
   const chosen = environments.find((one) => one.name === name) ?? environments[0];
+  const others = environments.filter((one) => isLikewise(one, chosen));
+  const other = others.find((one) => one.name === beside);
   const submit = (event: Event) => {
     event.preventDefault();
     void onStart({
       env: chosen.name,
-      task: task === '' ? undefined : task,
+      // Two environments need not agree on which task is the first.
+      task: task === '' ? other && chosen.tasks[0]?.id : task,
       seed: seed === '' ? undefined : Number(seed),
+      ...(other && { beside: other.name }),
     });
   };
   return (
@@ -115,11 +121,35 @@ function StartForm({ environments, env, isPlaying, onStart }: StartFormProps) {
         seed
         <input type="number" min={0} step={1} value={seed} onInput={(event) => setSeed(event.currentTarget.value)} />
       </label>
+      {others.length === 0 ? null : (
+        <label>
+          beside it
+          <select value={other?.name ?? ''} onChange={(event) => setBeside(event.currentTarget.value)}>
+            <option value="">nothing</option>
+            {others.map((one) => (
+              <option key={one.name} value={one.name}>
+                {one.name} ({one.source})
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       <button type="submit" class="main">
         {isPlaying ? 'Begin anew' : 'Begin'}
       </button>
       <p class="quiet grow">{chosen.description}</p>
     </form>
+  );
+}
+
+/** Whether the same tasks can be lived there: of numbers no two episodes are alike. */
+function isLikewise({ name, family, tasks }: PlayableView, chosen: PlayableView): boolean {
+  const known = new Set(tasks.map(({ id }) => id));
+  return (
+    name !== chosen.name &&
+    family !== 'vector' &&
+    family === chosen.family &&
+    chosen.tasks.some(({ id }) => known.has(id))
   );
 }
 
@@ -139,6 +169,7 @@ function BranchView({ branch, env, isAlone, nextName, onBranch, onFork, onClose 
     error: unread,
     again,
   } = useAsked<EpisodeView>(`/web/api/sessions/${encodeURIComponent(branch.id)}`);
+  const other = useBeside(branch.beside?.id);
   const [error, setError] = useState<ApiError>();
   // Not a reason to disable anything: a disabled button loses the focus of who uses the keyboard.
   const isBusy = useRef(false);
@@ -151,8 +182,10 @@ function BranchView({ branch, env, isAlone, nextName, onBranch, onFork, onClose 
     await work().catch(setError);
     isBusy.current = false;
     again();
+    other.again();
   };
-  const isOver = episode?.status !== 'running';
+  // What has ended waits for what is beside it.
+  const isOver = episode?.status !== 'running' && other.data?.status !== 'running';
   // Below what was said last; above a body and its many curves.
   const form =
     env === undefined || isOver ? null : (
@@ -199,7 +232,11 @@ function BranchView({ branch, env, isAlone, nextName, onBranch, onFork, onClose 
       </header>
       <Problem error={error ?? unread} />
       {env?.family === 'vector' ? form : null}
-      {episode === undefined ? null : <Episode episode={episode} follow={follow} onFollow={setFollow} />}
+      {episode === undefined ? null : branch.beside === undefined ? (
+        <Episode episode={episode} follow={follow} onFollow={setFollow} />
+      ) : (
+        <Beside own={episode} other={other.data} error={other.error} follow={follow} onFollow={setFollow} />
+      )}
       {env?.family === 'vector' ? null : form}
     </section>
   );

@@ -57,7 +57,7 @@ export function Backend({ name, count }: { name: string; count?: number }) {
   );
 }
 
-function Changes({ changes }: { changes: readonly ChangeView[] }) {
+export function Changes({ changes }: { changes: readonly ChangeView[] }) {
   if (changes.length === 0) return <p class="quiet">the state stays as it was</p>;
   return (
     <ul class="diff" aria-label="Changes of the state">

@@ -1,0 +1,73 @@
+// `reverie page`: a world in one file of HTML, to be played wherever a browser opens it, without a server. The page itself is built from
+// web/world; what is written into it here is packed (gzip, base64), so that nothing in it is ever read as markup.
+
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { reverieError } from '../../core/errors.js';
+import { compiledUrl } from '../../core/worker-url.js';
+import { writeFileAtomic } from '../../store/atomic-file.js';
+import { type CarryOptions, carriedWorld } from './carried-world.js';
+
+/** Where the built page has a world; and what its parts are called, as elements of the page. */
+const PLACE = '<!-- world -->';
+
+export interface WorldPageOptions extends CarryOptions {
+  /** The file to write. */
+  readonly out: string;
+  /** Folder of the built page. */
+  readonly built?: string;
+}
+
+export interface WorldPageResult {
+  readonly file: string;
+  readonly bytes: number;
+  readonly tasks: number;
+  readonly backends: readonly string[];
+  readonly absent: readonly string[];
+}
+
+/** @throws PAGE_NOT_BUILT, what `carriedWorld` throws, and storage errors */
+export async function writeWorldPage(
+  reference: string,
+  { out, built = fileURLToPath(compiledUrl(import.meta.url, '../../world/')), ...options }: WorldPageOptions,
+): Promise<WorldPageResult> {
+  const page = resolve(built, 'index.html');
+  if (!existsSync(page)) throw reverieError('PAGE_NOT_BUILT', { path: page });
+  const { data, tasks, files, hasNetwork } = await carriedWorld(reference, options);
+  const template = await readFile(page, 'utf8');
+  const parts = [
+    part('world', gzipSync(JSON.stringify(data), { level: 9 })),
+    ...Object.entries(files).map(([name, bytes]) => part('file', gzipSync(bytes, { level: 9 }), name)),
+    ...(hasNetwork ? [part('runtime', await readFile(resolve(built, 'runtime.wasm.gz')))] : []),
+  ];
+  // A function: what stands in a replacement text for something else must not be read as that.
+  const html = template.replace(PLACE, () => parts.join('\n'));
+  const file = resolve(out);
+  await writeFileAtomic(file, html);
+  return {
+    file,
+    bytes: Buffer.byteLength(html),
+    tasks: tasks.length,
+    backends: data.model.backends,
+    absent: data.absent,
+  };
+}
+
+function part(kind: 'world' | 'file' | 'runtime', bytes: Uint8Array, name = ''): string {
+  const of = name === '' ? '' : ` data-name="${name}"`;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+  return `<script type="application/gzip" data-part="${kind}"${of}>${text}</script>`;
+}
+
+/** What was written, for people. */
+export function worldPageText({ file, bytes, tasks, backends, absent }: WorldPageResult): string {
+  const size = `${(bytes / 1e6).toFixed(1)} MB`;
+  return [
+    `${file}: ${tasks} ${tasks === 1 ? 'task' : 'tasks'}, answered by ${backends.join(', then ')}; ${size}.`,
+    ...absent.map((line) => `Left out: ${line}`),
+    'Open it in a browser. It loads nothing from elsewhere.',
+  ].join('\n');
+}
