@@ -73,7 +73,7 @@ export class Casebook {
   }
 
   /** @param isKnown  false for what is to be left out; undefined answer: nothing like it was recorded */
-  say(moment: Moment, text: string, isKnown: (step: RecordedStep) => boolean = () => true): Said | undefined {
+  say(moment: Moment, text: string, isKnown: IsKnown = () => true): Said | undefined {
     const own = namesOf(moment).filter((name) => !this.names.has(name.toLowerCase()));
     const reader = this.readerOf(own);
     const asked = this.read(moment, text, reader);
@@ -101,7 +101,7 @@ export class Casebook {
     return new Act(moment, text, textsOf(moment), { reader, openings: this.openings });
   }
 
-  private near(asked: Act, weights: Weights, isKnown: (step: RecordedStep) => boolean) {
+  private near(asked: Act, weights: Weights, isKnown: IsKnown) {
     const { form, text } = asked.command;
     const known = (list: readonly Case[] = []) => list.filter(({ step }) => isKnown(step));
     let among = known(this.byForm.get(form));
@@ -112,48 +112,57 @@ export class Casebook {
       .sort((a, b) => b.likeness - a.likeness);
   }
 
-  /** What is seen and answered then. */
-  private changes(asked: Act, reader: SentenceReader, isKnown: (step: RecordedStep) => boolean) {
-    const told: { readonly value: Told; readonly likeness: number }[] = [];
-    let tried = 0;
-    for (const { step, act, likeness } of this.near(asked, OF_CHANGES, isKnown)) {
-      if (told.length >= VOICES || tried++ >= MOST_TRIED) break;
-      const value = this.carried(step, act, asked, reader, isKnown);
-      if (value !== undefined) told.push({ value, likeness });
-    }
-    const found = elected(told, ({ seen, observation }) => JSON.stringify([seen, observation]));
-    return found && { ...found.value, evidence: found.evidence };
-  }
-
-  private carried(
-    step: RecordedStep,
-    act: Act,
-    asked: Act,
-    reader: SentenceReader,
-    isKnown: (step: RecordedStep) => boolean,
-  ): Told | undefined {
-    const { before, after, isError } = step;
-    const { moment, command } = asked;
-    const theirs = act.command.names;
-    const ours = command.names;
-    if (theirs.length !== ours.length) return undefined;
-    const pairs = theirs.map((name, i) => [name, ours[i]] as const);
-    const retelling = new Retelling({
-      ...{ pairs, theirs: this.reader, ours: reader },
-      ...{ openings: this.openings, listing: this.listing },
+  /** What is seen and answered then: each text as those say it that can, the most alike first. */
+  private changes(asked: Act, reader: SentenceReader, isKnown: IsKnown) {
+    const near = this.near(asked, OF_CHANGES, isKnown).slice(0, MOST_TRIED);
+    const carried = near.flatMap(({ step, act, likeness }) => {
+      const theirs = act.command.names;
+      const ours = asked.command.names;
+      if (theirs.length !== ours.length) return [];
+      const pairs = theirs.map((name, i) => [name, ours[i]] as const);
+      const readers = { theirs: this.reader, ours: reader };
+      const retelling = new Retelling({ pairs, ...readers, openings: this.openings, listing: this.listing });
+      return [{ step, likeness, pairs, retelling }];
     });
-    const inventory = retelling.text('inventory', before.inventory, after.inventory, moment.inventory);
-    const isElsewhere = placeOf(before.look) !== placeOf(after.look);
-    const look = isElsewhere
-      ? this.atlas.arrival(step, asked, pairs, isKnown)
-      : retelling.text('look', before.look, after.look, moment.look);
-    if (inventory === undefined || look === undefined) return undefined;
-    const observation = answered(step, asked, { look, inventory }) ?? retelling.told(step.observation);
-    return { seen: { look, inventory }, observation, isError };
+    const voices = (tell: (one: (typeof carried)[number]) => string | undefined): Voice<string>[] => {
+      const told: Voice<string>[] = [];
+      for (const one of carried) {
+        const value = told.length < VOICES ? tell(one) : undefined;
+        if (value !== undefined) told.push({ value, likeness: one.likeness });
+      }
+      return told;
+    };
+    const { moment } = asked;
+    const look = elected(
+      voices(({ step, pairs, retelling }) =>
+        placeOf(step.before.look) === placeOf(step.after.look)
+          ? retelling.text('look', step.before.look, step.after.look, moment.look)
+          : this.atlas.arrival(step, asked, pairs, isKnown),
+      ),
+      String,
+    );
+    const inventory = elected(
+      voices(({ step: { before, after }, retelling }) =>
+        retelling.text('inventory', before.inventory, after.inventory, moment.inventory),
+      ),
+      String,
+    );
+    if (look === undefined || inventory === undefined) return undefined;
+    const seen = { look: look.value, inventory: inventory.value };
+    const observation = elected(
+      voices(({ step, retelling }) => answered(step, asked, seen) ?? retelling.told(step.observation)),
+      String,
+    )!;
+    return {
+      seen,
+      observation: observation.value,
+      isError: near[0].step.isError,
+      evidence: Math.min(look.evidence, inventory.evidence, observation.evidence),
+    };
   }
 
   /** What the score becomes, and whether the game ends with it. */
-  private worth(asked: Act, isKnown: (step: RecordedStep) => boolean) {
+  private worth(asked: Act, isKnown: IsKnown) {
     const { score } = asked.moment;
     const voices = this.near(asked, OF_SCORE, isKnown)
       .slice(0, VOICES)
@@ -168,7 +177,7 @@ export class Casebook {
     return { value: { score: next, success, done: success || value.isOver }, evidence };
   }
 
-  private list(moment: Moment, after: ShownMoment, reader: SentenceReader, isKnown: (step: RecordedStep) => boolean) {
+  private list(moment: Moment, after: ShownMoment, reader: SentenceReader, isKnown: IsKnown) {
     const recorded = this.atlas.listed(moment.task, after, isKnown);
     if (recorded !== undefined) return recorded;
     const isElsewhere = placeOf(moment.look) !== placeOf(after.look);
@@ -183,11 +192,9 @@ export class Casebook {
 /** Recorded steps that are tried at most, as most of those far down have nothing to say. */
 const MOST_TRIED = 24;
 
-interface Told {
-  readonly seen: Pick<ShownMoment, (typeof FACETS)[number]>;
-  readonly observation: string;
-  readonly isError: boolean;
-}
+type Seen = Pick<ShownMoment, (typeof FACETS)[number]>;
+
+type IsKnown = (step: RecordedStep) => boolean;
 
 interface Voice<T> {
   readonly value: T;
@@ -214,11 +221,7 @@ function elected<T>(
 }
 
 /** What was answered, where it is a text that both moments have: what is seen then, what is held, the goal. */
-function answered(
-  { observation, before, after }: RecordedStep,
-  { moment }: Act,
-  seen: Told['seen'],
-): string | undefined {
+function answered({ observation, before, after }: RecordedStep, { moment }: Act, seen: Seen): string | undefined {
   const sources: [string, string][] = [
     [after.look, seen.look],
     [after.inventory, seen.inventory],
@@ -234,9 +237,10 @@ function answered(
 /** A shorter text is within another by chance. */
 const LEAST = 12;
 
+/** What commands name: those that are listed, and those that led here. */
 function namesOf(moment: Moment): string[] {
   const texts = textsOf(moment);
-  return moment.admissible.flatMap((text) => texts.read(text).names);
+  return [...new Set([...moment.admissible, ...moment.history])].flatMap((text) => texts.read(text).names);
 }
 
 const around = new WeakMap<Moment, Mentions>();

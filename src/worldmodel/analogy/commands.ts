@@ -95,14 +95,14 @@ export class CommandBook {
 
   /** Names that might be those of a command of the form. */
   private *namings(form: string, count: number, places: Places): Generator<string[]> {
-    const fit = (i: number) => {
+    const fitted = (i: number) => {
       const where = this.fitting.get(keyOf(form, [String(i)]))!;
       return [...places].flatMap(([name, at]) => (where.has(at) ? [name] : []));
     };
-    if (count === 1) for (const name of fit(0)) yield [name];
+    if (count === 1) for (const name of fitted(0)) yield [name];
     if (count !== 2) return;
-    const seconds = fit(1);
-    for (const first of fit(0)) for (const second of seconds) if (first !== second) yield [first, second];
+    const seconds = fitted(1);
+    for (const first of fitted(0)) for (const second of seconds) if (first !== second) yield [first, second];
   }
 
   /** As it was with names in such places: with the same names, else with some of them, else with any. */
