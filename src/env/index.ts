@@ -132,6 +132,15 @@ export { refusalsOf, rulesResponder } from './tools/rules-responder.js';
 export { type SandboxedRules, sandboxedRules } from './tools/sandbox/sandboxed-rules.js';
 export { areRulesTrusted, trustRules } from './tools/sandbox/trusted-sandbox.js';
 export { FAREWELL, NOTHING_TO_ADD, ScriptedUser } from './tools/scripted-user.js';
+export {
+  isShownDomain,
+  nothingShown,
+  placeOf,
+  type ShownMoment,
+  type ShownState,
+  shownChanges,
+  shownSchema,
+} from './tools/shown-state.js';
 export type { Situation } from './tools/situation.js';
 export type * from './tools/structured.js';
 export { initialStateOf, referenceStateOf } from './tools/task-states.js';

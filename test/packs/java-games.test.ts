@@ -95,14 +95,19 @@ async function played(env: TextEnvironment, task: string, commands: readonly str
   return seen;
 }
 
-/** What both tell of a play. At the end ours lists no commands; at the beginning it puts the task first, where it is not told. */
+/**
+ * What both tell of a play. At the end ours lists no commands; at the beginning it puts the task first, where it is not told. Commands that
+ * are part of the state are sorted, as TextWorldExpress draws their order anew at each step.
+ */
 function compared(steps: readonly Seen[], { tools }: TextEnvironment) {
   const { goal } = tools.task.user;
+  const inOrder = (list: readonly string[]) =>
+    tools.domain.initialState.admissible === undefined ? list : [...list].sort();
   return steps.map(({ observation, look, inventory, admissible, score, reward, done }, i) => ({
     observation: i === 0 ? observation.replace(`${goal}\n\n`, '') : observation,
     look,
     inventory,
-    admissible: done ? [] : admissible,
+    admissible: done ? [] : inOrder(admissible),
     score,
     reward: Number(reward.toFixed(9)),
     done,

@@ -1,5 +1,5 @@
-// Games of a jar as a domain of the one tool `act`. The typed state is what the game shows and the commands that led there, from
-// which any other process comes to the same place.
+// Games of a jar as a domain of the one tool `act`. The typed state is what the game shows and has shown of other places, and the commands
+// that led there, from which any other process comes to the same moment.
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,6 +10,7 @@ import { type ActGame, type ActRules, actDomain, type Begun } from '../tools/act
 import type { CheckResult, EpisodeEnd, ToolOutcome, ToolsDomain } from '../tools/domain.js';
 import type { ToolCall } from '../tools/message.js';
 import type { Operation } from '../tools/prediction.js';
+import { nothingShown, type ShownMoment, type ShownState, shownChanges, shownSchema } from '../tools/shown-state.js';
 import type { FoundJar } from './find-jar.js';
 import type { JavaForm, JavaMoment } from './java-form.js';
 import { JavaMachine } from './java-machine.js';
@@ -27,7 +28,7 @@ export interface JavaGamesOptions<G extends ActGame> {
 }
 
 /** Changes whenever the same command in the same game could be answered otherwise. */
-const RULES_VERSION = '1';
+const RULES_VERSION = '2';
 const TIMEOUT_SECONDS = 120;
 
 /** No Java process is started before a game is played. */
@@ -40,8 +41,8 @@ export function javaGamesDomain<G extends ActGame>(options: JavaGamesOptions<G>)
     games,
     version,
     rules,
-    stateSchema: STATE_SCHEMA,
-    initialState: NO_GAME,
+    stateSchema: shownSchema(isListed(form)),
+    initialState: nothingShown(isListed(form)),
     paysCalls: true,
   });
   const held = games.every((game) => form.isolated(game)) ? form.seats.isolated : form.seats.shared;
@@ -55,49 +56,12 @@ export function javaGameUnknown(what: string, kind: string, value: string, known
   return reverieError('JAVA_GAME_UNKNOWN', values);
 }
 
-interface JavaState extends JsonObject {
-  readonly game: string;
-  readonly look: string;
-  readonly inventory: string;
-  readonly score: number;
-  readonly done: boolean;
-  readonly success: boolean;
-  readonly history: readonly string[];
-}
-
-const STATE_SCHEMA: JsonObject = {
-  type: 'object',
-  properties: {
-    game: { type: 'string' },
-    look: { type: 'string' },
-    inventory: { type: 'string' },
-    score: { type: 'number' },
-    done: { type: 'boolean' },
-    success: { type: 'boolean' },
-    history: { type: 'array', items: { type: 'string' } },
-  },
-  required: ['game', 'look', 'inventory', 'score', 'done', 'success', 'history'],
-  additionalProperties: false,
-};
-
-const NO_GAME: JavaState = Object.freeze({
-  game: '',
-  look: '',
-  inventory: '',
-  score: 0,
-  done: false,
-  success: false,
-  history: Object.freeze([]) as readonly string[],
-});
-
-/** Keys of the state that the game shows. */
-const SHOWN = ['look', 'inventory', 'score', 'done', 'success'] as const;
-
 class JavaRules<G extends ActGame> implements ActRules {
   readonly tools: ReadonlySet<string> = new Set(['act']);
   readonly refusesItself = true;
   private readonly games: ReadonlyMap<string, G>;
   private readonly plays: JavaPlays<G>;
+  private readonly isListed: boolean;
 
   constructor(
     { games, jar, form, timeoutSeconds = TIMEOUT_SECONDS }: JavaGamesOptions<G>,
@@ -105,13 +69,15 @@ class JavaRules<G extends ActGame> implements ActRules {
   ) {
     this.games = new Map(games.map((game) => [game.id, game]));
     const machine = new JavaMachine({ classPath: jar.py4j, folder: path.dirname(jar.jar) }, timeoutSeconds);
+    this.isListed = isListed(form);
     this.plays = new JavaPlays(machine, form, jar.jar);
   }
 
   begin(id: string): Begun {
     const { goal, ...moment } = this.plays.begin(this.games.get(id)!);
     const game: Operation = { op: 'replace', path: '/game', value: id };
-    return { opening: moment.observation, goal, operations: [game, ...changes(NO_GAME, moment)] };
+    const shown = shownChanges(nothingShown(this.isListed), this.shown(moment));
+    return { opening: moment.observation, goal, operations: [game, ...shown] };
   }
 
   walkthrough(id: string): readonly string[] {
@@ -119,16 +85,15 @@ class JavaRules<G extends ActGame> implements ActRules {
   }
 
   execute(state: JsonObject, { arguments: { text } }: ToolCall): ToolOutcome {
-    const before = state as JavaState;
+    const before = state as unknown as ShownState;
     const game = this.games.get(before.game);
     if (game === undefined || before.done) {
       return { operations: [], observation: before.done ? 'The game has ended.' : 'No game has begun.', isError: true };
     }
     const command = String(text);
     const moment = this.plays.step(game, before.history, command);
-    const said: Operation[] = moment.isIdle ? [] : [{ op: 'add', path: '/history/-', value: command }];
     return {
-      operations: [...changes(before, moment), ...said],
+      operations: moment.isIdle ? [] : shownChanges(before, this.shown(moment), command),
       observation: moment.observation,
       isError: moment.isError ?? false,
       reward: moment.score - before.score,
@@ -137,9 +102,15 @@ class JavaRules<G extends ActGame> implements ActRules {
   }
 
   admissible(state: JsonObject): readonly string[] {
-    const { game: id, history, done } = state as JavaState;
+    const { game: id, history, done, admissible } = state as unknown as ShownState;
+    // A dreamt state tells its own: no game stands there.
+    if (admissible !== undefined) return admissible;
     const game = this.games.get(id);
     return game === undefined || done ? [] : this.plays.admissible(game, history);
+  }
+
+  progress(state: JsonObject): number {
+    return Math.max(0, (state as unknown as ShownState).score);
   }
 
   preconditions(): readonly string[] {
@@ -151,7 +122,7 @@ class JavaRules<G extends ActGame> implements ActRules {
   }
 
   check(name: string, { finalState }: EpisodeEnd): CheckResult {
-    const { success, score } = finalState as JavaState;
+    const { success, score } = finalState as unknown as ShownState;
     return {
       name,
       passed: success,
@@ -162,10 +133,15 @@ class JavaRules<G extends ActGame> implements ActRules {
   close(): void {
     this.plays.close();
   }
+
+  /** What of a moment is part of the state. */
+  private shown({ look, inventory, score, done, success, admissible = [] }: JavaMoment): ShownMoment {
+    const listed = done ? [] : [...admissible].sort();
+    return { look, inventory, score, done, success, ...(this.isListed && { admissible: listed }) };
+  }
 }
 
-function changes(before: JavaState, moment: JavaMoment): Operation[] {
-  return SHOWN.flatMap((key): Operation[] =>
-    before[key] === moment[key] ? [] : [{ op: 'replace', path: `/${key}`, value: moment[key] }],
-  );
+/** Whether games tell their commands with each moment. */
+function isListed(form: Pick<JavaForm<never>, 'admissible'>): boolean {
+  return form.admissible === undefined;
 }

@@ -24,4 +24,15 @@ const lifted: FittedBackendEntry = {
   make: async () => (await import('./fit-learned.js')).fitLearned('lifted'),
 };
 
-export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend', [operators, lifted, sequence]);
+const analogy: FittedBackendEntry = {
+  name: 'analogy',
+  summary: 'Keeps what they did to text games, to be carried over to other moments and games.',
+  make: async () => (await import('./fit-learned.js')).fitLearned('analogy'),
+};
+
+export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend', [
+  operators,
+  lifted,
+  analogy,
+  sequence,
+]);

@@ -3,6 +3,7 @@
 
 import { reverieError } from '../../core/errors.js';
 import { Registry } from '../../core/registry.js';
+import { analogyBackend } from '../analogy/entry.js';
 import { inducedBackend } from '../induced/entry.js';
 import { liftedBackend } from '../lifted/entry.js';
 import { llmBackend } from '../llm/entry.js';
@@ -34,6 +35,7 @@ export const routerBackends: Registry<BackendEntry> = new Backends('backend', [
   inducedBackend,
   operatorsBackend,
   liftedBackend,
+  analogyBackend,
   sequenceBackend,
   replayBackend,
   llmBackend,
