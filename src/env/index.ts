@@ -45,6 +45,7 @@ export {
   applicationDomain,
   type FoundApplication,
 } from './screens/application-domain.js';
+export { screenGraphDomain } from './screens/graph/graph-entry.js';
 export type { AppJudge, AppSpec, PageContract } from './screens/page/page-browser.js';
 export type { BrowserName } from './screens/page/page-requests.js';
 export { type Perturbation, perturbationSchema } from './screens/perturbation.js';

@@ -217,6 +217,11 @@ export const ENVIRONMENT_ERRORS = {
     message: 'The application {app} was not found by "{place}".',
     hint: '{install}',
   },
+  GRAPH_INVALID: {
+    status: 422,
+    message: 'The navigation graph "{file}" cannot be used: {place}: {problem}.',
+    hint: 'See docs/screens.md for what pages, edges, data and tasks may say.',
+  },
   PAGE_UNKNOWN: {
     status: 404,
     message: '{what} has no task "{value}"{where}.',

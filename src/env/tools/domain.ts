@@ -194,5 +194,7 @@ export interface ToolsDomain {
   readonly sideBySide?: number;
   /** What was found in logs of it, accepted or not. */
   readonly induced?: InducedRules;
+  /** What people come to it for, in a sentence each, beside what they do in any world of screens. */
+  readonly goalKinds?: readonly string[];
   close(): void;
 }
