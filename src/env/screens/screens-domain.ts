@@ -25,6 +25,7 @@ import {
   screenTools,
 } from './screen-actions.js';
 import { screenChanges } from './screen-changes.js';
+import { screenCheck } from './screen-checks.js';
 import { type BrowserPages, browserPlayer, type ScreenPlayer, SETTLE_MS } from './screen-player.js';
 import { SEATS } from './screen-plays.js';
 import { NO_SCREEN, SCREEN_SCHEMA, type ScreenState, treeFaults } from './screen-state.js';
@@ -233,6 +234,8 @@ class ScreenRules implements ToolRules {
   }
 
   check(name: string, { finalState }: EpisodeEnd): CheckResult {
+    const found = screenCheck(name, finalState as ScreenState);
+    if (found !== undefined) return found;
     const { done, reward } = finalState as ScreenState;
     const passed = done && reward > 0;
     const reason = done ? `the page ended the task with ${reward}` : 'the task was not ended';
