@@ -61,6 +61,7 @@ export {
   type ScreenState,
   type ScreensDomainOptions,
   type SeededPage,
+  screenGraphDomain,
   screensDomain,
   seededPages,
   type ToolCall,

@@ -32,6 +32,7 @@ const PACKS: readonly Pack[] = [
   { module: 'hledger/index.mjs', domains: ['hledger'] },
   { module: 'java-games/index.mjs', domains: ['scienceworld', 'textworld-express'] },
   { module: 'miniwob/index.mjs', domains: ['miniwob'] },
+  { module: 'shop/index.mjs', domains: ['shop'] },
   { module: `tau-bench/${COMPILED}`, domains: ['tau-airline', 'tau-retail'] },
   { module: 'tiddlywiki/index.mjs', domains: ['tiddlywiki'] },
 ];

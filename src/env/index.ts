@@ -52,12 +52,14 @@ export {
   applicationDomain,
   type FoundApplication,
 } from './screens/application-domain.js';
+export { screenGraphDomain } from './screens/graph/graph-entry.js';
 export type { AppJudge, AppSpec, PageContract } from './screens/page/page-browser.js';
 export type { BrowserName } from './screens/page/page-requests.js';
 export { type Perturbation, perturbationSchema } from './screens/perturbation.js';
 export { possibleActions, textsNamed } from './screens/possible-actions.js';
 export { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction } from './screens/screen-actions.js';
 export { screenChanges } from './screens/screen-changes.js';
+export { type ShownElement, sameScreenCheck, screenCheck, showsCheck } from './screens/screen-checks.js';
 export { NO_SCREEN, type ScreenElement, type ScreenState, treeFaults } from './screens/screen-state.js';
 export { screenText } from './screens/screen-tree.js';
 export {

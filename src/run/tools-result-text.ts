@@ -45,6 +45,7 @@ function episodeLines(result: SynthEpisodesResult): Line[] {
     ...counted('refused', result.refusedOf, ' answers: an error was shown'),
     ...counted('repaired', result.repairedOf, ' answers'),
     ...counted('signals', result.signals),
+    ...counted('walks', result.walks ?? {}),
     ...counted('lost by', result.lostBy),
     ...deficitLine(result),
     ...(cost.calls > 0 ? [['model calls', costText(cost, spent)] as const] : []),

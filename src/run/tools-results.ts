@@ -241,6 +241,8 @@ export interface SynthEpisodesResult extends JobResult {
   readonly repairedOf: Readonly<Record<string, number>>;
   /** Episodes by what is wrong with them: stagnation, loop, contradiction, exhaustion, policy-broken. */
   readonly signals: Readonly<Record<string, number>>;
+  /** Walks without a task of their own, by what became of them; absent where there were none. */
+  readonly walks?: Readonly<Record<string, number>>;
   /** Failed episodes by what was done in the step that lost them, where that is known. */
   readonly lostBy: Readonly<Record<string, number>>;
   /** The same by what the solution would have done there, most first; with success on tasks that need it and on others. */

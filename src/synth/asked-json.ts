@@ -1,7 +1,8 @@
 // Asking a language model for JSON: how messages are shown to it, and its reply or what was wrong with it. Faults of the reply are no
 // errors, as another try may do better.
 
-import { type Cost, NO_COST } from '../core/cost.js';
+import { z } from 'zod';
+import { addCosts, type Cost, NO_COST } from '../core/cost.js';
 import { ReverieError } from '../core/errors.js';
 import type { Json, JsonObject } from '../core/json.js';
 import type { Message } from '../env/index.js';
@@ -13,6 +14,7 @@ export interface AskRequest {
   readonly seed: number;
   /** Number of the try at the same thing. */
   readonly attempt: number;
+  readonly temperature?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -35,6 +37,44 @@ export async function askForJson(model: LanguageModel, { signal, ...request }: A
     const { usage = NO_COST, reply } = error.values as { usage?: Cost; reply?: string };
     return { problem: error.message, cost: usage, ...(reply === undefined ? {} : { reply }) };
   }
+}
+
+export interface CheckedRequest<S extends z.ZodType>
+  extends Pick<AskRequest, 'messages' | 'seed' | 'temperature' | 'signal'> {
+  /** Of the schema, as the model is given it. */
+  readonly name: string;
+  readonly schema: S;
+  /** What is wrong with a reply that fits the schema; empty where it stands. */
+  readonly faults?: (value: z.output<S>) => readonly string[];
+  /** Default 2. */
+  readonly attempts?: number;
+}
+
+export type Checked<T> =
+  | { readonly value: T; readonly cost: Cost }
+  | { readonly problems: string[]; readonly cost: Cost };
+
+/** Asks until a reply fits, each time told what was wrong before. @throws as `askForJson` */
+export async function askChecked<S extends z.ZodType>(
+  model: LanguageModel,
+  { name, schema, faults = () => [], attempts = 2, messages, ...request }: CheckedRequest<S>,
+): Promise<Checked<z.output<S>>> {
+  const form = { name, schema: z.toJSONSchema(schema) as JsonObject };
+  let cost: Cost = NO_COST;
+  let problems: readonly string[] = [];
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const asked = await askForJson(model, {
+      ...request,
+      messages: withProblems(messages, problems),
+      schema: form,
+      attempt,
+    });
+    cost = addCosts(cost, asked.cost);
+    const reply = schema.safeParse(asked.json);
+    problems = reply.success ? faults(reply.data) : [asked.problem ?? z.prettifyError(reply.error)];
+    if (reply.success && problems.length === 0) return { value: reply.data, cost };
+  }
+  return { problems: [...problems], cost };
 }
 
 /** The messages, with what was wrong with the last reply. */

@@ -126,6 +126,11 @@ export const ENVIRONMENT_ERRORS = {
     message: 'The agent "{agent}" cannot act in domain "{domain}", whose rules do not list the commands of a state.',
     hint: 'Take a domain of PDDL games (text-games, alfworld), or another agent.kind.',
   },
+  SCREENS_NEEDED: {
+    status: 422,
+    message: '{what} needs a domain of screens, and "{domain}" has none.',
+    hint: 'Take a domain of screens: miniwob, screen-graph, or an application.',
+  },
   TASK_UNKNOWN: {
     status: 404,
     message: 'Environment "{id}" has no task "{task}" (it has {count}).',
@@ -216,6 +221,11 @@ export const ENVIRONMENT_ERRORS = {
     status: 404,
     message: 'The application {app} was not found by "{place}".',
     hint: '{install}',
+  },
+  GRAPH_INVALID: {
+    status: 422,
+    message: 'The navigation graph "{file}" cannot be used: {place}: {problem}.',
+    hint: 'See docs/screens.md for what pages, edges, data and tasks may say.',
   },
   PAGE_UNKNOWN: {
     status: 404,

@@ -126,6 +126,21 @@ export const MODEL_ERRORS = {
     message: 'The trajectory written for task "{task}" cannot be read: {problem}',
     hint: 'Use a model that can be held to a schema, or live episodes turn by turn (synth.mode: turns).',
   },
+  WALK_PRUNED: {
+    status: 422,
+    message: 'A walk of task "{task}" was ended after {steps} actions, none of which anyone would ask for.',
+    hint: 'This is what agent.prune is for. Where most walks end so, give the agent other goalKinds, or a better model.',
+  },
+  WALK_REFUSED: {
+    status: 422,
+    message: 'A walk of task "{task}" became no example: {problem}.',
+    hint: 'See docs/screens.md for what is asked of walks. Another model (roles.tasks), or longer walks, may do better.',
+  },
+  WALKS_TOO_FEW: {
+    status: 422,
+    message: 'There are {walks} recorded walks (synth.wrap.walks), and {rows} rows are wanted of them.',
+    hint: 'Set synth.episodes to as many as there are walks, or fewer, or name more logs.',
+  },
   EPISODES_ALL_FAILED: {
     status: 502,
     message: 'None of {rows} episodes could be lived: {reasons}.',

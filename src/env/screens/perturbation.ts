@@ -36,9 +36,11 @@ export interface ShownPage {
   shown<View extends ScreenView>(view: View, goal: string): View;
   /** A call on the shown screen, as one on the page. */
   meant(call: CallSpec): CallSpec;
+  /** A call on the page, as one on the shown screen. */
+  asShown(call: CallSpec): CallSpec;
 }
 
-export const AS_IT_IS: ShownPage = { shown: (view) => view, meant: (call) => call };
+export const AS_IT_IS: ShownPage = { shown: (view) => view, meant: (call) => call, asShown: (call) => call };
 
 /** An id n is shown as an n + b. */
 const FACTORS = [3, 7, 11, 13];
@@ -71,6 +73,10 @@ export function shownPage(perturbation: Perturbation, page: string, settle: numb
   const offset = ids ? draw(LARGEST_OFFSET, 'offset') : 0;
   const shownId = (id: string) => (id === '' ? '' : String(factor * Number(id) + offset));
   const pageId = (id: string) => String((Number(id) - offset) / factor);
+  const renamed = ({ name, arguments: given }: CallSpec, idOf: (id: string) => string): CallSpec => {
+    const named = NAMING.filter((key) => key in given).map((key) => [key, idOf(String(given[key]))]);
+    return { name, arguments: { ...given, ...Object.fromEntries(named) } };
+  };
   return {
     shown: (view, goal) => {
       const placed = order && !PLACES.test(unquoted(goal)) ? reordered(view, `${seed} ${page}`) : view.elements;
@@ -84,15 +90,11 @@ export function shownPage(perturbation: Perturbation, page: string, settle: numb
       addDistractors(elements, root, chosenBeside(goal, distractors, draw));
       return { ...view, focused: shownId(view.focused), root, elements };
     },
-    meant: ({ name, arguments: given }) => {
-      const named = NAMING.filter((key) => key in given);
-      if (named.some((key) => Number(given[key]) >= FIRST_DISTRACTOR))
-        return { name: 'noop', arguments: { wait_ms: settle } };
-      return {
-        name,
-        arguments: { ...given, ...Object.fromEntries(named.map((key) => [key, pageId(String(given[key]))])) },
-      };
+    meant: (call) => {
+      const isOfNone = NAMING.some((key) => key in call.arguments && Number(call.arguments[key]) >= FIRST_DISTRACTOR);
+      return isOfNone ? { name: 'noop', arguments: { wait_ms: settle } } : renamed(call, pageId);
     },
+    asShown: (call) => renamed(call, shownId),
   };
 }
 

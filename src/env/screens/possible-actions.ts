@@ -3,14 +3,21 @@
 
 import type { CallSpec } from '../tools/domain.js';
 import { optionsOf, screenRefusals } from './refusals.js';
-import { actionLine, type ScreenAction } from './screen-actions.js';
+import { ANSWERS, actionLine, type ScreenAction } from './screen-actions.js';
 import { type ScreenState, tabsOf } from './screen-state.js';
 
 /** Roles of what is pointed at as a whole. */
 const POINTED = new Set(['button', 'link', 'menuitem', 'radio', 'checkbox', 'tab', 'treeitem']);
 
-/** In the order of the screen: clicks, then what is written and chosen; none that the screen refuses. */
-export function possibleActions(state: ScreenState, offered: readonly ScreenAction[]): readonly string[] {
+/**
+ * In the order of the screen: clicks, then what is written and chosen; none that the screen refuses.
+ * @param answers texts that a task which asks something may be answered with
+ */
+export function possibleActions(
+  state: ScreenState,
+  offered: readonly ScreenAction[],
+  answers: readonly string[] = [],
+): readonly string[] {
   const texts = textsNamed(state.goal);
   const calls = inOrder(state).flatMap((bid): CallSpec[] => {
     const element = state.elements[bid];
@@ -24,7 +31,7 @@ export function possibleActions(state: ScreenState, offered: readonly ScreenActi
       ...options.map(({ name }) => ({ name: 'select_option', arguments: { bid, options: name } })),
     ];
   });
-  calls.push(...pageCalls(state));
+  calls.push(...pageCalls(state), ...answers.map((text) => ({ name: ANSWERS, arguments: { text } })));
   const able = calls.filter((call) => offered.includes(call.name as ScreenAction));
   return able.filter((call) => screenRefusals(state, call).length === 0).map(actionLine);
 }

@@ -75,7 +75,15 @@ const FORMS = {
     takes: { index: { type: 'integer', minimum: 0, description: 'its number' } },
     needs: 1,
   },
+  send_msg_to_user: {
+    summary: 'Tells the answer to what was asked.',
+    takes: { text: text('the answer') },
+    needs: 1,
+  },
 } as const satisfies Readonly<Record<string, ActionForm>>;
+
+/** The action that answers a question, of worlds whose tasks ask some. */
+export const ANSWERS = 'send_msg_to_user';
 
 /** Actions on pages, which applications have several of. */
 export const PAGE_ACTIONS = ['goto', 'go_back', 'go_forward', 'new_tab', 'tab_close', 'tab_focus'] as const;

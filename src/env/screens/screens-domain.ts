@@ -11,13 +11,12 @@ import type { ToolCall } from '../tools/message.js';
 import type { Operation } from '../tools/prediction.js';
 import { actionReadings } from './action-readings.js';
 import { mechanicalScreen, unmetOn } from './mechanics.js';
-import type { PageContract, PageMoment, PageSpec } from './page/page-browser.js';
-import type { BrowserName } from './page/page-requests.js';
-import { PageMachine } from './page-machine.js';
+import type { PageMoment } from './page/page-browser.js';
 import { AS_IT_IS, type Perturbation, type ShownPage, shownPage } from './perturbation.js';
 import { possibleActions } from './possible-actions.js';
 import { screenRefusals } from './refusals.js';
 import {
+  ANSWERS,
   actionLine,
   PAGE_ACTIONS,
   parseAction,
@@ -26,24 +25,19 @@ import {
   screenTools,
 } from './screen-actions.js';
 import { screenChanges } from './screen-changes.js';
-import { ScreenPlays, SEATS } from './screen-plays.js';
+import { screenCheck } from './screen-checks.js';
+import { type BrowserPages, browserPlayer, type ScreenPlayer, SETTLE_MS } from './screen-player.js';
+import { SEATS } from './screen-plays.js';
 import { NO_SCREEN, SCREEN_SCHEMA, type ScreenState, treeFaults } from './screen-state.js';
 import { screenText } from './screen-tree.js';
 import type { ScreenPage } from './seeded-pages.js';
 
-export interface ScreensDomainOptions {
+export interface ScreensDomainOptions extends BrowserPages {
   readonly id: string;
-  readonly pages: readonly ScreenPage[];
   /** SHA-256 or the like of all files that decide what the pages are. */
   readonly version: string;
-  readonly contract: PageContract;
-  readonly browser: BrowserName;
   /** What can be done; default: all that the browser can do. */
   readonly actions?: readonly ScreenAction[];
-  /** Milliseconds of the page's time that pass after an action; 500. */
-  readonly settle?: number;
-  /** Longest time for an answer before the browser counts as hung; 60. */
-  readonly timeoutSeconds?: number;
   readonly policy?: string;
   /** Pages are shown otherwise. */
   readonly perturb?: Perturbation;
@@ -51,8 +45,6 @@ export interface ScreensDomainOptions {
 
 /** Changes whenever the same action on the same page could be answered otherwise. */
 const RULES_VERSION = '2';
-const SETTLE_MS = 500;
-const TIMEOUT_SECONDS = 60;
 /** Actions after which a solution counts as lost. */
 const SOLUTION = 40;
 /** Of applications: each probe takes a server and its pages. */
@@ -85,14 +77,42 @@ export function pageUnknown(what: string, value: string, where: string, known: r
 
 /** No browser is started before a page is opened. */
 export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
-  const { id, pages, browser, policy = POLICY, contract, settle = SETTLE_MS } = options;
-  const able = SCREEN_ACTIONS.filter((name) => browser !== 'jsdom' || !NEED_LAYOUT.includes(name));
+  const { id, pages, browser, contract, settle = SETTLE_MS, perturb } = options;
+  const able = SCREEN_ACTIONS.filter(
+    (name) => name !== ANSWERS && (browser !== 'jsdom' || !NEED_LAYOUT.includes(name)),
+  );
   const isApp = pages.some(({ app }) => app !== undefined);
   const fitting = able.filter((name) => isApp || !(PAGE_ACTIONS as readonly ScreenAction[]).includes(name));
   const actions = fitting.filter((name) => options.actions?.includes(name) ?? true);
-  const otherwise = options.perturb === undefined ? '' : ` ${contentHash(options.perturb)}`;
-  const rules = new ScreenRules(options, actions, `${id} pages ${RULES_VERSION} ${browser} ${settle}${otherwise}`);
-  const content = { id, policy, version: options.version, rules: rules.version, contract, actions };
+  const otherwise = perturb === undefined ? '' : ` ${contentHash(perturb)}`;
+  return playedScreens({
+    ...options,
+    player: browserPlayer(options),
+    actions,
+    rules: `${id} pages ${RULES_VERSION} ${browser} ${settle}${otherwise}`,
+    content: { contract },
+    atOnce: SEATS,
+    ...(isApp && { probedTasks: PROBED_TASKS }),
+  });
+}
+
+export interface PlayedScreensOptions
+  extends Pick<ScreensDomainOptions, 'id' | 'pages' | 'version' | 'policy' | 'perturb' | 'settle'> {
+  readonly player: ScreenPlayer;
+  readonly actions: readonly ScreenAction[];
+  /** Version of what answers. */
+  readonly rules: string;
+  /** What else the domain's version depends on. */
+  readonly content?: Readonly<Record<string, unknown>>;
+  readonly atOnce?: number;
+  readonly probedTasks?: number;
+}
+
+/** A domain of screens, whoever plays them. */
+export function playedScreens(options: PlayedScreensOptions): ToolsDomain {
+  const { id, pages, policy = POLICY, actions, version } = options;
+  const rules = new ScreenRules(options);
+  const content = { id, policy, version, rules: rules.version, ...options.content, actions };
   return {
     id,
     version: contentHash({ ...content, pages: pages.map((page) => page.id) } as unknown as JsonObject),
@@ -119,21 +139,22 @@ export function isScreenDomain({ stateSchema }: ToolsDomain): boolean {
 class ScreenRules implements ToolRules {
   readonly tools: ReadonlySet<string>;
   readonly refusesItself = true;
-  readonly atOnce = SEATS;
+  readonly version: string;
+  readonly atOnce?: number;
   readonly probedTasks?: number;
+  private readonly actions: readonly ScreenAction[];
   private readonly pages: ReadonlyMap<string, ScreenPage>;
-  private readonly plays: ScreenPlays;
+  private readonly player: ScreenPlayer;
 
-  constructor(
-    private readonly options: ScreensDomainOptions,
-    private readonly actions: readonly ScreenAction[],
-    readonly version: string,
-  ) {
-    const { pages, browser, timeoutSeconds = TIMEOUT_SECONDS } = options;
+  constructor(private readonly options: PlayedScreensOptions) {
+    const { pages, actions, player, rules, atOnce, probedTasks } = options;
+    this.version = rules;
+    this.actions = actions;
+    this.player = player;
     this.tools = new Set(actions);
-    if (pages.some(({ app }) => app !== undefined)) this.probedTasks = PROBED_TASKS;
+    if (atOnce !== undefined) this.atOnce = atOnce;
+    if (probedTasks !== undefined) this.probedTasks = probedTasks;
     this.pages = new Map(pages.map((page) => [page.id, page]));
-    this.plays = new ScreenPlays(new PageMachine(browser, timeoutSeconds));
   }
 
   begin(id: string): Begun {
@@ -144,7 +165,7 @@ class ScreenRules implements ToolRules {
   /** Actions that do the task, where somebody knows how; undefined where nobody does, or it fails. */
   solution(id: string): readonly CallSpec[] | undefined {
     const { solve } = this.pages.get(id)!;
-    if (solve === undefined) return undefined;
+    if (solve === undefined) return this.player.solution?.(id)?.map(this.shownPage(id).asShown);
     const calls: CallSpec[] = [];
     let state = this.begun(id);
     while (!state.done && calls.length < SOLUTION) {
@@ -191,7 +212,9 @@ class ScreenRules implements ToolRules {
   }
 
   admissible(state: JsonObject): readonly string[] {
-    return possibleActions(state as ScreenState, this.actions);
+    const screen = state as ScreenState;
+    const texts = this.actions.includes(ANSWERS) ? this.player.answers?.(screen.page, screen) : undefined;
+    return possibleActions(screen, this.actions, texts);
   }
 
   readings(state: JsonObject, lines: readonly string[]): readonly string[] {
@@ -211,6 +234,8 @@ class ScreenRules implements ToolRules {
   }
 
   check(name: string, { finalState }: EpisodeEnd): CheckResult {
+    const found = screenCheck(name, finalState as ScreenState);
+    if (found !== undefined) return found;
     const { done, reward } = finalState as ScreenState;
     const passed = done && reward > 0;
     const reason = done ? `the page ended the task with ${reward}` : 'the task was not ended';
@@ -218,11 +243,11 @@ class ScreenRules implements ToolRules {
   }
 
   close(): void {
-    this.plays.close();
+    this.player.close();
   }
 
   private begun(id: string): ScreenState {
-    const moment = this.plays.begin(this.played(id));
+    const moment = this.player.begin(id);
     return stateOf(id, this.shownPage(id).shown(moment, moment.goal), []);
   }
 
@@ -230,7 +255,7 @@ class ScreenRules implements ToolRules {
     const { page, goal, history } = before;
     const { shown, meant } = this.shownPage(page);
     const calls = history.map((line) => meant(this.callOf(line)));
-    const moment = this.plays.act(this.played(page), calls, meant(call));
+    const moment = this.player.act(page, calls, meant(call));
     if (typeof moment === 'string') return moment;
     return stateOf(page, shown(moment, goal), [...history, actionLine(call)], goal);
   }
@@ -238,12 +263,6 @@ class ScreenRules implements ToolRules {
   private shownPage(id: string): ShownPage {
     const { perturb, settle = SETTLE_MS } = this.options;
     return perturb === undefined ? AS_IT_IS : shownPage(perturb, id, settle);
-  }
-
-  private played(id: string): { id: string; spec: PageSpec } {
-    const { file, app, seed } = this.pages.get(id)!;
-    const { contract, settle = SETTLE_MS } = this.options;
-    return { id, spec: { file, seed, contract, settle, ...(app && { app }) } };
   }
 }
 

@@ -199,5 +199,7 @@ export interface ToolsDomain {
   readonly carry?: (tasks: readonly string[]) => Json;
   /** What was found in logs of it, accepted or not. */
   readonly induced?: InducedRules;
+  /** What people come to it for, in a sentence each, beside what they do in any world of screens. */
+  readonly goalKinds?: readonly string[];
   close(): void;
 }

@@ -128,6 +128,32 @@ export interface TurnTokens {
   readonly weightVersion?: string;
 }
 
+/** How a walk without a task of its own came about. */
+export interface WalkNote {
+  /** What kind of goal was in mind; absent where the task's own was. */
+  readonly goalKind?: string;
+  /** Sub-goals, each with the action before which it was set. */
+  readonly subgoals: readonly { readonly step: number; readonly text: string }[];
+  /** What a prefix of so many actions was found to do, and null where it does nothing that anyone would ask for. */
+  readonly labels: readonly { readonly step: number; readonly instruction: string | null }[];
+  /** Why the agent ended it; absent where it did not. */
+  readonly ended?: 'finished' | 'pruned';
+  /** What the walk was made into. */
+  readonly wrapped?: WrapNote;
+}
+
+/** How a walk became a task that it solves. */
+export interface WrapNote {
+  readonly instruction: string;
+  /** Id of the recorded walk it was made of; absent where it was lived for this. */
+  readonly episode?: string;
+  readonly modelVersion: string;
+  /** Actions of the walk that were left out, as they changed nothing. */
+  readonly leftOut: number;
+  /** Who found that the walk does what the instruction says: nobody, or so many judges who all agreed. */
+  readonly judges: number;
+}
+
 /** What a policy does, and what deciding it cost. */
 export interface ToolsTurn {
   readonly action: ToolsAction;
@@ -137,6 +163,8 @@ export interface ToolsTurn {
   readonly isMistake?: boolean;
   /** Its reply ended at the most tokens that one may have: what it says stays, and nobody is to learn it. */
   readonly isCut?: boolean;
+  /** Of who goes without a task: the whole walk so far. */
+  readonly walk?: WalkNote;
 }
 
 export interface ToolsPolicy {

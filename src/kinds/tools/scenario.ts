@@ -104,6 +104,22 @@ const earlyExperienceSection = z
   .prefault({})
   .describe('Early Experience (2510.08558): what else could have been done, and what would have followed.');
 
+const wrapSection = z
+  .strictObject({
+    walks: z
+      .array(z.string().min(1))
+      .min(1)
+      .optional()
+      .describe('Logs of walks, relative to the scenario, one a row; without them the agent lives the walks.'),
+    judges: count
+      .optional()
+      .describe('Judges (`roles.judge`) who must all find that a walk does what its instruction says; default 3.'),
+  })
+  .optional()
+  .describe(
+    'Each walk over screens becomes a task that it solves: an instruction, a thought before each action (UI-Simulator, 2510.14969); `roles.tasks` writes them, and what cannot be done again or names what is not there is refused.',
+  );
+
 const synthSection = z
   .strictObject({
     episodes: positive.default(100).describe('Episodes to live: the rows of the job.'),
@@ -127,6 +143,7 @@ const synthSection = z
     license: z.string().min(1).default('other').describe('Licence identifier that the dataset card carries.'),
     export: z.array(episodeFormatSchema).default(['openai', 'parquet']).describe('Datasets to write.'),
     earlyExperience: earlyExperienceSection,
+    wrap: wrapSection,
     budget: budgetSection,
   })
   .prefault({})
@@ -198,6 +215,8 @@ type Needs = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'llm' | 'a
 function checkNeeds({ llm, agent, user, reward, synth }: Needs, context: z.RefinementCtx): void {
   const askers: readonly (readonly [boolean, string[], string])[] = [
     [agent.kind === 'llm', ['agent', 'kind'], 'an agent of kind llm'],
+    [agent.kind === 'guided', ['agent', 'kind'], 'an agent of kind guided'],
+    [synth.wrap !== undefined, ['synth', 'wrap'], 'wrapping walks'],
     [user.kind === 'llm', ['user', 'kind'], 'a user of kind llm'],
     [reward.judge !== null, ['reward', 'judge'], 'a judge'],
     [synth.mode === 'amplify', ['synth', 'mode'], 'amplification'],

@@ -18,6 +18,7 @@ export async function toolsSections(
     files: (config, folder) => [
       ...domainFiles(config.domain, folder),
       ...episodeLogFiles(config.experience, folder),
+      ...episodeLogFiles({ logs: config.synth.wrap?.walks ?? [] }, folder),
       ...backendFiles(config.model).map((file) => resolve(folder, file)),
     ],
   };

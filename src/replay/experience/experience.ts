@@ -3,7 +3,15 @@
 
 import type { Cost } from '../../core/cost.js';
 import type { JsonObject } from '../../core/json.js';
-import type { AssistantMessage, Message, Operation, Prediction, TurnTokens, Verdict } from '../../env/index.js';
+import type {
+  AssistantMessage,
+  Message,
+  Operation,
+  Prediction,
+  TurnTokens,
+  Verdict,
+  WalkNote,
+} from '../../env/index.js';
 import type { Source } from '../transition.js';
 
 export interface ExperienceStep {
@@ -71,6 +79,8 @@ export interface EpisodeRecord {
   readonly lostBy?: string;
   /** What an agent could not do, which its task was made to train. */
   readonly aim?: string;
+  /** How it came about, where no task was given and none was known. */
+  readonly walk?: WalkNote;
   /** Weight of the episode in training, lowered by doubt; 1 = full. */
   readonly weight: number;
   /** Messages of the agent (places in `messages`) that are not to be learnt from, ascending; absent: none. */

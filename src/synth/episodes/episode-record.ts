@@ -9,6 +9,7 @@ import {
   type ToolsDomain,
   type ToolsTask,
   type Verdict,
+  type WalkNote,
 } from '../../env/index.js';
 import type { EpisodeRecord, EpisodeStep, Source } from '../../replay/index.js';
 import { episodeId, type RowPlan } from './row-plan.js';
@@ -51,6 +52,7 @@ export interface Lived {
   readonly truncated: boolean;
   readonly verdict: Verdict;
   readonly policyVersion: string;
+  readonly walk?: WalkNote;
   readonly cost: Cost;
 }
 
@@ -117,6 +119,7 @@ export function episodeRecord(lived: Lived, task: ToolsTask, plan: RowPlan, sett
     terminated: lived.terminated,
     truncated: lived.truncated,
     ...(lived.masked?.length ? { masked: lived.masked } : {}),
+    ...(lived.walk && { walk: lived.walk }),
     weight: weigh(lived.steps.flatMap(({ predictions }) => predictions)),
     cost: lived.cost,
   };

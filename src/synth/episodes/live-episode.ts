@@ -13,6 +13,7 @@ import {
   type ToolsTask,
   type Verdict,
   verifyEpisode,
+  type WalkNote,
 } from '../../env/index.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
 import { type EpisodeSettings, episodeRecord, settleVerdict, totalCost } from './episode-record.js';
@@ -25,6 +26,7 @@ interface Life {
   readonly masked: number[];
   cost: Cost;
   verdict: Verdict | undefined;
+  walk: WalkNote | undefined;
   terminated: boolean;
   truncated: boolean;
 }
@@ -45,6 +47,7 @@ export async function liveEpisode(
     masked: [],
     cost: opening,
     verdict: undefined,
+    walk: undefined,
     terminated: false,
     truncated: false,
   };
@@ -58,8 +61,17 @@ export async function liveEpisode(
   const predictions = life.steps.flatMap((step) => step.predictions);
   const found = life.verdict ?? verifyEpisode(domain, task, end);
   const { verdict, cost } = await settleVerdict({ domain, task, end, verdict: found, predictions }, settings, signal);
-  const { steps, masked, terminated, truncated } = life;
-  const lived = { messages, steps, masked, terminated, truncated, verdict, policyVersion: policy.version };
+  const { steps, masked, walk, terminated, truncated } = life;
+  const lived = {
+    messages,
+    steps,
+    masked,
+    ...(walk && { walk }),
+    terminated,
+    truncated,
+    verdict,
+    policyVersion: policy.version,
+  };
   return episodeRecord({ ...lived, cost: addCosts(life.cost, cost) }, task, plan, settings);
 }
 
@@ -78,7 +90,7 @@ async function liveStep(
   const seed = step < plan.branchAt ? plan.envSeed : plan.agentSeed;
   const admissible = () => admissibleIn(domain, environment.state);
   const query = { messages, tools: domain.tools, task, seed, step, admissible };
-  const { action, cost, tokens, isMistake, isCut } = await policy.act(query, signal);
+  const { action, cost, tokens, isMistake, isCut, walk } = await policy.act(query, signal);
   const result = await environment.step(action, signal);
   const { predictions, userCost, stateHash, verdict } = infoOf(result);
   life.cost = totalCost([life.cost, cost, userCost, ...predictions.map((prediction) => prediction.cost)]);
@@ -89,6 +101,7 @@ async function liveStep(
     ...{ reward: result.reward, stateHash },
   });
   if (isMistake || isCut) life.masked.push(message);
+  life.walk = walk ?? life.walk;
   life.verdict = verdict ?? life.verdict;
   life.terminated = result.terminated;
   life.truncated = result.truncated;

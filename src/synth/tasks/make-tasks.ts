@@ -19,6 +19,8 @@ export interface MakeTasksRequest {
   readonly partners?: readonly ToolsTask[];
   /** Needed by strategies that write. */
   readonly model?: LanguageModel;
+  /** Who is asked about what strategy `propose` found; default: `model`. */
+  readonly judge?: LanguageModel;
   /** Who answers calls where the domain has no rules. */
   readonly responder?: Responder;
   readonly signal?: AbortSignal;
@@ -37,8 +39,8 @@ export interface MadeTask {
  * @throws VARIATION_NEEDS_MODEL, ADMISSION_NEEDS_ANSWERS, and what the model's server throws
  */
 export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<MadeTask> {
-  const { domain, rng, model, responder, signal } = request;
-  const { count, strategies, overGeneration, personas, attempts } = request.config.variation;
+  const { domain, rng, model, judge, responder, signal } = request;
+  const { count, strategies, overGeneration, personas, attempts, judges, steps } = request.config.variation;
   const isSeed = (task: ToolsTask) => !isForEvaluation(task) && task.reference !== undefined;
   const seeds = (request.seeds ?? domain.tasks).filter(isSeed);
   const partners = request.partners?.filter(isSeed) ?? seeds;
@@ -60,6 +62,9 @@ export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<Made
       responder,
       personas,
       attempts,
+      judge,
+      judges,
+      steps,
       signal,
     });
     const admission = await admissions.admit(proposal);

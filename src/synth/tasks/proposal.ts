@@ -4,7 +4,7 @@ import type { Cost } from '../../core/cost.js';
 import type { ToolsTask } from '../../env/index.js';
 
 /** Ways of making a task from others; the first three need no language model. */
-export const STRATEGIES = ['entity-swap', 'compose', 'persona', 'harder', 'easier', 'rephrase'] as const;
+export const STRATEGIES = ['entity-swap', 'compose', 'persona', 'harder', 'easier', 'rephrase', 'propose'] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 
 /** Why a proposal is no task, by kind. */

@@ -32,7 +32,7 @@ export interface PlayedCall {
 
 /** What the conversation would be: the user's wish, the calls and their answers, what is said at the end. */
 export async function playCalls(
-  { domain, task, responder }: { domain: ToolsDomain; task: ToolsTask; responder: Responder },
+  { domain, task, responder, seed = 0 }: { domain: ToolsDomain; task: ToolsTask; responder: Responder; seed?: number },
   calls: readonly CallSpec[],
   say?: string,
 ): Promise<Played> {
@@ -46,7 +46,7 @@ export async function playCalls(
   for (const [step, { name, arguments: given }] of calls.entries()) {
     const call: ToolCall = { id: `call_${step}`, name, arguments: given };
     messages.push({ role: 'assistant', content: null, toolCalls: [call] });
-    const prediction = await responder.answer({ domain, task, state, messages: [...messages], call, step, seed: 0 });
+    const prediction = await responder.answer({ domain, task, state, messages: [...messages], call, step, seed });
     const { observation, isError, operations } = prediction;
     messages.push({ role: 'tool', toolCallId: call.id, name, content: observation, ...(isError ? { isError } : {}) });
     state = applyOperations(state, operations);

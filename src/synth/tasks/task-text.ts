@@ -4,9 +4,10 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import type { ToolsTask } from '../../env/index.js';
 import { gramHashes, wordsOf } from '../quality/text-hash.js';
 
-/** What the user of a task wants and is. */
+/** What the user of a task wants and is. What is seen first, where the goal opens it, is no part of that. */
 export function wishOf({ user }: ToolsTask): string {
-  return [user.opening, user.goal, user.persona].filter((part) => part !== undefined).join('\n');
+  const opening = user.opening?.startsWith(`${user.goal}\n\n`) ? undefined : user.opening;
+  return [opening, user.goal, user.persona].filter((part) => part !== undefined).join('\n');
 }
 
 /** Hashes of the runs of `n` words of what the user wants. */

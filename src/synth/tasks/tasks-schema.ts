@@ -91,7 +91,9 @@ const variationSchema = z
       .array(z.enum(STRATEGIES))
       .min(1)
       .default(['entity-swap', 'persona', 'compose'])
-      .describe('Ways a task is varied, taken in turn. `harder`, `easier` and `rephrase` ask a language model.'),
+      .describe(
+        'Ways a task is varied, taken in turn. `harder`, `easier`, `rephrase` and, of screens, `propose` ask a language model.',
+      ),
     overGeneration: z
       .number()
       .min(1)
@@ -104,6 +106,12 @@ const variationSchema = z
     attempts: positive
       .default(2)
       .describe('Times a language model is asked for one proposal before it counts as failed.'),
+    judges: count
+      .optional()
+      .describe(
+        'Judges (`roles.judge`) who must all find that what was found for strategy `propose` is done; default 3.',
+      ),
+    steps: positive.optional().describe('Actions in which a way for strategy `propose` must be found; default 12.'),
   })
   .prefault({})
   .describe('Making tasks from the given ones.');

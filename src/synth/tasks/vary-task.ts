@@ -12,6 +12,7 @@ import { composed, ownerChanges, ownersOf, withoutRepeats } from './compose.js';
 import { Entities } from './entities.js';
 import { entityParts, type Likeness, swappedTasks } from './entity-swap.js';
 import { isForEvaluation, type Strategy, type TaskProposal, type Variant } from './proposal.js';
+import { proposeTask } from './proposed-task.js';
 import { checkReference } from './reference-check.js';
 import type { Played } from './task-play.js';
 import { writeVariant } from './written-variant.js';
@@ -21,7 +22,7 @@ export interface VariationRequest {
   /** The first is varied; `compose` joins it with the others, tried in random order. */
   readonly seeds: readonly ToolsTask[];
   readonly strategy: Strategy;
-  /** Needed by `harder`, `easier` and `rephrase`. */
+  /** Needed by `harder`, `easier`, `rephrase` and `propose`. */
   readonly model?: LanguageModel;
   /** Who plays references where the domain has no rules. */
   readonly responder?: Responder;
@@ -30,6 +31,10 @@ export interface VariationRequest {
   readonly personas?: readonly string[];
   /** Times a model is asked before the proposal counts as failed. Default 2. */
   readonly attempts?: number;
+  /** Of `propose`: as `ProposalRequest` has them. */
+  readonly judge?: LanguageModel;
+  readonly judges?: number;
+  readonly steps?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -50,7 +55,7 @@ export async function varyTask(request: VariationRequest): Promise<TaskProposal>
     ...(variant.task === undefined ? {} : { task: named(variant.task, used, strategy) }),
     seeds: used,
     strategy,
-    modelVersion: isWritten(strategy) ? model!.version : '',
+    modelVersion: isWritten(strategy) || strategy === 'propose' ? model!.version : '',
     problems: variant.problems ?? [],
     cost: variant.cost ?? NO_COST,
   };
@@ -70,7 +75,10 @@ function variantOf(request: VariationRequest): Variant | Promise<Variant> {
   if (strategy === 'entity-swap') return withOtherEntity(request);
   if (strategy === 'compose') return withPartner(request);
   if (model === undefined) throw reverieError('VARIATION_NEEDS_MODEL', { strategy });
-  return writeVariant({ ...request, seed: seeds[0], strategy, model, domain });
+  if (strategy !== 'propose') return writeVariant({ ...request, seed: seeds[0], strategy, model, domain });
+  const responder = playerOf(domain, request.responder);
+  if (responder === undefined) return nothing('nobody can play what would be proposed');
+  return proposeTask({ ...request, seed: seeds[0], model, domain, responder });
 }
 
 function withPersona({ seeds: [seed], personas, rng }: VariationRequest): Variant {

@@ -15,6 +15,7 @@ import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
 import type { Shadow } from './shadow.js';
+import { type MakeRow, wrappedRows } from './wrapped-rows.js';
 
 /** Everything of a row that rows before it decide, or the job's seed. */
 export interface PlannedRow {
@@ -35,19 +36,17 @@ export interface LiveRowSettings {
   readonly withheld?: string;
   readonly shadow?: Shadow;
   /** How a row's episode comes about; by default it is lived turn by turn. */
-  readonly make?: (
-    plan: RowPlan,
-    task: ToolsTask,
-    settings: EpisodeSettings,
-    signal: AbortSignal,
-  ) => Promise<EpisodeRecord>;
+  readonly make?: MakeRow;
 }
 
 type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'seed'>;
 
 /** Lives rows in this process. */
 export function liveRowHere(context: Context, parts: ToolsParts, settings: LiveRowSettings): LiveRow {
-  const { shadow, make = livedTurnByTurn(context, parts, settings.responder) } = settings;
+  const byTurns = livedTurnByTurn(context, parts, settings.responder);
+  const isWrapped = context.scenario.config.synth.wrap !== undefined && settings.source === 'synthetic';
+  const wrapped = isWrapped ? wrappedRows(context, parts, settings.responder, byTurns) : undefined;
+  const { shadow, make = wrapped ?? byTurns } = settings;
   const episode = episodeSettings(context, parts, settings);
   const { domain } = parts;
   const signals = new SignalFinder(domain);

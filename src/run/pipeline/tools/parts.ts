@@ -23,6 +23,7 @@ import { type ExperienceIndex, ExperienceStore, readEpisodeLogs } from '../../..
 import {
   agentOfRecipe,
   ExplorerAgent,
+  GuidedAgent,
   LlmAgent,
   RandomAgent,
   ReferenceAgent,
@@ -167,9 +168,20 @@ export async function bareAgent(
       return new RandomAgent(agent.steps, agent.offered);
     case 'explorer':
       return new ExplorerAgent(domain, agent);
+    case 'guided':
+      return guidedAgent(agent, cast, domain);
     case 'llm':
       return new LlmAgent({ ...agent, model: await cast.model('agent') });
   }
+}
+
+async function guidedAgent(
+  { prune, ...section }: Extract<ToolsScenarioConfig['agent'], { kind: 'guided' }>,
+  cast: Cast,
+  domain: ToolsDomain,
+): Promise<ToolsPolicy> {
+  const pruned = prune === undefined ? {} : { pruneEvery: prune, labeller: await cast.model('tasks') };
+  return new GuidedAgent({ ...section, ...pruned, domain, model: await cast.model('agent') });
 }
 
 /** Records of the real environment, as the scenario names them, into an empty store. */

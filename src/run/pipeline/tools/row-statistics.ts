@@ -1,7 +1,7 @@
 // What a job's rows have come to so far: for its progress while it runs, and for its result.
 
 import { addCosts, type Cost, NO_COST } from '../../../core/cost.js';
-import type { Prediction } from '../../../env/index.js';
+import type { Prediction, WalkNote } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { type FailedRow, isFailed } from '../../../synth/index.js';
 import { wilson } from '../../../worldmodel/index.js';
@@ -25,6 +25,8 @@ export class RowStatistics {
   readonly repairedOf: Record<string, number> = {};
   /** Episodes by what is wrong with them. */
   readonly signals: Record<string, number> = {};
+  /** Walks by what became of them: ended by themselves or pruned, named on the way, made into tasks. */
+  readonly walks: Record<string, number> = {};
   /** Failed episodes by what was done in the step that lost them. */
   readonly lostBy: Record<string, number> = {};
   readonly returnsByTask = new Map<string, number[]>();
@@ -43,6 +45,7 @@ export class RowStatistics {
     this.steps += row.steps.length;
     if (row.return === null) this.abstained++;
     else this.judge(row, row.return);
+    if (row.walk !== undefined) this.walk(row.walk);
     for (const signal of row.signals ?? []) count(this.signals, signal);
     if (row.lostStep !== undefined) count(this.lostBy, stepName(row, row.lostStep));
     for (const { predictions } of row.steps) for (const prediction of predictions) this.answer(prediction);
@@ -68,6 +71,13 @@ export class RowStatistics {
     count(this.answeredBy, backend);
     if (refused !== undefined && refused.length > 0) count(this.refusedOf, backend);
     if (repaired) count(this.repairedOf, backend);
+  }
+
+  private walk({ ended, labels, subgoals, wrapped }: WalkNote): void {
+    if (subgoals.length > 0) count(this.walks, ended ?? 'cut off');
+    for (const { instruction } of labels)
+      count(this.walks, instruction === null ? 'prefixes of no use' : 'prefixes named');
+    if (wrapped !== undefined) count(this.walks, 'made into tasks');
   }
 
   private judge({ task, aim }: EpisodeRecord, reward: number): void {

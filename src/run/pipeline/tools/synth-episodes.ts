@@ -206,7 +206,7 @@ function resultOf(
   { stage, gates, lived, statistics, deficits, made, shadow }: Work,
 ): SynthEpisodesResult {
   const { episodes, steps, failed, failedFor, success, abstained, answeredBy, refusedOf, repairedOf } = statistics;
-  const { signals, lostBy, cost } = statistics;
+  const { signals, walks, lostBy, cost } = statistics;
   return {
     job: 'synth',
     family: 'tools',
@@ -222,6 +222,7 @@ function resultOf(
     refusedOf,
     repairedOf,
     signals,
+    ...(Object.keys(walks).length > 0 && { walks }),
     lostBy,
     deficits: deficits.report(),
     cost,

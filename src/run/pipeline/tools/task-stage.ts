@@ -80,6 +80,7 @@ async function madeTasks(context: Context, { domain, cast, responder }: ToolsPar
     rng: Rng.fromSeed(context.seed).split('tasks'),
     seeds: domain.tasks.filter((task) => splitOf(task, quality.splits) === 'train'),
     model: await cast.modelIfAny('tasks'),
+    judge: await cast.modelIfAny('judge'),
     responder: domain.rules === undefined ? responder : undefined,
     signal: context.signal,
   };

@@ -1,0 +1,71 @@
+// Rows that are walks over screens, made into tasks that they solve: walks that the agent lives, or that were recorded.
+
+import { resolve } from 'node:path';
+import { reverieError } from '../../../core/errors.js';
+import { isScreenDomain, type Responder, type ToolsTask } from '../../../env/index.js';
+import { type EpisodeRecord, readEpisodeLogs } from '../../../replay/index.js';
+import { type EpisodeSettings, type RowPlan, wrapWalk } from '../../../synth/index.js';
+import type { JobContext } from '../../job.js';
+import type { ToolsScenario } from '../../scenario.js';
+import type { ToolsParts } from './parts.js';
+
+/** How the episode of a row comes about. */
+export type MakeRow = (
+  plan: RowPlan,
+  task: ToolsTask,
+  settings: EpisodeSettings,
+  signal: AbortSignal,
+) => Promise<EpisodeRecord>;
+
+/** Each asked by itself, all must agree. */
+const JUDGES = 3;
+
+interface FoundWalk {
+  readonly record: EpisodeRecord;
+  readonly task: ToolsTask;
+  readonly isRecorded: boolean;
+}
+
+/**
+ * @param live  how a walk is lived where none are recorded
+ * @throws SCREENS_NEEDED
+ */
+export function wrappedRows(
+  { scenario }: Pick<JobContext<ToolsScenario>, 'scenario'>,
+  { domain, cast }: Pick<ToolsParts, 'domain' | 'cast'>,
+  responder: Responder,
+  live: MakeRow,
+): MakeRow {
+  const { walks, judges = JUDGES } = scenario.config.synth.wrap ?? {};
+  if (!isScreenDomain(domain)) throw reverieError('SCREENS_NEEDED', { what: 'synth.wrap', domain: domain.id });
+  let recorded: Promise<readonly EpisodeRecord[]> | undefined;
+  const walkOfRow: (...row: Parameters<MakeRow>) => Promise<FoundWalk> = async (plan, task, settings, signal) => {
+    if (walks === undefined) return { record: await live(plan, task, settings, signal), task, isRecorded: false };
+    recorded ??= recordedWalks(scenario, domain, walks);
+    const record = (await recorded)[plan.row];
+    if (record === undefined)
+      throw reverieError('WALKS_TOO_FEW', { walks: (await recorded).length, row: plan.row + 1 });
+    const begun = domain.tasks.find(({ id }) => id === record.task);
+    if (begun === undefined) throw reverieError('TASK_UNKNOWN', { task: record.task, domain: domain.id });
+    return { record, task: begun, isRecorded: true };
+  };
+  return async (plan, task, settings, signal) => {
+    const found = await walkOfRow(plan, task, settings, signal);
+    const judge = judges > 0 ? { judge: await cast.model('judge') } : {};
+    const model = await cast.model('tasks');
+    return wrapWalk({ ...found, ...judge, domain, responder, model, judges, plan, settings, signal });
+  };
+}
+
+async function recordedWalks(
+  { config, folder }: ToolsScenario,
+  domain: ToolsParts['domain'],
+  walks: readonly string[],
+): Promise<readonly EpisodeRecord[]> {
+  const { tolerant } = config.experience;
+  const read = walks.map((path) => readEpisodeLogs(resolve(folder, path), { domain, tolerant }));
+  const found = (await Promise.all(read)).flatMap(({ episodes }) => episodes);
+  const rows = config.synth.episodes;
+  if (found.length < rows) throw reverieError('WALKS_TOO_FEW', { walks: found.length, rows });
+  return found;
+}
