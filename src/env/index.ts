@@ -51,7 +51,13 @@ export { type Perturbation, perturbationSchema } from './screens/perturbation.js
 export { possibleActions, textsNamed } from './screens/possible-actions.js';
 export { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction } from './screens/screen-actions.js';
 export { screenChanges } from './screens/screen-changes.js';
-export { NO_SCREEN, type ScreenElement, type ScreenState, treeFaults } from './screens/screen-state.js';
+export {
+  NO_SCREEN,
+  type ScreenElement,
+  type ScreenState,
+  type ScreenView,
+  treeFaults,
+} from './screens/screen-state.js';
 export { screenText } from './screens/screen-tree.js';
 export {
   appNotFound,

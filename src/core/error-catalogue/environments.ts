@@ -252,6 +252,11 @@ export const ENVIRONMENT_ERRORS = {
     message: 'A situation has {count} commands to choose from; a policy of text takes 1 to {max}.',
     hint: 'Let the rules of the domain offer fewer commands at a time.',
   },
+  TEXT_SCREEN_UNREADABLE: {
+    status: 422,
+    message: 'The network "elements" cannot read what a situation shows: {problem}.',
+    hint: 'Use rl.network=relevance, which reads any world of text; "elements" is for screens of up to 512 elements.',
+  },
   TEXT_TASKS_MISSING: {
     status: 422,
     message: 'Domain "{domain}" has no task {purpose}: {problem}.',

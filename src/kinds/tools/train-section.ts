@@ -39,7 +39,11 @@ const restEvery = positive
 export function textRlSchema() {
   const networks = textNetworks.list();
   const sections = Object.fromEntries(
-    networks.map(({ name, schema, summary }) => [name, schema.prefault({}).describe(summary)]),
+    // The first is filled in, as it was when there was no other; a scenario is not changed by networks that it does not use.
+    networks.map(({ name, schema, summary }, i) => [
+      name,
+      (i === 0 ? schema.prefault({}) : schema.optional()).describe(summary),
+    ]),
   );
   return z
     .strictObject({

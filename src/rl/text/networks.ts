@@ -3,6 +3,7 @@
 import type { ZodType } from 'zod';
 import { type Entry, Registry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
+import { elementsSchema } from './elements.js';
 import { relevanceSchema } from './relevance.js';
 import type { TextLearner, TextObjective } from './text-policy.js';
 
@@ -20,4 +21,12 @@ const relevance: TextNetworkEntry = {
   make: async () => (await import('./relevance.js')).makeRelevance,
 };
 
-export const textNetworks = new Registry<TextNetworkEntry>('text network', [relevance]);
+const elements: TextNetworkEntry = {
+  name: 'elements',
+  summary:
+    "Scores each action on a screen by its element and that element's neighbours (in the class of DOM-Q-NET, 1902.07257).",
+  schema: elementsSchema,
+  make: async () => (await import('./elements.js')).makeElements,
+};
+
+export const textNetworks = new Registry<TextNetworkEntry>('text network', [relevance, elements]);

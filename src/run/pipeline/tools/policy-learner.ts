@@ -9,8 +9,9 @@ type Learning = Pick<ToolsScenarioConfig, 'rl'>;
 
 /** A fresh learner as the scenario has it. */
 export async function makeTextLearner({ rl }: Learning, seed: number, network = rl.network): Promise<TextLearner> {
-  const make = await textNetworks.get(network).make();
-  const settings = (rl as Readonly<Record<string, unknown>>)[network];
+  const entry = textNetworks.get(network);
+  const make = await entry.make();
+  const settings = entry.schema.parse((rl as Readonly<Record<string, unknown>>)[network] ?? {});
   const valueCoefficient = groupEstimators.get(rl.algorithm).hasCritic ? (rl.valueCoefficient ?? 0.5) : 0;
   return make(settings as never, { ...rl, valueCoefficient }, Rng.fromSeed(seed).split('text-learner'));
 }
