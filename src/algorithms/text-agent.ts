@@ -73,7 +73,8 @@ export class TextPolicyAgent implements ToolsPolicy {
     });
   }
 
-  private said(message: ToolsAction): string {
+  /** An action as it is written among the choices. */
+  said(message: ToolsAction): string {
     const { forms, lineOf } = this.view;
     if (forms !== undefined) return choiceText(chosenOf(message));
     const [call] = message.toolCalls ?? [];

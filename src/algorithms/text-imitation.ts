@@ -27,7 +27,7 @@ export async function imitate({ settings, parts, progress, ports }: TextTraining
       problem,
     });
   }
-  await parts.dream?.remember?.(shown);
+  await (parts.values ?? parts.dream)?.remember?.(shown);
   progress.clonedSteps = lessons.length + taken;
   progress.realSteps += progress.clonedSteps;
   if (parts.algorithm.imitatesWins) await ports.wins.keep(DEMONSTRATIONS, shown.map(wonText));

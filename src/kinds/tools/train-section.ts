@@ -11,6 +11,8 @@ const share = z.number().min(0).max(1);
 const rate = z.number().positive();
 const splits = z.array(z.enum(['train', 'validation', 'test'])).min(1);
 
+const networks = () => textNetworks.list();
+
 const rewards = z
   .enum(['paid', 'verdict'])
   .optional()
@@ -37,10 +39,9 @@ const restEvery = positive
   );
 
 export function textRlSchema() {
-  const networks = textNetworks.list();
   const sections = Object.fromEntries(
     // The first is filled in, as it was when there was no other; a scenario is not changed by networks that it does not use.
-    networks.map(({ name, schema, summary }, i) => [
+    networks().map(({ name, schema, summary }, i) => [
       name,
       (i === 0 ? schema.prefault({}) : schema.optional()).describe(summary),
     ]),
@@ -112,6 +113,29 @@ const gatherSection = z
     'Records that the dream is made of: lived before the first round, and in mode interleaved again and again.',
   );
 
+const valueSection = z
+  .strictObject({
+    network: z
+      .enum(
+        networks()
+          .filter(({ makeValues }) => makeValues !== undefined)
+          .map(({ name }) => name) as [string, ...string[]],
+      )
+      .optional()
+      .describe(
+        'Network of the value model, with its settings under `rl`; default: `rl.network` where it can, else `relevance`.',
+      ),
+    epochs: positive.default(20).describe('Passes over the recorded choices.'),
+    lr: rate.default(2e-3).describe('Step size of Adam in these.'),
+    nStep: positive
+      .optional()
+      .describe("Steps after which the model's own word stands in for what followed; default: never (Monte Carlo)."),
+    situations: positive.default(64).describe('Recorded situations of a round, `groupSize` draws each.'),
+  })
+  .describe(
+    'mode value: what recorded choices came to is learned, and the policy learns from that alone (VEM, 2502.18906).',
+  );
+
 const growSection = z
   .strictObject({
     band: z
@@ -134,14 +158,15 @@ const growSection = z
 
 const trainKeys = z.strictObject({
   mode: z
-    .enum(['real', 'dream', 'dream-then-real', 'interleaved'])
+    .enum(['real', 'dream', 'dream-then-real', 'interleaved', 'value'])
     .default('real')
     .describe(
-      'Where it learns: in the exact rules of the domain; where `model` answers; there and then for `realRounds` in the rules; or there with `gather` every so many rounds. It is judged in the rules.',
+      'Where it learns: in the exact rules of the domain; where `model` answers; there and then for `realRounds` in the rules; there with `gather` every so many rounds; or, with nothing lived but what is gathered, from a model of what choices came to (`value`). It is judged in the rules.',
     ),
   domain: z.looseObject({}).default({}).describe('Keys of `domain` that differ in training.'),
   model: z.looseObject({}).optional().describe('Keys of `model` that differ in the dream of a training.'),
   gather: gatherSection.optional(),
+  value: valueSection.optional(),
   realRounds: count
     .optional()
     .describe('mode dream-then-real: rounds in the exact rules, after the others; default: as many as `rounds`.'),

@@ -17,6 +17,7 @@ import { type ElementsShape, elementInputs, elementsLayout, elementsScores, node
 import { makeScoredLearner } from './scored-learner.js';
 import { type Feeds, MAX_COMMANDS, packedBy, pairsOf, type ScoringNetwork } from './scoring-network.js';
 import type { TextLearner, TextObjective } from './text-policy.js';
+import { makeScoredValues, type TextValueModel } from './value-model.js';
 
 export const elementsSchema = z.strictObject({
   vocabulary: z.int().min(64).max(1_000_000).default(8192).describe('Rows of the table that words are hashed into.'),
@@ -66,6 +67,11 @@ export function elementsNetwork(settings: ElementsSettings): ScoringNetwork<Enco
 export function makeElements(given: ElementsSettings, objective: TextObjective, rng: Rng): Promise<TextLearner> {
   const settings = (objective.valueCoefficient ?? 0) > 0 ? { critic: true, ...given } : given;
   return makeScoredLearner(elementsNetwork(settings), objective, rng);
+}
+
+/** What each command is worth, by the same network. @param rng draws the initial weights */
+export function makeElementsValues(settings: ElementsSettings, rng: Rng): Promise<TextValueModel> {
+  return makeScoredValues(elementsNetwork(settings), rng);
 }
 
 /** Screens laid into the fixed shapes of the graphs, all elements and all actions one after the other. */

@@ -6,12 +6,18 @@ import type { Rng } from '../../core/rng.js';
 import { elementsSchema } from './elements.js';
 import { relevanceSchema } from './relevance.js';
 import type { TextLearner, TextObjective } from './text-policy.js';
+import type { TextValueModel } from './value-model.js';
 
 /** A fresh learner; `settings` are what the entry's schema makes of a scenario's. */
 export type MakeTextLearner = (settings: never, objective: TextObjective, rng: Rng) => Promise<TextLearner>;
 
+/** A fresh value model, likewise. */
+export type MakeTextValues = (settings: never, rng: Rng) => Promise<TextValueModel>;
+
 export interface TextNetworkEntry extends Entry<MakeTextLearner> {
   readonly schema: ZodType;
+  /** Where it can also say what each command is worth (`train.mode: value`). */
+  readonly makeValues?: () => Promise<MakeTextValues>;
 }
 
 const relevance: TextNetworkEntry = {
@@ -19,6 +25,7 @@ const relevance: TextNetworkEntry = {
   summary: 'Scores each admissible command by its words and those of what was told (in the class of DRRN, 1511.04636).',
   schema: relevanceSchema,
   make: async () => (await import('./relevance.js')).makeRelevance,
+  makeValues: async () => (await import('./relevance.js')).makeRelevanceValues,
 };
 
 const elements: TextNetworkEntry = {
@@ -27,6 +34,7 @@ const elements: TextNetworkEntry = {
     "Scores each action on a screen by its element and that element's neighbours (in the class of DOM-Q-NET, 1902.07257).",
   schema: elementsSchema,
   make: async () => (await import('./elements.js')).makeElements,
+  makeValues: async () => (await import('./elements.js')).makeElementsValues,
 };
 
 export const textNetworks = new Registry<TextNetworkEntry>('text network', [relevance, elements]);

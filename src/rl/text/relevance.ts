@@ -10,6 +10,7 @@ import { batchInputs, relevanceLayout, relevanceScores } from './relevance-graph
 import { makeScoredLearner } from './scored-learner.js';
 import type { ScoringNetwork } from './scoring-network.js';
 import type { TextLearner, TextObjective } from './text-policy.js';
+import { makeScoredValues, type TextValueModel } from './value-model.js';
 
 export const relevanceSchema = z.strictObject({
   vocabulary: z.int().min(64).max(1_000_000).default(8192).describe('Rows of the table that words are hashed into.'),
@@ -50,4 +51,9 @@ export function relevanceNetwork(settings: RelevanceSettings): ScoringNetwork<En
 export function makeRelevance(given: RelevanceSettings, objective: TextObjective, rng: Rng): Promise<TextLearner> {
   const settings = (objective.valueCoefficient ?? 0) > 0 ? { critic: true, ...given } : given;
   return makeScoredLearner(relevanceNetwork(settings), objective, rng);
+}
+
+/** What each command is worth, by the same network. @param rng draws the initial weights */
+export function makeRelevanceValues(settings: RelevanceSettings, rng: Rng): Promise<TextValueModel> {
+  return makeScoredValues(relevanceNetwork(settings), rng);
 }
