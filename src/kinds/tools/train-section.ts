@@ -145,6 +145,12 @@ const growSection = z
       .describe('Share of lost episodes of a family, from and to: its tasks are taken more often.'),
     replay: share.default(0.25).describe('Share of the tasks of a round that are taken in turn all the same.'),
     window: positive.default(16).describe('Last episodes of a family that count.'),
+    score: z
+      .enum(['band', 'outcomeVariance'])
+      .optional()
+      .describe(
+        'What families are taken by: `band`, those within it alike (the default); or `outcomeVariance`, all, each as often as the variance of its outcomes says, largest where half of its episodes are won (DreamGym, 2511.03773).',
+      ),
     deficits: z
       .boolean()
       .optional()
@@ -153,7 +159,7 @@ const growSection = z
       ),
   })
   .describe(
-    'Takes more of the tasks that the policy of the moment neither always wins nor always loses, others of the same family (UI-Simulator-Grow, 2510.14969); absent: all in turn.',
+    'Takes more of the tasks that the policy of the moment neither always wins nor always loses, others of the same family (UI-Simulator-Grow, 2510.14969; by variance: DreamGym, 2511.03773); absent: all in turn.',
   );
 
 const trainKeys = z.strictObject({
