@@ -9,7 +9,6 @@ import {
   type TextValues,
   type ValuedEpisode,
 } from '../../../algorithms/index.js';
-import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
 import type { ToolsTask } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
@@ -24,7 +23,7 @@ import {
   splitRecords,
 } from './gathered-records.js';
 import { bareAgent, type ToolsParts } from './parts.js';
-import { compareValues } from './value-calibration.js';
+import { compareValues, requireSkill } from './value-calibration.js';
 import { ValuedRecords } from './valued-records.js';
 
 export interface RecordedValuesParts {
@@ -132,18 +131,4 @@ async function makeModel({ scenario, seed }: JobContext<ToolsScenario>): Promise
   const make = await entry.makeValues!();
   const settings = entry.schema.parse((rl as Readonly<Record<string, unknown>>)[entry.name] ?? {});
   return make(settings as never, Rng.fromSeed(seed).split('values', 'weights'));
-}
-
-/** @throws TEXT_VALUES_UNFIT */
-function requireSkill({ steps, heldOutSteps, skill, error, constantError }: NonNullable<Gathered['values']>): void {
-  const unfit = (problem: string) => reverieError('TEXT_VALUES_UNFIT', { steps, problem });
-  if (skill.value === null) {
-    const none = heldOutSteps === 0 ? 'no recorded step was held out' : 'all steps that were held out came to the same';
-    throw unfit(`${none}, so that nothing says whether it knows more than a constant`);
-  }
-  if (skill.low !== null && skill.low > 0) return;
-  const low = skill.low === null ? 'unknown' : skill.low.toFixed(3);
-  throw unfit(
-    `on ${heldOutSteps} steps that were held out its squared error is ${error.toFixed(4)}, and that of a constant ${constantError.toFixed(4)} (skill ${skill.value.toFixed(3)}, at least ${low} with 95 % confidence)`,
-  );
 }

@@ -2,6 +2,7 @@
 // returns do, and, what a policy learns from, other choices in one and the same state?
 
 import { isKnown, recordedValues, returnsOf, type ValuedEpisode, type ValueFit } from '../../../algorithms/index.js';
+import { reverieError } from '../../../core/errors.js';
 import type { Rng } from '../../../core/rng.js';
 import { mean } from '../../../core/statistics.js';
 import { auroc, bootstrapEstimate, spearman } from '../../../fidelity/index.js';
@@ -100,4 +101,18 @@ function pairsInOneState(steps: readonly Judged[]): Pick<ValueFit, 'pairs' | 'ri
     }
   }
   return { pairs, rightPairs };
+}
+
+/** The gate: a model that is no better than a constant would teach noise. @throws TEXT_VALUES_UNFIT */
+export function requireSkill({ steps, heldOutSteps, skill, error, constantError }: Omit<ValueFit, 'skipped'>): void {
+  const unfit = (problem: string) => reverieError('TEXT_VALUES_UNFIT', { steps, problem });
+  if (skill.value === null) {
+    const none = heldOutSteps === 0 ? 'no recorded step was held out' : 'all steps that were held out came to the same';
+    throw unfit(`${none}, so that nothing says whether it knows more than a constant`);
+  }
+  if (skill.low !== null && skill.low > 0) return;
+  const low = skill.low === null ? 'unknown' : skill.low.toFixed(3);
+  throw unfit(
+    `on ${heldOutSteps} steps that were held out its squared error is ${error.toFixed(4)}, and that of a constant ${constantError.toFixed(4)} (skill ${skill.value.toFixed(3)}, at least ${low} with 95 % confidence)`,
+  );
 }
