@@ -26,7 +26,8 @@ const judged = (of: (i: number) => readonly [number, number]) => {
 it('lets pass what knows which choice is better', async () => {
   const fit = await judged(() => [0, 0.72]);
   expect(fit).toMatchObject({ episodes: 80, steps: 80, heldOutEpisodes: 40, heldOutSteps: 40 });
-  expect(fit.skill.low).toBeGreaterThan(0.3);
+  expect(fit.skill.value).toBeGreaterThan(0.4);
+  expect(fit.skill.low).toBeGreaterThan(0);
   expect(fit.pairs).toBeGreaterThan(100);
   expect(fit.rightPairs).toBe(fit.pairs);
   expect(() => requireSkill(fit)).not.toThrow();
