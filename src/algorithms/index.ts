@@ -30,7 +30,18 @@ export {
   type TextMode,
   type TextProgress,
   type TextTraining,
+  type TextValues,
+  type ValueFit,
 } from './text-training.js';
+export {
+  fitValues,
+  isKnown,
+  recordedValues,
+  returnsOf,
+  type ValuedEpisode,
+  type ValuedStep,
+  type ValueFitSettings,
+} from './text-values.js';
 export type { WonText, WonTexts } from './text-won.js';
 export { train } from './train.js';
 export {

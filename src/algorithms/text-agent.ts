@@ -29,14 +29,18 @@ export class TextPolicyAgent implements ToolsPolicy {
 
   /** @throws TEXT_COMMANDS_UNKNOWN */
   async act(query: ToolsPolicyQuery): Promise<ToolsTurn> {
-    const { choices, readings } = this.offered(query);
-    const admissible = choices.map(({ text }) => text);
-    const situation = { ...this.situation(query), admissible, ...(readings && { readings }) };
+    const { situation, choices } = this.situation(query);
     const draw = Rng.fromSeed(query.seed).split('text-policy', query.step).uniform();
     const [{ choice }] = await this.policy.decide([situation], [draw]);
     const { content, call } = choices[choice].action;
     const action = call === undefined ? { content } : { content, toolCalls: [{ id: `call_${query.step}`, ...call }] };
     return { action, cost: NO_COST };
+  }
+
+  /** What it would choose among, and all it would choose by. @throws TEXT_COMMANDS_UNKNOWN */
+  situation(query: ToolsPolicyQuery): { readonly situation: TextSituation; readonly choices: readonly Choice[] } {
+    const { choices, ...told } = this.offered(query);
+    return { choices, situation: { ...this.told(query), admissible: choices.map(({ text }) => text), ...told } };
   }
 
   private offered({ messages, task, admissible }: ToolsPolicyQuery): Offered {
@@ -45,12 +49,13 @@ export class TextPolicyAgent implements ToolsPolicy {
     const found = admissible?.();
     if (found === undefined || found.lines.length === 0)
       throw reverieError('TEXT_COMMANDS_UNKNOWN', { id: 'agent', task: task.id });
-    const { lines, readings, callOf } = found;
-    return { choices: lines.map((text) => ({ text, action: { content: null, call: callOf(text) } })), readings };
+    const { lines, readings, shown, callOf } = found;
+    const choices = lines.map((text) => ({ text, action: { content: null, call: callOf(text) } }));
+    return { choices, ...(readings && { readings }), ...(shown && { shown }) };
   }
 
   /** As `TextEpisode` sees it. */
-  private situation({ messages, task }: ToolsPolicyQuery): Omit<TextSituation, 'admissible'> {
+  private told({ messages, task }: ToolsPolicyQuery): Pick<TextSituation, 'goal' | 'text' | 'opening' | 'turns'> {
     const { goal: told } = task.user;
     const firstTurn = messages.findIndex(({ role }) => role === 'assistant');
     const opening = seenIn(messages.slice(0, firstTurn < 0 ? messages.length : firstTurn));
@@ -68,7 +73,8 @@ export class TextPolicyAgent implements ToolsPolicy {
     });
   }
 
-  private said(message: ToolsAction): string {
+  /** An action as it is written among the choices. */
+  said(message: ToolsAction): string {
     const { forms, lineOf } = this.view;
     if (forms !== undefined) return choiceText(chosenOf(message));
     const [call] = message.toolCalls ?? [];
@@ -76,9 +82,8 @@ export class TextPolicyAgent implements ToolsPolicy {
   }
 }
 
-interface Offered {
+interface Offered extends Pick<TextSituation, 'readings' | 'shown'> {
   readonly choices: readonly Choice[];
-  readonly readings?: readonly string[];
 }
 
 function seenIn(messages: readonly Message[]): string {

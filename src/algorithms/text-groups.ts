@@ -12,6 +12,7 @@ import { demonstrate, imitate } from './text-imitation.js';
 import { type PlayedText, type PlayOptions, playTexts, type TextStart, whoAnswered } from './text-play.js';
 import { countGrown, familiesWithin, grownDeficits, tasksOfRound } from './text-tasks.js';
 import { countersOf, roundsOf, type TextProgress, type TextRound, type TextTraining } from './text-training.js';
+import { valuedRound } from './text-values.js';
 import { watchedRound } from './text-watch.js';
 import { imitateWins } from './text-wins.js';
 
@@ -49,20 +50,8 @@ export async function textGroups(training: TextTraining): Promise<void> {
       await checkDream(training);
       await ports.checkpoint(true);
     }
-    const drawn = tasksOfRound({ ...settings, tasks: parts.tasks, round: progress.round, grown: progress.grown });
-    const groups = await liveGroups(training, round, drawn, rng);
-    const { valued, forked } = await fork(training, round, groups, rng);
-    const { lessons, silent, filtered } = groupLessons(valued, parts.algorithm, settings);
-    const learned = parts.algorithm.imitatesWins
-      ? await imitateWins(training, groups, rng.split('imitate'))
-      : await learn(training, lessons, rng.split('learn'));
-
-    progress.round += 1;
-    count(progress, round, [...groups, [...forked]]);
-    const grown = grow(training, drawn, groups);
-    const lived = { where: round.where, ...livedFigures(groups), ...watch(training, groups), ...grown };
-    const left = { groups: groups.length, silentGroups: silent, filteredGroups: filtered, forks: forked.length };
-    ports.tell({ kind: 'update', ...countersOf(progress), ...lived, ...left, ...learned });
+    const told = round.where === 'value' ? await learnValues(training, rng) : await liveRound(training, round, rng);
+    ports.tell({ kind: 'update', ...countersOf(progress), where: round.where, ...told });
     if (progress.round % settings.evalEvery === 0 || progress.round === rounds.length) {
       await evaluate(training, 'rounds');
       if (round.where === 'dream') await checkDream(training);
@@ -73,12 +62,42 @@ export async function textGroups(training: TextTraining): Promise<void> {
   bar.end(noteOf(progress));
 }
 
+/** Lives a round and learns from it; what the event of the round tells. */
+async function liveRound(training: TextTraining, round: TextRound, rng: Rng): Promise<Record<string, unknown>> {
+  const { settings, parts, progress } = training;
+  const drawn = tasksOfRound({ ...settings, tasks: parts.tasks, round: progress.round, grown: progress.grown });
+  const groups = await liveGroups(training, round, drawn, rng);
+  const { valued, forked } = await fork(training, round, groups, rng);
+  const { lessons, silent, filtered } = groupLessons(valued, parts.algorithm, settings);
+  const learned = parts.algorithm.imitatesWins
+    ? await imitateWins(training, groups, rng.split('imitate'))
+    : await learn(training, lessons, rng.split('learn'));
+
+  progress.round += 1;
+  count(progress, round, [...groups, [...forked]]);
+  const grown = grow(training, drawn, groups);
+  const lived = { ...livedFigures(groups), ...watch(training, groups), ...grown };
+  const left = { groups: groups.length, silentGroups: silent, filteredGroups: filtered, forks: forked.length };
+  return { ...lived, ...left, ...learned };
+}
+
+/** Learns a round from what the value model says of choices in recorded situations. */
+async function learnValues(training: TextTraining, rng: Rng): Promise<Record<string, unknown>> {
+  const { progress } = training;
+  const { lessons, figures, choices } = await valuedRound(training, rng);
+  const learned = await learn(training, lessons, rng.split('learn'));
+  progress.round += 1;
+  progress.valuedChoices = (progress.valuedChoices ?? 0) + choices;
+  return { ...figures, ...learned };
+}
+
 /** Where the round begins with it, unless an earlier process of the run has done it. */
 async function gather({ parts, progress, ports }: TextTraining, rounds: readonly TextRound[]): Promise<void> {
   const wanted = rounds.slice(0, progress.round + 1).filter(({ gathers }) => gathers).length;
-  if (parts.dream?.gather === undefined || wanted === progress.gathered.length) return;
+  const maker = parts.values ?? parts.dream;
+  if (maker?.gather === undefined || wanted === progress.gathered.length) return;
   const time = progress.gathered.length;
-  const gathered = await parts.dream.gather(time);
+  const gathered = await maker.gather(time);
   progress.gathered.push(gathered);
   progress.realSteps += gathered.steps;
   ports.tell({ kind: 'gather', ...countersOf(progress), time, ...gathered });

@@ -43,7 +43,7 @@ export async function imitate(
       problem,
     });
   }
-  await parts.dream?.remember?.(shown);
+  await (parts.values ?? parts.dream)?.remember?.(shown);
   progress.clonedSteps = lessons.length + taken;
   progress.realSteps += progress.clonedSteps;
   if (parts.algorithm.imitatesWins) await ports.wins.keep(DEMONSTRATIONS, shown.map(wonText));

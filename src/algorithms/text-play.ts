@@ -202,7 +202,8 @@ function situationOf(
 ): TextSituation {
   if (!Array.isArray(admissible)) throw reverieError('TEXT_COMMANDS_UNKNOWN', { id, task: tools.task.id });
   const inWords = Array.isArray(readings) ? { readings } : {};
-  return { ...told, text, admissible, ...inWords };
+  const shown = tools.domain.rules?.shown?.(tools.state);
+  return { ...told, text, admissible, ...inWords, ...(shown && { shown }) };
 }
 
 function kindOf({ tools: { domain, state } }: LineEnvironment, line: string): string {

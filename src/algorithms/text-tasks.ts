@@ -1,10 +1,12 @@
 // Which tasks a round is lived on: all in turn, or, as they grow, more of those that the policy of the moment neither always wins nor
 // always loses. After UI-Simulator-Grow (arXiv 2510.14969), which takes the tasks whose loss lies between the 25th and the 75th percentile
 // and makes variants of them: here the loss is the share of episodes lost, and the variants of a task are the others of its family. With
-// deficits, more of those families are taken that need what lost episodes lack (text-deficits.ts).
+// deficits, more of those families are taken that need what lost episodes lack (text-deficits.ts). Or, by variance, all are taken, each
+// as often as DreamGym's curriculum says (2511.03773), whose score is that of `synth.pick: curriculum`.
 
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/index.js';
+import { outcomeVariance } from '../synth/index.js';
 import { deficitsOf, type LivedText, livedTexts, needsOf } from './text-deficits.js';
 import type { PlayedText } from './text-play.js';
 
@@ -16,6 +18,11 @@ export interface Grow {
   readonly replay: number;
   /** Last episodes of a family that its share of lost ones is taken of. */
   readonly window: number;
+  /**
+   * `band`: families within it, alike. `outcomeVariance`: all families, each in proportion to the variance of its outcomes (DreamGym's
+   * curriculum, 2511.03773, section 4.3); the band counts for nothing. `band` unless given.
+   */
+  readonly score?: 'band' | 'outcomeVariance';
   /** Whether, of the families that are taken more often, those come oftener that need what lost episodes lack. */
   readonly deficits?: boolean;
 }
@@ -51,9 +58,9 @@ export function tasksOfRound({ tasks, round, tasksPerRound, seed, grow, grown }:
   const replayed = Array.from({ length: inTurn }, (_, i) => taskInTurn(tasks, round * inTurn + i, seed, 'text-tasks'));
   const rng = Rng.fromSeed(seed).split('grow', round);
   const taken = new Map<string, number>();
-  const needs = grow?.deficits ? needsOf(families, livedOf(grown)) : undefined;
+  const weights = grow && weightsOf(families, grow, grown);
   const chosen = Array.from({ length: tasksPerRound - inTurn }, () => {
-    const family = families[needs === undefined ? rng.int(families.length) : weighted(needs, rng)];
+    const family = families[weights === undefined ? rng.int(families.length) : weighted(weights, rng)];
     const turn = (grown[family]?.taken ?? 0) + (taken.get(family) ?? 0);
     taken.set(family, (taken.get(family) ?? 0) + 1);
     return taskInTurn(
@@ -66,9 +73,32 @@ export function tasksOfRound({ tasks, round, tasksPerRound, seed, grow, grown }:
   return [...replayed, ...chosen];
 }
 
-/** Families of which as many episodes are lost as the band says, and those of which little is known. */
-export function familiesWithin(tasks: readonly ToolsTask[], { band: [least, most] }: Grow, grown: Grown): string[] {
+/** How often each family is taken; undefined: all alike. */
+function weightsOf(families: readonly string[], { score, deficits }: Grow, grown: Grown): number[] | undefined {
+  const needs = deficits ? needsOf(families, livedOf(grown)) : undefined;
+  if (score !== 'outcomeVariance') return needs && [...needs];
+  return families.map((family, i) => varianceOf(family, grown) * (needs?.[i] ?? 1));
+}
+
+/** Of its last outcomes, as `synth.pick: curriculum` has it. */
+function varianceOf(family: string, grown: Grown): number {
+  const { outcomes: rewards = [], taken: attempts = 0 } = grown[family] ?? {};
+  return variance({ task: family, synthetic: false, hard: false, attempts, rewards, progress: 0, hardShare: 0 });
+}
+
+const variance = outcomeVariance();
+
+/**
+ * Families of which as many episodes are lost as the band says, and those of which little is known; by variance, those whose outcomes
+ * have any, and those likewise.
+ */
+export function familiesWithin(
+  tasks: readonly ToolsTask[],
+  { band: [least, most], score: by }: Grow,
+  grown: Grown,
+): string[] {
   const families = [...new Set(tasks.map(({ family }) => family))];
+  if (by === 'outcomeVariance') return families.filter((family) => varianceOf(family, grown) > 0);
   return families.filter((family) => {
     const { outcomes = [] } = grown[family] ?? {};
     const lost = 1 - outcomes.reduce((sum, won) => sum + won, 0) / outcomes.length;

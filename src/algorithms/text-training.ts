@@ -2,7 +2,7 @@
 
 import type { OpenPhase } from '../core/progress.js';
 import type { LineEnvironment, ToolsTask } from '../env/index.js';
-import type { EstimatorEntry, GroupOptions, TextLearner, WatchedRound } from '../rl/index.js';
+import type { EstimatorEntry, GroupOptions, TextLearner, TextSituation, WatchedRound } from '../rl/index.js';
 import type { ShadowCounts } from '../worldmodel/index.js';
 import type { TextExpert } from './text-experts.js';
 import type { PlayedText } from './text-play.js';
@@ -10,7 +10,7 @@ import type { Grow, Grown } from './text-tasks.js';
 import type { WonTexts } from './text-won.js';
 
 /** Where experience comes from: see `roundsOf`. */
-export type TextMode = 'real' | 'dream' | 'dream-then-real' | 'interleaved';
+export type TextMode = 'real' | 'dream' | 'dream-then-real' | 'interleaved' | 'value';
 
 export interface TextGroupSettings extends GroupOptions {
   readonly seed: number;
@@ -27,6 +27,8 @@ export interface TextGroupSettings extends GroupOptions {
   /** Absent: all tasks in turn. */
   readonly grow?: Grow;
   readonly groupSize: number;
+  /** Mode value: recorded situations of a round; 64 unless given. */
+  readonly situationsPerRound?: number;
   /** Episodes lived on from each step, where the learner asks for it. */
   readonly forks: number;
   /** Rounds after which what was won so far is imitated, by a learner that does so. */
@@ -49,20 +51,23 @@ export interface TextGroupSettings extends GroupOptions {
 }
 
 export interface TextRound {
-  readonly where: 'real' | 'dream';
+  /** `value`: nothing is lived, and a value model says what choices are worth. */
+  readonly where: 'real' | 'dream' | 'value';
   /** Real episodes are gathered before it, and the dream is made anew of all there are. */
   readonly gathers: boolean;
 }
 
 /**
  * All rounds of a training: in the real environment; in a dream made of records that are gathered first; the same and then in the
- * real environment (DreamGym's transfer, 2511.03773); or in a dream that is made anew every so many rounds (as in DynaWeb).
+ * real environment (DreamGym's transfer, 2511.03773); in a dream that is made anew every so many rounds (as in DynaWeb); or of what a
+ * value model made of such records says, without any environment (VEM, 2502.18906).
  */
 export function roundsOf({ mode, rounds, realRounds, gatherEvery, dreamShare = 1 }: Rounds): TextRound[] {
   if (mode === 'real') return Array.from({ length: rounds }, () => ({ where: 'real', gathers: false }));
-  const share = mode === 'dream-then-real' ? 1 : dreamShare;
+  const share = mode === 'dream-then-real' || mode === 'value' ? 1 : dreamShare;
+  const imagined = mode === 'value' ? 'value' : 'dream';
   const dreamt = Array.from({ length: rounds }, (_, i): TextRound => {
-    const where = Math.floor((i + 1) * share) > Math.floor(i * share) ? 'dream' : 'real';
+    const where = Math.floor((i + 1) * share) > Math.floor(i * share) ? imagined : 'real';
     return { where, gathers: mode === 'interleaved' ? i % gatherEvery === 0 : i === 0 };
   });
   const real = Array.from({ length: realRounds }, (): TextRound => ({ where: 'real', gathers: false }));
@@ -84,6 +89,42 @@ export interface Gathered {
   readonly heldOut: ShadowCounts | null;
   /** Steps after which a dreamt state is wrong with no more than the tolerated probability; null likewise. */
   readonly trustHorizon: number | null;
+  /** What a value model made of them is worth; absent where there is none. */
+  readonly values?: ValueFit;
+}
+
+/** A value model beside recorded episodes that it was not made of. */
+export interface ValueFit {
+  /** Episodes and steps that it was made of, and recorded steps that could not be: what was done was not among what was offered. */
+  readonly episodes: number;
+  readonly steps: number;
+  readonly skipped: number;
+  readonly heldOutEpisodes: number;
+  readonly heldOutSteps: number;
+  /** Mean squared error on these, and that of the mean return of what it was made of. */
+  readonly error: number;
+  readonly constantError: number;
+  /** 1 - error / constantError, with an interval over episodes; null where that cannot be told. */
+  readonly skill: { readonly value: number | null; readonly low: number | null; readonly high: number | null };
+  /** Spearman's correlation of value and return; null where one of them does not vary. */
+  readonly rank: number | null;
+  /** How often a step of an episode that was won is worth more than one of a lost one; null where all were won, or lost. */
+  readonly auc: number | null;
+  /** Pairs of other choices in one state that came to other returns, and how many of them it ranks rightly. */
+  readonly pairs: number;
+  readonly rightPairs: number;
+}
+
+/** What choices are worth, by a model made of records. */
+export interface TextValues {
+  /** As `TextDream` has it. */
+  remember(episodes: readonly PlayedText[]): Promise<void>;
+  /** Lives real episodes, keeps them, and makes the model of them. @throws TEXT_VALUES_UNFIT where it is no better than a constant */
+  gather(time: number): Promise<Gathered>;
+  /** Recorded situations, those that were held out not among them. */
+  situations(): Promise<readonly TextSituation[]>;
+  /** Of each situation, the value of each of its commands. */
+  values(situations: readonly TextSituation[]): Promise<Float32Array[]>;
 }
 
 /** A world that is dreamt: made of records, if it is made at all. */
@@ -101,8 +142,10 @@ export interface TextGroupParts {
   readonly algorithm: Pick<EstimatorEntry, 'estimate' | 'hasCritic' | 'livesForks' | 'imitatesWins'>;
   /** The real environment: each lives one episode at a time; as many as may be under way at once. */
   readonly environments: readonly LineEnvironment[];
-  /** What is dreamt in, in every mode but `real`. */
+  /** What is dreamt in, in the modes that dream. */
   readonly dream?: TextDream;
+  /** Who says what choices are worth, in mode `value`. */
+  readonly values?: TextValues;
   /** Where evaluations are lived, likewise. */
   readonly evalEnvironments: readonly LineEnvironment[];
   /** Who is imitated first. */
@@ -151,6 +194,8 @@ export interface TextProgress {
   realSteps: number;
   /** Steps lived in the dream. */
   dreamtSteps: number;
+  /** Choices that a value model was asked about; absent where none was. */
+  valuedChoices?: number;
   cloned: boolean;
   /** Those of walkthroughs that were imitated. */
   clonedSteps: number;

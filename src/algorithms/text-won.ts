@@ -1,6 +1,6 @@
 // Episodes to imitate, as they are kept: without what can be said from the steps before.
 
-import type { TextLesson } from '../rl/index.js';
+import type { TextLesson, TextSituation } from '../rl/index.js';
 import type { PlayedText } from './text-play.js';
 
 /** An episode to imitate, as it is kept: what was seen and could be said at each step, and what was. */
@@ -11,6 +11,7 @@ export interface WonText {
     readonly text: string;
     readonly admissible: readonly string[];
     readonly readings?: readonly string[];
+    readonly shown?: TextSituation['shown'];
     readonly choice: number;
   }[];
 }
@@ -28,8 +29,8 @@ export function wonText({ task, steps }: PlayedText): WonText {
   return {
     task,
     goal: steps[0].situation.goal,
-    steps: steps.map(({ situation: { text, admissible, readings }, choice }) => {
-      return { text, admissible, ...(readings && { readings }), choice };
+    steps: steps.map(({ situation: { text, admissible, readings, shown }, choice }) => {
+      return { text, admissible, ...(readings && { readings }), ...(shown && { shown }), choice };
     }),
   };
 }
@@ -37,8 +38,9 @@ export function wonText({ task, steps }: PlayedText): WonText {
 /** Its choices, each to be imitated. */
 export function lessonsOf({ goal, steps }: WonText): TextLesson[] {
   const opening = steps[0]?.text;
-  return steps.map(({ text, admissible, readings, choice }, t) => {
+  return steps.map(({ text, admissible, readings, shown, choice }, t) => {
     const turns = steps.slice(0, t).map((step, k) => ({ said: step.admissible[step.choice], seen: steps[k + 1].text }));
-    return { situation: { goal, text, opening, turns, admissible, ...(readings && { readings }) }, choice };
+    const told = { ...(readings && { readings }), ...(shown && { shown }) };
+    return { situation: { goal, text, opening, turns, admissible, ...told }, choice };
   });
 }

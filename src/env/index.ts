@@ -60,7 +60,13 @@ export { possibleActions, textsNamed } from './screens/possible-actions.js';
 export { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction } from './screens/screen-actions.js';
 export { screenChanges } from './screens/screen-changes.js';
 export { type ShownElement, sameScreenCheck, screenCheck, showsCheck } from './screens/screen-checks.js';
-export { NO_SCREEN, type ScreenElement, type ScreenState, treeFaults } from './screens/screen-state.js';
+export {
+  NO_SCREEN,
+  type ScreenElement,
+  type ScreenState,
+  type ScreenView,
+  treeFaults,
+} from './screens/screen-state.js';
 export { screenText } from './screens/screen-tree.js';
 export {
   appNotFound,

@@ -91,6 +91,9 @@ export {
 export { differenceText, estimateText, gateText, intervalText, valueText } from './report/wording.js';
 export { unmeasured } from './section.js';
 export { type FidelityInputs, type FidelityServices, type FidelitySetup, isUrl, type OpenedSubjects } from './setup.js';
+export { spearman } from './statistics/agreement.js';
+export { bootstrapEstimate } from './statistics/bootstrap.js';
+export { auroc } from './statistics/confidence.js';
 export { type Estimate, NOTHING } from './statistics/estimate.js';
 export {
   type AskedOptions,

@@ -77,7 +77,7 @@ export {
   type TrainingDevice,
 } from './native-trainer.js';
 export * from './ops-elementwise.js';
-export { alongAxis, gather, oneHot, scatterAdd, takeAlongAxis } from './ops-index.js';
+export { alongAxis, gather, oneHot, scatterAdd, scatterAddRows, takeAlongAxis } from './ops-index.js';
 export { gemm, linear, matMul } from './ops-matmul.js';
 export { logSoftmax, reduceMax, reduceMean, reduceSum, rmsNorm, softmax } from './ops-reduce.js';
 export {

@@ -1,6 +1,6 @@
 // Operators that pick elements by index. Indices are int32 or int64 values.
 
-import type { Value } from './graph.js';
+import { type Value, withGradient } from './graph.js';
 import { cast } from './ops-elementwise.js';
 import { axisOf, reshape, unsqueeze } from './ops-shape.js';
 
@@ -49,7 +49,8 @@ export function scatterAdd(base: Value, indices: Value, updates: Value, axis: nu
  */
 export function scatterAddRows(base: Value, indices: Value, updates: Value): Value {
   const places = unsqueeze(cast(indices, 'int64'), [1]);
-  return base.graph.add('ScatterND', [base, places, updates], { reduction: 'add' }, [base])[0];
+  const sums = base.graph.add('ScatterND', [base, places, updates], { reduction: 'add' }, [base])[0];
+  return withGradient(sums, [base, updates], (g) => [g, gather(g, indices, 0)]);
 }
 
 /** Indices of shape [n] laid along `axis` of a tensor of the given rank: [1, .., n, .., 1]. */

@@ -79,7 +79,7 @@ export {
   type WatchDraw,
 } from './synther/row-diffusion.js';
 export { makeTd3Bc, Td3Bc, type Td3BcMetrics } from './td3-bc/td3-bc.js';
-export { type MakeTextLearner, type TextNetworkEntry, textNetworks } from './text/networks.js';
+export { type MakeTextLearner, type MakeTextValues, type TextNetworkEntry, textNetworks } from './text/networks.js';
 export type {
   TextDecision,
   TextLearner,
@@ -92,4 +92,5 @@ export type {
   TextUpdateMetrics,
   TextUpdateOptions,
 } from './text/text-policy.js';
+export type { TextValueModel, ValueLesson } from './text/value-model.js';
 export { isNumbered, kindOf, tokensOf } from './text/words.js';

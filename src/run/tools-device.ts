@@ -10,7 +10,8 @@ const JOBS = ['synth', 'train', 'server'];
 
 /** Undefined where nothing that the job asks answers by a network. */
 export function toolsDevice(job: string, scenario: ToolsScenario): DeviceNeeds | undefined {
-  if (!JOBS.includes(job) || (job === 'train' && scenario.config.train.mode === 'real')) return undefined;
+  if (!JOBS.includes(job) || (job === 'train' && ['real', 'value'].includes(scenario.config.train.mode)))
+    return undefined;
   const { config, folder } = job === 'train' ? ofTraining(scenario) : scenario;
   if (!hasNetwork(config.model)) return undefined;
   const dreams: DeviceNeeds['dreams'] = async (precision, kind) =>

@@ -1,6 +1,6 @@
 // How the results of jobs on tools scenarios read on a terminal.
 
-import type { DreamCheck, Gathered } from '../algorithms/index.js';
+import type { DreamCheck, Gathered, ValueFit } from '../algorithms/index.js';
 import { deficitText } from '../synth/index.js';
 import { wilson } from '../worldmodel/index.js';
 import { formatCount, formatNumber } from './format.js';
@@ -114,7 +114,7 @@ function trainLines(result: TextTrainResult): Line[] {
     ['parameters', formatCount(parameters)],
     ['learned', `${formatCount(rounds)} rounds of ${algorithm} (${mode})`],
     ['real', real],
-    ...(mode === 'real' ? [] : dreamLines(result, dreamtSteps)),
+    ...(mode === 'real' ? [] : mode === 'value' ? valueLines(result) : dreamLines(result, dreamtSteps)),
     ...evaluations.map((evaluation): Line => {
       const { realSteps: steps, success } = evaluation;
       return [momentOf(evaluation), `${shareText(success)}, ${formatCount(steps)} real steps`];
@@ -142,6 +142,23 @@ function dreamLines({ answeredBy, gathered, checks }: TextTrainResult, dreamtSte
     ...(last?.heldOut == null ? [] : [heldOutLine(last.heldOut, last.trustHorizon)]),
     ...checks.map((check): Line => ['dream checked', checkText(check)]),
   ];
+}
+
+function valueLines({ gathered, valuedChoices = 0 }: TextTrainResult): Line[] {
+  const { made = [], values } = gathered.at(-1) ?? {};
+  return [
+    ['judged', `${formatCount(valuedChoices)} choices, by what records came to`],
+    ...made.map((line): Line => ['made', line]),
+    ...(values === undefined ? [] : [['held out', valueText(values)] as const]),
+  ];
+}
+
+/** How far a value model may be believed, in a sentence. */
+export function valueText({ heldOutSteps, skill, rank, auc, pairs, rightPairs }: ValueFit): string {
+  const number = (value: number | null) => (value === null ? 'unknown' : value.toFixed(2));
+  const interval = `${number(skill.low)} to ${number(skill.high)}`;
+  const inOneState = `${formatCount(rightPairs)} of ${formatCount(pairs)} pairs of choices in one state ranked rightly`;
+  return `${formatCount(heldOutSteps)} steps: skill over a constant ${number(skill.value)} (${interval}), rank correlation ${number(rank)}, AUC of won against lost ${number(auc)}; ${inOneState}`;
 }
 
 function checkText({ round, episodes, steps, apart, dreamWins, confirmedWins, realWins }: DreamCheck): string {

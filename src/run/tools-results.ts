@@ -72,6 +72,8 @@ export interface TextTrainResult extends JobResult {
   /** Steps lived in the real environment: of walkthroughs that were imitated (`clonedSteps`), of records, of rounds. */
   readonly realSteps: number;
   readonly dreamtSteps: number;
+  /** Choices that a value model was asked about; absent where there is none. */
+  readonly valuedChoices?: number;
   readonly clonedSteps: number;
   /** Dreamt steps by who answered them. */
   readonly answeredBy: Readonly<Record<string, number>>;

@@ -46,6 +46,22 @@ it('tries what it knows nothing of, and all in turn where nothing is half master
   expect(ids(draw(2, none))).toEqual(ids(draw(2, {}, { grow: undefined })));
 });
 
+it('takes families as often as the variance of their outcomes says', () => {
+  const byVariance = { ...grow, score: 'outcomeVariance' } as const;
+  const grown = known();
+  grown.hard = { ...grown.hard, outcomes: [0, 0, 0, 0, 0, 0, 0, 1] };
+  expect(familiesWithin(tasks, byVariance, grown)).toEqual(['half', 'hard']);
+  const taken = Array.from({ length: 50 }, (_, round) =>
+    draw(round, grown, { grow: { ...byVariance, replay: 0 } }),
+  ).flat();
+  const half = taken.filter(({ family }) => family === 'half').length;
+  // Variances of 1/2 and 1/8: 0.25 to 0.109, so 0.7 of 400.
+  expect(half).toBeGreaterThan(250);
+  expect(half).toBeLessThan(310);
+  expect(taken.some(({ family }) => family === 'easy')).toBe(false);
+  expect(familiesWithin(tasks, byVariance, {})).toEqual(families);
+});
+
 it('counts the last episodes alone', () => {
   const grown = known();
   countGrown(grown, grow, [tasks[0]], [[0, 0, 0, 0]], []);

@@ -268,6 +268,16 @@ export const ENVIRONMENT_ERRORS = {
       'The commands of a situation go on in {count} ways after the same beginning; the decoder chooses among {max}.',
     hint: 'Raise rl.decoder.choices, and train from the start.',
   },
+  TEXT_SCREEN_UNREADABLE: {
+    status: 422,
+    message: 'The network "elements" cannot read what a situation shows: {problem}.',
+    hint: 'Use rl.network=relevance, which reads any world of text; "elements" is for screens of up to 512 elements.',
+  },
+  TEXT_VALUES_UNFIT: {
+    status: 422,
+    message: 'The value model of {steps} recorded steps is not learned from: {problem}.',
+    hint: 'Gather more episodes, some of which are won (train.gather.episodes, train.gather.agent), hold out more of them (train.gather.heldOut), or change its passes (train.value.epochs).',
+  },
   TEXT_TASKS_MISSING: {
     status: 422,
     message: 'Domain "{domain}" has no task {purpose}: {problem}.',

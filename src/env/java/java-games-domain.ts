@@ -76,7 +76,7 @@ class JavaRules<G extends ActGame> implements ActRules {
   begin(id: string): Begun {
     const { goal, ...moment } = this.plays.begin(this.games.get(id)!);
     const game: Operation = { op: 'replace', path: '/game', value: id };
-    const shown = shownChanges(nothingShown(this.isListed), this.shown(moment));
+    const shown = shownChanges(nothingShown(this.isListed), this.shownMoment(moment));
     return { opening: moment.observation, goal, operations: [game, ...shown] };
   }
 
@@ -93,7 +93,7 @@ class JavaRules<G extends ActGame> implements ActRules {
     const command = String(text);
     const moment = this.plays.step(game, before.history, command);
     return {
-      operations: moment.isIdle ? [] : shownChanges(before, this.shown(moment), command),
+      operations: moment.isIdle ? [] : shownChanges(before, this.shownMoment(moment), command),
       observation: moment.observation,
       isError: moment.isError ?? false,
       reward: moment.score - before.score,
@@ -135,7 +135,7 @@ class JavaRules<G extends ActGame> implements ActRules {
   }
 
   /** What of a moment is part of the state. */
-  private shown({ look, inventory, score, done, success, admissible = [] }: JavaMoment): ShownMoment {
+  private shownMoment({ look, inventory, score, done, success, admissible = [] }: JavaMoment): ShownMoment {
     const listed = done ? [] : [...admissible].sort();
     return { look, inventory, score, done, success, ...(this.isListed && { admissible: listed }) };
   }

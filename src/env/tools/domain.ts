@@ -63,6 +63,8 @@ export interface ToolRules {
   admissible?(state: JsonObject): readonly string[];
   /** Each of these in words that tell it from the others, where a line names by an id what it is about. */
   readings?(state: JsonObject, lines: readonly string[]): readonly string[];
+  /** What an agent sees of the state as data, where the domain has more than a text of it: of screens, the tree (`ScreenView`). */
+  shown?(state: JsonObject): JsonObject;
   /** What an admissible line is a case of, in words that tasks share: `click checkbox`. Its first word unless given. */
   kindOf?(state: JsonObject, line: string): string;
   /** An admissible line as a call; of the first tool, with the line as `text`, unless given. */

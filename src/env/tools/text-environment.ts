@@ -197,7 +197,8 @@ export function admissibleIn({ rules, tools }: ToolsDomain, state: JsonObject): 
   if (lines === undefined) return undefined;
   const readings = rules?.readings?.(state, lines);
   const callOf = (line: string) => rules?.callOf?.(line) ?? { name: tools[0].name, arguments: { text: line } };
-  return { lines, ...(readings && { readings }), callOf };
+  const shown = rules?.shown?.(state);
+  return { lines, ...(readings && { readings }), ...(shown && { shown }), callOf };
 }
 
 function namedIn({ admissible }: JsonObject): readonly string[] | undefined {

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { domainSpecSchema } from '../../env/index.js';
 import { llmConfigSchema } from '../../llm/index.js';
 import { experienceSchema } from '../../replay/index.js';
+import { groupEstimators } from '../../rl/index.js';
 import { episodeFormatSchema, hackerSchema, qualitySchema, recipeSchema, tasksSchema } from '../../synth/index.js';
 import { judgeSchema, toolsModelSchema } from '../../worldmodel/index.js';
 import { nameKey, pluginsKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
@@ -209,10 +210,15 @@ export function toolsScenarioSchemas() {
 
 export type ToolsScenarioConfig = z.output<ReturnType<typeof toolsScenarioSchemas>['schema']>;
 
-type Needs = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'llm' | 'agent' | 'user' | 'reward' | 'synth'>;
+type Needs = Pick<
+  z.output<z.ZodObject<ReturnType<typeof sections>>>,
+  'llm' | 'agent' | 'user' | 'reward' | 'synth' | 'rl' | 'train'
+>;
 
 /** What asks a language model needs one. */
-function checkNeeds({ llm, agent, user, reward, synth }: Needs, context: z.RefinementCtx): void {
+function checkNeeds(config: Needs, context: z.RefinementCtx): void {
+  const { llm, agent, user, reward, synth } = config;
+  for (const issue of valueNeeds(config)) context.addIssue({ code: 'custom', ...issue });
   const askers: readonly (readonly [boolean, string[], string])[] = [
     [agent.kind === 'llm', ['agent', 'kind'], 'an agent of kind llm'],
     [agent.kind === 'guided', ['agent', 'kind'], 'an agent of kind guided'],
@@ -226,4 +232,27 @@ function checkNeeds({ llm, agent, user, reward, synth }: Needs, context: z.Refin
     if (asks && llm === null)
       context.addIssue({ code: 'custom', path, message: `${who} needs a language model (llm)` });
   }
+}
+
+/** A value model is made of records, held against others, and compares choices within a situation. */
+function valueNeeds({ rl, train }: Needs): { path: string[]; message: string }[] {
+  if (train.mode !== 'value') return [];
+  const { hasCritic, livesForks, imitatesWins } = groupEstimators.get(rl.algorithm);
+  const fits = !(hasCritic || livesForks || imitatesWins);
+  const path = (...keys: string[]) => ['train', ...keys];
+  if (train.gather === undefined)
+    return [{ path: path('mode'), message: 'mode value learns from records: say in train.gather who lives them' }];
+  return [
+    ...(train.gather.heldOut > 0
+      ? []
+      : [{ path: path('gather', 'heldOut'), message: 'mode value judges its model on episodes held out: above 0' }]),
+    ...(fits
+      ? []
+      : [
+          {
+            path: ['rl', 'algorithm'],
+            message: `mode value compares choices in a situation: grpo, rloo or gigpo, not ${rl.algorithm}`,
+          },
+        ]),
+  ];
 }

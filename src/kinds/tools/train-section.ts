@@ -11,6 +11,8 @@ const share = z.number().min(0).max(1);
 const rate = z.number().positive();
 const splits = z.array(z.enum(['train', 'validation', 'test'])).min(1);
 
+const networks = () => textNetworks.list();
+
 const rewards = z
   .enum(['paid', 'verdict'])
   .optional()
@@ -37,11 +39,11 @@ const restEvery = positive
   );
 
 export function textRlSchema() {
-  const networks = textNetworks.list();
   const sections = Object.fromEntries(
-    networks.map(({ name, schema, summary, isOptional }) => [
+    // The first is filled in, as it was when there was no other; a scenario is not changed by networks that it does not use.
+    networks().map(({ name, schema, summary }, i) => [
       name,
-      (isOptional ? schema.optional() : schema.prefault({})).describe(summary),
+      (i === 0 ? schema.prefault({}) : schema.optional()).describe(summary),
     ]),
   );
   return z
@@ -111,6 +113,29 @@ const gatherSection = z
     'Records that the dream is made of: lived before the first round, and in mode interleaved again and again.',
   );
 
+const valueSection = z
+  .strictObject({
+    network: z
+      .enum(
+        networks()
+          .filter(({ makeValues }) => makeValues !== undefined)
+          .map(({ name }) => name) as [string, ...string[]],
+      )
+      .optional()
+      .describe(
+        'Network of the value model, with its settings under `rl`; default: `rl.network` where it can, else `relevance`.',
+      ),
+    epochs: positive.default(20).describe('Passes over the recorded choices.'),
+    lr: rate.default(2e-3).describe('Step size of Adam in these.'),
+    nStep: positive
+      .optional()
+      .describe("Steps after which the model's own word stands in for what followed; default: never (Monte Carlo)."),
+    situations: positive.default(64).describe('Recorded situations of a round, `groupSize` draws each.'),
+  })
+  .describe(
+    'mode value: what recorded choices came to is learned, and the policy learns from that alone (VEM, 2502.18906).',
+  );
+
 const growSection = z
   .strictObject({
     band: z
@@ -120,6 +145,12 @@ const growSection = z
       .describe('Share of lost episodes of a family, from and to: its tasks are taken more often.'),
     replay: share.default(0.25).describe('Share of the tasks of a round that are taken in turn all the same.'),
     window: positive.default(16).describe('Last episodes of a family that count.'),
+    score: z
+      .enum(['band', 'outcomeVariance'])
+      .optional()
+      .describe(
+        'What families are taken by: `band`, those within it alike (the default); or `outcomeVariance`, all, each as often as the variance of its outcomes says, largest where half of its episodes are won (DreamGym, 2511.03773).',
+      ),
     deficits: z
       .boolean()
       .optional()
@@ -128,19 +159,20 @@ const growSection = z
       ),
   })
   .describe(
-    'Takes more of the tasks that the policy of the moment neither always wins nor always loses, others of the same family (UI-Simulator-Grow, 2510.14969); absent: all in turn.',
+    'Takes more of the tasks that the policy of the moment neither always wins nor always loses, others of the same family (UI-Simulator-Grow, 2510.14969; by variance: DreamGym, 2511.03773); absent: all in turn.',
   );
 
 const trainKeys = z.strictObject({
   mode: z
-    .enum(['real', 'dream', 'dream-then-real', 'interleaved'])
+    .enum(['real', 'dream', 'dream-then-real', 'interleaved', 'value'])
     .default('real')
     .describe(
-      'Where it learns: in the exact rules of the domain; where `model` answers; there and then for `realRounds` in the rules; or there with `gather` every so many rounds. It is judged in the rules.',
+      'Where it learns: in the exact rules of the domain; where `model` answers; there and then for `realRounds` in the rules; there with `gather` every so many rounds; or, with nothing lived but what is gathered, from a model of what choices came to (`value`). It is judged in the rules.',
     ),
   domain: z.looseObject({}).default({}).describe('Keys of `domain` that differ in training.'),
   model: z.looseObject({}).optional().describe('Keys of `model` that differ in the dream of a training.'),
   gather: gatherSection.optional(),
+  value: valueSection.optional(),
   realRounds: count
     .optional()
     .describe('mode dream-then-real: rounds in the exact rules, after the others; default: as many as `rounds`.'),

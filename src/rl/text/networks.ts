@@ -4,8 +4,10 @@ import type { ZodType } from 'zod';
 import { type Entry, Registry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
 import { decoderPolicySchema } from './decoder/settings.js';
+import { elementsSchema } from './elements.js';
 import { relevanceSchema } from './relevance.js';
 import type { TextLearner, TextObjective } from './text-policy.js';
+import type { TextValueModel } from './value-model.js';
 
 /**
  * A fresh learner; `settings` are what the entry's schema makes of a scenario's.
@@ -18,10 +20,13 @@ export type MakeTextLearner = (
   folder?: string,
 ) => Promise<TextLearner>;
 
+/** A fresh value model, likewise. */
+export type MakeTextValues = (settings: never, rng: Rng) => Promise<TextValueModel>;
+
 export interface TextNetworkEntry extends Entry<MakeTextLearner> {
   readonly schema: ZodType;
-  /** Its section is in a scenario only where it was written: a default would change the hashes of all others. */
-  readonly isOptional?: true;
+  /** Where it can also say what each command is worth (`train.mode: value`). */
+  readonly makeValues?: () => Promise<MakeTextValues>;
 }
 
 const relevance: TextNetworkEntry = {
@@ -29,6 +34,16 @@ const relevance: TextNetworkEntry = {
   summary: 'Scores each admissible command by its words and those of what was told (in the class of DRRN, 1511.04636).',
   schema: relevanceSchema,
   make: async () => (await import('./relevance.js')).makeRelevance,
+  makeValues: async () => (await import('./relevance.js')).makeRelevanceValues,
+};
+
+const elements: TextNetworkEntry = {
+  name: 'elements',
+  summary:
+    "Scores each action on a screen by its element and that element's neighbours (in the class of DOM-Q-NET, 1902.07257).",
+  schema: elementsSchema,
+  make: async () => (await import('./elements.js')).makeElements,
+  makeValues: async () => (await import('./elements.js')).makeElementsValues,
 };
 
 const decoder: TextNetworkEntry = {
@@ -36,8 +51,7 @@ const decoder: TextNetworkEntry = {
   summary:
     'Writes an admissible command token by token: a language model of the Llama architecture, along the trie of the commands.',
   schema: decoderPolicySchema,
-  isOptional: true,
   make: async () => (await import('./decoder/decoder-learner.js')).makeDecoderLearner,
 };
 
-export const textNetworks = new Registry<TextNetworkEntry>('text network', [relevance, decoder]);
+export const textNetworks = new Registry<TextNetworkEntry>('text network', [relevance, elements, decoder]);

@@ -2,6 +2,7 @@
 // of a command: whether it was said before, and how much of it was named where.
 
 import { reverieError } from '../../core/errors.js';
+import { MAX_COMMANDS } from './scoring-network.js';
 import type { TextSituation, TextTurn } from './text-policy.js';
 import { isNumbered, kindOf, placeOf, tokensOf } from './words.js';
 
@@ -23,9 +24,6 @@ export const COMMAND_TOKENS = 10;
 
 /** What is counted of a command: see `countsOf`. */
 export const COUNTS = 14;
-
-/** Most commands of one situation. */
-export const MAX_COMMANDS = 256;
 
 export interface EncodedSituation {
   /** [CONTEXT_TOKENS] */

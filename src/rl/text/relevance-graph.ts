@@ -1,38 +1,24 @@
-// The relevance network as graphs: log-probabilities of commands, and one gradient step on choices. Both are the same nodes over the
-// same fixed shapes: so many situations, and all their commands one after the other, padded.
+// The relevance network as nodes of a graph: scores of commands, over fixed shapes: so many situations, and all their commands one after
+// the other, padded.
 
 import {
-  adamStep,
   add,
-  cast,
-  clip,
-  clipByGlobalNorm,
   concat,
-  exp,
-  Graph,
   gather,
-  gradients,
-  greater,
   linear,
-  logSoftmax,
   matMul,
-  minimum,
   mul,
-  neg,
   oneHot,
   ParamLayout,
   reduceSum,
   relu,
   slice,
   squeeze,
-  sub,
-  type TrainerSpec,
-  takeAlongAxis,
   transpose,
   type Value,
 } from '../../nn/index.js';
-import { BAGS, COMMAND_TOKENS, CONTEXT_TOKENS, COUNTS, MAX_COMMANDS } from './relevance-encoding.js';
-import type { TextObjective } from './text-policy.js';
+import { BAGS, COMMAND_TOKENS, CONTEXT_TOKENS, COUNTS } from './relevance-encoding.js';
+import { MAX_COMMANDS, NO_COMMAND, pairsOf, type Scores, type Values } from './scoring-network.js';
 
 export interface RelevanceShape {
   readonly vocabulary: number;
@@ -44,12 +30,7 @@ export interface RelevanceShape {
   readonly critic?: boolean;
 }
 
-/** Commands that the situations of one run may have together: room for one situation, or for as many as they have on average. */
-export function pairsOf({ rows }: Pick<RelevanceShape, 'rows'>): number {
-  return Math.max(MAX_COMMANDS, 32 * rows);
-}
-
-/** What both graphs are fed of a batch; the padding of `slots` points behind the last command. */
+/** What a graph is fed of a batch; the padding of `slots` points behind the last command. */
 export function batchInputs(shape: Pick<RelevanceShape, 'rows'>) {
   const { rows } = shape;
   const pairs = pairsOf(shape);
@@ -67,24 +48,6 @@ export function batchInputs(shape: Pick<RelevanceShape, 'rows'>) {
     slots: { dtype: 'int32', shape: [rows, MAX_COMMANDS] },
   } as const;
 }
-
-/** Of each situation of a training step. `weight` sums to about 1; `imitated` is 1 where the choice is somebody else's. */
-function lessonInputs({ rows }: RelevanceShape) {
-  return {
-    choice: { dtype: 'int32', shape: [rows, 1] },
-    logProb: { dtype: 'float32', shape: [rows] },
-    reference: { dtype: 'float32', shape: [rows] },
-    advantage: { dtype: 'float32', shape: [rows] },
-    weight: { dtype: 'float32', shape: [rows] },
-    imitated: { dtype: 'float32', shape: [rows] },
-    target: { dtype: 'float32', shape: [rows] },
-  } as const;
-}
-
-type Values = Readonly<Record<string, Value>>;
-
-/** A logit that no command has. */
-const NO_COMMAND = -1e9;
 
 /** The context's bags, and the mean of the commands. */
 const CONTEXTS = BAGS.length + 1;
@@ -115,8 +78,7 @@ export function relevanceLayout(shape: RelevanceShape): ParamLayout {
   ]);
 }
 
-/** `logProbs` [rows, MAX_COMMANDS], about NO_COMMAND where there is no command; `values` [rows] of a critic. */
-function judgement(shape: RelevanceShape, params: Values, batch: Values): { logProbs: Value; values?: Value } {
+export function relevanceScores(shape: RelevanceShape, params: Values, batch: Values): Scores {
   const { vocabulary, rows } = shape;
   const { graph } = params.words;
   // The row of no word is nothing, and stays so.
@@ -133,14 +95,14 @@ function judgement(shape: RelevanceShape, params: Values, batch: Values): { logP
   const pair = matMul(concat([commands, products, batch.counts], 1), params['pair.w']);
   const first = relu(add(pair, gather(context, batch.owners, 0)));
   const second = relu(linear(first, params['hidden.w'], params['hidden.b']));
-  const scores = squeeze(linear(second, params['score.w'], params['score.b']), [1]);
-  const open = concat([scores, graph.constant([NO_COMMAND])], 0);
-  const logProbs = logSoftmax(gather(open, batch.slots, 0));
-  if (shape.critic !== true) return { logProbs };
+  const flat = squeeze(linear(second, params['score.w'], params['score.b']), [1]);
+  const open = concat([flat, graph.constant([NO_COMMAND])], 0);
+  const scores = gather(open, batch.slots, 0);
+  if (shape.critic !== true) return { scores };
   // Padding has no counts either.
   const counted = mul(matMul(transpose(owner), batch.counts), batch.shares);
   const seen = relu(linear(concat([told, counted], 1), params['critic.w'], params['critic.b']));
-  return { logProbs, values: squeeze(linear(seen, params['value.w'], params['value.b']), [1]) };
+  return { scores, values: squeeze(linear(seen, params['value.w'], params['value.b']), [1]) };
 }
 
 function contextBags(tokens: Value, scales: Value): Value[] {
@@ -150,74 +112,4 @@ function contextBags(tokens: Value, scales: Value): Value[] {
     start += size;
     return mul(bag, slice(scales, 1, b, b + 1));
   });
-}
-
-/** Inputs theta and those of a batch; outputs `logProbs` [rows, MAX_COMMANDS] and, of a critic, `values` [rows]. */
-export function relevanceModel(shape: RelevanceShape): Uint8Array {
-  const graph = new Graph('relevance');
-  const layout = relevanceLayout(shape);
-  const params = layout.unpack(graph.input('theta', 'float32', [layout.size]));
-  const batch = Object.fromEntries(
-    Object.entries(batchInputs(shape)).map(([name, input]) => [name, graph.input(name, input.dtype, input.shape)]),
-  );
-  for (const [name, value] of Object.entries(judgement(shape, params, batch))) graph.output(name, value);
-  return graph.toModel();
-}
-
-/** The trainer: state theta, m, v; per step a batch and its lessons. */
-export function relevanceTrainer(shape: RelevanceShape, objective: TextObjective, maxGradNorm: number): TrainerSpec {
-  const layout = relevanceLayout(shape);
-  const { size } = layout;
-  return {
-    name: 'relevance',
-    state: { theta: [size], m: [size], v: [size] },
-    perStep: {
-      ...batchInputs(shape),
-      ...lessonInputs(shape),
-      adamAlpha: { dtype: 'float32', shape: [] },
-      adamEpsilon: { dtype: 'float32', shape: [] },
-    },
-    body({ state, perStep }) {
-      const judged = judgement(shape, layout.unpack(state.theta), perStep);
-      const { loss, metrics } = lessonLoss(objective, judged, perStep);
-      const grad = clipByGlobalNorm(gradients(loss, [state.theta])[0], maxGradNorm);
-      const { theta, m, v } = state;
-      const next = adamStep({ theta, m, v, grad, alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon });
-      return { state: { ...next }, metrics: { loss, ...metrics } };
-    },
-  };
-}
-
-/** Clipped surrogate, KL to the reference, entropy and a critic's error; or, of what is imitated, the negative log-probability. */
-function lessonLoss(objective: TextObjective, { logProbs, values }: ReturnType<typeof judgement>, lesson: Values) {
-  const { clipLow, clipHigh, klCoefficient, entropyCoefficient } = objective;
-  const { choice, logProb, reference, advantage, weight, imitated } = lesson;
-  const chosen = squeeze(takeAlongAxis(logProbs, choice, 1), [1]);
-  const entropy = neg(reduceSum(mul(exp(logProbs), logProbs), [1]));
-  const logRatio = sub(chosen, logProb);
-  const ratio = exp(logRatio);
-  const clipped = clip(ratio, 1 - clipLow, 1 + clipHigh);
-  const surrogate = minimum(mul(ratio, advantage), mul(clipped, advantage));
-  const toReference = sub(reference, chosen);
-  const penalty = mul(sub(sub(exp(toReference), toReference), 1), klCoefficient);
-  const own = sub(sub(penalty, surrogate), mul(entropy, entropyCoefficient));
-  const isOwn = mul(sub(weight.graph.constant(1), imitated), weight);
-  const acted = sub(reduceSum(mul(own, isOwn)), reduceSum(mul(chosen, mul(imitated, weight))));
-  const error = values === undefined ? undefined : reduceSum(mul(squaredError(values, lesson.target), isOwn));
-  const loss = error === undefined ? acted : add(acted, mul(error, (objective.valueCoefficient ?? 0) / 2));
-  const outside = cast(greater(mul(sub(ratio, clipped), sub(ratio, clipped)), 0), 'float32');
-  return {
-    loss,
-    metrics: {
-      entropy: reduceSum(mul(entropy, weight)),
-      kl: reduceSum(mul(sub(sub(ratio, 1), logRatio), isOwn)),
-      clipFraction: reduceSum(mul(outside, isOwn)),
-      ...(error && { valueError: error }),
-    },
-  };
-}
-
-function squaredError(a: Value, b: Value): Value {
-  const difference = sub(a, b);
-  return mul(difference, difference);
 }

@@ -3,26 +3,14 @@
 // that do something is the policy.
 
 import { z } from 'zod';
-import { reverieError } from '../../core/errors.js';
-import { sha256 } from '../../core/hash.js';
 import type { Rng } from '../../core/rng.js';
-import { buildTrainer, InferenceSession, type Tensor, type Trainer } from '../../nn/index.js';
-import { adamSchedule, withMoments } from '../network-learner.js';
-import { batchOf, type Feeds, lessonFeeds, packed } from './relevance-batch.js';
+import { batchOf, packed } from './relevance-batch.js';
 import { type EncodedSituation, encodeSituation } from './relevance-encoding.js';
-import { batchInputs, relevanceLayout, relevanceModel, relevanceTrainer } from './relevance-graph.js';
-import {
-  chooseBy,
-  type TextDecision,
-  type TextLearner,
-  type TextLearnerState,
-  type TextLesson,
-  type TextObjective,
-  type TextPolicy,
-  type TextSituation,
-  type TextUpdateMetrics,
-  type TextUpdateOptions,
-} from './text-policy.js';
+import { batchInputs, relevanceLayout, relevanceScores } from './relevance-graph.js';
+import { makeScoredLearner } from './scored-learner.js';
+import type { ScoringNetwork } from './scoring-network.js';
+import type { TextLearner, TextObjective } from './text-policy.js';
+import { makeScoredValues, type TextValueModel } from './value-model.js';
 
 export const relevanceSchema = z.strictObject({
   vocabulary: z.int().min(64).max(1_000_000).default(8192).describe('Rows of the table that words are hashed into.'),
@@ -45,209 +33,27 @@ export const relevanceSchema = z.strictObject({
 });
 export type RelevanceSettings = z.infer<typeof relevanceSchema>;
 
-/** Gradients are shrunk to this length. */
-const MAX_GRAD_NORM = 1;
-
-interface Weights {
-  readonly theta: Float32Array;
-  readonly m: Float32Array;
-  readonly v: Float32Array;
+export function relevanceNetwork(settings: RelevanceSettings): ScoringNetwork<EncodedSituation> {
+  return {
+    name: 'relevance',
+    settings,
+    rows: settings.rows,
+    layout: relevanceLayout(settings),
+    inputs: batchInputs(settings),
+    scores: (params, batch) => relevanceScores(settings, params, batch),
+    encode: (situation) => encodeSituation(situation, settings),
+    packed: (situations) => packed(situations, settings),
+    batchOf: (situations) => batchOf(situations, settings),
+  };
 }
 
 /** @param rng draws the initial weights */
-export async function makeRelevance(
-  given: RelevanceSettings,
-  objective: TextObjective,
-  rng: Rng,
-): Promise<TextLearner> {
+export function makeRelevance(given: RelevanceSettings, objective: TextObjective, rng: Rng): Promise<TextLearner> {
   const settings = (objective.valueCoefficient ?? 0) > 0 ? { critic: true, ...given } : given;
-  const theta = relevanceLayout(settings).init(rng);
-  const session = await InferenceSession.fromBytes(relevanceModel(settings), {}, 'relevance network');
-  const trainer = await buildTrainer(relevanceTrainer(settings, objective, MAX_GRAD_NORM));
-  return new Relevance({ settings, objective, session, trainer }, theta);
+  return makeScoredLearner(relevanceNetwork(settings), objective, rng);
 }
 
-interface Parts {
-  readonly settings: RelevanceSettings;
-  readonly objective: TextObjective;
-  readonly session: InferenceSession;
-  readonly trainer: Trainer;
-}
-
-class Relevance implements TextLearner {
-  readonly network = 'relevance';
-  readonly policy: TextPolicy;
-  private weights: Weights;
-  private reference: Float32Array;
-  private steps = 0;
-  private named: { readonly theta: Float32Array; readonly version: string } | undefined;
-  /** A situation is read once, however often it is learned from. */
-  private readonly encoded = new WeakMap<TextSituation, EncodedSituation>();
-
-  constructor(
-    private readonly parts: Parts,
-    theta: Float32Array,
-  ) {
-    this.weights = withMoments(theta);
-    this.reference = theta;
-    const version = () => this.version();
-    this.policy = {
-      get version() {
-        return version();
-      },
-      decide: (situations, draws) => this.decide(situations, draws),
-    };
-  }
-
-  get parameters(): number {
-    return this.weights.theta.length;
-  }
-
-  get gradientSteps(): number {
-    return this.steps;
-  }
-
-  async update(lessons: readonly TextLesson[], { lr, order }: TextUpdateOptions): Promise<TextUpdateMetrics> {
-    const before = { weights: this.weights, steps: this.steps };
-    try {
-      return await this.pass(lessons, order ?? lessons.map((_, i) => i), lr);
-    } catch (error) {
-      Object.assign(this, before);
-      throw error;
-    }
-  }
-
-  anchor(): void {
-    this.reference = this.weights.theta;
-  }
-
-  state(): TextLearnerState {
-    const { theta, m, v } = this.weights;
-    const { steps: gradientSteps, reference, network } = this;
-    const arrays = { theta, m, v, reference };
-    return {
-      meta: { network, settings: this.parts.settings, gradientSteps },
-      arrays: Object.fromEntries(Object.entries(arrays).map(([name, array]) => [name, array.slice()])),
-    };
-  }
-
-  restore({ meta, arrays }: TextLearnerState): void {
-    const misfit = (problem: string) => reverieError('CHECKPOINT_CORRUPT', { path: 'policy of text', problem });
-    if (meta.network !== this.network) throw misfit(`it holds a ${meta.network} network, not ${this.network}`);
-    const wanted = this.parameters;
-    for (const name of ['theta', 'm', 'v', 'reference']) {
-      const size = arrays[name]?.length;
-      if (size !== wanted)
-        throw misfit(`array "${name}" has ${size ?? 'no'} elements where this network has ${wanted}`);
-    }
-    const { theta, m, v, reference } = arrays;
-    this.weights = { theta: theta.slice(), m: m.slice(), v: v.slice() };
-    this.reference = reference.slice();
-    this.steps = meta.gradientSteps;
-  }
-
-  async close(): Promise<void> {
-    await this.parts.trainer.release();
-    await this.parts.session.release();
-  }
-
-  private version(): string {
-    const { theta } = this.weights;
-    if (this.named?.theta !== theta) {
-      const bytes = new Uint8Array(theta.buffer, theta.byteOffset, theta.byteLength);
-      this.named = { theta, version: `relevance-${sha256(bytes).slice(0, 16)}` };
-    }
-    return this.named.version;
-  }
-
-  private async decide(situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> {
-    const read = situations.map((situation) => this.read(situation));
-    const decisions: TextDecision[] = [];
-    for (const rows of packed(read, this.parts.settings)) {
-      const { logProbs, values, width } = await this.score(
-        this.weights.theta,
-        batchOf(
-          rows.map((i) => read[i]),
-          this.parts.settings,
-        ),
-      );
-      rows.forEach((row, i) => {
-        const count = situations[row].admissible.length;
-        const choice = chooseBy(logProbs, i * width, count, draws?.[row]);
-        decisions[row] = {
-          choice,
-          logProb: logProbs[i * width + choice],
-          entropy: entropyOf(logProbs, i * width, count),
-          ...(values && { value: values[i] }),
-        };
-      });
-    }
-    return decisions;
-  }
-
-  private async pass(lessons: readonly TextLesson[], order: ArrayLike<number>, lr: number): Promise<TextUpdateMetrics> {
-    const taken = Array.from(order, (i) => lessons[i]);
-    const read = taken.map(({ situation }) => this.read(situation));
-    const sums: Record<string, number> = { loss: 0, entropy: 0, kl: 0, clipFraction: 0 };
-    const batches = packed(read, this.parts.settings);
-    for (const rows of batches) {
-      const batch = batchOf(
-        rows.map((i) => read[i]),
-        this.parts.settings,
-      );
-      const chosen = rows.map((i) => taken[i]);
-      const feeds = { ...batch, ...lessonFeeds(chosen, await this.referenceOf(chosen, batch)) };
-      const metrics = await this.step(feeds, lr);
-      for (const [name, value] of Object.entries(metrics)) sums[name] = (sums[name] ?? 0) + value * rows.length;
-    }
-    const means = Object.entries(sums).map(([name, sum]) => [name, sum / Math.max(taken.length, 1)]);
-    return { ...Object.fromEntries(means), gradientSteps: batches.length } as TextUpdateMetrics;
-  }
-
-  private async step(feeds: Feeds, lr: number): Promise<Record<string, number>> {
-    const perStep = { ...feeds, ...adamSchedule(this.steps, 1, lr) };
-    const { state, metrics } = await this.parts.trainer.run({ state: { ...this.weights }, perStep, steps: 1 });
-    this.weights = { theta: state.theta, m: state.m, v: state.v };
-    this.steps += 1;
-    return Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, values[0]]));
-  }
-
-  /** Log-probabilities of the choices under the reference; not worked out where they count for nothing. */
-  private async referenceOf(lessons: readonly TextLesson[], batch: Feeds): Promise<Float32Array> {
-    const reference = new Float32Array(this.parts.settings.rows);
-    if (this.parts.objective.klCoefficient === 0) return reference;
-    const { logProbs, width } = await this.score(this.reference, batch);
-    lessons.forEach(({ choice }, i) => {
-      reference[i] = logProbs[i * width + choice];
-    });
-    return reference;
-  }
-
-  private async score(
-    theta: Float32Array,
-    batch: Feeds,
-  ): Promise<{ logProbs: Float32Array; values: Float32Array | undefined; width: number }> {
-    const feeds: Record<string, Tensor> = { theta: { dtype: 'float32', dims: [theta.length], data: theta } };
-    for (const [name, { dtype, shape }] of Object.entries(batchInputs(this.parts.settings))) {
-      feeds[name] = { dtype, dims: shape, data: batch[name] } as Tensor;
-    }
-    const { logProbs, values } = await this.parts.session.run(feeds);
-    const [, width] = logProbs.dims;
-    return { logProbs: logProbs.data as Float32Array, values: values?.data as Float32Array | undefined, width };
-  }
-
-  private read(situation: TextSituation): EncodedSituation {
-    let encoded = this.encoded.get(situation);
-    if (encoded === undefined) {
-      encoded = encodeSituation(situation, this.parts.settings);
-      this.encoded.set(situation, encoded);
-    }
-    return encoded;
-  }
-}
-
-function entropyOf(logProbs: Float32Array, from: number, count: number): number {
-  let entropy = 0;
-  for (let i = from; i < from + count; i++) entropy -= Math.exp(logProbs[i]) * logProbs[i];
-  return entropy;
+/** What each command is worth, by the same network. @param rng draws the initial weights */
+export function makeRelevanceValues(settings: RelevanceSettings, rng: Rng): Promise<TextValueModel> {
+  return makeScoredValues(relevanceNetwork(settings), rng);
 }

@@ -1,6 +1,8 @@
 // What every policy of text offers, whatever network it is: it is told how an episode has gone and which commands would do
 // something, chooses one with its log-probability, and learns from choices. Loops of training know no more of it.
 
+import type { JsonObject } from '../../core/json.js';
+
 /** One turn of an episode: the command that was said, and the text that followed. */
 export interface TextTurn {
   readonly said: string;
@@ -21,6 +23,8 @@ export interface TextSituation {
   readonly admissible: readonly string[];
   /** Each of them in words, where they are written in ids that mean nothing of themselves; absent: as they are written. */
   readonly readings?: readonly string[];
+  /** What is seen as data, where the world has more than a text of it: of a screen, its tree (`ScreenView`). */
+  readonly shown?: JsonObject;
 }
 
 export interface TextDecision {

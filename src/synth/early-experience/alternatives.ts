@@ -1,10 +1,10 @@
-// What else could be done in an expert's state: the expert's call with one thing changed, or another call that fits its
-// tool's schema, with ids that were seen or that the state holds.
+// What else could be done in an expert's state: one of what the world lists as possible there, where it does; else the expert's call with
+// one thing changed, or another call that fits its tool's schema, with ids that were seen or that the state holds.
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import type { Rng } from '../../core/rng.js';
-import type { Message, ToolCall, ToolSpec, ToolsAction } from '../../env/index.js';
+import type { Admissible, Message, ToolCall, ToolSpec, ToolsAction } from '../../env/index.js';
 import { sampleArguments, seenWords } from '../episodes/agents/random-agent.js';
 import { Entities } from '../tasks/entities.js';
 import { argumentCheck } from '../tasks/task-play.js';
@@ -14,6 +14,8 @@ export interface ForkPoint {
   readonly state: JsonObject;
   readonly messages: readonly Message[];
   readonly expert: ToolsAction;
+  /** What the world lists as possible here; absent where it lists nothing. */
+  readonly admissible?: Admissible;
 }
 
 const TRIES = 12;
@@ -22,6 +24,7 @@ const FROM_STATE = 0.5;
 
 /** An action that `taken` does not hold yet; undefined where none was found. */
 export function sampledAlternative(point: ForkPoint, rng: Rng, taken: ReadonlySet<string>): ToolsAction | undefined {
+  if (point.admissible !== undefined) return listedAlternative(point.admissible, rng, taken);
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const stream = rng.split(attempt);
     const call = stream.uniform() < 0.5 ? perturbed(point, stream) : sampled(point, stream);
@@ -30,6 +33,18 @@ export function sampledAlternative(point: ForkPoint, rng: Rng, taken: ReadonlySe
     if (!taken.has(actionKey(action))) return action;
   }
   return undefined;
+}
+
+/** Each that was not tried yet is as likely as any other. */
+function listedAlternative(
+  { lines, callOf }: Admissible,
+  rng: Rng,
+  taken: ReadonlySet<string>,
+): ToolsAction | undefined {
+  const others = lines
+    .map((line): ToolsAction => ({ content: null, toolCalls: [{ id: 'alternative', ...callOf(line) }] }))
+    .filter((action) => !taken.has(actionKey(action)));
+  return others.length === 0 ? undefined : others[rng.int(others.length)];
 }
 
 /** What makes two actions the same: what is said, and the calls without their ids. */

@@ -5,6 +5,7 @@ import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { Rng } from '../../core/rng.js';
 import {
   type Awaitable,
+  admissibleIn,
   type EnvSnapshot,
   type Message,
   type Prediction,
@@ -30,7 +31,7 @@ export interface EarlyExperienceRequest {
   readonly environment: (user: UserSimulator) => Awaitable<ToolsEnvironment>;
   /** Who answers where a fork leaves the record. Default: the task's script. */
   readonly user?: UserSimulator;
-  /** Proposes alternatives; default: calls drawn from schemas and state. */
+  /** Proposes alternatives; default: drawn from what the world lists as possible or, where it lists nothing, from schemas and state. */
   readonly policy?: ToolsPolicy;
   /** Writes reflections; without it there are none. */
   readonly model?: LanguageModel;
@@ -190,13 +191,15 @@ async function proposal(
   const { environment, record, step, history, expert } = state;
   const { tools, tasks } = environment.domain;
   const rng = Rng.fromSeed(seed).split('early experience', record.id, step, k);
-  const point = { tools, state: environment.state, messages: history, expert };
+  const admissible = admissibleIn(environment.domain, environment.state);
+  const point = { tools, state: environment.state, messages: history, expert, admissible };
   if (policy === undefined) return { action: sampledAlternative(point, rng, taken), cost: NO_COST };
   const task = tasks.find(({ id }) => id === record.task)!;
   let cost: Cost = NO_COST;
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const own = rng.split('policy', attempt).uint32();
-    const acted = await policy.act({ messages: history, tools, task, seed: own, step }, signal);
+    const query = { messages: history, tools, task, seed: own, step, admissible: () => admissible };
+    const acted = await policy.act(query, signal);
     cost = addCosts(cost, acted.cost);
     if (!taken.has(actionKey(acted.action))) return { action: acted.action, cost };
   }

@@ -133,6 +133,15 @@ async function read(path: string): Promise<EpisodeRecord[]> {
   }
 }
 
+/** Every so many episodes one is held out, those of each time alike. */
+export function splitRecords(
+  records: readonly EpisodeRecord[],
+  share: number,
+): { used: EpisodeRecord[]; heldOut: EpisodeRecord[] } {
+  const isHeldOut = (_: EpisodeRecord, i: number) => Math.floor((i + 1) * share) > Math.floor(i * share);
+  return { used: records.filter((record, i) => !isHeldOut(record, i)), heldOut: records.filter(isHeldOut) };
+}
+
 /** Steps as the store of experience has real ones: of no row of a job, and by no model. */
 export function realSteps(domain: ToolsDomain, records: readonly EpisodeRecord[]): ExperienceStep[] {
   return records.flatMap((record) => {

@@ -228,7 +228,7 @@ export function ofTraining(scenario: ToolsScenario): ToolsScenario {
   const { config } = scenario;
   const { mode, domain: otherDomain, model: otherModel = {} } = config.train;
   const domain = { ...config.domain, ...otherDomain };
-  if (mode === 'real') return { ...scenario, config: { ...config, domain } };
+  if (mode === 'real' || mode === 'value') return { ...scenario, config: { ...config, domain } };
   const model = parseToolsModelConfig(layered({ ...config.model }, otherModel));
   return { ...scenario, config: { ...config, domain, model } };
 }

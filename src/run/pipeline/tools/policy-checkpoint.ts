@@ -43,6 +43,26 @@ const gatheredSchema = z.strictObject({
     })
     .nullable(),
   trustHorizon: count.nullable(),
+  values: z
+    .strictObject({
+      episodes: count,
+      steps: count,
+      skipped: count,
+      heldOutEpisodes: count,
+      heldOutSteps: count,
+      error: z.number(),
+      constantError: z.number(),
+      skill: z.strictObject({
+        value: z.number().nullable(),
+        low: z.number().nullable(),
+        high: z.number().nullable(),
+      }),
+      rank: z.number().nullable(),
+      auc: z.number().nullable(),
+      pairs: count,
+      rightPairs: count,
+    })
+    .optional(),
 });
 
 const checkSchema = z.strictObject({
@@ -80,6 +100,7 @@ const manifestSchema = z.strictObject({
     round: count,
     realSteps: count,
     dreamtSteps: count,
+    valuedChoices: count.optional(),
     cloned: z.boolean(),
     clonedSteps: count,
     answeredBy: z.record(z.string(), count),

@@ -19,7 +19,7 @@ export async function makeTextLearner(
 ): Promise<TextLearner> {
   const entry = textNetworks.get(network);
   const make = await entry.make();
-  const settings = (rl as Readonly<Record<string, unknown>>)[network] ?? entry.schema.parse({});
+  const settings = entry.schema.parse((rl as Readonly<Record<string, unknown>>)[network] ?? {});
   const valueCoefficient = groupEstimators.get(rl.algorithm).hasCritic ? (rl.valueCoefficient ?? 0.5) : 0;
   return make(settings as never, { ...rl, valueCoefficient }, Rng.fromSeed(seed).split('text-learner'), folder);
 }

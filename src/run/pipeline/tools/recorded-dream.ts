@@ -34,7 +34,14 @@ import {
 import type { JobContext } from '../../job.js';
 import { layered } from '../../overrides.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { gatherRecords, keepDemonstrations, keptDemonstrations, keptRecords, realSteps } from './gathered-records.js';
+import {
+  gatherRecords,
+  keepDemonstrations,
+  keptDemonstrations,
+  keptRecords,
+  realSteps,
+  splitRecords,
+} from './gathered-records.js';
 import { bareAgent, makeResponder, type ToolsParts } from './parts.js';
 import { textViewOf } from './text-lanes.js';
 
@@ -143,14 +150,8 @@ export class RecordedDream implements TextDream {
     return makeRouterOf(model, this.given.context, this.given.parts);
   }
 
-  /** Every so many episodes one is held out, those of each time alike. */
-  private split(): { used: EpisodeRecord[]; heldOut: EpisodeRecord[] } {
-    const { heldOut: share } = this.section;
-    const isHeldOut = (_: EpisodeRecord, i: number) => Math.floor((i + 1) * share) > Math.floor(i * share);
-    return {
-      used: this.records.filter((record, i) => !isHeldOut(record, i)),
-      heldOut: this.records.filter(isHeldOut),
-    };
+  private split() {
+    return splitRecords(this.records, this.section.heldOut);
   }
 
   private async compare(responder: Responder): Promise<Pick<Gathered, 'heldOut' | 'trustHorizon'>> {

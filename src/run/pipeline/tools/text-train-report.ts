@@ -7,7 +7,7 @@ import { readMetrics } from '../../metrics.js';
 import { writeReport } from '../../report/report.js';
 import type { ReportBars, ReportChart, ReportInput, ReportSection } from '../../report/report-input.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { momentOf } from '../../tools-result-text.js';
+import { momentOf, valueText } from '../../tools-result-text.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
 import { reportProvenance } from '../../versions.js';
 
@@ -29,7 +29,9 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
     figures: [
       { value: percent(last.success.value), label: `of ${last.success.of} unseen tasks won` },
       { value: formatCount(realSteps), label: 'real steps' },
-      { value: formatCount(dreamtSteps), label: 'dreamt steps' },
+      mode === 'value'
+        ? { value: formatCount(result.valuedChoices ?? 0), label: 'choices judged by a value model' }
+        : { value: formatCount(dreamtSteps), label: 'dreamt steps' },
     ],
     summary: {
       columns: ['', 'success', '95 %', 'real steps', 'dreamt steps', 'length'],
@@ -43,7 +45,7 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
     },
     charts: [successChart(context, result), ...roundCharts(context)],
     bars: [...answers(result), ...lacked(result)],
-    sections: [...dreams(result), ...checked(result)],
+    sections: [...(mode === 'value' ? valued(result) : dreams(result)), ...checked(result)],
     notes: [
       `Mode ${mode}; ${algorithm}; ${formatCount(result.rounds)} rounds; ${formatCount(result.parameters)} parameters.`,
       'One run with one seed: its intervals are those of the episodes of an evaluation, not of training again.',
@@ -82,7 +84,7 @@ function roundCharts({ metrics, seed }: Context): ReportChart[] {
         'Share of the episodes of a round that were won, on tasks that are learned from, and share of its groups in which one choice was better than another: the others teach nothing.',
       ...{ xTitle: 'round', yTitle: 'share', yScale: 'share' },
       curves: [
-        curve('episodes won', ({ wins, episodes }) => wins / episodes),
+        ...(updates[0].episodes === undefined ? [] : [curve('episodes won', ({ wins, episodes }) => wins / episodes)]),
         curve(
           'groups that taught',
           ({ groups, silentGroups, filteredGroups }) => 1 - (silentGroups + filteredGroups) / groups,
@@ -101,6 +103,7 @@ function roundCharts({ metrics, seed }: Context): ReportChart[] {
 /** Of an event `update`. */
 interface RoundEvent {
   readonly round: number;
+  /** Absent where nothing was lived. */
   readonly episodes: number;
   readonly wins: number;
   readonly groups: number;
@@ -142,6 +145,37 @@ export function dreams({ gathered }: TextTrainResult): ReportSection[] {
       caption: `${gathered.at(-1)!.made.join('; ')}. Recorded steps that were held out are put to the dream in the state they were made in.`,
       table: {
         columns: ['lived by', 'episodes', 'steps', 'wrong states', 'wrong texts', 'trusted steps'],
+        rows,
+      },
+      groups: [],
+    },
+  ];
+}
+
+/** Of mode `value`: what the model was made of, and how it did on episodes that it was not made of. */
+function valued({ gathered }: TextTrainResult): ReportSection[] {
+  const rows = gathered.flatMap(({ agent, episodes, wins, steps, values }) =>
+    values === undefined
+      ? []
+      : [
+          [
+            agent.split(',')[0],
+            `${formatCount(episodes)} (${formatCount(wins)} won)`,
+            formatCount(steps),
+            formatCount(values.heldOutSteps),
+            values.error.toFixed(4),
+            values.constantError.toFixed(4),
+          ],
+        ],
+  );
+  const [last] = gathered.flatMap(({ values }) => (values === undefined ? [] : [values])).slice(-1);
+  if (last === undefined) return [];
+  return [
+    {
+      title: 'What the value model was made of',
+      caption: `Held out: ${valueText(last)}. The policy learned from what it says alone; nothing was lived but what was gathered.`,
+      table: {
+        columns: ['lived by', 'episodes', 'steps', 'steps held out', 'squared error', 'of a constant'],
         rows,
       },
       groups: [],

@@ -29,6 +29,7 @@ import { makeParts, ofTraining, type ToolsParts } from './parts.js';
 import { loadTextPolicy, policyFolder, saveTextPolicy } from './policy-checkpoint.js';
 import { makeTextLearner } from './policy-learner.js';
 import { RecordedDream } from './recorded-dream.js';
+import { RecordedValues } from './recorded-values.js';
 import { lanes, textViewOf } from './text-lanes.js';
 import { writeTextTrainReport } from './text-train-report.js';
 
@@ -51,10 +52,14 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
     try {
       const progress = await progressOf(context, learner, parts.domain);
       const algorithm = groupEstimators.get(config.rl.algorithm);
-      const dream = config.train.mode === 'real' ? undefined : dreamOf(context, parts, tasks, learner, progress);
       const { expert } = textViewOf(parts.domain, config);
-      const made = { learner, algorithm, environments, dream, evalEnvironments, expert, tasks, evalTasks };
-      await textGroups(trainingOf(context, made, progress, parts.domain));
+      const others = othersOf(context, parts, tasks, learner, progress);
+      const made = { learner, algorithm, environments, ...others, evalEnvironments, expert, tasks, evalTasks };
+      try {
+        await textGroups(trainingOf(context, made, progress, parts.domain));
+      } finally {
+        await others.values?.close();
+      }
       const result = { ...resultOf(context, learner, progress, parts.domain), panel };
       await writeTextTrainReport(result.report, context, result);
       return result;
@@ -68,6 +73,21 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
   } finally {
     await parts.close();
   }
+}
+
+/** What it learns in beside the real environment, or from. */
+function othersOf(
+  context: Context,
+  parts: ToolsParts,
+  tasks: readonly ToolsTask[],
+  learner: TextLearner,
+  progress: TextProgress,
+): { readonly dream?: TextDream; readonly values?: RecordedValues } {
+  const { mode } = context.scenario.config.train;
+  if (mode === 'real') return {};
+  if (mode !== 'value') return { dream: dreamOf(context, parts, tasks, learner, progress) };
+  const { length: gathered } = progress.gathered;
+  return { values: new RecordedValues({ context, parts, tasks, gathered }) };
 }
 
 /** Made of records where the scenario gathers any, and else who answers as it says. */
@@ -145,7 +165,8 @@ function trainingOf(
     forks,
     restEvery,
   };
-  const settings = { ...asked, clone: { tasks, epochs, lr, detours } };
+  const { situations: situationsPerRound } = train.value ?? {};
+  const settings = { ...asked, situationsPerRound, clone: { tasks, epochs, lr, detours } };
   const { length: rounds } = roundsOf(settings);
   let savedAt = performance.now();
   const checkpoint = async (isDue = false) => {
