@@ -6,7 +6,7 @@ import type { Awaitable } from '../../core/environment.js';
 import type { Json } from '../../core/json.js';
 import type { Entry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
-import type { CallQuery, Operation, Responder, ToolsDomain } from '../../env/index.js';
+import type { CallQuery, Operation, OutcomeClaim, Responder, ToolsDomain } from '../../env/index.js';
 import type { LanguageModel } from '../../llm/index.js';
 import type { DeviceFit, DeviceTarget } from '../../nn/index.js';
 import type { EpisodeRecord, ExperienceIndex } from '../../replay/index.js';
@@ -20,6 +20,8 @@ export interface RawProposal {
   readonly isError: boolean;
   /** In [0, 1]. */
   readonly confidence: number;
+  /** What it says its operations come to; a proposal whose state does not show it is refused. */
+  readonly claim?: OutcomeClaim;
   /**
    * What a model claims of reward and end. Recorded and nothing else: rewards come from verifiers and audited judges, and
    * an episode ends by its tools, its user and its clock, so that no text in a prompt can mint the one or cause the other.

@@ -16,6 +16,12 @@ const checkKeys = z
       .default(true)
       .describe('Refuse answers that speak of ids which nothing knows. Their looks are learned from the state.'),
     idPatterns: z.array(regularExpression()).default([]).describe('Regular expressions of further ids.'),
+    outcome: z
+      .boolean()
+      .optional()
+      .describe(
+        'Refuse a success whose state does not show what calls like it do, or what the answer itself claims of its changes; on unless it is switched off, as to measure what it is worth.',
+      ),
     maxOperations: positive.default(200).describe('Changes that one call may make.'),
     maxObservationChars: positive.default(100_000).describe('Characters of an observation.'),
   })
