@@ -62,6 +62,7 @@ export {
   type ScreenElement,
   type ScreenState,
   type ScreenView,
+  tabsOf,
   treeFaults,
 } from './screens/screen-state.js';
 export { screenText } from './screens/screen-tree.js';
