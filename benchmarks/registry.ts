@@ -341,6 +341,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the page itself',
     load: () => import('./screens-exactness.js'),
   },
+  'screens.sequence': {
+    title:
+      "Next screens of eight of MiniWoB++'s tasks in jsdom after actions of chance, by mechanics and a sequence model fitted to operations of elements: F1 of elements on held-out seeds (raw: F1 of changes, outcomes, transitions; the sequence model alone, lifted records of the same walks, nothing at all); needs miniwob's pages",
+    unit: 'F1',
+    baseline: 'the page itself',
+    load: () => import('./screens-sequence.js'),
+  },
   'screens.applications': {
     title:
       'Next screens of TiddlyWiki and hledger-web in Chromium after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every case; recorded seeds and tasks left out; nothing at all); needs both, or SCREENS_APPLICATIONS',
