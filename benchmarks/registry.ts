@@ -343,10 +343,17 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'screens.sequence': {
     title:
-      "Next screens of eight of MiniWoB++'s tasks in jsdom after actions of chance, by mechanics and a sequence model fitted to operations of elements: F1 of elements on held-out seeds (raw: F1 of changes, outcomes, transitions; the sequence model alone, lifted records of the same walks, nothing at all); needs miniwob's pages",
+      "Next screens of six of MiniWoB++'s tasks in jsdom after actions of chance, by mechanics and a sequence model fitted to operations of elements: F1 of elements on held-out seeds (raw: F1 of changes, outcomes, transitions; the sequence model alone, lifted records of the same walks, nothing at all); needs miniwob's pages",
     unit: 'F1',
     baseline: 'the page itself',
     load: () => import('./screens-sequence.js'),
+  },
+  'screens.writers': {
+    title:
+      "Actions on six of MiniWoB++'s tasks in jsdom, answered by page-llm through a server whose every tenth reply is wrong: share of screens that are exactly right with all checks, less the share without the check of outcomes (raw: as HTML, without a typed state, from records alone with retrieval and without); needs miniwob's pages",
+    unit: 'share',
+    baseline: 'the same replies without the check of outcomes',
+    load: () => import('./screens-writers.js'),
   },
   'screens.applications': {
     title:

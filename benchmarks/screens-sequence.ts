@@ -14,11 +14,8 @@ import { bootstrap, mean } from './measure.js';
 import { grouped, type StepScores, type Summary, scores, summary } from './screen-scores.js';
 import { openScreens, recordedDream, recordedWalks, tasksOf } from './screen-walks.js';
 
-const TASKS = [
-  ...['choose-list', 'click-button', 'click-checkboxes', 'click-link'],
-  ...['click-option', 'enter-text', 'focus-text-2', 'login-user'],
-];
-const FIT = { steps: 1_000, rows: 8, length: 512, hidden: 96, layers: 3, vocabulary: 800 };
+const TASKS = ['click-button', 'click-checkboxes', 'click-link', 'enter-text', 'focus-text-2', 'login-user'];
+const FIT = { steps: 400, rows: 8, length: 384, hidden: 64, layers: 2, heads: 4, kvHeads: 2, vocabulary: 640 };
 const QUICK_FIT = { ...FIT, steps: 10, hidden: 32, layers: 1 };
 
 interface Size {
@@ -29,7 +26,7 @@ interface Size {
   readonly fit: object;
 }
 
-const FULL: Size = { names: TASKS, seeds: 24, walks: 2, judged: 6, fit: FIT };
+const FULL: Size = { names: TASKS, seeds: 12, walks: 2, judged: 4, fit: FIT };
 const QUICK: Size = { names: TASKS.slice(1, 2), seeds: 4, walks: 1, judged: 1, fit: QUICK_FIT };
 const STEPS = 4;
 

@@ -121,7 +121,7 @@ export class PageModel implements BackendModel {
   }
 
   private async asChanges({ before, stages, sections, taken }: Asked): Promise<Answer> {
-    const { References: _, Memory: __, ...others } = sections;
+    const { Memory: _, ...others } = sections;
     const reply = await stages.read('operations', operationsReply, { ...others, Next: String(taken + 1) });
     const parsed = parseOperations(reply.operations);
     const written: Written = 'problems' in parsed ? parsed : pageOfChanges(before, parsed.operations);

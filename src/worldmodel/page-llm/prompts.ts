@@ -30,6 +30,7 @@ const RULES: Readonly<Record<Stage, readonly string[]>> = {
   ],
   operations: [
     SCREEN,
+    REFERENCES,
     'Section Overview is what is to be seen afterwards. Change what brings it about, and nothing else.',
     'operations are JSON Patch on "elements", a map from ids to {"role", "name", "children": [ids], ...}, and on "focused", an id or "". An element that comes is added under an id that is at least the one of section Next, and its id is put into the children of what holds it; one that goes is removed, with all it holds, and so is its id.',
     'Flags (checked, selected, expanded, disabled) are true or false; value is a text.',
