@@ -40,7 +40,11 @@ export async function startControlledPages(
   known: readonly Happened[],
   { errorRate, seed }: { readonly errorRate: number; readonly seed: number },
 ): Promise<LlmServer> {
-  const byScreen = new Map(known.map((one) => [keyOf(screenText(one.before), actionLine(one.call)), one]));
+  const byScreen = new Map(
+    known.flatMap((one) =>
+      [screenText(one.before), screenMarkup(one.before)].map((shown) => [keyOf(shown, actionLine(one.call)), one]),
+    ),
+  );
   const answer = (body: LlmServerRequestBody) => {
     const stage = body.response_format?.json_schema?.name ?? 'draft';
     const content = String(body.messages.at(-1)!.content);
@@ -65,9 +69,10 @@ function sectionsOf(content: string): Record<string, Json> {
   );
 }
 
-/** Stages of a writer of pages show the screen; whoever sees the conversation alone has it in what was said last. */
-function screenOf({ Screen, History }: Asked['sections']): string {
+/** Stages of a writer of pages show the screen, or the page that it is drawn of; whoever sees the conversation alone has it in what was said last. */
+function screenOf({ Screen, Page, History }: Asked['sections']): string {
   if (typeof Screen === 'string') return Screen;
+  if (typeof Page === 'string') return Page;
   const said = (History as readonly { readonly role: string; readonly content?: string }[] | undefined) ?? [];
   const last = said.findLast(({ role, content }) => role !== 'assistant' && content !== undefined);
   return last?.content?.replace(/^[\s\S]*?\n\n(?=RootWebArea)/, '') ?? '';

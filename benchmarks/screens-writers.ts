@@ -24,6 +24,8 @@ import { openScreens, recordedWalks, tasksOf } from './screen-walks.js';
 const TASKS = ['click-button', 'click-checkboxes', 'click-link', 'click-option', 'enter-text', 'focus-text-2'];
 const STEPS = 6;
 const ERROR_RATE = 0.1;
+/** Times that each action is asked about, each with another seed. */
+const DRAWS = 5;
 
 interface Arm {
   readonly model: typeof ERRING | typeof COPYING;
@@ -69,7 +71,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       for (const [arm, { model: name, config }] of Object.entries(ARMS)) {
         const model = await makeLanguageModel({ provider: 'openai-compatible', url: server.url, model: name });
         const router = await makeRouter(parseToolsModelConfig({ kind: 'tools', ...config }), { domain, index, model });
-        outcomes[arm] = await outcomesOf(domain, router, walks);
+        outcomes[arm] = await outcomesOf(domain, router, walks, quick ? 1 : DRAWS);
         arms[arm] = summed(outcomes[arm]);
         log(`${arm}: ${JSON.stringify(arms[arm])}`);
         await model.close();
@@ -78,7 +80,11 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       await server.close();
     }
     const gains = names.map((family) => rightOf(outcomes[CHECKED], family) - rightOf(outcomes[BELIEVED], family));
-    return { ...bootstrap(gains, mean), n: gains.length, raw: { arms, errorRate: ERROR_RATE, walks: walks.length } };
+    return {
+      ...bootstrap(gains, mean),
+      n: gains.length,
+      raw: { arms, errorRate: ERROR_RATE, draws: DRAWS, walks: walks.length },
+    };
   } finally {
     domain.close();
   }
@@ -106,10 +112,18 @@ function happenedIn(domain: ToolsDomain, walks: readonly EpisodeRecord[]): Happe
   return [...actionsOf(domain, walks)].map(({ query: { call }, before, after }) => ({ call, before, after }));
 }
 
-async function outcomesOf(domain: ToolsDomain, dream: Responder, walks: readonly EpisodeRecord[]): Promise<Outcome[]> {
+async function outcomesOf(
+  domain: ToolsDomain,
+  dream: Responder,
+  walks: readonly EpisodeRecord[],
+  draws: number,
+): Promise<Outcome[]> {
   const found: Outcome[] = [];
-  for (const { query, after } of actionsOf(domain, walks)) {
-    const answer = await dream.answer(query);
+  const asked = [...actionsOf(domain, walks)].flatMap((one) =>
+    Array.from({ length: draws }, (_, draw) => ({ ...one, draw })),
+  );
+  for (const { query, after, draw } of asked) {
+    const answer = await dream.answer({ ...query, seed: query.seed + draw });
     const dreamt = applyOperations(query.state, answer.operations) as ScreenState;
     const isTyped = answer.stateless !== true;
     found.push({
