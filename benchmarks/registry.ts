@@ -343,8 +343,8 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'screens.sequence': {
     title:
-      "Next screens of six of MiniWoB++'s tasks in jsdom after actions of chance, by mechanics and a sequence model fitted to operations of elements: F1 of elements on held-out seeds (raw: F1 of changes, outcomes, transitions; the sequence model alone, lifted records of the same walks, nothing at all); needs miniwob's pages",
-    unit: 'F1',
+      "Next screens of eight of MiniWoB++'s tasks in jsdom after actions of chance on held-out seeds, by a sequence model fitted to operations of elements, and mechanics: share that is exactly right, end of the task included (raw: F1 of elements and changes; the sequence model and mechanics alone, lifted records of the same walks, nothing at all); needs miniwob's pages",
+    unit: 'share',
     baseline: 'the page itself',
     load: () => import('./screens-sequence.js'),
   },

@@ -128,6 +128,7 @@ export function isScreenDomain({ stateSchema }: ToolsDomain): boolean {
 class ScreenRules implements ToolRules {
   readonly tools: ReadonlySet<string>;
   readonly refusesItself = true;
+  readonly earned = ['reward', 'done'];
   readonly atOnce = SEATS;
   readonly probedTasks?: number;
   private readonly pages: ReadonlyMap<string, ScreenPage>;

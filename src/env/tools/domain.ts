@@ -63,6 +63,8 @@ export interface ToolRules {
   mechanics?(state: JsonObject, call: CallSpec): ToolOutcome | undefined;
   /** What a call that succeeded says it did, and the state after it does not show: one reason each. */
   unmet?(after: JsonObject, call: CallSpec): readonly string[];
+  /** Parts of the state that say what was earned: a language model's changes of them are refused, as its word decides no reward. */
+  readonly earned?: readonly string[];
   /** What whoever proposes a change claims of it, and the state after it does not show: one reason each. */
   unshown?(before: JsonObject, after: JsonObject, claim: OutcomeClaim): readonly string[];
   /** What a state may never be, or never become from `before`: one reason each. */

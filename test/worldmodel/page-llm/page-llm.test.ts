@@ -14,7 +14,7 @@ import { makeRouter } from '../../../src/worldmodel/index.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { pagesDomain } from '../../env/screens/fixture.js';
 import { modelOf, serve } from '../../llm/helpers.js';
-import { ScriptedModel, sectionsOf } from '../tools/scripted-model.js';
+import { prediction, ScriptedModel, sectionsOf } from '../tools/scripted-model.js';
 
 const open: ToolsDomain[] = [];
 afterEach(() => {
@@ -64,14 +64,21 @@ function scripted(replies: Replies): ScriptedModel & { readonly stages: string[]
   return Object.assign(model, { stages });
 }
 
+interface Asked {
+  readonly state?: JsonObject;
+  readonly settings?: JsonObject;
+  readonly check?: JsonObject;
+  readonly backends?: readonly string[];
+}
+
 async function acted(
   model: LanguageModel,
   call: CallSpec,
-  { state = STATE, settings = {}, check = {} }: { state?: JsonObject; settings?: JsonObject; check?: JsonObject } = {},
+  { state = STATE, settings = {}, check = {}, backends = ['page-llm'] }: Asked = {},
 ): Promise<{ answer: Prediction; after: ScreenState }> {
   const domain = pagesDomain('order');
   open.push(domain);
-  const config = parseToolsModelConfig({ kind: 'tools', backends: ['page-llm'], 'page-llm': settings, check } as never);
+  const config = parseToolsModelConfig({ kind: 'tools', backends, 'page-llm': settings, check } as never);
   const router = await makeRouter(config, { domain, model });
   const task = { id: 'shop.1', family: 'shop', user: { goal: 'Buy it' }, verifier: {} };
   const answer = await router.answer({
@@ -236,5 +243,18 @@ describe('what is asked of the model', () => {
     const { answer } = await acted(await modelOf(server), click('2'));
     expect(answer.refused?.[0]).toContain('The draft was cut off at its longest length');
     expect(answer.cost.calls).toBe(3);
+  }, 60_000);
+});
+
+describe('a language model that proposes changes of the whole state', () => {
+  it('earns nothing by them', async () => {
+    const minted = [
+      { op: 'replace', path: '/reward', value: '1' },
+      { op: 'replace', path: '/done', value: 'true' },
+    ];
+    const model = new ScriptedModel(() => prediction({ observation: 'Done.', operations: minted }));
+    const { answer, after } = await acted(model, click('3'), { backends: ['llm'] });
+    expect(answer.refused?.[0]).toContain('The operations change "/reward", "/done"');
+    expect(after).toEqual(STATE);
   }, 60_000);
 });
