@@ -341,6 +341,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the page itself',
     load: () => import('./screens-exactness.js'),
   },
+  'screens.sequence': {
+    title:
+      "Next screens of eight of MiniWoB++'s tasks in jsdom after actions of chance on held-out seeds, by a sequence model fitted to operations of elements, and mechanics: share that is exactly right, end of the task included (raw: F1 of elements and changes; the sequence model and mechanics alone, lifted records of the same walks, nothing at all); needs miniwob's pages",
+    unit: 'share',
+    baseline: 'the page itself',
+    load: () => import('./screens-sequence.js'),
+  },
+  'screens.writers': {
+    title:
+      "Actions on six of MiniWoB++'s tasks in jsdom, answered by page-llm through a server whose every tenth reply is wrong: share of screens that are exactly right with all checks, less the share without the check of outcomes (raw: as HTML, without a typed state, from records alone with retrieval and without); needs miniwob's pages",
+    unit: 'share',
+    baseline: 'the same replies without the check of outcomes',
+    load: () => import('./screens-writers.js'),
+  },
   'screens.applications': {
     title:
       'Next screens of TiddlyWiki and hledger-web in Chromium after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every case; recorded seeds and tasks left out; nothing at all); needs both, or SCREENS_APPLICATIONS',

@@ -32,6 +32,8 @@ export class AskedThread<Reply> {
     const line: ThreadLine = { port, signal: this.signal.buffer as SharedArrayBuffer };
     this.worker = new Worker(url, { ...options, workerData: { ...data, line }, transferList: [port] });
     this.worker.unref();
+    // A thread that ended answers no more, which is how whoever asks finds out.
+    this.worker.on('error', () => {});
   }
 
   /** The answer; undefined where none came in time: the thread is of no more use then. */
@@ -46,6 +48,25 @@ export class AskedThread<Reply> {
     Atomics.store(this.signal, 0, 0);
     const reply = receiveMessageOnPort(this.port)?.message as Reply | undefined;
     return answered ? reply : undefined;
+  }
+
+  /** As `ask`, while whoever asks does other things; one question at a time. Without a message, the answer to come. */
+  async answer(message: unknown, milliseconds: number): Promise<Reply | undefined> {
+    const reply = await new Promise<Reply | undefined>((resolve) => {
+      const settled = (given?: Reply) => {
+        clearTimeout(late);
+        this.port.off('message', settled);
+        this.worker.off('exit', ended);
+        resolve(given);
+      };
+      const ended = () => settled();
+      const late = setTimeout(ended, milliseconds);
+      this.worker.once('exit', ended);
+      this.port.on('message', settled);
+      if (message !== undefined) this.port.postMessage(message);
+    });
+    Atomics.store(this.signal, 0, 0);
+    return reply;
   }
 
   end(): void {

@@ -55,16 +55,23 @@ export {
 export { screenGraphDomain } from './screens/graph/graph-entry.js';
 export type { AppJudge, AppSpec, PageContract } from './screens/page/page-browser.js';
 export type { BrowserName } from './screens/page/page-requests.js';
+export { type DrawnPage, MAX_MARKUP } from './screens/page/still-page.js';
+export { PageDrawer } from './screens/page-drawer.js';
 export { type Perturbation, perturbationSchema } from './screens/perturbation.js';
 export { possibleActions, textsNamed } from './screens/possible-actions.js';
 export { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction } from './screens/screen-actions.js';
 export { screenChanges } from './screens/screen-changes.js';
 export { type ShownElement, sameScreenCheck, screenCheck, showsCheck } from './screens/screen-checks.js';
+export { type DrawnScreen, screenOfDrawn } from './screens/screen-drawn.js';
+export { screenMarkup } from './screens/screen-markup.js';
 export {
+  ELEMENT_PROPERTIES,
+  memoryOf,
   NO_SCREEN,
   type ScreenElement,
   type ScreenState,
   type ScreenView,
+  tabsOf,
   treeFaults,
 } from './screens/screen-state.js';
 export { screenText } from './screens/screen-tree.js';

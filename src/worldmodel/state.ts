@@ -26,12 +26,14 @@ export interface ProposalQuery {
   readonly call: Pick<ToolCall, 'name' | 'arguments'>;
   /** The conversation: ids said there may be spoken of. */
   readonly messages: readonly Message[];
-  readonly proposal: Pick<RawProposal, 'operations' | 'observation' | 'isError' | 'confidence'>;
+  readonly proposal: Pick<RawProposal, 'operations' | 'observation' | 'isError' | 'confidence' | 'claim'>;
   /** `proposal` if absent. */
   readonly trust?: Trust;
   readonly limits?: ProposalLimits;
   /** Whether made-up ids are a fault; with regular expressions of ids that the state does not show. */
   readonly provenance?: { readonly check: boolean; readonly patterns?: readonly string[] };
+  /** Whether a success must show what it says it did; default true. */
+  readonly outcome?: boolean;
 }
 
 export type CheckedProposal =
@@ -133,11 +135,17 @@ function stateProblems({ domain, state }: ProposalQuery, after: JsonObject): str
   ];
 }
 
-/** What a call that is said to have succeeded must show. */
-function unmetProblems({ domain, call, proposal, trust }: ProposalQuery, after: JsonObject): string[] {
-  if (trust === 'exact' || proposal.isError) return [];
+/** What a call that is said to have succeeded must show: what calls like it do, and what the proposal claims of this one. */
+function unmetProblems(query: ProposalQuery, after: JsonObject): string[] {
+  const { domain, state, call, proposal, trust, outcome = true } = query;
+  if (trust === 'exact' || proposal.isError || !outcome) return [];
   const unmet = domain.rules?.unmet?.(after, call) ?? [];
-  return unmet.map((reason) => `The call is said to have succeeded, but ${reason}.`);
+  const { claim } = proposal;
+  const unshown = claim === undefined ? [] : (domain.rules?.unshown?.(state, after, claim) ?? []);
+  return [
+    ...unmet.map((reason) => `The call is said to have succeeded, but ${reason}.`),
+    ...unshown.map((reason) => `The changes are not what they are said to be: ${reason}.`),
+  ];
 }
 
 function idProblems({ proposal, trust, provenance, ...query }: ProposalQuery): string[] {

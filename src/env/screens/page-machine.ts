@@ -27,7 +27,7 @@ export function chromiumProgram(): string {
   return process.env.REVERIE_CHROMIUM || '/usr/bin/chromium';
 }
 
-const INSTALLS: Readonly<Record<BrowserName, string>> = {
+export const INSTALLS: Readonly<Record<BrowserName, string>> = {
   jsdom: 'Run "npm install jsdom@26.1.0" beside reverie.',
   chromium:
     'Run "npm install playwright-core" beside reverie, and install Chromium (on Debian: apt-get install chromium), or name it: REVERIE_CHROMIUM=PATH.',

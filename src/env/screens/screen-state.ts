@@ -77,6 +77,7 @@ export const SCREEN_SCHEMA: JsonObject = {
     tabs: { type: 'array', items: { type: 'string' } },
     tab: { type: 'integer', minimum: 0 },
     history: { type: 'array', items: { type: 'string' } },
+    memory: { type: 'array', items: { type: 'string' } },
   },
   required: ['page', 'goal', 'focused', 'root', 'elements', 'reward', 'done', 'history'],
   additionalProperties: false,
@@ -97,6 +98,11 @@ export const NO_SCREEN: ScreenState = Object.freeze({
 /** Open pages of an application, as a view has them; none where there can be but one. */
 export function tabsOf({ tabs, tab }: ScreenState): { readonly tabs: readonly string[]; readonly tab: number } {
   return { tabs: (tabs ?? []) as readonly string[], tab: Number(tab ?? 0) };
+}
+
+/** Of a dream: what its writer holds on to so that later pages agree with earlier ones, a line each. No real page has it. */
+export function memoryOf({ memory }: ScreenState): readonly string[] {
+  return (memory ?? []) as readonly string[];
 }
 
 /** What is wrong with the tree, one sentence each: an element that is not there, that is nowhere, or that is in two places. */

@@ -6,11 +6,20 @@ import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
 import { contentHash } from '../../core/hash.js';
 import type { JsonObject } from '../../core/json.js';
 import { type Begun, taskOfGame } from '../tools/act-domain.js';
-import type { CallSpec, CheckResult, EpisodeEnd, ToolOutcome, ToolRules, ToolsDomain } from '../tools/domain.js';
+import type {
+  CallSpec,
+  CheckResult,
+  EpisodeEnd,
+  OutcomeClaim,
+  ToolOutcome,
+  ToolRules,
+  ToolsDomain,
+} from '../tools/domain.js';
 import type { ToolCall } from '../tools/message.js';
 import type { Operation } from '../tools/prediction.js';
 import { actionReadings } from './action-readings.js';
 import { mechanicalScreen, unmetOn } from './mechanics.js';
+import { unshownOn } from './outcome-claims.js';
 import type { PageMoment } from './page/page-browser.js';
 import { AS_IT_IS, type Perturbation, type ShownPage, shownPage } from './perturbation.js';
 import { possibleActions } from './possible-actions.js';
@@ -139,6 +148,7 @@ export function isScreenDomain({ stateSchema }: ToolsDomain): boolean {
 class ScreenRules implements ToolRules {
   readonly tools: ReadonlySet<string>;
   readonly refusesItself = true;
+  readonly earned = ['reward', 'done'];
   readonly version: string;
   readonly atOnce?: number;
   readonly probedTasks?: number;
@@ -205,6 +215,10 @@ class ScreenRules implements ToolRules {
 
   unmet(after: JsonObject, call: CallSpec): readonly string[] {
     return unmetOn(after as ScreenState, call);
+  }
+
+  unshown(before: JsonObject, after: JsonObject, claim: OutcomeClaim): readonly string[] {
+    return unshownOn(before as ScreenState, after as ScreenState, claim);
   }
 
   preconditions(state: JsonObject, call: ToolCall): readonly string[] {

@@ -29,6 +29,16 @@ export interface ToolOutcome {
   readonly terminated?: boolean;
 }
 
+/** What a proposal says of its own outcome, in a form that can be held against the state after it. */
+export interface OutcomeClaim {
+  /** Another page, a change of the one that is there, or neither. */
+  readonly outcome?: 'page' | 'change' | 'nothing';
+  /** Of the page that is shown afterwards. */
+  readonly title?: string;
+  /** What elements show afterwards; of property `gone`, whether they are gone, and of `focused`, whether they have the keyboard. */
+  readonly shows?: readonly { readonly id: string; readonly property: string; readonly value: string }[];
+}
+
 /** Facts by predicate, then by the objects they are about: `{ in: { "apple 1, fridge 1": true } }`. */
 export type FactTable = Readonly<Record<string, Readonly<Record<string, true>>>>;
 
@@ -53,6 +63,10 @@ export interface ToolRules {
   mechanics?(state: JsonObject, call: CallSpec): ToolOutcome | undefined;
   /** What a call that succeeded says it did, and the state after it does not show: one reason each. */
   unmet?(after: JsonObject, call: CallSpec): readonly string[];
+  /** Parts of the state that say what was earned: a language model's changes of them are refused, as its word decides no reward. */
+  readonly earned?: readonly string[];
+  /** What whoever proposes a change claims of it, and the state after it does not show: one reason each. */
+  unshown?(before: JsonObject, after: JsonObject, claim: OutcomeClaim): readonly string[];
   /** What a state may never be, or never become from `before`: one reason each. */
   invariants(before: JsonObject, after: JsonObject): readonly string[];
   /** A check named in a task's verifier. Throws for an unknown name. */

@@ -1,22 +1,19 @@
 // The lifted model as a backend of the router.
 
-import { LRUCache } from 'lru-cache';
 import { NO_COST } from '../../core/cost.js';
-import { type CallQuery, initialStateOf, type Message, type ScreenState, screenChanges } from '../../env/index.js';
+import { type CallQuery, type ScreenState, screenChanges } from '../../env/index.js';
 import { confidenceOf } from '../sequence/calibration.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 import { Act } from './act.js';
+import { KnownIds } from './known-ids.js';
 import { LiftedBook } from './lifted-book.js';
 import { type LiftedContents, versionOf } from './lifted-file.js';
-import { lastId, recordedActs } from './recorded-acts.js';
-
-/** Openings of tasks that are held. */
-const OPENINGS = 64;
+import { recordedActs } from './recorded-acts.js';
 
 export class LiftedModel implements BackendModel {
   readonly version: string;
   private readonly book: LiftedBook;
-  private readonly openings = new LRUCache<string, ScreenState>({ max: OPENINGS });
+  private readonly ids = new KnownIds();
 
   constructor(private readonly contents: LiftedContents) {
     this.version = versionOf(contents);
@@ -25,13 +22,17 @@ export class LiftedModel implements BackendModel {
 
   predict(query: CallQuery): RawProposal | Declined {
     const before = query.state as ScreenState;
-    const opening = this.openingOf(query);
-    const ids = Math.max(lastId(opening), lastId(before), ...query.messages.map(lastShown));
-    const said = this.book.say(new Act({ state: before, call: query.call, opening, ids }));
+    const opening = this.ids.openingOf(query);
+    const said = this.book.say(new Act({ state: before, call: query.call, opening, ids: this.ids.last(query) }));
     if (said === undefined) return { declined: 'nothing like it was recorded on a screen like this' };
     const { after, observation, evidence } = said;
     const confidence = confidenceOf(this.contents.calibration, evidence);
     if (after === undefined) return { operations: [], observation, isError: true, confidence, cost: NO_COST };
+    const twice = openedTwice(before, after);
+    if (twice !== undefined)
+      return {
+        declined: `it would open the dialog ${JSON.stringify(twice)}, which is open and may well cover what is pointed at`,
+      };
     const done = { op: 'add', path: '/history/-', value: after.history.at(-1)! } as const;
     return {
       operations: [...screenChanges(before, after), done],
@@ -42,23 +43,14 @@ export class LiftedModel implements BackendModel {
       cost: NO_COST,
     };
   }
-
-  private openingOf({ domain, task }: CallQuery): ScreenState {
-    const kept = this.openings.get(task.id) ?? (initialStateOf(domain, task) as ScreenState);
-    this.openings.set(task.id, kept);
-    return kept;
-  }
 }
 
-const shown = new WeakMap<Message, number>();
-
-/** The largest id that a message shows; looked for once in each. */
-function lastShown(message: Message): number {
-  if (message.role !== 'tool') return 0;
-  const known = shown.get(message);
-  if (known !== undefined) return known;
-  const ids = [...message.content.matchAll(/^\s*\[(\d+)\]/gm)];
-  const last = ids.reduce((largest, [, id]) => Math.max(largest, Number(id)), 0);
-  shown.set(message, last);
-  return last;
+/**
+ * The name of a dialog that has come and was there already. What opened it is recorded where it was closed, as it is covered where it
+ * is open, and no tree says so.
+ */
+function openedTwice(before: ScreenState, after: ScreenState): string | undefined {
+  const dialogs = ({ elements }: ScreenState) => Object.entries(elements).filter(([, { role }]) => role === 'dialog');
+  const open = new Set(dialogs(before).flatMap(([id, { name }]) => (after.elements[id] === undefined ? [] : [name])));
+  return dialogs(after).find(([id, { name }]) => before.elements[id] === undefined && open.has(name))?.[1].name;
 }

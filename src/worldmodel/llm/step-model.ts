@@ -87,7 +87,7 @@ export class LlmStepModel implements BackendModel {
     const request = { messages, schema: SCHEMAS[mode], temperature, maxTokens, seed, attempt };
     try {
       const reply = await this.model.chat(request, { signal });
-      return parseReply(reply.json ?? null, mode, reply.usage, this.versionOf(reply.model));
+      return unearned(query, parseReply(reply.json ?? null, mode, reply.usage, this.versionOf(reply.model)));
     } catch (error) {
       return failedReply(error);
     }
@@ -109,6 +109,17 @@ function parseReply(json: Json, mode: 'typed' | 'text', cost: Cost, modelVersion
   const claimed = { reward, terminated };
   const proposal = { reasoning, operations: parsed.operations, observation, isError, claimed, modelVersion, cost };
   return { ...proposal, confidence: statedConfidence(confidence) };
+}
+
+/** What was earned is nothing that a model decides, wherever a domain keeps it. */
+function unearned({ domain }: CallQuery, proposal: RawProposal | Failed): RawProposal | Failed {
+  const { earned = [] } = domain.rules ?? {};
+  if ('problems' in proposal || earned.length === 0) return proposal;
+  const minted = proposal.operations.filter(({ path }) => path === '' || earned.includes(path.split('/')[1]));
+  if (minted.length === 0) return proposal;
+  const paths = minted.map(({ path }) => `"${path}"`).join(', ');
+  const problem = `The operations change ${paths}: what is earned, and when the task is over, is not decided here.`;
+  return { problems: [problem], previous: proposal.operations as unknown as Json, cost: proposal.cost };
 }
 
 /** A claim that is no probability ("95", 1e15: small models write such) counts as none; the answer is judged by itself. */

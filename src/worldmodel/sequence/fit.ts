@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import { sha256 } from '../../core/hash.js';
+import type { JsonObject } from '../../core/json.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolsDomain } from '../../env/index.js';
 import {
@@ -21,6 +22,7 @@ import type { BackendFitNote } from '../tools/backend-model.js';
 import { type Calibration, calibrate, confidenceOf } from './calibration.js';
 import { type JudgedStep, judgeSteps } from './held-out.js';
 import { type LearnedEpisode, type RecordedStep, recordedSteps, worldKindOf } from './recorded-steps.js';
+import { sharedTexts } from './screen-form.js';
 import { SCRIPT_TOKENS, ScriptCodec } from './script.js';
 import type { SequenceContents, SequenceReport } from './sequence-folder.js';
 import type { SequenceSettings } from './settings.js';
@@ -28,7 +30,7 @@ import { StepForm } from './step-form.js';
 import { objectTypes } from './surroundings.js';
 import { type Documents, documentsOf, textsOf, writtenSteps } from './training-documents.js';
 import { sharedValues } from './value-form.js';
-import { factsOf } from './world-form.js';
+import { factsOf, type WorldKind } from './world-form.js';
 
 export interface SequenceFitRequest {
   readonly domain: ToolsDomain;
@@ -93,7 +95,7 @@ function prepared({ domain, episodes, settings: { typed, fit }, rng }: SequenceF
     history: fit.history ?? (typed ? 0 : 4),
     memory: fit.memory ?? (typed ? 0 : 4),
     types: objectTypes(world === 'facts' ? factsIn(stepsOf(parts.train)) : []),
-    shared: world === 'values' ? sharedValues(valuesIn(stepsOf(parts.train))) : [],
+    shared: sharedIn(world, () => valuesIn(stepsOf(parts.train))),
   });
   const written = writtenSteps(stepsOf(parts.train), form);
   const tokenizer = trainTokenizer(textsOf(written), { size: fit.vocabulary, specials: SCRIPT_TOKENS });
@@ -191,6 +193,11 @@ function* valuesIn(steps: Iterable<RecordedStep>) {
     question: { world },
   } of steps)
     if (world !== undefined) yield world.values;
+}
+
+function sharedIn(world: WorldKind, states: () => Iterable<JsonObject>): string[] {
+  if (world === 'values') return sharedValues(states());
+  return world === 'screen' ? sharedTexts(states()) : [];
 }
 
 function spaced<T>(list: readonly T[], count: number): readonly T[] {

@@ -1,7 +1,7 @@
 // Recorded episodes as steps to learn from: what was asked, in which state, and what was answered.
 
 import type { JsonObject } from '../../core/json.js';
-import { applyOperations, initialStateOf, type ToolsDomain, type ToolsTask } from '../../env/index.js';
+import { applyOperations, initialStateOf, isScreenDomain, type ToolsDomain, type ToolsTask } from '../../env/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import type { PastStep, StepAnswer, StepQuestion } from './step-form.js';
 import type { World, WorldKind } from './world-form.js';
@@ -41,6 +41,8 @@ function* stepsOf(
 ): Generator<RecordedStep> {
   const past: PastStep[] = [];
   const goal = goalOf(task);
+  // A screen is drawn from its state: nothing is left to say.
+  const isDrawn = typed && worldKindOf(domain) === 'screen';
   const calls = steps.flatMap(({ action, predictions }) =>
     (action.toolCalls ?? []).map((call, i) => ({ call, prediction: predictions[i] })),
   );
@@ -54,7 +56,12 @@ function* stepsOf(
       task: task.id,
       episode: id,
       question: { call, goal, ...(world && { world }), past: past.slice() },
-      answer: { isError, operations: typed ? operations : [], observation, ...ends },
+      answer: {
+        isError,
+        operations: typed ? operations : [],
+        observation: isDrawn && !isError ? '' : observation,
+        ...ends,
+      },
     };
     past.push({ call, observation });
     state = state && after(state, operations);
@@ -67,7 +74,9 @@ export function worldOf({ rules }: ToolsDomain, state: JsonObject): World {
 }
 
 /** What states of a domain are to a model that sees them. */
-export function worldKindOf({ rules }: ToolsDomain): WorldKind {
+export function worldKindOf(domain: ToolsDomain): WorldKind {
+  const { rules } = domain;
+  if (isScreenDomain(domain)) return 'screen';
   return rules?.scene === undefined ? 'values' : 'facts';
 }
 

@@ -4,6 +4,7 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { CallSpec, Operation } from '../../env/index.js';
 import { FactForm } from './fact-form.js';
+import { ScreenForm } from './screen-form.js';
 import { isMark, mark, Names, type Piece, readText, type Splitter, written } from './script.js';
 import type { ObjectTypes } from './surroundings.js';
 import { namePieces, TextForm } from './text-form.js';
@@ -19,7 +20,7 @@ export interface FormSettings {
   readonly memory: number;
   /** Of facts. */
   readonly types: ObjectTypes;
-  /** Of entities: values that are spelt. */
+  /** Of entities and elements: values that are spelt. */
   readonly shared: readonly string[];
 }
 
@@ -51,6 +52,7 @@ export interface Asked {
   readonly names: Names;
   readonly split: Splitter;
   readonly world: World | undefined;
+  readonly call: CallSpec;
 }
 
 export class StepForm {
@@ -58,9 +60,13 @@ export class StepForm {
 
   constructor(readonly settings: FormSettings) {
     const { world, types, shared } = settings;
-    this.form = { facts: () => new FactForm(types), values: () => new ValueForm(shared), unseen: () => new TextForm() }[
-      world
-    ]();
+    const forms: Readonly<Record<WorldKind, () => WorldForm>> = {
+      facts: () => new FactForm(types),
+      values: () => new ValueForm(shared),
+      screen: () => new ScreenForm(shared),
+      unseen: () => new TextForm(),
+    };
+    this.form = forms[world]();
   }
 
   ask({ call, goal, world, past }: StepQuestion): Asked {
@@ -81,8 +87,8 @@ export class StepForm {
     const shown: Piece[] = [
       mark('call'),
       ...written(said, split, names),
-      // Among entities a goal is the user's story, and decides nothing that a call does.
-      ...(kind === 'values' ? [] : [mark('goal'), { text: goal }]),
+      // Among entities a goal is the user's story, and decides nothing that a call does; a screen's is told with it.
+      ...(kind === 'values' || kind === 'screen' ? [] : [mark('goal'), { text: goal }]),
       ...(kind === 'unseen' ? namePieces(names) : pieces),
       ...steps.flatMap(([which, step]) => [
         mark(which),
@@ -92,7 +98,7 @@ export class StepForm {
       ]),
       mark('answer'),
     ];
-    return { pieces: shown, names, split, world };
+    return { pieces: shown, names, split, world, call };
   }
 
   /** An answer in the words of its question; undefined where there are none for its operations. */
@@ -109,14 +115,15 @@ export class StepForm {
   }
 
   /** What an answer says; a sentence where it says nothing that can be understood. */
-  read(pieces: readonly Piece[], { names, world }: Asked): StepAnswer | string {
+  read(pieces: readonly Piece[], { names, world, call }: Asked): StepAnswer | string {
     const [first, ...rest] = pieces;
     if (first === undefined || !(isMark(first, 'done') || isMark(first, 'refused')))
       return 'it does not say whether the call is carried out';
     const says = rest.findIndex((piece) => isMark(piece, 'says'));
     const end = rest.findIndex((piece) => isMark(piece, 'goes-on') || isMark(piece, 'ends'));
     if (says < 0 || end < says) return 'it breaks off';
-    const operations = this.form.read(rest.slice(0, says), names, world);
+    const done = isMark(first, 'done') ? call : undefined;
+    const operations = this.form.read(rest.slice(0, says), names, world, done);
     if (operations === undefined) return 'it changes what cannot be read';
     const observation = readText(rest.slice(says + 1, end), names);
     if (observation === undefined) return 'it speaks of a thing that has no name here';

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../core/json.js';
 import type { CallSpec, FactTable, Operation, Scene } from '../../env/index.js';
 import type { Names, Piece, Splitter } from './script.js';
 
-/** Facts about objects; entities in collections, such as `tickets["T-1"].status`; or a state that is not seen, and text alone. */
-export const WORLD_KINDS = ['facts', 'values', 'unseen'] as const;
+/** Facts about objects; entities in collections, such as `tickets["T-1"].status`; elements of a screen; or a state that is not seen, and text alone. */
+export const WORLD_KINDS = ['facts', 'values', 'screen', 'unseen'] as const;
 export type WorldKind = (typeof WORLD_KINDS)[number];
 
 /** A state to be asked about. */
@@ -28,6 +28,11 @@ export interface WorldForm {
   around(call: CallSpec, said: string, world: World | undefined, names: Names): Around;
   /** undefined where there are no words for an operation. */
   write(operations: readonly Operation[], names: Names, split: Splitter): Piece[] | undefined;
-  /** undefined where they cannot be read. */
-  read(pieces: readonly Piece[], names: Names, world: World | undefined): Operation[] | undefined;
+  /** undefined where they cannot be read. @param done the call, where it is carried out */
+  read(
+    pieces: readonly Piece[],
+    names: Names,
+    world: World | undefined,
+    done: CallSpec | undefined,
+  ): Operation[] | undefined;
 }

@@ -6,7 +6,7 @@ import type { Awaitable } from '../../core/environment.js';
 import type { Json } from '../../core/json.js';
 import type { Entry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
-import type { CallQuery, Operation, Responder, ToolsDomain } from '../../env/index.js';
+import type { CallQuery, Operation, OutcomeClaim, Responder, ToolsDomain } from '../../env/index.js';
 import type { LanguageModel } from '../../llm/index.js';
 import type { DeviceFit, DeviceTarget } from '../../nn/index.js';
 import type { EpisodeRecord, ExperienceIndex } from '../../replay/index.js';
@@ -20,6 +20,8 @@ export interface RawProposal {
   readonly isError: boolean;
   /** In [0, 1]. */
   readonly confidence: number;
+  /** What it says its operations come to; a proposal whose state does not show it is refused. */
+  readonly claim?: OutcomeClaim;
   /**
    * What a model claims of reward and end. Recorded and nothing else: rewards come from verifiers and audited judges, and
    * an episode ends by its tools, its user and its clock, so that no text in a prompt can mint the one or cause the other.
@@ -95,6 +97,8 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly minConfidence?: number | ((settings: BackendSettings) => number);
   /** What it cannot do without: the scenario's language model, or records of which the state is known. */
   readonly needs?: readonly ('model' | 'records')[];
+  /** What a call costs that it answers by the scenario's language model, for estimates before a job; `llm` is reckoned by its prompt. */
+  readonly asks?: (settings: BackendSettings) => ModelUse;
   /** Files that its settings name, relative to the scenario: what is in them counts in the scenario's hash. */
   readonly files?: (settings: BackendSettings) => readonly string[];
   /** Whether its answers are the real environment's, whatever is called in this domain; never unless declared. */
@@ -107,6 +111,12 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly learns?: (domain: ToolsDomain) => boolean;
   /** Loads what learns such a backend from records, for `reverie fit`; absent: it is not learned. */
   readonly fit?: () => Promise<FitBackend>;
+}
+
+/** Requests to a language model for one call: how many, and the tokens of a prompt. */
+export interface ModelUse {
+  readonly requests: { readonly value: number; readonly low: number; readonly high: number };
+  readonly promptTokens: number;
 }
 
 /** @param folder where relative paths of settings start from. Throws what loading the network throws. */

@@ -9,6 +9,7 @@ import { liftedBackend } from '../lifted/entry.js';
 import { llmBackend } from '../llm/entry.js';
 import { mechanicsBackend } from '../mechanics/entry.js';
 import { operatorsBackend } from '../operators/entry.js';
+import { pageLlmBackend } from '../page-llm/entry.js';
 import { realBackend } from '../real/entry.js';
 import { replayBackend } from '../replay/entry.js';
 import { rulesBackend } from '../rules/entry.js';
@@ -39,5 +40,6 @@ export const routerBackends: Registry<BackendEntry> = new Backends('backend', [
   sequenceBackend,
   replayBackend,
   llmBackend,
+  pageLlmBackend,
   realBackend,
 ]);

@@ -87,6 +87,7 @@ export class Router extends CallDynamics {
       trust: backend.trust,
       limits: { ...PROPOSAL_LIMITS, ...check },
       provenance: { check: check.provenance, patterns: check.idPatterns },
+      outcome: check.outcome ?? true,
     });
     if (checked.problems !== undefined) return { problems: checked.problems, previous: asJson(proposal) };
     const least = backend.minConfidence;

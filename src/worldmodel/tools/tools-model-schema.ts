@@ -16,6 +16,12 @@ const checkKeys = z
       .default(true)
       .describe('Refuse answers that speak of ids which nothing knows. Their looks are learned from the state.'),
     idPatterns: z.array(regularExpression()).default([]).describe('Regular expressions of further ids.'),
+    outcome: z
+      .boolean()
+      .optional()
+      .describe(
+        'Refuse a success whose state does not show what calls like it do, or what the answer itself claims of its changes; on unless it is switched off, as to measure what it is worth.',
+      ),
     maxOperations: positive.default(200).describe('Changes that one call may make.'),
     maxObservationChars: positive.default(100_000).describe('Characters of an observation.'),
   })
@@ -49,7 +55,7 @@ export function toolsModelSchema(): z.ZodType<ToolsModelConfig, ToolsModelConfig
     .refine((listed) => new Set(listed).size === listed.length, 'names a backend twice')
     .default(['rules', 'replay', 'llm'])
     .describe(
-      'Who is asked, in order: `rules` (exact code), `induced` (accepted rules from logs), `operators` (preconditions and effects found in records), `lifted` (recorded changes of screens, carried over to others), `analogy` (recorded steps of text games, likewise), `sequence` (a small language model fitted to records), `replay` (a recorded transition of the same call in the same state), `llm`, `real` (the real environment as proxy), or a backend of a plugin.',
+      'Who is asked, in order: `rules` (exact code), `induced` (accepted rules from logs), `operators` (preconditions and effects found in records), `lifted` (recorded changes of screens, carried over to others), `analogy` (recorded steps of text games, likewise), `sequence` (a small language model fitted to records), `replay` (a recorded transition of the same call in the same state), `llm`, `page-llm` (a language model that writes pages), `real` (the real environment as proxy), or a backend of a plugin.',
     );
   const sections = routerBackends.list().flatMap(({ name, schema }) => {
     if (schema === undefined) return [];

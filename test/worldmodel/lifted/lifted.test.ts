@@ -18,6 +18,7 @@ import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index
 import { Act } from '../../../src/worldmodel/lifted/act.js';
 import { liftedBackend } from '../../../src/worldmodel/lifted/entry.js';
 import { LiftedBook } from '../../../src/worldmodel/lifted/lifted-book.js';
+import { LiftedModel } from '../../../src/worldmodel/lifted/lifted-model.js';
 import { lastId } from '../../../src/worldmodel/lifted/recorded-acts.js';
 import type { LearnedEpisode } from '../../../src/worldmodel/sequence/recorded-steps.js';
 import { pagesDomain } from '../../env/screens/fixture.js';
@@ -227,4 +228,32 @@ describe('a model of recorded episodes', () => {
     expect(await open({ model: undefined })).toContain('names no model');
     expect(await make({ domain: deskDomain(), folder }, settings)).toContain('no screens');
   }, 60_000);
+});
+
+describe('a dialog that is open', () => {
+  const menu = screen('Add it.', {
+    1: { role: 'RootWebArea', name: 'Books', children: ['2'] },
+    2: { role: 'link', name: 'Add', children: [] },
+  });
+  const call: CallSpec = { name: 'click', arguments: { bid: '2' } };
+  const operations = [
+    { op: 'replace', path: '/elements/1/children', value: ['2', '3'] },
+    { op: 'add', path: '/elements/3', value: { role: 'dialog', name: 'Add', children: [] } },
+    { op: 'add', path: '/history/-', value: "click('2')" },
+  ] as const;
+
+  it('is not opened by a record a second time, as it may well cover what opened it', () => {
+    const step = { ...call, operations, isError: false, observation: '' };
+    const walks = { openings: { t: menu }, walks: [{ episode: 'e', task: 't', family: 'f', steps: [step] }] };
+    const contents = { walks, calibration: { from: [], right: [], answers: 0 }, exactness: 1, domain: 'books' };
+    const model = new LiftedModel(contents as never);
+    const asked = (state: ScreenState) => {
+      const task = { id: 't', family: 'f', user: { goal: '' }, verifier: {}, initialOperations: [] };
+      const domain = { initialState: state } as unknown as ToolsDomain;
+      return model.predict({ ...{ domain, task, state, messages: [] }, call: { id: 'c', ...call }, step: 0, seed: 1 });
+    };
+    expect(asked(menu)).toMatchObject({ isError: false });
+    const open = applyOperations(menu, operations) as ScreenState;
+    expect(asked(open)).toEqual({ declined: expect.stringContaining('"Add", which is open') });
+  });
 });

@@ -2,6 +2,7 @@
 
 import type { CallSpec } from '../../tools/domain.js';
 import type { PageMoment, PageSpec } from './page-browser.js';
+import type { DrawnPage } from './still-page.js';
 
 export type BrowserName = 'jsdom' | 'chromium';
 
@@ -16,6 +17,14 @@ export type PageRequest =
   /** Opens a page in a slot, in place of what is there, and does on it what was done. */
   | { readonly verb: 'play'; readonly slot: string; readonly spec: PageSpec; readonly calls: readonly CallSpec[] }
   | { readonly verb: 'act'; readonly slot: string; readonly call: CallSpec };
+
+/** HTML to be looked at: in no slot, and no script of it runs. */
+export interface DrawRequest {
+  readonly verb: 'draw';
+  readonly html: string;
+}
+
+export type DrawReply = { readonly drawn: DrawnPage } | { readonly undrawn: string };
 
 export type PageReply =
   | { readonly moment: PageMoment }

@@ -4,6 +4,7 @@ import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
 import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/index.js';
 import { estimateTokens, type LlmConfig } from '../../../llm/index.js';
 import { type Asker, assumedEstimate, type Estimate, type Range } from '../../../synth/index.js';
+import { backendSettings, routerBackends } from '../../../worldmodel/index.js';
 import { formatCount, formatNumber } from '../../format.js';
 
 /** Tokens of one turn, beside what is said once: middle of recorded tool conversations. */
@@ -24,6 +25,7 @@ export function estimateJob(
   const askers = [
     ...(config.agent.kind === 'llm' ? [agent(config, domain, turns)] : []),
     ...(config.model.backends.includes('llm') ? [world(config, domain, turns)] : []),
+    ...config.model.backends.flatMap((name) => backend(name, config, turns)),
     ...(config.user.kind === 'llm'
       ? [asker('user', config, { value: 3, low: 1, high: config.user.maxTurns }, 600)]
       : []),
@@ -79,6 +81,16 @@ function world({ model, ...config }: ToolsScenarioConfig, domain: ToolsDomain, t
   const calls = scaled(turns, (1 - exact) * consistency);
   const prompt = system + state + retrieval.k * DEMONSTRATION_TOKENS;
   return asker('world', { ...config, model }, calls, Math.min(prompt, promptTokens ?? prompt));
+}
+
+/** One that says what it asks the model for a call, as if it answered all of them. */
+function backend(name: string, config: ToolsScenarioConfig, turns: Range): Asker[] {
+  const entry = routerBackends.get(name);
+  const use = entry.asks?.(backendSettings(entry, config.model));
+  if (use === undefined) return [];
+  const { value, low, high } = use.requests;
+  const calls = { value: turns.value * value, low: turns.low * low, high: turns.high * high };
+  return [asker('world', config, calls, use.promptTokens)];
 }
 
 /** Share of tools that exact code answers. */
