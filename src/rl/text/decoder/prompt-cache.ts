@@ -38,11 +38,6 @@ export class PromptCache {
       this.bytes -= byteLength;
     }
   }
-
-  clear(): void {
-    this.kept.clear();
-    this.bytes = 0;
-  }
 }
 
 function keyOf(tokens: readonly number[], end: number): string {
