@@ -104,11 +104,6 @@ export const RUN_ERRORS = {
     message: 'World "{name}" cannot be put into a page: {problem}.',
     hint: 'Take a world of PDDL games (alfworld, text-games) whose model.backends has sequence, operators or rules; docs/text-games.md.',
   },
-  PAGE_NOT_BUILT: {
-    status: 500,
-    message: 'The page that worlds are written into is not there: "{path}".',
-    hint: 'In a clone: npm run build. Else install the package again.',
-  },
   // run folders and their files
   RUN_EXISTS: {
     status: 409,

@@ -51,7 +51,7 @@ export interface CarryOptions extends ScenarioOptions {
 
 /**
  * @param reference  a run of `fit` or `train`, or a scenario
- * @throws WORLD_NOT_CARRIED, TASK_UNKNOWN, what loading a scenario throws, and what making its backends throws
+ * @throws WORLD_NOT_CARRIED, TASK_UNKNOWN, FLAG_INVALID, what loading a scenario throws, and what making its backends throws
  */
 export async function carriedWorld(reference: string, options: CarryOptions): Promise<CarriedWorld> {
   const { config, folder } = await scenarioOf(reference, options);
@@ -130,7 +130,8 @@ async function carriedBackends(model: ToolsModelConfig, folder: string) {
 }
 
 function tasksOf({ tasks }: ToolsDomain, { tasks: most, task: named }: CarryOptions): string[] {
-  if (named !== undefined) return [...named];
+  if (named !== undefined) return [...new Set(named)];
+  if (most < 1) throw reverieError('FLAG_INVALID', { flag: '--tasks', value: most, expected: '1 or more' });
   const count = Math.min(most, tasks.length);
   return Array.from({ length: count }, (_, i) => tasks[Math.floor((i * tasks.length) / count)].id);
 }

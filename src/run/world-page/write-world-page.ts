@@ -11,7 +11,7 @@ import { compiledUrl } from '../../core/worker-url.js';
 import { writeFileAtomic } from '../../store/atomic-file.js';
 import { type CarryOptions, carriedWorld } from './carried-world.js';
 
-/** Where the built page has a world; and what its parts are called, as elements of the page. */
+/** Where the built page has a world. */
 const PLACE = '<!-- world -->';
 
 export interface WorldPageOptions extends CarryOptions {
@@ -35,7 +35,7 @@ export async function writeWorldPage(
   { out, built = fileURLToPath(compiledUrl(import.meta.url, '../../world/')), ...options }: WorldPageOptions,
 ): Promise<WorldPageResult> {
   const page = resolve(built, 'index.html');
-  if (!existsSync(page)) throw reverieError('PAGE_NOT_BUILT', { path: page });
+  if (!existsSync(page)) throw reverieError('PAGE_NOT_BUILT', { file: page });
   const { data, tasks, files, hasNetwork } = await carriedWorld(reference, options);
   const template = await readFile(page, 'utf8');
   const parts = [
