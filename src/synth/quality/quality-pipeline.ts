@@ -165,7 +165,12 @@ export function verdictFilter(wanted: WantedVerdict): Filter {
 }
 
 /** Why what the agent did in an episode is not to be imitated; undefined where it is. Nobody's verdict is no good verdict. */
-export function whyNotImitated({ verdict: { reward } }: EpisodeRecord, least: number | 'any'): string | undefined {
+export function whyNotImitated(
+  { verdict: { reward }, walk }: EpisodeRecord,
+  least: number | 'any',
+): string | undefined {
+  // What a model says of its own walk is no example, whatever is asked for, unless somebody looked.
+  if (reward === null && walk?.wrapped?.judges === 0) return 'an instruction that nobody checked';
   if (least === 'any' || (reward !== null && reward >= least)) return undefined;
   return reward === null ? 'not judged' : `its reward is below ${least}`;
 }

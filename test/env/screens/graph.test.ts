@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { parse, stringify } from 'yaml';
+import { parse } from 'yaml';
 import {
   type CallSpec,
   checkEnvironment,
@@ -26,6 +26,7 @@ import { graphDomain } from '../../../src/env/screens/graph/graph-domain.js';
 type Loose = any;
 
 const SHOP = 'packs/shop/shop.yaml';
+const WRITTEN: Loose = parse(readFileSync(SHOP, 'utf8'));
 const folder = mkdtempSync(join(tmpdir(), 'graph-'));
 const shop = graphDomain(SHOP, { seeds: 1 });
 afterAll(() => shop.close());
@@ -50,7 +51,7 @@ function played(domain: ToolsDomain, task: string) {
 describe('a graph as a domain', () => {
   it('is a sound environment, whose tasks are all done by the way that is found, however pages are shown', async () => {
     const perturb = { ids: true, order: true, distractors: 2, seed: 3 };
-    for (const domain of [shop, graphDomain(SHOP, { seeds: 1, perturb })]) {
+    for (const domain of [shop, graphDomain(SHOP, { seeds: 1, screens: ['find', 'fill-cart'], perturb })]) {
       for (const task of domain.tasks.filter(({ split }) => split === 'train')) {
         const { env, begin } = played(domain, task.id);
         await begin();
@@ -126,6 +127,22 @@ describe('a graph as a domain', () => {
   });
 });
 
+it('is as the page on screens shows it: all tasks of its example are done', () => {
+  const [, example] = /```yaml\n# notes\.yaml\n([\s\S]*?)```/.exec(readFileSync('docs/screens.md', 'utf8'))!;
+  const file = join(folder, 'notes.yaml');
+  writeFileSync(file, example);
+  const notes = graphDomain(file, { seeds: 1 });
+  const ways = notes.tasks.map(({ id, reference }) => [
+    id.split('.')[0],
+    reference!.calls.map(({ name }) => name).join(),
+  ]);
+  expect(Object.fromEntries(ways)).toEqual({
+    add: 'click,fill,click',
+    delete: 'click,click',
+    count: 'send_msg_to_user',
+  });
+});
+
 describe('a graph that cannot be used', () => {
   const cases: [string, (graph: Loose) => void, RegExp][] = [
     [
@@ -189,25 +206,25 @@ describe('a graph that cannot be used', () => {
       (g) => {
         delete g.tasks[0].done;
       },
-      /tasks\.0: it says neither when it is done/,
+      /tasks\.0: it says neither when it is done or over/,
     ],
   ];
 
   it.each(cases)('names the place of %s', (_, spoil, message) => {
-    const graph = parse(readFileSync(SHOP, 'utf8'));
+    const graph = structuredClone(WRITTEN);
     spoil(graph);
-    const file = join(folder, 'spoilt.yaml');
-    writeFileSync(file, stringify(graph));
+    const file = join(folder, 'spoilt.json');
+    writeFileSync(file, JSON.stringify(graph));
     expect(() => graphDomain(file, { seeds: 1 })).toThrow(message);
   });
 
   it('says which task is done as it begins, and which by no way at all', () => {
-    const graph = parse(readFileSync(SHOP, 'utf8'));
+    const graph = structuredClone(WRITTEN);
     graph.tasks[0].done = [{ page: 'home' }];
     graph.tasks[2].done = [{ page: 'cart' }, { value: '{lines}', atLeast: 1 }, { value: '{customer}', is: 'Nobody' }];
     graph.edges = graph.edges.filter(({ to }: { to: string }) => to === 'cart');
-    const file = join(folder, 'undoable.yaml');
-    writeFileSync(file, stringify(graph));
+    const file = join(folder, 'undoable.json');
+    writeFileSync(file, JSON.stringify(graph));
     const domain = graphDomain(file, { seeds: 1 });
     expect(() => domain.tasks.find(({ id }) => id === 'find.0')!.user.goal).toThrow(
       /tasks\.0: it is over as soon as it begins/,

@@ -23,6 +23,7 @@ import {
   type WrapRequest,
   wrapWalk,
 } from '../../../src/synth/index.js';
+import { whyNotImitated } from '../../../src/synth/quality/quality-pipeline.js';
 import { type Plan, SILENT, shopper } from './shopper.js';
 
 const shop = graphDomain('packs/shop/shop.yaml', { seeds: 1 });
@@ -125,6 +126,9 @@ describe('a wrapped walk', () => {
     expect(record.steps.map(({ action }) => action.reasoning)).toEqual([...WRAPPED.thoughts, undefined]);
     expect(record).toMatchObject({ return: null, weight: 0.5, walk: { wrapped: { leftOut: 1, judges: 3 } } });
     expect(judge.asked).toHaveLength(3);
+    const unseen = await wrap(await walked(shopper(HONEY)), wrapping());
+    expect(whyNotImitated(unseen, 'any')).toBe('an instruction that nobody checked');
+    expect([whyNotImitated(record, 'any'), whyNotImitated(record, 1)]).toEqual([undefined, 'not judged']);
     const verdict = { reward: 1, checks: [{ name: 'rubric', passed: true, reason: 'it shows' }], judge: 'j' };
     const audited = { ...settings, judge: async () => ({ verdict, cost: record.cost }) };
     const sure = await wrap(await walked(shopper(HONEY)), wrapping(), { settings: audited });

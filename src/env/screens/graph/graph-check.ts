@@ -99,8 +99,8 @@ function checkTask(place: string, task: GraphFile['tasks'][number], { file }: Na
   checkConditions(`${place}.done`, task.done, names, true);
   checkConditions(`${place}.over`, task.over, names, true);
   if (task.answer !== undefined) checkOperand(`${place}.answer`, task.answer, names);
-  else if (task.done === undefined)
-    throw new GraphFault(place, 'it says neither when it is done nor what the answer is');
+  else if ((task.done ?? task.over) === undefined)
+    throw new GraphFault(place, 'it says neither when it is done or over nor what the answer is');
 }
 
 function checkElements(place: string, elements: readonly GraphElement[], names: Names): void {

@@ -52,6 +52,9 @@ export class GraphPlayer implements ScreenPlayer {
 
   /** @throws GRAPH_INVALID where nothing that can be done does the task */
   solution(page: string): readonly CallSpec[] | undefined {
+    const { done, answer } = this.taskOf(page);
+    // A place to walk from, which is never done.
+    if (done === undefined && answer === undefined) return undefined;
     const found = shortestSolution(this.world, this.at(page, []));
     if (found.calls === undefined && found.isAll) {
       const problem = `no way through the pages does it with seed ${this.pages.get(page)!.seed}`;

@@ -24,6 +24,8 @@ export function estimateJob(
     return assumedEstimate(config.synth.episodes, [writer(config, domain), ...judge(config)]);
   const askers = [
     ...(config.agent.kind === 'llm' ? [agent(config, domain, turns)] : []),
+    ...(config.agent.kind === 'guided' && config.synth.wrap?.walks === undefined ? [guide(config)] : []),
+    ...wrapper(config),
     ...(config.model.backends.includes('llm') ? [world(config, domain, turns)] : []),
     ...config.model.backends.flatMap((name) => backend(name, config, turns)),
     ...(config.user.kind === 'llm'
@@ -71,6 +73,24 @@ function agent(config: ToolsScenarioConfig, domain: ToolsDomain, turns: Range): 
   const prompt = estimateTokens(domain.policy) + estimateTokens(JSON.stringify(domain.tools));
   const calls = { value: turns.value + 2, low: turns.low + 1, high: turns.high };
   return asker('agent', config, calls, prompt);
+}
+
+/** A screen a call, and now and then a sub-goal; what a walk was. */
+const SCREEN_TOKENS = 1_500;
+
+/** Walks have no solution to go by: as long as they may be, or half as long. */
+function guide(config: ToolsScenarioConfig): Asker {
+  const { maxSteps } = config.synth;
+  return asker('agent', config, { value: maxSteps, low: 2, high: 3 * maxSteps }, SCREEN_TOKENS);
+}
+
+function wrapper(config: ToolsScenarioConfig): Asker[] {
+  const { wrap } = config.synth;
+  if (wrap === undefined) return [];
+  const once = { value: 1, low: 0, high: 2 };
+  const { judges = 3 } = wrap;
+  const each = { value: judges, low: 0, high: 2 * judges };
+  return [asker('tasks', config, once, 2 * SCREEN_TOKENS), asker('judge', config, each, 2 * SCREEN_TOKENS)];
 }
 
 function world({ model, ...config }: ToolsScenarioConfig, domain: ToolsDomain, turns: Range): Asker {
