@@ -376,6 +376,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the same policy on the pages as they are',
     load: () => import('./screens-robustness.js'),
   },
+  'screens.networks': {
+    title:
+      "A policy on four click tasks of MiniWoB++, as many real episodes: success on other seeds with the network over elements ÷ with the network of words (raw: every case); needs miniwob's pages",
+    unit: 'ratio',
+    baseline: 'rl.network=relevance, same learner, same episodes',
+    load: () => import('./screens-networks.js'),
+  },
+  'screens.value': {
+    title:
+      "A policy on four click tasks of MiniWoB++: success on other seeds, learned from a value model of so many real episodes ÷ learned in as many real episodes (raw: in a dream of as many, too); needs miniwob's pages",
+    unit: 'ratio',
+    baseline: 'the same learner in the page itself, as many real episodes',
+    load: () => import('./screens-value.js'),
+  },
   'screens.transfer': {
     title:
       "Twelve of MiniWoB++'s tasks in jsdom, a policy each: success on other seeds, learned in a dream of so many real episodes ÷ learned in as many real episodes (long; goes on where it was; raw: ten times the real episodes); needs miniwob's pages",

@@ -127,6 +127,11 @@ const INDICES: OpCase[] = [
     build: ({ x }, graph) => nn.exp(nn.gather(x, ints(graph, [3], []))),
   },
   {
+    name: 'scatterAddRows, repeated rows',
+    inputs: { x: [3, 2], updates: [4, 2] },
+    build: ({ x, updates }, graph) => nn.square(nn.scatterAddRows(x, ints(graph, [2, 0, 2, 2]), updates)),
+  },
+  {
     name: 'takeAlongAxis',
     inputs: { x: [3, 4] },
     build: ({ x }, graph) => nn.takeAlongAxis(x, ints(graph, [0, 2, 2, 3, 1, 1], [3, 2]), 1),
