@@ -197,7 +197,7 @@ function* valuesIn(steps: Iterable<RecordedStep>) {
 
 function sharedIn(world: WorldKind, states: () => Iterable<JsonObject>): string[] {
   if (world === 'values') return sharedValues(states());
-  return world === 'screen' ? sharedTexts(states()) : [];
+  return world === 'elements' ? sharedTexts(states()) : [];
 }
 
 function spaced<T>(list: readonly T[], count: number): readonly T[] {

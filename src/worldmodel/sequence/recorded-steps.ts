@@ -42,7 +42,7 @@ function* stepsOf(
   const past: PastStep[] = [];
   const goal = goalOf(task);
   // A screen is drawn from its state: nothing is left to say.
-  const isDrawn = typed && worldKindOf(domain) === 'screen';
+  const isDrawn = typed && worldKindOf(domain) === 'elements';
   const calls = steps.flatMap(({ action, predictions }) =>
     (action.toolCalls ?? []).map((call, i) => ({ call, prediction: predictions[i] })),
   );
@@ -76,7 +76,7 @@ export function worldOf({ rules }: ToolsDomain, state: JsonObject): World {
 /** What states of a domain are to a model that sees them. */
 export function worldKindOf(domain: ToolsDomain): WorldKind {
   const { rules } = domain;
-  if (isScreenDomain(domain)) return 'screen';
+  if (isScreenDomain(domain)) return 'elements';
   return rules?.scene === undefined ? 'values' : 'facts';
 }
 

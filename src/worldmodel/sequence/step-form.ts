@@ -63,7 +63,7 @@ export class StepForm {
     const forms: Readonly<Record<WorldKind, () => WorldForm>> = {
       facts: () => new FactForm(types),
       values: () => new ValueForm(shared),
-      screen: () => new ScreenForm(shared),
+      elements: () => new ScreenForm(shared),
       unseen: () => new TextForm(),
     };
     this.form = forms[world]();
@@ -88,7 +88,7 @@ export class StepForm {
       mark('call'),
       ...written(said, split, names),
       // Among entities a goal is the user's story, and decides nothing that a call does; a screen's is told with it.
-      ...(kind === 'values' || kind === 'screen' ? [] : [mark('goal'), { text: goal }]),
+      ...(kind === 'values' || kind === 'elements' ? [] : [mark('goal'), { text: goal }]),
       ...(kind === 'unseen' ? namePieces(names) : pieces),
       ...steps.flatMap(([which, step]) => [
         mark(which),

@@ -5,7 +5,7 @@ import type { CallSpec, FactTable, Operation, Scene } from '../../env/index.js';
 import type { Names, Piece, Splitter } from './script.js';
 
 /** Facts about objects; entities in collections, such as `tickets["T-1"].status`; elements of a screen; or a state that is not seen, and text alone. */
-export const WORLD_KINDS = ['facts', 'values', 'screen', 'unseen'] as const;
+export const WORLD_KINDS = ['facts', 'values', 'elements', 'unseen'] as const;
 export type WorldKind = (typeof WORLD_KINDS)[number];
 
 /** A state to be asked about. */

@@ -20,7 +20,7 @@ const screen = (page: string, name: string) =>
   }) as unknown as ScreenState;
 const state = screen('boxes.9', 'rose bush');
 const form = new StepForm({
-  ...{ world: 'screen', history: 0, memory: 0, types: { constant: [], sole: [] } },
+  ...{ world: 'elements', history: 0, memory: 0, types: { constant: [], sole: [] } },
   shared: sharedTexts([1, 2, 3, 4].map((i) => screen(`boxes.${i}`, `name ${i}`))),
 });
 const ask = (bid: string, values: JsonObject = state) =>
