@@ -118,11 +118,13 @@ export const MODEL_ERRORS = {
   },
   USER_TURN_INVALID: {
     status: 502,
+    costs: 'episode',
     message: 'The simulated user of task "{task}" said nothing that can be used, twice: {problem}',
     hint: 'Use a model that follows instructions for the user (roles.user), raise its maxTokens, or give the task a script.',
   },
   TRAJECTORY_INVALID: {
     status: 502,
+    costs: 'episode',
     message: 'The trajectory written for task "{task}" cannot be read: {problem}',
     hint: 'Use a model that can be held to a schema, or live episodes turn by turn (synth.mode: turns).',
   },
