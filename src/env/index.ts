@@ -113,6 +113,7 @@ export {
   readInducedRules,
   readTools,
   versionOf,
+  withSplits,
   withTasks,
 } from './tools/load-domain.js';
 export { domainFiles, domainFolder, type MakeDomainOptions, makeDomain } from './tools/make-domain.js';

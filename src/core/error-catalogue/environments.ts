@@ -233,7 +233,7 @@ export const ENVIRONMENT_ERRORS = {
   },
   BROWSER_DIED: {
     status: 502,
-    costs: 'attempt',
+    costs: 'episode',
     message: 'The browser of "{page}" ended {times} times in a row, in {where}: {problem}.',
     hint: 'The page was opened again each time and the browser ended at the same place. Leave the task out, or try the other browser: domain.browser.',
   },

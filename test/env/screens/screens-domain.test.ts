@@ -1,6 +1,6 @@
 // Pages of ours in jsdom, and in Chromium where there is one: lived as a screen, forked, and what becomes of a page that never ends.
 
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { checkEnvironment } from '../../../src/env/check-environment.js';
 import {
@@ -122,6 +122,20 @@ describe('a screen as an environment', () => {
   }, 60_000);
 });
 
+/** Processes of Chromium that a process started itself. */
+function childrenOf(parent: number): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const [, called, rest] = /^\d+ \((.*)\) \S (\d+) /.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? [];
+      return Number(rest) === parent && /chrom/.test(called) ? [Number(name)] : [];
+    } catch {
+      // It has ended meanwhile.
+      return [];
+    }
+  });
+}
+
 describe('a page that fails', () => {
   const stateOf = ({ initialState, tasks }: ToolsDomain) =>
     applyOperations(initialState, tasks[0].initialOperations ?? []) as ScreenState;
@@ -138,6 +152,20 @@ describe('a page that fails', () => {
     );
     expect(press(domain, 'Throw')).toMatchObject({ isError: false, terminated: false });
   }, 60_000);
+
+  it.skipIf(browsers.length < 2)(
+    'as Chromium was killed is opened in another, and nothing is refused',
+    () => {
+      const domain = domainOf('order', { browser: 'chromium' });
+      const state = stateOf(domain);
+      for (const pid of childrenOf(process.pid)) process.kill(pid, 'SIGKILL');
+      const [bid] = Object.entries(state.elements).find(([, element]) => element.name === 'cream')!;
+      const { isError, observation } = domain.rules!.execute(state, { id: '', name: 'click', arguments: { bid } });
+      expect(isError).toBe(false);
+      expect(observation).toContain("checkbox 'cream', focused, checked='true'");
+    },
+    60_000,
+  );
 
   it('that is not there is told by its name', () => {
     const pages = [{ id: 'gone.1', file: '/nowhere/gone.html', seed: 1 }];

@@ -20,17 +20,24 @@ import { recordingStream } from '../streams.js';
 const home = mkdtempSync(join(tmpdir(), 'reverie-lost-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-/** Times that the browser ends at an action of a task, before it holds. */
+/** Times that the browser ends at an action of a task. */
 let deaths: Record<string, number> = {};
+/** Times that its page fails there, before it holds. */
+let throws: Record<string, number> = {};
 
 function fragile(): ToolsDomain {
   const domain = attics();
   const rules = Object.assign(Object.create(domain.rules!), {
     execute: (state: JsonObject, call: ToolCall) => {
       const page = String(state['game']);
+      const values = { page, where: 'action 1', times: 3, problem: 'it did not answer' };
       if ((deaths[page] ?? 0) > 0) {
         deaths[page] -= 1;
-        throw reverieError('BROWSER_DIED', { page, where: 'action 1', times: 3, problem: 'it did not answer' });
+        throw reverieError('BROWSER_DIED', values);
+      }
+      if ((throws[page] ?? 0) > 0) {
+        throws[page] -= 1;
+        throw reverieError('PAGE_FAILED', values);
       }
       return domain.rules!.execute(state, call);
     },
@@ -60,7 +67,8 @@ function run<R>(job: string, out: string): Promise<R> {
 }
 
 it('costs a collecting job the episode alone, once it was tried again', async () => {
-  deaths = { book: 2, torch: 100 };
+  throws = { book: 2 };
+  deaths = { torch: 100 };
   const result = await run<RealEpisodesResult>('collect', 'collected');
   expect(result).toMatchObject({ episodes: 3, failed: { BROWSER_DIED: 3 } });
   const lived = readFileSync(join(home, 'collected', 'data', 'episodes.jsonl'), 'utf8')
@@ -88,15 +96,16 @@ it('leaves an episode what it would have been, where another try goes well', asy
         return { choice: Math.floor(draws[i] * admissible.length), logProb: 0, entropy: 0 };
       }),
   };
-  const play = (broken: typeof deaths) => {
-    deaths = broken;
+  const play = (broken: typeof throws) => {
+    throws = broken;
     const starts = ['book', 'torch', 'held-out'].map((task, i) => ({ task, seed: 1, rng: Rng.fromSeed(i) }));
     return playTexts(policy, starts, { environments: [attic(fragile()), attic(fragile())] });
   };
+  deaths = {};
   const whole = await play({});
   expect(await play({ book: 1, 'held-out': 2 })).toEqual(whole);
   const [first, second, third] = await play({ torch: 3 });
   expect([first, third]).toEqual([whole[0], whole[2]]);
-  expect(second).toMatchObject({ steps: [], reward: null, lost: { code: 'BROWSER_DIED' } });
-  await expect(play({ book: 3, torch: 3, 'held-out': 3 })).rejects.toMatchObject({ code: 'BROWSER_DIED' });
+  expect(second).toMatchObject({ steps: [], reward: null, lost: { code: 'PAGE_FAILED' } });
+  await expect(play({ book: 3, torch: 3, 'held-out': 3 })).rejects.toMatchObject({ code: 'PAGE_FAILED' });
 }, 60_000);

@@ -5,15 +5,8 @@ import { pathToFileURL } from 'node:url';
 import type { CallSpec } from '../../tools/domain.js';
 import type { ScreenView } from '../screen-state.js';
 import type { AppServer } from './app-server.js';
-import { type ChromiumContext, type ChromiumPage, carryOut } from './chromium-input.js';
-import {
-  ActionFailed,
-  type AppSpec,
-  installScript,
-  type OpenPage,
-  type PageMoment,
-  type PageSpec,
-} from './page-browser.js';
+import { actionFault, type ChromiumContext, type ChromiumPage, carryOut } from './chromium-input.js';
+import { type AppSpec, installScript, type OpenPage, type PageMoment, type PageSpec } from './page-browser.js';
 
 /** The page's time passes so many milliseconds at once, and between them what it asked its server for arrives. */
 const STEP_MS = 250;
@@ -63,7 +56,7 @@ export class AppPage implements OpenPage {
     try {
       if (!(await this.actOnPages(name, given))) await carryOut(this.active!, name, given);
     } catch (error) {
-      throw new ActionFailed((error as Error).message.split('\n')[0]);
+      throw actionFault(error);
     }
     await this.settle(name === 'noop' ? Number(given['wait_ms'] ?? 1000) : this.settleMs);
   }

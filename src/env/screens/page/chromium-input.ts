@@ -1,6 +1,7 @@
 // A real mouse and keyboard: actions on a page in Chromium, by playwright-core.
 
 import type { CallSpec } from '../../tools/domain.js';
+import { ActionFailed } from './page-browser.js';
 
 /** How long an element may take to be ready for an action, in milliseconds, on a machine that is busy. */
 const ACTION_MS = 10_000;
@@ -59,6 +60,12 @@ export interface ChromiumContext {
   route(pattern: string, handler: (route: Route, request: { url(): string }) => Promise<void>): Promise<void>;
   on(event: 'page' | 'request' | 'requestfinished' | 'requestfailed', listener: (subject: unknown) => void): void;
   close(): Promise<void>;
+}
+
+/** What playwright threw at an action: a refusal, unless it was the page that ended (then its message speaks of a crash). */
+export function actionFault(error: unknown): Error {
+  const [message] = (error as Error).message.split('\n');
+  return /crash/i.test(message) ? new Error(message) : new ActionFailed(message);
 }
 
 /** @throws where it cannot be done */

@@ -58,7 +58,7 @@ export interface PageMoment extends ScreenView {
   readonly done: boolean;
 }
 
-/** An action could not be carried out; the page may stand anywhere. */
+/** An action could not be carried out, through no fault of the browser; the page may stand anywhere. */
 export class ActionFailed extends Error {}
 
 export interface OpenPage {
@@ -70,6 +70,8 @@ export interface OpenPage {
 
 export interface PageBrowser {
   open(spec: PageSpec): Promise<OpenPage>;
+  /** Whether its process is still there: asked where something failed, as what a dying browser throws looks like a refusal. */
+  isAlive(): Promise<boolean>;
   close(): Promise<void>;
 }
 
