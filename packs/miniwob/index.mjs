@@ -24,6 +24,10 @@ const settings = z.strictObject({
     .optional()
     .describe('miniwob: what runs the pages: jsdom (default), which has no layout, or Chromium'),
   perturb: perturbationSchema.optional(),
+  screenshots: z
+    .boolean()
+    .optional()
+    .describe('miniwob: screens have a picture, and boxes of their elements; in Chromium'),
 });
 
 const miniwob = {
@@ -40,9 +44,10 @@ const miniwob = {
     }
   },
   make: async () => async (given, folder) => {
-    const { pages, screens, seeds = 5, browser = 'jsdom', perturb } = settings.parse(given);
+    const { pages, screens, seeds = 5, browser = 'jsdom', perturb, screenshots } = settings.parse(given);
     const home = homeOf(pages, folder);
-    return domainOf(home, { names: namesOf(home, browser, screens), seeds, browser, ...(perturb && { perturb }) });
+    const shown = { ...(perturb && { perturb }), ...(screenshots && { screenshots }) };
+    return domainOf(home, { names: namesOf(home, browser, screens), seeds, browser, ...shown });
   },
 };
 

@@ -134,6 +134,7 @@ export {
   isTextDomain,
   type LineEnvironment,
   lineEnvironment,
+  type Screenshot,
   type TextEnvironment,
   textEnvironment,
 } from './tools/text-environment.js';

@@ -215,6 +215,11 @@ export const ENVIRONMENT_ERRORS = {
     message: 'The pages of {what} were not found by "{place}": {problem}.',
     hint: 'Run "pip install {package}" for the Python that REVERIE_PYTHON names (python3 by default), or name their folder: domain.pages, or {variable}.',
   },
+  SCREENSHOTS_UNAVAILABLE: {
+    status: 422,
+    message: 'There are no screenshots here: {problem}.',
+    hint: '{hint}, or leave out domain.screenshots.',
+  },
   APP_NOT_FOUND: {
     status: 404,
     message: 'The application {app} was not found by "{place}".',

@@ -64,7 +64,7 @@ export function applicationDomain(options: ApplicationOptions): DomainEntry {
     summary,
     schema,
     make: async () => async (given, folder) => {
-      const { app, screens = Object.keys(tasks), seeds = SEEDS, perturb } = schema.parse(given);
+      const { app, screens = Object.keys(tasks), seeds = SEEDS, perturb, screenshots } = schema.parse(given);
       const named = app ?? process.env[place.variable];
       const { program, version } = options.find(named ? resolve(folder, named) : undefined);
       const pages = seededPages(screens, seeds, (name, seed) => pageOf(options, program, tasks[name], seed));
@@ -74,6 +74,7 @@ export function applicationDomain(options: ApplicationOptions): DomainEntry {
         ...{ contract: CONTRACT, browser: 'chromium', timeoutSeconds, policy },
         ...(settle !== undefined && { settle }),
         ...(perturb !== undefined && { perturb }),
+        ...(screenshots !== undefined && { screenshots }),
       });
     },
   };
@@ -97,6 +98,7 @@ function settingsOf({ id, place: { what, variable, otherwise }, tasks }: Applica
       .optional()
       .describe(`${id}: seeds of each task and split; default ${SEEDS}`),
     perturb: perturbationSchema.optional(),
+    screenshots: z.boolean().optional().describe(`${id}: screens have a picture, and boxes of their elements`),
   });
 }
 

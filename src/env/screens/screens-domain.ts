@@ -6,7 +6,15 @@ import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
 import { contentHash } from '../../core/hash.js';
 import type { JsonObject } from '../../core/json.js';
 import { type Begun, taskOfGame } from '../tools/act-domain.js';
-import type { CallSpec, CheckResult, EpisodeEnd, ToolOutcome, ToolRules, ToolsDomain } from '../tools/domain.js';
+import type {
+  CallSpec,
+  CheckResult,
+  EpisodeEnd,
+  Picture,
+  ToolOutcome,
+  ToolRules,
+  ToolsDomain,
+} from '../tools/domain.js';
 import type { ToolCall } from '../tools/message.js';
 import type { Operation } from '../tools/prediction.js';
 import { actionReadings } from './action-readings.js';
@@ -47,6 +55,8 @@ export interface ScreensDomainOptions {
   readonly policy?: string;
   /** Pages are shown otherwise. */
   readonly perturb?: Perturbation;
+  /** Screens have a picture, and boxes of their elements, beside what is told of them: in Chromium. */
+  readonly screenshots?: boolean;
 }
 
 /** Changes whenever the same action on the same page could be answered otherwise. */
@@ -83,8 +93,9 @@ export function pageUnknown(what: string, value: string, where: string, known: r
   return reverieError('PAGE_UNKNOWN', { what, value, where, nearest: close, known: known.join(', ') });
 }
 
-/** No browser is started before a page is opened. */
+/** No browser is started before a page is opened. @throws SCREENSHOTS_UNAVAILABLE */
 export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
+  if (options.screenshots) requirePictures(options);
   const { id, pages, browser, policy = POLICY, contract, settle = SETTLE_MS } = options;
   const able = SCREEN_ACTIONS.filter((name) => browser !== 'jsdom' || !NEED_LAYOUT.includes(name));
   const isApp = pages.some(({ app }) => app !== undefined);
@@ -109,6 +120,16 @@ export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
     face: 'screen',
     close: () => rules.close(),
   };
+}
+
+function requirePictures({ browser, perturb }: ScreensDomainOptions): void {
+  if (browser === 'jsdom') {
+    const problem = 'jsdom has no layout and draws nothing';
+    throw reverieError('SCREENSHOTS_UNAVAILABLE', { problem, hint: 'Set domain.browser to chromium' });
+  }
+  if (perturb === undefined) return;
+  const problem = 'a picture shows the page as it is, and domain.perturb has its screens told otherwise';
+  throw reverieError('SCREENSHOTS_UNAVAILABLE', { problem, hint: 'Leave out domain.perturb' });
 }
 
 /** Whether its states are screens. */
@@ -190,6 +211,12 @@ class ScreenRules implements ToolRules {
     return screenRefusals(state as ScreenState, call);
   }
 
+  picture(state: JsonObject): Picture | undefined {
+    const { page, history } = state as ScreenState;
+    if (!this.options.screenshots || page === '') return undefined;
+    return this.plays.picture(this.played(page), history.map(this.callOf));
+  }
+
   admissible(state: JsonObject): readonly string[] {
     return possibleActions(state as ScreenState, this.actions);
   }
@@ -242,8 +269,9 @@ class ScreenRules implements ToolRules {
 
   private played(id: string): { id: string; spec: PageSpec } {
     const { file, app, seed } = this.pages.get(id)!;
-    const { contract, settle = SETTLE_MS } = this.options;
-    return { id, spec: { file, seed, contract, settle, ...(app && { app }) } };
+    const { contract, settle = SETTLE_MS, screenshots } = this.options;
+    const drawn = screenshots ? { screenshots } : {};
+    return { id, spec: { file, seed, contract, settle, ...(app && { app }), ...drawn } };
   }
 }
 

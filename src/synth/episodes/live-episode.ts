@@ -14,7 +14,7 @@ import {
   type Verdict,
   verifyEpisode,
 } from '../../env/index.js';
-import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
+import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/index.js';
 import { type EpisodeSettings, episodeRecord, settleVerdict, totalCost } from './episode-record.js';
 import type { RowPlan } from './row-plan.js';
 
@@ -40,6 +40,7 @@ export async function liveEpisode(
 ): Promise<EpisodeRecord> {
   const begun = await environment.reset({ seed: plan.envSeed, task: task.id, row: plan.row }, signal);
   const opening = (begun.info.userCost ?? NO_COST) as Cost;
+  const first = await pictured(environment, settings);
   const life: Life = {
     steps: [],
     masked: [],
@@ -51,7 +52,7 @@ export async function liveEpisode(
   while (!life.terminated && !life.truncated) {
     await takeTurn();
     signal?.throwIfAborted();
-    await liveStep(environment, policy, task, plan, life, signal);
+    await liveStep(environment, policy, task, plan, { life, settings }, signal);
     if (life.steps.length >= settings.maxSteps && !life.terminated) life.truncated = true;
   }
   const { domain, messages, end } = environment;
@@ -59,7 +60,7 @@ export async function liveEpisode(
   const found = life.verdict ?? verifyEpisode(domain, task, end);
   const { verdict, cost } = await settleVerdict({ domain, task, end, verdict: found, predictions }, settings, signal);
   const { steps, masked, terminated, truncated } = life;
-  const lived = { messages, steps, masked, terminated, truncated, verdict, policyVersion: policy.version };
+  const lived = { messages, steps, masked, terminated, truncated, verdict, policyVersion: policy.version, ...first };
   return episodeRecord({ ...lived, cost: addCosts(life.cost, cost) }, task, plan, settings);
 }
 
@@ -68,7 +69,7 @@ async function liveStep(
   policy: ToolsPolicy,
   task: ToolsTask,
   plan: RowPlan,
-  life: Life,
+  { life, settings }: { readonly life: Life; readonly settings: EpisodeSettings },
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const step = life.steps.length;
@@ -86,12 +87,20 @@ async function liveStep(
   const asCut = isCut ? { cut: true as const } : {};
   life.steps.push({
     ...{ message, action: kept(action), ...asTokens, ...asCut, predictions },
-    ...{ reward: result.reward, stateHash },
+    ...{ reward: result.reward, stateHash, ...(await pictured(environment, settings)) },
   });
   if (isMistake || isCut) life.masked.push(message);
   life.verdict = verdict ?? life.verdict;
   life.terminated = result.terminated;
   life.truncated = result.truncated;
+}
+
+async function pictured(
+  environment: ToolsEpisodeEnvironment,
+  { keepPicture }: EpisodeSettings,
+): Promise<{ picture?: KeptPicture }> {
+  const picture = keepPicture === undefined ? undefined : environment.picture;
+  return picture === undefined ? {} : { picture: await keepPicture!(picture) };
 }
 
 function infoOf(result: StepResult<ToolsObservation>): ToolsStepInfo {

@@ -3,7 +3,7 @@
 import type { CallSpec } from '../../tools/domain.js';
 import { AppPage } from './app-page.js';
 import { AppServer } from './app-server.js';
-import { actionFault, type ChromiumContext, type ChromiumPage, carryOut } from './chromium-input.js';
+import { actionFault, type ChromiumContext, type ChromiumPage, carryOut, pictureOf } from './chromium-input.js';
 import {
   installScript,
   momentOf,
@@ -93,7 +93,8 @@ class ChromiumTab implements OpenPage {
   }
 
   async look(): Promise<PageMoment> {
-    return momentOf(await this.page.evaluate(momentScript(this.spec.contract)));
+    const moment = momentOf(await this.page.evaluate(momentScript(this.spec.contract)));
+    return this.spec.screenshots ? { ...moment, picture: await pictureOf(this.page, moment.elements) } : moment;
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 // A real mouse and keyboard: actions on a page in Chromium, by playwright-core.
 
-import type { CallSpec } from '../../tools/domain.js';
+import type { CallSpec, Picture } from '../../tools/domain.js';
 import { ActionFailed } from './page-browser.js';
 
 /** How long an element may take to be ready for an action, in milliseconds, on a machine that is busy. */
@@ -38,6 +38,9 @@ export interface ChromiumPage {
     wheel(x: number, y: number): Promise<void>;
   };
   close(): Promise<void>;
+  /** Bytes of a PNG of what the window shows. */
+  screenshot(options: object): Promise<Uint8Array>;
+  viewportSize(): { readonly width: number; readonly height: number } | null;
   goBack(options: object): Promise<unknown>;
   goForward(options: object): Promise<unknown>;
   bringToFront(): Promise<void>;
@@ -125,6 +128,15 @@ async function drag(page: ChromiumPage, from: Handle, to: Handle): Promise<void>
 async function centreOf(element: Handle): Promise<[number, number]> {
   const box = await placeOf(element);
   return [box.x + box.width / 2, box.y + box.height / 2];
+}
+
+/** What the window shows, and where the elements of the view are that was looked at last. */
+export async function pictureOf(page: ChromiumPage, elements: Readonly<Record<string, object>>): Promise<Picture> {
+  const { width, height } = page.viewportSize()!;
+  const all = JSON.parse(String(await page.evaluate('window.reverieView.boxes()'))) as Picture['boxes'];
+  const boxes = Object.fromEntries(Object.entries(all).filter(([id]) => elements[id] !== undefined));
+  // Of a scale of its own, it would not be the boxes'.
+  return { png: Uint8Array.from(await page.screenshot({ type: 'png', scale: 'css' })), width, height, boxes };
 }
 
 /** Whoever has none will not get one by being waited for, as the page's time stands still. */
