@@ -49,10 +49,16 @@ export type { AppJudge, AppSpec, PageContract } from './screens/page/page-browse
 export type { BrowserName } from './screens/page/page-requests.js';
 export { type Perturbation, perturbationSchema } from './screens/perturbation.js';
 export { possibleActions, textsNamed } from './screens/possible-actions.js';
-export { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction } from './screens/screen-actions.js';
+export {
+  actionLine,
+  elementKeys,
+  parseAction,
+  SCREEN_ACTIONS,
+  type ScreenAction,
+} from './screens/screen-actions.js';
 export { screenChanges } from './screens/screen-changes.js';
 export { NO_SCREEN, type ScreenElement, type ScreenState, treeFaults } from './screens/screen-state.js';
-export { screenText } from './screens/screen-tree.js';
+export { elementIn, screenText } from './screens/screen-tree.js';
 export {
   appNotFound,
   isScreenDomain,

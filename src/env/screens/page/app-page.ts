@@ -66,7 +66,7 @@ export class AppPage implements OpenPage {
     for (const id of Object.keys(view.elements)) this.ids = Math.max(this.ids, Number(id));
     const tabs = await Promise.all(this.tabs.map((tab) => this.told(tab)));
     const reward = await this.judge(this.server, this.app.judge.task);
-    const seen = this.spec.screenshots ? { picture: await pictureOf(this.active!, view.elements) } : {};
+    const seen = this.spec.screenshots ? { picture: await pictureOf(this.active!, this.spec.contract, view) } : {};
     const tab = this.tabs.indexOf(this.active!);
     return { ...view, tabs, tab, goal: this.app.goal, reward, done: reward > 0, ...seen };
   }

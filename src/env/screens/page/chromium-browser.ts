@@ -94,7 +94,8 @@ class ChromiumTab implements OpenPage {
 
   async look(): Promise<PageMoment> {
     const moment = momentOf(await this.page.evaluate(momentScript(this.spec.contract)));
-    return this.spec.screenshots ? { ...moment, picture: await pictureOf(this.page, moment.elements) } : moment;
+    if (this.spec.screenshots === undefined) return moment;
+    return { ...moment, picture: await pictureOf(this.page, this.spec.contract, moment) };
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,8 @@
 // A real mouse and keyboard: actions on a page in Chromium, by playwright-core.
 
 import type { CallSpec, Picture } from '../../tools/domain.js';
-import { ActionFailed } from './page-browser.js';
+import type { ScreenView } from '../screen-state.js';
+import { ActionFailed, type PageContract } from './page-browser.js';
 
 /** How long an element may take to be ready for an action, in milliseconds, on a machine that is busy. */
 const ACTION_MS = 10_000;
@@ -130,13 +131,19 @@ async function centreOf(element: Handle): Promise<[number, number]> {
   return [box.x + box.width / 2, box.y + box.height / 2];
 }
 
-/** What the window shows, and where the elements of the view are that was looked at last. */
-export async function pictureOf(page: ChromiumPage, elements: Readonly<Record<string, object>>): Promise<Picture> {
+/** What the window shows of a screen, and where its elements are. */
+export async function pictureOf(
+  page: ChromiumPage,
+  { hidden }: Pick<PageContract, 'hidden'>,
+  { elements }: Pick<ScreenView, 'elements'>,
+): Promise<Picture> {
   const { width, height } = page.viewportSize()!;
   const all = JSON.parse(String(await page.evaluate('window.reverieView.boxes()'))) as Picture['boxes'];
   const boxes = Object.fromEntries(Object.entries(all).filter(([id]) => elements[id] !== undefined));
   // Of a scale of its own, it would not be the boxes'.
-  return { png: Uint8Array.from(await page.screenshot({ type: 'png', scale: 'css' })), width, height, boxes };
+  const style = hidden.length > 0 ? { style: `${hidden.join(', ')} { visibility: hidden !important; }` } : {};
+  const png = await page.screenshot({ type: 'png', scale: 'css', ...style });
+  return { png: Uint8Array.from(png), width, height, boxes };
 }
 
 /** Whoever has none will not get one by being waited for, as the page's time stands still. */
