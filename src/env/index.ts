@@ -50,7 +50,9 @@ export type { BrowserName } from './screens/page/page-requests.js';
 export { type Perturbation, perturbationSchema } from './screens/perturbation.js';
 export { possibleActions, textsNamed } from './screens/possible-actions.js';
 export {
+  type ActionSet,
   actionLine,
+  actionSetsSchema,
   elementKeys,
   parseAction,
   SCREEN_ACTIONS,

@@ -3,13 +3,15 @@
 
 import type { CallSpec } from '../tools/domain.js';
 import { optionsOf } from './refusals.js';
-import { actionLine } from './screen-actions.js';
+import { actionLine, isSaid } from './screen-actions.js';
 import type { ScreenElement, ScreenState } from './screen-state.js';
 
 const FIELDS = new Set(['textbox', 'searchbox', 'spinbutton', 'Date', 'InputTime']);
 
 /** The screen after an action that it does not refuse; undefined where that is the page's affair. */
 export function mechanicalScreen(state: ScreenState, call: CallSpec): ScreenState | undefined {
+  const said = saidOn(state, call);
+  if (said !== undefined) return said;
   const change = changeOf(state, call);
   if (change === undefined) return undefined;
   const { focused = state.focused, elements } = change;
@@ -19,6 +21,13 @@ export function mechanicalScreen(state: ScreenState, call: CallSpec): ScreenStat
     elements: { ...state.elements, ...elements },
     history: [...state.history, actionLine(call)],
   };
+}
+
+/** The screen after something was said, which no page knows of; undefined for whatever is done. */
+export function saidOn(state: ScreenState, call: CallSpec): ScreenState | undefined {
+  if (!isSaid(call)) return undefined;
+  const done = call.name === 'report_infeasible' ? { done: true } : {};
+  return { ...state, ...done, history: [...state.history, actionLine(call)] };
 }
 
 /** What a screen that an action led to does not show, though the action says so; empty where all is well. */

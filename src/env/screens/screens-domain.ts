@@ -18,7 +18,7 @@ import type {
 import type { ToolCall } from '../tools/message.js';
 import type { Operation } from '../tools/prediction.js';
 import { actionReadings } from './action-readings.js';
-import { mechanicalScreen, unmetOn } from './mechanics.js';
+import { mechanicalScreen, saidOn, unmetOn } from './mechanics.js';
 import type { PageContract, PageMoment, PageSpec } from './page/page-browser.js';
 import type { BrowserName } from './page/page-requests.js';
 import { PageMachine } from './page-machine.js';
@@ -26,10 +26,12 @@ import { AS_IT_IS, type Perturbation, type ShownPage, shownPage } from './pertur
 import { possibleActions } from './possible-actions.js';
 import { screenRefusals } from './refusals.js';
 import {
+  type ActionSet,
   actionLine,
+  actionsOf,
+  isSaid,
   PAGE_ACTIONS,
   parseAction,
-  SCREEN_ACTIONS,
   type ScreenAction,
   screenTools,
 } from './screen-actions.js';
@@ -46,8 +48,10 @@ export interface ScreensDomainOptions {
   readonly version: string;
   readonly contract: PageContract;
   readonly browser: BrowserName;
-  /** What can be done; default: all that the browser can do. */
+  /** What can be done; default: all of the sets that the browser can do. */
   readonly actions?: readonly ScreenAction[];
+  /** Sets of actions; named, their clicks may be of any button, with keys held. */
+  readonly actionSets?: readonly ActionSet[];
   /** Milliseconds of the page's time that pass after an action; 500. */
   readonly settle?: number;
   /** Longest time for an answer before the browser counts as hung; 60. */
@@ -68,7 +72,7 @@ const SOLUTION = 40;
 /** Of applications: each probe takes a server and its pages. */
 const PROBED_TASKS = 3;
 /** Need to know where things are. */
-const NEED_LAYOUT: readonly ScreenAction[] = ['drag_and_drop', 'scroll'];
+const needsLayout = (name: ScreenAction) => /^(drag_and_drop|scroll|mouse_\w+|keyboard_(down|up))$/.test(name);
 
 const POLICY =
   'You use a page to do what you are asked to. The screen is shown as a tree of elements, each with its id in brackets. Take one action each turn and see what the screen becomes. An action that cannot be carried out changes nothing.';
@@ -97,18 +101,19 @@ export function pageUnknown(what: string, value: string, where: string, known: r
 export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
   if (options.screenshots) requirePictures(options);
   const { id, pages, browser, policy = POLICY, contract, settle = SETTLE_MS } = options;
-  const able = SCREEN_ACTIONS.filter((name) => browser !== 'jsdom' || !NEED_LAYOUT.includes(name));
+  const able = actionsOf(options.actionSets).filter((name) => browser !== 'jsdom' || !needsLayout(name));
   const isApp = pages.some(({ app }) => app !== undefined);
   const fitting = able.filter((name) => isApp || !(PAGE_ACTIONS as readonly ScreenAction[]).includes(name));
   const actions = fitting.filter((name) => options.actions?.includes(name) ?? true);
   const otherwise = options.perturb === undefined ? '' : ` ${contentHash(options.perturb)}`;
   const rules = new ScreenRules(options, actions, `${id} pages ${RULES_VERSION} ${browser} ${settle}${otherwise}`);
-  const content = { id, policy, version: options.version, rules: rules.version, contract, actions };
+  const sets = options.actionSets === undefined ? {} : { sets: options.actionSets };
+  const content = { id, policy, version: options.version, rules: rules.version, contract, actions, ...sets };
   return {
     id,
     version: contentHash({ ...content, pages: pages.map((page) => page.id) } as unknown as JsonObject),
     policy,
-    tools: screenTools(actions),
+    tools: screenTools(actions, options.actionSets !== undefined),
     stateSchema: SCREEN_SCHEMA,
     initialState: NO_SCREEN,
     tasks: pages.map((page) =>
@@ -214,7 +219,7 @@ class ScreenRules implements ToolRules {
   picture(state: JsonObject): Picture | undefined {
     const { page, history } = state as ScreenState;
     if (!this.options.screenshots || page === '') return undefined;
-    return this.plays.picture(this.played(page), history.map(this.callOf));
+    return this.plays.picture(this.played(page), this.deedsOf(history));
   }
 
   admissible(state: JsonObject): readonly string[] {
@@ -255,11 +260,18 @@ class ScreenRules implements ToolRules {
 
   private acted(before: ScreenState, call: CallSpec): ScreenState | string {
     const { page, goal, history } = before;
+    const said = saidOn(before, call);
+    if (said !== undefined) return said;
     const { shown, meant } = this.shownPage(page);
-    const calls = history.map((line) => meant(this.callOf(line)));
+    const calls = this.deedsOf(history).map(meant);
     const moment = this.plays.act(this.played(page), calls, meant(call));
     if (typeof moment === 'string') return moment;
     return stateOf(page, shown(moment, goal), [...history, actionLine(call)], goal);
+  }
+
+  /** What was done on the page, and not only said. */
+  private deedsOf(history: readonly string[]): readonly CallSpec[] {
+    return history.map(this.callOf).filter((call) => !isSaid(call));
   }
 
   private shownPage(id: string): ShownPage {

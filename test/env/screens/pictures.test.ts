@@ -35,7 +35,7 @@ const seen = (info: object) => (info as { readonly screenshot: Screenshot }).scr
 it.skipIf(!existsSync(chromiumProgram()))(
   'is shown in Chromium, beside the tree and not in it',
   async () => {
-    const env = lived({ browser: 'chromium', screenshots: true });
+    const env = lived({ browser: 'chromium', screenshots: true, actionSets: ['bid', 'coord'] });
     const first = await env.reset({ task: 'order.1', seed: 1 });
     const { media_type, width, height, data, boxes } = seen(first.info);
     expect({ media_type, width, height }).toEqual({ media_type: 'image/png', width: 500, height: 320 });
@@ -47,7 +47,9 @@ it.skipIf(!existsSync(chromiumProgram()))(
     expect(Object.keys(boxes).every((id) => elements[id] !== undefined)).toBe(true);
     expect(JSON.stringify(env.tools.state)).not.toMatch(/png|boxes|picture/);
 
-    const ticked = await env.step(`click('${idOf('cream')}')`);
+    const [left, top] = boxes[idOf('cream')];
+    const ticked = await env.step(`mouse_click(${left + 3}, ${top + 3})`);
+    expect(ticked.observation).toContain("checkbox 'cream', focused, checked='true'");
     expect(seen(ticked.info).data).not.toBe(data);
     const ended = await env.step(`click('${idOf('Send')}')`);
     // The last one, of a page that is not held any more.

@@ -64,6 +64,27 @@ describe.each(browsers)('a page in %s', (browser) => {
     expect(end).toMatchObject({ reward: 1, terminated: true, truncated: false });
   }, 60_000);
 
+  it('is used by keys, by other buttons and by words, where these sets of actions are named', async () => {
+    const env = lived(domainOf('order', { browser, actionSets: ['bid', 'coord', 'chat', 'infeas'] }));
+    const { observation: first } = await env.reset({ task: 'order.1', seed: 1 });
+    const act = async (line: string) => (await env.step(line)).observation;
+    const box = idOf(first, 'checkbox');
+    expect(await act(`click('${box}', 'right')`)).toContain("checked='false'");
+    expect(await act(`click('${box}', modifiers=['Shift'])`)).toContain("checked='true'");
+    await act(`focus('${idOf(first, "textbox 'Name'")}')`);
+    await act('keyboard_type("O\'Neill")');
+    await act("keyboard_press('Backspace')");
+    const typed = await act("keyboard_insert_text(' & Co')");
+    expect(typed).toContain("textbox 'Name', value=\"O'Neil & Co\", focused");
+    expect(await act("send_msg_to_user('It is ticked.')")).toBe(typed);
+    // What was said is no part of what is done again elsewhere.
+    const fork = lived(domainOf('order', { browser, actionSets: ['bid', 'coord', 'chat', 'infeas'] }));
+    fork.restore(JSON.parse(JSON.stringify(await env.snapshot())));
+    expect((await fork.step(`hover('${box}')`)).observation).toBe(typed);
+    const end = await env.step("report_infeasible('no cake')");
+    expect(end).toMatchObject({ reward: 0, terminated: true, info: { verdict: { reward: 0 } } });
+  }, 60_000);
+
   it('has its own time', async () => {
     const env = lived(domainOf('order', { browser, settle: 300 }));
     const { observation: first } = await env.reset({ task: 'order.2', seed: 1 });

@@ -34,9 +34,18 @@ export interface ChromiumPage {
   evaluateHandle(script: string): Promise<Handle>;
   readonly mouse: {
     move(x: number, y: number, options?: object): Promise<void>;
-    down(): Promise<void>;
-    up(): Promise<void>;
+    down(options?: object): Promise<void>;
+    up(options?: object): Promise<void>;
+    click(x: number, y: number, options: object): Promise<void>;
+    dblclick(x: number, y: number, options: object): Promise<void>;
     wheel(x: number, y: number): Promise<void>;
+  };
+  readonly keyboard: {
+    press(key: string): Promise<void>;
+    type(text: string): Promise<void>;
+    insertText(text: string): Promise<void>;
+    down(key: string): Promise<void>;
+    up(key: string): Promise<void>;
   };
   close(): Promise<void>;
   /** Bytes of a PNG of what the window shows. */
@@ -81,10 +90,10 @@ export async function carryOut(page: ChromiumPage, name: string, given: CallSpec
       return;
     case 'click':
       await placeOf(target!);
-      return target!.click(wait);
+      return target!.click({ ...wait, ...mouseOf(given) });
     case 'dblclick':
       await placeOf(target!);
-      return target!.dblclick(wait);
+      return target!.dblclick({ ...wait, ...mouseOf(given) });
     case 'hover':
       await placeOf(target!);
       return target!.hover(wait);
@@ -107,8 +116,38 @@ export async function carryOut(page: ChromiumPage, name: string, given: CallSpec
     case 'scroll':
       return page.mouse.wheel(Number(given['delta_x']), Number(given['delta_y']));
     default:
-      throw new Error(`no such action as ${name}`);
+      return carryOutAnywhere(page, name, given);
   }
+}
+
+/** What names no element: the keyboard wherever it is, and the mouse by places. */
+async function carryOutAnywhere(page: ChromiumPage, name: string, given: CallSpec['arguments']): Promise<void> {
+  const { keyboard, mouse } = page;
+  const [key, text] = [String(given['key']), String(given['text'])];
+  const [x, y] = [Number(given['x']), Number(given['y'])];
+  const deeds: Readonly<Record<string, () => Promise<void>>> = {
+    keyboard_press: () => keyboard.press(key),
+    keyboard_type: () => keyboard.type(text),
+    keyboard_insert_text: () => keyboard.insertText(text),
+    keyboard_down: () => keyboard.down(key),
+    keyboard_up: () => keyboard.up(key),
+    mouse_move: () => mouse.move(x, y),
+    mouse_down: () => mouse.move(x, y).then(() => mouse.down(mouseOf(given))),
+    mouse_up: () => mouse.move(x, y).then(() => mouse.up(mouseOf(given))),
+    mouse_click: () => mouse.click(x, y, mouseOf(given)),
+    mouse_dblclick: () => mouse.dblclick(x, y, mouseOf(given)),
+    mouse_drag_and_drop: () => dragBetween(page, pointOf(given, 'from'), pointOf(given, 'to')),
+  };
+  if (deeds[name] === undefined) throw new Error(`no such action as ${name}`);
+  await deeds[name]();
+}
+
+function mouseOf({ button, modifiers }: CallSpec['arguments']): object {
+  return { ...(button !== undefined && { button }), ...(modifiers !== undefined && { modifiers }) };
+}
+
+function pointOf(given: CallSpec['arguments'], end: 'from' | 'to'): [number, number] {
+  return [Number(given[`${end}_x`]), Number(given[`${end}_y`])];
 }
 
 async function elementOf(page: ChromiumPage, id: unknown): Promise<Handle> {
@@ -119,7 +158,10 @@ async function elementOf(page: ChromiumPage, id: unknown): Promise<Handle> {
 }
 
 async function drag(page: ChromiumPage, from: Handle, to: Handle): Promise<void> {
-  const [start, end] = [await centreOf(from), await centreOf(to)];
+  await dragBetween(page, await centreOf(from), await centreOf(to));
+}
+
+async function dragBetween(page: ChromiumPage, start: [number, number], end: [number, number]): Promise<void> {
   await page.mouse.move(...start);
   await page.mouse.down();
   await page.mouse.move(...end, { steps: 5 });
