@@ -8,11 +8,13 @@ export { describeIssues, errorsOf } from './core/errors.js';
 export { contentHash } from './core/hash.js';
 export type { Json, JsonObject } from './core/json.js';
 export {
+  type ActionSet,
   type AppJudge,
   type ApplicationOptions,
   type ApplicationStart,
   type ApplicationTask,
   type AppSpec,
+  actionSetsSchema,
   applicationDomain,
   applyOperations,
   appNotFound,

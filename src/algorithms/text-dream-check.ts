@@ -5,8 +5,16 @@
 import { Rng } from '../core/rng.js';
 import type { LineEnvironment } from '../env/index.js';
 import { isWon, stepsOf } from './text-evaluation.js';
-import { type PlayedText, playTexts, saidIn, type TextStart, type TextStep, whoAnswered } from './text-play.js';
-import { countersOf, type DreamCheck, evenly, type TextTraining, type WayApart } from './text-training.js';
+import {
+  livedOrLost,
+  type PlayedText,
+  playTexts,
+  saidIn,
+  type TextStart,
+  type TextStep,
+  whoAnswered,
+} from './text-play.js';
+import { countersOf, type DreamCheck, evenly, type TextTraining, tellLost, type WayApart } from './text-training.js';
 
 /** The same starts and draws each time, on tasks that are learned from. @throws what environments and policies throw */
 export async function checkDream({ settings, parts, progress, ports }: TextTraining): Promise<void> {
@@ -19,16 +27,26 @@ export async function checkDream({ settings, parts, progress, ports }: TextTrain
 
   const phase = ports.phase('check the dream', 2 * starts.length, 'episodes');
   const options = { signal: ports.signal, onEpisode: () => phase.advance(1) };
-  const dreamt = await playTexts(learner.policy, drawn(), { ...options, environments: await dream.environments() });
-  const lived = await playTexts(learner.policy, drawn(), { ...options, environments: real });
+  const allDreamt = await playTexts(learner.policy, drawn(), { ...options, environments: await dream.environments() });
+  const allLived = await playTexts(learner.policy, drawn(), { ...options, environments: real });
+  tellLost(ports, [...allDreamt, ...allLived]);
+  const pairs = starts.flatMap((start, i) => {
+    const pair = [allDreamt[i], allLived[i]] as const;
+    return pair.some(({ lost }) => lost !== undefined) ? [] : [{ start, pair }];
+  });
+  const [dreamt, lived] = [pairs.map(({ pair }) => pair[0]), pairs.map(({ pair }) => pair[1])];
 
   const { parted, ...found } = compared(dreamt, lived);
   const dreamWins = dreamt.filter(isWon).length;
   const doubtful = parted.filter((i) => isWon(dreamt[i]));
   const again: Replayed[] = [];
-  for (const i of doubtful) again.push(await saidAgain(real[0], starts[i], dreamt[i].steps, ports.signal));
+  for (const i of doubtful) {
+    const said = await livedOrLost(() => saidAgain(real[0], pairs[i].start, dreamt[i].steps, ports.signal));
+    // A win that could not be said again is not confirmed.
+    again.push('lived' in said ? said.lived : { isLost: true, steps: 0 });
+  }
   const check: DreamCheck = {
-    ...{ round: progress.round, episodes: starts.length, ...found },
+    ...{ round: progress.round, episodes: pairs.length, ...found },
     dreamWins,
     realWins: lived.filter(isWon).length,
     confirmedWins: dreamWins - again.filter(({ isLost }) => isLost).length,

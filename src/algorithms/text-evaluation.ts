@@ -1,8 +1,8 @@
 // What an agent of text is worth: an episode of each task of other splits, lived in the real environment.
 
 import { Rng } from '../core/rng.js';
-import { type PlayedText, playTexts, type TextStart } from './text-play.js';
-import { countersOf, type TextEvaluation, type TextTraining } from './text-training.js';
+import { livedOf, type PlayedText, playTexts, type TextStart } from './text-play.js';
+import { countersOf, type TextEvaluation, type TextTraining, tellLost } from './text-training.js';
 
 /** The same starts and streams each time, so that evaluations differ by the policy alone. */
 export async function evaluate(
@@ -17,7 +17,9 @@ export async function evaluate(
   });
   const phase = ports.phase('evaluate', starts.length, 'episodes');
   const onEpisode = () => phase.advance(1);
-  const played = await playTexts(learner.policy, starts, { environments, signal: ports.signal, onEpisode });
+  const all = await playTexts(learner.policy, starts, { environments, signal: ports.signal, onEpisode });
+  tellLost(ports, all);
+  const played = livedOf(all);
   const { round, realSteps, dreamtSteps } = progress;
   const wins = played.filter(isWon).length;
   const meanLength = stepsOf([played]) / played.length;

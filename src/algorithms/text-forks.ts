@@ -4,7 +4,7 @@
 
 import type { Rng } from '../core/rng.js';
 import { spreadOf, type TextPolicy } from '../rl/index.js';
-import { type PlayedText, type PlayOptions, playTexts, type TextStart, type TextStep } from './text-play.js';
+import { livedOf, type PlayedText, type PlayOptions, playTexts, type TextStart, type TextStep } from './text-play.js';
 
 export interface ForkOptions extends Omit<PlayOptions, 'snapshots'> {
   /** Episodes lived on from each step. */
@@ -41,10 +41,11 @@ export async function forkGroups(
   const lived = await playTexts(policy, starts, options);
   const values = new Map(points.map(({ key }, i) => [key, meanReturn(lived.slice(i * forks, (i + 1) * forks), gamma)]));
   const valued = groups.map((group, g) =>
-    group.map((episode) => ({
-      ...episode,
-      steps: episode.steps.map((step, t) => ({ ...step, value: values.get(keyOf(g, t, step)) ?? 0 })),
-    })),
+    group.flatMap((episode) => {
+      const steps = episode.steps.map((step, t) => ({ ...step, value: values.get(keyOf(g, t, step)) ?? 0 }));
+      // What a step is worth that could not be lived on from, nobody knows.
+      return steps.some(({ value }) => Number.isNaN(value)) ? [] : [{ ...episode, steps }];
+    }),
   );
   return { groups: valued, lived };
 }
@@ -71,7 +72,10 @@ function keyOf(group: number, t: number, { state, situation }: TextStep): string
   return JSON.stringify([group, t, state, situation.turns.map(({ said }) => said)]);
 }
 
+/** NaN where all were lost. */
 function meanReturn(episodes: readonly PlayedText[], gamma: number): number {
-  const returns = episodes.map(({ steps }) => steps.reduceRight((later, { reward }) => reward + gamma * later, 0));
+  const returns = livedOf(episodes).map(({ steps }) =>
+    steps.reduceRight((later, { reward }) => reward + gamma * later, 0),
+  );
   return returns.reduce((a, b) => a + b, 0) / returns.length;
 }

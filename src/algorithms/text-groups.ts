@@ -9,9 +9,16 @@ import { checkDream } from './text-dream-check.js';
 import { evaluate, isWon, stepsOf } from './text-evaluation.js';
 import { forkGroups } from './text-forks.js';
 import { demonstrate, imitate } from './text-imitation.js';
-import { type PlayedText, type PlayOptions, playTexts, type TextStart, whoAnswered } from './text-play.js';
+import { livedOf, type PlayedText, type PlayOptions, playTexts, type TextStart, whoAnswered } from './text-play.js';
 import { countGrown, familiesWithin, grownDeficits, tasksOfRound } from './text-tasks.js';
-import { countersOf, roundsOf, type TextProgress, type TextRound, type TextTraining } from './text-training.js';
+import {
+  countersOf,
+  roundsOf,
+  type TextProgress,
+  type TextRound,
+  type TextTraining,
+  tellLost,
+} from './text-training.js';
 import { valuedRound } from './text-values.js';
 import { watchedRound } from './text-watch.js';
 import { imitateWins } from './text-wins.js';
@@ -104,7 +111,7 @@ async function gather({ parts, progress, ports }: TextTraining, rounds: readonly
   await ports.checkpoint(true);
 }
 
-/** `groupSize` episodes from the same start, for each task of the round. */
+/** `groupSize` episodes from the same start, for each task of the round; fewer where some were lost. */
 async function liveGroups(
   { settings, parts, ports }: TextTraining,
   { where }: TextRound,
@@ -123,7 +130,8 @@ async function liveGroups(
     onEpisode: () => phase.advance(1),
   });
   phase.end();
-  return tasks.map((_, g) => played.slice(g * groupSize, (g + 1) * groupSize));
+  tellLost(ports, played);
+  return tasks.map((_, g) => livedOf(played.slice(g * groupSize, (g + 1) * groupSize)));
 }
 
 /** How episodes of the round are lived. */
@@ -155,7 +163,7 @@ async function fork(
     onEpisode: () => phase.advance(1),
   });
   phase.end();
-  return { valued, forked: lived };
+  return { valued, forked: livedOf(lived) };
 }
 
 async function learn(

@@ -1,12 +1,12 @@
 // The cold start of an agent of text: passes over what walkthroughs say in each situation on their way, lived in the real environment.
 
 import { reverieError } from '../core/errors.js';
-import type { Rng } from '../core/rng.js';
+import { Rng } from '../core/rng.js';
 import type { LineEnvironment, ToolsTask } from '../env/index.js';
 import type { TextLesson, TextUpdateMetrics } from '../rl/index.js';
 import { isWon } from './text-evaluation.js';
 import type { TextExpert } from './text-experts.js';
-import { type PlayedText, TextEpisode } from './text-play.js';
+import { livedOrLost, type PlayedText, TextEpisode } from './text-play.js';
 import { lookElsewhere, revealingVerbs, type Search } from './text-searches.js';
 import { evenly, type TextTraining } from './text-training.js';
 import { DEMONSTRATIONS, wonText } from './text-won.js';
@@ -84,9 +84,15 @@ async function demonstrations(
   let taken = 0;
   const show = async (task: ToolsTask, search?: Search) => {
     ports.signal.throwIfAborted();
-    const { played, back } = await demonstrated(environment, task, expert, search);
-    taken += back;
-    shown.push(...played);
+    // What is drawn is drawn again by another try.
+    const from = search?.rng.state();
+    const again = () => search && { ...search, rng: Rng.fromState(from!) };
+    const found = await livedOrLost(() => demonstrated(environment, task, expert, again()));
+    if ('lost' in found) ports.warn(`The walkthrough of "${task.id}" was lost, and is left out: ${found.lost.message}`);
+    else {
+      taken += found.lived.back;
+      shown.push(...found.lived.played);
+    }
     phase.advance(1);
   };
   for (const task of tasks) await show(task);

@@ -2,8 +2,8 @@
 // Which episodes stand side by side follows from their order alone.
 
 import type { EnvSnapshot } from '../core/environment.js';
-import { reverieError } from '../core/errors.js';
-import type { Rng } from '../core/rng.js';
+import { ReverieError, reverieError } from '../core/errors.js';
+import { Rng, type RngState } from '../core/rng.js';
 import type { Info, LineEnvironment, Message, ToolsStepInfo } from '../env/index.js';
 import type { TextDecision, TextPolicy, TextSituation, TextTurn } from '../rl/index.js';
 
@@ -37,6 +37,8 @@ export interface PlayedText {
   readonly reward: number | null;
   /** It came to no end of its own. */
   readonly truncated?: true;
+  /** Why it could not be lived, however often it was begun: it has no steps and no reward, and says nothing of the policy. */
+  readonly lost?: ReverieError;
 }
 
 /**
@@ -60,7 +62,28 @@ export interface PlayOptions {
   readonly onEpisode?: (episode: PlayedText) => void;
 }
 
-/** Plays each start to its end. @throws TEXT_COMMANDS_UNKNOWN, what environments throw, the reason of the signal */
+type EpisodeOptions = Omit<PlayOptions, 'environments' | 'onEpisode'>;
+
+/** Times an episode is begun that is lost to a fault of its own, such as a browser that ended. */
+const TRIES = 3;
+
+/** An episode under way, or about to be. */
+interface Lane {
+  readonly index: number;
+  readonly environment: LineEnvironment;
+  rng?: Rng;
+  /** Where its stream began: another try draws the same. */
+  readonly drawn?: RngState;
+  episode?: TextEpisode;
+  tries: number;
+  lost?: ReverieError;
+}
+
+/**
+ * Plays each start to its end. What an error costs is said by its entry in the catalogue (`costs`): one that costs an episode leaves
+ * it `lost`, after a few tries where another may go better.
+ * @throws TEXT_COMMANDS_UNKNOWN, what else environments throw, the reason of the signal; what was lost if every episode was
+ */
 export async function playTexts(
   policy: TextPolicy,
   starts: readonly TextStart[],
@@ -68,33 +91,93 @@ export async function playTexts(
 ): Promise<PlayedText[]> {
   const { signal } = options;
   const played: PlayedText[] = [];
-  const lanes: { index: number; episode: TextEpisode }[] = [];
+  const lanes: Lane[] = [];
   const free = [...environments].reverse();
   let next = 0;
   while (next < starts.length || lanes.length > 0) {
     signal?.throwIfAborted();
-    while (next < starts.length && free.length > 0) {
-      const index = next++;
-      lanes.push({ index, episode: await TextEpisode.begin(free.pop()!, starts[index], options) });
+    while (next < starts.length && free.length > 0) lanes.push(laneOf(starts[next], next++, free.pop()!));
+    for (const lane of lanes.filter(({ episode }) => episode === undefined)) await begin(lane, starts, options);
+    const under = lanes.filter(({ episode }) => episode !== undefined && !episode.ended);
+    if (under.length > 0) {
+      const situations = under.map(({ episode }) => episode!.situation);
+      const decisions = await policy.decide(situations, drawsFor(under));
+      await Promise.all(under.map((lane, i) => keepingFault(lane, () => lane.episode!.step(decisions[i], signal))));
     }
-    const under = lanes.filter(({ episode }) => !episode.ended);
-    const situations = under.map(({ episode }) => episode.situation);
-    const decisions = await policy.decide(situations, drawsFor(under.map(({ index }) => starts[index])));
-    await Promise.all(under.map(({ episode }, i) => episode.step(decisions[i], signal)));
-    for (const { index, episode } of lanes.filter((lane) => lane.episode.ended)) {
-      played[index] = episode.played();
-      free.push(episode.environment);
+    for (const lane of lanes.filter(({ episode, lost }) => episode?.ended || lost !== undefined)) {
+      const { index, lost, episode, environment } = lane;
+      played[index] = lost === undefined ? episode!.played() : lostText(starts[index], lost);
+      free.push(environment);
       onEpisode?.(played[index]);
     }
-    lanes.splice(0, lanes.length, ...lanes.filter(({ episode }) => !episode.ended));
+    lanes.splice(0, lanes.length, ...lanes.filter(({ episode, lost }) => !episode?.ended && lost === undefined));
   }
+  if (played.length > 0 && played.every(({ lost }) => lost !== undefined)) throw played[0].lost;
   return played;
 }
 
+function laneOf({ rng }: TextStart, index: number, environment: LineEnvironment): Lane {
+  return { index, environment, tries: 0, ...(rng && { rng, drawn: rng.state() }) };
+}
+
+async function begin(lane: Lane, starts: readonly TextStart[], options: EpisodeOptions): Promise<void> {
+  const { index, environment } = lane;
+  await keepingFault(lane, async () => {
+    if (lane.tries++ > 0 && lane.drawn !== undefined) lane.rng = Rng.fromState(lane.drawn);
+    lane.episode = await TextEpisode.begin(environment, starts[index], options);
+  });
+}
+
+/** Does `work` for an episode. A fault of this episode alone takes it off its lane, to be begun again, or for good. */
+async function keepingFault(lane: Lane, work: () => Promise<void>): Promise<void> {
+  const fault = await faultOf(work, lane.tries);
+  if (fault === undefined) return;
+  lane.episode = undefined;
+  if (!fault.again) lane.lost = fault.error;
+}
+
+interface EpisodeFault {
+  readonly error: ReverieError;
+  /** Another try may go better. */
+  readonly again: boolean;
+}
+
+/** @throws what `work` throws, where it costs more than an episode */
+async function faultOf(work: () => Promise<void>, tries: number): Promise<EpisodeFault | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ReverieError) || error.entry.costs === undefined) throw error;
+    return { error, again: error.entry.costs === 'attempt' && tries < TRIES };
+  }
+}
+
+/** What `work`, an episode that is not played by a policy, comes to; the fault where it was lost. @throws as `playTexts` */
+export async function livedOrLost<T>(
+  work: () => Promise<T>,
+): Promise<{ readonly lived: T } | { readonly lost: ReverieError }> {
+  for (let tries = 1; ; tries++) {
+    const ended: T[] = [];
+    const fault = await faultOf(async () => void ended.push(await work()), tries);
+    if (fault === undefined) return { lived: ended[0] };
+    if (!fault.again) return { lost: fault.error };
+  }
+}
+
+function lostText({ task }: TextStart, lost: ReverieError): PlayedText {
+  return { task, steps: [], messages: [], reward: null, lost };
+}
+
+/** Those that were lived. */
+export function livedOf(played: readonly PlayedText[]): PlayedText[] {
+  return played.filter(({ lost }) => lost === undefined);
+}
+
 /** Starts of one call all draw, or none does. */
-function drawsFor(starts: readonly TextStart[]): number[] | undefined {
-  const draws = starts.flatMap(({ rng }) => (rng === undefined ? [] : [rng.uniform()]));
-  return draws.length === starts.length ? draws : undefined;
+function drawsFor(lanes: readonly Lane[]): number[] | undefined {
+  const draws = lanes.flatMap(({ rng }) => (rng === undefined ? [] : [rng.uniform()]));
+  return draws.length === lanes.length ? draws : undefined;
 }
 
 /** One episode under way in an environment. */
@@ -119,7 +202,7 @@ export class TextEpisode {
   static async begin(
     environment: LineEnvironment,
     { task, seed, from }: TextStart,
-    { signal, ...pay }: Omit<PlayOptions, 'environments' | 'onEpisode'> = {},
+    { signal, ...pay }: EpisodeOptions = {},
   ): Promise<TextEpisode> {
     if (from !== undefined) {
       await environment.restore(from.before!, { seed });

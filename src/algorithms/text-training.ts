@@ -254,6 +254,13 @@ export function countersOf({ round, realSteps, dreamtSteps }: TextProgress): Rec
   return { round, realSteps, syntheticSteps: dreamtSteps };
 }
 
+/** Says how many episodes were lost, and why the first of them was. */
+export function tellLost({ warn }: Pick<TextGroupPorts, 'warn'>, played: readonly PlayedText[]): void {
+  const lost = played.flatMap((one) => (one.lost === undefined ? [] : [one.lost]));
+  if (lost.length > 0)
+    warn(`${lost.length} of ${played.length} episodes were lost, and are left out: ${lost[0].message}`);
+}
+
 /** `count` of them, evenly spaced; all where there are no more. */
 export function evenly<T>(list: readonly T[], count: number): T[] {
   if (count >= list.length) return [...list];

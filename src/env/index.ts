@@ -59,7 +59,15 @@ export { type DrawnPage, MAX_MARKUP } from './screens/page/still-page.js';
 export { PageDrawer } from './screens/page-drawer.js';
 export { type Perturbation, perturbationSchema } from './screens/perturbation.js';
 export { possibleActions, textsNamed } from './screens/possible-actions.js';
-export { actionLine, parseAction, SCREEN_ACTIONS, type ScreenAction } from './screens/screen-actions.js';
+export {
+  type ActionSet,
+  actionLine,
+  actionSetsSchema,
+  elementKeys,
+  parseAction,
+  SCREEN_ACTIONS,
+  type ScreenAction,
+} from './screens/screen-actions.js';
 export { screenChanges } from './screens/screen-changes.js';
 export { type ShownElement, sameScreenCheck, screenCheck, showsCheck } from './screens/screen-checks.js';
 export { type DrawnScreen, screenOfDrawn } from './screens/screen-drawn.js';
@@ -74,7 +82,7 @@ export {
   tabsOf,
   treeFaults,
 } from './screens/screen-state.js';
-export { screenText } from './screens/screen-tree.js';
+export { elementIn, screenText } from './screens/screen-tree.js';
 export {
   appNotFound,
   isScreenDomain,
@@ -135,6 +143,7 @@ export {
   readInducedRules,
   readTools,
   versionOf,
+  withSplits,
   withTasks,
 } from './tools/load-domain.js';
 export { domainFiles, domainFolder, type MakeDomainOptions, makeDomain } from './tools/make-domain.js';
@@ -164,6 +173,7 @@ export {
   isTextDomain,
   type LineEnvironment,
   lineEnvironment,
+  type Screenshot,
   type TextEnvironment,
   textEnvironment,
 } from './tools/text-environment.js';

@@ -21,6 +21,7 @@ export {
   settleVerdict,
 } from './episodes/episode-record.js';
 export { type Asker, assumedEstimate, type Estimate, measuredEstimate, type Range } from './episodes/estimate.js';
+export { type KeepPicture, PICTURES_FOLDER, pictureKeeper } from './episodes/kept-pictures.js';
 export { liveEpisode } from './episodes/live-episode.js';
 export {
   type FailedRow,

@@ -194,16 +194,19 @@ export const ENVIRONMENT_ERRORS = {
   },
   JAVA_GAME_FAILED: {
     status: 502,
+    costs: 'episode',
     message: 'Game "{game}" failed in {where}, and once more when it was played again: {problem}',
     hint: 'The exception is that of its Java code: this game with these settings cannot be played. Leave it out, or set it up otherwise.',
   },
   JAVA_DIED: {
     status: 502,
+    costs: 'episode',
     message: 'The Java process of "{game}" ended {times} times in a row, in {where}: {problem}.',
     hint: 'The game was played again each time and the process ended at the same place. Leave the game out, or see why Java ends there.',
   },
   JAVA_GAME_NOT_REPEATABLE: {
     status: 409,
+    costs: 'attempt',
     message: 'Game "{game}" did not come out where it was after {steps} commands, played again.',
     hint: 'Begin the episode anew. A jar that was replaced meanwhile does this; so would one that draws from the clock.',
   },
@@ -216,6 +219,11 @@ export const ENVIRONMENT_ERRORS = {
     status: 404,
     message: 'The pages of {what} were not found by "{place}": {problem}.',
     hint: 'Run "pip install {package}" for the Python that REVERIE_PYTHON names (python3 by default), or name their folder: domain.pages, or {variable}.',
+  },
+  SCREENSHOTS_UNAVAILABLE: {
+    status: 422,
+    message: 'There are no screenshots here: {problem}.',
+    hint: '{hint}, or leave out domain.screenshots.',
   },
   APP_NOT_FOUND: {
     status: 404,
@@ -234,16 +242,19 @@ export const ENVIRONMENT_ERRORS = {
   },
   PAGE_FAILED: {
     status: 502,
+    costs: 'attempt',
     message: 'Page "{page}" failed in {where}, and once more when it was opened again: {problem}',
     hint: 'The fault is in the page, or in what this browser cannot do. Leave the task out, or try the other browser: domain.browser.',
   },
   BROWSER_DIED: {
     status: 502,
+    costs: 'episode',
     message: 'The browser of "{page}" ended {times} times in a row, in {where}: {problem}.',
     hint: 'The page was opened again each time and the browser ended at the same place. Leave the task out, or try the other browser: domain.browser.',
   },
   PAGE_NOT_REPEATABLE: {
     status: 409,
+    costs: 'attempt',
     message: 'Page "{page}" did not come out where it was after {steps} actions, done again.',
     hint: 'Begin the episode anew. Files that were replaced meanwhile do this; so does a page that asks for something else than time and chance.',
   },

@@ -118,21 +118,25 @@ export const MODEL_ERRORS = {
   },
   USER_TURN_INVALID: {
     status: 502,
+    costs: 'episode',
     message: 'The simulated user of task "{task}" said nothing that can be used, twice: {problem}',
     hint: 'Use a model that follows instructions for the user (roles.user), raise its maxTokens, or give the task a script.',
   },
   TRAJECTORY_INVALID: {
     status: 502,
+    costs: 'episode',
     message: 'The trajectory written for task "{task}" cannot be read: {problem}',
     hint: 'Use a model that can be held to a schema, or live episodes turn by turn (synth.mode: turns).',
   },
   WALK_PRUNED: {
     status: 422,
+    costs: 'episode',
     message: 'A walk of task "{task}" was ended after {steps} actions, none of which anyone would ask for.',
     hint: 'This is what agent.prune is for. Where most walks end so, give the agent other goalKinds, or a better model.',
   },
   WALK_REFUSED: {
     status: 422,
+    costs: 'episode',
     message: 'A walk of task "{task}" became no example: {problem}.',
     hint: 'See docs/screens.md for what is asked of walks. Another model (roles.tasks), or longer walks, may do better.',
   },

@@ -189,11 +189,13 @@ export const RUN_ERRORS = {
   },
   ROLLOUT_LOST: {
     status: 500,
+    costs: 'episode',
     message: 'Row {row} was given up: {times} workers that took it were lost before it ended.',
     hint: 'See how those workers ended, such as out of memory; the other rows are not affected.',
   },
   ROLLOUT_FAILED: {
     status: 500,
+    costs: 'episode',
     message: 'Row {row} was given up after {times} tries: {problem}',
     hint: 'Workers tell the stack with REVERIE_DEBUG=1; the other rows are not affected.',
   },

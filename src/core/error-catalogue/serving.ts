@@ -169,6 +169,7 @@ export const SERVING_ERRORS = {
   },
   EPISODE_LOST: {
     status: 502,
+    costs: 'attempt',
     message: 'An episode on the {protocol} server at {url} was lost after {calls} calls: {problem}',
     hint: 'It was begun again and did not come to where it was, or got no answer. `reverie validate URL` tells whether the server honours seeds; others of its episodes are not affected.',
   },

@@ -9,6 +9,7 @@ import type { Json } from '../../core/json.js';
 import type { DomainEntry } from '../tools/domains.js';
 import type { AppSpec, PageContract } from './page/page-browser.js';
 import { perturbationSchema } from './perturbation.js';
+import { actionSetsSchema } from './screen-actions.js';
 import { type ScreensDomainOptions, screensDomain } from './screens-domain.js';
 import { type ScreenPage, seededPages } from './seeded-pages.js';
 
@@ -64,7 +65,7 @@ export function applicationDomain(options: ApplicationOptions): DomainEntry {
     summary,
     schema,
     make: async () => async (given, folder) => {
-      const { app, screens = Object.keys(tasks), seeds = SEEDS, perturb } = schema.parse(given);
+      const { app, screens = Object.keys(tasks), seeds = SEEDS, perturb, screenshots, actions } = schema.parse(given);
       const named = app ?? process.env[place.variable];
       const { program, version } = options.find(named ? resolve(folder, named) : undefined);
       const pages = seededPages(screens, seeds, (name, seed) => pageOf(options, program, tasks[name], seed));
@@ -74,6 +75,8 @@ export function applicationDomain(options: ApplicationOptions): DomainEntry {
         ...{ contract: CONTRACT, browser: 'chromium', timeoutSeconds, policy },
         ...(settle !== undefined && { settle }),
         ...(perturb !== undefined && { perturb }),
+        ...(screenshots !== undefined && { screenshots }),
+        ...(actions !== undefined && { actionSets: actions }),
       });
     },
   };
@@ -97,6 +100,8 @@ function settingsOf({ id, place: { what, variable, otherwise }, tasks }: Applica
       .optional()
       .describe(`${id}: seeds of each task and split; default ${SEEDS}`),
     perturb: perturbationSchema.optional(),
+    actions: actionSetsSchema.optional(),
+    screenshots: z.boolean().optional().describe(`${id}: screens have a picture, and boxes of their elements`),
   });
 }
 

@@ -63,6 +63,10 @@ export class PageMachine {
     const reply = this.thread.ask(request, this.timeoutSeconds * 1000);
     if (reply === undefined) throw this.died(this.timeoutSeconds);
     if ('moment' in reply) return reply.moment;
+    if ('ended' in reply) {
+      this.end();
+      throw new BrowserDied(`its process ended: ${reply.ended}`);
+    }
     if ('refused' in reply) throw new ActionRefused(reply.refused);
     throw new PageThrown('failed' in reply ? reply.failed : 'no answer came');
   }

@@ -1,6 +1,6 @@
 // Who plays the pages of a domain of screens: a browser, or exact data. Which it is shows in nothing but what it can do.
 
-import type { CallSpec } from '../tools/domain.js';
+import type { CallSpec, Picture } from '../tools/domain.js';
 import type { PageContract, PageMoment, PageSpec } from './page/page-browser.js';
 import type { BrowserName } from './page/page-requests.js';
 import { PageMachine } from './page-machine.js';
@@ -16,6 +16,8 @@ export interface ScreenPlayer {
   solution?(page: string): readonly CallSpec[] | undefined;
   /** What a task that asks for an answer could be answered with on a screen; absent: no task asks for one. */
   answers?(page: string, moment: Pick<PageMoment, 'elements'>): readonly string[];
+  /** What a screen looks like, after these actions; absent, or nothing: there are no pictures. */
+  picture?(page: string, calls: readonly CallSpec[]): Picture | undefined;
   close(): void;
 }
 
@@ -28,6 +30,8 @@ export interface BrowserPages {
   readonly settle?: number;
   /** Longest time for an answer before the browser counts as hung; 60. */
   readonly timeoutSeconds?: number;
+  /** Screens have a picture, and boxes of their elements, beside what is told of them: in Chromium. */
+  readonly screenshots?: boolean;
 }
 
 export const SETTLE_MS = 500;
@@ -40,16 +44,18 @@ export function browserPlayer({
   browser,
   settle = SETTLE_MS,
   timeoutSeconds = TIMEOUT_SECONDS,
+  screenshots,
 }: BrowserPages): ScreenPlayer {
   const plays = new ScreenPlays(new PageMachine(browser, timeoutSeconds));
   const known = new Map(pages.map((page) => [page.id, page]));
   const played = (id: string): { id: string; spec: PageSpec } => {
     const { file, app, seed } = known.get(id)!;
-    return { id, spec: { file, seed, contract, settle, ...(app && { app }) } };
+    return { id, spec: { file, seed, contract, settle, ...(app && { app }), ...(screenshots && { screenshots }) } };
   };
   return {
     begin: (page) => plays.begin(played(page)),
     act: (page, before, call) => plays.act(played(page), before, call),
+    ...(screenshots && { picture: (page: string, calls: readonly CallSpec[]) => plays.picture(played(page), calls) }),
     close: () => plays.close(),
   };
 }

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { reverieError } from '../../core/errors.js';
 import { sha256 } from '../../core/hash.js';
 import { type Seat, SeatPool } from '../replayed/seat-pool.js';
-import type { CallSpec } from '../tools/domain.js';
+import type { CallSpec, Picture } from '../tools/domain.js';
 import type { PageMoment, PageSpec } from './page/page-browser.js';
 import { ActionRefused, BrowserDied, type PageMachine, PageThrown } from './page-machine.js';
 import { actionLine } from './screen-actions.js';
@@ -25,12 +25,17 @@ const TRIES = 2;
 /** Moments of which the hash is remembered, so that a page played again is known to have come out there. */
 const MOMENTS = 4_096;
 
+/** Pictures that are held, of some ten kilobytes each: those of the moments that were come to last. */
+const PICTURES = 64;
+
 const NOWHERE: PageMoment = { focused: '', root: '', elements: {}, goal: '', reward: 0, done: false };
 
 export class ScreenPlays {
   private slots = 0;
   private readonly pool = new SeatPool<PageMoment>(SEATS, () => String(++this.slots), NOWHERE);
   private readonly moments = new LRUCache<string, string>({ max: MOMENTS });
+  /** By the place where their moments stand. */
+  private readonly pictures = new LRUCache<string, Picture>({ max: PICTURES });
   /** In the hands of the request that is being answered. */
   private taken: Seat<PageMoment> | undefined;
 
@@ -63,7 +68,17 @@ export class ScreenPlays {
     });
   }
 
+  /** What a moment looks like: that of a page that asks for pictures. @throws as `begin` */
+  picture(page: PlayedPage, calls: readonly CallSpec[]): Picture | undefined {
+    const known = this.pictures.get(keyOf(page, calls));
+    if (known !== undefined || page.spec.screenshots === undefined) return known;
+    if (calls.length === 0) this.begin(page);
+    else this.act(page, calls.slice(0, -1), calls.at(-1)!);
+    return this.pictures.get(keyOf(page, calls));
+  }
+
   close(): void {
+    this.pictures.clear();
     this.forget();
     this.moments.clear();
     this.machine.close();
@@ -84,7 +99,8 @@ export class ScreenPlays {
     return seat;
   }
 
-  private leave(key: string, moment: PageMoment): void {
+  private leave(key: string, { picture, ...moment }: PageMoment): void {
+    if (picture !== undefined) this.pictures.set(key, picture);
     this.moments.set(key, hashOf(moment));
     if (this.taken !== undefined) this.pool.leave(this.taken, key, moment);
     this.taken = undefined;
@@ -124,6 +140,7 @@ function keyOf({ id }: PlayedPage, calls: readonly CallSpec[]): string {
   return [id, ...calls.map(actionLine)].join(SEPARATOR);
 }
 
-function hashOf(moment: PageMoment): string {
+/** Of what is told of it: its picture is none of that. */
+function hashOf({ picture: _, ...moment }: PageMoment): string {
   return sha256(JSON.stringify(moment));
 }

@@ -36,6 +36,22 @@ export function elementText(id: string, element: ScreenElement, isFocused = fals
   return [`${head} ${quoted(name)}`, ...propertiesOf(element, isFocused)].join(', ');
 }
 
+/** Role and name of an element, as a tree has them; undefined where it does not have it. */
+export function elementIn(tree: string, id: string): Pick<ScreenElement, 'role' | 'name'> | undefined {
+  const head = `[${id}] `;
+  const line = tree.split('\n').find((one) => one.trimStart().startsWith(head));
+  if (line === undefined) return undefined;
+  const told = line.trimStart().slice(head.length);
+  const [, role, text] = /^(\S+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")/.exec(told) ?? [];
+  return role === undefined ? undefined : { role, name: unquoted(text) };
+}
+
+const ESCAPED: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' };
+
+function unquoted(text: string): string {
+  return text.slice(1, -1).replace(/\\(.)/g, (_, character: string) => ESCAPED[character] ?? character);
+}
+
 /** A text as Python writes it, which is how agents of this syntax quote. */
 export function quoted(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";

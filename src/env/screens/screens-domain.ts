@@ -11,6 +11,7 @@ import type {
   CheckResult,
   EpisodeEnd,
   OutcomeClaim,
+  Picture,
   ToolOutcome,
   ToolRules,
   ToolsDomain,
@@ -18,18 +19,20 @@ import type {
 import type { ToolCall } from '../tools/message.js';
 import type { Operation } from '../tools/prediction.js';
 import { actionReadings } from './action-readings.js';
-import { mechanicalScreen, unmetOn } from './mechanics.js';
+import { mechanicalScreen, saidOn, unmetOn } from './mechanics.js';
 import { unshownOn } from './outcome-claims.js';
 import type { PageMoment } from './page/page-browser.js';
 import { AS_IT_IS, type Perturbation, type ShownPage, shownPage } from './perturbation.js';
 import { possibleActions } from './possible-actions.js';
 import { screenRefusals } from './refusals.js';
 import {
+  type ActionSet,
   ANSWERS,
   actionLine,
+  actionsOf,
+  isSaid,
   PAGE_ACTIONS,
   parseAction,
-  SCREEN_ACTIONS,
   type ScreenAction,
   screenTools,
 } from './screen-actions.js';
@@ -45,8 +48,10 @@ export interface ScreensDomainOptions extends BrowserPages {
   readonly id: string;
   /** SHA-256 or the like of all files that decide what the pages are. */
   readonly version: string;
-  /** What can be done; default: all that the browser can do. */
+  /** What can be done; default: all of the sets that the browser can do. */
   readonly actions?: readonly ScreenAction[];
+  /** Sets of actions; named, their clicks may be of any button, with keys held. */
+  readonly actionSets?: readonly ActionSet[];
   readonly policy?: string;
   /** Pages are shown otherwise. */
   readonly perturb?: Perturbation;
@@ -59,7 +64,7 @@ const SOLUTION = 40;
 /** Of applications: each probe takes a server and its pages. */
 const PROBED_TASKS = 3;
 /** Need to know where things are. */
-const NEED_LAYOUT: readonly ScreenAction[] = ['drag_and_drop', 'scroll'];
+const needsLayout = (name: ScreenAction) => /^(drag_and_drop|scroll|mouse_\w+|keyboard_(down|up))$/.test(name);
 
 const POLICY =
   'You use a page to do what you are asked to. The screen is shown as a tree of elements, each with its id in brackets. Take one action each turn and see what the screen becomes. An action that cannot be carried out changes nothing.';
@@ -84,12 +89,11 @@ export function pageUnknown(what: string, value: string, where: string, known: r
   return reverieError('PAGE_UNKNOWN', { what, value, where, nearest: close, known: known.join(', ') });
 }
 
-/** No browser is started before a page is opened. */
+/** No browser is started before a page is opened. @throws SCREENSHOTS_UNAVAILABLE */
 export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
-  const { id, pages, browser, contract, settle = SETTLE_MS, perturb } = options;
-  const able = SCREEN_ACTIONS.filter(
-    (name) => name !== ANSWERS && (browser !== 'jsdom' || !NEED_LAYOUT.includes(name)),
-  );
+  if (options.screenshots) requirePictures(options);
+  const { id, pages, browser, contract, settle = SETTLE_MS, perturb, actionSets } = options;
+  const able = actionsOf(actionSets).filter((name) => browser !== 'jsdom' || !needsLayout(name));
   const isApp = pages.some(({ app }) => app !== undefined);
   const fitting = able.filter((name) => isApp || !(PAGE_ACTIONS as readonly ScreenAction[]).includes(name));
   const actions = fitting.filter((name) => options.actions?.includes(name) ?? true);
@@ -99,7 +103,8 @@ export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
     player: browserPlayer(options),
     actions,
     rules: `${id} pages ${RULES_VERSION} ${browser} ${settle}${otherwise}`,
-    content: { contract },
+    content: { contract, ...(actionSets && { sets: actionSets }) },
+    hasMouse: actionSets !== undefined,
     atOnce: SEATS,
     ...(isApp && { probedTasks: PROBED_TASKS }),
   });
@@ -109,6 +114,8 @@ export interface PlayedScreensOptions
   extends Pick<ScreensDomainOptions, 'id' | 'pages' | 'version' | 'policy' | 'perturb' | 'settle'> {
   readonly player: ScreenPlayer;
   readonly actions: readonly ScreenAction[];
+  /** Whether clicks may be of any button, with keys held. */
+  readonly hasMouse?: boolean;
   /** Version of what answers. */
   readonly rules: string;
   /** What else the domain's version depends on. */
@@ -126,7 +133,7 @@ export function playedScreens(options: PlayedScreensOptions): ToolsDomain {
     id,
     version: contentHash({ ...content, pages: pages.map((page) => page.id) } as unknown as JsonObject),
     policy,
-    tools: screenTools(actions),
+    tools: screenTools(actions, options.hasMouse),
     stateSchema: SCREEN_SCHEMA,
     initialState: NO_SCREEN,
     tasks: pages.map((page) =>
@@ -138,6 +145,16 @@ export function playedScreens(options: PlayedScreensOptions): ToolsDomain {
     face: 'screen',
     close: () => rules.close(),
   };
+}
+
+function requirePictures({ browser, perturb }: ScreensDomainOptions): void {
+  if (browser === 'jsdom') {
+    const problem = 'jsdom has no layout and draws nothing';
+    throw reverieError('SCREENSHOTS_UNAVAILABLE', { problem, hint: 'Set domain.browser to chromium' });
+  }
+  if (perturb === undefined) return;
+  const problem = 'a picture shows the page as it is, and domain.perturb has its screens told otherwise';
+  throw reverieError('SCREENSHOTS_UNAVAILABLE', { problem, hint: 'Leave out domain.perturb' });
 }
 
 /** Whether its states are screens. */
@@ -206,6 +223,7 @@ class ScreenRules implements ToolRules {
   }
 
   mechanics(state: JsonObject, call: CallSpec): ToolOutcome | undefined {
+    if (this.hearsAnswers && isSaid(call)) return undefined;
     const before = state as ScreenState;
     const refusals = screenRefusals(before, call);
     if (refusals.length > 0) return refusal(refusals);
@@ -223,6 +241,11 @@ class ScreenRules implements ToolRules {
 
   preconditions(state: JsonObject, call: ToolCall): readonly string[] {
     return screenRefusals(state as ScreenState, call);
+  }
+
+  picture(state: JsonObject): Picture | undefined {
+    const { page, history } = state as ScreenState;
+    return page === '' ? undefined : this.player.picture?.(page, this.deedsOf(history));
   }
 
   admissible(state: JsonObject): readonly string[] {
@@ -273,11 +296,24 @@ class ScreenRules implements ToolRules {
 
   private acted(before: ScreenState, call: CallSpec): ScreenState | string {
     const { page, goal, history } = before;
+    const said = this.hearsAnswers ? undefined : saidOn(before, call);
+    if (said !== undefined) return said;
     const { shown, meant } = this.shownPage(page);
-    const calls = history.map((line) => meant(this.callOf(line)));
+    const calls = this.deedsOf(history).map(meant);
     const moment = this.player.act(page, calls, meant(call));
     if (typeof moment === 'string') return moment;
     return stateOf(page, shown(moment, goal), [...history, actionLine(call)], goal);
+  }
+
+  /** Whether what is said is for the player to judge. */
+  private get hearsAnswers(): boolean {
+    return this.player.answers !== undefined;
+  }
+
+  /** What was done on the page; what was only said is left out where no page hears it. */
+  private deedsOf(history: readonly string[]): readonly CallSpec[] {
+    const calls = history.map(this.callOf);
+    return this.hearsAnswers ? calls : calls.filter((call) => !isSaid(call));
   }
 
   private shownPage(id: string): ShownPage {

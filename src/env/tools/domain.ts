@@ -83,6 +83,8 @@ export interface ToolRules {
   kindOf?(state: JsonObject, line: string): string;
   /** An admissible line as a call; of the first tool, with the line as `text`, unless given. */
   callOf?(line: string): CallSpec;
+  /** What a state that the rules themselves led to looks like, where that is shown and asked for. No part of the state. */
+  picture?(state: JsonObject): Picture | undefined;
   /** All such texts of the state's world, whatever its state. */
   commands?(state: JsonObject): readonly string[];
   /** Where states are facts about objects (their `facts`): the scene of a state, the same object for all states of it. */
@@ -92,6 +94,16 @@ export interface ToolRules {
   /** Tasks that probes of a simulator are made of, each of another family, where each takes long; all unless given. */
   readonly probedTasks?: number;
   close(): void;
+}
+
+/** What is seen of a world that has a look, beside what is told of it in words. */
+export interface Picture {
+  readonly png: Uint8Array;
+  /** In pixels. */
+  readonly width: number;
+  readonly height: number;
+  /** Where things are that the state has by an id: left, top, width and height in pixels. Those without a place are left out. */
+  readonly boxes: Readonly<Record<string, readonly [number, number, number, number]>>;
 }
 
 export interface CheckResult {

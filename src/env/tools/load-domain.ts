@@ -83,6 +83,19 @@ export function withTasks(domain: ToolsDomain, tasks: readonly ToolsTask[]): Too
   return { ...domain, tasks, version: versionOf({ base: domain.version, tasks }), close: () => {} };
 }
 
+/** The domain with each task's split told; nothing of a task is worked out for it. */
+export function withSplits(
+  domain: ToolsDomain,
+  splitOf: (task: ToolsTask) => NonNullable<ToolsTask['split']>,
+): ToolsDomain {
+  const splits = domain.tasks.map(splitOf);
+  const tasks = domain.tasks.map((task, i): ToolsTask => {
+    const split = { value: splits[i], enumerable: true };
+    return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(task), split }) as ToolsTask;
+  });
+  return { ...domain, tasks, version: versionOf({ base: domain.version, splits }), close: () => {} };
+}
+
 /** SHA-256 (hex) of the canonical JSON. */
 export function versionOf(content: unknown): string {
   return createHash('sha256').update(canonicalJson(content)).digest('hex');

@@ -3,7 +3,7 @@
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { CallDynamics } from './call-dynamics.js';
-import type { ToolOutcome, ToolRules, ToolsDomain } from './domain.js';
+import type { Picture, ToolOutcome, ToolRules, ToolsDomain } from './domain.js';
 import type { ToolCall } from './message.js';
 import { exactPrediction, type Prediction, refusalOf } from './prediction.js';
 import type { StructuredDynamics } from './structured.js';
@@ -32,6 +32,10 @@ class RulesDynamics extends CallDynamics {
 
   trusts(name: string): boolean {
     return name === this.backend;
+  }
+
+  picture(state: JsonObject): Picture | undefined {
+    return this.backend === 'real' ? this.domain.rules?.picture?.(state) : undefined;
   }
 
   /** @throws TOOL_WITHOUT_RULE on a call of a tool that the rules do not know */

@@ -6,7 +6,7 @@ import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { TextSpace } from '../../core/spaces.js';
 import { describeSpace } from '../space-values.js';
-import type { ToolsDomain, Verdict } from './domain.js';
+import type { Picture, ToolsDomain, Verdict } from './domain.js';
 import type { ToolCall, ToolMessage } from './message.js';
 import { initialStateOf } from './task-states.js';
 import type { ForkOptions, ToolsEpisodeEnvironment, ToolsResetOptions } from './tools-environment.js';
@@ -37,6 +37,12 @@ export interface ReadLine {
 export interface LineForm<F extends EnvFamily> {
   readonly family: F;
   readonly read: (line: string) => ReadLine;
+}
+
+/** `info.screenshot`, of worlds that have a look: as MCP and chat models take images, in base64. */
+export interface Screenshot extends Omit<Picture, 'png'> {
+  readonly media_type: 'image/png';
+  readonly data: string;
 }
 
 const MAX_ACTION = 10_000;
@@ -101,7 +107,7 @@ class LineView<F extends EnvFamily> implements LineEnvironment {
   async reset(options: ToolsResetOptions = {}, signal?: AbortSignal): Promise<ResetResult<string>> {
     const { observation, info } = await this.tools.reset(options, signal);
     this.ended = false;
-    return { observation: this.textOf(observation), info: { ...info, ...this.admissible() } };
+    return { observation: this.textOf(observation), info: { ...info, ...this.admissible(), ...this.seen() } };
   }
 
   async step(action: string, signal?: AbortSignal): Promise<StepResult<string>> {
@@ -115,7 +121,7 @@ class LineView<F extends EnvFamily> implements LineEnvironment {
     this.ended = isDone || truncated;
     // What the inner environment ended has its verdict in the reward already.
     const reward = this.ended && info.verdict === undefined ? result.reward + (found.reward ?? 0) : result.reward;
-    const all: Info = { ...info, ...this.admissible(), ...(this.ended ? { verdict: found } : {}) };
+    const all: Info = { ...info, ...this.admissible(), ...this.seen(), ...(this.ended ? { verdict: found } : {}) };
     return { observation: this.textOf(observation), reward, terminated: isDone, truncated, info: all };
   }
 
@@ -181,6 +187,14 @@ class LineView<F extends EnvFamily> implements LineEnvironment {
     const found = admissibleIn(domain, state);
     if (found === undefined) return {};
     return { admissible: found.lines, ...(found.readings && { readings: found.readings }) };
+  }
+
+  /** A picture as JSON has it. */
+  private seen(): { screenshot?: Screenshot } {
+    const { picture } = this.tools;
+    if (picture === undefined) return {};
+    const { png, ...rest } = picture;
+    return { screenshot: { media_type: 'image/png', ...rest, data: Buffer.from(png).toString('base64') } };
   }
 
   private requireAction(action: unknown): void {

@@ -10,7 +10,7 @@ import { Rng } from '../../core/rng.js';
 import type { ToolsSpace } from '../../core/spaces.js';
 import { stateHash } from '../state/state-hash.js';
 import { structuredDynamics } from './call-dynamics.js';
-import type { EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from './domain.js';
+import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from './domain.js';
 import { domainOfSaved, type Episode, loadEpisode, saveEpisode } from './episode.js';
 import type { AssistantMessage, Message } from './message.js';
 import type { Prediction } from './prediction.js';
@@ -99,6 +99,11 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   get state(): JsonObject {
     return this.current().situation.state;
+  }
+
+  /** What there is to see now, where the world is real, has a look, and it was asked for. @throws as `step` */
+  get picture(): Picture | undefined {
+    return this.options.responder.picture?.(this.state);
   }
 
   get task(): ToolsTask {

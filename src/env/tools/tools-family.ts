@@ -5,7 +5,7 @@ import type { Cost } from '../../core/cost.js';
 import type { Awaitable, Environment } from '../../core/environment.js';
 import type { JsonObject } from '../../core/json.js';
 import type { ToolsSpace } from '../../core/spaces.js';
-import type { CallSpec, ToolSpec, ToolsDomain, ToolsTask, Verdict } from './domain.js';
+import type { CallSpec, Picture, ToolSpec, ToolsDomain, ToolsTask, Verdict } from './domain.js';
 import type { AssistantMessage, Message, ToolCall } from './message.js';
 import type { Prediction } from './prediction.js';
 
@@ -67,6 +67,8 @@ export interface Responder {
   /** As `ToolRules` has it. */
   readonly atOnce?: number;
   answer(query: CallQuery, signal?: AbortSignal): Awaitable<Prediction>;
+  /** What a state that it led to looks like, where that is the world itself and no dream of it; see `ToolRules`. */
+  picture?(state: JsonObject): Picture | undefined;
   /** Told that an episode is over, however it ended: for who holds something for it. */
   ended?(episode: Pick<CallQuery, 'task' | 'messages' | 'seed'>): void;
   close(): Awaitable<void>;

@@ -250,8 +250,8 @@ export class AskedQuestions {
 // nothing of the model. A server that is away and a spent budget end the work, which can be gone on with.
 
 const SERVER_TRIES = 3;
-/** Faults of one request alone, beside those that say themselves that they are the model's. */
-const REQUEST_FAULTS: readonly string[] = ['LLM_TIMEOUT', 'USER_TURN_INVALID', 'TRAJECTORY_INVALID', 'EPISODE_LOST'];
+/** A fault of one request alone, beside those of the model and of one episode, which say so themselves. */
+const REQUEST_FAULT = 'LLM_TIMEOUT';
 
 /** The answer, or undefined where none came. @throws what is no fault of this one request */
 export function patientAnswer(
@@ -269,8 +269,9 @@ export async function patiently<T>(work: () => Promise<T>): Promise<T | undefine
       return await work();
     } catch (error) {
       if (!(error instanceof ReverieError)) throw error;
-      if (error.values.retryable === true && attempt < SERVER_TRIES) continue;
-      if (error.values.ofModel === true || REQUEST_FAULTS.includes(error.code)) return undefined;
+      const { costs } = error.entry;
+      if ((error.values.retryable === true || costs === 'attempt') && attempt < SERVER_TRIES) continue;
+      if (error.values.ofModel === true || costs !== undefined || error.code === REQUEST_FAULT) return undefined;
       throw error;
     }
   }

@@ -69,6 +69,8 @@ export interface EpisodeRecord {
   readonly return: number | null;
   readonly terminated: boolean;
   readonly truncated: boolean;
+  /** What there was to see before the first step; as `EpisodeStep` has it. */
+  readonly picture?: KeptPicture;
   /** What comparing some of its calls with the real environment found, by backend; absent where none was compared. */
   readonly shadow?: Readonly<Record<string, unknown>>;
   /** What is wrong with it at a glance; absent where nobody looked. */
@@ -106,6 +108,18 @@ export interface EpisodeStep {
   readonly predictions: readonly Prediction[];
   readonly reward: number;
   readonly stateHash: string;
+  /** What there was to see afterwards; absent where the world has no look, or it was not asked for. */
+  readonly picture?: KeptPicture;
+}
+
+/** A picture in a file beside the records. */
+export interface KeptPicture {
+  /** Path of a PNG, relative to the folder of the records: by its content, so that equal pictures are one file. */
+  readonly image: string;
+  readonly width: number;
+  readonly height: number;
+  /** As `Picture` has them. */
+  readonly boxes: Readonly<Record<string, readonly [number, number, number, number]>>;
 }
 
 export interface RetrievalQuery {

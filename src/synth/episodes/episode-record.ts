@@ -11,7 +11,8 @@ import {
   type Verdict,
   type WalkNote,
 } from '../../env/index.js';
-import type { EpisodeRecord, EpisodeStep, Source } from '../../replay/index.js';
+import type { EpisodeRecord, EpisodeStep, KeptPicture, Source } from '../../replay/index.js';
+import type { KeepPicture } from './kept-pictures.js';
 import { episodeId, type RowPlan } from './row-plan.js';
 
 export interface EpisodeSettings {
@@ -28,6 +29,8 @@ export interface EpisodeSettings {
   readonly weigh: (predictions: readonly Prediction[]) => number;
   /** Decides what exact checks left open; absent: it stays open. */
   readonly judge?: (ended: EndedEpisode, signal?: AbortSignal) => Promise<{ verdict: Verdict; cost: Cost }>;
+  /** Where pictures go, of worlds that have a look; absent: none are kept. */
+  readonly keepPicture?: KeepPicture;
   /** Why no reward may be given at all, whatever was found; absent: it may. */
   readonly withheld?: string;
 }
@@ -53,6 +56,8 @@ export interface Lived {
   readonly verdict: Verdict;
   readonly policyVersion: string;
   readonly walk?: WalkNote;
+  /** What there was to see first. */
+  readonly picture?: KeptPicture;
   readonly cost: Cost;
 }
 
@@ -118,6 +123,7 @@ export function episodeRecord(lived: Lived, task: ToolsTask, plan: RowPlan, sett
     return: lived.verdict.reward,
     terminated: lived.terminated,
     truncated: lived.truncated,
+    ...(lived.picture && { picture: lived.picture }),
     ...(lived.masked?.length ? { masked: lived.masked } : {}),
     ...(lived.walk && { walk: lived.walk }),
     weight: weigh(lived.steps.flatMap(({ predictions }) => predictions)),

@@ -15,7 +15,7 @@ import {
   verifyEpisode,
   type WalkNote,
 } from '../../env/index.js';
-import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
+import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/index.js';
 import { type EpisodeSettings, episodeRecord, settleVerdict, totalCost } from './episode-record.js';
 import type { RowPlan } from './row-plan.js';
 
@@ -42,6 +42,7 @@ export async function liveEpisode(
 ): Promise<EpisodeRecord> {
   const begun = await environment.reset({ seed: plan.envSeed, task: task.id, row: plan.row }, signal);
   const opening = (begun.info.userCost ?? NO_COST) as Cost;
+  const first = await pictured(environment, settings);
   const life: Life = {
     steps: [],
     masked: [],
@@ -54,7 +55,7 @@ export async function liveEpisode(
   while (!life.terminated && !life.truncated) {
     await takeTurn();
     signal?.throwIfAborted();
-    await liveStep(environment, policy, task, plan, life, signal);
+    await liveStep(environment, policy, task, plan, { life, settings }, signal);
     if (life.steps.length >= settings.maxSteps && !life.terminated) life.truncated = true;
   }
   const { domain, messages, end } = environment;
@@ -71,6 +72,7 @@ export async function liveEpisode(
     truncated,
     verdict,
     policyVersion: policy.version,
+    ...first,
   };
   return episodeRecord({ ...lived, cost: addCosts(life.cost, cost) }, task, plan, settings);
 }
@@ -80,7 +82,7 @@ async function liveStep(
   policy: ToolsPolicy,
   task: ToolsTask,
   plan: RowPlan,
-  life: Life,
+  { life, settings }: { readonly life: Life; readonly settings: EpisodeSettings },
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const step = life.steps.length;
@@ -98,13 +100,21 @@ async function liveStep(
   const asCut = isCut ? { cut: true as const } : {};
   life.steps.push({
     ...{ message, action: kept(action), ...asTokens, ...asCut, predictions },
-    ...{ reward: result.reward, stateHash },
+    ...{ reward: result.reward, stateHash, ...(await pictured(environment, settings)) },
   });
   if (isMistake || isCut) life.masked.push(message);
   life.walk = walk ?? life.walk;
   life.verdict = verdict ?? life.verdict;
   life.terminated = result.terminated;
   life.truncated = result.truncated;
+}
+
+async function pictured(
+  environment: ToolsEpisodeEnvironment,
+  { keepPicture }: EpisodeSettings,
+): Promise<{ picture?: KeptPicture }> {
+  const picture = keepPicture === undefined ? undefined : environment.picture;
+  return picture === undefined ? {} : { picture: await keepPicture!(picture) };
 }
 
 function infoOf(result: StepResult<ToolsObservation>): ToolsStepInfo {

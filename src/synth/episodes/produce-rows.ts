@@ -31,23 +31,8 @@ export interface RowsOutcome {
   readonly stoppedBy?: string;
 }
 
-/** Times a row is tried again when the server, not the row, is at fault. */
-const SERVER_TRIES = 3;
-
-/** Faults of what a model wrote, of games of others, and of rows that no worker can end: the row is lost, the job goes on. */
-const ROW_FAULTS: readonly string[] = [
-  'USER_TURN_INVALID',
-  'TRAJECTORY_INVALID',
-  'WALK_PRUNED',
-  'WALK_REFUSED',
-  'ROLLOUT_LOST',
-  'ROLLOUT_FAILED',
-  'JAVA_GAME_FAILED',
-  'JAVA_DIED',
-];
-
-/** Episodes that were lost on a server of somebody else's: another one may go through. */
-const LOST = 'EPISODE_LOST';
+/** Times a row is tried where the server or the machine, not the row, is at fault. */
+const TRIES = 3;
 
 /**
  * Makes all rows that the journal lacks. A spent budget ends it early without an error; what is there stays.
@@ -136,9 +121,11 @@ class RowProduction<T extends object> {
       } catch (error) {
         if (!(error instanceof ReverieError)) throw error;
         const failed = { code: error.code, message: error.message };
-        if (isRowFault(error)) return { failed };
-        if (error.values.retryable === true && attempt < SERVER_TRIES) continue;
-        if (error.code === LOST) return { failed };
+        const { costs } = error.entry;
+        // A fault of what a model wrote, or of the row: it would end alike in every run.
+        if (error.values.ofModel === true || costs === 'episode') return { failed };
+        if ((error.values.retryable === true || costs === 'attempt') && attempt < TRIES) continue;
+        if (costs === 'attempt') return { failed };
         throw error;
       }
     }
@@ -173,11 +160,6 @@ class RowProduction<T extends object> {
       this.ended.delete(this.observed++);
     }
   }
-}
-
-/** Whether the model itself is at fault, or the row: then it would end alike in every run. */
-function isRowFault({ code, values }: ReverieError): boolean {
-  return values.ofModel === true || ROW_FAULTS.includes(code);
 }
 
 export function isFailed(value: unknown): value is FailedRow {

@@ -6,7 +6,7 @@ import type { BackendEntry } from '../tools/backend-model.js';
 export const mechanicsBackend: BackendEntry = {
   name: 'mechanics',
   summary:
-    'What calls come to by themselves, where the domain knows: on screens, writing, choosing, ticking, and refusals.',
+    'What calls come to by themselves, where the domain knows: on screens, writing, typing, choosing, ticking, and refusals.',
   trust: 'proposal',
   make:
     async () =>
@@ -14,7 +14,7 @@ export const mechanicsBackend: BackendEntry = {
       const mechanics = rules?.mechanics?.bind(rules);
       if (mechanics === undefined) return 'mechanics: nothing is known of this domain without what it really is';
       return {
-        version: `mechanics:${rules!.version}`,
+        version: `mechanics 2:${rules!.version}`,
         predict: ({ state, call }) => {
           const outcome = mechanics(state, call);
           if (outcome === undefined) return { declined: `what ${call.name} comes to here is not known by itself` };

@@ -1,6 +1,6 @@
 // Pages of ours in jsdom, and in Chromium where there is one: lived as a screen, forked, and what becomes of a page that never ends.
 
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { checkEnvironment } from '../../../src/env/check-environment.js';
 import {
@@ -64,6 +64,27 @@ describe.each(browsers)('a page in %s', (browser) => {
     expect(end).toMatchObject({ reward: 1, terminated: true, truncated: false });
   }, 60_000);
 
+  it('is used by keys, by other buttons and by words, where these sets of actions are named', async () => {
+    const env = lived(domainOf('order', { browser, actionSets: ['bid', 'coord', 'chat', 'infeas'] }));
+    const { observation: first } = await env.reset({ task: 'order.1', seed: 1 });
+    const act = async (line: string) => (await env.step(line)).observation;
+    const box = idOf(first, 'checkbox');
+    expect(await act(`click('${box}', 'right')`)).toContain("checked='false'");
+    expect(await act(`click('${box}', modifiers=['Shift'])`)).toContain("checked='true'");
+    await act(`focus('${idOf(first, "textbox 'Name'")}')`);
+    await act('keyboard_type("O\'Neill")');
+    await act("keyboard_press('Backspace')");
+    const typed = await act("keyboard_insert_text(' & Co')");
+    expect(typed).toContain("textbox 'Name', value=\"O'Neil & Co\", focused");
+    expect(await act("send_msg_to_user('It is ticked.')")).toBe(typed);
+    // What was said is no part of what is done again elsewhere.
+    const fork = lived(domainOf('order', { browser, actionSets: ['bid', 'coord', 'chat', 'infeas'] }));
+    fork.restore(JSON.parse(JSON.stringify(await env.snapshot())));
+    expect((await fork.step(`hover('${box}')`)).observation).toBe(typed);
+    const end = await env.step("report_infeasible('no cake')");
+    expect(end).toMatchObject({ reward: 0, terminated: true, info: { verdict: { reward: 0 } } });
+  }, 60_000);
+
   it('has its own time', async () => {
     const env = lived(domainOf('order', { browser, settle: 300 }));
     const { observation: first } = await env.reset({ task: 'order.2', seed: 1 });
@@ -122,6 +143,20 @@ describe('a screen as an environment', () => {
   }, 60_000);
 });
 
+/** Processes of Chromium that a process started itself. */
+function childrenOf(parent: number): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const [, called, rest] = /^\d+ \((.*)\) \S (\d+) /.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? [];
+      return Number(rest) === parent && /chrom/.test(called) ? [Number(name)] : [];
+    } catch {
+      // It has ended meanwhile.
+      return [];
+    }
+  });
+}
+
 describe('a page that fails', () => {
   const stateOf = ({ initialState, tasks }: ToolsDomain) =>
     applyOperations(initialState, tasks[0].initialOperations ?? []) as ScreenState;
@@ -138,6 +173,20 @@ describe('a page that fails', () => {
     );
     expect(press(domain, 'Throw')).toMatchObject({ isError: false, terminated: false });
   }, 60_000);
+
+  it.skipIf(browsers.length < 2)(
+    'as Chromium was killed is opened in another, and nothing is refused',
+    () => {
+      const domain = domainOf('order', { browser: 'chromium' });
+      const state = stateOf(domain);
+      for (const pid of childrenOf(process.pid)) process.kill(pid, 'SIGKILL');
+      const [bid] = Object.entries(state.elements).find(([, element]) => element.name === 'cream')!;
+      const { isError, observation } = domain.rules!.execute(state, { id: '', name: 'click', arguments: { bid } });
+      expect(isError).toBe(false);
+      expect(observation).toContain("checkbox 'cream', focused, checked='true'");
+    },
+    60_000,
+  );
 
   it('that is not there is told by its name', () => {
     const pages = [{ id: 'gone.1', file: '/nowhere/gone.html', seed: 1 }];

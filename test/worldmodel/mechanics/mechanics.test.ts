@@ -1,7 +1,9 @@
 // Dreamt screens: what follows of itself is as on the real page, what does not exist is refused, and what is claimed and not shown is, too.
 
+import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.js';
+import { Rng } from '../../../src/core/rng.js';
 import {
   applyOperations,
   type CallSpec,
@@ -9,6 +11,7 @@ import {
   type ScreenState,
   type ToolsDomain,
 } from '../../../src/env/index.js';
+import { chromiumProgram } from '../../../src/env/screens/page-machine.js';
 import { checkProposal, makeRouter } from '../../../src/worldmodel/index.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { pagesDomain } from '../../env/screens/fixture.js';
@@ -99,3 +102,55 @@ describe('what is proposed of a screen', () => {
     expect(problemsOf(`/elements/${bid}/role`, '')).toContain('would not fit its schema');
   }, 60_000);
 });
+
+const browsers = existsSync(chromiumProgram()) ? (['jsdom', 'chromium'] as const) : (['jsdom'] as const);
+
+describe.each(browsers)('whatever the mechanics answer in %s', (browser) => {
+  it('is what the page becomes', () => {
+    const domain = pagesDomain('choices', { browser, actionSets: ['bid', 'coord', 'chat'] });
+    open.push(domain);
+    const rules = domain.rules!;
+    const rng = Rng.fromSeed(3);
+    const any = <T>(list: readonly T[]): T => list[rng.int(list.length)];
+    let state = applyOperations(domain.initialState, domain.tasks[0].initialOperations ?? []) as ScreenState;
+    const answered: Record<string, number> = {};
+    for (let step = 0; step < 45; step++) {
+      const roles = step % 3 === 0 ? /radio|text|spin/ : /textbox/;
+      const bid = any(Object.keys(state.elements).filter((id) => roles.test(state.elements[id].role)));
+      const key = any(['x', 'ö', ' ', 'Backspace', 'ArrowLeft', 'Home']);
+      const [field] = Object.keys(state.elements).filter((id) => state.elements[id].role === 'textbox');
+      const first = [`fill('${field}', 'a b')`, `press('${field}', 'c')`, `press('${field}', 'Backspace')`][step];
+      const other = any([
+        ...[`click('${bid}')`, `click('${bid}', 'right')`, `dblclick('${bid}')`, `focus('${bid}')`, 'noop(10)'],
+        ...[`press('${bid}', '${key}')`, `press('${bid}', 'y')`, `fill('${bid}', '${any(['full', '7'])}')`],
+        `clear('${bid}')`,
+        ...[`keyboard_press('${key}')`, "keyboard_type('typed')", "keyboard_insert_text('in')", 'scroll(0, 40)'],
+        "send_msg_to_user('so')",
+      ]);
+      const line = first ?? other;
+      if (browser === 'jsdom' && line.startsWith('scroll')) continue;
+      const call = { id: '', ...rules.callOf!(line) };
+      const dreamt = rules.mechanics!(state, call);
+      const real = rules.execute(state, call);
+      const after = applyOperations(state, real.operations) as ScreenState;
+      if (dreamt !== undefined && !real.isError) {
+        const told = `${line} after ${state.history.slice(-3).join(', ')}`;
+        expect([told, applyOperations(state, dreamt.operations)]).toEqual([told, after]);
+        answered[call.name] = (answered[call.name] ?? 0) + 1;
+      }
+      state = after;
+    }
+    expect(Object.keys(answered)).toEqual(expect.arrayContaining(['press', 'click', 'fill']));
+  }, 60_000);
+});
+
+it('leave to the page which of two chosen radio buttons keeps its choice', () => {
+  const domain = pagesDomain('choices');
+  open.push(domain);
+  const state = applyOperations(domain.initialState, domain.tasks[0].initialOperations ?? []) as ScreenState;
+  const [first, second] = Object.keys(state.elements).filter((id) => state.elements[id].role === 'radio');
+  const { operations } = domain.rules!.mechanics!(state, { name: 'click', arguments: { bid: first } })!;
+  const chosen = applyOperations(state, operations) as ScreenState;
+  expect(chosen.elements[first].checked).toBe(true);
+  expect(domain.rules!.mechanics!(chosen, { name: 'click', arguments: { bid: second } })).toBeUndefined();
+}, 60_000);

@@ -5,15 +5,8 @@ import { pathToFileURL } from 'node:url';
 import type { CallSpec } from '../../tools/domain.js';
 import type { ScreenView } from '../screen-state.js';
 import type { AppServer } from './app-server.js';
-import { type ChromiumContext, type ChromiumPage, carryOut } from './chromium-input.js';
-import {
-  ActionFailed,
-  type AppSpec,
-  installScript,
-  type OpenPage,
-  type PageMoment,
-  type PageSpec,
-} from './page-browser.js';
+import { actionFault, type ChromiumContext, type ChromiumPage, carryOut, pictureOf } from './chromium-input.js';
+import { type AppSpec, installScript, type OpenPage, type PageMoment, type PageSpec } from './page-browser.js';
 
 /** The page's time passes so many milliseconds at once, and between them what it asked its server for arrives. */
 const STEP_MS = 250;
@@ -43,8 +36,8 @@ export class AppPage implements OpenPage {
   private ids = 0;
 
   private constructor(
+    private readonly spec: PageSpec,
     private readonly app: AppSpec,
-    private readonly settleMs: number,
     private readonly server: AppServer,
     private readonly context: ChromiumContext,
     private readonly judge: Judge,
@@ -53,7 +46,7 @@ export class AppPage implements OpenPage {
   /** Takes the server and the context: they go with it. */
   static async open(spec: PageSpec, server: AppServer, context: ChromiumContext): Promise<AppPage> {
     const app = spec.app!;
-    const page = new AppPage(app, spec.settle, server, context, await judgeOf(app));
+    const page = new AppPage(spec, app, server, context, await judgeOf(app));
     await context.addInitScript({ content: installScript(spec) });
     await page.begin();
     return page;
@@ -63,9 +56,9 @@ export class AppPage implements OpenPage {
     try {
       if (!(await this.actOnPages(name, given))) await carryOut(this.active!, name, given);
     } catch (error) {
-      throw new ActionFailed((error as Error).message.split('\n')[0]);
+      throw actionFault(error);
     }
-    await this.settle(name === 'noop' ? Number(given['wait_ms'] ?? 1000) : this.settleMs);
+    await this.settle(name === 'noop' ? Number(given['wait_ms'] ?? 1000) : this.spec.settle);
   }
 
   async look(): Promise<PageMoment> {
@@ -73,7 +66,9 @@ export class AppPage implements OpenPage {
     for (const id of Object.keys(view.elements)) this.ids = Math.max(this.ids, Number(id));
     const tabs = await Promise.all(this.tabs.map((tab) => this.told(tab)));
     const reward = await this.judge(this.server, this.app.judge.task);
-    return { ...view, tabs, tab: this.tabs.indexOf(this.active!), goal: this.app.goal, reward, done: reward > 0 };
+    const seen = this.spec.screenshots ? { picture: await pictureOf(this.active!, this.spec.contract, view) } : {};
+    const tab = this.tabs.indexOf(this.active!);
+    return { ...view, tabs, tab, goal: this.app.goal, reward, done: reward > 0, ...seen };
   }
 
   async close(): Promise<void> {
@@ -97,7 +92,7 @@ export class AppPage implements OpenPage {
       });
     context.on('page', (tab) => this.opened(tab as ChromiumPage));
     await this.openTab();
-    await this.settle(this.settleMs);
+    await this.settle(this.spec.settle);
   }
 
   /** A new one is the one that is seen, whoever opened it. */

@@ -3,9 +3,8 @@
 import type { CallSpec } from '../../tools/domain.js';
 import { AppPage } from './app-page.js';
 import { AppServer } from './app-server.js';
-import { type ChromiumContext, type ChromiumPage, carryOut } from './chromium-input.js';
+import { actionFault, type ChromiumContext, type ChromiumPage, carryOut, pictureOf } from './chromium-input.js';
 import {
-  ActionFailed,
   installScript,
   momentOf,
   momentScript,
@@ -51,7 +50,13 @@ export async function openChromium(executable: string): Promise<PageBrowser> {
     await opened.begin();
     return opened;
   };
-  return { open, close: () => browser.close() };
+  // It is told of its process's end a little later than its pages are.
+  const isAlive = () =>
+    contextOf(VIEWPORT).then(
+      (probe) => probe.close().then(() => true),
+      () => false,
+    );
+  return { open, isAlive, close: () => browser.close() };
 }
 
 /** Both the server and its pages, or neither. */
@@ -82,13 +87,15 @@ class ChromiumTab implements OpenPage {
     try {
       await carryOut(this.page, name, given);
     } catch (error) {
-      throw new ActionFailed((error as Error).message.split('\n')[0]);
+      throw actionFault(error);
     }
     await this.pass(name === 'noop' ? Number(given['wait_ms'] ?? 1000) : this.spec.settle);
   }
 
   async look(): Promise<PageMoment> {
-    return momentOf(await this.page.evaluate(momentScript(this.spec.contract)));
+    const moment = momentOf(await this.page.evaluate(momentScript(this.spec.contract)));
+    if (this.spec.screenshots === undefined) return moment;
+    return { ...moment, picture: await pictureOf(this.page, this.spec.contract, moment) };
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,8 @@
 // A real mouse and keyboard: actions on a page in Chromium, by playwright-core.
 
-import type { CallSpec } from '../../tools/domain.js';
+import type { CallSpec, Picture } from '../../tools/domain.js';
+import type { ScreenView } from '../screen-state.js';
+import { ActionFailed, type PageContract } from './page-browser.js';
 
 /** How long an element may take to be ready for an action, in milliseconds, on a machine that is busy. */
 const ACTION_MS = 10_000;
@@ -32,11 +34,23 @@ export interface ChromiumPage {
   evaluateHandle(script: string): Promise<Handle>;
   readonly mouse: {
     move(x: number, y: number, options?: object): Promise<void>;
-    down(): Promise<void>;
-    up(): Promise<void>;
+    down(options?: object): Promise<void>;
+    up(options?: object): Promise<void>;
+    click(x: number, y: number, options: object): Promise<void>;
+    dblclick(x: number, y: number, options: object): Promise<void>;
     wheel(x: number, y: number): Promise<void>;
   };
+  readonly keyboard: {
+    press(key: string): Promise<void>;
+    type(text: string): Promise<void>;
+    insertText(text: string): Promise<void>;
+    down(key: string): Promise<void>;
+    up(key: string): Promise<void>;
+  };
   close(): Promise<void>;
+  /** Bytes of a PNG of what the window shows. */
+  screenshot(options: object): Promise<Uint8Array>;
+  viewportSize(): { readonly width: number; readonly height: number } | null;
   goBack(options: object): Promise<unknown>;
   goForward(options: object): Promise<unknown>;
   bringToFront(): Promise<void>;
@@ -61,6 +75,12 @@ export interface ChromiumContext {
   close(): Promise<void>;
 }
 
+/** What playwright threw at an action: a refusal, unless it was the page that ended (then its message speaks of a crash). */
+export function actionFault(error: unknown): Error {
+  const [message] = (error as Error).message.split('\n');
+  return /crash/i.test(message) ? new Error(message) : new ActionFailed(message);
+}
+
 /** @throws where it cannot be done */
 export async function carryOut(page: ChromiumPage, name: string, given: CallSpec['arguments']): Promise<void> {
   const wait = { timeout: ACTION_MS };
@@ -70,10 +90,10 @@ export async function carryOut(page: ChromiumPage, name: string, given: CallSpec
       return;
     case 'click':
       await placeOf(target!);
-      return target!.click(wait);
+      return target!.click({ ...wait, ...mouseOf(given) });
     case 'dblclick':
       await placeOf(target!);
-      return target!.dblclick(wait);
+      return target!.dblclick({ ...wait, ...mouseOf(given) });
     case 'hover':
       await placeOf(target!);
       return target!.hover(wait);
@@ -96,8 +116,38 @@ export async function carryOut(page: ChromiumPage, name: string, given: CallSpec
     case 'scroll':
       return page.mouse.wheel(Number(given['delta_x']), Number(given['delta_y']));
     default:
-      throw new Error(`no such action as ${name}`);
+      return carryOutAnywhere(page, name, given);
   }
+}
+
+/** What names no element: the keyboard wherever it is, and the mouse by places. */
+async function carryOutAnywhere(page: ChromiumPage, name: string, given: CallSpec['arguments']): Promise<void> {
+  const { keyboard, mouse } = page;
+  const [key, text] = [String(given['key']), String(given['text'])];
+  const [x, y] = [Number(given['x']), Number(given['y'])];
+  const deeds: Readonly<Record<string, () => Promise<void>>> = {
+    keyboard_press: () => keyboard.press(key),
+    keyboard_type: () => keyboard.type(text),
+    keyboard_insert_text: () => keyboard.insertText(text),
+    keyboard_down: () => keyboard.down(key),
+    keyboard_up: () => keyboard.up(key),
+    mouse_move: () => mouse.move(x, y),
+    mouse_down: () => mouse.move(x, y).then(() => mouse.down(mouseOf(given))),
+    mouse_up: () => mouse.move(x, y).then(() => mouse.up(mouseOf(given))),
+    mouse_click: () => mouse.click(x, y, mouseOf(given)),
+    mouse_dblclick: () => mouse.dblclick(x, y, mouseOf(given)),
+    mouse_drag_and_drop: () => dragBetween(page, pointOf(given, 'from'), pointOf(given, 'to')),
+  };
+  if (deeds[name] === undefined) throw new Error(`no such action as ${name}`);
+  await deeds[name]();
+}
+
+function mouseOf({ button, modifiers }: CallSpec['arguments']): object {
+  return { ...(button !== undefined && { button }), ...(modifiers !== undefined && { modifiers }) };
+}
+
+function pointOf(given: CallSpec['arguments'], end: 'from' | 'to'): [number, number] {
+  return [Number(given[`${end}_x`]), Number(given[`${end}_y`])];
 }
 
 async function elementOf(page: ChromiumPage, id: unknown): Promise<Handle> {
@@ -108,7 +158,10 @@ async function elementOf(page: ChromiumPage, id: unknown): Promise<Handle> {
 }
 
 async function drag(page: ChromiumPage, from: Handle, to: Handle): Promise<void> {
-  const [start, end] = [await centreOf(from), await centreOf(to)];
+  await dragBetween(page, await centreOf(from), await centreOf(to));
+}
+
+async function dragBetween(page: ChromiumPage, start: [number, number], end: [number, number]): Promise<void> {
   await page.mouse.move(...start);
   await page.mouse.down();
   await page.mouse.move(...end, { steps: 5 });
@@ -118,6 +171,21 @@ async function drag(page: ChromiumPage, from: Handle, to: Handle): Promise<void>
 async function centreOf(element: Handle): Promise<[number, number]> {
   const box = await placeOf(element);
   return [box.x + box.width / 2, box.y + box.height / 2];
+}
+
+/** What the window shows of a screen, and where its elements are. */
+export async function pictureOf(
+  page: ChromiumPage,
+  { hidden }: Pick<PageContract, 'hidden'>,
+  { elements }: Pick<ScreenView, 'elements'>,
+): Promise<Picture> {
+  const { width, height } = page.viewportSize()!;
+  const all = JSON.parse(String(await page.evaluate('window.reverieView.boxes()'))) as Picture['boxes'];
+  const boxes = Object.fromEntries(Object.entries(all).filter(([id]) => elements[id] !== undefined));
+  // Of a scale of its own, it would not be the boxes'.
+  const style = hidden.length > 0 ? { style: `${hidden.join(', ')} { visibility: hidden !important; }` } : {};
+  const png = await page.screenshot({ type: 'png', scale: 'css', ...style });
+  return { png: Uint8Array.from(png), width, height, boxes };
 }
 
 /** Whoever has none will not get one by being waited for, as the page's time stands still. */

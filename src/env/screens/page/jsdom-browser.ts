@@ -56,7 +56,7 @@ export async function openJsdom(): Promise<PageBrowser> {
     await page.begin();
     return page;
   };
-  return { open, close: async () => {} };
+  return { open, isAlive: async () => true, close: async () => {} };
 }
 
 function prepare(window: JsdomWindow, spec: PageSpec): void {

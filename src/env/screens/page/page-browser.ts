@@ -1,7 +1,7 @@
 // What runs pages: jsdom, or Chromium. Both are shown the same by the same scripts; they differ in who runs the page's own.
 
 import type { Json } from '../../../core/json.js';
-import type { CallSpec } from '../../tools/domain.js';
+import type { CallSpec, Picture } from '../../tools/domain.js';
 import type { ScreenView } from '../screen-state.js';
 import { PageClock } from './page-clock.js';
 import { PageView } from './page-view.js';
@@ -49,6 +49,8 @@ export interface PageSpec {
   readonly contract: PageContract;
   /** Milliseconds of the page's time that pass after an action. */
   readonly settle: number;
+  /** Whether moments have a picture. */
+  readonly screenshots?: true;
 }
 
 /** What there is to see of a page. */
@@ -56,9 +58,11 @@ export interface PageMoment extends ScreenView {
   readonly goal: string;
   readonly reward: number;
   readonly done: boolean;
+  /** Where the page's spec asks for it, and the browser draws. */
+  readonly picture?: Picture;
 }
 
-/** An action could not be carried out; the page may stand anywhere. */
+/** An action could not be carried out, through no fault of the browser; the page may stand anywhere. */
 export class ActionFailed extends Error {}
 
 export interface OpenPage {
@@ -70,6 +74,8 @@ export interface OpenPage {
 
 export interface PageBrowser {
   open(spec: PageSpec): Promise<OpenPage>;
+  /** Whether its process is still there: asked where something failed, as what a dying browser throws looks like a refusal. */
+  isAlive(): Promise<boolean>;
   close(): Promise<void>;
 }
 

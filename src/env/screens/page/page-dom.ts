@@ -24,6 +24,7 @@ export interface PageElement extends PageNode {
   hasAttribute(name: string): boolean;
   matches(selector: string): boolean;
   closest(selector: string): PageElement | null;
+  getBoundingClientRect(): { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
 }
 
 export interface PageDocument {

@@ -33,5 +33,7 @@ export type PageReply =
   | { readonly refused: string }
   /** The page failed; the slot is empty now. */
   | { readonly failed: string }
+  /** The browser's process ended. */
+  | { readonly ended: string }
   /** There is no such browser. */
   | { readonly missing: string };

@@ -22,8 +22,9 @@ async function answered(request: PageRequest): Promise<PageReply> {
     if (request.verb === 'act') await page.act(request.call);
     return { moment: await page.look() };
   } catch (error) {
-    await emptied(request.slot);
     const { message } = error as Error;
+    if (!(await browser!.isAlive())) return { ended: message };
+    await emptied(request.slot);
     return error instanceof ActionFailed && request.verb === 'act' ? { refused: message } : { failed: message };
   }
 }

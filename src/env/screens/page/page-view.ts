@@ -204,6 +204,17 @@ export class PageView {
     return JSON.stringify({ focused: seen[focused] === undefined ? '' : focused, root, elements: seen });
   }
 
+  /** JSON of where elements are that were seen last and take room: left, top, width and height in the window, by id. */
+  boxes(): string {
+    const found: Record<string, number[]> = {};
+    for (const [id, element] of this.elements) {
+      if (!element.isConnected) continue;
+      const { x, y, width, height } = element.getBoundingClientRect();
+      if (width > 0 && height > 0) found[id] = [x, y, width, height].map((pixels) => Math.round(pixels * 100) / 100);
+    }
+    return JSON.stringify(found);
+  }
+
   /** The element of an id, where it still is on the page. */
   element(id: string): PageElement | undefined {
     const found = this.elements.get(id);

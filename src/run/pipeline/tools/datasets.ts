@@ -93,6 +93,7 @@ export async function exportDataset(
     format,
     folder,
     domain,
+    data,
     imitation,
     card: { ...card, generation, quality },
   });

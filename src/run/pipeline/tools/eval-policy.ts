@@ -68,16 +68,18 @@ export async function evalPolicyJob(
 
 type Played = Awaited<ReturnType<typeof playTexts>>;
 
-function lineOf({ task, reward, steps }: Played[number]): string {
+function lineOf({ task, reward, steps, lost }: Played[number]): string {
   const said = steps.map(({ situation, choice }) => situation.admissible[choice]);
-  return `${JSON.stringify({ task, reward, said })}\n`;
+  const failed = lost === undefined ? {} : { failed: lost.code };
+  return `${JSON.stringify({ task, reward, said, ...failed })}\n`;
 }
 
 function resultOf(
   { metrics }: JobContext<ToolsScenario>,
-  played: Played,
+  all: Played,
   more: { readonly data: string; readonly policy: TextPolicyNote; readonly panel: Panel },
 ): RealEpisodesResult {
+  const played = all.filter(({ lost }) => lost === undefined);
   const judged = played.filter(({ reward }) => reward !== null);
   const rewards = new Map<string, number[]>();
   for (const { task, reward } of judged) rewards.set(task, [...(rewards.get(task) ?? []), reward as number]);
@@ -92,10 +94,22 @@ function resultOf(
     steps: played.reduce((sum, { steps }) => sum + steps.length, 0),
     success: judged.length === 0 ? null : rateOf(judged.filter(isWon).length, judged.length),
     abstained: played.length - judged.length,
-    failed: {},
+    ...failuresOf(all),
     byTask: Object.fromEntries([...rewards].map(([task, values]) => [task, mean(values)])),
     cost: NO_COST,
     spent: NO_COST,
     stoppedBy: null,
   };
+}
+
+/** Episodes that were lost by their codes, and what the first of each was told. */
+function failuresOf(played: Played): Pick<RealEpisodesResult, 'failed' | 'failedFor'> {
+  const failed: Record<string, number> = {};
+  const failedFor: Record<string, string> = {};
+  for (const { lost } of played) {
+    if (lost === undefined) continue;
+    failed[lost.code] = (failed[lost.code] ?? 0) + 1;
+    failedFor[lost.code] ??= lost.message;
+  }
+  return { failed, ...(Object.keys(failedFor).length > 0 && { failedFor }) };
 }

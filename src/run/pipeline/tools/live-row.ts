@@ -32,6 +32,8 @@ export interface LiveRowSettings {
   readonly source: Source;
   readonly responder: Responder;
   readonly judge?: EpisodeSettings['judge'];
+  /** Where pictures go; absent: none are kept. */
+  readonly keepPicture?: EpisodeSettings['keepPicture'];
   /** Why no episode may be given a reward; absent: each may. */
   readonly withheld?: string;
   readonly shadow?: Shadow;
@@ -80,7 +82,7 @@ function livedTurnByTurn({ scenario }: Context, parts: ToolsParts, responder: Re
 export function episodeSettings(
   { scenario: { config, hash }, seed }: Context,
   { user }: Pick<ToolsParts, 'user'>,
-  { source, responder, judge, withheld }: Pick<LiveRowSettings, 'source' | 'responder' | 'judge' | 'withheld'>,
+  { source, responder, judge, withheld, keepPicture }: Omit<LiveRowSettings, 'shadow' | 'make'>,
 ): EpisodeSettings {
   return {
     scenario: config.name,
@@ -93,5 +95,6 @@ export function episodeSettings(
     weigh: (predictions) => episodeWeight(predictions, config.model),
     judge,
     withheld,
+    ...(keepPicture && { keepPicture }),
   };
 }

@@ -8,7 +8,7 @@ import { requirePanel } from '../../../core/panel.js';
 import { elsewhere, type Message, realResponder } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import { type FailedRow, isFailed, openAiMessage, type RowJournal } from '../../../synth/index.js';
+import { type FailedRow, isFailed, openAiMessage, pictureKeeper, type RowJournal } from '../../../synth/index.js';
 import { interrupted, type JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult } from '../../tools-results.js';
@@ -91,6 +91,7 @@ async function live(
     source: 'real',
     responder: realResponder(parts.domain),
     tasks,
+    keepPicture: pictureKeeper(join(context.out, 'data')),
     concurrency: elsewhere(parts.domain)?.sessions,
     observe: (row) => statistics.add(row),
     onProgress: ({ done, trouble }) => phase.set(done, [statistics.note, trouble].filter(Boolean).join(' · ')),

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
-import { isWorkedOutLater, type ToolsDomain, type ToolsTask, withTasks } from '../../../env/index.js';
+import { isWorkedOutLater, type ToolsDomain, type ToolsTask, withSplits, withTasks } from '../../../env/index.js';
 import { writeFileAtomic } from '../../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../../store/sealed-json.js';
 import { aimedTasks, makeTasks, type SplitShares, splitOf } from '../../../synth/index.js';
@@ -45,11 +45,14 @@ export async function taskStage(context: Context, parts: ToolsParts): Promise<Ta
 
 /**
  * The domain with more tasks, each saying which split it is of: its own, or the one its family is given. Where there is nothing to add, the
- * domain itself if its tasks are worked out when they are looked at: to begin all, and to find their solutions, takes applications minutes.
+ * domain itself if its tasks are worked out when they are looked at: to begin all, and to find their solutions, takes applications
+ * minutes, and a page that cannot be begun would end the job.
  */
 export function withAddedTasks(domain: ToolsDomain, more: readonly ToolsTask[], shares: SplitShares): ToolsDomain {
-  if (more.length === 0 && domain.tasks.every((task) => task.split !== undefined && isWorkedOutLater(task)))
-    return domain;
+  if (more.length === 0 && domain.tasks.every(isWorkedOutLater)) {
+    if (domain.tasks.every(({ split }) => split !== undefined)) return domain;
+    return withSplits(domain, (task) => splitOf(task, shares));
+  }
   const tasks = [...domain.tasks, ...more].map((task) => ({ ...task, split: splitOf(task, shares) }));
   return withTasks(domain, tasks);
 }

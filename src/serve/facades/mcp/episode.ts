@@ -4,6 +4,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { type ErrorCode, ReverieError } from '../../../core/errors.js';
+import type { Screenshot } from '../../../env/index.js';
 import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, ResetRequest, SessionState, Sessions, Turn } from '../../core/session-contract.js';
 import { resetOf } from '../../core/task-choice.js';
@@ -99,7 +100,10 @@ export function stepResult(turn: Turn, before: readonly string[]): CallToolResul
   const done = terminated || truncated;
   const texts = [...before, observationText(turn.observation), ...(done ? [ENDED] : [])];
   return {
-    content: texts.filter((text) => text !== '').map((text) => ({ type: 'text' as const, text })),
+    content: [
+      ...texts.filter((text) => text !== '').map((text) => ({ type: 'text' as const, text })),
+      ...imageOf(turn),
+    ],
     isError: isToolError(turn),
     _meta: {
       'reverie/reward': reward,
@@ -111,6 +115,12 @@ export function stepResult(turn: Turn, before: readonly string[]): CallToolResul
       'reverie/episode': episodeId,
     },
   };
+}
+
+/** What there is to see, of worlds that have a look. */
+function imageOf({ info }: Turn): { type: 'image'; data: string; mimeType: string }[] {
+  const { screenshot } = info as { readonly screenshot?: Screenshot };
+  return screenshot === undefined ? [] : [{ type: 'image', data: screenshot.data, mimeType: screenshot.media_type }];
 }
 
 /** @throws `error`, where it is no matter of the agent's */

@@ -144,7 +144,9 @@ class NemoRoutes {
       const { rules, first } = openingOf(served, turn.observation);
       const observation = [rules, first].filter((text) => text !== '').join('\n\n');
       const abilities = { supports_explicit_close: true, supports_step_idempotency: true };
-      return { observation, info: { ...abilities, episode_id: turn.episodeId } };
+      const { screenshot } = encodeInfo(publicInfo(turn.info)) as { readonly screenshot?: object };
+      const seen = screenshot === undefined ? {} : { screenshot };
+      return { observation, info: { ...abilities, episode_id: turn.episodeId, ...seen } };
     } catch (error) {
       await this.sessions.close(session.id, owner);
       throw error;

@@ -1,5 +1,6 @@
 // Episodes once, in any of the formats that trainers read: a folder with data in shards by split, and a card.
 
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
@@ -18,6 +19,7 @@ import { toolDefinitions } from './messages.js';
 import { openAiFormat } from './openai.js';
 import { parquetFormat } from './parquet.js';
 import { REMOVED_FILE, removedPage } from './removed.js';
+import { screensFormat } from './screens.js';
 import { ShardWriter } from './shards.js';
 import { shareGptFormat } from './sharegpt.js';
 import { EpisodeStatistics } from './statistics.js';
@@ -42,6 +44,11 @@ export const episodeExports = new Registry<EpisodeExport>('export', [
   entry('atif', 'Trajectories in ATIF.', atifFormat),
   entry('adp', 'Trajectories in ADP.', adpFormat),
   entry('parquet', 'One wide table.', parquetFormat),
+  entry(
+    'screens',
+    'Steps on screens: pictures, trees and actions, as trainers of vision and text read them.',
+    screensFormat,
+  ),
   entry('tokens', "The agent's turns as token ids, for TRL and verl.", tokensFormat),
 ]);
 
@@ -54,6 +61,8 @@ export interface EpisodeExportOptions {
   /** A folder that is not there yet, or is empty. */
   readonly folder: string;
   readonly domain: ToolsDomain;
+  /** Where the files lie that records name; absent: they are not there. */
+  readonly data?: string;
   /** Tasks beyond the domain's own, where episodes were made from them. */
   readonly tasks?: readonly ToolsTask[];
   readonly card: CardOptions;
@@ -130,9 +139,20 @@ async function writeDataset(
   return { files: [...data, ...others, ...pages], rows, tables, adapted: adapted.counts() };
 }
 
-function contextOf({ domain, tasks = [], card }: EpisodeExportOptions, adapt: (reason: string) => void): FormatContext {
+function contextOf(
+  { domain, tasks = [], card, data }: EpisodeExportOptions,
+  adapt: (reason: string) => void,
+): FormatContext {
   const byId = new Map([...domain.tasks, ...tasks].map((task) => [task.id, task]));
-  return { domain, tools: toolDefinitions(domain), taskOf: (id) => byId.get(id), license: card.license, adapt };
+  const files = data === undefined ? {} : { picture: (image: string) => fileIn(data, image) };
+  const { license } = card;
+  return { domain, tools: toolDefinitions(domain), taskOf: (id) => byId.get(id), license, adapt, ...files };
+}
+
+/** Names in records are of files below their folder. */
+function fileIn(data: string, name: string): string | undefined {
+  const path = join(data, name);
+  return path.startsWith(join(data, '/')) && existsSync(path) ? readFileSync(path, 'base64') : undefined;
 }
 
 interface RowGate {

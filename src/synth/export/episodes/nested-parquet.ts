@@ -1,4 +1,4 @@
-// Nested columns as Parquet: texts, numbers, lists and structs within one another, every level nullable. Lists are the
+// Nested columns as Parquet: texts, numbers, bytes, lists and structs within one another, every level nullable. Lists are the
 // three-level LIST that pyarrow, DuckDB and `datasets` read.
 
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
@@ -9,6 +9,8 @@ export type NestedType =
   | 'integer'
   | 'double'
   | 'boolean'
+  /** In a row they are a text in base64. */
+  | 'bytes'
   | { readonly list: NestedType }
   | { readonly struct: NestedColumns };
 
@@ -21,6 +23,7 @@ const PHYSICAL = {
   integer: { type: 'INT64' },
   double: { type: 'DOUBLE' },
   boolean: { type: 'BOOLEAN' },
+  bytes: { type: 'BYTE_ARRAY' },
 } as const;
 
 /** Writes row groups; the bytes of each are given back, so that no file need be in memory whole. */
@@ -74,6 +77,7 @@ function elementsOf(name: string, type: NestedType): SchemaElement[] {
 function encoded(type: NestedType, value: unknown): unknown {
   if (value === null || value === undefined) return null;
   if (type === 'integer') return BigInt(value as number);
+  if (type === 'bytes') return Uint8Array.from(Buffer.from(value as string, 'base64'));
   if (typeof type === 'string') return value;
   if ('list' in type) return (value as unknown[]).map((part) => encoded(type.list, part));
   const fields = Object.entries(type.struct);
