@@ -47,9 +47,10 @@ const RULES: Readonly<Record<Stage, readonly string[]>> = {
     'Fields have a state value, boxes and radio buttons a state checked, options stand within their combobox or listbox and one of them is selected. Text that is all there is in an element is its name; StaticText holds no elements.',
   ],
   html: [
-    SCREEN,
+    'Section Page is the page before the action as HTML, its elements by their data-bid, which the action names. What is not on it does not exist.',
     MEMORY,
-    'Section Overview is what is to be seen afterwards. Section Page is the page before the action as HTML.',
+    REFERENCES,
+    'Section Overview is what is to be seen afterwards.',
     'Write the whole page after the action as HTML that stands alone: no scripts, no styles, no pictures, nothing from elsewhere. No script is run, and handlers do nothing.',
     'Where the page stays, an element that was there keeps its data-bid, and one that is new has none. On another page none has one, and its title is the one of the overview. The element that has the keyboard has the attribute data-focused.',
   ],
