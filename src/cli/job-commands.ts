@@ -152,7 +152,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'train',
     summary: 'train a policy, in the dream or for real',
     description:
-      'Learns a policy within a budget of real steps: mostly in the dream (--mode dream), or in the real environment alone (--mode real); or from records alone (--mode offline, --data). Evaluates in the real environment as it goes. Of a world of text: learns to choose among the commands that do something, by imitation and groups of episodes, in the real environment, in a dream made of a few real episodes, there and then in the real one (--mode dream-then-real), or in a dream made anew as records come in (--mode interleaved), and is judged on tasks of other splits.',
+      'Learns a policy within a budget of real steps: mostly in the dream (--mode dream), or in the real environment alone (--mode real); or from records alone (--mode offline, --data). Evaluates in the real environment as it goes. Of a world of text: learns to choose among the commands that do something, by imitation and groups of episodes, in the real environment, in a dream made of a few real episodes, there and then in the real one (--mode dream-then-real), in a dream made anew as records come in (--mode interleaved), or from what recorded choices came to (--mode value), and is judged on tasks of other splits.',
     takes: ['data', 'model', 'checkpoint', 'fidelity'],
     needs: [],
     hasPanel: true,
