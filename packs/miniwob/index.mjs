@@ -25,10 +25,7 @@ const settings = z.strictObject({
     .describe('miniwob: what runs the pages: jsdom (default), which has no layout, or Chromium'),
   perturb: perturbationSchema.optional(),
   actions: actionSetsSchema.optional(),
-  screenshots: z
-    .boolean()
-    .optional()
-    .describe('miniwob: screens have a picture, and boxes of their elements; in Chromium'),
+  screenshots: z.boolean().optional().describe('screens have a picture, and boxes of their elements; in Chromium'),
 });
 
 const miniwob = {

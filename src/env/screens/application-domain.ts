@@ -101,7 +101,7 @@ function settingsOf({ id, place: { what, variable, otherwise }, tasks }: Applica
       .describe(`${id}: seeds of each task and split; default ${SEEDS}`),
     perturb: perturbationSchema.optional(),
     actions: actionSetsSchema.optional(),
-    screenshots: z.boolean().optional().describe(`${id}: screens have a picture, and boxes of their elements`),
+    screenshots: z.boolean().optional().describe('screens have a picture, and boxes of their elements; in Chromium'),
   });
 }
 
