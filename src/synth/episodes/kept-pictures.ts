@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '../../core/hash.js';
-import type { Picture } from '../../env/index.js';
+import type { Picture, ToolsEpisodeEnvironment } from '../../env/index.js';
 import type { KeptPicture } from '../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
 
@@ -24,4 +24,13 @@ export function pictureKeeper(folder: string): KeepPicture {
     }
     return { image, ...seen };
   };
+}
+
+/** What there is to see of an environment now, kept; nothing where it has no look, or nobody keeps it. */
+export async function pictured(
+  environment: ToolsEpisodeEnvironment,
+  keep: KeepPicture | undefined,
+): Promise<{ picture?: KeptPicture }> {
+  const picture = keep === undefined ? undefined : environment.picture;
+  return picture === undefined ? {} : { picture: await keep!(picture) };
 }

@@ -15,8 +15,9 @@ import {
   verifyEpisode,
   type WalkNote,
 } from '../../env/index.js';
-import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/index.js';
+import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
 import { type EpisodeSettings, episodeRecord, settleVerdict, totalCost } from './episode-record.js';
+import { pictured } from './kept-pictures.js';
 import type { RowPlan } from './row-plan.js';
 
 /** What an episode has come to, step by step. */
@@ -42,7 +43,7 @@ export async function liveEpisode(
 ): Promise<EpisodeRecord> {
   const begun = await environment.reset({ seed: plan.envSeed, task: task.id, row: plan.row }, signal);
   const opening = (begun.info.userCost ?? NO_COST) as Cost;
-  const first = await pictured(environment, settings);
+  const first = await pictured(environment, settings.keepPicture);
   const life: Life = {
     steps: [],
     masked: [],
@@ -100,21 +101,13 @@ async function liveStep(
   const asCut = isCut ? { cut: true as const } : {};
   life.steps.push({
     ...{ message, action: kept(action), ...asTokens, ...asCut, predictions },
-    ...{ reward: result.reward, stateHash, ...(await pictured(environment, settings)) },
+    ...{ reward: result.reward, stateHash, ...(await pictured(environment, settings.keepPicture)) },
   });
   if (isMistake || isCut) life.masked.push(message);
   life.walk = walk ?? life.walk;
   life.verdict = verdict ?? life.verdict;
   life.terminated = result.terminated;
   life.truncated = result.truncated;
-}
-
-async function pictured(
-  environment: ToolsEpisodeEnvironment,
-  { keepPicture }: EpisodeSettings,
-): Promise<{ picture?: KeptPicture }> {
-  const picture = keepPicture === undefined ? undefined : environment.picture;
-  return picture === undefined ? {} : { picture: await keepPicture!(picture) };
 }
 
 function infoOf(result: StepResult<ToolsObservation>): ToolsStepInfo {
