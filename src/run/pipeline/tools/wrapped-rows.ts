@@ -43,11 +43,9 @@ export function wrappedRows(
     if (walks === undefined) return { record: await live(plan, task, settings, signal), task, isRecorded: false };
     recorded ??= recordedWalks(scenario, domain, walks);
     const record = (await recorded)[plan.row];
-    if (record === undefined)
-      throw reverieError('WALKS_TOO_FEW', { walks: (await recorded).length, row: plan.row + 1 });
     const begun = domain.tasks.find(({ id }) => id === record.task);
-    if (begun === undefined) throw reverieError('TASK_UNKNOWN', { task: record.task, domain: domain.id });
-    return { record, task: begun, isRecorded: true };
+    if (begun !== undefined) return { record, task: begun, isRecorded: true };
+    throw reverieError('WALK_REFUSED', { task: record.task, problem: 'the domain has no such task' });
   };
   return async (plan, task, settings, signal) => {
     const found = await walkOfRow(plan, task, settings, signal);
