@@ -68,6 +68,7 @@ export default defineConfig({
       { find: 'node:module', replacement: here('world/node/module.ts') },
       { find: 'node:path', replacement: 'pathe' },
       { find: 'node:url', replacement: here('world/node/url.ts') },
+      { find: 'node:util', replacement: here('world/node/util.ts') },
       { find: 'onnxruntime-node', replacement: here('world/node/runtime.ts') },
     ],
   },
