@@ -32,6 +32,8 @@ p { margin: 0 0 1rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.86rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.5rem 0 0.5rem 1.4rem; text-align: right; vertical-align: baseline; border-bottom: 1px solid var(--rule); white-space: nowrap; }
 th:first-child, td:first-child { padding-left: 0; text-align: left; }
+table:has(th:nth-child(10)) :is(th, td) { padding-left: 0.75rem; }
+table:has(th:nth-child(10)) :is(th, td):first-child { padding-left: 0; }
 thead th { color: var(--ink-soft); font-weight: 500; border-bottom-color: var(--rule-strong); white-space: normal; vertical-align: bottom; line-height: 1.3; }
 tbody th { font-weight: 600; white-space: normal; min-width: 7rem; }
 td.text { white-space: normal; min-width: 12rem; }
