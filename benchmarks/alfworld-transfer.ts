@@ -8,13 +8,12 @@ import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean, median } from './measure.js';
 import { chosen, studyOf } from './study-cases.js';
 import { measuredText, type TextCase } from './text-cases.js';
+import { transferRow } from './text-transfer.js';
 
 const SEEDS = ['11', '12', '13', '14', '15'];
 
 /** Share of the evaluation games won: between what imitation alone and ten dreamt rounds came to with seed 21. */
 const THRESHOLD = 0.8;
-/** The games alone are held against the dream alone once they have taken so many times its real steps. */
-const MORE_STEPS = 10;
 
 const ROUNDS = { dream: 20, afterDream: 5, real: 40 };
 const ARMS = {
@@ -48,7 +47,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   const rows = seeds.flatMap((seed) => {
     const of = (arm: Arm) => cases.find((one) => one.seed === seed && one.arm === arm);
     const [dream, real] = [of('dream then real'), of('real')];
-    return dream === undefined || real === undefined ? [] : [rowOf(dream, real, quick ? 0 : THRESHOLD)];
+    return dream === undefined || real === undefined ? [] : [transferRow(dream, real, quick ? 0 : THRESHOLD)];
   });
   if (rows.length === 0) throw new Error('ALFWORLD_TRANSFER_ARMS leaves nothing to compare: both arms are needed.');
   const ratios = rows.flatMap(({ ratio }) => (ratio === null ? [] : [ratio]));
@@ -62,34 +61,6 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   if (ratios.length === 0)
     throw new Error(`No run of any seed won ${THRESHOLD} of the games: there is no ratio to tell.`);
   return { ...bootstrap(ratios, median), n: ratios.length, raw };
-}
-
-/**
- * What one seed came to. The ratio is a lower bound where the games alone did not reach the threshold, 0 where only they did, and null where
- * neither way did.
- */
-function rowOf(dream: TextCase, real: TextCase, threshold: number) {
-  const dreamSteps = stepsTo(dream, threshold);
-  const realSteps = stepsTo(real, threshold);
-  const alone = endOfDream(dream);
-  const more = real.curve!.find(({ realSteps: steps }) => steps >= MORE_STEPS * alone.realSteps);
-  const ratio = dreamSteps === null ? (realSteps === null ? null : 0) : (realSteps ?? real.realSteps) / dreamSteps;
-  return {
-    ...{ seed: dream.seed, ratio, isLowerBound: dreamSteps !== null && realSteps === null, dreamSteps, realSteps },
-    ...{ imitation: dream.imitated!, dreamAlone: alone.success, dreamAloneSteps: alone.realSteps },
-    realAfterMore: more?.success ?? null,
-  };
-}
-
-/** Real steps up to the first evaluation after imitation that reaches the threshold; null where none does. */
-function stepsTo({ curve }: TextCase, threshold: number): number | null {
-  return curve!.find(({ success }) => success >= threshold)?.realSteps ?? null;
-}
-
-/** The last evaluation before a real round: no real step is taken between those of the dream. */
-function endOfDream({ curve }: TextCase) {
-  const dreamt = curve!.filter(({ dreamtSteps }) => dreamtSteps > 0);
-  return dreamt.filter(({ realSteps }) => realSteps === dreamt[0].realSteps).at(-1)!;
 }
 
 function quickOf(arm: Arm): string[] {

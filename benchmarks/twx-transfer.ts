@@ -8,6 +8,7 @@ import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean, median } from './measure.js';
 import { chosen, studyOf } from './study-cases.js';
 import { measuredText, type TextCase } from './text-cases.js';
+import { transferRow } from './text-transfer.js';
 
 const SEEDS = ['11', '12', '13', '14', '15'];
 
@@ -21,9 +22,6 @@ const GAMES: Readonly<Record<string, Game>> = {
   mapreader: { threshold: 0.4 },
   twc: { threshold: 0.5 },
 };
-
-/** The game alone is held against the dream alone once it has taken so many times its real steps. */
-const MORE_STEPS = 10;
 
 const ROUNDS = { dream: 12, afterDream: 4, real: 16 };
 const ARMS = {
@@ -73,39 +71,14 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   return { ...bootstrap(ratios, median), n: ratios.length, raw };
 }
 
-/**
- * What a game and a seed came to. The ratio is a lower bound where the game alone did not reach the threshold, 0 where only it did, and null
- * where neither way did, or where imitation alone does.
- */
+/** A game and a seed; no ratio where imitation alone reaches the threshold. */
 function rowOf(dream: TextCase, real: TextCase, threshold: number) {
-  const dreamSteps = stepsTo(dream, threshold);
-  const realSteps = stepsTo(real, threshold);
-  const alone = endOfDream(dream);
-  const more = real.curve!.find(({ realSteps: steps }) => steps >= MORE_STEPS * alone.realSteps);
-  const ratio = dreamSteps === null ? (realSteps === null ? null : 0) : (realSteps ?? real.realSteps) / dreamSteps;
+  const row = transferRow(dream, real, threshold);
+  const isImitated = row.imitation >= threshold && threshold > 0;
   return {
-    ...{
-      game: dream.body,
-      seed: dream.seed,
-      threshold,
-      ratio: dream.imitated! >= threshold && threshold > 0 ? null : ratio,
-    },
-    ...{ isLowerBound: dreamSteps !== null && realSteps === null, dreamSteps, realSteps },
-    ...{ imitation: dream.imitated!, dreamAlone: alone.success, dreamAloneSteps: alone.realSteps },
-    ...{ realLast: real.success, realLastSteps: real.realSteps, realAfterMore: more?.success ?? null },
-    check: dream.check ?? null,
+    ...{ game: dream.body, threshold, ...row, ratio: isImitated ? null : row.ratio },
+    ...{ realLast: real.success, realLastSteps: real.realSteps, check: dream.check ?? null },
   };
-}
-
-/** Real steps up to the first evaluation after imitation that reaches the threshold; null where none does. */
-function stepsTo({ curve }: TextCase, threshold: number): number | null {
-  return curve!.find(({ success }) => success >= threshold)?.realSteps ?? null;
-}
-
-/** The last evaluation before a real round: no real step is taken between those of the dream. */
-function endOfDream({ curve }: TextCase) {
-  const dreamt = curve!.filter(({ dreamtSteps }) => dreamtSteps > 0);
-  return dreamt.filter(({ realSteps }) => realSteps === dreamt[0].realSteps).at(-1)!;
 }
 
 function quickOf(arm: Arm): string[] {
