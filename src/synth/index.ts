@@ -111,7 +111,7 @@ export {
 } from './rollout/branched.js';
 export { type HorizonSchedule, horizonSchedule } from './rollout/plan.js';
 export { type ChunkRange, RolloutPool, type RolloutPoolOptions } from './rollout/pool.js';
-export { cutAtRange, type ObservedRange, observedRange } from './rollout/range.js';
+export { cutAtRange, observedRange } from './rollout/range.js';
 export type {
   Drawn,
   FrozenRolloutRequest,

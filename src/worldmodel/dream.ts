@@ -15,6 +15,7 @@ import {
 } from '../env/index.js';
 import type { VectorDynamics } from './dynamics.js';
 import { type RowShape, rowShape } from './model-spaces.js';
+import { isWithin, type ObservedRange, widenedRange } from './seen-range.js';
 import { batchOfStarts, beginFrom, type DrawStart, type StartStates, startSampler } from './starts.js';
 
 export interface DreamOptions {
@@ -23,6 +24,11 @@ export interface DreamOptions {
   readonly starts: StartStates;
   /** Steps before `truncated`; no clock unless given. */
   readonly maxEpisodeSteps?: number;
+  /**
+   * Where the model says what it was shown, an episode is truncated, with `info.outOfRange`, once an observation lies this many widths
+   * of the range beyond it; null: never. 1 unless given.
+   */
+  readonly range?: number | null;
   /** Name of the dreamt environment; `dream` unless given. */
   readonly id?: string;
   /** How the model is asked. With `disagreement`, info holds it for every step. */
@@ -48,6 +54,7 @@ export class Dream implements VectorEnvironment {
   readonly maxEpisodeSteps?: number;
   private readonly model: VectorDynamics;
   private readonly drawStart: DrawStart;
+  private readonly range?: ObservedRange;
   private readonly stepOptions: ImagineOptions;
   private rng = streamOf(0);
   private readonly shape: RowShape;
@@ -57,12 +64,13 @@ export class Dream implements VectorEnvironment {
   private running = false;
 
   /** Throws DREAM_INVALID or NON_FINITE_VALUE for start states that are not rows of the observation space. */
-  constructor({ model, starts, maxEpisodeSteps, id = 'dream', step = {} }: DreamOptions) {
+  constructor({ model, starts, maxEpisodeSteps, range = 1, id = 'dream', step = {} }: DreamOptions) {
     this.id = id;
     this.model = model;
     this.observationSpace = model.observationSpace;
     this.actionSpace = model.actionSpace;
     this.maxEpisodeSteps = maxEpisodeSteps;
+    if (model.seen !== undefined && range !== null) this.range = widenedRange(model.seen, range);
     this.stepOptions = step;
     this.shape = rowShape(model);
     this.drawStart = startSampler(starts, this.shape.obsDim);
@@ -91,9 +99,10 @@ export class Dream implements VectorEnvironment {
     this.observation = observation;
     this.steps++;
     const isTerminated = terminated[0] === 1;
-    const truncated = this.maxEpisodeSteps !== undefined && this.steps >= this.maxEpisodeSteps;
+    const isOut = this.range !== undefined && !isWithin(observation, 0, this.range);
+    const truncated = isOut || (this.maxEpisodeSteps !== undefined && this.steps >= this.maxEpisodeSteps);
     this.running = !isTerminated && !truncated;
-    const info = disagreement ? { disagreement: disagreement[0] } : {};
+    const info = { ...(disagreement && { disagreement: disagreement[0] }), ...(isOut && { outOfRange: true }) };
     return { observation: observation.slice(), reward: reward[0], terminated: isTerminated, truncated, info };
   }
 

@@ -6,6 +6,7 @@ import type { PolicyNetwork } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { VectorSpace } from '../core/spaces.js';
 import type { DeviceTarget } from '../nn/index.js';
+import type { SeenRange } from './seen-range.js';
 
 /** How an ensemble answers: one random elite per row and step (TS1), or the elites' mean. PETS, 1805.12114, section 5. */
 export type Propagation = 'ts1' | 'mean';
@@ -20,6 +21,8 @@ export type Propagation = 'ts1' | 'mean';
 export interface VectorDynamics<C extends Carry = Carry> extends Dynamics<C, NumberRows> {
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
+  /** What it was shown of the world; absent in models that were not fitted to rows, and in older ones. */
+  readonly seen?: SeenRange;
   /** Opinions that `forecast` tells and `disagreement` compares; one where absent. */
   readonly opinions?: number;
   /** What each opinion foresees, without sampling; says the same when asked twice. Absent where it says one thing only. */

@@ -108,6 +108,7 @@ export {
   type JudgeConfigInput,
   judgeSchema,
 } from './reward/judge-schema.js';
+export { isWithin, type ObservedRange, type SeenRange, seenRange, widenedRange } from './seen-range.js';
 export { batchOfStarts, beginFrom, type History, pickHistory, type Start, type StartStates } from './starts.js';
 
 export { type CheckedProposal, checkProposal, type ProposalLimits, type ProposalQuery } from './state.js';

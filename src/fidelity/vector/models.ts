@@ -9,7 +9,7 @@ import {
   type VectorEnvironment,
 } from '../../env/index.js';
 import { faceOf } from '../../kinds/index.js';
-import { Dream, loadWorldModel, type StoredDynamics } from '../../worldmodel/index.js';
+import { Dream, loadWorldModel } from '../../worldmodel/index.js';
 import { judgedEnvironment } from '../remote.js';
 import { type FidelityInputs, isUrl } from '../setup.js';
 import type { VectorSubjectModel } from './ground.js';
@@ -89,25 +89,19 @@ async function openFolder(
     await model.close();
     throw error;
   }
-  const { propagation } = scenario.config.rollout;
+  const { propagation, range } = scenario.config.rollout;
   const subject: VectorSubjectModel = {
     name,
     kind: model.backend,
     version: model.modelVersion,
     model,
     forecast: model.forecast?.bind(model),
-    dream: async (seed) => dreamFrom(await firstObservation(real, seed), model, env.maxEpisodeSteps, propagation),
+    dream: async (seed) => {
+      const starts = await firstObservation(real, seed);
+      return new Dream({ model, starts, maxEpisodeSteps: env.maxEpisodeSteps, range, step: { propagation } });
+    },
   };
   return { model: subject, close: () => model.close() };
-}
-
-function dreamFrom(
-  start: Float32Array,
-  model: StoredDynamics,
-  maxEpisodeSteps: number | undefined,
-  propagation: 'ts1' | 'mean',
-): Dream {
-  return new Dream({ model, starts: start, maxEpisodeSteps, step: { propagation } });
 }
 
 async function firstObservation(real: MakeReal, seed: number): Promise<Float32Array> {

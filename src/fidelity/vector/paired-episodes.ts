@@ -5,7 +5,7 @@ import type { Carry, Imagined } from '../../core/dynamics.js';
 import { ReverieError } from '../../core/errors.js';
 import { Rng, type RngState } from '../../core/rng.js';
 import { rowSize, type VectorEnvironment } from '../../env/index.js';
-import type { Propagation, VectorDynamics } from '../../worldmodel/index.js';
+import { isWithin, type Propagation, type VectorDynamics, widenedRange } from '../../worldmodel/index.js';
 import type { EpisodeReturn } from '../rank/rank-metrics.js';
 import type { Actor } from './ladder-policies.js';
 
@@ -21,6 +21,12 @@ export interface EpisodeRules {
   readonly maxSteps: number;
   readonly signal?: AbortSignal;
 }
+
+/**
+ * How far beyond what its model was shown a dreamt episode may lead, in widths of the range. A policy that leads further is asked about
+ * where the model knows nothing; it ends there, and what was left of it counts as MOReL's pessimistic world has it (2005.05951, section 4).
+ */
+const RANGE = 0.5;
 
 /** A model asked for many episodes side by side. */
 export interface RowModel {
@@ -86,6 +92,7 @@ export async function dreamtReturns(
     }),
   );
   let running: readonly Dreamer[] = dreamers;
+  const leave = leaver(model, maxSteps);
   let carry = await model.begin(
     joined(starts),
     dreamers.map(({ dream }) => dream),
@@ -96,11 +103,26 @@ export async function dreamtReturns(
     const actions: Float32Array[] = [];
     for (const one of running) actions.push(await one.actor(one.observation, one.act));
     const next = await dreamStep({ model, propagation }, carry, running, actions);
+    leave(running);
     const rows = Uint32Array.from(running.keys()).filter((row) => running[row].state === 'running');
     running = Array.from(rows, (row) => running[row]);
     carry = model.pick(next, rows);
   }
   return dreamers.map(({ sum, state }) => (state === 'broken' ? null : sum.result()));
+}
+
+/** Ends episodes that left what the model was shown: each step that was left has a low reward, or none where low ones are above none. */
+function leaver({ seen }: VectorDynamics, maxSteps: number): (running: readonly Dreamer[]) => void {
+  if (seen === undefined) return () => {};
+  const range = widenedRange(seen, RANGE);
+  const left = Math.min(0, seen.lowReward);
+  return (running) => {
+    for (const one of running) {
+      if (one.state !== 'running' || isWithin(one.observation, 0, range)) continue;
+      one.state = 'ended';
+      one.sum.complete(left, maxSteps);
+    }
+  };
 }
 
 /** The memory after one step of all; that of an episode whose answer was no number is as it was. */
@@ -190,6 +212,15 @@ class Returns {
     this.factor *= this.gamma;
     this.largestReward = Math.max(this.largestReward, Math.abs(reward));
     this.length++;
+  }
+
+  /** What steps up to `maxSteps` that were not taken count. */
+  complete(reward: number, maxSteps: number): void {
+    for (let step = this.length; step < maxSteps; step++) {
+      this.total += reward;
+      this.discounted += this.factor * reward;
+      this.factor *= this.gamma;
+    }
   }
 
   result(): EpisodeReturn {

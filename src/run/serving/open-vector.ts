@@ -88,6 +88,7 @@ async function dreamBlueprint(
       device,
       starts,
       maxEpisodeSteps,
+      range: scenario.config.rollout.range,
     };
   } finally {
     env.close();

@@ -23,6 +23,8 @@ interface DreamBlueprint {
   /** Rows [n, obsDim] to start from. */
   readonly starts: Float32Array;
   readonly maxEpisodeSteps?: number;
+  /** As `rollout.range` of a scenario: where an episode leaves what the model was shown. */
+  readonly range?: number | null;
 }
 
 /**
@@ -37,7 +39,7 @@ export async function vectorMaker(
   if (blueprint.source === 'real') return { make: () => makeEnvironment(blueprint.env), close: async () => {} };
   // Real environments need no networks, nor their runtime.
   const { Dream, loadWorldModel } = await import('../../worldmodel/index.js');
-  const { id, starts, maxEpisodeSteps, device } = blueprint;
+  const { id, starts, maxEpisodeSteps, range, device } = blueprint;
   const model = batched(await loadWorldModel(blueprint.model, { device }));
-  return { make: async () => new Dream({ id, model, starts, maxEpisodeSteps }), close: () => model.close() };
+  return { make: async () => new Dream({ id, model, starts, maxEpisodeSteps, range }), close: () => model.close() };
 }

@@ -7,7 +7,7 @@
 import type { Carry, FrozenCarry, Imagined, ImagineOptions, Rngs } from '../../core/dynamics.js';
 import { Rng } from '../../core/rng.js';
 import { rowSize, type VectorSpace } from '../../env/index.js';
-import type { VectorDynamics } from '../../worldmodel/index.js';
+import type { SeenRange, VectorDynamics } from '../../worldmodel/index.js';
 
 type Answer = Imagined<Carry, Float32Array>;
 
@@ -33,6 +33,7 @@ export class BatchingModel implements VectorDynamics {
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
   readonly context: number;
+  readonly seen?: SeenRange;
   private readonly actionDim: number;
   /** Rows that may be asked together: those of equal options. */
   private readonly queues = new Map<string, Waiting[]>();
@@ -48,6 +49,7 @@ export class BatchingModel implements VectorDynamics {
     this.observationSpace = model.observationSpace;
     this.actionSpace = model.actionSpace;
     this.context = model.context;
+    this.seen = model.seen;
     this.actionDim = rowSize(model.actionSpace);
   }
 

@@ -2,39 +2,12 @@
 // the real ones, widened on both sides. A model that runs off takes no learner along.
 
 import type { Provenance, ReplayBuffer, TransitionBatch } from '../../replay/index.js';
+import { isWithin, type ObservedRange, seenRange, widenedRange } from '../../worldmodel/index.js';
 import type { RolloutResult } from './request.js';
 
-/** [obsDim] each. */
-export interface ObservedRange {
-  readonly low: Float32Array;
-  readonly high: Float32Array;
-}
-
-/** What rounding may move a value, relative to its size or, below 1, as it is: a model draws even what never changed. */
-const ROUNDING = 1e-6;
-
-/**
- * The range of the real observations, widened by `margin` of its width on either side, and by what rounding may move: an
- * element that never changed has one value, about.
- */
+/** The range of the real observations, widened by `margin` of its width on either side. */
 export function observedRange(real: ReplayBuffer, margin: number): ObservedRange {
-  const { obsDim } = real;
-  const low = new Float32Array(obsDim).fill(Number.POSITIVE_INFINITY);
-  const high = new Float32Array(obsDim).fill(Number.NEGATIVE_INFINITY);
-  const { obs, nextObs } = real.columns();
-  for (const values of [obs, nextObs]) {
-    for (let at = 0; at < values.length; at++) {
-      const j = at % obsDim;
-      if (values[at] < low[j]) low[j] = values[at];
-      if (values[at] > high[j]) high[j] = values[at];
-    }
-  }
-  const width = high.map((value, j) => value - low[j]);
-  const beyond = (value: number, j: number) => margin * width[j] + ROUNDING * Math.max(1, Math.abs(value));
-  return {
-    low: low.map((value, j) => value - beyond(value, j)),
-    high: high.map((value, j) => value + beyond(value, j)),
-  };
+  return widenedRange(seenRange(real, real.obsDim), margin);
 }
 
 /** The rows before each branch leaves the range; the last of a branch that is cut is truncated. The same object where none is. */
@@ -73,12 +46,6 @@ export function cutAtRange(result: RolloutResult, range: ObservedRange): Rollout
       doubted: counts.doubted + cut,
     },
   };
-}
-
-function isWithin(nextObs: Float32Array, row: number, { low, high }: ObservedRange): boolean {
-  const at = row * low.length;
-  for (let j = 0; j < low.length; j++) if (!(nextObs[at + j] >= low[j] && nextObs[at + j] <= high[j])) return false;
-  return true;
 }
 
 function pickBatch(batch: TransitionBatch, rows: Uint32Array): TransitionBatch {

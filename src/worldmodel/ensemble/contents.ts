@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { type EnvSpec, envSpecSchema } from '../../env/index.js';
 import type { Outcome } from '../answer.js';
 import { rowShape, type Spaces, vectorSpaceSchema } from '../model-spaces.js';
+import { type SeenRange, seenRangeSchema } from '../seen-range.js';
 import { type EnsembleConfig, ensembleConfigSchema } from './config.js';
 import { type MemberShape, memberLayout, memberModel } from './member-network.js';
 import type { Normaliser } from './normaliser.js';
@@ -54,6 +55,7 @@ export const ensembleDescriptionSchema = z.strictObject({
   env: z.lazy(envSpecSchema).optional(),
   report: fitReportSchema,
   endReward: z.number().optional().describe('what an end by the task adds to the learned reward'),
+  seen: seenRangeSchema.optional().describe('what it was shown; older models do not say'),
 });
 
 export interface EnsembleDescription extends Spaces {
@@ -67,6 +69,8 @@ export interface EnsembleDescription extends Spaces {
   readonly report: FitReport;
   /** What an end by the task adds to the learned reward; absent where nothing does. */
   readonly endReward?: number;
+  /** What it was shown; older models do not say. */
+  readonly seen?: SeenRange;
 }
 
 export interface EnsembleContents {

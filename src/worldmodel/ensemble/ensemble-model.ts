@@ -14,6 +14,7 @@ import type { Forecast, ModelPlace, WholeRollout, WholeRolloutAnswer, WorldModel
 import { checkStepInput } from '../input-check.js';
 import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../memoryless.js';
 import { rowEncoder, rowShape } from '../model-spaces.js';
+import type { SeenRange } from '../seen-range.js';
 import { type EnsembleContents, type EnsembleDescription, memberShapeOf, versionOf } from './contents.js';
 import { DevicePropagator } from './device-propagation.js';
 import type { ElitePropagation, Propagated } from './elite-propagation.js';
@@ -65,6 +66,10 @@ export class EnsembleModel extends MemorylessDynamics {
   /** Settings, normaliser, elites and how the fit went. */
   get description(): EnsembleDescription {
     return this.contents.description;
+  }
+
+  get seen(): SeenRange | undefined {
+    return this.description.seen;
   }
 
   get opinions(): number {

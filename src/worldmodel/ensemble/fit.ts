@@ -11,7 +11,8 @@ import type { TrainingDevice } from '../../nn/index.js';
 import { ReplayBuffer, type TransitionBatch } from '../../replay/index.js';
 import type { Outcome } from '../answer.js';
 import type { HeldOutReport } from '../dynamics-kind.js';
-import type { Spaces } from '../model-spaces.js';
+import { rowShape, type Spaces } from '../model-spaces.js';
+import { seenRange } from '../seen-range.js';
 import {
   type EnsembleConfig,
   type EnsembleConfigInput,
@@ -84,6 +85,7 @@ export async function fitEnsemble(
     env,
     report,
     ...(prepared.endReward !== 0 && { endReward: prepared.endReward }),
+    seen: seenRange(rows, rowShape(spaces).obsDim),
   };
   const thetas = trained.map(({ theta }) => theta);
   const contents = { description, models: memberModels(description, thetas), parameters: joined(thetas) };

@@ -8,6 +8,7 @@ import type { Outcome } from '../answer.js';
 import type { Normaliser } from '../ensemble/normaliser.js';
 import { fileHashesSchema, folderInvalid, readManifest, readModelPart, writeModelFolder } from '../model-folder.js';
 import { rowShape, type Spaces, vectorSpaceSchema } from '../model-spaces.js';
+import { type SeenRange, seenRangeSchema } from '../seen-range.js';
 import { LATENT_FORMAT, type LatentConfig, latentConfigSchema } from './config.js';
 import { type LatentShape, latentLayout, latentModel } from './network.js';
 
@@ -36,6 +37,7 @@ const descriptionSchema = z.strictObject({
   }),
   env: z.lazy(envSpecSchema).optional(),
   report: latentReportSchema,
+  seen: seenRangeSchema.optional().describe('what it was shown; older models do not say'),
 });
 
 export interface LatentDescription extends Spaces {
@@ -45,6 +47,8 @@ export interface LatentDescription extends Spaces {
   /** The environment whose known end is used. */
   readonly env?: EnvSpec;
   readonly report: LatentFitReport;
+  /** What it was shown; older models do not say. */
+  readonly seen?: SeenRange;
 }
 
 export interface LatentContents {

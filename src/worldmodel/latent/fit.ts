@@ -7,7 +7,8 @@ import type { Rng } from '../../core/rng.js';
 import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/index.js';
 import { ReplayBuffer } from '../../replay/index.js';
 import type { Outcome } from '../answer.js';
-import type { Spaces } from '../model-spaces.js';
+import { rowShape, type Spaces } from '../model-spaces.js';
+import { seenRange } from '../seen-range.js';
 import { type LatentConfig, type LatentConfigInput, parseLatentConfig } from './config.js';
 import { type LatentContents, type LatentFitReport, latentModels, latentShapeOf } from './contents.js';
 import { type EpisodeRows, prepareWindows } from './dataset.js';
@@ -73,7 +74,8 @@ export async function fitLatent(
     normaliser,
     trained.map(({ theta }) => theta),
   );
-  const description = { observationSpace, actionSpace, config, normaliser, outcome, env, report };
+  const seen = seenRange(rows instanceof ReplayBuffer ? rows : rows.batch, rowShape(spaces).obsDim);
+  const description = { observationSpace, actionSpace, config, normaliser, outcome, env, report, seen };
   const contents: LatentContents = { description, models };
   return { model: await LatentModel.open(contents, known), report };
 }

@@ -21,6 +21,7 @@ import { batchNoise, rowNoise } from '../ensemble/step-noise.js';
 import { checkObservations, checkStepInput, checkStreams } from '../input-check.js';
 
 import { type EncodeRows, type RowShape, rowEncoder, rowShape } from '../model-spaces.js';
+import type { SeenRange } from '../seen-range.js';
 import { type LatentContents, type LatentDescription, latentVersion, readLatent, saveLatent } from './contents.js';
 
 /** The last observation and each member's memory. */
@@ -48,7 +49,7 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
   private readonly shape: RowShape;
   private readonly latent: number;
   /** Rows of observations, and of a member's memory. */
-  private readonly seen: RowCodec<Float32Array>;
+  private readonly observed: RowCodec<Float32Array>;
   private readonly remembered: RowCodec<Float32Array>;
   private readonly encode: EncodeRows;
   private readonly clip?: (rows: Float32Array) => void;
@@ -66,7 +67,7 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
     this.context = description.config.context;
     this.latent = description.config.latent;
     this.shape = rowShape(description);
-    this.seen = numberRows(this.shape.obsDim);
+    this.observed = numberRows(this.shape.obsDim);
     this.remembered = numberRows(this.latent);
     this.encode = rowEncoder(description);
     this.clip = boundsClipper(description.observationSpace);
@@ -103,6 +104,10 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
     checkObservations(this.backend, this, starts, rows, this.shape);
     const memory = this.sessions.map(() => new Float32Array(rows * this.latent));
     return { rows, obs: starts.slice(), memory };
+  }
+
+  get seen(): SeenRange | undefined {
+    return this.description.seen;
   }
 
   get opinions(): number {
@@ -165,7 +170,7 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
   pick({ obs, memory }: LatentCarry, rows: Uint32Array): LatentCarry {
     return {
       rows: rows.length,
-      obs: this.seen.pick(obs, rows),
+      obs: this.observed.pick(obs, rows),
       memory: memory.map((of) => this.remembered.pick(of, rows)),
     };
   }
@@ -173,7 +178,7 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
   join(carries: readonly LatentCarry[]): LatentCarry {
     return {
       rows: carries.reduce((sum, { rows }) => sum + rows, 0),
-      obs: this.seen.join(carries.map(({ obs }) => obs)),
+      obs: this.observed.join(carries.map(({ obs }) => obs)),
       memory: this.sessions.map((_, m) => this.remembered.join(carries.map(({ memory }) => memory[m]))),
     };
   }
@@ -181,7 +186,7 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
   freeze({ obs, memory }: LatentCarry): FrozenCarry {
     return {
       version: this.modelVersion,
-      state: { obs: this.seen.pack(obs), memory: memory.map(this.remembered.pack) },
+      state: { obs: this.observed.pack(obs), memory: memory.map(this.remembered.pack) },
     };
   }
 
@@ -190,7 +195,7 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
       throw reverieError('SNAPSHOT_MISMATCH', { from: `a model ${version}`, into: `a model ${this.modelVersion}` });
     }
     const { obs, memory } = state as { obs: string; memory: string[] };
-    return { ...this.begin(this.seen.unpack(obs)), memory: memory.map(this.remembered.unpack) };
+    return { ...this.begin(this.observed.unpack(obs)), memory: memory.map(this.remembered.unpack) };
   }
 
   /** What each member foresees. */
@@ -251,7 +256,7 @@ export class LatentModel implements StoredDynamics<LatentCarry> {
     }
     return {
       carry: this.join(alone.map(({ carry: one }) => one)),
-      observation: this.seen.join(alone.map(({ observation }) => observation)),
+      observation: this.observed.join(alone.map(({ observation }) => observation)),
       reward: SCALARS.join(alone.map(({ reward }) => reward)),
       terminated: Uint8Array.from(alone, ({ terminated }) => terminated[0]),
       disagreement: options.disagreement ? SCALARS.join(alone.map(({ disagreement }) => disagreement!)) : undefined,

@@ -1,0 +1,84 @@
+// What of a world a model was shown: the range of each observation element, and how low rewards are. Where a dream has left it, what
+// the model says is a guess about nothing it knows, and can run off to any number.
+
+import { z } from 'zod';
+import { ReplayBuffer } from '../replay/index.js';
+
+const numbers = z.array(z.number()).readonly();
+
+export const seenRangeSchema = z.strictObject({
+  low: numbers.describe('least value of each observation element'),
+  high: numbers.describe('greatest value of each observation element'),
+  lowReward: z.number().describe('the reward that one row of twenty is below'),
+});
+
+/** Of the rows that a model was fitted to, in raw units. */
+export type SeenRange = z.output<typeof seenRangeSchema>;
+
+/** [obsDim] each. */
+export interface ObservedRange {
+  readonly low: Float32Array;
+  readonly high: Float32Array;
+}
+
+interface SeenRows {
+  readonly obs: Float32Array;
+  readonly nextObs: Float32Array;
+  readonly reward: Float32Array;
+}
+
+const LOW_SHARE = 0.05;
+/** What rounding may move a value, relative to its size or, below 1, as it is: a model draws even what never changed. */
+const ROUNDING = 1e-6;
+
+/** Of one row or more. */
+export function seenRange(rows: SeenRows | ReplayBuffer, obsDim: number): SeenRange {
+  const low = new Float32Array(obsDim).fill(Number.POSITIVE_INFINITY);
+  const high = new Float32Array(obsDim).fill(Number.NEGATIVE_INFINITY);
+  const rewards: Float32Array[] = [];
+  const pieces = rows instanceof ReplayBuffer ? rows.pieces(['obs', 'nextObs', 'reward']) : [rows];
+  for (const { obs, nextObs, reward } of pieces) {
+    for (const values of [obs, nextObs]) widen(low, high, values);
+    rewards.push(reward.slice());
+  }
+  return { low: Array.from(low), high: Array.from(high), lowReward: quantile(rewards, LOW_SHARE) };
+}
+
+function widen(low: Float32Array, high: Float32Array, values: Float32Array): void {
+  for (let at = 0; at < values.length; at++) {
+    const j = at % low.length;
+    if (values[at] < low[j]) low[j] = values[at];
+    if (values[at] > high[j]) high[j] = values[at];
+  }
+}
+
+function quantile(pieces: readonly Float32Array[], share: number): number {
+  const all = new Float32Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
+  return all.sort()[Math.floor(share * (all.length - 1))];
+}
+
+/**
+ * The range widened by `margin` of its width on either side, and by what rounding may move: an element that never changed has
+ * one value, about.
+ */
+export function widenedRange(seen: Pick<SeenRange, 'low' | 'high'>, margin: number): ObservedRange {
+  const [low, high] = [Float32Array.from(seen.low), Float32Array.from(seen.high)];
+  const width = high.map((value, j) => value - low[j]);
+  const beyond = (value: number, j: number) => margin * width[j] + ROUNDING * Math.max(1, Math.abs(value));
+  return {
+    low: low.map((value, j) => value - beyond(value, j)),
+    high: high.map((value, j) => value + beyond(value, j)),
+  };
+}
+
+/** Whether a row of observations lies within; NaN does not. */
+export function isWithin(obs: Float32Array, row: number, { low, high }: ObservedRange): boolean {
+  const at = row * low.length;
+  for (let j = 0; j < low.length; j++) if (!(obs[at + j] >= low[j] && obs[at + j] <= high[j])) return false;
+  return true;
+}

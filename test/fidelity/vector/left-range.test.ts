@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { boxSpace, unboundedSpace } from '../../../src/env/index.js';
+import { dreamtReturns } from '../../../src/fidelity/vector/paired-episodes.js';
+import {
+  MemorylessDynamics,
+  type SeenRange,
+  type StepQuestion,
+  type WorldModelSnapshot,
+} from '../../../src/worldmodel/index.js';
+
+/** What is pushed moves on by the push; a step pays 2. */
+class Slope extends MemorylessDynamics {
+  constructor(readonly seen: SeenRange | undefined) {
+    super('slope', '1', { observationSpace: unboundedSpace(1), actionSpace: boxSpace([-1], [1]) });
+  }
+  protected async haveExactRows(): Promise<boolean> {
+    return true;
+  }
+  protected async predict({ obs, action, rows }: StepQuestion) {
+    const nextObs = obs.map((value, row) => value + action[row]);
+    return { nextObs, reward: new Float32Array(rows).fill(2), terminated: new Uint8Array(rows) };
+  }
+  snapshot(): WorldModelSnapshot {
+    throw new Error('not asked for');
+  }
+  async save(): Promise<void> {}
+  async close(): Promise<void> {}
+}
+
+const seen: SeenRange = { low: [-2], high: [2], lowReward: -3 };
+const seeds = [{ seed: 1, episode: 0 }];
+const rules = { gamma: 1, maxSteps: 10 };
+
+async function returnOf(range: SeenRange | undefined, push: number) {
+  const actor = () => async () => Float32Array.of(push);
+  const model = { model: new Slope(range), propagation: 'ts1' as const };
+  const [lived] = await dreamtReturns(model, actor, [Float32Array.of(0)], seeds, rules);
+  return lived;
+}
+
+describe('a dreamt episode of a ladder', () => {
+  it('lasts while it is where its model was shown something', async () => {
+    expect(await returnOf(seen, 0.1)).toMatchObject({ return: 20, length: 10 });
+  });
+
+  it('ends half a width beyond, and each step that was left counts as a low reward', async () => {
+    // Steps end at 1, 2, 3, 4 and 5; 4 still lies within.
+    expect(await returnOf(seen, 1)).toMatchObject({ return: 5 * 2 - 5 * 3, length: 5 });
+  });
+
+  it('gains nothing by leaving where rewards are never negative', async () => {
+    expect(await returnOf({ ...seen, lowReward: 1 }, 1)).toMatchObject({ return: 10, length: 5 });
+  });
+
+  it('goes on where the model does not say what it was shown', async () => {
+    expect(await returnOf(undefined, 1)).toMatchObject({ return: 20, length: 10 });
+  });
+});
