@@ -46,7 +46,7 @@ const rolloutSection = z
       .nullable()
       .default(1)
       .describe(
-        'A branch ends before an observation that lies further beyond the range of the real ones than this many times its width; null: never. SAC and its kin only.',
+        'A branch ends before an observation that lies further beyond the range of the real ones than this many times its width, with SAC and its kin; an episode of a dream that is served or played is truncated there. null: never.',
       ),
     gate: z
       .enum(['auto', 'open'])
