@@ -121,7 +121,7 @@ export { compileSchema, type SchemaCheck } from './state/schema.js';
 export { stateHash } from './state/state-hash.js';
 export { type GridOptions, gridDynamics } from './tabular/grid-dynamics.js';
 export { Gridworld } from './tabular/gridworld.js';
-export { type TabularDynamics, type TabularSolution, valueIteration } from './tabular/tabular-dynamics.js';
+export { stateAt, type TabularDynamics, type TabularSolution, valueIteration } from './tabular/tabular-dynamics.js';
 export { isWorkedOutLater } from './tools/act-domain.js';
 export { type CallChecks, callChecks } from './tools/call-checks.js';
 export { CallDynamics, structuredDynamics } from './tools/call-dynamics.js';
