@@ -17,11 +17,11 @@ import {
   type ToolsDomain,
 } from '../src/env/index.js';
 import { ExplorerAgent, induceOperators } from '../src/synth/index.js';
+import { confidenceOf } from '../src/worldmodel/from-records/calibration.js';
 import { OperatorBook, takenAction } from '../src/worldmodel/index.js';
 import { type AskedTokens, answersOf, tokensOf } from '../src/worldmodel/sequence/answering.js';
-import { confidenceOf } from '../src/worldmodel/sequence/calibration.js';
 import { fitSequence } from '../src/worldmodel/sequence/fit.js';
-import { type JudgedStep, judgeSteps } from '../src/worldmodel/sequence/held-out.js';
+import { type JudgedAnswer, judgeSteps } from '../src/worldmodel/sequence/held-out.js';
 import { type LearnedEpisode, recordedSteps } from '../src/worldmodel/sequence/recorded-steps.js';
 import { ScriptCodec } from '../src/worldmodel/sequence/script.js';
 import type { SequenceContents } from '../src/worldmodel/sequence/sequence-folder.js';
@@ -196,8 +196,9 @@ async function judged(contents: SequenceContents, { domain, episodes }: Asked, t
   return sharesOf(await judgeSteps(contents.decoder, codec, form, steps), contents);
 }
 
-function sharesOf(all: readonly JudgedStep[], { calibration }: SequenceContents) {
-  const share = (own: readonly JudgedStep[], is: (one: JudgedStep) => boolean) => own.filter(is).length / own.length;
+function sharesOf(all: readonly JudgedAnswer[], { calibration }: SequenceContents) {
+  const share = (own: readonly JudgedAnswer[], is: (one: JudgedAnswer) => boolean) =>
+    own.filter(is).length / own.length;
   const sure = all.filter(({ isAnswered, logProb }) => isAnswered && confidenceOf(calibration, logProb) >= BAR);
   const sizes = [...new Set(all.map(({ changes }) => changes))].sort((a, b) => a - b);
   return {

@@ -15,8 +15,8 @@ import { sha256 } from '../src/core/hash.js';
 import { applyOperations, type CallSpec, makeDomain, type ToolsDomain } from '../src/env/index.js';
 import type { EpisodeRecord } from '../src/replay/index.js';
 import { loadAnyScenario, type ToolsScenario } from '../src/run/index.js';
-import { confidenceOf } from '../src/worldmodel/sequence/calibration.js';
-import { type JudgedStep, judgeSteps } from '../src/worldmodel/sequence/held-out.js';
+import { confidenceOf } from '../src/worldmodel/from-records/calibration.js';
+import { type JudgedAnswer, judgeSteps } from '../src/worldmodel/sequence/held-out.js';
 import { type RecordedStep, recordedSteps } from '../src/worldmodel/sequence/recorded-steps.js';
 import { ScriptCodec } from '../src/worldmodel/sequence/script.js';
 import { loadSequence, type SequenceContents } from '../src/worldmodel/sequence/sequence-folder.js';
@@ -167,9 +167,9 @@ async function judged(records: readonly EpisodeRecord[], further: readonly Episo
   };
 }
 
-function sharesOf(answers: readonly JudgedStep[], { calibration }: SequenceContents): Shares {
+function sharesOf(answers: readonly JudgedAnswer[], { calibration }: SequenceContents): Shares {
   const taken = answers.filter((one) => one.isAnswered && confidenceOf(calibration, one.logProb) >= MIN_CONFIDENCE);
-  const share = (is: (one: JudgedStep) => boolean) =>
+  const share = (is: (one: JudgedAnswer) => boolean) =>
     taken.length === 0 ? null : taken.filter(is).length / taken.length;
   return {
     calls: answers.length,

@@ -7,7 +7,7 @@ import { Rng } from '../src/core/rng.js';
 import { initialStateOf, makeDomain, type ShownState, type ToolsDomain, type ToolsTask } from '../src/env/index.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import { Casebook } from '../src/worldmodel/analogy/casebook.js';
-import { type JudgedStep, judged, type Withheld } from '../src/worldmodel/analogy/judging.js';
+import { type JudgedAnalogy, judged, type Withheld } from '../src/worldmodel/analogy/judging.js';
 import { stepsOf, type Walks, walksOf } from '../src/worldmodel/analogy/recorded-walks.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
@@ -46,15 +46,15 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
   return { ...bootstrap(values, mean), n: values.length, raw };
 }
 
-function figuresOf(list: readonly JudgedStep[]) {
-  const share = (is: (one: JudgedStep) => boolean) => list.filter(is).length / list.length;
+function figuresOf(list: readonly JudgedAnalogy[]) {
+  const share = (is: (one: JudgedAnalogy) => boolean) => list.filter(is).length / list.length;
   return {
     answered: share(({ isAnswered }) => isAnswered),
     seen: share(({ isSeenRight }) => isSeenRight),
     commands: share(({ areCommandsRight }) => areCommandsRight),
-    end: share(({ isEndRight }) => isEndRight),
-    state: share(({ isStateRight }) => isStateRight),
-    text: share(({ isTextRight }) => isTextRight),
+    end: share(({ isEndExact }) => isEndExact),
+    state: share(({ isStateExact }) => isStateExact),
+    text: share(({ isTextExact }) => isTextExact),
     wins: list.filter(({ isWin }) => isWin).length,
     winsSaid: list.filter(({ claimsWin }) => claimsWin).length,
     winsRight: list.filter(({ claimsWin, isWin }) => claimsWin && isWin).length,

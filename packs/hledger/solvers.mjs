@@ -1,35 +1,29 @@
 // How the tasks are done, read from the goal and the screen as an agent sees them: the reference agent, and what makes records of success.
 
-const quoted = (text) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`;
-const click = (id) => id && `click(${quoted(id)})`;
-const fill = (id, text) => id && `fill(${quoted(id)}, ${quoted(text)})`;
-
-/** The first such element of the screen, in no order. */
-function find({ elements }, role, name) {
-  return Object.keys(elements).find((id) => elements[id].role === role && elements[id].name === name);
-}
-
-const named = ({ goal }) => [...goal.matchAll(/"([^"]*)"/g)].map(([, text]) => text);
+import { clickOn, fillIn, findElement, textsNamed } from 'reverie/extend';
 
 /** Writes what fields do not hold yet, by their names, and adds the transaction. */
 function adding(screen, fields) {
-  if (find(screen, 'textbox', 'Date') === undefined) return click(find(screen, 'button', 'Add a transaction'));
+  if (findElement(screen, 'textbox', 'Date') === undefined)
+    return clickOn(findElement(screen, 'button', 'Add a transaction'));
   const next = Object.entries(fields).find(([name, text]) => heldBy(screen, name) !== text);
-  return next === undefined ? click(find(screen, 'button', 'add')) : fill(find(screen, 'textbox', next[0]), next[1]);
+  return next === undefined
+    ? clickOn(findElement(screen, 'button', 'add'))
+    : fillIn(findElement(screen, 'textbox', next[0]), next[1]);
 }
 
-const heldBy = (screen, name) => screen.elements[find(screen, 'textbox', name)]?.value;
+const heldBy = (screen, name) => screen.elements[findElement(screen, 'textbox', name)]?.value;
 
 /** Opens the journal's file, writes what is wanted in its place, and stores it. */
 function editing(screen, change) {
   const { elements } = screen;
   const text = Object.keys(elements).find((id) => elements[id].multiline);
   if (text === undefined) {
-    return click(find(screen, 'link', 'Edit') ?? find(screen, 'link', 'Manage journal files'));
+    return clickOn(findElement(screen, 'link', 'Edit') ?? findElement(screen, 'link', 'Manage journal files'));
   }
   const wanted = change(elements[text].value);
   // Once it is changed there is nothing to change any more.
-  return wanted === elements[text].value ? click(find(screen, 'button', 'Save')) : fill(text, wanted);
+  return wanted === elements[text].value ? clickOn(findElement(screen, 'button', 'Save')) : fillIn(text, wanted);
 }
 
 /** Changes the lines of the transaction of a payee; they end at an empty line. */
@@ -43,12 +37,12 @@ function ofEntry(payee, change) {
 
 export const SOLVERS = {
   'add-purchase': (screen) => {
-    const [payee, sum, on, from] = named(screen);
+    const [payee, sum, on, from] = textsNamed(screen.goal);
     const [date] = screen.goal.match(/\d{4}-\d\d-\d\d/);
     return adding(screen, { Date: date, Description: payee, 'Account 1': on, 'Amount 1': sum, 'Account 2': from });
   },
   'split-purchase': (screen) => {
-    const [payee, a, first, b, second, from] = named(screen);
+    const [payee, a, first, b, second, from] = textsNamed(screen.goal);
     const [date] = screen.goal.match(/\d{4}-\d\d-\d\d/);
     return adding(screen, {
       ...{ Date: date, Description: payee, 'Account 1': first, 'Amount 1': a },
@@ -56,7 +50,7 @@ export const SOLVERS = {
     });
   },
   'correct-amount': (screen) => {
-    const [payee, sum] = named(screen);
+    const [payee, sum] = textsNamed(screen.goal);
     const signs = ['', '-'];
     const change = (part) => [
       part
@@ -67,19 +61,19 @@ export const SOLVERS = {
     return editing(screen, ofEntry(payee, change));
   },
   'rename-payee': (screen) => {
-    const [payee, other] = named(screen);
+    const [payee, other] = textsNamed(screen.goal);
     return editing(
       screen,
       ofEntry(payee, (part) => [part.replace(payee, other)]),
     );
   },
   'clear-entry': (screen) => {
-    const [payee] = named(screen);
+    const [payee] = textsNamed(screen.goal);
     const change = (part) => [part.includes('*') ? part : part.replace(` ${payee}`, ` * ${payee}`)];
     return editing(screen, ofEntry(payee, change));
   },
   'delete-entry': (screen) => {
-    const [payee] = named(screen);
+    const [payee] = textsNamed(screen.goal);
     return editing(
       screen,
       ofEntry(payee, () => []),

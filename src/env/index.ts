@@ -92,6 +92,7 @@ export {
   screensDomain,
 } from './screens/screens-domain.js';
 export { drawBySeed, pickBySeed, type ScreenPage, type SeededPage, seededPages } from './screens/seeded-pages.js';
+export { clickOn, elementsBelow, fillIn, findElement } from './screens/solving.js';
 export { connectOpenEnv } from './servers/openenv/entry.js';
 export type { Frame as OpenEnvFrame, OpenEnvSocket } from './servers/openenv/socket.js';
 export { serverProtocols } from './servers/protocols.js';
@@ -120,7 +121,7 @@ export { compileSchema, type SchemaCheck } from './state/schema.js';
 export { stateHash } from './state/state-hash.js';
 export { type GridOptions, gridDynamics } from './tabular/grid-dynamics.js';
 export { Gridworld } from './tabular/gridworld.js';
-export { type TabularDynamics, type TabularSolution, valueIteration } from './tabular/tabular-dynamics.js';
+export { stateAt, type TabularDynamics, type TabularSolution, valueIteration } from './tabular/tabular-dynamics.js';
 export { isWorkedOutLater } from './tools/act-domain.js';
 export { type CallChecks, callChecks } from './tools/call-checks.js';
 export { CallDynamics, structuredDynamics } from './tools/call-dynamics.js';

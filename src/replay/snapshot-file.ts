@@ -11,6 +11,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { z } from 'zod';
 import { describeIssues, ReverieError, reverieError } from '../core/errors.js';
+import { fillWhole } from '../store/file-bytes.js';
 import { allocateColumns, COLUMN_NAMES, type ColumnName, type Columns, rowBytes } from './columns.js';
 import type { ColumnArray } from './schema.js';
 
@@ -133,7 +134,7 @@ async function decode(path: string, file: FileHandle): Promise<Snapshot> {
   const columns = allocateColumns(rows, header.obsDim, header.actionDim);
   let position = end;
   for (const name of COLUMN_NAMES) position = await readInto(file, bytesOf(columns[name]), position, hash);
-  const stored = await readBytes(file, DIGEST_BYTES, position);
+  const stored = await readWhole(file, DIGEST_BYTES, position);
   if (!hash.digest().equals(stored)) throw corrupt(path, 'its checksum does not match its content.');
   if (columns.origin.some((id) => id >= header.origins.length)) throw corrupt(path, 'a row names an unknown origin.');
   return { header, columns };
@@ -146,11 +147,11 @@ async function readHeader(
   hash: Hash,
 ): Promise<{ header: SnapshotHeader; end: number }> {
   if (fileBytes < PREFIX_BYTES + DIGEST_BYTES) throw corrupt(path, `it has only ${fileBytes} bytes.`);
-  const prefix = await readBytes(file, PREFIX_BYTES, 0);
+  const prefix = await readWhole(file, PREFIX_BYTES, 0);
   if (prefix.toString('latin1', 0, MAGIC.length) !== MAGIC) throw corrupt(path, 'it is not a replay buffer.');
   const length = prefix.readUInt32LE(MAGIC.length);
   if (PREFIX_BYTES + length + DIGEST_BYTES > fileBytes) throw corrupt(path, 'it ends within its header.');
-  const json = await readBytes(file, length, PREFIX_BYTES);
+  const json = await readWhole(file, length, PREFIX_BYTES);
   hash.update(prefix).update(json);
   const parsed = headerSchema.safeParse(parseJson(path, json));
   if (!parsed.success) throw corrupt(path, `its header is not valid: ${describeIssues(parsed.error)}`);
@@ -176,13 +177,9 @@ async function readInto(file: FileHandle, target: Uint8Array, position: number, 
   return position + target.length;
 }
 
-async function readBytes(file: FileHandle, length: number, position: number): Promise<Buffer> {
+async function readWhole(file: FileHandle, length: number, position: number): Promise<Buffer> {
   const bytes = Buffer.alloc(length);
-  for (let at = 0; at < length; ) {
-    const { bytesRead } = await file.read(bytes, at, length - at, position + at);
-    if (bytesRead === 0) throw new Error('it ended while being read.');
-    at += bytesRead;
-  }
+  await fillWhole(file, bytes, position);
   return bytes;
 }
 

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ensureFolder, storageError, syncPath } from '../store/atomic-file.js';
+import { fillWhole } from '../store/file-bytes.js';
 import { type ColumnName, type Columns, rowBytes, transitionSchema } from './columns.js';
 import { elementBytes, widthOf } from './schema.js';
 import { bytesOf, DIGEST_BYTES, headerBytes, type SnapshotHeader } from './snapshot-file.js';
@@ -71,12 +72,7 @@ export async function readSnapshotRows<N extends ColumnName>(
 ): Promise<void> {
   for (const { name, start, width } of placesOf(header)) {
     if (!(name in into)) continue;
-    const bytes = bytesOf((into as Columns)[name]);
-    for (let at = 0; at < bytes.length; ) {
-      const { bytesRead } = await file.read(bytes, at, bytes.length - at, start + first * width + at);
-      if (bytesRead === 0) throw new Error('it ended while being read.');
-      at += bytesRead;
-    }
+    await fillWhole(file, bytesOf((into as Columns)[name]), start + first * width);
   }
 }
 

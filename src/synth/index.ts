@@ -58,7 +58,7 @@ export {
 } from './export/transition-exports.js';
 export { exportJsonl, exportParquet, TRANSITION_COLUMNS } from './export/transitions.js';
 export type * from './fits/backend-fit.js';
-export { type FittedBackendEntry, fittedBackends } from './fits/fitted-backends.js';
+export { type FittedBackendEntry, fittedBackends, fitterOf } from './fits/fitted-backends.js';
 export { GOAL_KINDS, goalKindOf } from './guided/goal-kinds.js';
 export { GuidedAgent, type GuidedAgentOptions } from './guided/guided-agent.js';
 export { UNVERIFIED_WEIGHT, type WrapRequest, wrapWalk } from './guided/wrap-walk.js';

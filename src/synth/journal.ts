@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { reverieError } from '../core/errors.js';
 import { ensureFolder, storageError, syncPath } from '../store/atomic-file.js';
+import { readBytes } from '../store/file-bytes.js';
 
 const FILE_NAME = 'rollouts.journal';
 const MAGIC = Buffer.from('RVJ1');
@@ -211,17 +212,6 @@ async function readRecord(file: FileHandle, at: number, end: number): Promise<Jo
   if (whole.length < HEAD_BYTES + length || checksum(whole, payloadOf(whole)) !== head.readUInt32LE(12))
     return undefined;
   return { number: head.readUInt32LE(4), whole };
-}
-
-async function readBytes(file: FileHandle, at: number, length: number): Promise<Buffer> {
-  const bytes = Buffer.alloc(length);
-  let filled = 0;
-  while (filled < length) {
-    const { bytesRead } = await file.read(bytes, filled, length - filled, at + filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return bytes.subarray(0, filled);
 }
 
 /** Places of all records up to the first that is torn. Throws JOURNAL_CORRUPT if that one cannot be a torn tail. */

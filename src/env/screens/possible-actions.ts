@@ -5,6 +5,7 @@ import type { CallSpec } from '../tools/domain.js';
 import { optionsOf, screenRefusals } from './refusals.js';
 import { ANSWERS, actionLine, type ScreenAction } from './screen-actions.js';
 import { type ScreenState, tabsOf } from './screen-state.js';
+import { elementsBelow } from './solving.js';
 
 /** Roles of what is pointed at as a whole. */
 const POINTED = new Set(['button', 'link', 'menuitem', 'radio', 'checkbox', 'tab', 'treeitem']);
@@ -19,7 +20,8 @@ export function possibleActions(
   answers: readonly string[] = [],
 ): readonly string[] {
   const texts = textsNamed(state.goal);
-  const calls = inOrder(state).flatMap((bid): CallSpec[] => {
+  const [, ...within] = elementsBelow(state);
+  const calls = within.flatMap((bid): CallSpec[] => {
     const element = state.elements[bid];
     const options = optionsOf(state, element);
     const holds = element.children.filter((id) => state.elements[id].role !== 'StaticText');
@@ -50,15 +52,4 @@ function pageCalls(state: ScreenState): CallSpec[] {
 /** What a goal names in quotes, in order. */
 export function textsNamed(goal: string): readonly string[] {
   return [...goal.matchAll(/"([^"]+)"/g)].map(([, text]) => text);
-}
-
-/** Ids as the tree has them, without its root. */
-function inOrder({ root, elements }: ScreenState): string[] {
-  const ids: string[] = [];
-  const open = [...(elements[root]?.children ?? [])].reverse();
-  for (let id = open.pop(); id !== undefined; id = open.pop()) {
-    ids.push(id);
-    open.push(...[...elements[id].children].reverse());
-  }
-  return ids;
 }

@@ -4,7 +4,7 @@ import type { Rng } from '../../core/rng.js';
 import { type Advance, ClockedEnvironment } from '../clocked-environment.js';
 import { discreteSpace } from '../space-values.js';
 import { type GridOptions, gridDynamics } from './grid-dynamics.js';
-import type { TabularDynamics } from './tabular-dynamics.js';
+import { stateAt, type TabularDynamics } from './tabular-dynamics.js';
 
 const NO_INFO = Object.freeze({});
 
@@ -32,13 +32,13 @@ export class Gridworld extends ClockedEnvironment {
   }
 
   protected start(rng: Rng): void {
-    this.state = draw(this.dynamics.start, rng);
+    this.state = stateAt(this.dynamics.start, rng.uniform());
   }
 
   protected advance(action: Float32Array, rng: Rng): Advance {
     const { states, actions, transition, reward, terminal } = this.dynamics;
     const row = (this.state * actions + action[0]) * states;
-    const next = draw(transition.subarray(row, row + states), rng);
+    const next = stateAt(transition.subarray(row, row + states), rng.uniform());
     this.state = next;
     return { reward: reward[row + next], terminated: terminal[next] === 1, info: NO_INFO };
   }
@@ -54,16 +54,4 @@ export class Gridworld extends ClockedEnvironment {
   protected loadWorld(world: unknown): void {
     this.state = world as number;
   }
-}
-
-function draw(probabilities: Float64Array, rng: Rng): number {
-  let rest = rng.uniform();
-  let last = 0;
-  for (let i = 0; i < probabilities.length; i++) {
-    if (probabilities[i] === 0) continue;
-    last = i;
-    rest -= probabilities[i];
-    if (rest < 0) break;
-  }
-  return last;
 }

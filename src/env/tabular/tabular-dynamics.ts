@@ -71,3 +71,16 @@ function bestAction(actionValues: Float64Array, state: number, actions: number):
   const row = actionValues.subarray(state * actions, (state + 1) * actions);
   return row.indexOf(Math.max(...row));
 }
+
+/** The state in whose share of [0, 1) `chance` falls. */
+export function stateAt(probabilities: Float64Array, chance: number): number {
+  let rest = chance;
+  let last = 0;
+  for (let i = 0; i < probabilities.length; i++) {
+    if (probabilities[i] === 0) continue;
+    last = i;
+    rest -= probabilities[i];
+    if (rest < 0) break;
+  }
+  return last;
+}

@@ -12,6 +12,7 @@ import { crc32 } from 'node:zlib';
 import { unpack } from 'msgpackr';
 import { reverieError } from '../../core/errors.js';
 import { storageError } from '../../store/atomic-file.js';
+import { readBytes } from '../../store/file-bytes.js';
 import type { ExperienceStep } from './experience.js';
 import type { StepLog } from './step-log.js';
 
@@ -149,17 +150,6 @@ async function readRecord(file: FileHandle, at: number, size: number): Promise<B
   if (length > LARGEST_RECORD_BYTES || at + HEAD_BYTES + length > size) return undefined;
   const record = await readBytes(file, at, HEAD_BYTES + length);
   return record.length === HEAD_BYTES + length && checksum(record) === record.readUInt32LE(8) ? record : undefined;
-}
-
-async function readBytes(file: FileHandle, at: number, length: number): Promise<Buffer> {
-  const bytes = Buffer.alloc(length);
-  let filled = 0;
-  while (filled < length) {
-    const { bytesRead } = await file.read(bytes, filled, length - filled, at + filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return bytes.subarray(0, filled);
 }
 
 function invalid(path: string, problem: string) {

@@ -4,9 +4,9 @@
 
 import { reverieError } from '../../core/errors.js';
 import { type CallSpec, parseAction, SCREEN_ACTIONS, type ScreenElement, type ScreenView } from '../../env/index.js';
-import { MAX_COMMANDS } from './scoring-network.js';
+import { checkCommands, type SaidBefore, saidBefore, saidCounts } from './scoring-network.js';
 import type { TextSituation } from './text-policy.js';
-import { placeOf, tokensOf } from './words.js';
+import { placeOf, shareOf, tokensOf } from './words.js';
 
 /** Most elements of one screen. */
 export const MAX_ELEMENTS = 512;
@@ -45,9 +45,8 @@ export interface EncodedScreen {
 
 /** @throws TEXT_SCREEN_UNREADABLE where there is no screen, or too large a one; TEXT_TOO_MANY_COMMANDS */
 export function encodeScreen(situation: TextSituation, vocabulary: number): EncodedScreen {
+  checkCommands(situation);
   const { admissible, goal } = situation;
-  const count = admissible.length;
-  if (count === 0 || count > MAX_COMMANDS) throw reverieError('TEXT_TOO_MANY_COMMANDS', { count, max: MAX_COMMANDS });
   const screen = screenOf(situation);
   const order = inOrder(screen);
   if (order.length > MAX_ELEMENTS)
@@ -97,8 +96,7 @@ interface Memory {
   readonly goalWords: ReadonlySet<string>;
   /** What the goal names in quotes, in lower case and in order. */
   readonly quoted: readonly string[];
-  /** Turns since each line was last said, and how often it was. */
-  readonly said: ReadonlyMap<string, { readonly last: number; readonly times: number }>;
+  readonly said: SaidBefore;
   /** Elements that were acted on. */
   readonly acted: ReadonlySet<string>;
   readonly lastActed: string;
@@ -149,16 +147,12 @@ function neighbours(order: readonly Node[], places: ReadonlyMap<string, number>)
 }
 
 function remembered({ turns }: TextSituation, goal: string): Memory {
-  const said = new Map<string, { last: number; times: number }>();
-  turns.forEach(({ said: line }, i) => {
-    said.set(line, { last: i, times: (said.get(line)?.times ?? 0) + 1 });
-  });
   const acted = turns.map((turn) => actOf(turn.said).bid).filter((bid) => bid !== '');
   return {
     goal: goal.toLowerCase(),
     goalWords: new Set(tokensOf(goal)),
     quoted: [...goal.matchAll(/"([^"]+)"/g)].map(([, text]) => text.toLowerCase()),
-    said,
+    said: saidBefore(turns),
     acted: new Set(acted),
     lastActed: acted.at(-1) ?? '',
     turns: turns.length,
@@ -201,7 +195,7 @@ function countsOfElement({ id, element, depth, at, of }: Node, { focused }: Scre
   ];
   return [
     ...flags.map(Number),
-    sharedWith(own, memory.goalWords),
+    shareOf(own, memory.goalWords),
     nthOf(called, memory.quoted),
     Math.min(depth, 10) / 10,
     (at + 1) / of,
@@ -215,14 +209,11 @@ function countsOfAction(
   element: ScreenElement | undefined,
   memory: Memory,
 ): number[] {
-  const before = memory.said.get(line);
   return [
-    before === undefined ? 0 : 1,
-    Math.min(before?.times ?? 0, 4) / 4,
-    before === undefined ? 0 : 1 / (memory.turns - before.last),
+    ...saidCounts(line, memory.said, memory.turns),
     memory.acted.has(bid) ? 1 : 0,
     text !== '' && element?.value === text ? 1 : 0,
-    sharedWith(tokensOf(text), memory.goalWords),
+    shareOf(tokensOf(text), memory.goalWords),
     nthOf(text.toLowerCase(), memory.quoted),
     Math.min(memory.quoted.length, 4) / 4,
     Math.min(memory.turns, 20) / 20,
@@ -233,10 +224,6 @@ function countsOfAction(
 function nthOf(text: string, texts: readonly string[]): number {
   const at = texts.indexOf(text);
   return at < 0 ? 0 : 1 / (at + 1);
-}
-
-function sharedWith(tokens: readonly string[], among: ReadonlySet<string>): number {
-  return tokens.length === 0 ? 0 : tokens.filter((token) => among.has(token)).length / tokens.length;
 }
 
 /** The last words before a text where the goal names it first. */

@@ -7,7 +7,6 @@ import {
   add,
   concat,
   gather,
-  linear,
   matMul,
   mul,
   oneHot,
@@ -18,7 +17,6 @@ import {
   scatterAddRows,
   slice,
   softmax,
-  squeeze,
   sub,
   transpose,
   unsqueeze,
@@ -33,18 +31,14 @@ import {
   MAX_ELEMENTS,
   TEXT_TOKENS,
 } from './elements-encoding.js';
+import { bag, dense, headLayers, headScores, layer, type ScoringShape, wordsOf, wordTable } from './scoring-graph.js';
 import { MAX_COMMANDS, NO_COMMAND, pairsOf, type Scores, type Values } from './scoring-network.js';
 
-export interface ElementsShape {
-  readonly vocabulary: number;
-  readonly embedding: number;
+export interface ElementsShape extends ScoringShape {
   /** Numbers of an element. */
   readonly width: number;
   /** Rounds of messages. */
   readonly rounds: number;
-  readonly hidden: readonly [number, number];
-  readonly rows: number;
-  readonly critic?: boolean;
 }
 
 /** Elements that the situations of one run may have together. */
@@ -90,31 +84,23 @@ export function elementInputs(shape: Pick<ElementsShape, 'rows'>) {
 /** Messages come from: the element itself, its parent, its children, the one before and the one after. */
 const FROM = 5;
 
-export function elementsLayout({ vocabulary, embedding, width, rounds, hidden, critic }: ElementsShape): ParamLayout {
-  const [first, second] = hidden;
+export function elementsLayout(shape: ElementsShape): ParamLayout {
+  const { embedding, width, rounds } = shape;
   const read = 4 * embedding + ELEMENT_COUNTS;
   const pair = 2 * width + 6 * embedding + ACTION_COUNTS;
-  const dense = (name: string, fanIn: number, fanOut: number, gain = 1) =>
-    [
-      { name: `${name}.w`, shape: [fanIn, fanOut], init: { kind: 'uniformFanIn', fanIn, gain } },
-      { name: `${name}.b`, shape: [fanOut], init: { kind: 'zeros' } },
-    ] as const;
   return new ParamLayout([
-    { name: 'words', shape: [vocabulary, embedding], init: { kind: 'uniformFanIn', fanIn: 4 } },
-    ...dense('goal', 3 * embedding, embedding),
-    ...dense('query', embedding, embedding),
-    ...dense('read', read, width),
-    ...Array.from({ length: rounds }, (_, i) => dense(`message.${i}`, FROM * width, width)).flat(),
-    ...dense('target', width, embedding),
-    ...dense('pair', pair, first),
-    ...dense('hidden', first, second),
-    ...dense('score', second, 1, 0.1),
-    ...(critic === true ? [...dense('critic', width + embedding, first), ...dense('value', first, 1, 0.1)] : []),
+    wordTable(shape),
+    ...layer('goal', 3 * embedding, embedding),
+    ...layer('query', embedding, embedding),
+    ...layer('read', read, width),
+    ...Array.from({ length: rounds }, (_, i) => layer(`message.${i}`, FROM * width, width)).flat(),
+    ...layer('target', width, embedding),
+    ...headLayers(shape, pair, width + embedding),
   ]);
 }
 
 export function elementsScores(shape: ElementsShape, params: Values, batch: Values): Scores {
-  const words = maskedWords(shape, params.words);
+  const words = wordsOf(shape, params);
   const told = elementsTold(shape, params, batch, words);
   const pooled = mul(matMul(transpose(oneHot(batch.elementOwners, shape.rows)), told.nodes), batch.elementShares);
   const nowhere = mul(slice(told.nodes, 0, 0, 1), 0);
@@ -127,13 +113,8 @@ export function elementsScores(shape: ElementsShape, params: Values, batch: Valu
   const products = [mul(named, kind), mul(named, text), mul(named, beside), mul(text, goal)];
   const pooledHere = gather(pooled, batch.owners, 0);
   const pair = concat([target, pooledHere, kind, text, ...products, batch.actionCounts], 1);
-  const second = relu(dense(params, 'hidden', relu(dense(params, 'pair', pair))));
-  const flat = squeeze(dense(params, 'score', second), [1]);
-  const open = concat([flat, flat.graph.constant([NO_COMMAND])], 0);
-  const scores = gather(open, batch.slots, 0);
-  if (shape.critic !== true) return { scores };
-  const seen = relu(dense(params, 'critic', concat([pooled, told.goal], 1)));
-  return { scores, values: squeeze(dense(params, 'value', seen), [1]) };
+  const first = relu(dense(params, 'pair', pair));
+  return headScores(shape, params, { first, slots: batch.slots, told: () => concat([pooled, told.goal], 1) });
 }
 
 /** Elements once they have heard of their neighbours, [nodes, width], and the goal's words together, [rows, embedding]. */
@@ -188,17 +169,4 @@ function messages(nodes: Value, batch: Values): Value[] {
   const children = mul(slice(sums, 0, 0, count), batch.childShares);
   const from = (places: Value) => gather(open, places, 0);
   return [nodes, from(batch.parents), children, from(batch.before), from(batch.after)];
-}
-
-/** The row of no word is nothing, and stays so. */
-function maskedWords({ vocabulary }: ElementsShape, words: Value): Value {
-  return mul(words, words.graph.literal('float32', [0, ...Array<number>(vocabulary - 1).fill(1)], [vocabulary, 1]));
-}
-
-function bag(words: Value, tokens: Value): Value {
-  return reduceSum(gather(words, tokens, 0), [1]);
-}
-
-function dense(params: Values, name: string, x: Value): Value {
-  return linear(x, params[`${name}.w`], params[`${name}.b`]);
 }

@@ -4,8 +4,9 @@ import type { ZodType } from 'zod';
 import { type Entry, Registry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
 import { decoderPolicySchema } from './decoder/settings.js';
-import { elementsSchema } from './elements.js';
-import { relevanceSchema } from './relevance.js';
+import { elementsNetwork, elementsSchema } from './elements.js';
+import { relevanceNetwork, relevanceSchema } from './relevance.js';
+import type { ScoringNetwork } from './scoring-network.js';
 import type { TextLearner, TextObjective } from './text-policy.js';
 import type { TextValueModel } from './value-model.js';
 
@@ -29,22 +30,46 @@ export interface TextNetworkEntry extends Entry<MakeTextLearner> {
   readonly makeValues?: () => Promise<MakeTextValues>;
 }
 
-const relevance: TextNetworkEntry = {
-  name: 'relevance',
-  summary: 'Scores each admissible command by its words and those of what was told (in the class of DRRN, 1511.04636).',
-  schema: relevanceSchema,
-  make: async () => (await import('./relevance.js')).makeRelevance,
-  makeValues: async () => (await import('./relevance.js')).makeRelevanceValues,
-};
+/** A network that gives each command a score is a learner and a value model without more. */
+function scored<Settings extends object>(
+  about: Pick<TextNetworkEntry, 'name' | 'summary' | 'schema'>,
+  networkOf: (settings: Settings) => ScoringNetwork<unknown>,
+): TextNetworkEntry {
+  return {
+    ...about,
+    make: async () => {
+      const { makeScoredLearner } = await import('./scored-learner.js');
+      return (given: Settings, objective, rng) => {
+        const settings = (objective.valueCoefficient ?? 0) > 0 ? { critic: true, ...given } : given;
+        return makeScoredLearner(networkOf(settings), objective, rng);
+      };
+    },
+    makeValues: async () => {
+      const { makeScoredValues } = await import('./value-model.js');
+      return (settings: Settings, rng) => makeScoredValues(networkOf(settings), rng);
+    },
+  };
+}
 
-const elements: TextNetworkEntry = {
-  name: 'elements',
-  summary:
-    "Scores each action on a screen by its element and that element's neighbours (in the class of DOM-Q-NET, 1902.07257).",
-  schema: elementsSchema,
-  make: async () => (await import('./elements.js')).makeElements,
-  makeValues: async () => (await import('./elements.js')).makeElementsValues,
-};
+const relevance = scored(
+  {
+    name: 'relevance',
+    summary:
+      'Scores each admissible command by its words and those of what was told (in the class of DRRN, 1511.04636).',
+    schema: relevanceSchema,
+  },
+  relevanceNetwork,
+);
+
+const elements = scored(
+  {
+    name: 'elements',
+    summary:
+      "Scores each action on a screen by its element and that element's neighbours (in the class of DOM-Q-NET, 1902.07257).",
+    schema: elementsSchema,
+  },
+  elementsNetwork,
+);
 
 const decoder: TextNetworkEntry = {
   name: 'decoder',

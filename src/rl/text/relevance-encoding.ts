@@ -1,10 +1,9 @@
 // A situation as the relevance network reads it: bags of hashed words of what was told, of each command, and what can be counted
 // of a command: whether it was said before, and how much of it was named where.
 
-import { reverieError } from '../../core/errors.js';
-import { MAX_COMMANDS } from './scoring-network.js';
+import { checkCommands, type SaidBefore, saidBefore, saidCounts } from './scoring-network.js';
 import type { TextSituation, TextTurn } from './text-policy.js';
-import { isNumbered, kindOf, placeOf, tokensOf } from './words.js';
+import { isNumbered, kindOf, placeOf, shareOf, tokensOf } from './words.js';
 
 /**
  * Bags of the context, in the order of their places: how many tokens each holds. `done` are commands that named a thing of a kind that the
@@ -47,11 +46,9 @@ export interface EncodingSettings {
 
 /** @throws TEXT_TOO_MANY_COMMANDS */
 export function encodeSituation(situation: TextSituation, settings: EncodingSettings): EncodedSituation {
+  checkCommands(situation);
   const { admissible, readings = admissible } = situation;
   const count = admissible.length;
-  if (count === 0 || count > MAX_COMMANDS) {
-    throw reverieError('TEXT_TOO_MANY_COMMANDS', { count, max: MAX_COMMANDS });
-  }
   const memory = remembered(situation, settings.history);
   const commands = new Int32Array(count * COMMAND_TOKENS);
   const commandScales = new Float32Array(count);
@@ -76,8 +73,7 @@ interface Memory {
     readonly text: ReadonlySet<string>;
     readonly recent: ReadonlySet<string>;
   };
-  /** Turns since each command was last said, and how often it was. */
-  readonly said: ReadonlyMap<string, { readonly last: number; readonly times: number }>;
+  readonly said: SaidBefore;
   /** Numbered things that commands named. */
   readonly named: ReadonlySet<string>;
   /** Numbered things that were seen where a command led, and that no command has named since, by the thing it named last. */
@@ -86,10 +82,6 @@ interface Memory {
 }
 
 function remembered({ goal, text, turns }: TextSituation, history: number): Memory {
-  const said = new Map<string, { last: number; times: number }>();
-  turns.forEach(({ said: command }, i) => {
-    said.set(command, { last: i, times: (said.get(command)?.times ?? 0) + 1 });
-  });
   const latest = turns.slice(-history);
   // What was seen last is a bag of its own.
   const recent = latest.flatMap((turn, i) => [
@@ -104,7 +96,7 @@ function remembered({ goal, text, turns }: TextSituation, history: number): Memo
   return {
     bags,
     sets: { goal: wanted, text: new Set(bags.text), recent: new Set(recent) },
-    said,
+    said: saidBefore(turns),
     named: new Set(commands.filter(isNumbered)),
     places: placesOf(turns),
     turns: turns.length,
@@ -142,13 +134,9 @@ function contextOf({ bags }: Memory, { vocabulary }: EncodingSettings): Pick<Enc
 
 function countsOf(command: string, tokens: readonly string[], memory: Memory): number[] {
   const { said, sets, named, turns } = memory;
-  const before = said.get(command);
   const things = tokens.filter(isNumbered);
-  const since = before === undefined ? 0 : 1 / (turns - before.last);
   return [
-    before === undefined ? 0 : 1,
-    Math.min(before?.times ?? 0, 4) / 4,
-    since,
+    ...saidCounts(command, said, turns),
     shareOf(tokens, sets.goal),
     shareOf(things, sets.text),
     shareOf(tokens, sets.recent),
@@ -173,11 +161,4 @@ function thingCounts(things: readonly string[], { sets: { goal }, named, places 
     is(named.has(last)),
     Math.min(waiting, 2) / 2,
   ];
-}
-
-function shareOf(tokens: readonly string[], among: ReadonlySet<string>): number {
-  if (tokens.length === 0) return 0;
-  let found = 0;
-  for (const token of tokens) if (among.has(token)) found += 1;
-  return found / tokens.length;
 }

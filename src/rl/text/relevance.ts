@@ -3,57 +3,67 @@
 // that do something is the policy.
 
 import { z } from 'zod';
-import type { Rng } from '../../core/rng.js';
-import { batchOf, packed } from './relevance-batch.js';
-import { type EncodedSituation, encodeSituation } from './relevance-encoding.js';
+import {
+  BAGS,
+  COMMAND_TOKENS,
+  CONTEXT_TOKENS,
+  COUNTS,
+  type EncodedSituation,
+  encodeSituation,
+} from './relevance-encoding.js';
 import { batchInputs, relevanceLayout, relevanceScores } from './relevance-graph.js';
-import { makeScoredLearner } from './scored-learner.js';
-import type { ScoringNetwork } from './scoring-network.js';
-import type { TextLearner, TextObjective } from './text-policy.js';
-import { makeScoredValues, type TextValueModel } from './value-model.js';
+import {
+  criticKeys,
+  emptyFeeds,
+  type Feeds,
+  headKeys,
+  layPairs,
+  packedBy,
+  pairsOf,
+  type ScoringNetwork,
+  wordKeys,
+} from './scoring-network.js';
 
 export const relevanceSchema = z.strictObject({
-  vocabulary: z.int().min(64).max(1_000_000).default(8192).describe('Rows of the table that words are hashed into.'),
-  embedding: z.int().min(4).max(512).default(32).describe('Numbers of a word.'),
-  hidden: z
-    .tuple([z.int().min(4).max(1024), z.int().min(4).max(1024)])
-    .default([128, 64])
-    .describe('Widths of the two hidden layers that score a command.'),
-  rows: z
-    .int()
-    .min(1)
-    .max(1024)
-    .default(64)
-    .describe('Situations of a batch: of a gradient step, and decided at once.'),
+  ...wordKeys,
+  ...headKeys('a command'),
   history: z.int().min(0).max(50).default(4).describe('Turns before the last whose texts are read.'),
-  critic: z
-    .boolean()
-    .optional()
-    .describe('Whether it also says what is still to come; by default where the algorithm needs that.'),
+  ...criticKeys,
 });
 export type RelevanceSettings = z.infer<typeof relevanceSchema>;
 
 export function relevanceNetwork(settings: RelevanceSettings): ScoringNetwork<EncodedSituation> {
+  const { rows } = settings;
   return {
     name: 'relevance',
     settings,
-    rows: settings.rows,
+    rows,
     layout: relevanceLayout(settings),
     inputs: batchInputs(settings),
     scores: (params, batch) => relevanceScores(settings, params, batch),
     encode: (situation) => encodeSituation(situation, settings),
-    packed: (situations) => packed(situations, settings),
+    packed: (situations) => {
+      const sizes = situations.map(({ commandScales: { length } }) => [length]);
+      return packedBy(sizes, [pairsOf(settings)], rows);
+    },
     batchOf: (situations) => batchOf(situations, settings),
   };
 }
 
-/** @param rng draws the initial weights */
-export function makeRelevance(given: RelevanceSettings, objective: TextObjective, rng: Rng): Promise<TextLearner> {
-  const settings = (objective.valueCoefficient ?? 0) > 0 ? { critic: true, ...given } : given;
-  return makeScoredLearner(relevanceNetwork(settings), objective, rng);
-}
-
-/** What each command is worth, by the same network. @param rng draws the initial weights */
-export function makeRelevanceValues(settings: RelevanceSettings, rng: Rng): Promise<TextValueModel> {
-  return makeScoredValues(relevanceNetwork(settings), rng);
+/** Situations laid into the fixed shapes of the graphs, all commands one after the other. */
+function batchOf(situations: readonly EncodedSituation[], shape: Pick<RelevanceSettings, 'rows'>): Feeds {
+  const feeds = emptyFeeds(batchInputs(shape), { slots: pairsOf(shape) });
+  let pair = 0;
+  situations.forEach((situation, row) => {
+    const { length: count } = situation.commandScales;
+    feeds.context.set(situation.context, row * CONTEXT_TOKENS);
+    feeds.scales.set(situation.scales, row * BAGS.length);
+    feeds.shares[row] = 1 / count;
+    feeds.commands.set(situation.commands, pair * COMMAND_TOKENS);
+    feeds.commandScales.set(situation.commandScales, pair);
+    feeds.counts.set(situation.counts, pair * COUNTS);
+    layPairs(feeds, { row, pair, count });
+    pair += count;
+  });
+  return feeds;
 }

@@ -1,8 +1,40 @@
 // A network that gives each admissible command a score: what such networks share, whatever they read of a situation. A softmax over the
 // scores is a policy (scored-learner.ts); the scores themselves, taught what choices came to, are a value model (value-model.ts).
 
+import { z } from 'zod';
+import { reverieError } from '../../core/errors.js';
 import type { ParamLayout, Value } from '../../nn/index.js';
-import type { TextSituation } from './text-policy.js';
+import type { TextSituation, TextTurn } from './text-policy.js';
+
+export const wordKeys = {
+  vocabulary: z.int().min(64).max(1_000_000).default(8192).describe('Rows of the table that words are hashed into.'),
+  embedding: z.int().min(4).max(512).default(32).describe('Numbers of a word.'),
+};
+
+const width = z.int().min(4).max(1024);
+
+/** @param scored  what its choices are called */
+export function headKeys(scored: string) {
+  return {
+    hidden: z
+      .tuple([width, width])
+      .default([128, 64])
+      .describe(`Widths of the two hidden layers that score ${scored}.`),
+    rows: z
+      .int()
+      .min(1)
+      .max(1024)
+      .default(64)
+      .describe('Situations of a batch: of a gradient step, and decided at once.'),
+  };
+}
+
+export const criticKeys = {
+  critic: z
+    .boolean()
+    .optional()
+    .describe('Whether it also says what is still to come; by default where the algorithm needs that.'),
+};
 
 /** Most commands of one situation. */
 export const MAX_COMMANDS = 256;
@@ -65,4 +97,52 @@ export function packedBy(sizes: readonly (readonly number[])[], rooms: readonly 
     }
   });
   return batches;
+}
+
+type FeedsOf<Inputs extends BatchInputs> = {
+  readonly [Name in keyof Inputs]: Inputs[Name]['dtype'] extends 'int32' ? Int32Array : Float32Array;
+};
+
+/** Padding alone. @param behind  what integers of padding are; 0 unless told: places behind the last that there is */
+export function emptyFeeds<Inputs extends BatchInputs>(
+  inputs: Inputs,
+  behind: Readonly<Record<string, number>>,
+): FeedsOf<Inputs> {
+  const made = Object.entries(inputs).map(([name, { dtype, shape }]) => {
+    const size = shape.reduce((product, dim) => product * dim, 1);
+    return [name, dtype === 'int32' ? new Int32Array(size).fill(behind[name] ?? 0) : new Float32Array(size)];
+  });
+  return Object.fromEntries(made) as FeedsOf<Inputs>;
+}
+
+/** Which commands are a situation's: so many of `row`, from `pair` on. */
+export function layPairs(
+  { owners, slots }: { readonly owners: Int32Array; readonly slots: Int32Array },
+  { row, pair, count }: { readonly row: number; readonly pair: number; readonly count: number },
+): void {
+  owners.fill(row, pair, pair + count);
+  for (let i = 0; i < count; i++) slots[row * MAX_COMMANDS + i] = pair + i;
+}
+
+/** @throws TEXT_TOO_MANY_COMMANDS also where there are none */
+export function checkCommands({ admissible: { length: count } }: TextSituation): void {
+  if (count === 0 || count > MAX_COMMANDS) throw reverieError('TEXT_TOO_MANY_COMMANDS', { count, max: MAX_COMMANDS });
+}
+
+/** The turn in which each command was last said, and how often it was. */
+export type SaidBefore = ReadonlyMap<string, { readonly last: number; readonly times: number }>;
+
+export function saidBefore(turns: readonly TextTurn[]): SaidBefore {
+  const said = new Map<string, { last: number; times: number }>();
+  turns.forEach(({ said: command }, i) => {
+    said.set(command, { last: i, times: (said.get(command)?.times ?? 0) + 1 });
+  });
+  return said;
+}
+
+/** Whether a command was said, how often and how long ago. */
+export function saidCounts(command: string, said: SaidBefore, turns: number): number[] {
+  const before = said.get(command);
+  if (before === undefined) return [0, 0, 0];
+  return [1, Math.min(before.times, 4) / 4, 1 / (turns - before.last)];
 }

@@ -41,3 +41,8 @@ export function placeOf(token: string, size: number): number {
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return 1 + (((hash ^ (hash >>> 16)) >>> 0) % (size - 1));
 }
+
+/** How much of a text is among others; 0 of no text. */
+export function shareOf(tokens: readonly string[], among: ReadonlySet<string>): number {
+  return tokens.length === 0 ? 0 : tokens.filter((token) => among.has(token)).length / tokens.length;
+}

@@ -1,7 +1,8 @@
-// Backends that a job makes from the records it has gathered itself, each a line: what `model` names, and what its section says
-// once it is made. Whatever is not listed answers as the scenario has it.
+// Backends that a job makes from the records it has gathered itself: those that say how they are learned, and those listed here, which are
+// found in records by what only this room knows. Whatever else `model` names answers as the scenario has it.
 
 import { type Entry, Registry } from '../../core/registry.js';
+import { routerBackends } from '../../worldmodel/index.js';
 import type { FitBackend } from './backend-fit.js';
 
 export type FittedBackendEntry = Entry<FitBackend>;
@@ -12,27 +13,11 @@ const operators: FittedBackendEntry = {
   make: async () => (await import('./fit-operators.js')).fitOperators,
 };
 
-const sequence: FittedBackendEntry = {
-  name: 'sequence',
-  summary: 'Trains a small language model on them.',
-  make: async () => (await import('./fit-learned.js')).fitLearned('sequence'),
-};
+export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend', [operators]);
 
-const lifted: FittedBackendEntry = {
-  name: 'lifted',
-  summary: 'Keeps what they did to screens, to be carried over to others.',
-  make: async () => (await import('./fit-learned.js')).fitLearned('lifted'),
-};
-
-const analogy: FittedBackendEntry = {
-  name: 'analogy',
-  summary: 'Keeps what they did to text games, to be carried over to other moments and games.',
-  make: async () => (await import('./fit-learned.js')).fitLearned('analogy'),
-};
-
-export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend', [
-  operators,
-  lifted,
-  analogy,
-  sequence,
-]);
+/** What makes a backend of records; undefined where it is not made of any. @throws NOT_REGISTERED */
+export async function fitterOf(backend: string): Promise<FitBackend | undefined> {
+  if (fittedBackends.has(backend)) return fittedBackends.get(backend).make();
+  if (routerBackends.get(backend).fit === undefined) return undefined;
+  return (await import('./fit-learned.js')).fitLearned(backend);
+}

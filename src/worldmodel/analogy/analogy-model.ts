@@ -1,19 +1,32 @@
 // Analogies as a backend of the router.
 
+import { z } from 'zod';
 import { NO_COST } from '../../core/cost.js';
 import { type CallQuery, type ShownState, shownChanges } from '../../env/index.js';
-import { confidenceOf } from '../sequence/calibration.js';
+import { confidenceOf } from '../from-records/calibration.js';
+import { ModelFile, type RecordedContents } from '../from-records/model-file.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
-import { type AnalogyContents, versionOf } from './analogy-file.js';
 import { Casebook } from './casebook.js';
-import { momentOf, stepsOf } from './recorded-walks.js';
+import { momentOf, stepsOf, type Walks, walksSchema } from './recorded-walks.js';
+
+export interface AnalogyContents extends RecordedContents<Walks> {
+  /** Of what was kept from it: how often it said that the game was won, and how often it was. */
+  readonly wins: { readonly said: number; readonly right: number };
+}
+
+const count = z.int().min(0);
+
+export const analogyFile = new ModelFile<AnalogyContents>('analogy', {
+  walks: walksSchema,
+  wins: z.strictObject({ said: count, right: count }),
+});
 
 export class AnalogyModel implements BackendModel {
   readonly version: string;
   private readonly book: Casebook;
 
   constructor(private readonly contents: AnalogyContents) {
-    this.version = versionOf(contents);
+    this.version = analogyFile.versionOf(contents);
     this.book = new Casebook(stepsOf(contents.walks));
   }
 

@@ -1,7 +1,7 @@
 // A finite world whose tables are known, as a world model: the reference against which learned ones are held.
 
 import { Rng } from '../../core/rng.js';
-import { discreteSpace, type TabularDynamics } from '../../env/index.js';
+import { discreteSpace, stateAt, type TabularDynamics } from '../../env/index.js';
 import type { WorldModelSnapshot } from '../dynamics.js';
 import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../memoryless.js';
 import { sha256 } from '../model-folder.js';
@@ -66,17 +66,4 @@ export class TabularModel extends MemorylessDynamics {
 
 function mostProbable(probabilities: Float64Array): number {
   return probabilities.indexOf(Math.max(...probabilities));
-}
-
-/** The state in whose share of [0, 1) `chance` falls. */
-function stateAt(probabilities: Float64Array, chance: number): number {
-  let rest = chance;
-  let last = 0;
-  for (let i = 0; i < probabilities.length; i++) {
-    if (probabilities[i] === 0) continue;
-    last = i;
-    rest -= probabilities[i];
-    if (rest < 0) break;
-  }
-  return last;
 }

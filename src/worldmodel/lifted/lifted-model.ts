@@ -2,13 +2,17 @@
 
 import { NO_COST } from '../../core/cost.js';
 import { type CallQuery, type ScreenState, screenChanges } from '../../env/index.js';
-import { confidenceOf } from '../sequence/calibration.js';
+import { confidenceOf } from '../from-records/calibration.js';
+import { ModelFile, type RecordedContents } from '../from-records/model-file.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 import { Act } from './act.js';
 import { KnownIds } from './known-ids.js';
 import { LiftedBook } from './lifted-book.js';
-import { type LiftedContents, versionOf } from './lifted-file.js';
-import { recordedActs } from './recorded-acts.js';
+import { recordedActs, type Walks, walksSchema } from './recorded-acts.js';
+
+export type LiftedContents = RecordedContents<Walks>;
+
+export const liftedFile = new ModelFile<LiftedContents>('lifted', { walks: walksSchema });
 
 export class LiftedModel implements BackendModel {
   readonly version: string;
@@ -16,7 +20,7 @@ export class LiftedModel implements BackendModel {
   private readonly ids = new KnownIds();
 
   constructor(private readonly contents: LiftedContents) {
-    this.version = versionOf(contents);
+    this.version = liftedFile.versionOf(contents);
     this.book = new LiftedBook(recordedActs(contents.walks));
   }
 

@@ -2,30 +2,11 @@
 
 import { z } from 'zod';
 import type { BackendEntry } from '../tools/backend-model.js';
+import { minConfidence, replyKeys, retrievalSection } from './asking.js';
 import type { LlmStepOptions } from './step-model.js';
 
 const count = z.int().min(0);
 const positive = z.int().min(1);
-const share = z.number().min(0).max(1);
-
-const retrievalKeys = z
-  .strictObject({
-    k: count.default(20).describe('Similar recorded transitions shown to the model; 0: none.'),
-    sources: z
-      .enum(['real', 'both'])
-      .default('real')
-      .describe('Show records of the real environment alone, or also what was dreamt before.'),
-    lag: count
-      .default(256)
-      .describe('Of dreamt transitions, row r sees those of rows before r - lag, so that nothing depends on timing.'),
-    maxChars: positive.default(2_000).describe('Characters of one transition; longer observations are cut.'),
-    exceptOwnTask: z
-      .boolean()
-      .default(false)
-      .describe('Leave out transitions of the task at hand, as when the model is measured.'),
-  })
-  .prefault({})
-  .describe('Retrieval of similar transitions.');
 
 export const llmSection = z
   .strictObject({
@@ -35,7 +16,11 @@ export const llmSection = z
       .describe(
         '`typed`: the model proposes changes of a state, which are checked. `text`: it writes observations alone.',
       ),
-    retrieval: retrievalKeys,
+    retrieval: retrievalSection(
+      'transitions',
+      count.default(20).describe('Similar recorded transitions shown to the model; 0: none.'),
+      positive.default(2_000).describe('Characters of one transition; longer observations are cut.'),
+    ),
     historyTokens: count.default(4_000).describe('Tokens of the conversation shown, newest first.'),
     stateTokens: positive.default(6_000).describe('Tokens of the state shown; a larger state is cut to what matters.'),
     promptTokens: positive
@@ -44,13 +29,12 @@ export const llmSection = z
       .describe(
         'Tokens of a whole prompt for a call, four bytes each; null: no limit. A longer one is cut to what the call is about, for models with a small window.',
       ),
-    temperature: z.number().min(0).max(2).default(0).describe('Sampling temperature.'),
-    maxTokens: positive.default(4_096).describe('Longest reply, in tokens.'),
+    ...replyKeys('reply'),
     consistency: positive
       .max(32)
       .default(1)
       .describe('Samples taken of each step: the most frequent outcome is taken, its share is the confidence.'),
-    minConfidence: share.default(0).describe('Below this confidence the next backend is asked; without one: refused.'),
+    minConfidence,
   })
   .refine(({ consistency, temperature }) => consistency === 1 || temperature > 0, {
     path: ['temperature'],

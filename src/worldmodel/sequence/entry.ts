@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
+import { placesOf } from '../from-records/model-file.js';
 import type { BackendEntry } from '../tools/backend-model.js';
 import { type SequenceSettings, sequenceSection } from './settings.js';
 
@@ -17,7 +18,7 @@ export const sequenceBackend: BackendEntry = {
   schema: sequenceSection,
   trust: (settings) => (asked(settings).typed ? 'proposal' : 'text'),
   minConfidence: (settings) => asked(settings).minConfidence,
-  files: (settings) => (asked(settings).model === undefined ? [] : filesOf(asked(settings).model!)),
+  files: (settings) => (asked(settings).model === undefined ? [] : placesOf(asked(settings).model!, 'sequence.json')),
   make: async () => {
     const { loadSequence } = await import('./sequence-folder.js');
     const { SequenceModel } = await import('./sequence-model.js');
@@ -72,11 +73,6 @@ export const sequenceBackend: BackendEntry = {
     };
   },
 };
-
-/** Both places where the model may lie: only one of them is there. */
-function filesOf(model: string): string[] {
-  return [`${model}/sequence.json`, `${model}/model/sequence.json`];
-}
 
 function exactnessOf(report: { readonly stateExact: number; readonly textExact: number }, typed: boolean): number {
   return typed ? report.stateExact : report.textExact;

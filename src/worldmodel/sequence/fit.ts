@@ -18,13 +18,14 @@ import {
   type Tokenizer,
   trainTokenizer,
 } from '../../nn/index.js';
+import { calibrate, confidenceOf } from '../from-records/calibration.js';
+import { isExact, reportOf } from '../from-records/judging.js';
 import type { BackendFitNote } from '../tools/backend-model.js';
-import { type Calibration, calibrate, confidenceOf } from './calibration.js';
-import { type JudgedStep, judgeSteps } from './held-out.js';
+import { type JudgedAnswer, judgeSteps } from './held-out.js';
 import { type LearnedEpisode, type RecordedStep, recordedSteps, worldKindOf } from './recorded-steps.js';
 import { sharedTexts } from './screen-form.js';
 import { SCRIPT_TOKENS, ScriptCodec } from './script.js';
-import type { SequenceContents, SequenceReport } from './sequence-folder.js';
+import type { SequenceContents } from './sequence-folder.js';
 import type { SequenceSettings } from './settings.js';
 import { StepForm } from './step-form.js';
 import { objectTypes } from './surroundings.js';
@@ -59,15 +60,12 @@ export async function fitSequence(request: SequenceFitRequest): Promise<Sequence
     };
     // What is not answered is nobody's to be sure of.
     const answered = (await judged(material.forCalibration, 'calibrate')).filter(({ isAnswered }) => isAnswered);
-    const calibration = calibrate(
-      answered.map(({ logProb, isStateExact, isTextExact }) => ({ logProb, isRight: isStateExact && isTextExact })),
-    );
-    const report = {
-      ...reportOf(await judged(material.forJudging, 'judge'), calibration, request.settings.minConfidence),
-      learnedFrom: material.steps,
-      distinct: documents.distinct,
-      tooLong: documents.tooLong,
-    };
+    const calibration = calibrate(answered.map((one) => ({ logProb: one.logProb, isRight: isExact(one) })));
+    const isSure = ({ logProb, isAnswered }: JudgedAnswer) =>
+      isAnswered && confidenceOf(calibration, logProb) >= request.settings.minConfidence;
+    const { distinct, tooLong } = documents;
+    const from = { learnedFrom: material.steps, distinct, tooLong };
+    const report = reportOf(await judged(material.forJudging, 'judge'), isSure, from);
     const { tokenizer } = codec;
     return { decoder, tokenizer, form: form.settings, calibration, report, domain: request.domain.id };
   } finally {
@@ -203,31 +201,6 @@ function sharedIn(world: WorldKind, states: () => Iterable<JsonObject>): string[
 function spaced<T>(list: readonly T[], count: number): readonly T[] {
   if (list.length <= count) return list;
   return Array.from({ length: count }, (_, i) => list[Math.floor((i * list.length) / count)]);
-}
-
-function reportOf(
-  judged: readonly JudgedStep[],
-  calibration: Calibration,
-  bar: number,
-): Omit<SequenceReport, 'learnedFrom' | 'distinct' | 'tooLong'> {
-  const share = (own: readonly JudgedStep[], is: (one: JudgedStep) => boolean) =>
-    own.length === 0 ? null : own.filter(is).length / own.length;
-  const isExact = (one: JudgedStep) => one.isStateExact;
-  const sure = judged.filter(({ logProb, isAnswered }) => isAnswered && confidenceOf(calibration, logProb) >= bar);
-  const sizes = [...new Set(judged.map(({ changes }) => changes))].sort((a, b) => a - b);
-  return {
-    steps: judged.length,
-    stateExact: share(judged, isExact) ?? 0,
-    textExact: share(judged, ({ isTextExact }) => isTextExact) ?? 0,
-    exact: share(judged, (one) => one.isStateExact && one.isTextExact) ?? 0,
-    endExact: share(judged, ({ isEndExact }) => isEndExact) ?? 0,
-    sure: sure.length / judged.length,
-    exactOfSure: share(sure, (one) => one.isStateExact && one.isTextExact),
-    byChanges: sizes.map((changes) => {
-      const own = judged.filter((one) => one.changes === changes);
-      return { changes, steps: own.length, stateExact: share(own, isExact)! };
-    }),
-  };
 }
 
 /** What a decoder that is fitted is made of. */

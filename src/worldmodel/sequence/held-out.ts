@@ -3,18 +3,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { Decoder } from '../../nn/index.js';
+import type { JudgedStep } from '../from-records/judging.js';
 import { type AskedTokens, answersOf, tokensOf } from './answering.js';
 import type { RecordedStep } from './recorded-steps.js';
 import type { ScriptCodec } from './script.js';
 import type { StepAnswer, StepForm } from './step-form.js';
 
-export interface JudgedStep {
-  /** Facts that the step truly changes. */
-  readonly changes: number;
-  /** Done or refused as it truly is, with exactly its changes. */
-  readonly isStateExact: boolean;
-  readonly isTextExact: boolean;
-  readonly isEndExact: boolean;
+export interface JudgedAnswer extends JudgedStep {
   readonly logProb: number;
   /** Whether there is an answer at all: the question fitted the context, and the answer could be read. */
   readonly isAnswered: boolean;
@@ -29,8 +24,8 @@ export async function judgeSteps(
   form: StepForm,
   steps: readonly RecordedStep[],
   options: { readonly signal?: AbortSignal; readonly onProgress?: (done: number) => void } = {},
-): Promise<JudgedStep[]> {
-  const judged: JudgedStep[] = new Array(steps.length);
+): Promise<JudgedAnswer[]> {
+  const judged: JudgedAnswer[] = new Array(steps.length);
   const asked = steps.map(({ question }): AskedTokens | undefined => {
     const words = form.ask(question);
     const tokens = tokensOf(words, codec, decoder.config.contextLength);
@@ -58,7 +53,7 @@ export async function judgeSteps(
   return judged;
 }
 
-function judgedStep(truth: StepAnswer, answer: StepAnswer | undefined, logProb: number): JudgedStep {
+function judgedStep(truth: StepAnswer, answer: StepAnswer | undefined, logProb: number): JudgedAnswer {
   return {
     changes: changesIn(truth).length,
     isStateExact:

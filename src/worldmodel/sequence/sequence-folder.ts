@@ -4,22 +4,24 @@
 //   model.safetensors, config.json, tokenizer.json, ...   the decoder
 //   sequence.json                                         the rest, sealed; names the decoder by its hash
 
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.js';
-import { describeIssues, reverieError } from '../../core/errors.js';
+import { reverieError } from '../../core/errors.js';
 import { sha256 } from '../../core/hash.js';
 import type { Json } from '../../core/json.js';
 import { DECODER_FILES, type Decoder, loadDecoder, saveDecoder, type Tokenizer } from '../../nn/index.js';
 import { recoverFolder } from '../../store/atomic-file.js';
-import { openSealed, sealedText } from '../../store/sealed-json.js';
-import { type Calibration, calibrationSchema } from './calibration.js';
+import { sealedText } from '../../store/sealed-json.js';
+import { type Calibration, calibrationSchema } from '../from-records/calibration.js';
+import { modelFolder, readSealed } from '../from-records/model-file.js';
+import type { BackendFitReport } from '../tools/backend-model.js';
 import type { FormSettings } from './step-form.js';
 import { WORLD_KINDS } from './world-form.js';
 
 const FILE = 'sequence.json';
+const HINT = 'Give a run of `reverie fit` with a sequence model, or restore its folder from a copy.';
 
 const count = z.int().min(0);
 const share = z.number().min(0).max(1);
@@ -42,8 +44,6 @@ const reportSchema = z.strictObject({
   distinct: count,
   tooLong: count,
 });
-
-export type SequenceReport = z.infer<typeof reportSchema>;
 
 const formSchema: z.ZodType<FormSettings> = z.strictObject({
   world: z.enum(WORLD_KINDS),
@@ -70,7 +70,7 @@ export interface SequenceContents {
   readonly tokenizer: Tokenizer;
   readonly form: FormSettings;
   readonly calibration: Calibration;
-  readonly report: SequenceReport;
+  readonly report: BackendFitReport;
   readonly domain: string;
 }
 
@@ -88,15 +88,9 @@ export async function saveSequence(folder: string, contents: SequenceContents): 
   await saveDecoder(folder, decoder, tokenizer, { name: `sequence model of ${domain}`, files: { [FILE]: text } });
 }
 
-/** The model's folder of what a user named: it, or a run that made it. */
-export function sequenceFolder(given: string): string {
-  const inRun = join(given, 'model');
-  return existsSync(join(inRun, FILE)) ? inRun : given;
-}
-
 /** The files that `loadSequence` reads, by their names. */
 export async function sequenceFiles(given: string): Promise<Record<string, Uint8Array>> {
-  const folder = sequenceFolder(given);
+  const folder = modelFolder(given, FILE);
   const names = [FILE, ...DECODER_FILES];
   const read = await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const));
   return Object.fromEntries(read);
@@ -105,32 +99,27 @@ export async function sequenceFiles(given: string): Promise<Record<string, Uint8
 /** @throws MODEL_FOLDER_INVALID, DECODER_FOLDER_INVALID for what is missing, damaged or does not belong together */
 export async function loadSequence(given: string): Promise<SequenceContents> {
   for (const folder of [join(given, 'model'), given]) await recoverFolder(folder);
-  const folder = sequenceFolder(given);
-  const { format, formatVersion, decoder: hash, ...about } = await readContents(folder);
+  const folder = modelFolder(given, FILE);
+  const {
+    format,
+    formatVersion,
+    decoder: hash,
+    ...about
+  } = await readSealed(folder, FILE, {
+    schema: contentsSchema,
+    hint: HINT,
+  });
   const { decoder, tokenizer } = await loadDecoder(folder);
   if (decoderHash(decoder, tokenizer) !== hash)
-    throw invalid(folder, `its ${FILE} was written for other weights or another tokenizer.`);
+    throw reverieError('MODEL_FOLDER_INVALID', {
+      path: folder,
+      problem: `its ${FILE} was written for other weights or another tokenizer.`,
+      hint: HINT,
+    });
   return { decoder, tokenizer, ...about };
-}
-
-async function readContents(folder: string): Promise<z.infer<typeof contentsSchema>> {
-  const text = await readFile(join(folder, FILE), 'utf8').catch((error: Error) => {
-    throw invalid(folder, `"${FILE}" cannot be read: ${error.message}.`, error);
-  });
-  try {
-    return contentsSchema.parse(openSealed(text));
-  } catch (error) {
-    const problem = error instanceof z.ZodError ? describeIssues(error) : (error as Error).message;
-    throw invalid(folder, `${FILE} is damaged: ${problem}.`, error);
-  }
 }
 
 function decoderHash({ theta, config }: Decoder, tokenizer: Tokenizer): string {
   const weights = sha256(new Uint8Array(theta.buffer, theta.byteOffset, theta.byteLength));
   return sha256(`${weights} ${canonicalJson(config as unknown as Json)} ${tokenizer.toJson()}`);
-}
-
-function invalid(path: string, problem: string, cause?: unknown): Error {
-  const hint = 'Give a run of `reverie fit` with a sequence model, or restore its folder from a copy.';
-  return reverieError('MODEL_FOLDER_INVALID', { path, problem, hint }, cause);
 }

@@ -4,9 +4,9 @@
 import { NO_COST } from '../../core/cost.js';
 import type { CallQuery, Message } from '../../env/index.js';
 import { DeviceDecoder, type DeviceTarget, decoderPrecision, type TokenGenerator } from '../../nn/index.js';
+import { confidenceOf } from '../from-records/calibration.js';
 import type { BackendModel, Declined, PredictOptions, RawProposal } from '../tools/backend-model.js';
 import { type Answered, type AskedTokens, answersOf, tokensOf } from './answering.js';
-import { confidenceOf } from './calibration.js';
 import { goalOf, worldOf } from './recorded-steps.js';
 import { ScriptCodec } from './script.js';
 import { type SequenceContents, versionOf } from './sequence-folder.js';

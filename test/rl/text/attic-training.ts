@@ -10,10 +10,9 @@ import {
 import { Rng } from '../../../src/core/rng.js';
 import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../../src/env/index.js';
 import { gamesDomain } from '../../../src/env/pddl/games-domain.js';
-import { groupEstimators, type TextLearner, type TextObjective } from '../../../src/rl/index.js';
+import { groupEstimators, type TextLearner, type TextObjective, textNetworks } from '../../../src/rl/index.js';
 import { makeDecoderLearner } from '../../../src/rl/text/decoder/decoder-learner.js';
 import { decoderPolicySchema } from '../../../src/rl/text/decoder/settings.js';
-import { makeRelevance, relevanceSchema } from '../../../src/rl/text/relevance.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
 
 /** Games that differ in what has to lie in the chest, told apart by the words of the goal. */
@@ -45,10 +44,15 @@ export function attic(domain = attics(), maxSteps = 15) {
 
 export const PLAIN: TextObjective = { clipLow: 0.2, clipHigh: 0.28, klCoefficient: 0, entropyCoefficient: 0 };
 
-export function relevance(seed: number, objective = PLAIN) {
-  const settings = relevanceSchema.parse({ vocabulary: 512, embedding: 8, hidden: [32, 16], rows: 16 });
-  return makeRelevance(settings, objective, Rng.fromSeed(seed));
+/** A learner of a registered network. */
+export async function learnerOf(network: string, settings: object, seed: number, objective = PLAIN) {
+  const { make, schema } = textNetworks.get(network);
+  const makeLearner = await make();
+  return makeLearner(schema.parse(settings) as never, objective, Rng.fromSeed(seed));
 }
+
+export const relevance = (seed: number, objective = PLAIN) =>
+  learnerOf('relevance', { vocabulary: 512, embedding: 8, hidden: [32, 16], rows: 16 }, seed, objective);
 
 /** A decoder of few weights. */
 export function smallDecoder(seed: number, objective = PLAIN, given = {}) {

@@ -2,10 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { elementsSchema, makeElements } from '../../../src/rl/text/elements.js';
 import { encodeScreen } from '../../../src/rl/text/elements-encoding.js';
 import type { TextSituation } from '../../../src/rl/text/text-policy.js';
-import { PLAIN } from './attic-training.js';
+import { learnerOf } from './attic-training.js';
 import { networkContract } from './network-contract.js';
 
 const LABELS = ['Name', 'Street', 'Town', 'Phone', 'Mail', 'Age'];
@@ -35,18 +34,11 @@ function rightOf({ goal, admissible, shown }: TextSituation): number {
   );
 }
 
-const settings = elementsSchema.parse({
-  vocabulary: 512,
-  embedding: 8,
-  width: 16,
-  rounds: 2,
-  hidden: [32, 16],
-  rows: 16,
-});
+const settings = { vocabulary: 512, embedding: 8, width: 16, rounds: 2, hidden: [32, 16], rows: 16 };
 
 describe('the network over elements', () => {
   networkContract({
-    make: (seed) => makeElements(settings, PLAIN, Rng.fromSeed(seed)),
+    make: (seed) => learnerOf('elements', settings, seed),
     situations: screens,
     rightOf,
     steps: 10,

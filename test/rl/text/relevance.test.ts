@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { packed } from '../../../src/rl/text/relevance-batch.js';
+import { relevanceNetwork, relevanceSchema } from '../../../src/rl/text/relevance.js';
 import { COUNTS, type EncodedSituation, encodeSituation } from '../../../src/rl/text/relevance-encoding.js';
 import { chooseBy, type TextSituation } from '../../../src/rl/text/text-policy.js';
 import { isNumbered, placeOf, tokensOf } from '../../../src/rl/text/words.js';
@@ -82,16 +82,12 @@ describe('a situation', () => {
 
   it('shares a batch with others until either rows or commands are full', () => {
     const of = (length: number) => ({ commandScales: new Float32Array(length) }) as EncodedSituation;
-    expect(packed([200, 1848, 1, 3].map(of), { rows: 64 })).toEqual([
+    const packed = (sizes: readonly number[]) => relevanceNetwork(relevanceSchema.parse({})).packed(sizes.map(of));
+    expect(packed([200, 1848, 1, 3])).toEqual([
       [0, 1],
       [2, 3],
     ]);
-    expect(
-      packed(
-        Array.from({ length: 65 }, () => of(2)),
-        { rows: 64 },
-      ).map(({ length }) => length),
-    ).toEqual([64, 1]);
+    expect(packed(Array(65).fill(2)).map(({ length }) => length)).toEqual([64, 1]);
   });
 });
 

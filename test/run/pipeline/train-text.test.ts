@@ -1,60 +1,27 @@
 // `reverie train` and `reverie eval --checkpoint` in a folder of games: what is kept, resumed to the same bytes, and refused.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { EpisodeStep } from '../../../src/replay/index.js';
-import { launch } from '../../../src/run/index.js';
 import type { RealEpisodesResult, TextQuickstartResult, TextTrainResult } from '../../../src/run/tools-results.js';
-import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
-import { recordingStream } from '../streams.js';
-
-const home = mkdtempSync(join(tmpdir(), 'reverie-text-'));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+import { atticScenario, POLICY_FILES } from './attic-scenario.js';
 
 const walkthrough = ['open crate', 'take book from crate', 'go to south', 'open chest', 'put book into chest'];
-mkdirSync(join(home, 'games'));
-writeFileSync(
-  join(home, 'games', 'book.tw-pddl'),
-  JSON.stringify({
-    pddl_domain: ATTIC.domain,
-    pddl_problem: ATTIC_PROBLEM.replace(/\(:goal .*\)/, '(:goal (in book chest)))'),
-    grammar: ATTIC.grammar,
-    walkthrough,
-  }),
-);
-
 const rl = { relevance: { vocabulary: 256, embedding: 8, hidden: [16, 16], rows: 16 } };
 const train = { evalSplits: ['train'], cloneTasks: 1, cloneEpochs: 25, cloneLr: 1e-2, rounds: 2, tasksPerRound: 1 };
-const scenario = {
-  family: 'tools',
-  name: 'attic',
-  domain: { id: 'text-games', folder: 'games' },
-  model: { kind: 'tools', backends: ['rules'] },
-  synth: { episodes: 12, maxSteps: 12 },
-  rl,
-  train: { ...train, checkpointSeconds: 0 },
-};
-const file = join(home, 'scenario.yaml');
-writeFileSync(file, JSON.stringify(scenario));
-
-const run = (name: string, out: string, more: object = {}) =>
-  launch(name, {
-    scenario: file,
-    out: join(home, out),
-    quiet: true,
-    stream: recordingStream(),
-    command: 'test',
-    ...more,
-  });
+const { home, run, stopsAndGoesOn } = atticScenario(
+  'text',
+  { goal: '(in book chest)', walkthrough },
+  { synth: { episodes: 12, maxSteps: 12 }, rl, train: { ...train, checkpointSeconds: 0 } },
+);
 
 it('trains a policy, keeps it, and judges it again from its checkpoint', async () => {
-  const trained = (await run('train', 'whole')) as TextTrainResult;
+  const trained = await run<TextTrainResult>('train', 'whole');
   expect(trained).toMatchObject({ job: 'train', family: 'tools', rounds: 2, clonedSteps: 5, algorithm: 'grpo' });
   expect(trained.evaluations.map(({ after }) => after)).toEqual(['nothing', 'cloning', 'rounds']);
   const inputs = { checkpoint: join(home, 'whole') };
-  const judged = (await run('eval', 'judged', { inputs })) as RealEpisodesResult;
+  const judged = await run<RealEpisodesResult>('eval', 'judged', { inputs });
   expect(judged).toMatchObject({ episodes: 12, abstained: 0, policy: trained.policy });
   expect(judged.success!.value).toBeGreaterThan(0.5);
   const played = readFileSync(join(judged.data, 'played.jsonl'), 'utf8').trimEnd().split('\n');
@@ -62,28 +29,7 @@ it('trains a policy, keeps it, and judges it again from its checkpoint', async (
   expect(won.length / 12).toBe(judged.success!.value);
 
   // Stopped after a round, it goes on to the same bytes.
-  const files = ['text-policy.json', 'learner.safetensors'].map((name) => join('checkpoint', name));
-  const stopping = launch<TextTrainResult>('train', {
-    scenario: file,
-    out: join(home, 'stopped'),
-    quiet: true,
-    stream: recordingStream(),
-    command: 'test',
-  });
-  const poll = setInterval(() => {
-    try {
-      readFileSync(join(home, 'stopped', files[0]));
-      process.emit('SIGINT');
-      clearInterval(poll);
-    } catch {
-      // Not yet there.
-    }
-  }, 5);
-  await expect(stopping).rejects.toMatchObject({ name: 'RunInterrupted' });
-  clearInterval(poll);
-  await launch('train', { resume: join(home, 'stopped'), quiet: true, stream: recordingStream(), command: 'test' });
-  for (const name of files)
-    expect(readFileSync(join(home, 'stopped', name))).toEqual(readFileSync(join(home, 'whole', name)));
+  await stopsAndGoesOn('stopped', { at: POLICY_FILES[0], like: 'whole', files: POLICY_FILES });
   const events = (out: string) =>
     readFileSync(join(home, out, 'metrics.jsonl'), 'utf8')
       .trimEnd()
@@ -92,7 +38,7 @@ it('trains a policy, keeps it, and judges it again from its checkpoint', async (
   expect(events('stopped')).toEqual(events('whole'));
 
   // A changed byte is told, not acted on.
-  const weights = join(home, 'whole', files[1]);
+  const weights = join(home, 'whole', POLICY_FILES[1]);
   const bytes = readFileSync(weights);
   bytes[bytes.length - 1] ^= 1;
   writeFileSync(weights, bytes);
@@ -106,7 +52,7 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
     'train.model={backends: [operators], operators: {minConfidence: 0.5}}',
     `train.gather=${JSON.stringify(gather)}`,
   ];
-  const trained = (await run('train', 'dreamt', { set })) as TextTrainResult;
+  const trained = await run<TextTrainResult>('train', 'dreamt', { set });
   expect(trained.gathered).toHaveLength(2);
   const [first, second] = trained.gathered;
   expect(first.agent).toMatch(/^explorer/);
@@ -135,21 +81,13 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
     expect(check.confirmedWins).toBeLessThanOrEqual(check.dreamWins);
   }
 
-  const stopping = run('train', 'dream-stopped', { set });
-  const poll = setInterval(() => {
-    if (!existsSync(join(home, 'dream-stopped', 'records', '001.jsonl'))) return;
-    process.emit('SIGINT');
-    clearInterval(poll);
-  }, 1);
-  await expect(stopping).rejects.toMatchObject({ name: 'RunInterrupted' });
-  clearInterval(poll);
-  const resume = join(home, 'dream-stopped');
-  await launch('train', { resume, quiet: true, stream: recordingStream(), command: 'test' });
-  for (const name of ['checkpoint/text-policy.json', 'checkpoint/learner.safetensors', 'records/001.jsonl'])
-    expect(readFileSync(join(resume, name))).toEqual(readFileSync(join(home, 'dreamt', name)));
+  await stopsAndGoesOn('dream-stopped', {
+    ...{ at: 'records/001.jsonl', like: 'dreamt', more: { set } },
+    files: [...POLICY_FILES, 'records/001.jsonl'],
+  });
 
   const inputs = { checkpoint: join(home, 'dreamt') };
-  const collected = (await run('collect', 'collected', { inputs })) as RealEpisodesResult;
+  const collected = await run<RealEpisodesResult>('collect', 'collected', { inputs });
   expect(collected).toMatchObject({ job: 'collect', episodes: 12, policy: trained.policy });
 });
 
@@ -158,13 +96,13 @@ it('teaches a policy to choose calls of tools, filled from the conversation, and
     ...['train.cloneTasks=6', 'train.cloneEpochs=3', 'train.rounds=1', 'train.tasksPerRound=1', 'train.groupSize=2'],
     ...['train.evalTasks=2', 'user.varied=false', 'synth.episodes=2', `rl.relevance=${JSON.stringify(rl.relevance)}`],
   ];
-  const trained = (await run('train', 'desk', { scenario: 'helpdesk', set })) as TextTrainResult;
+  const trained = await run<TextTrainResult>('train', 'desk', { scenario: 'helpdesk', set });
   const choosesAmong = 'calls and sayings filled from the conversation';
   expect(trained.policy.choosesAmong).toBe(choosesAmong);
   expect(trained.clonedSteps).toBeGreaterThan(3);
   expect(trained.realSteps).toBeGreaterThan(trained.clonedSteps);
   const inputs = { checkpoint: join(home, 'desk') };
-  const collected = (await run('collect', 'desk-seen', { scenario: 'helpdesk', inputs, set })) as RealEpisodesResult;
+  const collected = await run<RealEpisodesResult>('collect', 'desk-seen', { scenario: 'helpdesk', inputs, set });
   expect(collected).toMatchObject({ episodes: 2, failed: {}, policy: trained.policy });
 });
 
@@ -180,7 +118,7 @@ it('shows in a quickstart what a dream of a few real episodes is worth beside th
     `train.gather=${JSON.stringify(gather)}`,
     'quickstart={seeds: 1, train: {rounds: 1, checkEpisodes: 1}, realOnly: {rounds: 3, evalEvery: 1}}',
   ];
-  const found = (await run('quickstart', 'quickstart', { set })) as TextQuickstartResult;
+  const found = await run<TextQuickstartResult>('quickstart', 'quickstart', { set });
   const [dream, real] = found.arms;
   expect(found.arms.map(({ bySeed }) => bySeed.length)).toEqual([1, 1]);
   expect(dream.dreamtSteps[0]).toBeGreaterThan(0);

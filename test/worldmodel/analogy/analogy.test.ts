@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { Rng } from '../../../src/core/rng.js';
 import {
   applyOperations,
   nothingShown,
@@ -12,10 +13,12 @@ import {
   type ShownMoment,
   type ShownState,
   shownChanges,
+  shownSchema,
+  type ToolsDomain,
 } from '../../../src/env/index.js';
-import { type AnalogyContents, loadAnalogy, saveAnalogy } from '../../../src/worldmodel/analogy/analogy-file.js';
-import { AnalogyModel } from '../../../src/worldmodel/analogy/analogy-model.js';
+import { type AnalogyContents, AnalogyModel, analogyFile } from '../../../src/worldmodel/analogy/analogy-model.js';
 import { Casebook, type Said } from '../../../src/worldmodel/analogy/casebook.js';
+import { analogyBackend } from '../../../src/worldmodel/analogy/entry.js';
 import { stepsOf, type Walks } from '../../../src/worldmodel/analogy/recorded-walks.js';
 import { openingsOf, sentencesOf, textOf } from '../../../src/worldmodel/analogy/sentences.js';
 
@@ -211,8 +214,8 @@ describe('the model', () => {
         wins: { said: 8, right: 1 },
         exactness: 0.9,
       };
-      await saveAnalogy(folder, contents);
-      const kept = await loadAnalogy(folder);
+      await analogyFile.save(folder, contents);
+      const kept = await analogyFile.load(folder);
       expect(kept).toEqual(contents);
       const model = new AnalogyModel(kept);
       const last = stepsOf(contents.walks).findLast(({ task }) => task === 'b')!;
@@ -222,6 +225,47 @@ describe('the model', () => {
         model.predict({ state, task, messages: [], call: { id: '', name: 'act', arguments: { text } } } as never);
       expect(ask(last.text)).toMatchObject({ confidence: 0.2, isError: false });
       expect(ask('move west')).toMatchObject({ confidence: 0.9 });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('a model of recorded episodes', () => {
+  const begunIn = (task: string) => begun(task, PLAYS.find(([name]) => name === task)![1]());
+  const rooms = {
+    ...{ id: 'rooms', rules: {}, stateSchema: shownSchema(true), initialState: nothingShown(true) },
+    tasks: PLAYS.map(([id]) => {
+      const { state } = begunIn(id);
+      const initialOperations = Object.entries(state).map(([key, value]) => ({ op: 'add', path: `/${key}`, value }));
+      return { id, user: { goal: 'Put all into the box.', opening: state.look }, initialOperations };
+    }),
+  } as unknown as ToolsDomain;
+  const episodes = walks().walks.map(({ task, steps }) => ({
+    ...{ id: task, task, return: 1, terminated: true },
+    steps: steps.map(({ said: text, ...outcome }) => ({
+      action: { content: null, toolCalls: [{ id: '', name: 'act', arguments: { text } }] },
+      predictions: [outcome],
+    })),
+  }));
+
+  it('keeps them all, is judged by them, and is read back as the same', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'reverie-analogy-'));
+    try {
+      const settings = analogyBackend.schema!.parse({ minConfidence: 0.4 }) as Record<string, unknown>;
+      const learn = await analogyBackend.fit!();
+      const out = join(folder, 'made', 'model');
+      const { version, exactness, report, isReady } = await learn({
+        ...{ domain: rooms, episodes: episodes as never, settings, rng: Rng.fromSeed(1), work: folder, out },
+        ...{ signal: new AbortController().signal, onProgress: () => {} },
+      });
+      expect(report).toMatchObject({ steps: 22, learnedFrom: 22, distinct: 22, exact: exactness });
+      expect(isReady).toBe(true);
+      // The run that made it names it, too.
+      for (const model of ['made', 'made/model']) {
+        const open = await (await analogyBackend.make())({ domain: rooms, folder }, { ...settings, model });
+        expect(open).toMatchObject({ version });
+      }
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { initialStateOf } from '../../../src/env/index.js';
-import { calibrate, confidenceOf } from '../../../src/worldmodel/sequence/calibration.js';
+import { calibrate, confidenceOf } from '../../../src/worldmodel/from-records/calibration.js';
 import { recordedSteps, worldOf } from '../../../src/worldmodel/sequence/recorded-steps.js';
 import { Names, type Piece, readText, SLOTS, written } from '../../../src/worldmodel/sequence/script.js';
 import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';

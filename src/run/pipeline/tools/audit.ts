@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
 import { type Panel, requirePanel } from '../../../core/panel.js';
 import { Judge, requireAudited, requireMustFail, requireMustSucceed } from '../../../worldmodel/index.js';
-import { interrupted, type JobContext } from '../../job.js';
+import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { AuditResult } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
@@ -17,7 +17,7 @@ type Context = JobContext<ToolsScenario>;
 
 export async function auditJob(context: Context): Promise<AuditResult> {
   const parts = await makeParts(context);
-  try {
+  return whileOpen(context, parts, async () => {
     const { reward } = context.scenario.config;
     const panel = await panelFor(context, parts);
     requirePanel(panel, wantedPanel(context));
@@ -42,12 +42,7 @@ export async function auditJob(context: Context): Promise<AuditResult> {
       hacker: await tricks(context, parts),
       spent: parts.budget.spent,
     };
-  } catch (error) {
-    if (context.signal.aborted) interrupted();
-    throw error;
-  } finally {
-    await parts.close();
-  }
+  });
 }
 
 async function panelFor(context: Context, parts: ToolsParts): Promise<Panel> {

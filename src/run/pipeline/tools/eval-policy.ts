@@ -7,7 +7,7 @@ import { type Panel, panelOf, requirePanel } from '../../../core/panel.js';
 import { Rng } from '../../../core/rng.js';
 import { rulesResponder } from '../../../env/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import { interrupted, type JobContext } from '../../job.js';
+import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult, TextPolicyNote } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
@@ -24,7 +24,7 @@ export async function evalPolicyJob(
 ): Promise<RealEpisodesResult> {
   const { config } = context.scenario;
   const parts = await makeParts(context);
-  try {
+  return whileOpen(context, parts, async () => {
     const { domain, tasks } = await taskStage(context, parts);
     const learner = await openTextLearner(context.scenario, context.seed, checkpoint);
     try {
@@ -58,12 +58,7 @@ export async function evalPolicyJob(
     } finally {
       await learner.close();
     }
-  } catch (error) {
-    if (context.signal.aborted) interrupted();
-    throw error;
-  } finally {
-    await parts.close();
-  }
+  });
 }
 
 type Played = Awaited<ReturnType<typeof playTexts>>;

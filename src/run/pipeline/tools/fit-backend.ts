@@ -11,7 +11,7 @@ import { Rng } from '../../../core/rng.js';
 import { makeDomain, type ToolsDomain } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { type BackendEntry, type BackendFitNote, backendSettings, routerBackends } from '../../../worldmodel/index.js';
-import { interrupted, type JobContext } from '../../job.js';
+import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { BackendFitResult } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
@@ -35,7 +35,7 @@ export async function fitBackendJob(context: Context): Promise<BackendFitResult>
   const phases = new Phases(context);
   const model = join(context.out, 'model');
   const work = join(context.out, 'training');
-  try {
+  return whileOpen(context, domain, async () => {
     const entry = learnedBackend(config.model.backends, domain);
     const settings = backendSettings(entry, config.model);
     const learner = `${entry.name}@${contentHash(settings).slice(0, 12)}`;
@@ -59,12 +59,7 @@ export async function fitBackendJob(context: Context): Promise<BackendFitResult>
       ...{ backend: entry.name, model, modelVersion: version, episodes: episodes.length, exactness, isReady, report },
       panel,
     };
-  } catch (error) {
-    if (context.signal.aborted) interrupted();
-    throw error;
-  } finally {
-    domain.close();
-  }
+  });
 }
 
 /** The first of a scenario's backends that learns; where none does, the only one there is for such a domain. */

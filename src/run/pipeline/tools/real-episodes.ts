@@ -9,7 +9,7 @@ import { elsewhere, type Message, realResponder } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { type FailedRow, isFailed, openAiMessage, pictureKeeper, type RowJournal } from '../../../synth/index.js';
-import { interrupted, type JobContext } from '../../job.js';
+import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
@@ -39,7 +39,7 @@ export function evalEpisodesJob(context: Context): Promise<RealEpisodesResult> {
 async function realEpisodes(asked: Context, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
   const context = { ...asked, scenario: withoutRecipe(asked.scenario) };
   const given = await makeParts({ ...context, real: true });
-  try {
+  return whileOpen(context, given, async () => {
     const { checkpoint } = context.inputs;
     if (checkpoint === undefined) return await livedAndKept(context, given, job);
     const learner = await openTextLearner(context.scenario, context.seed, checkpoint);
@@ -51,12 +51,7 @@ async function realEpisodes(asked: Context, job: 'collect' | 'eval'): Promise<Re
     } finally {
       await learner.close();
     }
-  } catch (error) {
-    if (context.signal.aborted) interrupted();
-    throw error;
-  } finally {
-    await given.close();
-  }
+  });
 }
 
 async function livedAndKept(context: Context, given: ToolsParts, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {

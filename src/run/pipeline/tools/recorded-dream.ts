@@ -19,7 +19,7 @@ import type { ToolsScenarioConfig } from '../../../kinds/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import type { TextPolicy } from '../../../rl/index.js';
 import { ensureFolder } from '../../../store/atomic-file.js';
-import { fittedBackends } from '../../../synth/index.js';
+import { fitterOf } from '../../../synth/index.js';
 import {
   addRowCounts,
   backendSettings,
@@ -128,14 +128,15 @@ export class RecordedDream implements TextDream {
     await parts.experience.add(steps);
     const made: string[] = [];
     let { model } = context.scenario.config;
-    for (const name of model.backends.filter((one) => fittedBackends.names().includes(one))) {
+    for (const name of model.backends) {
+      const fitBackend = await fitterOf(name);
+      if (fitBackend === undefined) continue;
       const folder = join(context.out, 'dream', String(time).padStart(3, '0'), name);
       await ensureFolder(folder);
       const settings = backendSettings(routerBackends.get(name), model);
       const rng = Rng.fromSeed(context.seed).split('fit', name, time);
       const { signal } = context;
       const phase = (label: string, total: number | null, unit?: string) => context.progress.phase(label, total, unit);
-      const fitBackend = await fittedBackends.get(name).make();
       const fitted = await fitBackend({ domain, episodes, steps, settings, folder, rng, signal, phase });
       made.push(`${name}: ${fitted.about}${fitted.isReady ? '' : ' (not good enough yet, and left out)'}`);
       const backends = model.backends.filter((one) => fitted.isReady || one !== name);

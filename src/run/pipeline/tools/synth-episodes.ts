@@ -14,7 +14,7 @@ import {
   isFailed,
   type RolloutQueue,
 } from '../../../synth/index.js';
-import { interrupted, type JobContext } from '../../job.js';
+import { type JobContext, whileOpen } from '../../job.js';
 import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
 import { onlyComputes, ThreadedRows } from '../../queue/threaded-rows.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -49,7 +49,7 @@ export async function synthEpisodesJob(context: Context): Promise<SynthEpisodesR
 
 async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): Promise<SynthEpisodesResult> {
   const given = await makeParts(context);
-  try {
+  return whileOpen(context, given, async () => {
     const stage = await taskStage(context, given);
     const parts = { ...given, domain: stage.domain };
     const panel = episodesPanel(context, parts, stage.tasks, parts.responder.version);
@@ -75,12 +75,7 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
     } finally {
       await lived.journal.close();
     }
-  } catch (error) {
-    if (context.signal.aborted) interrupted();
-    throw error;
-  } finally {
-    await given.close();
-  }
+  });
 }
 
 /** What must hold before the first episode; each gate is asked only if those before it are open. */

@@ -18,7 +18,7 @@ import { requirePanel } from '../../../core/panel.js';
 import { type Responder, rulesResponder, type ToolsDomain, type ToolsTask } from '../../../env/index.js';
 import { groupEstimators, type TextLearner } from '../../../rl/index.js';
 import { wilson } from '../../../worldmodel/index.js';
-import { interrupted, type JobContext } from '../../job.js';
+import { interrupted, type JobContext, whileOpen } from '../../job.js';
 import type { MetricsEvent, MetricsWriter } from '../../metrics.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
@@ -40,7 +40,8 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
   const { config } = context.scenario;
   const dreamsLater = config.train.mode !== 'real' && config.train.gather !== undefined;
   const parts = await makeParts({ ...context, dreamsLater });
-  try {
+  // Stopped within a round: the last checkpoint stands, and a resumed run lives the round again, byte for byte.
+  return whileOpen(context, parts, async () => {
     const tasks = tasksOf(parts.domain, config.train.splits, 'to learn from');
     const evalTasks = evenly(tasksOf(parts.domain, config.train.evalSplits, 'to be judged on'), config.train.evalTasks);
     const real = parts.domain.rules === undefined ? parts.responder : rulesResponder(parts.domain);
@@ -66,13 +67,7 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
     } finally {
       await learner.close();
     }
-  } catch (error) {
-    // Stopped within a round: the last checkpoint stands, and a resumed run lives the round again, byte for byte.
-    if (context.signal.aborted) interrupted();
-    throw error;
-  } finally {
-    await parts.close();
-  }
+  });
 }
 
 /** What it learns in beside the real environment, or from. */
