@@ -72,6 +72,7 @@ export {
   type ToolSpec,
   type ToolsDomain,
   type ToolsTask,
+  unpackedArchive,
   type VerifierSpec,
 } from './env/index.js';
 export {
