@@ -230,6 +230,11 @@ export const ENVIRONMENT_ERRORS = {
     message: 'There are no screenshots here: {problem}.',
     hint: '{hint}, or leave out domain.screenshots.',
   },
+  UPLOADS_UNAVAILABLE: {
+    status: 422,
+    message: 'No files of "{folder}" can be uploaded: {problem}.',
+    hint: 'Name a folder of 1 to 100 files, none of them a link, and "browser: chromium"; or leave out domain.uploads.',
+  },
   APP_NOT_FOUND: {
     status: 404,
     message: 'The application {app} was not found by "{place}".',
