@@ -392,7 +392,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'screens.transfer': {
     title:
-      "Twelve of MiniWoB++'s tasks in jsdom, a policy each: success on other seeds, learned in a dream of so many real episodes ÷ learned in as many real episodes (long; goes on where it was; raw: ten times the real episodes); needs miniwob's pages",
+      "Twelve of MiniWoB++'s tasks in jsdom, a policy each: success on other seeds, learned in a dream of so many real episodes ÷ learned in as many real episodes (long; goes on where it was; raw: ten times the real episodes, and a task of TiddlyWiki); needs miniwob's pages, TiddlyWiki and Chromium",
     unit: 'ratio',
     baseline: 'the same learner in the page itself, as many real episodes',
     load: () => import('./screens-transfer.js'),

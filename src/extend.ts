@@ -77,6 +77,7 @@ export {
   type ToolsDomain,
   type ToolsTask,
   textsNamed,
+  unpackedArchive,
   type VerifierSpec,
 } from './env/index.js';
 export {

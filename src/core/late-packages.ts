@@ -2,6 +2,7 @@
 // to a JSON schema, most do neither, and these take a sixth of a second of a core to load.
 
 import { createRequire } from 'node:module';
+import type AdmZip from 'adm-zip';
 import type * as AjvDraft7 from 'ajv';
 import type * as AjvDraft2020 from 'ajv/dist/2020.js';
 import type * as Undici from 'undici';
@@ -16,6 +17,7 @@ function late<T>(name: string): () => T {
   };
 }
 
+export const admZip = late<typeof AdmZip>('adm-zip');
 export const undici = late<typeof Undici>('undici');
 export const ajvDraft7 = late<typeof AjvDraft7>('ajv');
 export const ajvDraft2020 = late<typeof AjvDraft2020>('ajv/dist/2020.js');

@@ -186,3 +186,4 @@ export {
 } from './tools/tools-environment.js';
 export type * from './tools/tools-family.js';
 export { rewardOf, type StateChange, stateChanges, verifyEpisode } from './tools/verify-episode.js';
+export { unpackedArchive } from './unpacked-archive.js';

@@ -218,12 +218,22 @@ export const ENVIRONMENT_ERRORS = {
   PAGES_NOT_FOUND: {
     status: 404,
     message: 'The pages of {what} were not found by "{place}": {problem}.',
-    hint: 'Run "pip install {package}" for the Python that REVERIE_PYTHON names (python3 by default), or name their folder: domain.pages, or {variable}.',
+    hint: 'Run "pip install {package}" for the Python that REVERIE_PYTHON names (python3 by default), or name their folder or the package\'s wheel: domain.pages, or {variable}.',
+  },
+  ARCHIVE_UNREADABLE: {
+    status: 422,
+    message: 'The archive "{path}" cannot be unpacked: {problem}.',
+    hint: 'Download it again, whole (a wheel of Python by "pip download PACKAGE --no-deps"), or unpack it and name the folder.',
   },
   SCREENSHOTS_UNAVAILABLE: {
     status: 422,
     message: 'There are no screenshots here: {problem}.',
     hint: '{hint}, or leave out domain.screenshots.',
+  },
+  UPLOADS_UNAVAILABLE: {
+    status: 422,
+    message: 'No files of "{folder}" can be uploaded: {problem}.',
+    hint: 'Name a folder of 1 to 100 files, none of them a link, and "browser: chromium"; or leave out domain.uploads.',
   },
   APP_NOT_FOUND: {
     status: 404,

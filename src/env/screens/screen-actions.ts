@@ -69,6 +69,11 @@ const FORMS = {
     takes: { from_bid: bid, to_bid: bid },
     needs: 2,
   },
+  upload_file: {
+    summary: 'Chooses files in a field of files.',
+    takes: { bid, file: { type: 'string', description: 'the name of a file, or several' } },
+    needs: 2,
+  },
   scroll: {
     summary: 'Turns the wheel.',
     takes: {
@@ -139,7 +144,10 @@ export type ScreenAction = keyof typeof FORMS;
 
 /** Sets of actions, named and made up as those of BrowserGym (`HighLevelActionSet`); `noop` is in all. */
 export const ACTION_SETS = {
-  bid: ['click', 'dblclick', 'hover', 'focus', 'fill', 'clear', 'press', 'select_option', 'drag_and_drop', 'scroll'],
+  bid: [
+    ...(['click', 'dblclick', 'hover', 'focus', 'fill', 'clear', 'press', 'select_option'] as const),
+    ...(['drag_and_drop', 'scroll', 'upload_file'] as const),
+  ],
   coord: [
     ...(['scroll', 'mouse_move', 'mouse_down', 'mouse_up', 'mouse_click', 'mouse_dblclick'] as const),
     ...(['mouse_drag_and_drop', 'keyboard_press', 'keyboard_type', 'keyboard_insert_text'] as const),
@@ -176,19 +184,33 @@ export const actionSetsSchema = z
 
 export const SCREEN_ACTIONS = Object.keys(FORMS) as readonly ScreenAction[];
 
-/** The actions as tools, in the order of BrowserGym. @param hasMouse whether clicks may be of any button, with keys held */
-export function screenTools(names: readonly ScreenAction[], hasMouse = false): readonly ToolSpec[] {
+/**
+ * The actions as tools, in the order of BrowserGym.
+ * @param hasMouse whether clicks may be of any button, with keys held
+ * @param files names of those that may be uploaded
+ */
+export function screenTools(
+  names: readonly ScreenAction[],
+  hasMouse = false,
+  files: readonly string[] = [],
+): readonly ToolSpec[] {
   return SCREEN_ACTIONS.filter((name) => names.includes(name)).map((name) => {
     const { summary, takes, needs } = FORMS[name];
     const isPlain = !hasMouse && (name === 'click' || name === 'dblclick');
     const parameters: JsonObject = {
       type: 'object',
-      properties: isPlain ? { bid } : takes,
+      properties: isPlain ? { bid } : name === 'upload_file' ? { bid, file: oneOrSeveral(files) } : takes,
       required: Object.keys(takes).slice(0, needs),
       additionalProperties: false,
     };
     return { name, description: summary, parameters, kind: 'write' };
   });
+}
+
+function oneOrSeveral(files: readonly string[]): JsonObject {
+  const one = { type: 'string' } as const;
+  const description = `the name of a file, or several, of: ${files.join(', ')}`;
+  return { anyOf: [one, { type: 'array', items: one, minItems: 1 }], description };
 }
 
 /** Arguments of an action that name elements. */

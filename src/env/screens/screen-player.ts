@@ -6,6 +6,7 @@ import type { BrowserName } from './page/page-requests.js';
 import { PageMachine } from './page-machine.js';
 import { ScreenPlays } from './screen-plays.js';
 import type { ScreenPage } from './seeded-pages.js';
+import type { Uploads } from './uploads.js';
 
 export interface ScreenPlayer {
   /** @param page the id of its task */
@@ -37,20 +38,17 @@ export interface BrowserPages {
 export const SETTLE_MS = 500;
 const TIMEOUT_SECONDS = 60;
 
-/** Pages in a browser, which starts when the first is opened. */
-export function browserPlayer({
-  pages,
-  contract,
-  browser,
-  settle = SETTLE_MS,
-  timeoutSeconds = TIMEOUT_SECONDS,
-  screenshots,
-}: BrowserPages): ScreenPlayer {
+/** Pages in a browser, which starts when the first is opened. @param uploads what can be uploaded there */
+export function browserPlayer(
+  { pages, contract, browser, settle = SETTLE_MS, timeoutSeconds = TIMEOUT_SECONDS, screenshots }: BrowserPages,
+  uploads?: Uploads,
+): ScreenPlayer {
   const plays = new ScreenPlays(new PageMachine(browser, timeoutSeconds));
   const known = new Map(pages.map((page) => [page.id, page]));
   const played = (id: string): { id: string; spec: PageSpec } => {
     const { file, app, seed } = known.get(id)!;
-    return { id, spec: { file, seed, contract, settle, ...(app && { app }), ...(screenshots && { screenshots }) } };
+    const more = { ...(app && { app }), ...(screenshots && { screenshots }), ...(uploads && { uploads }) };
+    return { id, spec: { file, seed, contract, settle, ...more } };
   };
   return {
     begin: (page) => plays.begin(played(page)),

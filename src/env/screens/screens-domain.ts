@@ -43,6 +43,7 @@ import { SEATS } from './screen-plays.js';
 import { NO_SCREEN, SCREEN_SCHEMA, type ScreenState, treeFaults } from './screen-state.js';
 import { screenText } from './screen-tree.js';
 import type { ScreenPage } from './seeded-pages.js';
+import { uploadHashes, uploadRefusals, uploadsIn } from './uploads.js';
 
 export interface ScreensDomainOptions extends BrowserPages {
   readonly id: string;
@@ -55,6 +56,8 @@ export interface ScreensDomainOptions extends BrowserPages {
   readonly policy?: string;
   /** Pages are shown otherwise. */
   readonly perturb?: Perturbation;
+  /** Absolute path of a folder whose files can be uploaded; absent: none can. In Chromium. */
+  readonly uploads?: string;
 }
 
 /** Changes whenever the same action on the same page could be answered otherwise. */
@@ -89,21 +92,25 @@ export function pageUnknown(what: string, value: string, where: string, known: r
   return reverieError('PAGE_UNKNOWN', { what, value, where, nearest: close, known: known.join(', ') });
 }
 
-/** No browser is started before a page is opened. @throws SCREENSHOTS_UNAVAILABLE */
+/** No browser is started before a page is opened. @throws SCREENSHOTS_UNAVAILABLE, UPLOADS_UNAVAILABLE */
 export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
   if (options.screenshots) requirePictures(options);
   const { id, pages, browser, contract, settle = SETTLE_MS, perturb, actionSets } = options;
-  const able = actionsOf(actionSets).filter((name) => browser !== 'jsdom' || !needsLayout(name));
+  const files = options.uploads === undefined ? undefined : uploadsIn(options.uploads, browser);
+  const able = actionsOf(actionSets).filter(
+    (name) => (browser !== 'jsdom' || !needsLayout(name)) && (files !== undefined || name !== 'upload_file'),
+  );
   const isApp = pages.some(({ app }) => app !== undefined);
   const fitting = able.filter((name) => isApp || !(PAGE_ACTIONS as readonly ScreenAction[]).includes(name));
   const actions = fitting.filter((name) => options.actions?.includes(name) ?? true);
   const otherwise = perturb === undefined ? '' : ` ${contentHash(perturb)}`;
   return playedScreens({
     ...options,
-    player: browserPlayer(options),
+    player: browserPlayer(options, files),
     actions,
     rules: `${id} pages ${RULES_VERSION} ${browser} ${settle}${otherwise}`,
-    content: { contract, ...(actionSets && { sets: actionSets }) },
+    content: { contract, ...(actionSets && { sets: actionSets }), ...(files && { uploads: uploadHashes(files) }) },
+    ...(files && { files: Object.keys(files) }),
     hasMouse: actionSets !== undefined,
     atOnce: SEATS,
     ...(isApp && { probedTasks: PROBED_TASKS }),
@@ -116,6 +123,8 @@ export interface PlayedScreensOptions
   readonly actions: readonly ScreenAction[];
   /** Whether clicks may be of any button, with keys held. */
   readonly hasMouse?: boolean;
+  /** Names of those that can be uploaded. */
+  readonly files?: readonly string[];
   /** Version of what answers. */
   readonly rules: string;
   /** What else the domain's version depends on. */
@@ -133,7 +142,7 @@ export function playedScreens(options: PlayedScreensOptions): ToolsDomain {
     id,
     version: contentHash({ ...content, pages: pages.map((page) => page.id) } as unknown as JsonObject),
     policy,
-    tools: screenTools(actions, options.hasMouse),
+    tools: screenTools(actions, options.hasMouse, options.files),
     stateSchema: SCREEN_SCHEMA,
     initialState: NO_SCREEN,
     tasks: pages.map((page) =>
@@ -198,7 +207,7 @@ class ScreenRules implements ToolRules {
     while (!state.done && calls.length < SOLUTION) {
       const line = solve(state);
       const call = line === undefined ? undefined : parseAction(line, this.actions);
-      if (call === undefined || typeof call === 'string' || screenRefusals(state, call).length > 0) return undefined;
+      if (call === undefined || typeof call === 'string' || this.refusals(state, call).length > 0) return undefined;
       const after = this.acted(state, call);
       if (typeof after === 'string') return undefined;
       calls.push(call);
@@ -209,7 +218,7 @@ class ScreenRules implements ToolRules {
 
   execute(state: JsonObject, call: ToolCall): ToolOutcome {
     const before = state as ScreenState;
-    const refusals = screenRefusals(before, call);
+    const refusals = this.refusals(before, call);
     if (refusals.length > 0) return refusal(refusals);
     const after = this.acted(before, call);
     if (typeof after === 'string') return refusal([after]);
@@ -225,7 +234,7 @@ class ScreenRules implements ToolRules {
   mechanics(state: JsonObject, call: CallSpec): ToolOutcome | undefined {
     if (this.hearsAnswers && isSaid(call)) return undefined;
     const before = state as ScreenState;
-    const refusals = screenRefusals(before, call);
+    const refusals = this.refusals(before, call);
     if (refusals.length > 0) return refusal(refusals);
     const after = mechanicalScreen(before, call);
     return after && { operations: operationsTo(before, after), observation: screenText(after), isError: false };
@@ -240,7 +249,7 @@ class ScreenRules implements ToolRules {
   }
 
   preconditions(state: JsonObject, call: ToolCall): readonly string[] {
-    return screenRefusals(state as ScreenState, call);
+    return this.refusals(state as ScreenState, call);
   }
 
   picture(state: JsonObject): Picture | undefined {
@@ -287,6 +296,11 @@ class ScreenRules implements ToolRules {
 
   close(): void {
     this.player.close();
+  }
+
+  private refusals(state: ScreenState, call: CallSpec): readonly string[] {
+    const refusals = screenRefusals(state, call);
+    return refusals.length > 0 ? refusals : uploadRefusals(call, this.options.files);
   }
 
   private begun(id: string): ScreenState {

@@ -54,7 +54,8 @@ export class AppPage implements OpenPage {
 
   async act({ name, arguments: given }: CallSpec): Promise<void> {
     try {
-      if (!(await this.actOnPages(name, given))) await carryOut(this.active!, name, given);
+      if (!(await this.actOnPages(name, given)))
+        await carryOut(this.active!, { name, arguments: given }, this.spec.uploads);
     } catch (error) {
       throw actionFault(error);
     }

@@ -85,7 +85,7 @@ class ChromiumTab implements OpenPage {
 
   async act({ name, arguments: given }: CallSpec): Promise<void> {
     try {
-      await carryOut(this.page, name, given);
+      await carryOut(this.page, { name, arguments: given }, this.spec.uploads);
     } catch (error) {
       throw actionFault(error);
     }

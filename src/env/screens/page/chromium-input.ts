@@ -2,10 +2,13 @@
 
 import type { CallSpec, Picture } from '../../tools/domain.js';
 import type { ScreenView } from '../screen-state.js';
-import { ActionFailed, type PageContract } from './page-browser.js';
+import { ActionFailed, type PageContract, type PageSpec } from './page-browser.js';
 
 /** How long an element may take to be ready for an action, in milliseconds, on a machine that is busy. */
 const ACTION_MS = 10_000;
+
+/** For files to be asked for after a click, in milliseconds. */
+const CHOOSER_MS = 5_000;
 
 interface Box {
   readonly x: number;
@@ -47,6 +50,7 @@ export interface ChromiumPage {
     down(key: string): Promise<void>;
     up(key: string): Promise<void>;
   };
+  waitForEvent(event: 'filechooser', options: object): Promise<{ setFiles(paths: readonly string[]): Promise<void> }>;
   close(): Promise<void>;
   /** Bytes of a PNG of what the window shows. */
   screenshot(options: object): Promise<Uint8Array>;
@@ -82,7 +86,11 @@ export function actionFault(error: unknown): Error {
 }
 
 /** @throws where it cannot be done */
-export async function carryOut(page: ChromiumPage, name: string, given: CallSpec['arguments']): Promise<void> {
+export async function carryOut(
+  page: ChromiumPage,
+  { name, arguments: given }: CallSpec,
+  uploads: PageSpec['uploads'] = {},
+): Promise<void> {
   const wait = { timeout: ACTION_MS };
   const target = 'bid' in given ? await elementOf(page, given['bid']) : undefined;
   switch (name) {
@@ -111,6 +119,8 @@ export async function carryOut(page: ChromiumPage, name: string, given: CallSpec
         wait,
       );
       return;
+    case 'upload_file':
+      return upload(page, target!, pathsOf(given['file'], uploads));
     case 'drag_and_drop':
       return drag(page, await elementOf(page, given['from_bid']), await elementOf(page, given['to_bid']));
     case 'scroll':
@@ -140,6 +150,24 @@ async function carryOutAnywhere(page: ChromiumPage, name: string, given: CallSpe
   };
   if (deeds[name] === undefined) throw new Error(`no such action as ${name}`);
   await deeds[name]();
+}
+
+/** As BrowserGym does it: what is clicked may be a field of files, or whatever opens one that nobody sees. */
+async function upload(page: ChromiumPage, target: Handle, paths: readonly string[]): Promise<void> {
+  await placeOf(target);
+  const opened = page.waitForEvent('filechooser', { timeout: CHOOSER_MS }).catch(() => undefined);
+  await target.click({ timeout: ACTION_MS });
+  const chooser = await opened;
+  if (chooser === undefined) throw new Error('a click on the element lets nobody choose files');
+  await chooser.setFiles(paths);
+}
+
+/** Whoever names another file than those of the scenario's folder gets none, even where nothing refused it before. */
+function pathsOf(named: unknown, uploads: NonNullable<PageSpec['uploads']>): string[] {
+  return [named].flat().map((name) => {
+    if (Object.hasOwn(uploads, String(name))) return uploads[String(name)];
+    throw new Error(`there is no file "${String(name)}" to upload`);
+  });
 }
 
 function mouseOf({ button, modifiers }: CallSpec['arguments']): object {

@@ -51,6 +51,8 @@ export interface PageSpec {
   readonly settle: number;
   /** Whether moments have a picture. */
   readonly screenshots?: true;
+  /** Paths of files that can be uploaded, by the names that actions have. */
+  readonly uploads?: Readonly<Record<string, string>>;
 }
 
 /** What there is to see of a page. */
