@@ -34,7 +34,7 @@ const WORLDS: Readonly<Record<string, World>> = {
     ...{ scenario: 'screens', tasks: LEARNT_TASKS, arms: ARMS },
     ...{ round: 32, realRounds: 4, dreamRounds: 20, quick: [] },
   },
-  // The one of its tasks that chance does now and then: it takes one click of some fifty.
+  // The one of its tasks that chance does now and then: it takes one click.
   tiddlywiki: {
     ...{ scenario: 'notebook', tasks: ['tick-note'], arms: ['dream', 'real'] },
     ...{ round: 16, realRounds: 2, dreamRounds: 24 },

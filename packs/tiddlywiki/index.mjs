@@ -18,7 +18,8 @@ function find(named) {
   }
 }
 
-const tiddlywiki = applicationDomain({
+/** For a domain of other tasks in it, too. */
+export const TIDDLYWIKI = {
   id: 'tiddlywiki',
   name: 'TiddlyWiki',
   summary: 'Notes in TiddlyWiki, a wiki with a server, in Chromium.',
@@ -36,6 +37,6 @@ const tiddlywiki = applicationDomain({
   settle: 2_000,
   policy:
     'You keep notes in a wiki, which you use in a browser. The screen is shown as a tree of elements, each with its id in brackets. Take one action each turn and see what the screen becomes. A note that is written is stored once its changes are confirmed. An action that cannot be carried out changes nothing.',
-});
+};
 
-export default definePlugin({ domains: [tiddlywiki] });
+export default definePlugin({ domains: [applicationDomain(TIDDLYWIKI)] });
