@@ -1,4 +1,4 @@
-// What of a world a model was shown: the range of each observation element, and how low rewards are. Where a dream has left it, what
+// What of a world a model was shown: the range of each observation element, how low and high rewards are, and whether episodes end. Where a dream has left it, what
 // the model says is a guess about nothing it knows, and can run off to any number.
 
 import { z } from 'zod';
@@ -10,6 +10,8 @@ export const seenRangeSchema = z.strictObject({
   low: numbers.describe('least value of each observation element'),
   high: numbers.describe('greatest value of each observation element'),
   lowReward: z.number().describe('the reward that one row of twenty is below'),
+  highReward: z.number().describe('the reward that one row of twenty is above'),
+  ends: z.boolean().describe('whether an episode ended by the task'),
 });
 
 /** Of the rows that a model was fitted to, in raw units. */
@@ -25,9 +27,11 @@ interface SeenRows {
   readonly obs: Float32Array;
   readonly nextObs: Float32Array;
   readonly reward: Float32Array;
+  readonly terminated: Uint8Array;
 }
 
-const LOW_SHARE = 0.05;
+/** Of rewards below the low one, and above the high one. */
+const TAIL = 0.05;
 /** What rounding may move a value, relative to its size or, below 1, as it is: a model draws even what never changed. */
 const ROUNDING = 1e-6;
 
@@ -36,12 +40,17 @@ export function seenRange(rows: SeenRows | ReplayBuffer, obsDim: number): SeenRa
   const low = new Float32Array(obsDim).fill(Number.POSITIVE_INFINITY);
   const high = new Float32Array(obsDim).fill(Number.NEGATIVE_INFINITY);
   const rewards: Float32Array[] = [];
-  const pieces = rows instanceof ReplayBuffer ? rows.pieces(['obs', 'nextObs', 'reward']) : [rows];
-  for (const { obs, nextObs, reward } of pieces) {
+  const pieces = rows instanceof ReplayBuffer ? rows.pieces(['obs', 'nextObs', 'reward', 'terminated']) : [rows];
+  let ends = false;
+  for (const { obs, nextObs, reward, terminated } of pieces) {
     for (const values of [obs, nextObs]) widen(low, high, values);
     rewards.push(reward.slice());
+    ends ||= terminated.includes(1);
   }
-  return { low: Array.from(low), high: Array.from(high), lowReward: quantile(rewards, LOW_SHARE) };
+  const ranked = joined(rewards).sort();
+  const tail = Math.floor(TAIL * (ranked.length - 1));
+  const [lowReward, highReward] = [ranked[tail], ranked[ranked.length - 1 - tail]];
+  return { low: Array.from(low), high: Array.from(high), lowReward, highReward, ends };
 }
 
 function widen(low: Float32Array, high: Float32Array, values: Float32Array): void {
@@ -52,14 +61,14 @@ function widen(low: Float32Array, high: Float32Array, values: Float32Array): voi
   }
 }
 
-function quantile(pieces: readonly Float32Array[], share: number): number {
+function joined(pieces: readonly Float32Array[]): Float32Array {
   const all = new Float32Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const piece of pieces) {
     all.set(piece, at);
     at += piece.length;
   }
-  return all.sort()[Math.floor(share * (all.length - 1))];
+  return all;
 }
 
 /**

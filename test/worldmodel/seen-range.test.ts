@@ -19,12 +19,15 @@ afterAll(async () => {
 });
 
 describe('what a model was shown', () => {
-  it('is the range of the observations on both sides of a step, and the reward that one row of twenty is below', () => {
-    const { low, high, lowReward } = seenRange(rows, 2);
+  it('is the range of the observations on both sides of a step, the rewards that one row of twenty is below and above, and whether there are ends', () => {
+    const { low, high, lowReward, highReward, ends } = seenRange(rows, 2);
     const column = (j: number) => [...rows.obs, ...rows.nextObs].filter((_, at) => at % 2 === j);
     expect(low).toEqual([Math.min(...column(0)), Math.min(...column(1))]);
     expect(high).toEqual([Math.max(...column(0)), Math.max(...column(1))]);
     expect(rows.reward.filter((reward) => reward < lowReward).length).toBe(19);
+    expect(rows.reward.filter((reward) => reward > highReward).length).toBe(19);
+    expect(ends).toBe(false);
+    expect(seenRange(linearTransitions(400, Rng.fromSeed(1), { edge: 1 }), 2).ends).toBe(true);
   });
 
   it('is told by a fitted model, and by the same model from a folder', async () => {

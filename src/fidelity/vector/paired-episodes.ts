@@ -24,7 +24,7 @@ export interface EpisodeRules {
 
 /**
  * How far beyond what its model was shown a dreamt episode may lead, in widths of the range. A policy that leads further is asked about
- * where the model knows nothing; it ends there, and what was left of it counts as MOReL's pessimistic world has it (2005.05951, section 4).
+ * where the model knows nothing: it is over, as in MOReL's pessimistic world (2005.05951, section 4).
  */
 const RANGE = 0.5;
 
@@ -111,11 +111,15 @@ export async function dreamtReturns(
   return dreamers.map(({ sum, state }) => (state === 'broken' ? null : sum.result()));
 }
 
-/** Ends episodes that left what the model was shown: each step that was left has a low reward, or none where low ones are above none. */
+/**
+ * Ends episodes that left what the model was shown. Where episodes end by the task and steps may pay, no more is earned, as after any end;
+ * elsewhere, where nothing ends or every step costs, each step that was left has a low reward, or none where low ones are above none.
+ */
 function leaver({ seen }: VectorDynamics, maxSteps: number): (running: readonly Dreamer[]) => void {
   if (seen === undefined) return () => {};
   const range = widenedRange(seen, RANGE);
-  const left = Math.min(0, seen.lowReward);
+  const isEnd = seen.ends && seen.highReward > 0;
+  const left = isEnd ? 0 : Math.min(0, seen.lowReward);
   return (running) => {
     for (const one of running) {
       if (one.state !== 'running' || isWithin(one.observation, 0, range)) continue;

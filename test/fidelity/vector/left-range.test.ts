@@ -27,7 +27,7 @@ class Slope extends MemorylessDynamics {
   async close(): Promise<void> {}
 }
 
-const seen: SeenRange = { low: [-2], high: [2], lowReward: -3 };
+const seen: SeenRange = { low: [-2], high: [2], lowReward: -3, highReward: 2, ends: false };
 const seeds = [{ seed: 1, episode: 0 }];
 const rules = { gamma: 1, maxSteps: 10 };
 
@@ -50,6 +50,11 @@ describe('a dreamt episode of a ladder', () => {
 
   it('gains nothing by leaving where rewards are never negative', async () => {
     expect(await returnOf({ ...seen, lowReward: 1 }, 1)).toMatchObject({ return: 10, length: 5 });
+  });
+
+  it('earns nothing more where episodes end and steps may pay, and is charged where every step costs', async () => {
+    expect(await returnOf({ ...seen, ends: true }, 1)).toMatchObject({ return: 10, length: 5 });
+    expect(await returnOf({ ...seen, ends: true, highReward: -1 }, 1)).toMatchObject({ return: -5, length: 5 });
   });
 
   it('goes on where the model does not say what it was shown', async () => {
