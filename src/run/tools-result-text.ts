@@ -122,6 +122,7 @@ function trainLines(result: TextTrainResult): Line[] {
     ...lackingLine(result),
     ...result.alarms.map(({ round, problem }): Line => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
     ['checkpoint', result.checkpoint],
+    ...(result.page === undefined ? [] : [['dream to play', result.page] as const]),
     ['report', result.report],
   ];
 }

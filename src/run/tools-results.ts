@@ -84,6 +84,8 @@ export interface TextTrainResult extends JobResult {
   readonly evaluations: readonly (Omit<TextEvaluation, 'wins' | 'episodes'> & { readonly success: Rate })[];
   /** What its last episodes lacked, and the share of those that need it which it lost; absent where it was not looked for. */
   readonly lacking?: readonly { readonly deficit: string; readonly share: number }[];
+  /** File of HTML in which the last dream is played; absent where there is none, or its world cannot be taken along. */
+  readonly page?: string;
   /** File of the HTML report. */
   readonly report: string;
 }

@@ -39,6 +39,8 @@ tbody th { font-weight: 600; white-space: normal; min-width: 7rem; }
 td.text { white-space: normal; min-width: 12rem; }
 section > h2 { margin: 3rem 0 0.8rem; }
 .note { color: var(--ink-soft); font-size: 0.82rem; line-height: 1.45; }
+.link { margin-top: 1.2rem; font-size: 0.92rem; }
+.link a { color: inherit; font-weight: 600; }
 figure { margin: 3rem 0 0; }
 figcaption p { color: var(--ink-soft); font-size: 0.92rem; margin: 0.2rem 0 0; max-width: 40rem; text-wrap: pretty; }
 .legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.4rem; margin: 0.7rem 0 0.4rem; padding: 0; list-style: none; font-size: 0.83rem; }

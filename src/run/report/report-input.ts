@@ -81,6 +81,15 @@ export interface ReportProvenance {
   readonly versions: Readonly<Record<string, string>>;
 }
 
+/** A file beside the report. */
+export interface ReportLink {
+  /** Relative to the report, with forward slashes. */
+  readonly file: string;
+  readonly title: string;
+  /** What it is, in a sentence. */
+  readonly about: string;
+}
+
 export interface ReportInput {
   readonly title: string;
   /** What was found, in one or two sentences; stands above everything. */
@@ -88,6 +97,7 @@ export interface ReportInput {
   /** Large figures shown in a row, such as "6.4×" "fewer real steps". */
   readonly figures?: readonly { readonly value: string; readonly label: string }[];
   readonly summary: ReportTable;
+  readonly links?: readonly ReportLink[];
   readonly charts: readonly ReportChart[];
   readonly bars?: readonly ReportBars[];
   readonly sections?: readonly ReportSection[];

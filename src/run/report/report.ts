@@ -8,6 +8,7 @@ import type {
   ReportBars,
   ReportChart,
   ReportInput,
+  ReportLink,
   ReportProvenance,
   ReportSection,
   ReportTable,
@@ -42,6 +43,7 @@ export async function reportPage(input: ReportInput): Promise<string> {
 ${input.lead === undefined ? '' : `<p class="lead">${escapeHtml(input.lead)}</p>`}
 ${figureRow(input.figures ?? [])}
 ${table(input.summary)}
+${(input.links ?? []).map(link).join('\n')}
 ${figures.join('\n')}
 ${(input.bars ?? []).map(barsFigure).join('\n')}
 ${(input.sections ?? []).map(section).join('\n')}
@@ -95,6 +97,10 @@ function legend(shown: readonly string[], arms: readonly string[]): string {
     (arm) => `<li><i style="background:${armColour(arms.indexOf(arm))}"></i>${escapeHtml(arm)}</li>`,
   );
   return `<ul class="legend">${items.join('')}</ul>`;
+}
+
+function link({ file, title, about }: ReportLink): string {
+  return `<p class="link"><a href="${escapeHtml(encodeURI(file))}" target="_blank">${escapeHtml(title)}</a> ${escapeHtml(about)}</p>`;
 }
 
 function transcripts({ transcripts = [] }: ReportInput): string {

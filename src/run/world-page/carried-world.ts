@@ -54,26 +54,47 @@ export interface CarryOptions extends ScenarioOptions {
  * @throws WORLD_NOT_CARRIED, TASK_UNKNOWN, FLAG_INVALID, what loading a scenario throws, and what making its backends throws
  */
 export async function carriedWorld(reference: string, options: CarryOptions): Promise<CarriedWorld> {
-  const { config, folder } = await scenarioOf(reference, options);
-  const domain = await makeDomain(config.domain, { folder });
+  const scenario = await scenarioOf(reference, options);
+  const domain = await makeDomain(scenario.config.domain, { folder: scenario.folder });
   try {
-    if (domain.carry === undefined) {
-      const problem = 'its tasks cannot be lived without the files, processes or services that it has here';
-      throw reverieError('WORLD_NOT_CARRIED', { name: config.name, problem });
-    }
-    const { backends, absent, files } = await carriedBackends(config.model, folder);
-    if (backends.size === 0) throw reverieError('WORLD_NOT_CARRIED', { name: config.name, problem: absent.join('; ') });
-    const names = [...backends.keys()];
-    const tasks = tasksOf(domain, options);
-    const data: WorldData = {
-      ...{ format: 'reverie-world', formatVersion: 1, name: config.name, domain: domain.carry(tasks) },
-      model: { ...config.model, ...Object.fromEntries(backends), backends: names } as ToolsModelConfig,
-      ...{ absent, maxSteps: config.synth.maxSteps, seed: options.seed ?? 0 },
-    };
-    return { data, tasks, files, hasNetwork: names.some((name) => routerBackends.get(name).deviceFit !== undefined) };
+    return await carriedFrom(domain, scenario, options);
   } finally {
     domain.close();
   }
+}
+
+/**
+ * The last dream of a training that runs: `scenario` is the one it trains by, `run` its folder.
+ * @throws what `carriedWorld` throws
+ */
+export function carriedDream(
+  domain: ToolsDomain,
+  scenario: ToolsScenario,
+  run: string,
+  options: CarryOptions,
+): Promise<CarriedWorld> {
+  return carriedFrom(domain, madeOf(scenario, dreamOf(run)), options);
+}
+
+async function carriedFrom(
+  domain: ToolsDomain,
+  { config, folder }: ToolsScenario,
+  options: CarryOptions,
+): Promise<CarriedWorld> {
+  if (domain.carry === undefined) {
+    const problem = 'its tasks cannot be lived without the files, processes or services that it has here';
+    throw reverieError('WORLD_NOT_CARRIED', { name: config.name, problem });
+  }
+  const { backends, absent, files } = await carriedBackends(config.model, folder);
+  if (backends.size === 0) throw reverieError('WORLD_NOT_CARRIED', { name: config.name, problem: absent.join('; ') });
+  const names = [...backends.keys()];
+  const tasks = tasksOf(domain, options);
+  const data: WorldData = {
+    ...{ format: 'reverie-world', formatVersion: 1, name: config.name, domain: domain.carry(tasks) },
+    model: { ...config.model, ...Object.fromEntries(backends), backends: names } as ToolsModelConfig,
+    ...{ absent, maxSteps: config.synth.maxSteps, seed: options.seed ?? 0 },
+  };
+  return { data, tasks, files, hasNetwork: names.some((name) => routerBackends.get(name).deviceFit !== undefined) };
 }
 
 async function scenarioOf(reference: string, options: ScenarioOptions): Promise<ToolsScenario> {
@@ -81,7 +102,11 @@ async function scenarioOf(reference: string, options: ScenarioOptions): Promise<
   if (record === undefined) return loadToolsScenario(reference, options);
   const saved = toolsScenario(await adjustScenario((await savedScenario(reference))!, options));
   const scenario = record.job === 'train' ? withModel(saved, ofTraining(saved).config.model) : saved;
-  const made = record.job === 'train' ? dreamOf(reference) : fittedOf(reference);
+  return madeOf(scenario, record.job === 'train' ? dreamOf(reference) : fittedOf(reference));
+}
+
+/** A scenario whose backends are those that a run made, where it made any. */
+function madeOf(scenario: ToolsScenario, made: Made): ToolsScenario {
   const known = scenario.config.model.backends.filter((name) => name in made);
   const backends =
     known.length > 0 || Object.keys(made).length === 0 ? scenario.config.model.backends : Object.keys(made);

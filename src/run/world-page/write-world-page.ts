@@ -1,4 +1,4 @@
-// `reverie page`: a world in one file of HTML, to be played wherever a browser opens it, without a server. The page itself is built from
+// `reverie page`, and a training's dream beside its report: a world in one file of HTML, to be played wherever a browser opens it, without a server. The page itself is built from
 // web/world; what is written into it here is packed (gzip, base64), so that nothing in it is ever read as markup.
 
 import { existsSync } from 'node:fs';
@@ -6,11 +6,15 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { reverieError } from '../../core/errors.js';
+import { ReverieError, reverieError } from '../../core/errors.js';
 import { compiledUrl } from '../../core/worker-url.js';
+import type { ToolsDomain } from '../../env/index.js';
 import { writeFileAtomic } from '../../store/atomic-file.js';
-import { type CarryOptions, carriedWorld } from './carried-world.js';
+import type { ToolsScenario } from '../scenario.js';
+import { type CarriedWorld, type CarryOptions, carriedDream, carriedWorld } from './carried-world.js';
 
+/** Folder of the page as it is built. */
+const BUILT = fileURLToPath(compiledUrl(import.meta.url, '../../world/'));
 /** Where the built page has a world. */
 const PLACE = '<!-- world -->';
 
@@ -32,16 +36,48 @@ export interface WorldPageResult {
 /** @throws PAGE_NOT_BUILT, what `carriedWorld` throws, and storage errors */
 export async function writeWorldPage(
   reference: string,
-  { out, built = fileURLToPath(compiledUrl(import.meta.url, '../../world/')), ...options }: WorldPageOptions,
+  { out, built = BUILT, ...options }: WorldPageOptions,
 ): Promise<WorldPageResult> {
+  const page = builtPage(built);
+  return writePage(await carriedWorld(reference, options), page, out);
+}
+
+/**
+ * The last dream of a training, written beside its report by the training itself.
+ * @returns null where its world cannot be taken along, or none of its backends
+ * @throws PAGE_NOT_BUILT, and storage errors
+ */
+export async function writeDreamPage(
+  domain: ToolsDomain,
+  scenario: ToolsScenario,
+  run: string,
+  { out, built = BUILT, ...options }: WorldPageOptions,
+): Promise<WorldPageResult | null> {
+  try {
+    const carried = await carriedDream(domain, scenario, run, options);
+    return await writePage(carried, builtPage(built), out);
+  } catch (error) {
+    if (error instanceof ReverieError && error.code === 'WORLD_NOT_CARRIED') return null;
+    throw error;
+  }
+}
+
+function builtPage(built: string): string {
   const page = resolve(built, 'index.html');
   if (!existsSync(page)) throw reverieError('PAGE_NOT_BUILT', { file: page });
-  const { data, tasks, files, hasNetwork } = await carriedWorld(reference, options);
+  return page;
+}
+
+async function writePage(
+  { data, tasks, files, hasNetwork }: CarriedWorld,
+  page: string,
+  out: string,
+): Promise<WorldPageResult> {
   const template = await readFile(page, 'utf8');
   const parts = [
     part('world', gzipSync(JSON.stringify(data), { level: 9 })),
     ...Object.entries(files).map(([name, bytes]) => part('file', gzipSync(bytes, { level: 9 }), name)),
-    ...(hasNetwork ? [part('runtime', await readFile(resolve(built, 'runtime.wasm.gz')))] : []),
+    ...(hasNetwork ? [part('runtime', await readFile(resolve(page, '../runtime.wasm.gz')))] : []),
   ];
   // A function: what stands in a replacement text for something else must not be read as that.
   const html = template.replace(PLACE, () => parts.join('\n'));

@@ -62,7 +62,9 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
   expect(answered).toBe(trained.dreamtSteps);
   expect(trained.answeredBy.operators).toBeGreaterThan(answered / 2);
   expect(second.heldOut!.steps).toBeGreaterThan(0);
-  expect(readFileSync(trained.report, 'utf8')).toContain('Who answered');
+  const report = readFileSync(trained.report, 'utf8');
+  for (const part of ['Who answered', 'href="world.html"']) expect(report).toContain(part);
+  expect(readFileSync(trained.page!, 'utf8').match(/data-part="\w+"/g)).toContain('data-part="world"');
 
   // What was imitated is a record, too, of which the dream is made.
   const kept = readFileSync(join(home, 'dreamt', 'records', 'demonstrations.jsonl'), 'utf8')
@@ -133,8 +135,15 @@ it('shows in a quickstart what a dream of a few real episodes is worth beside th
   const asMany = lived.evaluations.find(({ realSteps }) => realSteps >= end.realSteps);
   expect(found.realForAsMany).toEqual([asMany?.success.value ?? null]);
   const page = readFileSync(found.report, 'utf8');
-  for (const part of ['Success against real steps', 'Who answered, seed 0', 'The dream beside the real environment'])
+  const played = 'href="runs/dream-of-a-few-real-episodes-seed-0/world.html"';
+  for (const part of [
+    'Success against real steps',
+    'Who answered, seed 0',
+    'The dream beside the real environment',
+    played,
+  ])
     expect(page).toContain(part);
+  expect(lived.page).toBeUndefined();
 
   await expect(run('quickstart', 'no-dream', { scenario: 'helpdesk' })).rejects.toMatchObject({
     code: 'SCENARIO_INVALID',

@@ -11,7 +11,7 @@ import type { TextArmSummary, TextComparison, TextTrainResult } from '../../tool
 import { reportProvenance } from '../../versions.js';
 import type { ArmRun } from '../arms.js';
 import type { TextArmReply } from './text-arm-run.js';
-import { answers, checked, dreams, percent } from './text-train-report.js';
+import { answers, checked, dreams, percent, playable } from './text-train-report.js';
 
 export const DREAM = 'dream of a few real episodes';
 export const REAL_ONLY = 'real episodes alone';
@@ -84,6 +84,7 @@ export function textComparisonReport(
       { value: formatCount(mean(dream.dreamtSteps)), label: 'steps dreamt' },
     ],
     summary: summaryTable(found),
+    links: playable(dreamt[0].result, context.out),
     charts: [
       {
         title: 'Success against real steps',

@@ -1,11 +1,12 @@
 // The report of `reverie train` in a world of text: success against real steps, who answered in the dream, and how far it may be trusted.
 
+import { relative, sep } from 'node:path';
 import { deficitText } from '../../../synth/index.js';
 import { formatCount } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { readMetrics } from '../../metrics.js';
 import { writeReport } from '../../report/report.js';
-import type { ReportBars, ReportChart, ReportInput, ReportSection } from '../../report/report-input.js';
+import type { ReportBars, ReportChart, ReportInput, ReportLink, ReportSection } from '../../report/report-input.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { momentOf, valueText } from '../../tools-result-text.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
@@ -43,6 +44,7 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
       }),
       note: 'Real steps are those of walkthroughs that were imitated, of records that the dream was made of, and of rounds in the real environment. Those of evaluations are not counted.',
     },
+    links: playable(result, context.out),
     charts: [successChart(context, result), ...roundCharts(context)],
     bars: [...answers(result), ...lacked(result)],
     sections: [...(mode === 'value' ? valued(result) : dreams(result)), ...checked(result)],
@@ -57,6 +59,14 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
 function leadOf({ policy, alarms }: TextTrainResult): string {
   const warnings = alarms.map(({ round, problem }) => `Warning after ${formatCount(round)} rounds, ${problem}. `);
   return `${warnings.join('')}It chooses among ${policy.choosesAmong}: its success is not that of an agent that writes its own.`;
+}
+
+/** @param folder  of the report */
+export function playable({ page }: Pick<TextTrainResult, 'page'>, folder: string): ReportLink[] {
+  if (page === undefined) return [];
+  const file = relative(folder, page).split(sep).join('/');
+  const about = `(${file}, beside this report): the last dream in some of these tasks, with what the real environment answers beside it. It needs no server.`;
+  return [{ file, title: 'Play the dream', about }];
 }
 
 function successChart({ seed }: Context, { evaluations, mode }: TextTrainResult): ReportChart {
