@@ -84,7 +84,7 @@ function fitLines({ backend, model, modelVersion, episodes, isReady, report }: B
       'learned from',
       `${formatCount(learnedFrom)} steps of ${formatCount(episodes)} episodes, ${formatCount(distinct)} of them different`,
     ],
-    ...(tooLong > 0 ? [['left out', `${formatCount(tooLong)} steps that are longer than a row`] as const] : []),
+    ...(tooLong > 0 ? [['left out', `${formatCount(tooLong)} steps that are too long`] as const] : []),
     ['judged by', `${formatCount(steps)} steps of tasks that it did not learn from`],
     ['exact state', percent(report.stateExact)],
     ['  by changes', changes.join(', ')],

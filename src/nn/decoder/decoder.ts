@@ -4,6 +4,7 @@
 
 import type { Rng } from '../../core/rng.js';
 import { float32, int32, type Tensor } from '../tensor.js';
+import { type AtOnceOptions, readAtOnce, withBlanks } from './at-once.js';
 import { type Choices, noChoices, setChoices } from './choices.js';
 import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
 import {
@@ -105,6 +106,39 @@ export class Decoder implements GeneratingModel, TokenGenerator {
   generate(requests: readonly GenerateRequest[], options: GenerateOptions): Promise<Generated[]> {
     for (const { prompt } of requests) requireTokens(this.config, 'A prompt', prompt, 1, 0);
     return generate(this, requests, options);
+  }
+
+  /**
+   * What belongs after each prompt, all tokens foretold at once and the likeliest taken. An answer does not depend on the others.
+   * @throws CONTEXT_TOO_LONG; DECODER_INPUT_INVALID for an empty prompt or an unknown token
+   */
+  async answerAtOnce(prompts: readonly TokenSequence[], options: AtOnceOptions): Promise<Generated[]> {
+    for (const prompt of prompts) requireTokens(this.config, 'A prompt', prompt, 1, 0);
+    const rows = prompts.map((prompt) => withBlanks(prompt, options, this.config));
+    const answers: Generated[] = new Array(prompts.length);
+    for (const { length, members } of this.groups(rows.map(({ tokens }) => tokens.length))) {
+      const tokens = new Int32Array(members.length * length);
+      const places: number[] = [];
+      const starts = members.map((member, row) => {
+        const { tokens: own, places: count } = rows[member];
+        tokens.set(own, row * length);
+        const first = row * length + own.length - count;
+        return places.push(...Array.from({ length: count }, (_, i) => first + i)) - count;
+      });
+      // A product with one row takes another path.
+      if (places.length === 1) places.push(places[0]);
+      const session = await this.sessions.rows('places', length);
+      const { logProbs } = await session.run({
+        ...this.weights,
+        ...sharpnessOf(0),
+        tokens: int32(tokens, [members.length, length]),
+        places: int32(Int32Array.from(places)),
+      });
+      members.forEach((member, i) => {
+        answers[member] = readAtOnce(logProbs, starts[i], rows[member], options.stop);
+      });
+    }
+    return answers;
   }
 
   /**

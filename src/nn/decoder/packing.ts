@@ -10,6 +10,8 @@ export interface TrainingDocument {
   readonly tokens: ArrayLike<number>;
   /** How much each token counts as a target; 1 unless given. The first is never one. */
   readonly weights?: ArrayLike<number>;
+  /** What is fed in the place of each token; the tokens themselves unless given. Blanks, where all of an answer is foretold at once. */
+  readonly shown?: ArrayLike<number>;
 }
 
 /** Where a document lies: its tokens but the last from `start` on in `row`, each with the next token as its target. */
@@ -96,14 +98,18 @@ export function layOut(
     places: plans.flatMap((plan, row) => plan.map(({ document, start }) => ({ document, row, start }))),
   };
   batch.places.forEach(({ document, row, start }, segment) => {
-    const { tokens, weights } = documents[document];
-    if (weights !== undefined && weights.length !== tokens.length) {
-      const problem = `${weights.length} weights for the ${tokens.length} tokens of document ${document}`;
-      throw reverieError('DECODER_INPUT_INVALID', { problem, hint: 'Give one weight a token.' });
+    const { tokens, weights, shown = tokens } = documents[document];
+    for (const [what, given] of [
+      ['weights', weights],
+      ['shown tokens', shown],
+    ] as const) {
+      if (given === undefined || given.length === tokens.length) continue;
+      const problem = `${given.length} ${what} for the ${tokens.length} tokens of document ${document}`;
+      throw reverieError('DECODER_INPUT_INVALID', { problem, hint: 'Give one for each token.' });
     }
     const first = row * shape.length + start;
     for (let i = 0; i + 1 < tokens.length; i++) {
-      batch.tokens[first + i] = tokens[i];
+      batch.tokens[first + i] = shown[i];
       batch.targets[first + i] = tokens[i + 1];
       batch.segments[first + i] = segment;
       batch.positions[first + i] = i;

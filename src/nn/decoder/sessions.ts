@@ -27,8 +27,11 @@ const SHORTEST = 8;
 /** Name of a parameter's input. */
 const weightName = (name: string) => `weight.${name}`;
 
-/** What a session is for: `prefill` fills a cache and tells what follows a prompt; `score` tells how likely given tokens are. */
-type RowsPurpose = 'prefill' | 'score';
+/**
+ * What a session is for: `prefill` fills a cache and tells what follows a prompt; `score` tells how likely given tokens are; `places`
+ * tells what follows each of some tokens.
+ */
+type RowsPurpose = 'prefill' | 'score' | 'places';
 
 export class DecoderSessions {
   readonly layout: ParamLayout;
@@ -127,6 +130,11 @@ function rowsGraph(layout: ParamLayout, config: DecoderConfig, { purpose, length
     const targets = graph.input('targets', 'int32', ['rows']);
     const among = choices === 0 ? undefined : choiceInput(graph, choices);
     graph.output('logProbs', logProbAmong(nextToken(params, config, hidden, sharpness), targets, among));
+    return graph;
+  }
+  if (purpose === 'places') {
+    const places = graph.input('places', 'int32', ['places']);
+    graph.output('logProbs', nextToken(params, config, gather(hidden, places), sharpness).logProbs);
     return graph;
   }
   const last = graph.input('last', 'int32', ['batch']);

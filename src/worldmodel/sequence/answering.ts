@@ -1,7 +1,7 @@
-// Questions answered by a decoder: read greedily, with how probable the whole answer was.
+// Questions answered by a decoder: read greedily, one token after the other or all at once, with how probable the whole answer was.
 
 import { Rng } from '../../core/rng.js';
-import type { TokenGenerator } from '../../nn/index.js';
+import { Decoder, type Generated, type TokenGenerator } from '../../nn/index.js';
 import type { ScriptCodec } from './script.js';
 import type { Asked, StepAnswer, StepForm } from './step-form.js';
 
@@ -32,11 +32,8 @@ export async function answersOf(
   signal?: AbortSignal,
 ): Promise<Answered[]> {
   const { end } = codec.tokenizer.special;
-  const rng = Rng.fromSeed(0);
-  const generated = await decoder.generate(
-    questions.map(({ tokens }) => ({ prompt: tokens, rng })),
-    { maxTokens: decoder.config.contextLength, stop: [end], temperature: 0, ...(signal && { signal }) },
-  );
+  const prompts = questions.map(({ tokens }) => tokens);
+  const generated = await generatedFor(decoder, codec, prompts, { places: form.settings.atOnce, signal });
   const closing = [codec.idOf('goes-on'), codec.idOf('ends')];
   return generated.map(({ tokens, logProbs }, i) => {
     const { asked } = questions[i];
@@ -47,4 +44,22 @@ export async function answersOf(
       logProb: logProbs.slice(0, counted < 0 ? undefined : counted).reduce((sum, one) => sum + one, 0),
     };
   });
+}
+
+function generatedFor(
+  decoder: TokenGenerator,
+  codec: ScriptCodec,
+  prompts: readonly (readonly number[])[],
+  { places, signal }: { readonly places: number | undefined; readonly signal: AbortSignal | undefined },
+): Promise<Generated[]> {
+  const { end } = codec.tokenizer.special;
+  if (places !== undefined) {
+    if (!(decoder instanceof Decoder)) throw new Error('answers at once are read by ONNX Runtime alone');
+    return decoder.answerAtOnce(prompts, { blank: codec.blank!, places, stop: end });
+  }
+  const rng = Rng.fromSeed(0);
+  return decoder.generate(
+    prompts.map((prompt) => ({ prompt, rng })),
+    { maxTokens: decoder.config.contextLength, stop: [end], temperature: 0, ...(signal && { signal }) },
+  );
 }

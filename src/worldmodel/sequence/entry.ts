@@ -45,8 +45,12 @@ export const sequenceBackend: BackendEntry = {
     return async (settings, target, folder) => {
       const { model, fit } = asked(settings);
       // What a job is yet to fit has these sizes.
-      if (model === undefined) return decoderFit(target, decoderConfig(fittedSizes(fit, fit.vocabulary)));
-      return decoderFit(target, (await loadSequence(resolve(folder, model))).decoder.config);
+      const { decoder, form } =
+        model === undefined
+          ? { decoder: { config: decoderConfig(fittedSizes(fit, fit.vocabulary)) }, form: fit }
+          : await loadSequence(resolve(folder, model));
+      const found = await decoderFit(target, decoder.config);
+      return form.atOnce === undefined ? found : { ...found, problem: 'no device reads answers at once' };
     };
   },
   carry: async () => {

@@ -24,7 +24,7 @@ import type { BackendFitNote } from '../tools/backend-model.js';
 import { type JudgedAnswer, judgeSteps } from './held-out.js';
 import { type LearnedEpisode, type RecordedStep, recordedSteps, worldKindOf } from './recorded-steps.js';
 import { sharedTexts } from './screen-form.js';
-import { SCRIPT_TOKENS, ScriptCodec } from './script.js';
+import { BLANK_TOKEN, SCRIPT_TOKENS, ScriptCodec } from './script.js';
 import type { SequenceContents } from './sequence-folder.js';
 import type { SequenceSettings } from './settings.js';
 import { StepForm } from './step-form.js';
@@ -94,9 +94,11 @@ function prepared({ domain, episodes, settings: { typed, fit }, rng }: SequenceF
     memory: fit.memory ?? (typed ? 0 : 4),
     types: objectTypes(world === 'facts' ? factsIn(stepsOf(parts.train)) : []),
     shared: sharedIn(world, () => valuesIn(stepsOf(parts.train))),
+    ...(fit.atOnce !== undefined && { atOnce: fit.atOnce }),
   });
   const written = writtenSteps(stepsOf(parts.train), form);
-  const tokenizer = trainTokenizer(textsOf(written), { size: fit.vocabulary, specials: SCRIPT_TOKENS });
+  const specials = fit.atOnce === undefined ? SCRIPT_TOKENS : [...SCRIPT_TOKENS, BLANK_TOKEN];
+  const tokenizer = trainTokenizer(textsOf(written), { size: fit.vocabulary, specials });
   const codec = ScriptCodec.of(tokenizer)!;
   const documents = documentsOf(written, codec, fit);
   const [forCalibration, forJudging] = [parts.calibrate, parts.judge].map((own) =>
@@ -106,7 +108,7 @@ function prepared({ domain, episodes, settings: { typed, fit }, rng }: SequenceF
     const counts = `${documents.documents.length} steps to learn from and ${forJudging.length} to judge by`;
     throw reverieError('MODEL_DATA_INVALID', {
       problem: `${episodes.length} episodes leave ${counts}.`,
-      hint: 'Collect episodes of more tasks, or raise model.sequence.fit.length where steps are too long.',
+      hint: 'Collect episodes of more tasks, or raise model.sequence.fit.length (and atOnce, where it is given) where steps are too long.',
     });
   }
   return { form, codec, documents, steps: written.length, forCalibration, forJudging };

@@ -30,6 +30,9 @@ export const SCRIPT_TOKENS: readonly string[] = [
   ...Array.from({ length: SLOTS }, (_, slot) => slotToken(slot)),
 ];
 
+/** Stands in the place of an answer of which all tokens are foretold at once: a special token of such models' tokenizers alone. */
+export const BLANK_TOKEN = '<|blank|>';
+
 /** The names of one question: the first that is spoken of has slot 0. */
 export class Names {
   private readonly slots = new Map<string, number>();
@@ -145,5 +148,10 @@ export class ScriptCodec {
 
   idOf(name: Mark): number {
     return this.ids.get(markToken(name))!;
+  }
+
+  /** undefined where answers are written one token after the other. */
+  get blank(): number | undefined {
+    return this.tokenizer.idOf(BLANK_TOKEN);
   }
 }

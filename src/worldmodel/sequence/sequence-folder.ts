@@ -51,6 +51,7 @@ const formSchema: z.ZodType<FormSettings> = z.strictObject({
   memory: count,
   types: z.strictObject({ constant: z.array(z.string()), sole: z.array(z.string()) }),
   shared: z.array(z.string()),
+  atOnce: z.int().min(1).optional(),
 });
 
 const contentsSchema = z.strictObject({

@@ -22,6 +22,11 @@ const fitSchema = z
     memory: count
       .optional()
       .describe('Earlier steps that are shown for the names they share with the call; default 0, from text alone 4.'),
+    atOnce: size
+      .optional()
+      .describe(
+        'Most tokens of an answer, all of which are then foretold at once instead of one after the other (block teacher forcing, 2502.01591): answers take one run of the network. Steps with longer answers are left out. Absent: one after the other.',
+      ),
     heldOut: share.default(0.1).describe('Share of the tasks that are kept to calibrate on and to judge by.'),
     heldOutSteps: size.default(600).describe('Most steps of these that are asked.'),
     checkpointSeconds: z.number().min(0).default(30).describe('Seconds between checkpoints. Never changes results.'),

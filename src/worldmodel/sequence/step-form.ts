@@ -22,6 +22,8 @@ export interface FormSettings {
   readonly types: ObjectTypes;
   /** Of entities and elements: values that are spelt. */
   readonly shared: readonly string[];
+  /** Most tokens of an answer, all foretold at once; absent: one after the other. */
+  readonly atOnce?: number;
 }
 
 export interface PastStep {

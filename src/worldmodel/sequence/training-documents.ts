@@ -5,6 +5,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import type { TrainingDocument } from '../../nn/index.js';
 import type { RecordedStep } from './recorded-steps.js';
 import { isMark, type Piece, type ScriptCodec } from './script.js';
+import type { SequenceFitSettings } from './settings.js';
 import type { StepForm } from './step-form.js';
 
 export interface WrittenStep {
@@ -32,7 +33,7 @@ export function* textsOf(steps: readonly WrittenStep[]): Generator<string> {
 
 export interface Documents {
   readonly documents: readonly TrainingDocument[];
-  /** Steps that differ; and of these, how many are longer than a row and left out. */
+  /** Steps that differ; and of these, how many are left out, as they, or their answers, are too long. */
   readonly distinct: number;
   readonly tooLong: number;
 }
@@ -43,9 +44,10 @@ const MOST_COPIES = 16;
 export function documentsOf(
   steps: readonly WrittenStep[],
   codec: ScriptCodec,
-  { length, auxiliary }: { readonly length: number; readonly auxiliary: number },
+  { length, auxiliary, atOnce }: Pick<SequenceFitSettings, 'length' | 'auxiliary' | 'atOnce'>,
 ): Documents {
   const { begin, end } = codec.tokenizer.special;
+  const { blank } = codec;
   const forms = new Map<string, TrainingDocument[]>();
   const seen = new Set<string>();
   let tooLong = 0;
@@ -55,13 +57,14 @@ export function documentsOf(
     const key = tokens.join();
     if (seen.has(key)) continue;
     seen.add(key);
-    if (tokens.length > length) {
+    if (tokens.length > length || (atOnce !== undefined && tokens.length - asked.length > atOnce)) {
       tooLong += 1;
       continue;
     }
     const weights = tokens.map((_, i) => (i < asked.length ? auxiliary : 1));
     const form = formOf(question, answer);
-    forms.set(form, [...(forms.get(form) ?? []), { tokens, weights }]);
+    const shown = blank === undefined ? undefined : tokens.map((token, i) => (i < asked.length ? token : blank));
+    forms.set(form, [...(forms.get(form) ?? []), { tokens, weights, ...(shown && { shown }) }]);
   }
   const largest = Math.max(0, ...[...forms.values()].map((own) => own.length));
   const documents = [...forms.keys()].sort().flatMap((form) => {
