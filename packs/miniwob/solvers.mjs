@@ -41,8 +41,8 @@ function filling(screen, wanted) {
   return next && fill(...next);
 }
 
-const ORDER = ['1st', '2nd', '3rd', '4th', '5th', '6th', '7th', '8th', '9th'];
-const place = (goal) => ORDER.findIndex((word) => goal.includes(word));
+/** From 0: "3rd" is 2. */
+const place = (goal) => Number(/\b(\d+)(?:st|nd|rd|th)\b/.exec(goal)?.[1]) - 1;
 
 function checkboxes(screen) {
   const [, list] = /^Select (.*) and click Submit\.$/.exec(screen.goal) ?? [];

@@ -150,12 +150,12 @@ describe('a device', () => {
 
   it.skipIf(!hasAddon)('native: an ensemble is fitted by it, with any number of workers', async () => {
     const brief = ['model.hidden=[16]', 'model.maxEpochs=2'].flatMap((setting) => ['--set', setting]);
-    const fit = (out: string, ...flags: string[]) =>
+    const fitted = (out: string, ...flags: string[]) =>
       reverie('fit', '--data', at('seen'), '--out', at(out), '--json', '--quiet', ...brief, ...flags);
     const [cpu, one, three] = [
-      await fit('fit-cpu', '--device', 'cpu'),
-      await fit('fit-native', '--device', 'native', '--workers', '0'),
-      await fit('fit-native-3', '--device', 'native', '--workers', '3'),
+      await fitted('fit-cpu', '--device', 'cpu'),
+      await fitted('fit-native', '--device', 'native', '--workers', '0'),
+      await fitted('fit-native-3', '--device', 'native', '--workers', '3'),
     ].map(({ stdout }) => JSON.parse(stdout));
     expect([cpu.device, one.device, three.device]).toEqual(['cpu', 'native, fp32', 'native, fp32']);
     expect(three.modelVersion).toBe(one.modelVersion);
@@ -163,8 +163,8 @@ describe('a device', () => {
     expect(one.holdoutError).toBeCloseTo(cpu.holdoutError, 4);
     expect(record('fit-native').device).toEqual({ kind: 'native', precision: 'fp32', name: 'native' });
     for (const refused of [
-      await fit('fit-gpu', '--device', 'cuda'),
-      await fit('fit-latent', '--device', 'native', '--set', 'model.kind=latent'),
+      await fitted('fit-gpu', '--device', 'cuda'),
+      await fitted('fit-latent', '--device', 'native', '--set', 'model.kind=latent'),
     ]) {
       expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringMatching(/FLAG_INVALID.*--device/)]);
     }
