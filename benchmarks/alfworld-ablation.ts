@@ -1,7 +1,7 @@
 // What does the dream of ALFWorld's agent owe to each of its parts? The quick profile imitates walkthroughs, makes a dream of them and of an
 // explorer's episodes, and lives ten rounds in it; each arm has one thing otherwise: fewer or more episodes that the dream is made of, fewer
-// walkthroughs, an explorer that tries nothing in vain, some rounds in the games, a curriculum. The value is what ten dreamt rounds add to
-// imitation, as the profile has it; each arm's share of games won lies beside it. Kept case by case.
+// walkthroughs, an explorer that tries nothing in vain, some rounds in the games, a curriculum, a value model in the dream's place. The
+// value is what ten dreamt rounds add to imitation, as the profile has it; each arm's share of games won lies beside it. Kept case by case.
 
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
@@ -28,6 +28,8 @@ const ARMS: Readonly<Record<string, readonly string[]>> = {
   // Answers that are not nearly certain end a dreamt episode.
   'sure alone': ['train.model.operators.minConfidence=0.9'],
   curriculum: ['train.grow={}'],
+  // No next state is dreamt: what recorded choices came to says what others are worth (VEM).
+  'value model': ['train.mode=value'],
 };
 
 const BODY = 'valid_seen, 160 games';

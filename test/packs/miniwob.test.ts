@@ -47,6 +47,13 @@ describe.skipIf(python === '')('MiniWoB++', () => {
     120_000,
   );
 
+  it('is done where the tenth word is asked for', async () => {
+    const { tasks } = await domainOf({ screens: ['find-word'], seeds: 8 });
+    const task = tasks.find(({ id }) => id === 'find-word.7')!;
+    expect(task.user.goal).toContain('10th word');
+    expect(task.reference).toBeDefined();
+  }, 60_000);
+
   it('sets the task that its page sets with the same seed', async () => {
     const { tasks } = await domainOf({ screens: ['login-user', 'click-checkboxes'], seeds: 1 });
     const goals = tasks.filter(({ split }) => split === 'train').map(({ user }) => user.goal);
