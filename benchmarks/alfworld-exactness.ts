@@ -2,9 +2,11 @@
 // explorer in games of `train`, an eighth of the rooms left out; a fit; then commands in games of `valid_seen` and in the rooms left out,
 // other tries than any that were learned from. Beside it a model that sees text alone, and operators induced from the same records.
 // `raw` has it by number of changes, what it is sure of, and drift: how many episodes still have the exact state after k steps of its own.
+// Kept case by case (study-cases.ts), and a fit that was stopped goes on; ALFWORLD_EXACTNESS_SEEDS and ALFWORLD_EXACTNESS_ARMS choose.
 
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { contentHash } from '../src/core/hash.js';
 import type { JsonObject } from '../src/core/json.js';
 import { Rng } from '../src/core/rng.js';
 import {
@@ -30,11 +32,10 @@ import { type StepAnswer, StepForm } from '../src/worldmodel/sequence/step-form.
 import { factsOf } from '../src/worldmodel/sequence/world-form.js';
 import { alfworldGames, gameNames, spread } from './alfworld-games.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
-import { keptCases, NOTHING_KEPT } from './kept-cases.js';
 import { bootstrap, mean } from './measure.js';
+import { type CaseName, chosen, studyOf } from './study-cases.js';
 
-interface Sizes {
-  readonly seeds: number;
+type Sizes = {
   /** Games learned from, and commands in each. */
   readonly games: number;
   readonly perGame: number;
@@ -43,78 +44,131 @@ interface Sizes {
   /** Games of each kind judged in, and commands in each. */
   readonly judged: number;
   readonly commands: number;
-}
+};
 
-const FULL: Sizes = { seeds: 5, games: 600, perGame: 40, steps: 3000, judged: 70, commands: 15 };
-const QUICK: Sizes = { seeds: 1, games: 6, perGame: 10, steps: 5, judged: 2, commands: 4 };
+const FULL: Sizes = { games: 600, perGame: 40, steps: 3000, judged: 70, commands: 15 };
+const QUICK: Sizes = { games: 6, perGame: 10, steps: 5, judged: 2, commands: 4 };
 const BAR = 0.8;
 /** Tries that operators are induced from: the first ones; more change little (`alfworld.rules`). */
 const OPERATOR_TRIES = 10_000;
 
 type Game = ReturnType<typeof alfworldGames>[number];
 
-export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
-  const sizes = quick ? QUICK : sizesFrom(process.env.REVERIE_EXACTNESS);
-  const cases = quick ? NOTHING_KEPT : keptCases(root, 'alfworld.exactness', log);
-  const rows: Awaited<ReturnType<typeof measured>>[] = [];
-  for (let seed = 0; seed < sizes.seeds; seed++) {
-    const { seeds: _, ...settings } = sizes;
-    const work = quick ? undefined : join(root, 'runs', 'bench', 'alfworld.exactness', `work-${seed}`);
-    const row = await cases.of(`seed-${seed}`, settings, () => measured(root, seed, sizes, work, log));
-    log(`seed ${seed}: ${JSON.stringify(row.typed.seen)}; rooms left out ${JSON.stringify(row.typed.leftOut)}`);
-    rows.push(row);
-  }
-  const values = rows.map(({ typed }) => typed.seen.stateExact);
-  return { ...bootstrap(values, mean), n: rows.length, raw: { sizes, seeds: rows } };
+/** What one arm came to with one seed. */
+interface ExactnessCase extends CaseName {
+  readonly seen: Exactness;
+  readonly leftOut: Exactness;
+  /** Share of episodes whose facts are all right after so many steps of the model's own; with typed state alone. */
+  readonly drift?: readonly number[];
+  /** Of a fit. */
+  readonly minutes?: { readonly wall: number; readonly cpu: number };
+  readonly parameters?: number;
+  readonly heldOut?: SequenceContents['report'];
 }
 
-/** Smaller than the full study where the variable says so: `{"seeds":1,"steps":800}`. */
-function sizesFrom(given: string | undefined): Sizes {
-  return given === undefined ? FULL : { ...FULL, ...(JSON.parse(given) as Partial<Sizes>) };
+interface Exactness {
+  readonly steps: number;
+  readonly stateExact: number;
+  readonly textExact: number;
+  /** Share answered at a confidence of 0.8 or more. */
+  readonly sure: number;
+}
+
+const SEEDS = ['0', '1', '2', '3', '4'];
+const ARMS = ['typed', 'text alone', 'operators'] as const;
+type ArmName = (typeof ARMS)[number];
+
+export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
+  const sizes = quick ? QUICK : FULL;
+  const study = await studyOf<ExactnessCase>(root, 'alfworld.exactness', quick);
+  const seeds = quick ? ['0'] : chosen(SEEDS, 'ALFWORLD_EXACTNESS_SEEDS');
+  const arms = (quick ? ARMS : chosen(ARMS, 'ALFWORLD_EXACTNESS_ARMS')) as readonly ArmName[];
+  if (!arms.includes('typed')) throw new Error('ALFWORLD_EXACTNESS_ARMS must have "typed", which the value is of.');
+  const cases: ExactnessCase[] = [];
+  for (const seed of seeds.map(Number)) {
+    const games = once(() => recordsOf(root, seed, sizes));
+    for (const arm of arms) {
+      const name = { body: 'valid_seen and rooms left out', arm, seed, hash: contentHash({ ...sizes, bar: BAR }) };
+      const work = quick ? undefined : join(root, 'runs', 'bench', 'alfworld.exactness', `${arm}-${seed}`);
+      const found = study.find(name) ?? { ...name, ...(await measured(arm, seed, await games(), sizes, work, log)) };
+      if (study.find(name) === undefined) await study.keep(found);
+      const [seen, leftOut] = [found.seen, found.leftOut].map(({ stateExact }) => (100 * stateExact).toFixed(1));
+      log(`${arm}, seed ${seed}: states exact ${seen} % of valid_seen, ${leftOut} % of rooms left out`);
+      cases.push(found);
+    }
+  }
+  const values = cases.filter(({ arm }) => arm === 'typed').map(({ seen }) => seen.stateExact);
+  return {
+    ...bootstrap(values, mean),
+    n: values.length,
+    raw: { sizes, arms: arms.map((arm) => rowOf(arm, cases)), cases },
+  };
+}
+
+function rowOf(arm: ArmName, cases: readonly ExactnessCase[]) {
+  const own = cases.filter((one) => one.arm === arm);
+  const of = (where: 'seen' | 'leftOut', key: 'stateExact' | 'textExact' | 'sure') =>
+    bootstrap(
+      own.map((one) => one[where][key]),
+      mean,
+    );
+  const row = (where: 'seen' | 'leftOut') => {
+    return { stateExact: of(where, 'stateExact'), textExact: of(where, 'textExact'), sure: of(where, 'sure') };
+  };
+  return { arm, n: own.length, seen: row('seen'), leftOut: row('leftOut') };
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+interface Records {
+  readonly train: ToolsDomain;
+  readonly episodes: readonly LearnedEpisode[];
+  readonly asked: Readonly<Record<'seen' | 'leftOut', Asked>>;
+}
+
+async function recordsOf(root: string, seed: number, sizes: Sizes): Promise<Records> {
+  const { train, seen, leftOut } = await gamesOf(root, seed, sizes);
+  return {
+    train,
+    episodes: lived(train, seed, sizes.perGame),
+    asked: {
+      seen: { domain: seen, episodes: lived(seen, 1000 + seed, sizes.commands) },
+      leftOut: { domain: leftOut, episodes: lived(leftOut, 2000 + seed, sizes.commands) },
+    },
+  };
 }
 
 async function measured(
-  root: string,
+  arm: ArmName,
   seed: number,
-  sizes: Sizes,
+  { train, episodes, asked }: Records,
+  { steps }: Sizes,
   work: string | undefined,
   log: BenchmarkContext['log'],
-) {
-  const { train, seen, leftOut } = await gamesOf(root, seed, sizes);
-  const episodes = lived(train, seed, sizes.perGame);
-  const asked = {
-    seen: { domain: seen, episodes: lived(seen, 1000 + seed, sizes.commands) },
-    leftOut: { domain: leftOut, episodes: lived(leftOut, 2000 + seed, sizes.commands) },
-  };
-  const judgeAll = async (typed: boolean) => {
-    const settings = sequenceSection.parse({ typed, fit: { steps: sizes.steps } });
-    const began = { wall: performance.now(), cpu: process.cpuUsage() };
-    const contents = await fitSequence({
-      ...{
-        domain: train,
-        episodes,
-        settings,
-        rng: Rng.fromSeed(seed),
-        ...(work && { work: join(work, String(typed)) }),
-      },
-      onProgress: ({ phase, done, total, note }) => {
-        if (done % 250 === 0) log(`${typed ? 'typed' : 'text'}, ${phase} ${done}/${total} ${note ?? ''}`);
-      },
-    });
-    const cpu = process.cpuUsage(began.cpu);
-    const minutes = { wall: (performance.now() - began.wall) / 60_000, cpu: (cpu.user + cpu.system) / 60e6 };
-    return {
-      ...{ minutes, parameters: contents.decoder.theta.length, heldOut: contents.report },
-      seen: await judged(contents, asked.seen, typed),
-      leftOut: await judged(contents, asked.leftOut, typed),
-      ...(typed && { drift: await drift(contents, asked.seen) }),
-    };
-  };
+): Promise<Omit<ExactnessCase, keyof CaseName>> {
+  if (arm === 'operators') return operatorsBeside(train, episodes, asked);
+  const typed = arm === 'typed';
+  const settings = sequenceSection.parse({ typed, fit: { steps } });
+  const began = { wall: performance.now(), cpu: process.cpuUsage() };
+  const contents = await fitSequence({
+    ...{ domain: train, episodes, settings, rng: Rng.fromSeed(seed), ...(work && { work }) },
+    onProgress: ({ phase, done, total, note }) => {
+      if (done % 250 === 0) log(`${arm}, seed ${seed}, ${phase} ${done}/${total} ${note ?? ''}`);
+    },
+  });
+  const cpu = process.cpuUsage(began.cpu);
+  const minutes = { wall: (performance.now() - began.wall) / 60_000, cpu: (cpu.user + cpu.system) / 60e6 };
   return {
-    seed,
-    typed: await judgeAll(true),
-    textOnly: await judgeAll(false),
-    operators: operatorsBeside(train, episodes, asked),
+    ...{ minutes, parameters: contents.decoder.theta.length, heldOut: contents.report },
+    seen: await judged(contents, asked.seen, typed),
+    leftOut: await judged(contents, asked.leftOut, typed),
+    ...(typed && { drift: await drift(contents, asked.seen) }),
   };
 }
 
