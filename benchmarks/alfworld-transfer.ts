@@ -8,7 +8,7 @@ import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean, median } from './measure.js';
 import { chosen, studyOf } from './study-cases.js';
 import { measuredText, type TextCase } from './text-cases.js';
-import { transferRow } from './text-transfer.js';
+import { ratioOfMeans, transferRow } from './text-transfer.js';
 
 const SEEDS = ['11', '12', '13', '14', '15'];
 
@@ -44,18 +44,19 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       cases.push(await measuredText(sitting, { body: BODY, arm, seed, set }));
     }
   }
-  const rows = seeds.flatMap((seed) => {
+  const pairs = seeds.flatMap((seed) => {
     const of = (arm: Arm) => cases.find((one) => one.seed === seed && one.arm === arm);
     const [dream, real] = [of('dream then real'), of('real')];
-    return dream === undefined || real === undefined ? [] : [transferRow(dream, real, quick ? 0 : THRESHOLD)];
+    return dream === undefined || real === undefined ? [] : [{ dream, real }];
   });
+  const rows = pairs.map(({ dream, real }) => transferRow(dream, real, quick ? 0 : THRESHOLD));
   if (rows.length === 0) throw new Error('ALFWORLD_TRANSFER_ARMS leaves nothing to compare: both arms are needed.');
   const ratios = rows.flatMap(({ ratio }) => (ratio === null ? [] : [ratio]));
   const differences = rows.flatMap(({ dreamAlone, realAfterMore }) =>
     realAfterMore === null ? [] : [dreamAlone - realAfterMore],
   );
   const raw = {
-    ...{ threshold: THRESHOLD, cases, rows },
+    ...{ threshold: THRESHOLD, cases, rows, ratioOfMeans: ratioOfMeans(pairs) },
     ...(differences.length > 0 && { dreamAloneMinusReal: bootstrap(differences, mean) }),
   };
   if (ratios.length === 0)

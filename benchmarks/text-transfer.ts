@@ -1,5 +1,6 @@
 // What a dream of a text world saves: a training in the dream and then for real, held against one that is real throughout.
 
+import { bootstrap, mean } from './measure.js';
 import type { TextCase } from './text-cases.js';
 
 /** The real training is held against the dream alone once it has taken so many times its real steps. */
@@ -20,6 +21,26 @@ export function transferRow(dream: TextCase, real: TextCase, threshold: number) 
     ...{ imitation: dream.imitated!, dreamAlone: alone.success, dreamAloneSteps: alone.realSteps },
     realAfterMore: more?.success ?? null,
   };
+}
+
+/**
+ * The same with no threshold and no choice among evaluations: how many times the dream's real steps the real training takes until its mean
+ * over seeds is that of the dreams at their ends; a lower bound where it never is. Interval over seeds.
+ */
+export function ratioOfMeans(pairs: readonly { readonly dream: TextCase; readonly real: TextCase }[]) {
+  const of = (seeds: readonly number[]) => {
+    const ends = seeds.map((at) => endOfDream(pairs[at].dream));
+    const curves = seeds.map((at) => pairs[at].real.curve!.slice(1));
+    const aim = mean(ends.map(({ success }) => success));
+    const means = curves[0].map((_, i) => ({
+      success: mean(curves.map((curve) => curve[i].success)),
+      realSteps: mean(curves.map((curve) => curve[i].realSteps)),
+    }));
+    // Means of the same successes in another order may differ in their last digit.
+    const reached = means.find(({ success }) => success >= aim - 1e-9) ?? means[means.length - 1];
+    return reached.realSteps / mean(ends.map(({ realSteps }) => realSteps));
+  };
+  return bootstrap([...pairs.keys()], of);
 }
 
 /** Real steps up to the first evaluation after imitation that reaches the threshold; null where none does. */

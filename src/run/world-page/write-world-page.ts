@@ -15,6 +15,9 @@ import { type CarriedWorld, type CarryOptions, carriedDream, carriedWorld } from
 
 /** Folder of the page as it is built. */
 const BUILT = fileURLToPath(compiledUrl(import.meta.url, '../../world/'));
+/** Of no consequence to a training. */
+const NO_PAGE = ['WORLD_NOT_CARRIED', 'PAGE_NOT_BUILT'];
+
 /** Where the built page has a world. */
 const PLACE = '<!-- world -->';
 
@@ -44,20 +47,20 @@ export async function writeWorldPage(
 
 /**
  * The last dream of a training, written beside its report by the training itself.
- * @returns null where its world cannot be taken along, or none of its backends
- * @throws PAGE_NOT_BUILT, and storage errors
+ * @returns why there is none, where its world or its backends cannot be taken along, or where the page was not built
+ * @throws storage errors
  */
 export async function writeDreamPage(
   domain: ToolsDomain,
   scenario: ToolsScenario,
   run: string,
   { out, built = BUILT, ...options }: WorldPageOptions,
-): Promise<WorldPageResult | null> {
+): Promise<WorldPageResult | string> {
   try {
     const carried = await carriedDream(domain, scenario, run, options);
     return await writePage(carried, builtPage(built), out);
   } catch (error) {
-    if (error instanceof ReverieError && error.code === 'WORLD_NOT_CARRIED') return null;
+    if (error instanceof ReverieError && NO_PAGE.includes(error.code)) return error.message;
     throw error;
   }
 }

@@ -64,6 +64,14 @@ describe.each(browsers)('a page in %s', (browser) => {
     expect(end).toMatchObject({ reward: 1, terminated: true, truncated: false });
   }, 60_000);
 
+  it('shows what a script chose', async () => {
+    const env = lived(domainOf('scripted-choice', { browser }));
+    const { observation: first } = await env.reset({ task: 'scripted-choice.1', seed: 1 });
+    expect(first).toMatch(/combobox .*value='red'/);
+    const { observation: chosen } = await env.step(`click('${idOf(first, 'button')}')`);
+    expect(chosen).toMatch(/combobox .*value='blue'/);
+  }, 60_000);
+
   it('is used by keys, by other buttons and by words, where these sets of actions are named', async () => {
     const env = lived(domainOf('order', { browser, actionSets: ['bid', 'coord', 'chat', 'infeas'] }));
     const { observation: first } = await env.reset({ task: 'order.1', seed: 1 });

@@ -17,7 +17,7 @@ export interface PageElement extends PageNode {
   readonly readOnly?: boolean;
   readonly multiple?: boolean;
   readonly size?: number;
-  readonly selectedOptions?: ArrayLike<PageElement>;
+  readonly options?: ArrayLike<PageElement>;
   readonly labels?: ArrayLike<PageElement> | null;
   readonly isConnected: boolean;
   getAttribute(name: string): string | null;

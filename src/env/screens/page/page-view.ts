@@ -136,8 +136,9 @@ export class PageView {
     if (isTicked) states['checked'] = element.checked === true;
     else if (tagName === 'TEXTAREA' || (tagName === 'INPUT' && !isButton)) states['value'] = element.value ?? '';
     if (tagName === 'SELECT') {
-      const chosen = Array.from(element.selectedOptions ?? []).map((option) => this.words(option.textContent));
-      states['value'] = chosen.join(', ');
+      // Not `selectedOptions`: jsdom keeps what that was where a script chooses by `selectedIndex`.
+      const chosen = Array.from(element.options ?? []).filter(({ selected }) => selected === true);
+      states['value'] = chosen.map((option) => this.words(option.textContent)).join(', ');
       if (element.multiple) states['multiselectable'] = true;
     }
     if (tagName === 'TEXTAREA') states['multiline'] = true;

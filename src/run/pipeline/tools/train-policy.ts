@@ -109,7 +109,7 @@ function dreamOf(
 
 /** The last dream, to be played in tasks that the policy was judged on, where that world can be taken along. */
 async function dreamPage(
-  { scenario, out, seed }: Context,
+  { scenario, out, seed, log }: Context,
   domain: ToolsDomain,
   tasks: readonly ToolsTask[],
   { gathered }: TextProgress,
@@ -117,7 +117,9 @@ async function dreamPage(
   if (gathered.length === 0 || scenario.config.train.mode === 'value') return {};
   const task = evenly(tasks, PLAYED_TASKS).map(({ id }) => id);
   const written = await writeDreamPage(domain, scenario, out, { task, tasks: task.length, seed, out: join(out, PAGE) });
-  return written === null ? {} : { page: written.file };
+  if (typeof written !== 'string') return { page: written.file };
+  log(`The dream was not written as a page: ${written}`);
+  return {};
 }
 
 export function rateOf(wins: number, of: number): Rate {
