@@ -7,8 +7,8 @@ import type { Tensor } from '../tensor.js';
 import { KeyValueCache } from './cache.js';
 import type { Choices } from './choices.js';
 import type { DecoderConfig } from './config.js';
+import type { TokenConstraint } from './constraint.js';
 import { chooseToken, type SamplingOptions } from './sampling.js';
-import type { TokenConstraint } from './trie.js';
 
 export type TokenSequence = ArrayLike<number>;
 
@@ -137,7 +137,7 @@ function positionsIn({ lengths }: KeyValueCache, { contextLength }: DecoderConfi
 /** @throws DECODER_INPUT_INVALID for no constraint where there are to be choices */
 export function beginRow(request: GenerateRequest, { choices }: Pick<GenerateOptions, 'choices'>): Row {
   const row: Row = { request, tokens: [], logProbs: [], ...(request.constraint && { choices: [] }) };
-  if (request.constraint?.allowed()?.length === 0) row.end = 'complete';
+  if (request.constraint?.isComplete) row.end = 'complete';
   else if (choices !== undefined) requireConstraint(request);
   return row;
 }
@@ -219,7 +219,7 @@ export function extendRow(
   constraint?.accept(token);
   const isFull = prompt.length + row.tokens.length > contextLength;
   if (options.stop?.includes(token)) row.end = 'stop';
-  else if (constraint?.allowed()?.length === 0) row.end = 'complete';
+  else if (constraint?.isComplete) row.end = 'complete';
   else if (row.tokens.length >= options.maxTokens || isFull) row.end = 'length';
 }
 
