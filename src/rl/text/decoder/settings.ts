@@ -36,6 +36,14 @@ export const decoderPolicySchema = z.strictObject({
     .max(1024)
     .default(128)
     .describe('Most tokens that the commands of a situation ever leave open at once.'),
+  written: z
+    .int()
+    .min(16)
+    .max(4096)
+    .optional()
+    .describe(
+      'Worlds of tools: most tokens of an action, which it then writes itself under the JSON Schemas of the tools. Absent: it chooses among actions that are listed for it.',
+    ),
 });
 export type DecoderPolicySettings = z.infer<typeof decoderPolicySchema>;
 
