@@ -16,7 +16,7 @@ export interface LanguageCase {
   readonly room: number;
 }
 
-const ROWS = 12;
+const ROWS = 8;
 const PROMPT = [1, 2, 3];
 
 export function languageContract({ language, end, vocabSize, has, room }: LanguageCase): void {
@@ -72,8 +72,8 @@ export function languageContract({ language, end, vocabSize, has, room }: Langua
 
   it('generates the same again, in any company', async () => {
     const all = await decoder.generate(requests(room), { ...among, maxTokens: room });
-    const some = await decoder.generate(requests(room, [7, 2]), { ...among, maxTokens: room });
-    expect(some).toEqual([all[7], all[2]]);
+    const some = await decoder.generate(requests(room, [6, 2]), { ...among, maxTokens: room });
+    expect(some).toEqual([all[6], all[2]]);
     expect(new Set(all.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(1);
   });
 

@@ -39,8 +39,8 @@ describe('a JSON Schema', () => {
 
   it('lets through calls that the validator of tools accepts, in any cut into tokens, and knows its own texts', () => {
     const named = new Set<string>();
-    for (let i = 0; i < 150; i++) {
-      const text = walked(language, Rng.fromSeed(i), 60 + (i % 60));
+    for (let i = 0; i < 60; i++) {
+      const text = walked(language, Rng.fromSeed(i), 60 + i);
       const call = JSON.parse(text);
       expect(problems(call)).toEqual([]);
       expect(language.has(text)).toBe(true);
@@ -83,7 +83,7 @@ describe('a JSON Schema', () => {
   ] as JsonObject[])('writes what is valid under %j', (schema) => {
     const some = new nn.SchemaLanguage(schema, tokenizer);
     const check = compileSchema(schema, 'the test');
-    const texts = Array.from({ length: 30 }, (_, i) => walked(some, Rng.fromSeed(i), Math.max(30, some.least)));
+    const texts = Array.from({ length: 15 }, (_, i) => walked(some, Rng.fromSeed(i), Math.max(30, some.least)));
     for (const text of texts) expect([text, check(JSON.parse(text))]).toEqual([text, []]);
     expect(new Set(texts).size).toBeGreaterThan(1);
   });

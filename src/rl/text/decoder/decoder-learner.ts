@@ -239,7 +239,7 @@ class DecoderLearner implements TextLearner {
     return this.acting;
   }
 
-  private decide(situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> {
+  private async decide(situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> {
     return this.acts().decoder.decide(situations, draws);
   }
 
