@@ -76,7 +76,7 @@ const elements = scored(
 const decoder: TextNetworkEntry = {
   name: 'decoder',
   summary:
-    'Writes an admissible command token by token: a language model of the Llama architecture, along the trie of the commands.',
+    'Writes an admissible command token by token: a language model of the Llama architecture, along the trie of the commands; in worlds of tools, with `written`, its own calls under the JSON Schemas of the tools.',
   schema: decoderPolicySchema,
   keptSchema: keptDecoderSchema,
   make: async () => (await import('./decoder/decoder-learner.js')).makeDecoderLearner,

@@ -1,5 +1,5 @@
 // A decoder as policy of text: a language model of the Llama architecture that writes its command token by token, held to the trie of
-// the admissible ones. What it says of a command, its log-probability among these, is the same to the byte when it acts, when the
+// the admissible ones or to the schema of what may be written. What it says of a command, its log-probability among these, is the same to the byte when it acts, when the
 // reference is asked, and in training (nn/decoder/attention.ts).
 
 import { resolve } from 'node:path';
