@@ -67,6 +67,8 @@ export interface GenerateOptions extends SamplingOptions {
    * tokens that it left: what was truly drawn from, and what a policy over such texts is. Without it they are those among all tokens.
    */
   readonly choices?: number;
+  /** With `choices`: also tells how uncertain each choice was. */
+  readonly entropies?: boolean;
   /** Stops before the next step with the signal's reason. */
   readonly signal?: AbortSignal;
 }
@@ -80,7 +82,7 @@ export interface Generated {
   readonly logProbs: number[];
   /** The tokens that were allowed in each token's place, if the request has a constraint. */
   readonly choices?: Choices[];
-  /** With `choices`: entropy of what was allowed in each token's place, in nats. */
+  /** With `entropies`: entropy of what was allowed in each token's place, in nats. */
   readonly entropies?: number[];
   /** `stop`: a token of `stop`; `complete`: the constraint allows nothing more; `length`: `maxTokens` or the context is full. */
   readonly end: 'stop' | 'complete' | 'length';
@@ -138,8 +140,11 @@ function positionsIn({ lengths }: KeyValueCache, { contextLength }: DecoderConfi
 }
 
 /** @throws DECODER_INPUT_INVALID for no constraint where there are to be choices */
-export function beginRow(request: GenerateRequest, { choices }: Pick<GenerateOptions, 'choices'>): Row {
-  const chosen = { ...(request.constraint && { choices: [] }), ...(choices !== undefined && { entropies: [] }) };
+export function beginRow(
+  request: GenerateRequest,
+  { choices, entropies }: Pick<GenerateOptions, 'choices' | 'entropies'>,
+): Row {
+  const chosen = { ...(request.constraint && { choices: [] }), ...(entropies && { entropies: [] }) };
   const row: Row = { request, tokens: [], logProbs: [], ...chosen };
   if (request.constraint?.isComplete) row.end = 'complete';
   else if (choices !== undefined) requireConstraint(request);
