@@ -73,7 +73,7 @@ export class ActingDecoder {
     situations: readonly TextSituation[],
     draws?: readonly number[],
   ): Promise<TextDecision[]> {
-    const decisions = await texts.write(this.decoder, situations, draws);
+    const decisions = await texts.write(this.decoder, situations, this.choices, draws);
     if (this.critic === undefined) return decisions;
     const rows = situations.map((situation) => {
       return { past: new Float32Array(0), tokens: this.transcript.prompt(situation, texts.room).tokens };

@@ -28,11 +28,13 @@ export class WrittenTexts {
 
   /**
    * A text for each situation.
+   * @param choices most tokens that are left open, the same as in training
    * @param draws as those of `TextPolicy.decide`
    */
   async write(
     decoder: Decoder,
     situations: readonly TextSituation[],
+    choices: number,
     draws?: readonly number[],
   ): Promise<Omit<TextDecision, 'value'>[]> {
     const { end } = this.transcript.tokenizer.special;
@@ -45,11 +47,12 @@ export class WrittenTexts {
     const options = {
       maxTokens: this.room,
       stop: [end],
-      choices: Math.max(...languages.map(({ choices }) => choices)),
+      entropies: true,
+      choices,
     };
     const generated = await decoder.generate(requests, { ...options, temperature: draws === undefined ? 0 : 1 });
-    return generated.map(({ tokens, logProbs, choices, entropies }) => {
-      const terms = logProbs.filter((_, i) => choices![i]!.length > 1);
+    return generated.map(({ tokens, logProbs, choices: left, entropies }) => {
+      const terms = logProbs.filter((_, i) => left![i]!.length > 1);
       const logProb = terms.reduce((sum, term) => sum + term, 0);
       const entropy = entropies!.reduce((sum, term) => sum + term, 0);
       const text = this.transcript.tokenizer.decode(tokens);
