@@ -5,12 +5,12 @@ import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
 import type { CallSpec, Message, ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../env/index.js';
 import type { TextPolicy, TextSituation, TextTurn } from '../rl/index.js';
-import { type CallForms, type Choice, choiceText, chosenOf } from '../synth/index.js';
+import { type ActionForms, chosenOf, type OfferedActions } from '../synth/index.js';
 
 /** How a policy of text sees a domain: see `TextView` of the run room. */
 export interface TextAgentView {
-  /** What it chooses from where nobody lists commands. */
-  readonly forms?: CallForms;
+  /** What it chooses from, or writes, where nobody lists commands. */
+  readonly forms?: ActionForms;
   /** How a call is written among those that are listed. */
   readonly lineOf: (call: CallSpec) => string;
 }
@@ -29,29 +29,29 @@ export class TextPolicyAgent implements ToolsPolicy {
 
   /** @throws TEXT_COMMANDS_UNKNOWN */
   async act(query: ToolsPolicyQuery): Promise<ToolsTurn> {
-    const { situation, choices } = this.situation(query);
+    const { situation, actionOf } = this.situation(query);
     const draw = Rng.fromSeed(query.seed).split('text-policy', query.step).uniform();
-    const [{ choice }] = await this.policy.decide([situation], [draw]);
-    const { content, call } = choices[choice].action;
+    const [{ choice, written }] = await this.policy.decide([situation], [draw]);
+    const { content, call } = actionOf(written?.text ?? situation.admissible[choice])!;
     const action = call === undefined ? { content } : { content, toolCalls: [{ id: `call_${query.step}`, ...call }] };
     return { action, cost: NO_COST };
   }
 
   /** What it would choose among, and all it would choose by. @throws TEXT_COMMANDS_UNKNOWN */
-  situation(query: ToolsPolicyQuery): { readonly situation: TextSituation; readonly choices: readonly Choice[] } {
-    const { choices, ...told } = this.offered(query);
-    return { choices, situation: { ...this.told(query), admissible: choices.map(({ text }) => text), ...told } };
+  situation(query: ToolsPolicyQuery): { readonly situation: TextSituation } & Pick<OfferedActions, 'actionOf'> {
+    const { actionOf, ...offered } = this.offered(query);
+    return { actionOf, situation: { ...this.told(query), ...offered } };
   }
 
   private offered({ messages, task, admissible }: ToolsPolicyQuery): Offered {
     const { forms } = this.view;
-    if (forms !== undefined) return { choices: forms.at(messages) };
+    if (forms !== undefined) return forms.offer(messages);
     const found = admissible?.();
     if (found === undefined || found.lines.length === 0)
       throw reverieError('TEXT_COMMANDS_UNKNOWN', { id: 'agent', task: task.id });
     const { lines, readings, shown, callOf } = found;
-    const choices = lines.map((text) => ({ text, action: { content: null, call: callOf(text) } }));
-    return { choices, ...(readings && { readings }), ...(shown && { shown }) };
+    const actionOf = (text: string) => ({ content: null, call: callOf(text) });
+    return { admissible: lines, actionOf, ...(readings && { readings }), ...(shown && { shown }) };
   }
 
   /** As `TextEpisode` sees it. */
@@ -76,15 +76,13 @@ export class TextPolicyAgent implements ToolsPolicy {
   /** An action as it is written among the choices. */
   said(message: ToolsAction): string {
     const { forms, lineOf } = this.view;
-    if (forms !== undefined) return choiceText(chosenOf(message));
+    if (forms !== undefined) return forms.textOf(chosenOf(message));
     const [call] = message.toolCalls ?? [];
     return call === undefined ? '' : lineOf(call);
   }
 }
 
-interface Offered extends Pick<TextSituation, 'readings' | 'shown'> {
-  readonly choices: readonly Choice[];
-}
+type Offered = OfferedActions & Pick<TextSituation, 'readings' | 'shown'>;
 
 function seenIn(messages: readonly Message[]): string {
   return messages.flatMap(({ role, content }) => (role === 'user' || role === 'tool' ? [content] : [])).join('\n');

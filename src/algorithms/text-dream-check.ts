@@ -75,7 +75,8 @@ export function compared(dreamt: readonly PlayedText[], lived: readonly PlayedTe
     const way = wayApart(dream, lived[i], at)!;
     apart[way] += 1;
     parted.push(i);
-    const [word] = saidIn(dream.steps[at]).split(' ');
+    const { situation, kind } = dream.steps[at];
+    const word = situation.schema === undefined ? saidIn(dream.steps[at]).split(' ')[0] : kind;
     const what = `${word}: ${way}`;
     wrong[what] = (wrong[what] ?? 0) + 1;
   });
@@ -115,7 +116,7 @@ async function saidAgain(
   let isLost = true;
   for (const step of steps) {
     const command = saidIn(step);
-    if (!(info.admissible as readonly string[]).includes(command)) continue;
+    if (info.schema === undefined && !(info.admissible as readonly string[]).includes(command)) continue;
     const result = await environment.step(command, signal);
     ({ info } = result);
     said += 1;

@@ -2,7 +2,7 @@
 
 import type { Awaitable } from '../core/environment.js';
 import type { CallSpec, LineEnvironment, ToolsTask } from '../env/index.js';
-import { choiceText, chosenOf, ReferenceAgent } from '../synth/index.js';
+import { type ActionForms, chosenOf, ReferenceAgent } from '../synth/index.js';
 
 export interface TextExpert {
   /** Whether an episode that it did not win is no example at all. */
@@ -21,11 +21,14 @@ export function walkthroughs(lineOf: (call: CallSpec) => string): TextExpert {
 
 const reference = new ReferenceAgent();
 
-export const solutions: TextExpert = {
-  mustWin: true,
-  next({ tools }, task, step) {
-    const { messages, domain, seed } = tools;
-    const { action } = reference.act({ messages, tools: domain.tools, task, seed, step });
-    return choiceText(chosenOf(action));
-  },
-};
+/** @param forms how actions are told as texts */
+export function solutions(forms: Pick<ActionForms, 'textOf'>): TextExpert {
+  return {
+    mustWin: true,
+    next({ tools }, task, step) {
+      const { messages, domain, seed } = tools;
+      const { action } = reference.act({ messages, tools: domain.tools, task, seed, step });
+      return forms.textOf(chosenOf(action));
+    },
+  };
+}

@@ -117,9 +117,11 @@ async function demonstrated(
   for (let step = 0; !episode.ended; step++) {
     if (search !== undefined) back += await lookElsewhere(episode, planned.slice(step), search);
     if (episode.ended) break;
-    const choice = episode.situation.admissible.indexOf((await next(environment, task, step)) ?? '');
-    if (choice < 0) break;
-    await episode.step({ choice, logProb: 0, entropy: 0 });
+    const said = await next(environment, task, step);
+    const { admissible, schema } = episode.situation;
+    const choice = schema === undefined ? admissible.indexOf(said ?? '') : 0;
+    if (said === undefined || choice < 0) break;
+    await episode.step({ choice, logProb: 0, entropy: 0, ...(schema && { written: { text: said } }) });
   }
   const played = episode.played();
   const isWhole = episode.ended && isWon(played);

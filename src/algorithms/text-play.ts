@@ -3,6 +3,7 @@
 
 import type { EnvSnapshot } from '../core/environment.js';
 import { ReverieError, reverieError } from '../core/errors.js';
+import type { JsonObject } from '../core/json.js';
 import { Rng, type RngState } from '../core/rng.js';
 import type { Info, LineEnvironment, Message, ToolsStepInfo } from '../env/index.js';
 import type { TextDecision, TextPolicy, TextSituation, TextTurn } from '../rl/index.js';
@@ -226,7 +227,10 @@ export class TextEpisode {
 
   /** @throws TEXT_COMMANDS_UNKNOWN, and what the environment throws */
   async step(decision: TextDecision, signal?: AbortSignal): Promise<void> {
-    const { now: situation, state } = this;
+    const { state } = this;
+    const { written } = decision;
+    // What was written is all that could be chosen from then.
+    const situation = written === undefined ? this.now : { ...this.now, admissible: [written.text] };
     const said = situation.admissible[decision.choice];
     const before = this.potential();
     const kind = kindOf(this.environment, said);
@@ -251,7 +255,7 @@ export class TextEpisode {
       this.now = situationOf(this.environment, told, observation, info);
       this.state = String(info.stateHash);
       // Where nothing can be said, nothing follows.
-      this.isOver = this.now.admissible.length === 0;
+      this.isOver = this.now.admissible.length === 0 && this.now.schema === undefined;
     }
   }
 
@@ -281,16 +285,18 @@ function situationOf(
   { id, tools }: LineEnvironment,
   told: Pick<TextSituation, 'goal' | 'opening' | 'turns'>,
   text: string,
-  { admissible, readings }: Info,
+  { admissible, readings, schema }: Info,
 ): TextSituation {
   if (!Array.isArray(admissible)) throw reverieError('TEXT_COMMANDS_UNKNOWN', { id, task: tools.task.id });
   const inWords = Array.isArray(readings) ? { readings } : {};
   const shown = tools.domain.rules?.shown?.(tools.state);
-  return { ...told, text, admissible, ...inWords, ...(shown && { shown }) };
+  const written = schema === undefined ? {} : { schema: schema as JsonObject };
+  return { ...told, text, admissible, ...written, ...inWords, ...(shown && { shown }) };
 }
 
-function kindOf({ tools: { domain, state } }: LineEnvironment, line: string): string {
-  return domain.rules?.kindOf?.(state, line) ?? line.split(' ')[0];
+function kindOf(environment: LineEnvironment, line: string): string {
+  const { domain, state } = environment.tools;
+  return domain.rules?.kindOf?.(state, line) ?? environment.kindOf?.(line) ?? line.split(' ')[0];
 }
 
 /** The command of a step. */

@@ -7,6 +7,8 @@ import type { PlayedText } from './text-play.js';
 export interface WonText {
   readonly task: string;
   readonly goal: string;
+  /** Where steps were written under a JSON Schema. */
+  readonly schema?: TextSituation['schema'];
   readonly steps: readonly {
     readonly text: string;
     readonly admissible: readonly string[];
@@ -29,6 +31,7 @@ export function wonText({ task, steps }: PlayedText): WonText {
   return {
     task,
     goal: steps[0].situation.goal,
+    ...(steps[0].situation.schema && { schema: steps[0].situation.schema }),
     steps: steps.map(({ situation: { text, admissible, readings, shown }, choice }) => {
       return { text, admissible, ...(readings && { readings }), ...(shown && { shown }), choice };
     }),
@@ -36,11 +39,11 @@ export function wonText({ task, steps }: PlayedText): WonText {
 }
 
 /** Its choices, each to be imitated. */
-export function lessonsOf({ goal, steps }: WonText): TextLesson[] {
+export function lessonsOf({ goal, schema, steps }: WonText): TextLesson[] {
   const opening = steps[0]?.text;
   return steps.map(({ text, admissible, readings, shown, choice }, t) => {
     const turns = steps.slice(0, t).map((step, k) => ({ said: step.admissible[step.choice], seen: steps[k + 1].text }));
-    const told = { ...(readings && { readings }), ...(shown && { shown }) };
+    const told = { ...(schema && { schema }), ...(readings && { readings }), ...(shown && { shown }) };
     return { situation: { goal, text, opening, turns, admissible, ...told }, choice };
   });
 }

@@ -28,6 +28,7 @@ export type {
 } from './cuda-addon.js';
 export type { ChoiceRows, Choices } from './decoder/choices.js';
 export { type DecoderConfig, type DecoderConfigInput, decoderConfig, type SpecialIds } from './decoder/config.js';
+export { choicesAlong, type TokenConstraint, type TokenLanguage } from './decoder/constraint.js';
 export { type Continued, type ContinuedRow, type ContinueOptions, tokenSizeOf } from './decoder/continuation.js';
 export { Decoder, type ScoreOptions } from './decoder/decoder.js';
 export { DeviceDecoder, decoderFit, decoderPrecision } from './decoder/device-decoder.js';
@@ -53,6 +54,7 @@ export {
   type TrainingDocument,
 } from './decoder/packing.js';
 export type { SamplingOptions } from './decoder/sampling.js';
+export { SchemaLanguage } from './decoder/schema/schema-language.js';
 export { DecoderSessions } from './decoder/sessions.js';
 export { SPECIAL_TOKENS, Tokenizer } from './decoder/tokenizer.js';
 export { type TokenizerTraining, trainTokenizer } from './decoder/train-tokenizer.js';
@@ -63,7 +65,7 @@ export {
   type TrainingBatch,
 } from './decoder/trainer.js';
 export type { DecoderTrainingInput, DecoderTrainingSettings } from './decoder/training-settings.js';
-export { type TokenConstraint, TokenTrie } from './decoder/trie.js';
+export { TokenTrie } from './decoder/trie.js';
 export { deviceTrial } from './device-trial.js';
 export * from './distributions.js';
 export { type CustomGradient, Graph, Value, withGradient } from './graph.js';

@@ -1,8 +1,17 @@
 // The room that dreams: rollouts of a policy inside a world model, in worker threads, durable, and their export.
 
-export { CallForms, type Choice, type ChosenAction, choiceText, chosenOf } from './choices/call-forms.js';
+export {
+  type ActionForms,
+  CallForms,
+  type Choice,
+  type ChosenAction,
+  choiceText,
+  chosenOf,
+  type OfferedActions,
+} from './choices/call-forms.js';
 export { ChoicesEnvironment } from './choices/choices-environment.js';
 export { shapeOf, spansOf, templateOf, wordsIn } from './choices/named-values.js';
+export { WrittenActions } from './choices/written-actions.js';
 export { type Draft, type DraftRequest, type DraftStep, draftDomain } from './drafting/draft-domain.js';
 export type { DraftTrial } from './drafting/try-draft.js';
 export { type EarlyExperienceRequest, earlyExperience } from './early-experience/early-experience.js';

@@ -289,6 +289,11 @@ export const ENVIRONMENT_ERRORS = {
       'The commands of a situation go on in {count} ways after the same beginning; the decoder chooses among {max}.',
     hint: 'Raise rl.decoder.choices, and train from the start.',
   },
+  TEXT_WRITING_UNFIT: {
+    status: 422,
+    message: 'Actions cannot be written here (rl.decoder.written): {problem}.',
+    hint: 'Raise rl.decoder.written, and rl.decoder.context to four times as much, where actions are too long; or leave it out, and the policy chooses among actions that are listed. It is for worlds of tools, in all modes of training but value.',
+  },
   TEXT_SCREEN_UNREADABLE: {
     status: 422,
     message: 'The network "elements" cannot read what a situation shows: {problem}.',

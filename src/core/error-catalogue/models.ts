@@ -81,6 +81,16 @@ export const MODEL_ERRORS = {
     hint: 'Shorten it, or make the decoder with a longer context.',
   },
   DECODER_INPUT_INVALID: { status: 400, message: 'The decoder was given {problem}.', hint: '{hint}' },
+  DECODER_SCHEMA_UNSUPPORTED: {
+    status: 422,
+    message: 'Nothing can be written under the JSON Schema of {what}: "{at}" {problem}.',
+    hint: 'Say it in what docs/learners.md lists under "Writing under a JSON Schema": types with their bounds, enum, const, anyOf and references within the schema.',
+  },
+  DECODER_VOCABULARY_UNFIT: {
+    status: 422,
+    message: 'A vocabulary of {size} tokens cannot write JSON: it has no token for {missing}.',
+    hint: 'Take a tokenizer with a token for every byte, as byte-level ones have (`trainTokenizer`, GPT-2).',
+  },
   // world models
   MODEL_CONFIG_INVALID: {
     status: 400,

@@ -18,6 +18,8 @@ export interface LineEnvironment extends Environment<string, string> {
   /** The environment it is a view of: its conversation, state and task. */
   readonly tools: ToolsEpisodeEnvironment;
   mark(): () => void;
+  /** What a line is a case of, in a word that tasks share; its first word unless given. */
+  kindOf?(line: string): string;
   reset(options?: ToolsResetOptions, signal?: AbortSignal): Promise<ResetResult<string>>;
   step(action: string, signal?: AbortSignal): Promise<StepResult<string>>;
 }

@@ -7,8 +7,8 @@ import type { Tensor } from '../tensor.js';
 import { KeyValueCache } from './cache.js';
 import type { Choices } from './choices.js';
 import type { DecoderConfig } from './config.js';
+import type { TokenConstraint } from './constraint.js';
 import { chooseToken, type SamplingOptions } from './sampling.js';
-import type { TokenConstraint } from './trie.js';
 
 export type TokenSequence = ArrayLike<number>;
 
@@ -67,6 +67,8 @@ export interface GenerateOptions extends SamplingOptions {
    * tokens that it left: what was truly drawn from, and what a policy over such texts is. Without it they are those among all tokens.
    */
   readonly choices?: number;
+  /** With `choices`: also tells how uncertain each choice was. */
+  readonly entropies?: boolean;
   /** Stops before the next step with the signal's reason. */
   readonly signal?: AbortSignal;
 }
@@ -80,6 +82,8 @@ export interface Generated {
   readonly logProbs: number[];
   /** The tokens that were allowed in each token's place, if the request has a constraint. */
   readonly choices?: Choices[];
+  /** With `entropies`: entropy of what was allowed in each token's place, in nats. */
+  readonly entropies?: number[];
   /** `stop`: a token of `stop`; `complete`: the constraint allows nothing more; `length`: `maxTokens` or the context is full. */
   readonly end: 'stop' | 'complete' | 'length';
 }
@@ -90,6 +94,7 @@ export interface Row {
   readonly tokens: number[];
   readonly logProbs: number[];
   readonly choices?: Choices[];
+  readonly entropies?: number[];
   end?: Generated['end'];
 }
 
@@ -125,8 +130,8 @@ export async function generate(
 }
 
 /** What became of a row that has ended. */
-export function generatedOf({ tokens, logProbs, choices, end }: Row): Generated {
-  return { tokens, logProbs, ...(choices && { choices }), end: end! };
+export function generatedOf({ tokens, logProbs, choices, entropies, end }: Row): Generated {
+  return { tokens, logProbs, ...(choices && { choices }), ...(entropies && { entropies }), end: end! };
 }
 
 /** Where the next token of each row goes; a row that is done may be full, and is only computed until it leaves. */
@@ -135,9 +140,13 @@ function positionsIn({ lengths }: KeyValueCache, { contextLength }: DecoderConfi
 }
 
 /** @throws DECODER_INPUT_INVALID for no constraint where there are to be choices */
-export function beginRow(request: GenerateRequest, { choices }: Pick<GenerateOptions, 'choices'>): Row {
-  const row: Row = { request, tokens: [], logProbs: [], ...(request.constraint && { choices: [] }) };
-  if (request.constraint?.allowed()?.length === 0) row.end = 'complete';
+export function beginRow(
+  request: GenerateRequest,
+  { choices, entropies }: Pick<GenerateOptions, 'choices' | 'entropies'>,
+): Row {
+  const chosen = { ...(request.constraint && { choices: [] }), ...(entropies && { entropies: [] }) };
+  const row: Row = { request, tokens: [], logProbs: [], ...chosen };
+  if (request.constraint?.isComplete) row.end = 'complete';
   else if (choices !== undefined) requireConstraint(request);
   return row;
 }
@@ -213,14 +222,19 @@ export function extendRow(
     const at = chooseToken(logProbs.subarray(0, allowed.length), options, rng);
     row.tokens.push(allowed[at]);
     row.logProbs.push(logProbs[at]);
+    row.entropies?.push(entropyOf(logProbs.subarray(0, allowed.length)));
   }
   row.choices?.push(allowed);
   const token = row.tokens[row.tokens.length - 1];
   constraint?.accept(token);
   const isFull = prompt.length + row.tokens.length > contextLength;
   if (options.stop?.includes(token)) row.end = 'stop';
-  else if (constraint?.allowed()?.length === 0) row.end = 'complete';
+  else if (constraint?.isComplete) row.end = 'complete';
   else if (row.tokens.length >= options.maxTokens || isFull) row.end = 'length';
+}
+
+function entropyOf(logProbs: Float32Array): number {
+  return logProbs.reduce((sum, logProb) => (logProb > -Infinity ? sum - Math.exp(logProb) * logProb : sum), 0);
 }
 
 /**

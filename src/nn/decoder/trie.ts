@@ -1,12 +1,6 @@
-// Constraints on what is generated: which tokens may come next. A trie allows exactly the texts it was made of.
+// A trie of token sequences: allows exactly the texts it was made of.
 
-/** What may be generated in one row; asked and told token by token. */
-export interface TokenConstraint {
-  /** The tokens that may come next, ascending; none: the text is complete; undefined: any. */
-  allowed(): readonly number[] | undefined;
-  /** Takes in the token that was chosen. */
-  accept(token: number): void;
-}
+import { notAllowed, requireRoom, type TokenConstraint, type TokenLanguage } from './constraint.js';
 
 interface TrieNode {
   readonly children: Map<number, TrieNode>;
@@ -14,11 +8,13 @@ interface TrieNode {
   isEnd: boolean;
   /** Tokens that may come next, once asked for. */
   next?: readonly number[];
+  /** Fewest tokens from here on, the end included, once asked for. */
+  least?: number;
 }
 
 const newNode = (): TrieNode => ({ children: new Map(), isEnd: false });
 
-export class TokenTrie {
+export class TokenTrie implements TokenLanguage {
   private readonly root = newNode();
 
   /**
@@ -32,13 +28,29 @@ export class TokenTrie {
     for (const sequence of sequences) this.add(sequence);
   }
 
-  /** A constraint that begins at the root. */
-  constraint(): TokenConstraint {
-    let node: TrieNode | undefined = this.root;
+  /** See `TokenLanguage`. */
+  get choices(): number {
+    const most = (node: TrieNode): number =>
+      Math.max(this.nextOf(node).length, ...[...node.children.values()].map(most));
+    return most(this.root);
+  }
+
+  /** See `TokenLanguage`. */
+  constraint(room = Number.POSITIVE_INFINITY): TokenConstraint {
+    let node: TrieNode | undefined = this.nextOf(this.root).length > 0 ? this.root : undefined;
+    if (node !== undefined) requireRoom('The shortest text of the trie', leastOf(node), room);
+    let left = room;
     return {
-      allowed: () => (node === undefined ? [] : this.nextOf(node)),
+      allowed: () => (node === undefined ? [] : this.within(node, left)),
       accept: (token) => {
-        node = token === this.end && node?.isEnd ? undefined : node?.children.get(token);
+        const isEnd: boolean = token === this.end && node?.isEnd === true;
+        const next: TrieNode | undefined = isEnd ? undefined : node?.children.get(token);
+        if (next === undefined && !isEnd) throw notAllowed(token);
+        node = next;
+        left--;
+      },
+      get isComplete() {
+        return node === undefined;
       },
     };
   }
@@ -63,4 +75,20 @@ export class TokenTrie {
     node.next ??= [...node.children.keys(), ...(node.isEnd ? [this.end] : [])].sort((a, b) => a - b);
     return node.next;
   }
+
+  /** Of the tokens that may come next those after which the shortest way to an end still fits. */
+  private within(node: TrieNode, left: number): readonly number[] {
+    const next = this.nextOf(node);
+    if (left === Number.POSITIVE_INFINITY) return next;
+    const fits = (token: number) => {
+      const child = node.children.get(token);
+      return (child !== undefined && leastOf(child) < left) || (token === this.end && node.isEnd);
+    };
+    return next.every(fits) ? next : next.filter(fits);
+  }
+}
+
+function leastOf(node: TrieNode): number {
+  node.least ??= 1 + (node.isEnd ? 0 : Math.min(...[...node.children.values()].map(leastOf)));
+  return node.least;
 }

@@ -67,10 +67,10 @@ function lessonsOf(group: Group, { estimate, hasCritic, livesForks }: Learner, o
   );
   if (advantages.every((values) => values.every((value) => value === 0))) return [];
   return judged.flatMap(({ steps }, e) =>
-    steps.map(({ situation, choice, logProb, terms, value = 0 }, t): Weighted => {
+    steps.map(({ situation, choice, logProb, terms, written: own, value = 0 }, t): Weighted => {
       const advantage = advantages[e][t];
       const target = hasCritic ? { target: value + advantage } : {};
-      const written = terms === undefined ? {} : { terms };
+      const written = { ...(terms && { terms }), ...(own?.tokens && { tokens: own.tokens }) };
       return { situation, choice, logProb, ...written, advantage, weight: 1 / steps.length, ...target };
     }),
   );

@@ -3,7 +3,7 @@
 import type { ZodType } from 'zod';
 import { type Entry, Registry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
-import { decoderPolicySchema } from './decoder/settings.js';
+import { decoderPolicySchema, keptDecoderSchema } from './decoder/settings.js';
 import { elementsNetwork, elementsSchema } from './elements.js';
 import { relevanceNetwork, relevanceSchema } from './relevance.js';
 import type { ScoringNetwork } from './scoring-network.js';
@@ -26,6 +26,8 @@ export type MakeTextValues = (settings: never, rng: Rng) => Promise<TextValueMod
 
 export interface TextNetworkEntry extends Entry<MakeTextLearner> {
   readonly schema: ZodType;
+  /** Of the settings that a checkpoint keeps, where these are more than a scenario's. */
+  readonly keptSchema?: ZodType;
   /** Where it can also say what each command is worth (`train.mode: value`). */
   readonly makeValues?: () => Promise<MakeTextValues>;
 }
@@ -74,8 +76,9 @@ const elements = scored(
 const decoder: TextNetworkEntry = {
   name: 'decoder',
   summary:
-    'Writes an admissible command token by token: a language model of the Llama architecture, along the trie of the commands.',
+    'Writes an admissible command token by token: a language model of the Llama architecture, along the trie of the commands; in worlds of tools, with `written`, its own calls under the JSON Schemas of the tools.',
   schema: decoderPolicySchema,
+  keptSchema: keptDecoderSchema,
   make: async () => (await import('./decoder/decoder-learner.js')).makeDecoderLearner,
 };
 

@@ -19,8 +19,10 @@ export interface TextSituation {
   readonly opening?: string;
   /** The episode until now, oldest first; `text` is what the last of them was answered with. */
   readonly turns: readonly TextTurn[];
-  /** The commands to choose from: at least one. */
+  /** The commands to choose from: at least one, or none with a `schema`; of a step that was written, that text. */
   readonly admissible: readonly string[];
+  /** A JSON Schema of what may be written, where nothing is listed. Only policies that write can go on from it. */
+  readonly schema?: JsonObject;
   /** Each of them in words, where they are written in ids that mean nothing of themselves; absent: as they are written. */
   readonly readings?: readonly string[];
   /** What is seen as data, where the world has more than a text of it: of a screen, its tree (`ScreenView`). */
@@ -34,6 +36,8 @@ export interface TextDecision {
   readonly logProb: number;
   /** What it is the sum of, where a command is written in tokens: a term for each of which there was a choice. */
   readonly terms?: readonly number[];
+  /** What was written under the situation's `schema`, and the tokens it was written in, the end included; then `choice` is 0. */
+  readonly written?: { readonly text: string; readonly tokens?: readonly number[] };
   /** Entropy of all that could have been chosen, in nats; where a command is written in tokens, of the choices along its way. */
   readonly entropy: number;
   /** Discounted rewards still to come, as a critic expects them before the choice; absent without a critic. */
@@ -43,6 +47,8 @@ export interface TextDecision {
 export interface TextPolicy {
   /** Changes with the weights. */
   readonly version: string;
+  /** Whether it writes under a schema, and does not choose among listed commands. */
+  readonly writes?: boolean;
   /**
    * A choice for each situation, in order.
    * @param draws  a number in (0, 1) for each situation, by which its choice is drawn; the most probable command unless given
@@ -59,6 +65,8 @@ export interface TextLesson {
   readonly logProb?: number;
   /** The terms of `logProb`, as its decision had them; networks that write in tokens need them. */
   readonly terms?: readonly number[];
+  /** The tokens that the choice was written in, as its decision had them; absent: as the text is encoded. */
+  readonly tokens?: readonly number[];
   /** How much better than others it was; counts only beside `logProb`. */
   readonly advantage?: number;
   /** How much it counts beside others; 1 unless given. */

@@ -2,6 +2,7 @@
 // been said and answered so far, questions for what such calls need, and what is said at the end. What a schema lists is tried in every
 // way, other values are copied by how they look: right and wrong calls are all on offer, and nobody says which are which.
 
+import type { JsonObject } from '../../core/json.js';
 import type { CallSpec, Message, ToolSpec, ToolsAction, ToolsTask } from '../../env/index.js';
 import { CLOSING, QUESTION, questionFor } from '../episodes/agents/reference-agent.js';
 import {
@@ -27,6 +28,23 @@ export interface Choice {
   readonly action: ChosenAction;
 }
 
+/** What an agent may do at a moment: one of what is listed, or, with a schema, what it writes under that. */
+export interface OfferedActions {
+  readonly admissible: readonly string[];
+  /** A JSON Schema of texts; then nothing is listed. */
+  readonly schema?: JsonObject;
+  /** The action that a text is; undefined if it is none of these. */
+  actionOf(text: string): ChosenAction | undefined;
+}
+
+/** How actions of an agent of tools are told as texts. */
+export interface ActionForms {
+  offer(messages: readonly Message[]): OfferedActions;
+  textOf(action: ChosenAction): string;
+  /** What a text is a case of, in a word that tasks share. */
+  kindOf(text: string): string;
+}
+
 /** The action in a line: a call's tool and values, or what is asked or said. */
 export function choiceText({ content, call }: ChosenAction): string {
   if (call !== undefined) return [call.name, ...Object.values(call.arguments).map(plain)].join(' ');
@@ -49,7 +67,7 @@ const MOST_CHOICES = 250;
 /** Values of one kind that are tried, the latest first; fewer where there would be too many choices. */
 const MOST_VALUES = [8, 6, 5, 4, 3, 2, 1];
 
-export class CallForms {
+export class CallForms implements ActionForms {
   private readonly calls: readonly CallForm[];
   private readonly sayings: readonly TextForm[];
   private readonly questions: readonly string[];
@@ -77,6 +95,19 @@ export class CallForms {
       if (choices.length <= MOST_CHOICES) break;
     }
     return choices.slice(0, MOST_CHOICES);
+  }
+
+  offer(messages: readonly Message[]): OfferedActions {
+    const choices = new Map(this.at(messages).map(({ text, action }) => [text, action]));
+    return { admissible: [...choices.keys()], actionOf: (text) => choices.get(text) };
+  }
+
+  textOf(action: ChosenAction): string {
+    return choiceText(action);
+  }
+
+  kindOf(text: string): string {
+    return text.split(' ')[0];
   }
 
   private filled(named: NamedValues, most: number): Choice[] {

@@ -1,5 +1,5 @@
 // A world of tools as one of text: at each moment the agent chooses one of the listed calls, questions and sayings, as it would choose a
-// command. Everything else is the environment's own: who answers, the user, the clock, the verdict.
+// command, or writes an action under a schema. Everything else is the environment's own: who answers, the user, the clock, the verdict.
 
 import type { EnvSnapshot, Info, ResetResult, StepResult } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
@@ -13,20 +13,23 @@ import type {
   ToolsObservation,
   ToolsResetOptions,
 } from '../../env/index.js';
-import type { CallForms, Choice } from './call-forms.js';
+import type { ActionForms, OfferedActions } from './call-forms.js';
 
 const SPACE: TextSpace = { type: 'text', maxLength: 1_000_000 };
 
-/** The action is the text of a choice. `info.admissible` lists those there are; `info.stateHash` is of state and of what was done. */
+/**
+ * The action is the text of a choice. `info.admissible` lists those there are, or `info.schema` says what may be written; `info.stateHash` is of
+ * state and of what was done.
+ */
 export class ChoicesEnvironment implements LineEnvironment {
   readonly family = 'text' as const;
   readonly observationSpace = SPACE;
   readonly actionSpace = SPACE;
-  private choices: ReadonlyMap<string, Choice> = new Map();
+  private offered: OfferedActions = { admissible: [], actionOf: () => undefined };
 
   constructor(
     readonly tools: ToolsEpisodeEnvironment,
-    private readonly forms: CallForms,
+    private readonly forms: ActionForms,
   ) {}
 
   get id(): string {
@@ -42,18 +45,22 @@ export class ChoicesEnvironment implements LineEnvironment {
     return { observation: textOf(observation), info: this.shown(info) };
   }
 
-  /** @throws ACTION_OUT_OF_SPACE for a text that is none of the choices; what the environment throws */
+  /** @throws ACTION_OUT_OF_SPACE for a text that is none of what was offered; what the environment throws */
   async step(text: string, signal?: AbortSignal): Promise<StepResult<string>> {
-    const choice = this.choices.get(text);
-    if (choice === undefined) {
-      const hint = 'Choose one of info.admissible.';
+    const chosen = this.offered.actionOf(text);
+    if (chosen === undefined) {
+      const hint = 'Choose one of info.admissible, or write what info.schema allows.';
       throw reverieError('ACTION_OUT_OF_SPACE', { action: text, space: 'the choices of the moment', hint });
     }
-    const { content, call } = choice.action;
+    const { content, call } = chosen;
     const id = `call_${this.tools.messages.length}`;
     const action = call === undefined ? { content } : { content, toolCalls: [{ id, ...call }] };
     const { observation, info, ...result } = await this.tools.step(action, signal);
     return { ...result, observation: textOf(observation), info: this.shown(info) };
+  }
+
+  kindOf(text: string): string {
+    return this.forms.kindOf(text);
   }
 
   snapshot(): EnvSnapshot {
@@ -67,11 +74,11 @@ export class ChoicesEnvironment implements LineEnvironment {
   }
 
   mark(): () => void {
-    const { choices } = this;
+    const { offered } = this;
     const takeBack = this.tools.mark();
     return () => {
       takeBack();
-      this.choices = choices;
+      this.offered = offered;
     };
   }
 
@@ -81,9 +88,10 @@ export class ChoicesEnvironment implements LineEnvironment {
 
   private shown(info: Info): Info {
     const { messages } = this.tools;
-    this.choices = new Map(this.forms.at(messages).map((choice) => [choice.text, choice]));
+    this.offered = this.forms.offer(messages);
+    const { admissible, schema } = this.offered;
     const stateHash = sha256(String(info.stateHash), JSON.stringify(messages.map(done)));
-    return { ...info, stateHash, admissible: [...this.choices.keys()] };
+    return { ...info, stateHash, admissible, ...(schema && { schema }) };
   }
 }
 

@@ -7,6 +7,15 @@ import type { TextDecision, TextSituation } from '../text-policy.js';
 import { PromptCache } from './prompt-cache.js';
 import type { Prompt, Transcript } from './transcript.js';
 import { DrawnWalk, LikeliestWalk, type Walk } from './walks.js';
+import type { WrittenTexts } from './writing.js';
+
+export interface ActingOptions {
+  /** Most tokens that are left open at once. */
+  readonly choices: number;
+  readonly critic?: Critic;
+  /** What it writes, where it does. */
+  readonly texts?: WrittenTexts;
+}
 
 /** A critic's parameters: [hiddenSize] and one. */
 export interface Critic {
@@ -25,18 +34,23 @@ interface Reader {
 export class ActingDecoder {
   private readonly cache: PromptCache;
 
-  /** @param choices most tokens that a trie leaves open at once */
+  private readonly choices: number;
+  private readonly critic: Critic | undefined;
+
   constructor(
     private readonly decoder: Decoder,
     private readonly transcript: Transcript,
-    private readonly choices: number,
-    private readonly critic?: Critic,
+    private readonly options: ActingOptions,
   ) {
+    this.choices = options.choices;
+    this.critic = options.critic;
     this.cache = new PromptCache(tokenSizeOf(decoder.config));
   }
 
   /** See `TextPolicy`. */
   async decide(situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> {
+    const { texts } = this.options;
+    if (texts !== undefined) return this.write(texts, situations, draws);
     const readers = situations.map((situation, i): Reader => {
       const offer = this.transcript.offer(situation);
       const prompt = this.transcript.prompt(situation, offer.longest);
@@ -51,6 +65,21 @@ export class ActingDecoder {
       const logProb = terms.reduce((sum, term) => sum + term, 0);
       return { choice, logProb, terms, entropy, ...(value !== undefined && { value }) };
     });
+  }
+
+  /** Texts of its own, and, with a critic, what that expects of each situation. */
+  private async write(
+    texts: WrittenTexts,
+    situations: readonly TextSituation[],
+    draws?: readonly number[],
+  ): Promise<TextDecision[]> {
+    const decisions = await texts.write(this.decoder, situations, this.choices, draws);
+    if (this.critic === undefined) return decisions;
+    const rows = situations.map((situation) => {
+      return { past: new Float32Array(0), tokens: this.transcript.prompt(situation, texts.room).tokens };
+    });
+    const read = await this.decoder.extend(rows, { choices: this.choices });
+    return decisions.map((decision, i) => ({ ...decision, value: this.valueOf(read[i]) }));
   }
 
   /** Reads prompts, those that are alike and offer the same once. */

@@ -1,5 +1,5 @@
 // A decoder as policy of text: a language model of the Llama architecture that writes its command token by token, held to the trie of
-// the admissible ones. What it says of a command, its log-probability among these, is the same to the byte when it acts, when the
+// the admissible ones or to the schema of what may be written. What it says of a command, its log-probability among these, is the same to the byte when it acts, when the
 // reference is asked, and in training (nn/decoder/attention.ts).
 
 import { resolve } from 'node:path';
@@ -35,6 +35,7 @@ import { choicesOf, documentsOf, type LessonDocument, lessonBatches } from './do
 import { criticHead, policyLoss } from './policy-loss.js';
 import { type DecoderPolicySettings, policyDecoderConfig } from './settings.js';
 import { Transcript, textsOf } from './transcript.js';
+import { WrittenTexts } from './writing.js';
 
 /** What a decoder was made of, kept with its settings so that a checkpoint needs nothing else. */
 export interface MadeDecoder {
@@ -82,6 +83,10 @@ interface Built extends MadeDecoder {
   readonly sessions: DecoderSessions;
   readonly layout: ParamLayout;
   readonly transcript: Transcript;
+  /** What it writes, where it does. */
+  readonly texts?: WrittenTexts;
+  /** Most tokens that are left open at once: within a text of its own, all. */
+  readonly choices: number;
 }
 
 class DecoderLearner implements TextLearner {
@@ -108,6 +113,7 @@ class DecoderLearner implements TextLearner {
       get version() {
         return version();
       },
+      writes: settings.written !== undefined,
       decide: (situations, draws) => this.decide(situations, draws),
     };
   }
@@ -138,7 +144,10 @@ class DecoderLearner implements TextLearner {
     const transcript = new Transcript(tokenizer, { ...this.settings, context });
     const theta = layout.init(this.rng);
     if (given !== undefined) theta.set(given);
-    this.built = { config, tokenizer: tokenizer.toJson(), critic, sessions, layout, transcript };
+    const { written } = this.settings;
+    const texts = written === undefined ? {} : { texts: new WrittenTexts(transcript, written) };
+    const choices = written === undefined ? this.settings.choices : tokenizer.size;
+    this.built = { config, tokenizer: tokenizer.toJson(), critic, sessions, layout, transcript, ...texts, choices };
     this.weights = withMoments(theta);
     this.reference = theta;
   }
@@ -217,29 +226,30 @@ class DecoderLearner implements TextLearner {
 
   /** Acts with the weights of the moment. */
   private acts() {
-    const { transcript, layout, critic } = this.made();
+    const { transcript, layout, critic, texts, choices } = this.made();
     const { theta } = this.weights;
     if (this.acting?.theta !== theta) {
       const bytes = new Uint8Array(theta.buffer, theta.byteOffset, theta.byteLength);
       const view = (name: string) => layout.view(theta, name);
       const values = critic ? { w: view('critic.w'), b: view('critic.b')[0] } : undefined;
-      const decoder = new ActingDecoder(this.decoderOf(theta), transcript, this.settings.choices, values);
+      const options = { choices, ...(values && { critic: values }), ...(texts && { texts }) };
+      const decoder = new ActingDecoder(this.decoderOf(theta), transcript, options);
       this.acting = { theta, decoder, version: `decoder-${sha256(bytes).slice(0, 16)}` };
     }
     return this.acting;
   }
 
-  private decide(situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> {
+  private async decide(situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> {
     return this.acts().decoder.decide(situations, draws);
   }
 
   private async pass(lessons: readonly TextLesson[], order: ArrayLike<number>, lr: number): Promise<TextUpdateMetrics> {
-    const { transcript, critic } = this.made();
-    const { documents, owners } = documentsOf(lessons, transcript);
+    const { transcript, critic, texts, choices } = this.made();
+    const { documents, owners } = documentsOf(lessons, transcript, texts);
     const trainer = await this.trained();
     const batches = lessonBatches(documents, {
       shape: trainer.shape,
-      choices: this.settings.choices,
+      choices,
       // A document is taken where its first lesson is.
       order: [...new Set(Array.from(order, (i) => owners[i]))],
       reference: await this.referenceOf(documents),
@@ -258,8 +268,8 @@ class DecoderLearner implements TextLearner {
 
   /** The trainer, in the state of the moment. */
   private async trained(): Promise<DecoderTrainer> {
-    const { config, sessions, critic, transcript } = this.made();
-    const { rows, choices } = this.settings;
+    const { config, sessions, critic, transcript, choices } = this.made();
+    const { rows } = this.settings;
     this.trainer ??= await DecoderTrainer.create({
       ...{ config, sessions, start: { theta: this.weights.theta } },
       training: { rows, length: transcript.context, steps: 1 },
@@ -272,9 +282,10 @@ class DecoderLearner implements TextLearner {
   /** Log-probabilities of the documents' tokens under the reference; not worked out where they count for nothing. */
   private async referenceOf(documents: readonly LessonDocument[]): Promise<Float32Array[] | undefined> {
     if (this.objective.klCoefficient === 0) return undefined;
+    const { choices } = this.made();
     return this.decoderOf(this.reference).score(
       documents.map(({ tokens }) => tokens),
-      { choices: this.settings.choices, choicesOf: (document) => choicesOf(documents[document]) },
+      { choices, choicesOf: (document) => choicesOf(documents[document]) },
     );
   }
 }

@@ -14,6 +14,7 @@ import {
 import type { TextLesson } from '../text-policy.js';
 import type { PER_DECISION, PER_TOKEN } from './policy-loss.js';
 import { type Path, pathOf, type Transcript } from './transcript.js';
+import type { WrittenTexts } from './writing.js';
 
 interface Taught {
   readonly lesson: TextLesson;
@@ -27,16 +28,20 @@ export interface LessonDocument {
   readonly taught: readonly Taught[];
 }
 
-/** Documents of the lessons, and of each lesson the document it is in. */
+/**
+ * Documents of the lessons, and of each lesson the document it is in.
+ * @param texts what is written, where the policy writes
+ * @throws TEXT_WRITING_UNFIT, and as `Transcript.offer`
+ */
 export function documentsOf(
   lessons: readonly TextLesson[],
   transcript: Transcript,
+  texts?: WrittenTexts,
 ): { documents: LessonDocument[]; owners: number[] } {
   const documents: { tokens: number[]; taught: Taught[] }[] = [];
   const owners = lessons.map((lesson) => {
-    const offer = transcript.offer(lesson.situation);
-    const { tokens } = transcript.prompt(lesson.situation, offer.longest);
-    const path = pathOf(offer, lesson.choice);
+    const { path, longest } = texts === undefined ? chosen(lesson, transcript) : written(lesson, texts);
+    const { tokens } = transcript.prompt(lesson.situation, longest);
     const taught = { lesson, path, start: tokens.length };
     const last = documents.at(-1);
     if (last !== undefined && isBeginning(last.tokens, tokens)) {
@@ -48,6 +53,21 @@ export function documentsOf(
     return documents.length - 1;
   });
   return { documents, owners };
+}
+
+/** The way to what was chosen, and the room that was kept for any choice. */
+interface Way {
+  readonly path: Path;
+  readonly longest: number;
+}
+
+function chosen({ situation, choice }: TextLesson, transcript: Transcript): Way {
+  const offer = transcript.offer(situation);
+  return { path: pathOf(offer, choice), longest: offer.longest };
+}
+
+function written(lesson: TextLesson, texts: WrittenTexts): Way {
+  return { path: texts.path(lesson), longest: texts.room };
 }
 
 function isBeginning(shorter: readonly number[], longer: readonly number[]): boolean {

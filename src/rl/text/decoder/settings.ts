@@ -1,7 +1,7 @@
 // What a scenario may say of a decoder that acts, and what it then is made of.
 
 import { z } from 'zod';
-import type { DecoderConfigInput } from '../../../nn/index.js';
+import type { DecoderConfig, DecoderConfigInput } from '../../../nn/index.js';
 
 const size = z.int().min(1);
 
@@ -36,7 +36,27 @@ export const decoderPolicySchema = z.strictObject({
     .max(1024)
     .default(128)
     .describe('Most tokens that the commands of a situation ever leave open at once.'),
+  written: z
+    .int()
+    .min(16)
+    .max(4096)
+    .optional()
+    .describe(
+      'Worlds of tools: most tokens of an action, which it then writes itself under the JSON Schemas of the tools. Absent: it chooses among actions that are listed for it.',
+    ),
 });
+
+/** The same as a checkpoint keeps them: with what the decoder was made of, so that it needs nothing else. */
+export const keptDecoderSchema = decoderPolicySchema.extend({
+  made: z
+    .strictObject({ config: z.custom<DecoderConfig>(isObject), tokenizer: z.string(), critic: z.boolean() })
+    .optional(),
+});
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
 export type DecoderPolicySettings = z.infer<typeof decoderPolicySchema>;
 
 /** A decoder of these settings for a tokenizer. Heads are narrow, so that a whole context is one chain of a product (`chainLength`). */

@@ -52,12 +52,17 @@ export class Transcript {
     return Math.floor(this.settings.context / TEXT_SHARE);
   }
 
+  /** Most tokens of a command, so that the rest of the context holds a prompt. */
+  get longestCommand(): number {
+    return this.settings.context - 2 * this.most - 2 * this.cue.length - 2;
+  }
+
   /** @throws TEXT_TOO_MANY_COMMANDS for none; CONTEXT_TOO_LONG for a command that leaves no room for a prompt */
   offer({ admissible, readings = admissible }: TextSituation): Offer {
     if (admissible.length === 0) throw reverieError('TEXT_TOO_MANY_COMMANDS', { count: 0, max: 'any number' });
     const { end } = this.tokenizer.special;
     const commands = distinct(readings).map((command) => [...this.encode(` ${command}`), end]);
-    const limit = this.settings.context - 2 * this.most - 2 * this.cue.length - 2;
+    const limit = this.longestCommand;
     const long = commands.findIndex((command) => command.length > limit);
     if (long >= 0) {
       const what = `The command "${admissible[long].slice(0, 60)}"`;
@@ -86,7 +91,7 @@ export class Transcript {
     return this.written(situation, turns.length);
   }
 
-  private written({ goal, text, turns, opening }: TextSituation, start: number): Prompt {
+  private written({ goal, text, turns, opening, schema }: TextSituation, start: number): Prompt {
     const tokens: number[] = [this.tokenizer.special.begin, ...this.short(goal)];
     const ends: number[] = [];
     // With no turn left, what was seen last is all there is.
@@ -98,14 +103,15 @@ export class Transcript {
     };
     cue();
     for (const turn of turns.slice(start)) {
-      tokens.push(...this.turn(turn));
+      tokens.push(...this.turn(turn, schema === undefined ? ' ' : ''));
       cue();
     }
     return { tokens, ends };
   }
 
-  private turn({ said, seen }: TextTurn): number[] {
-    return [...this.short(` ${said}`), this.tokenizer.special.end, ...this.short(`\n${seen}`)];
+  /** @param gap before what was said: commands are words, and follow a space; what was written stands as it was written */
+  private turn({ said, seen }: TextTurn, gap: string): number[] {
+    return [...this.short(`${gap}${said}`), this.tokenizer.special.end, ...this.short(`\n${seen}`)];
   }
 
   private short(text: string): readonly number[] {
@@ -126,10 +132,10 @@ export class Transcript {
 
 /** What a tokenizer is learned from: all that a situation tells, each text once, as a prompt has it. */
 export function textsOf(situations: readonly TextSituation[]): string[] {
-  const texts = situations.flatMap(({ goal, text, opening = '', admissible, readings = admissible }) => [
+  const texts = situations.flatMap(({ goal, text, opening = '', admissible, readings = admissible, schema }) => [
     goal,
     ...[text, opening].map((seen) => `\n${seen}\n>`),
-    ...readings.map((command) => ` ${command}`),
+    ...readings.map((command) => (schema === undefined ? ` ${command}` : command)),
   ]);
   return [...new Set(texts)];
 }

@@ -45,7 +45,7 @@ export async function evalPolicyJob(
       });
       const phase = context.progress.phase('live', starts.length, 'episodes');
       const played = await playTexts(learner.policy, starts, {
-        environments: lanes({ domain, user: parts.user }, responder, config),
+        environments: lanes({ domain, user: parts.user }, responder, config, learner.policy.writes),
         signal: context.signal,
         onEpisode: () => phase.advance(1),
       });
@@ -53,7 +53,7 @@ export async function evalPolicyJob(
       const data = join(context.out, 'data');
       await ensureFolder(data);
       await writeFileAtomic(join(data, 'played.jsonl'), played.map(lineOf).join(''));
-      const { choosesAmong } = textViewOf(domain, config);
+      const { choosesAmong } = textViewOf(domain, config, learner.policy.writes);
       return resultOf(context, played, { data, panel, policy: { version: learner.policy.version, choosesAmong } });
     } finally {
       await learner.close();

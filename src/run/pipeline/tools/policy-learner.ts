@@ -12,14 +12,19 @@ interface Learning {
 }
 
 /** A fresh learner as the scenario has it. */
-export async function makeTextLearner(
+export async function makeTextLearner(learning: Learning, seed: number): Promise<TextLearner> {
+  const { rl } = learning.config;
+  const given = (rl as Readonly<Record<string, unknown>>)[rl.network] ?? {};
+  return madeWith(textNetworks.get(rl.network).schema.parse(given), learning, seed, rl.network);
+}
+
+async function madeWith(
+  settings: unknown,
   { config: { rl }, folder }: Learning,
   seed: number,
-  network = rl.network,
+  network: string,
 ): Promise<TextLearner> {
-  const entry = textNetworks.get(network);
-  const make = await entry.make();
-  const settings = entry.schema.parse((rl as Readonly<Record<string, unknown>>)[network] ?? {});
+  const make = await textNetworks.get(network).make();
   const valueCoefficient = groupEstimators.get(rl.algorithm).hasCritic ? (rl.valueCoefficient ?? 0.5) : 0;
   return make(settings as never, { ...rl, valueCoefficient }, Rng.fromSeed(seed).split('text-learner'), folder);
 }
@@ -28,16 +33,12 @@ export async function makeTextLearner(
  * The learner of a run of train, or of a checkpoint's folder; the caller closes it.
  * @throws INPUT_MISSING, CHECKPOINT_CORRUPT
  */
-export async function openTextLearner(
-  { config, folder }: Learning,
-  seed: number,
-  checkpoint: string,
-): Promise<TextLearner> {
+export async function openTextLearner(learning: Learning, seed: number, checkpoint: string): Promise<TextLearner> {
   const { manifest, state } = await loadTextPolicy(checkpoint);
   const { network, settings } = manifest;
   // As it was trained, whatever the scenario says of it now.
-  const trained = { rl: { ...config.rl, [network]: settings } as ToolsScenarioConfig['rl'] };
-  const learner = await makeTextLearner({ config: trained, folder }, seed, network);
+  const { schema, keptSchema = schema } = textNetworks.get(network);
+  const learner = await madeWith(keptSchema.parse(settings), learning, seed, network);
   try {
     learner.restore(state);
     return learner;

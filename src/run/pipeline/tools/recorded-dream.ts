@@ -114,7 +114,7 @@ export class RecordedDream implements TextDream {
   private async agent(time: number): Promise<ToolsPolicy> {
     const { parts, policy } = this.given;
     const { scenario } = this.given.context;
-    if (time > 0) return new TextPolicyAgent(policy, textViewOf(parts.domain, scenario.config));
+    if (time > 0) return new TextPolicyAgent(policy, textViewOf(parts.domain, scenario.config, policy.writes));
     return bareAgent(this.section, parts.cast, parts.domain);
   }
 

@@ -7,7 +7,7 @@ import { formatCount, formatDuration, formatNumber } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import type { ReportInput, ReportTable } from '../../report/report-input.js';
 import type { ToolsScenario } from '../../scenario.js';
-import type { TextArmSummary, TextComparison, TextTrainResult } from '../../tools-results.js';
+import { remarkOn, type TextArmSummary, type TextComparison, type TextTrainResult } from '../../tools-results.js';
 import { reportProvenance } from '../../versions.js';
 import type { ArmRun } from '../arms.js';
 import type { TextArmReply } from './text-arm-run.js';
@@ -101,7 +101,7 @@ export function textComparisonReport(
     sections: told((result) => [...dreams(result), ...checked(result)]),
     notes: [
       'Real steps are those of walkthroughs that were imitated, of records that the dream was made of, and of rounds in the exact rules; steps of evaluations and checks are not counted. Episodes begin where the tasks begin, in the dream, too: to know how a task begins takes no step.',
-      `The policy chooses among ${dreamt[0].result.policy.choosesAmong}: its success is not that of an agent that writes its own.`,
+      remarkOn(dreamt[0].result.policy, 'The policy'),
       `${dream.bySeed.length === 1 ? 'One seed says' : `${dream.bySeed.length} seeds say`} little: intervals are those of episodes, not of training again.`,
     ],
     provenance: reportProvenance(context, `reverie quickstart ${name} --seed ${context.seed}`, panel),

@@ -9,7 +9,7 @@ import { writeReport } from '../../report/report.js';
 import type { ReportBars, ReportChart, ReportInput, ReportLink, ReportSection } from '../../report/report-input.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { momentOf, valueText } from '../../tools-result-text.js';
-import type { Rate, TextTrainResult } from '../../tools-results.js';
+import { type Rate, remarkOn, type TextTrainResult } from '../../tools-results.js';
 import { reportProvenance } from '../../versions.js';
 
 const SHOWN_DEFICITS = 8;
@@ -58,7 +58,7 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
 
 function leadOf({ policy, alarms }: TextTrainResult): string {
   const warnings = alarms.map(({ round, problem }) => `Warning after ${formatCount(round)} rounds, ${problem}. `);
-  return `${warnings.join('')}It chooses among ${policy.choosesAmong}: its success is not that of an agent that writes its own.`;
+  return `${warnings.join('')}${remarkOn(policy)}`;
 }
 
 /** @param folder  of the report */

@@ -50,15 +50,16 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
     const tasks = tasksOf(parts.domain, config.train.splits, 'to learn from');
     const evalTasks = evenly(tasksOf(parts.domain, config.train.evalSplits, 'to be judged on'), config.train.evalTasks);
     const real = parts.domain.rules === undefined ? parts.responder : rulesResponder(parts.domain);
-    const environments = lanes(parts, real, config);
-    const evalEnvironments = lanes(parts, real, config);
-    const panel = trainingPanel(context, parts, evalTasks, real.version);
-    requirePanel(panel, wantedPanel(context));
     const learner = await makeTextLearner(context.scenario, context.seed);
     try {
+      const panel = trainingPanel(context, parts, evalTasks, real.version);
+      requirePanel(panel, wantedPanel(context));
+      const { writes } = learner.policy;
+      const environments = lanes(parts, real, config, writes);
+      const evalEnvironments = lanes(parts, real, config, writes);
       const progress = await progressOf(context, learner, parts.domain);
       const algorithm = groupEstimators.get(config.rl.algorithm);
-      const { expert } = textViewOf(parts.domain, config);
+      const { expert } = textViewOf(parts.domain, config, writes);
       const others = othersOf(context, parts, tasks, learner, progress);
       const made = { learner, algorithm, environments, ...others, evalEnvironments, expert, tasks, evalTasks };
       try {
@@ -100,7 +101,7 @@ function dreamOf(
   progress: TextProgress,
 ): TextDream {
   const { config } = context.scenario;
-  const dreamLanes = (responder: Responder) => lanes(parts, responder, config);
+  const dreamLanes = (responder: Responder) => lanes(parts, responder, config, policy.writes);
   if (config.train.gather !== undefined)
     return new RecordedDream({ context, parts, tasks, policy, gathered: progress.gathered.length, lanes: dreamLanes });
   const environments = dreamLanes(parts.responder);
@@ -221,13 +222,14 @@ function resultOf(
 ): Omit<TextTrainResult, 'panel'> {
   const { round: rounds, cloned: _cloned, watched: _watched, grown, evaluations, ...lived } = progress;
   const { rl, train } = scenario.config;
+  const { version, writes } = learner.policy;
   return {
     job: 'train',
     family: 'tools',
     wallSeconds: metrics.wallSeconds,
     mode: train.mode,
     algorithm: rl.algorithm,
-    policy: { version: learner.policy.version, choosesAmong: textViewOf(domain, scenario.config).choosesAmong },
+    policy: { version, choosesAmong: textViewOf(domain, scenario.config, writes).choosesAmong },
     parameters: learner.parameters,
     checkpoint: policyFolder(out),
     domain: domain.version,
