@@ -9,7 +9,7 @@ import { and, equal, less, mul, where } from '../ops-elementwise.js';
 import { reshape, unsqueeze } from '../ops-shape.js';
 import { adamScalars, adamStep, clipByGlobalNorm, globalNorm } from '../optimiser.js';
 import { ParamLayout } from '../parameters.js';
-import { buildTrainer, type FeedData, type Trainer, type TrainerSpec } from '../trainer.js';
+import { buildTrainer, type FeedData, type OpenSession, type Trainer, type TrainerSpec } from '../trainer.js';
 import type { ChoiceRows } from './choices.js';
 import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
 import { Decoder } from './decoder.js';
@@ -50,6 +50,8 @@ export interface DecoderTrainerOptions {
   readonly start: { readonly rng: Rng } | { readonly theta: Float32Array };
   /** Sessions of decoders that are trained further; made anew unless given. */
   readonly sessions?: DecoderSessions;
+  /** Runs the gradient steps; in the calling thread unless given. */
+  readonly open?: OpenSession;
 }
 
 /** What a batch lacks; the runtime then says what it takes. */
@@ -78,6 +80,7 @@ export class DecoderTrainer {
     loss = nextTokenLoss,
     start,
     sessions: given,
+    open,
   }: DecoderTrainerOptions): Promise<DecoderTrainer> {
     const config = decoderConfig(givenConfig);
     const settings = decoderTraining(training);
@@ -95,7 +98,7 @@ export class DecoderTrainer {
         hint: 'Give the weights of a decoder of the same settings.',
       });
     }
-    const trainer = await buildTrainer(trainerSpec(config, settings, loss, sessions));
+    const trainer = await buildTrainer(trainerSpec(config, settings, loss, sessions), open);
     const decay = new Float32Array(layout.size);
     decay.set(decayMask(sessions.layout));
     return new DecoderTrainer(config, settings, loss, sessions, trainer, decay, theta);

@@ -2,6 +2,7 @@
 
 import { Rng } from '../../../core/rng.js';
 import type { ToolsScenarioConfig } from '../../../kinds/index.js';
+import type { OpenSession } from '../../../nn/index.js';
 import { groupEstimators, type TextLearner, textNetworks } from '../../../rl/index.js';
 import { loadTextPolicy } from './policy-checkpoint.js';
 
@@ -11,17 +12,22 @@ interface Learning {
   readonly folder: string;
 }
 
-/** A fresh learner as the scenario has it. */
+/**
+ * A fresh learner as the scenario has it.
+ * @param open runs its gradient steps; in the calling thread unless given
+ */
 export async function makeTextLearner(
   { config: { rl }, folder }: Learning,
   seed: number,
   network = rl.network,
+  open?: OpenSession,
 ): Promise<TextLearner> {
   const entry = textNetworks.get(network);
   const make = await entry.make();
   const settings = entry.schema.parse((rl as Readonly<Record<string, unknown>>)[network] ?? {});
   const valueCoefficient = groupEstimators.get(rl.algorithm).hasCritic ? (rl.valueCoefficient ?? 0.5) : 0;
-  return make(settings as never, { ...rl, valueCoefficient }, Rng.fromSeed(seed).split('text-learner'), folder);
+  const rng = Rng.fromSeed(seed).split('text-learner');
+  return make(settings as never, { ...rl, valueCoefficient }, rng, folder, open);
 }
 
 /**
