@@ -14,6 +14,7 @@ export type { LivedText } from './text-deficits.js';
 export { isWon } from './text-evaluation.js';
 export { solutions, type TextExpert, walkthroughs } from './text-experts.js';
 export { textGroups } from './text-groups.js';
+export { olderNeeded } from './text-lag.js';
 export { type PlayedText, type PlayOptions, playTexts, type TextStart, type TextStep } from './text-play.js';
 export { grownDeficits } from './text-tasks.js';
 export {
@@ -21,6 +22,7 @@ export {
   evenly,
   type Gathered,
   newProgress,
+  type RunDrift,
   roundsOf,
   type TextDream,
   type TextEvaluation,
@@ -32,6 +34,7 @@ export {
   type TextTraining,
   type TextValues,
   type ValueFit,
+  type VersionDrift,
 } from './text-training.js';
 export {
   fitValues,

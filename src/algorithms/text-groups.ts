@@ -2,23 +2,18 @@
 // environment or in a dream made of a few of its episodes, learn from what was better than the rest of its group, and be judged in
 // the real environment on tasks that were never trained on.
 
+import { concurrently } from '../core/concurrently.js';
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/index.js';
 import { echoTrap, groupLessons, type TextLesson, type TextUpdateMetrics } from '../rl/index.js';
 import { checkDream } from './text-dream-check.js';
 import { evaluate, isWon, stepsOf } from './text-evaluation.js';
-import { forkGroups } from './text-forks.js';
 import { demonstrate, imitate } from './text-imitation.js';
-import { livedOf, type PlayedText, type PlayOptions, playTexts, type TextStart, whoAnswered } from './text-play.js';
-import { countGrown, familiesWithin, grownDeficits, tasksOfRound } from './text-tasks.js';
-import {
-  countersOf,
-  roundsOf,
-  type TextProgress,
-  type TextRound,
-  type TextTraining,
-  tellLost,
-} from './text-training.js';
+import { drawnBy, driftOf, dropWeights, keepWeights, withDrift } from './text-lag.js';
+import { type LivedRound, liveRound, roundRng } from './text-living.js';
+import { type PlayedText, whoAnswered } from './text-play.js';
+import { countGrown, familiesWithin, grownDeficits } from './text-tasks.js';
+import { countersOf, roundsOf, type TextProgress, type TextRound, type TextTraining } from './text-training.js';
 import { valuedRound } from './text-values.js';
 import { watchedRound } from './text-watch.js';
 import { imitateWins } from './text-wins.js';
@@ -29,14 +24,14 @@ const TOLD_DEFICITS = 5;
 /** @throws what environments, models and learners throw, and what ends a run at a checkpoint */
 export async function textGroups(training: TextTraining): Promise<void> {
   const { settings, parts, progress, ports } = training;
-  const root = Rng.fromSeed(settings.seed).split('text-groups');
 
   if (!progress.cloned) {
-    const demonstrated = await demonstrate(training, root.split('clone'));
+    const rng = Rng.fromSeed(settings.seed).split('text-groups').split('clone');
+    const demonstrated = await demonstrate(training, rng);
     parts.learner.prepare?.(demonstrated.shown.flatMap(({ steps }) => steps.map(({ situation }) => situation)));
     await evaluate(training, 'nothing');
     if (settings.clone.tasks > 0) {
-      await imitate(training, demonstrated, root.split('clone'));
+      await imitate(training, demonstrated, rng);
       await evaluate(training, 'cloning');
     }
     // What was imitated is what a KL penalty holds on to.
@@ -47,17 +42,21 @@ export async function textGroups(training: TextTraining): Promise<void> {
 
   const rounds = roundsOf(settings);
   const bar = ports.phase('rounds', rounds.length, 'rounds');
+  let ahead: LivedRound | undefined;
   while (progress.round < rounds.length) {
     bar.set(progress.round, noteOf(progress));
     const round = rounds[progress.round];
-    const rng = root.split('round', progress.round);
 
     await gather(training, rounds);
     if (round.where === 'dream' && progress.checks.length === 0 && settings.checkEpisodes > 0) {
       await checkDream(training);
       await ports.checkpoint(true);
     }
-    const told = round.where === 'value' ? await learnValues(training, rng) : await liveRound(training, round, rng);
+    const { told, next }: LearnedRound =
+      round.where === 'value'
+        ? { told: await learnValues(training) }
+        : await learnRound(training, rounds, ahead ?? (await liveRound(training, round, progress.round)));
+    ahead = next;
     ports.tell({ kind: 'update', ...countersOf(progress), where: round.where, ...told });
     if (progress.round % settings.evalEvery === 0 || progress.round === rounds.length) {
       await evaluate(training, 'rounds');
@@ -69,28 +68,80 @@ export async function textGroups(training: TextTraining): Promise<void> {
   bar.end(noteOf(progress));
 }
 
-/** Lives a round and learns from it; what the event of the round tells. */
-async function liveRound(training: TextTraining, round: TextRound, rng: Rng): Promise<Record<string, unknown>> {
+interface LearnedRound {
+  /** What the event of the round tells. */
+  readonly told: Record<string, unknown>;
+  /** The round after it, where that was lived meanwhile. */
+  readonly next?: LivedRound;
+}
+
+/**
+ * Learns from a round. With a version lag the next one is drawn by weights that are there already, so it is lived meanwhile, unless its
+ * world is made anew before it. Lived later, it would be the same.
+ */
+async function learnRound(
+  training: TextTraining,
+  rounds: readonly TextRound[],
+  { drawn, groups, valued, forked }: LivedRound,
+): Promise<LearnedRound> {
   const { settings, parts, progress } = training;
-  const drawn = tasksOfRound({ ...settings, tasks: parts.tasks, round: progress.round, grown: progress.grown });
-  const groups = await liveGroups(training, round, drawn, rng);
-  const { valued, forked } = await fork(training, round, groups, rng);
+  const { round: index } = progress;
   const { lessons, silent, filtered } = groupLessons(valued, parts.algorithm, settings);
-  const learned = parts.algorithm.imitatesWins
-    ? await imitateWins(training, groups, rng.split('imitate'))
-    : await learn(training, lessons, rng.split('learn'));
+  const grown = grow(training, drawn, groups);
+  const drift = await driftOf(training, lessons);
+  keepWeights(training);
+  const rng = roundRng(settings.seed, index);
+  const learnNow = () =>
+    parts.algorithm.imitatesWins
+      ? imitateWins(training, groups, rng.split('imitate'))
+      : learn(training, lessons, rng.split('learn'));
+  const after = rounds[index + 1];
+  const isAhead = Boolean(settings.versionLag) && after !== undefined && !after.gathers;
+  const { learned, next } = isAhead
+    ? await learnAndLive(training, learnNow, (during) => liveRound(during, after, index + 1))
+    : { learned: await learnNow(), next: undefined };
 
   progress.round += 1;
-  count(progress, round, [...groups, [...forked]]);
-  const grown = grow(training, drawn, groups);
+  dropWeights(training);
+  count(progress, rounds[index], [...groups, [...forked]]);
+  progress.drift = withDrift(progress.drift, drift);
   const lived = { ...livedFigures(groups), ...watch(training, groups), ...grown };
   const left = { groups: groups.length, silentGroups: silent, filteredGroups: filtered, forks: forked.length };
-  return { ...lived, ...left, ...learned };
+  const lag = settings.versionLag ? { drawnBy: drawnBy(settings, index), ...(drift && { drift }) } : {};
+  return { told: { ...lived, ...left, ...learned, ...lag }, ...(next && { next }) };
+}
+
+/** Both at once; where one fails, the other has ended, too, when that is told. */
+async function learnAndLive(
+  training: TextTraining,
+  learnNow: () => Promise<Partial<TextUpdateMetrics>>,
+  live: (training: TextTraining) => Promise<LivedRound>,
+): Promise<{ learned: Partial<TextUpdateMetrics>; next: LivedRound }> {
+  const { ports } = training;
+  const failed = new AbortController();
+  const signal = AbortSignal.any([ports.signal, failed.signal]);
+  const done: { learned?: Partial<TextUpdateMetrics>; next?: LivedRound } = {};
+  const works = [
+    async () => {
+      done.learned = await learnNow();
+    },
+    async () => {
+      done.next = await live({ ...training, ports: { ...ports, signal } });
+    },
+  ];
+  await concurrently(
+    works,
+    works.length,
+    (work) => work(),
+    () => failed.abort(),
+  );
+  return { learned: done.learned!, next: done.next! };
 }
 
 /** Learns a round from what the value model says of choices in recorded situations. */
-async function learnValues(training: TextTraining, rng: Rng): Promise<Record<string, unknown>> {
-  const { progress } = training;
+async function learnValues(training: TextTraining): Promise<Record<string, unknown>> {
+  const { settings, progress } = training;
+  const rng = roundRng(settings.seed, progress.round);
   const { lessons, figures, choices } = await valuedRound(training, rng);
   const learned = await learn(training, lessons, rng.split('learn'));
   progress.round += 1;
@@ -109,61 +160,6 @@ async function gather({ parts, progress, ports }: TextTraining, rounds: readonly
   progress.realSteps += gathered.steps;
   ports.tell({ kind: 'gather', ...countersOf(progress), time, ...gathered });
   await ports.checkpoint(true);
-}
-
-/** `groupSize` episodes from the same start, for each task of the round; fewer where some were lost. */
-async function liveGroups(
-  { settings, parts, ports }: TextTraining,
-  { where }: TextRound,
-  tasks: readonly ToolsTask[],
-  rng: Rng,
-): Promise<PlayedText[][]> {
-  const { groupSize } = settings;
-  const starts = tasks.flatMap((task, g): TextStart[] => {
-    const seed = rng.split('start', g).uint32();
-    return Array.from({ length: groupSize }, (_, e) => ({ task: task.id, seed, rng: rng.split('choices', g, e) }));
-  });
-  const phase = ports.phase(where === 'real' ? 'live' : 'dream', starts.length, 'episodes');
-  const played = await playTexts(parts.learner.policy, starts, {
-    ...(await playing({ settings, parts, ports }, where)),
-    snapshots: parts.algorithm.livesForks === true,
-    onEpisode: () => phase.advance(1),
-  });
-  phase.end();
-  tellLost(ports, played);
-  return tasks.map((_, g) => livedOf(played.slice(g * groupSize, (g + 1) * groupSize)));
-}
-
-/** How episodes of the round are lived. */
-async function playing(
-  { settings, parts, ports }: Pick<TextTraining, 'settings' | 'parts' | 'ports'>,
-  where: TextRound['where'],
-): Promise<PlayOptions> {
-  return {
-    environments: where === 'real' ? parts.environments : await parts.dream!.environments(),
-    signal: ports.signal,
-    shaping: { weight: settings.progressWeight, gamma: settings.gamma },
-    rewards: settings.rewards,
-  };
-}
-
-/** Where the learner asks for it, what came of living on from the steps of the groups. */
-async function fork(
-  training: TextTraining,
-  { where }: TextRound,
-  groups: PlayedText[][],
-  rng: Rng,
-): Promise<{ valued: PlayedText[][]; forked: readonly PlayedText[] }> {
-  const { settings, parts, ports } = training;
-  if (!parts.algorithm.livesForks) return { valued: groups, forked: [] };
-  const phase = ports.phase('live on from steps', null, 'episodes');
-  const { groups: valued, lived } = await forkGroups(parts.learner.policy, groups, rng.split('forks'), {
-    ...(await playing(training, where)),
-    ...{ forks: settings.forks, gamma: settings.gamma },
-    onEpisode: () => phase.advance(1),
-  });
-  phase.end();
-  return { valued, forked: livedOf(lived) };
 }
 
 async function learn(

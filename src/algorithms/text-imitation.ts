@@ -26,11 +26,8 @@ export async function demonstrate({ settings, parts, ports }: TextTraining, rng:
 }
 
 /** @throws TEXT_TASKS_MISSING where nothing can be imitated; what learners throw */
-export async function imitate(
-  { settings, parts, progress, ports }: TextTraining,
-  { shown, taken }: Demonstrated,
-  rng: Rng,
-): Promise<void> {
+export async function imitate(training: TextTraining, { shown, taken }: Demonstrated, rng: Rng): Promise<void> {
+  const { parts, progress, ports } = training;
   const lessons = shown.flatMap(({ steps }) =>
     steps.map(({ situation, choice }): TextLesson => ({ situation, choice })),
   );
@@ -47,7 +44,7 @@ export async function imitate(
   progress.clonedSteps = lessons.length + taken;
   progress.realSteps += progress.clonedSteps;
   if (parts.algorithm.imitatesWins) await ports.wins.keep(DEMONSTRATIONS, shown.map(wonText));
-  await passes({ settings, parts, progress, ports }, lessons, rng, 0);
+  await passes(training, lessons, rng, 0);
 }
 
 /** So many passes over what is to be imitated, each in an order of its own. */

@@ -33,6 +33,11 @@ export interface TextGroupSettings extends GroupOptions {
   readonly forks: number;
   /** Rounds after which what was won so far is imitated, by a learner that does so. */
   readonly restEvery: number;
+  /** Rounds that the policy that draws a round is older than the one that learns from it; none unless given. */
+  readonly versionLag?: number;
+  /** How far the ratio of probabilities counts below and above 1, as the learner's objective has it. */
+  readonly clipLow: number;
+  readonly clipHigh: number;
   /** What the world pays, or 1 at the end of an episode that was won. */
   readonly rewards: 'paid' | 'verdict';
   /** Weight of progress as a reward (`Shaping`); 0: none. */
@@ -187,6 +192,22 @@ export interface TextEvaluation {
   readonly meanLength: number;
 }
 
+/** How far the policy that drew is from the one that learns from it, before it does: means over choices. */
+export interface VersionDrift {
+  /** Ratio of their probabilities, the learner's over that of who drew. */
+  readonly ratio: number;
+  /** KL from the policy that drew to the learner (k3). */
+  readonly kl: number;
+  /** Share of the choices whose ratio lies outside of what the objective lets count. */
+  readonly clipFraction: number;
+}
+
+/** Of a whole run. */
+export interface RunDrift extends VersionDrift {
+  /** Choices that were looked at. */
+  readonly choices: number;
+}
+
 /** All that must survive between rounds beside the learner. */
 export interface TextProgress {
   round: number;
@@ -211,6 +232,8 @@ export interface TextProgress {
   readonly watched: WatchedRound[];
   /** What was found wrong, and after which round. */
   readonly alarms: { readonly round: number; readonly problem: string }[];
+  /** With a version lag, how far those who drew were from the learner. */
+  drift?: RunDrift;
 }
 
 export function newProgress(): TextProgress {
@@ -246,6 +269,8 @@ export interface TextTraining {
   readonly settings: TextGroupSettings;
   readonly parts: TextGroupParts;
   readonly progress: TextProgress;
+  /** With a version lag, weights that draw rounds to come and are older than the learner's, by the rounds behind them. */
+  readonly older: Map<number, Float32Array>;
   readonly ports: TextGroupPorts;
 }
 

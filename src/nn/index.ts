@@ -104,6 +104,7 @@ export { type Dim, type DType, elementCount, float32, int32, type Tensor, type T
 export {
   buildTrainer,
   type FeedData,
+  type OpenSession,
   type Trainer,
   type TrainerResult,
   type TrainerRun,

@@ -79,8 +79,10 @@ export {
   type WatchDraw,
 } from './synther/row-diffusion.js';
 export { makeTd3Bc, Td3Bc, type Td3BcMetrics } from './td3-bc/td3-bc.js';
+export { LearningThread } from './text/learning-thread.js';
 export { type MakeTextLearner, type MakeTextValues, type TextNetworkEntry, textNetworks } from './text/networks.js';
 export type {
+  TextChoice,
   TextDecision,
   TextLearner,
   TextLearnerState,

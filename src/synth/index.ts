@@ -68,8 +68,7 @@ export {
 export { exportJsonl, exportParquet, TRANSITION_COLUMNS } from './export/transitions.js';
 export type * from './fits/backend-fit.js';
 export { type FittedBackendEntry, fittedBackends, fitterOf } from './fits/fitted-backends.js';
-export { GOAL_KINDS, goalKindOf } from './guided/goal-kinds.js';
-export { GuidedAgent, type GuidedAgentOptions } from './guided/guided-agent.js';
+export { GOAL_KINDS, GuidedAgent, type GuidedAgentOptions, goalKindOf } from './guided/guided-agent.js';
 export { UNVERIFIED_WEIGHT, type WrapRequest, wrapWalk } from './guided/wrap-walk.js';
 export { type FindTricksRequest, findTricks, type Trick, type TricksReport } from './hacker/find-tricks.js';
 export { type HackerConfig, hackerSchema } from './hacker/hacker-schema.js';

@@ -2,6 +2,7 @@
 // the model says is a guess about nothing it knows, and can run off to any number.
 
 import { z } from 'zod';
+import { joinedFloats } from '../core/joined.js';
 import { ReplayBuffer } from '../replay/index.js';
 
 const numbers = z.array(z.number()).readonly();
@@ -47,7 +48,7 @@ export function seenRange(rows: SeenRows | ReplayBuffer, obsDim: number): SeenRa
     rewards.push(reward.slice());
     ends ||= terminated.includes(1);
   }
-  const ranked = joined(rewards).sort();
+  const ranked = joinedFloats(rewards).sort();
   const tail = Math.floor(TAIL * (ranked.length - 1));
   const [lowReward, highReward] = [ranked[tail], ranked[ranked.length - 1 - tail]];
   return { low: Array.from(low), high: Array.from(high), lowReward, highReward, ends };
@@ -59,16 +60,6 @@ function widen(low: Float32Array, high: Float32Array, values: Float32Array): voi
     if (values[at] < low[j]) low[j] = values[at];
     if (values[at] > high[j]) high[j] = values[at];
   }
-}
-
-function joined(pieces: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.length;
-  }
-  return all;
 }
 
 /**

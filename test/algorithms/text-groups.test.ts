@@ -1,7 +1,7 @@
 // Agents of text learn in a small game of ours: by imitation and as a group, and again to the same bytes.
 
 import { describe, expect, it } from 'vitest';
-import { playTexts, roundsOf, textGroups } from '../../src/algorithms/index.js';
+import { playTexts, type RunDrift, roundsOf, textGroups } from '../../src/algorithms/index.js';
 import { Rng } from '../../src/core/rng.js';
 import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../src/env/index.js';
 import { attics, atticTraining } from '../rl/text/attic-training.js';
@@ -91,6 +91,59 @@ describe('training in a game of text', () => {
       const sum = steps.reduce((total, step) => total + step.reward, 0);
       expect(sum).toBeCloseTo(reward!, 9);
     }
+    await learner.close();
+  });
+
+  it('with a version lag is drawn by the policy of so many rounds before, and goes on to the same bytes', async () => {
+    const lagging = { estimator: 'gigpo', clone, rounds: 5, versionLag: 2, evalEvery: 2 };
+    const whole = await atticTraining(lagging);
+    const { training, learner, told } = whole;
+    const after: Float32Array[] = [];
+    const drawing: Float32Array[] = [];
+    const policyOf = learner.policyOf.bind(learner);
+    learner.policyOf = (weights) => {
+      drawing.push(weights);
+      return policyOf(weights);
+    };
+    let kept: Pick<typeof training, 'progress' | 'older'> & { state: ReturnType<typeof learner.state> };
+    training.ports.checkpoint = async () => {
+      after[training.progress.round] = learner.weights;
+      if (training.progress.round === 3)
+        kept = structuredClone({ progress: training.progress, older: training.older, state: learner.state() });
+    };
+    await textGroups(training);
+    // The first round by the learner of the moment, the others by weights that were kept.
+    expect(drawing.map((weights, i) => weights === after[[0, 0, 1, 2][i]])).toEqual([true, true, true, true]);
+    expect(new Set(after).size).toBe(6);
+    const updates = told.filter(({ kind }) => kind === 'update');
+    expect(updates.map((event) => event.drawnBy)).toEqual([0, 0, 0, 1, 2]);
+    const drifts = updates.map(({ drift }) => drift as RunDrift);
+    expect(drifts[0]).toMatchObject({ ratio: 1, kl: 0, clipFraction: 0 });
+    for (const { kl } of drifts.slice(1)) expect(kl).toBeGreaterThan(0);
+    expect(training.progress.drift!.choices).toBe(drifts.reduce((sum, { choices }) => sum + choices, 0));
+    expect(training.older.size).toBe(0);
+
+    const resumed = await atticTraining(lagging);
+    resumed.learner.restore(kept!.state);
+    expect([...kept!.older.keys()]).toEqual([1, 2]);
+    await textGroups({ ...resumed.training, progress: kept!.progress, older: kept!.older });
+    expect(resumed.learner.state()).toEqual(learner.state());
+    expect(kept!.progress).toEqual(training.progress);
+    await Promise.all([learner.close(), resumed.learner.close()]);
+  });
+
+  it('with a version lag ends what it lives when it cannot learn, and tells why', async () => {
+    const { training, learner } = await atticTraining({ rounds: 2, versionLag: 1 });
+    learner.update = async () => Promise.reject(new Error('diverged'));
+    const signals: AbortSignal[] = [];
+    const [first] = training.parts.environments;
+    const reset = first.reset.bind(first);
+    first.reset = (start, signal) => {
+      signals.push(signal!);
+      return reset(start, signal);
+    };
+    await expect(textGroups(training)).rejects.toThrow('diverged');
+    expect(signals.at(-1)!.aborted).toBe(true);
     await learner.close();
   });
 

@@ -3,6 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Carry, Imagined } from '../../core/dynamics.js';
 import { ReverieError } from '../../core/errors.js';
+import { joinedFloats } from '../../core/joined.js';
 import { Rng, type RngState } from '../../core/rng.js';
 import { rowSize, type VectorEnvironment } from '../../env/index.js';
 import { isWithin, type Propagation, type VectorDynamics, widenedRange } from '../../worldmodel/index.js';
@@ -94,7 +95,7 @@ export async function dreamtReturns(
   let running: readonly Dreamer[] = dreamers;
   const leave = leaver(model, maxSteps);
   let carry = await model.begin(
-    joined(starts),
+    joinedFloats(starts),
     dreamers.map(({ dream }) => dream),
   );
   for (let step = 0; step < maxSteps && running.length > 0; step++) {
@@ -139,7 +140,7 @@ async function dreamStep(
   const before = running.map(({ dream }) => dream.state());
   try {
     const rngs = running.map(({ dream }) => dream);
-    const imagined = await model.imagine(carry, joined(actions), rngs, { propagation });
+    const imagined = await model.imagine(carry, joinedFloats(actions), rngs, { propagation });
     take(running, imagined);
     return imagined.carry;
   } catch (error) {
@@ -181,14 +182,6 @@ function take(running: readonly Dreamer[], { observation, reward, terminated }: 
     one.sum.add(reward[i]);
     if (terminated[i] === 1) one.state = 'ended';
   });
-}
-
-function joined(rows: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(rows.length * rows[0].length);
-  rows.forEach((row, i) => {
-    all.set(row, i * row.length);
-  });
-  return all;
 }
 
 /** Where the real environment's episode begins. */

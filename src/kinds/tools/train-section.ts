@@ -27,6 +27,10 @@ const progressWeight = z
     'Weight of progress as a reward on the way, where the exact rules know how much of the goal is done (Ng et al. 1999); default 0: none.',
   );
 
+const gaeLambda = share
+  .optional()
+  .describe("ppo: how far advantages look past the next step (GAE's lambda); default 0.95.");
+
 const forks = positive
   .optional()
   .describe(
@@ -36,6 +40,12 @@ const restEvery = positive
   .optional()
   .describe(
     'rest: rounds after which the shortest win of each task so far is imitated, with what was imitated first, in `train.cloneEpochs` passes; default 10, and after the last.',
+  );
+
+const versionLag = count
+  .optional()
+  .describe(
+    'Updates that the policy that draws a round is older than the one that learns from it, which then lives the next round while it learns; default 0.',
   );
 
 export function textRlSchema() {
@@ -80,12 +90,11 @@ export function textRlSchema() {
         .describe('What counts alike: each episode, or each step (DAPO), by which long failures outweigh what won.'),
       gamma: share.default(0.95).describe('gigpo, ppo, vineppo, progressWeight: discount of a reward one step later.'),
       stepWeight: z.number().min(0).default(1).describe('gigpo: weight of the advantage among equal states.'),
-      gaeLambda: share
-        .optional()
-        .describe("ppo: how far advantages look past the next step (GAE's lambda); default 0.95."),
+      gaeLambda,
       valueCoefficient: z.number().min(0).optional().describe("ppo: weight of the critic's error; default 0.5."),
       forks,
       restEvery,
+      versionLag,
       keptGroups: share
         .optional()
         .describe(

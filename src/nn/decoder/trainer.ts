@@ -2,6 +2,7 @@
 // same functions as the sessions that score and generate, so its log-probabilities are theirs to the byte (attention.ts).
 
 import { reverieError } from '../../core/errors.js';
+import { joinedFloats, joinedIntegers } from '../../core/joined.js';
 import type { Rng } from '../../core/rng.js';
 import { gradients } from '../autodiff.js';
 import type { Value } from '../graph.js';
@@ -9,7 +10,7 @@ import { and, equal, less, mul, where } from '../ops-elementwise.js';
 import { reshape, unsqueeze } from '../ops-shape.js';
 import { adamScalars, adamStep, clipByGlobalNorm, globalNorm } from '../optimiser.js';
 import { ParamLayout } from '../parameters.js';
-import { buildTrainer, type FeedData, type Trainer, type TrainerSpec } from '../trainer.js';
+import { buildTrainer, type FeedData, type OpenSession, type Trainer, type TrainerSpec } from '../trainer.js';
 import type { ChoiceRows } from './choices.js';
 import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
 import { Decoder } from './decoder.js';
@@ -50,6 +51,8 @@ export interface DecoderTrainerOptions {
   readonly start: { readonly rng: Rng } | { readonly theta: Float32Array };
   /** Sessions of decoders that are trained further; made anew unless given. */
   readonly sessions?: DecoderSessions;
+  /** Runs the gradient steps; in the calling thread unless given. */
+  readonly open?: OpenSession;
 }
 
 /** What a batch lacks; the runtime then says what it takes. */
@@ -78,6 +81,7 @@ export class DecoderTrainer {
     loss = nextTokenLoss,
     start,
     sessions: given,
+    open,
   }: DecoderTrainerOptions): Promise<DecoderTrainer> {
     const config = decoderConfig(givenConfig);
     const settings = decoderTraining(training);
@@ -95,7 +99,7 @@ export class DecoderTrainer {
         hint: 'Give the weights of a decoder of the same settings.',
       });
     }
-    const trainer = await buildTrainer(trainerSpec(config, settings, loss, sessions));
+    const trainer = await buildTrainer(trainerSpec(config, settings, loss, sessions), open);
     const decay = new Float32Array(layout.size);
     decay.set(decayMask(sessions.layout));
     return new DecoderTrainer(config, settings, loss, sessions, trainer, decay, theta);
@@ -150,20 +154,20 @@ export class DecoderTrainer {
       alpha: Float32Array.from(scalars, ({ alpha }) => alpha),
       epsilon: Float32Array.from(scalars, ({ epsilon }) => epsilon),
       decayRate: Float32Array.from(rates, (rate) => rate * weightDecay),
-      weights: stackFloats(batches.map(({ weights }) => weights)),
+      weights: joinedFloats(batches.map(({ weights }) => weights)),
     };
     for (const name of ['tokens', 'targets', 'segments', 'positions'] as const) {
-      perStep[name] = stackIntegers(batches.map((batch) => batch[name]));
+      perStep[name] = joinedIntegers(batches.map((batch) => batch[name]));
     }
     for (const name of this.loss.perToken ?? []) {
-      perStep[`token.${name}`] = stackFloats(batches.map(({ perToken }) => perToken?.[name] ?? NOTHING));
+      perStep[`token.${name}`] = joinedFloats(batches.map(({ perToken }) => perToken?.[name] ?? NOTHING));
     }
     if (this.loss.choices !== undefined) {
-      perStep['choices'] = stackIntegers(batches.map(({ choices }) => choices?.choices ?? new Int32Array(0)));
-      perStep['chosen'] = stackIntegers(batches.map(({ choices }) => choices?.chosen ?? new Int32Array(0)));
+      perStep['choices'] = joinedIntegers(batches.map(({ choices }) => choices?.choices ?? new Int32Array(0)));
+      perStep['chosen'] = joinedIntegers(batches.map(({ choices }) => choices?.chosen ?? new Int32Array(0)));
     }
     for (const name of Object.keys(this.loss.perStep ?? {})) {
-      perStep[`step.${name}`] = stackFloats(batches.map((batch) => batch.perStep?.[name] ?? NOTHING));
+      perStep[`step.${name}`] = joinedFloats(batches.map((batch) => batch.perStep?.[name] ?? NOTHING));
     }
     const inputs = { decay: this.decay, sharpness: Float32Array.of(1 / temperature) };
     const { state, metrics } = await this.trainer.run({ state: arrays, inputs, perStep, steps: batches.length });
@@ -251,24 +255,4 @@ function biasOfSegments(segments: Value): Value {
   );
   const isSame = equal(unsqueeze(segments, [1, 2, 3]), unsqueeze(segments, [1, 2, 4]));
   return where(and(isEarlier, isSame), 0, Number.NEGATIVE_INFINITY);
-}
-
-function stackFloats(arrays: readonly Float32Array[]): Float32Array {
-  const out = new Float32Array(arrays.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const array of arrays) {
-    out.set(array, at);
-    at += array.length;
-  }
-  return out;
-}
-
-function stackIntegers(arrays: readonly Int32Array[]): Int32Array {
-  const out = new Int32Array(arrays.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const array of arrays) {
-    out.set(array, at);
-    at += array.length;
-  }
-  return out;
 }

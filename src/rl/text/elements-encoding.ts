@@ -3,6 +3,7 @@
 // its text, and the words before that text in the goal.
 
 import { reverieError } from '../../core/errors.js';
+import { joinedIntegers } from '../../core/joined.js';
 import { type CallSpec, parseAction, SCREEN_ACTIONS, type ScreenElement, type ScreenView } from '../../env/index.js';
 import { checkCommands, type SaidBefore, saidBefore, saidCounts } from './scoring-network.js';
 import type { TextSituation } from './text-policy.js';
@@ -61,13 +62,13 @@ export function encodeScreen(situation: TextSituation, vocabulary: number): Enco
     );
   return {
     goal: hashed(tokensOf(goal), GOAL_TOKENS),
-    words: joined(order.map(({ element }) => hashed(wordsOf(element), ELEMENT_TOKENS))),
+    words: joinedIntegers(order.map(({ element }) => hashed(wordsOf(element), ELEMENT_TOKENS))),
     counts: Float32Array.from(order.flatMap((node) => countsOfElement(node, screen, memory))),
     ...neighbours(order, places),
     targets: Int32Array.from(acts, ({ bid }) => places.get(bid) ?? -1),
     kinds: Int32Array.from(acts, ({ name }) => placeOf(name, vocabulary)),
-    texts: joined(acts.map(({ text }) => hashed(tokensOf(text), TEXT_TOKENS))),
-    beside: joined(acts.map(({ text }) => hashed(tokensBefore(goal, text), BESIDE_TOKENS))),
+    texts: joinedIntegers(acts.map(({ text }) => hashed(tokensOf(text), TEXT_TOKENS))),
+    beside: joinedIntegers(acts.map(({ text }) => hashed(tokensBefore(goal, text), BESIDE_TOKENS))),
     actionCounts: Float32Array.from(
       acts.flatMap((act, i) => countsOfAction(admissible[i], act, screen.elements[act.bid], memory)),
     ),
@@ -236,13 +237,4 @@ function fitted(places: readonly number[], size: number): Int32Array {
   const row = new Int32Array(size);
   row.set(places);
   return row;
-}
-
-function joined(rows: readonly Int32Array[]): Int32Array {
-  const [size = 0] = rows.map(({ length }) => length);
-  const all = new Int32Array(rows.length * size);
-  rows.forEach((row, i) => {
-    all.set(row, i * size);
-  });
-  return all;
 }

@@ -3,6 +3,7 @@
 import type { ZodType } from 'zod';
 import { type Entry, Registry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
+import type { OpenSession } from '../../nn/index.js';
 import { decoderPolicySchema, keptDecoderSchema } from './decoder/settings.js';
 import { elementsNetwork, elementsSchema } from './elements.js';
 import { relevanceNetwork, relevanceSchema } from './relevance.js';
@@ -13,12 +14,14 @@ import type { TextValueModel } from './value-model.js';
 /**
  * A fresh learner; `settings` are what the entry's schema makes of a scenario's.
  * @param folder what paths in the settings are relative to
+ * @param open   runs its gradient steps; in the calling thread unless given
  */
 export type MakeTextLearner = (
   settings: never,
   objective: TextObjective,
   rng: Rng,
   folder?: string,
+  open?: OpenSession,
 ) => Promise<TextLearner>;
 
 /** A fresh value model, likewise. */
@@ -41,9 +44,9 @@ function scored<Settings extends object>(
     ...about,
     make: async () => {
       const { makeScoredLearner } = await import('./scored-learner.js');
-      return (given: Settings, objective, rng) => {
+      return (given: Settings, objective, rng, _folder, open) => {
         const settings = (objective.valueCoefficient ?? 0) > 0 ? { critic: true, ...given } : given;
-        return makeScoredLearner(networkOf(settings), objective, rng);
+        return makeScoredLearner(networkOf(settings), objective, rng, open);
       };
     },
     makeValues: async () => {

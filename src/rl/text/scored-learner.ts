@@ -3,13 +3,15 @@
 
 import { reverieError } from '../../core/errors.js';
 import { sha256 } from '../../core/hash.js';
+import { joinedFloats, joinedIntegers } from '../../core/joined.js';
 import type { Rng } from '../../core/rng.js';
-import { buildTrainer, InferenceSession, type Tensor, type Trainer } from '../../nn/index.js';
+import { buildTrainer, InferenceSession, type OpenSession, type Tensor, type Trainer } from '../../nn/index.js';
 import { adamSchedule, withMoments } from '../network-learner.js';
 import { choiceModel, choiceTrainer, lessonFeeds } from './choice-graph.js';
 import type { Feeds, ScoringNetwork } from './scoring-network.js';
 import {
   chooseBy,
+  type TextChoice,
   type TextDecision,
   type TextLearner,
   type TextLearnerState,
@@ -30,16 +32,24 @@ interface Weights {
   readonly v: Float32Array;
 }
 
-/** @param rng draws the initial weights */
+/** Gradient steps of one run elsewhere: what acts in this thread keeps the next run waiting. */
+const STEPS_ELSEWHERE = 8;
+
+/**
+ * @param rng  draws the initial weights
+ * @param open runs its gradient steps; in the calling thread unless given
+ */
 export async function makeScoredLearner<Encoded>(
   network: ScoringNetwork<Encoded>,
   objective: TextObjective,
   rng: Rng,
+  open?: OpenSession,
 ): Promise<TextLearner> {
   const theta = network.layout.init(rng);
   const session = await InferenceSession.fromBytes(choiceModel(network), {}, `${network.name} network`);
-  const trainer = await buildTrainer(choiceTrainer(network, objective, MAX_GRAD_NORM));
-  return new ScoredLearner({ network, objective, session, trainer }, theta);
+  const trainer = await buildTrainer(choiceTrainer(network, objective, MAX_GRAD_NORM), open);
+  const stepsAtOnce = open === undefined ? 1 : STEPS_ELSEWHERE;
+  return new ScoredLearner({ network, objective, session, trainer, stepsAtOnce }, theta);
 }
 
 interface Parts<Encoded> {
@@ -47,15 +57,17 @@ interface Parts<Encoded> {
   readonly objective: TextObjective;
   readonly session: InferenceSession;
   readonly trainer: Trainer;
+  /** Gradient steps of one run; the same bytes, however many. */
+  readonly stepsAtOnce: number;
 }
 
 class ScoredLearner<Encoded> implements TextLearner {
   readonly network: string;
   readonly policy: TextPolicy;
-  private weights: Weights;
+  private trained: Weights;
   private reference: Float32Array;
   private steps = 0;
-  private named: { readonly theta: Float32Array; readonly version: string } | undefined;
+  private readonly versions = new WeakMap<Float32Array, string>();
   /** A situation is read once, however often it is learned from. */
   private readonly encoded = new WeakMap<TextSituation, Encoded>();
 
@@ -64,27 +76,42 @@ class ScoredLearner<Encoded> implements TextLearner {
     theta: Float32Array,
   ) {
     this.network = parts.network.name;
-    this.weights = withMoments(theta);
+    this.trained = withMoments(theta);
     this.reference = theta;
-    const version = () => this.version();
-    this.policy = {
-      get version() {
-        return version();
-      },
-      decide: (situations, draws) => this.decide(situations, draws),
-    };
+    this.policy = this.actingWith(() => this.trained.theta);
+  }
+
+  get weights(): Float32Array {
+    return this.trained.theta;
   }
 
   get parameters(): number {
-    return this.weights.theta.length;
+    return this.trained.theta.length;
   }
 
   get gradientSteps(): number {
     return this.steps;
   }
 
+  policyOf(weights: Float32Array): TextPolicy {
+    return this.actingWith(() => weights);
+  }
+
+  async logProbs(choices: readonly TextChoice[]): Promise<number[]> {
+    const read = choices.map(({ situation }) => this.read(situation));
+    const found: number[] = [];
+    for (const rows of this.parts.network.packed(read)) {
+      const batch = this.parts.network.batchOf(rows.map((i) => read[i]));
+      const { logProbs, width } = await this.score(this.trained.theta, batch);
+      rows.forEach((row, i) => {
+        found[row] = logProbs[i * width + choices[row].choice];
+      });
+    }
+    return found;
+  }
+
   async update(lessons: readonly TextLesson[], { lr, order }: TextUpdateOptions): Promise<TextUpdateMetrics> {
-    const before = { weights: this.weights, steps: this.steps };
+    const before = { trained: this.trained, steps: this.steps };
     try {
       return await this.pass(lessons, order ?? lessons.map((_, i) => i), lr);
     } catch (error) {
@@ -94,11 +121,11 @@ class ScoredLearner<Encoded> implements TextLearner {
   }
 
   anchor(): void {
-    this.reference = this.weights.theta;
+    this.reference = this.trained.theta;
   }
 
   state(): TextLearnerState {
-    const { theta, m, v } = this.weights;
+    const { theta, m, v } = this.trained;
     const { steps: gradientSteps, reference, network } = this;
     const arrays = { theta, m, v, reference };
     return {
@@ -117,7 +144,7 @@ class ScoredLearner<Encoded> implements TextLearner {
         throw misfit(`array "${name}" has ${size ?? 'no'} elements where this network has ${wanted}`);
     }
     const { theta, m, v, reference } = arrays;
-    this.weights = { theta: theta.slice(), m: m.slice(), v: v.slice() };
+    this.trained = { theta: theta.slice(), m: m.slice(), v: v.slice() };
     this.reference = reference.slice();
     this.steps = meta.gradientSteps;
   }
@@ -127,22 +154,36 @@ class ScoredLearner<Encoded> implements TextLearner {
     await this.parts.session.release();
   }
 
-  private version(): string {
-    const { theta } = this.weights;
-    if (this.named?.theta !== theta) {
-      const bytes = new Uint8Array(theta.buffer, theta.byteOffset, theta.byteLength);
-      this.named = { theta, version: `${this.network}-${sha256(bytes).slice(0, 16)}` };
-    }
-    return this.named.version;
+  private actingWith(theta: () => Float32Array): TextPolicy {
+    const version = () => this.versionOf(theta());
+    return {
+      get version() {
+        return version();
+      },
+      decide: (situations, draws) => this.decide(theta(), situations, draws),
+    };
   }
 
-  private async decide(situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> {
+  private versionOf(theta: Float32Array): string {
+    const known = this.versions.get(theta);
+    if (known !== undefined) return known;
+    const bytes = new Uint8Array(theta.buffer, theta.byteOffset, theta.byteLength);
+    const version = `${this.network}-${sha256(bytes).slice(0, 16)}`;
+    this.versions.set(theta, version);
+    return version;
+  }
+
+  private async decide(
+    theta: Float32Array,
+    situations: readonly TextSituation[],
+    draws?: readonly number[],
+  ): Promise<TextDecision[]> {
     const read = situations.map((situation) => this.read(situation));
     const decisions: TextDecision[] = [];
     const { network } = this.parts;
     for (const rows of network.packed(read)) {
       const batch = network.batchOf(rows.map((i) => read[i]));
-      const { logProbs, values, width } = await this.score(this.weights.theta, batch);
+      const { logProbs, values, width } = await this.score(theta, batch);
       rows.forEach((row, i) => {
         const count = situations[row].admissible.length;
         const choice = chooseBy(logProbs, i * width, count, draws?.[row]);
@@ -161,25 +202,33 @@ class ScoredLearner<Encoded> implements TextLearner {
     const taken = Array.from(order, (i) => lessons[i]);
     const read = taken.map(({ situation }) => this.read(situation));
     const sums: Record<string, number> = { loss: 0, entropy: 0, kl: 0, clipFraction: 0 };
-    const { network } = this.parts;
+    const { network, stepsAtOnce } = this.parts;
     const batches = network.packed(read);
-    for (const rows of batches) {
-      const batch = network.batchOf(rows.map((i) => read[i]));
-      const chosen = rows.map((i) => taken[i]);
-      const feeds = { ...batch, ...lessonFeeds(chosen, await this.referenceOf(chosen, batch)) };
+    for (let from = 0; from < batches.length; from += stepsAtOnce) {
+      const together = batches.slice(from, from + stepsAtOnce);
+      const feeds: Feeds[] = [];
+      for (const rows of together) {
+        const batch = network.batchOf(rows.map((i) => read[i]));
+        const chosen = rows.map((i) => taken[i]);
+        feeds.push({ ...batch, ...lessonFeeds(chosen, await this.referenceOf(chosen, batch)) });
+      }
       const metrics = await this.step(feeds, lr);
-      for (const [name, value] of Object.entries(metrics)) sums[name] = (sums[name] ?? 0) + value * rows.length;
+      for (const [name, values] of Object.entries(metrics)) {
+        for (const [i, rows] of together.entries()) sums[name] = (sums[name] ?? 0) + values[i] * rows.length;
+      }
     }
     const means = Object.entries(sums).map(([name, sum]) => [name, sum / Math.max(taken.length, 1)]);
     return { ...Object.fromEntries(means), gradientSteps: batches.length } as TextUpdateMetrics;
   }
 
-  private async step(feeds: Feeds, lr: number): Promise<Record<string, number>> {
-    const perStep = { ...feeds, ...adamSchedule(this.steps, 1, lr) };
-    const { state, metrics } = await this.parts.trainer.run({ state: { ...this.weights }, perStep, steps: 1 });
-    this.weights = { theta: state.theta, m: state.m, v: state.v };
-    this.steps += 1;
-    return Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, values[0]]));
+  /** A gradient step on each; of each metric, a number a step. */
+  private async step(feeds: readonly Feeds[], lr: number): Promise<Record<string, Float32Array>> {
+    const steps = feeds.length;
+    const perStep = { ...stacked(feeds), ...adamSchedule(this.steps, steps, lr) };
+    const { state, metrics } = await this.parts.trainer.run({ state: { ...this.trained }, perStep, steps });
+    this.trained = { theta: state.theta, m: state.m, v: state.v };
+    this.steps += steps;
+    return metrics;
   }
 
   /** Log-probabilities of the choices under the reference; not worked out where they count for nothing. */
@@ -223,6 +272,19 @@ export function batchTensors(
   for (const [name, { dtype, shape }] of Object.entries(inputs))
     feeds[name] = { dtype, dims: shape, data: batch[name] } as Tensor;
   return feeds;
+}
+
+/** Feeds of steps in a row, one behind the other. */
+function stacked(feeds: readonly Feeds[]): Feeds {
+  const [first] = feeds;
+  if (feeds.length === 1) return first;
+  const of = (name: string) => {
+    const arrays = feeds.map((one) => one[name]);
+    return first[name] instanceof Int32Array
+      ? joinedIntegers(arrays as Int32Array[])
+      : joinedFloats(arrays as Float32Array[]);
+  };
+  return Object.fromEntries(Object.keys(first).map((name) => [name, of(name)]));
 }
 
 function entropyOf(logProbs: Float32Array, from: number, count: number): number {

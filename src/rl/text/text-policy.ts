@@ -57,10 +57,14 @@ export interface TextPolicy {
   decide(situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]>;
 }
 
-/** One choice to learn from. */
-export interface TextLesson {
+export interface TextChoice {
   readonly situation: TextSituation;
+  /** Index into its `admissible`. */
   readonly choice: number;
+}
+
+/** One choice to learn from. */
+export interface TextLesson extends TextChoice {
   /** Log-probability under the policy that made the choice. Absent: somebody else's, to be imitated. */
   readonly logProb?: number;
   /** The terms of `logProb`, as its decision had them; networks that write in tokens need them. */
@@ -100,7 +104,7 @@ export interface TextUpdateOptions {
 export interface TextUpdateMetrics {
   readonly loss: number;
   readonly entropy: number;
-  /** KL from the policy that chose to that of the moment (k3); 0 in the first gradient step after a rollout. */
+  /** KL from the policy that chose to that of the moment (k3); 0 in the first gradient step after a rollout of the moment's policy. */
   readonly kl: number;
   /** Share of the lessons whose ratio was clipped. */
   readonly clipFraction: number;
@@ -122,6 +126,12 @@ export interface TextLearner {
   readonly gradientSteps: number;
   /** Acts with the weights of the moment. */
   readonly policy: TextPolicy;
+  /** The weights of the moment. Not to be written to: an update puts others in their place, and leaves these as they are. */
+  readonly weights: Float32Array;
+  /** Acts with weights that this learner had, whatever it learns meanwhile and later. */
+  policyOf(weights: Float32Array): TextPolicy;
+  /** Log-probability of each choice under the weights of the moment, in nats, to the byte what their policy says of it. */
+  logProbs(choices: readonly TextChoice[]): Promise<number[]>;
   /**
    * Makes ready for a world before anything else is asked of a fresh learner: what its network is made of may depend on the words
    * there. Absent: it does not.

@@ -24,8 +24,7 @@ import {
 } from '../../env/index.js';
 import type { LanguageModel } from '../../llm/index.js';
 import { askChecked } from '../asked-json.js';
-import { GOAL_KINDS } from '../guided/goal-kinds.js';
-import { GuidedAgent } from '../guided/guided-agent.js';
+import { GOAL_KINDS, GuidedAgent } from '../guided/guided-agent.js';
 import { unanimous } from '../guided/judge-walk.js';
 import { shownScreen, walkOf } from '../guided/walk-text.js';
 import type { RejectionCode, Variant } from './proposal.js';

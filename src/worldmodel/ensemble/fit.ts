@@ -3,6 +3,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
+import { joinedFloats } from '../../core/joined.js';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
 import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/index.js';
@@ -88,7 +89,7 @@ export async function fitEnsemble(
     seen: seenRange(rows, rowShape(spaces).obsDim),
   };
   const thetas = trained.map(({ theta }) => theta);
-  const contents = { description, models: memberModels(description, thetas), parameters: joined(thetas) };
+  const contents = { description, models: memberModels(description, thetas), parameters: joinedFloats(thetas) };
   const heldOut = () => judgeHeldOut(prepared, report, config);
   return { model: await EnsembleModel.open(contents, known), report, heldOutRows: prepared.heldOut, heldOut };
 }
@@ -214,14 +215,4 @@ function reportOf(
 /** 0 for none: where nothing changes there is nothing to be wrong about. */
 function rootMean(squares: readonly number[]): number {
   return squares.length === 0 ? 0 : Math.sqrt(mean(squares));
-}
-
-function joined(thetas: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(thetas.reduce((sum, theta) => sum + theta.length, 0));
-  let at = 0;
-  for (const theta of thetas) {
-    all.set(theta, at);
-    at += theta.length;
-  }
-  return all;
 }

@@ -66,6 +66,8 @@ const SETTINGS: TextGroupSettings = {
   rounds: 12,
   realRounds: 0,
   gatherEvery: Number.POSITIVE_INFINITY,
+  clipLow: 0.2,
+  clipHigh: 0.28,
   rewards: 'paid',
   progressWeight: 0,
   forks: 4,
@@ -108,6 +110,7 @@ export async function atticTraining(given: AtticTraining = {}) {
       evalTasks: Array.from({ length: 16 }, () => domain.tasks.find(({ split }) => split === 'test')!),
     },
     progress: newProgress(),
+    older: new Map(),
     ports: {
       signal: new AbortController().signal,
       phase: () => ({ advance() {}, set() {}, end() {} }),

@@ -41,6 +41,7 @@ describe('a decoder that acts', () => {
     // Longer than its context, so that turns are dropped; and each prompt is read on from the one before.
     const lessons = await lived(learner, 3, 25);
     expect(Math.max(...lessons.map(({ situation }) => situation.turns.length))).toBeGreaterThan(20);
+    expect(await learner.logProbs(lessons)).toEqual(lessons.map(({ logProb }) => logProb));
     const { gradientSteps, ...same } = await learner.update(lessons, { lr: 1e-12 });
     expect(gradientSteps).toBeGreaterThan(2);
     expect(same).toMatchObject({ kl: 0, referenceKl: 0, clipFraction: 0, valueError: 0 });
@@ -71,6 +72,13 @@ describe('a decoder that acts', () => {
       const share = decisions.filter((decision) => decision.choice === choice).length / 200;
       expect(Math.abs(share - Math.exp(logProb))).toBeLessThan(0.011);
     }
+
+    // Weights that it had go on acting, whatever it learned since.
+    const { weights } = other;
+    await other.update([{ situation: situations[7], choice: 0 }], { lr: 1e-2 });
+    expect(await other.policyOf(weights).decide(situations.slice(7, 8), draws.slice(7, 8))).toEqual([together[7]]);
+    expect(other.policyOf(weights).version).toBe(learner.policy.version);
+    expect(other.policy.version).not.toBe(learner.policy.version);
   });
 
   it('learns a game by imitation and GRPO, and again to the same bytes from a checkpoint', async () => {

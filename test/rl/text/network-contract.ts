@@ -37,6 +37,22 @@ export function networkContract({ make, situations, rightOf, steps }: NetworkCas
     await learner.close();
   });
 
+  it('acts with weights that it had, whatever it learned since', async () => {
+    const learner = await make(1);
+    const all = situations(20, 2);
+    const asked = draws(20, 3);
+    const { weights, policy } = learner;
+    const first = { version: policy.version, decisions: await policy.decide(all, asked) };
+    const choices = all.map((situation, i) => ({ situation, choice: first.decisions[i].choice }));
+    expect(await learner.logProbs(choices)).toEqual(first.decisions.map(({ logProb }) => logProb));
+    await learner.update(choices, { lr: 1e-2 });
+    const older = learner.policyOf(weights);
+    expect({ version: older.version, decisions: await older.decide(all, asked) }).toEqual(first);
+    expect(policy.version).not.toBe(first.version);
+    expect(await learner.logProbs(choices)).not.toEqual(first.decisions.map(({ logProb }) => logProb));
+    await learner.close();
+  });
+
   it('chooses alike however many decide beside it, and without draws the most probable', async () => {
     const learner = await make(1);
     const all = situations(130, 4);

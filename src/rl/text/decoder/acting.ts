@@ -2,6 +2,7 @@
 // tells what may follow the paths that are not whole commands yet.
 
 import { reverieError } from '../../../core/errors.js';
+import { joinedFloats } from '../../../core/joined.js';
 import { type Continued, type Decoder, tokenSizeOf } from '../../../nn/index.js';
 import type { TextDecision, TextSituation } from '../text-policy.js';
 import { PromptCache } from './prompt-cache.js';
@@ -97,7 +98,7 @@ export class ActingDecoder {
     });
     const answers = await this.decoder.extend(rows, { choices: this.choices });
     answers.forEach((answer, i) => {
-      const past = joined(rows[i].past, answer.newRows);
+      const past = joinedFloats([rows[i].past, answer.newRows]);
       this.cache.keep(groups[i][0].prompt, past);
       const value = this.valueOf(answer);
       for (const reader of groups[i]) {
@@ -140,11 +141,4 @@ function firstOf({ walk }: Reader): readonly number[] | undefined {
 
 function openOf(readers: readonly Reader[]): Reader[] {
   return readers.filter(({ walk }) => walk.open() !== undefined);
-}
-
-function joined(before: Float32Array, after: Float32Array): Float32Array {
-  const all = new Float32Array(before.length + after.length);
-  all.set(before);
-  all.set(after, before.length);
-  return all;
 }

@@ -13,6 +13,7 @@ import {
   DecoderTrainer,
   decoderConfig,
   loadDecoder,
+  type OpenSession,
   ParamLayout,
   saveDecoder,
   Tokenizer,
@@ -20,6 +21,7 @@ import {
 } from '../../../nn/index.js';
 import { withMoments } from '../../network-learner.js';
 import type {
+  TextChoice,
   TextDecision,
   TextLearner,
   TextLearnerState,
@@ -31,7 +33,7 @@ import type {
   TextUpdateOptions,
 } from '../text-policy.js';
 import { ActingDecoder } from './acting.js';
-import { choicesOf, documentsOf, type LessonDocument, lessonBatches } from './documents.js';
+import { choicesOf, commandLogProbs, documentsOf, type LessonDocument, lessonBatches } from './documents.js';
 import { criticHead, policyLoss } from './policy-loss.js';
 import { type DecoderPolicySettings, policyDecoderConfig } from './settings.js';
 import { Transcript, textsOf } from './transcript.js';
@@ -60,6 +62,7 @@ const WARMUP = 20;
 /**
  * @param rng draws the initial weights
  * @param place what `folder` is relative to
+ * @param open runs its gradient steps; in the calling thread unless given
  * @throws DECODER_CONFIG_INVALID; DECODER_FOLDER_INVALID, TOKENIZER_INVALID for what `folder` names
  */
 export async function makeDecoderLearner(
@@ -67,15 +70,23 @@ export async function makeDecoderLearner(
   objective: TextObjective,
   rng: Rng,
   place = '.',
+  open?: OpenSession,
 ): Promise<TextLearner> {
   const { folder, made } = settings;
-  const learner = new DecoderLearner(settings, objective, rng);
+  const learner = new DecoderLearner(settings, objective, rng, open);
   if (made !== undefined) learner.build(made.config, Tokenizer.fromJson(made.tokenizer, 'checkpoint'), made.critic);
   else if (folder !== undefined) {
     const { decoder, tokenizer } = await loadDecoder(resolve(place, folder));
     learner.build(decoder.config, tokenizer, learner.wantsCritic, decoder.theta);
   }
   return learner;
+}
+
+/** Some weights as they act. */
+interface Acting {
+  readonly theta: Float32Array;
+  readonly decoder: ActingDecoder;
+  readonly version: string;
 }
 
 /** All that exists once there is a tokenizer. */
@@ -93,41 +104,58 @@ class DecoderLearner implements TextLearner {
   readonly network = 'decoder';
   readonly policy: TextPolicy;
   private built: Built | undefined;
-  private weights: Weights = withMoments(new Float32Array(0));
+  private trained: Weights = withMoments(new Float32Array(0));
   private reference: Float32Array = new Float32Array(0);
   private steps = 0;
   private trainer: DecoderTrainer | undefined;
-  private acting:
-    | { readonly theta: Float32Array; readonly decoder: ActingDecoder; readonly version: string }
-    | undefined;
+  /** The last of its policies that acted, each with what it remembers of prompts. */
+  private acting: Acting | undefined;
 
   constructor(
     private readonly settings: Settings,
     private readonly objective: TextObjective,
     private readonly rng: Rng,
+    private readonly open?: OpenSession,
   ) {
     // Sizes that do not fit are refused before anything is lived.
     decoderConfig(policyDecoderConfig(settings, settings.vocabulary));
-    const version = () => this.acts().version;
-    this.policy = {
-      get version() {
-        return version();
-      },
-      writes: settings.written !== undefined,
-      decide: (situations, draws) => this.decide(situations, draws),
-    };
+    this.policy = this.policyBy(() => {
+      this.made();
+      if (this.acting?.theta !== this.trained.theta) this.acting = this.acts(this.trained.theta);
+      return this.acting;
+    });
   }
 
   get wantsCritic(): boolean {
     return (this.objective.valueCoefficient ?? 0) > 0;
   }
 
+  get weights(): Float32Array {
+    this.made();
+    return this.trained.theta;
+  }
+
   get parameters(): number {
-    return this.weights.theta.length;
+    return this.trained.theta.length;
   }
 
   get gradientSteps(): number {
     return this.steps;
+  }
+
+  policyOf(weights: Float32Array): TextPolicy {
+    let acting: Acting | undefined;
+    return this.policyBy(() => {
+      acting ??= this.acts(weights);
+      return acting;
+    });
+  }
+
+  async logProbs(choices: readonly TextChoice[]): Promise<number[]> {
+    const { transcript, texts } = this.made();
+    const { documents } = documentsOf(choices, transcript, texts);
+    const scored = await this.scored(this.trained.theta, documents);
+    return documents.flatMap((document, i) => commandLogProbs(document, scored[i]));
   }
 
   prepare(shown: readonly TextSituation[]): void {
@@ -148,13 +176,13 @@ class DecoderLearner implements TextLearner {
     const texts = written === undefined ? {} : { texts: new WrittenTexts(transcript, written) };
     const choices = written === undefined ? this.settings.choices : tokenizer.size;
     this.built = { config, tokenizer: tokenizer.toJson(), critic, sessions, layout, transcript, ...texts, choices };
-    this.weights = withMoments(theta);
+    this.trained = withMoments(theta);
     this.reference = theta;
   }
 
   async update(lessons: readonly TextLesson[], { lr, order }: TextUpdateOptions): Promise<TextUpdateMetrics> {
     if (this.built === undefined) this.prepare(lessons.map(({ situation }) => situation));
-    const before = { weights: this.weights, steps: this.steps };
+    const before = { trained: this.trained, steps: this.steps };
     try {
       return await this.pass(lessons, order ?? lessons.map((_, i) => i), lr);
     } catch (error) {
@@ -165,12 +193,12 @@ class DecoderLearner implements TextLearner {
 
   anchor(): void {
     this.made();
-    this.reference = this.weights.theta;
+    this.reference = this.trained.theta;
   }
 
   state(): TextLearnerState {
     const { config, tokenizer, critic } = this.made();
-    const { theta, m, v } = this.weights;
+    const { theta, m, v } = this.trained;
     const arrays = { theta, m, v, reference: this.reference };
     const settings = { ...this.settings, made: { config, tokenizer, critic } };
     return {
@@ -198,14 +226,14 @@ class DecoderLearner implements TextLearner {
       this.build(config, Tokenizer.fromJson(tokenizer, 'checkpoint'), critic);
     }
     const { theta, m, v, reference } = arrays;
-    this.weights = { theta: theta.slice(), m: m.slice(), v: v.slice() };
+    this.trained = { theta: theta.slice(), m: m.slice(), v: v.slice() };
     this.reference = reference.slice();
     this.steps = meta.gradientSteps;
   }
 
   async export(folder: string): Promise<void> {
     const { transcript } = this.made();
-    await saveDecoder(folder, this.decoderOf(this.weights.theta), transcript.tokenizer, { name: 'reverie policy' });
+    await saveDecoder(folder, this.decoderOf(this.trained.theta), transcript.tokenizer, { name: 'reverie policy' });
   }
 
   async close(): Promise<void> {
@@ -224,29 +252,31 @@ class DecoderLearner implements TextLearner {
     return new Decoder(sessions, theta.subarray(0, sessions.layout.size));
   }
 
-  /** Acts with the weights of the moment. */
-  private acts() {
-    const { transcript, layout, critic, texts, choices } = this.made();
-    const { theta } = this.weights;
-    if (this.acting?.theta !== theta) {
-      const bytes = new Uint8Array(theta.buffer, theta.byteOffset, theta.byteLength);
-      const view = (name: string) => layout.view(theta, name);
-      const values = critic ? { w: view('critic.w'), b: view('critic.b')[0] } : undefined;
-      const options = { choices, ...(values && { critic: values }), ...(texts && { texts }) };
-      const decoder = new ActingDecoder(this.decoderOf(theta), transcript, options);
-      this.acting = { theta, decoder, version: `decoder-${sha256(bytes).slice(0, 16)}` };
-    }
-    return this.acting;
+  private policyBy(acting: () => Acting): TextPolicy {
+    return {
+      get version() {
+        return acting().version;
+      },
+      writes: this.settings.written !== undefined,
+      decide: (situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> =>
+        acting().decoder.decide(situations, draws),
+    };
   }
 
-  private async decide(situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> {
-    return this.acts().decoder.decide(situations, draws);
+  private acts(theta: Float32Array): Acting {
+    const { transcript, layout, critic, texts, choices } = this.made();
+    const bytes = new Uint8Array(theta.buffer, theta.byteOffset, theta.byteLength);
+    const view = (name: string) => layout.view(theta, name);
+    const values = critic ? { w: view('critic.w'), b: view('critic.b')[0] } : undefined;
+    const options = { choices, ...(values && { critic: values }), ...(texts && { texts }) };
+    const decoder = new ActingDecoder(this.decoderOf(theta), transcript, options);
+    return { theta, decoder, version: `decoder-${sha256(bytes).slice(0, 16)}` };
   }
 
   private async pass(lessons: readonly TextLesson[], order: ArrayLike<number>, lr: number): Promise<TextUpdateMetrics> {
     const { transcript, critic, texts, choices } = this.made();
     const { documents, owners } = documentsOf(lessons, transcript, texts);
-    const trainer = await this.trained();
+    const trainer = await this.trainerNow();
     const batches = lessonBatches(documents, {
       shape: trainer.shape,
       choices,
@@ -258,7 +288,7 @@ class DecoderLearner implements TextLearner {
     const sums: Record<string, number> = { loss: 0, entropy: 0, kl: 0, clipFraction: 0 };
     for (const { batch, lessons: count } of batches) {
       const metrics = await trainer.train([batch], lr * Math.min(1, (this.steps + 1) / WARMUP));
-      this.weights = trainer.state().arrays;
+      this.trained = trainer.state().arrays;
       this.steps = trainer.step;
       for (const [name, [value]] of Object.entries(metrics)) sums[name] = (sums[name] ?? 0) + value * count;
     }
@@ -267,23 +297,28 @@ class DecoderLearner implements TextLearner {
   }
 
   /** The trainer, in the state of the moment. */
-  private async trained(): Promise<DecoderTrainer> {
+  private async trainerNow(): Promise<DecoderTrainer> {
     const { config, sessions, critic, transcript, choices } = this.made();
     const { rows } = this.settings;
     this.trainer ??= await DecoderTrainer.create({
-      ...{ config, sessions, start: { theta: this.weights.theta } },
+      ...{ config, sessions, start: { theta: this.trained.theta }, open: this.open },
       training: { rows, length: transcript.context, steps: 1 },
       loss: policyLoss(this.objective, { choices, hiddenSize: config.hiddenSize, hasCritic: critic }),
     });
-    this.trainer.restore({ step: this.steps, arrays: this.weights });
+    this.trainer.restore({ step: this.steps, arrays: this.trained });
     return this.trainer;
   }
 
   /** Log-probabilities of the documents' tokens under the reference; not worked out where they count for nothing. */
   private async referenceOf(documents: readonly LessonDocument[]): Promise<Float32Array[] | undefined> {
     if (this.objective.klCoefficient === 0) return undefined;
+    return this.scored(this.reference, documents);
+  }
+
+  /** Log-probabilities of the documents' tokens but the first. */
+  private scored(theta: Float32Array, documents: readonly LessonDocument[]): Promise<Float32Array[]> {
     const { choices } = this.made();
-    return this.decoderOf(this.reference).score(
+    return this.decoderOf(theta).score(
       documents.map(({ tokens }) => tokens),
       { choices, choicesOf: (document) => choicesOf(documents[document]) },
     );

@@ -167,6 +167,13 @@ export function choicesOf({ tokens, taught }: LessonDocument): Choices[] {
   return choices;
 }
 
+/** Log-probability of each command of a document, of those of its tokens but the first: a sum over those of which there was a choice. */
+export function commandLogProbs({ taught }: LessonDocument, logProbs: Float32Array): number[] {
+  return taught.map(({ start, path }) =>
+    path.choices.reduce((sum, allowed, i) => (isOpen(allowed) ? sum + logProbs[start + i - 1] : sum), 0),
+  );
+}
+
 /** Of each token but the first: a number where there was a choice, by its place among these; else 0. */
 function overTokens({ tokens, taught }: LessonDocument, value: (taught: Taught, term: number) => number): Float32Array {
   const out = new Float32Array(tokens.length - 1);

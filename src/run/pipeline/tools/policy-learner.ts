@@ -2,6 +2,7 @@
 
 import { Rng } from '../../../core/rng.js';
 import type { ToolsScenarioConfig } from '../../../kinds/index.js';
+import type { OpenSession } from '../../../nn/index.js';
 import { groupEstimators, type TextLearner, textNetworks } from '../../../rl/index.js';
 import { loadTextPolicy } from './policy-checkpoint.js';
 
@@ -11,11 +12,14 @@ interface Learning {
   readonly folder: string;
 }
 
-/** A fresh learner as the scenario has it. */
-export async function makeTextLearner(learning: Learning, seed: number): Promise<TextLearner> {
+/**
+ * A fresh learner as the scenario has it.
+ * @param open runs its gradient steps; in the calling thread unless given
+ */
+export async function makeTextLearner(learning: Learning, seed: number, open?: OpenSession): Promise<TextLearner> {
   const { rl } = learning.config;
   const given = (rl as Readonly<Record<string, unknown>>)[rl.network] ?? {};
-  return madeWith(textNetworks.get(rl.network).schema.parse(given), learning, seed, rl.network);
+  return madeWith(textNetworks.get(rl.network).schema.parse(given), learning, seed, rl.network, open);
 }
 
 async function madeWith(
@@ -23,10 +27,12 @@ async function madeWith(
   { config: { rl }, folder }: Learning,
   seed: number,
   network: string,
+  open?: OpenSession,
 ): Promise<TextLearner> {
   const make = await textNetworks.get(network).make();
   const valueCoefficient = groupEstimators.get(rl.algorithm).hasCritic ? (rl.valueCoefficient ?? 0.5) : 0;
-  return make(settings as never, { ...rl, valueCoefficient }, Rng.fromSeed(seed).split('text-learner'), folder);
+  const rng = Rng.fromSeed(seed).split('text-learner');
+  return make(settings as never, { ...rl, valueCoefficient }, rng, folder, open);
 }
 
 /**

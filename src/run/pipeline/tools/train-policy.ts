@@ -7,6 +7,7 @@ import {
   evenly,
   grownDeficits,
   newProgress,
+  olderNeeded,
   roundsOf,
   type TextDream,
   type TextProgress,
@@ -16,7 +17,7 @@ import {
 import { reverieError } from '../../../core/errors.js';
 import { requirePanel } from '../../../core/panel.js';
 import { type Responder, rulesResponder, type ToolsDomain, type ToolsTask } from '../../../env/index.js';
-import { groupEstimators, type TextLearner } from '../../../rl/index.js';
+import { groupEstimators, LearningThread, type TextLearner } from '../../../rl/index.js';
 import { wilson } from '../../../worldmodel/index.js';
 import { interrupted, type JobContext, whileOpen } from '../../job.js';
 import type { MetricsEvent, MetricsWriter } from '../../metrics.js';
@@ -50,20 +51,21 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
     const tasks = tasksOf(parts.domain, config.train.splits, 'to learn from');
     const evalTasks = evenly(tasksOf(parts.domain, config.train.evalSplits, 'to be judged on'), config.train.evalTasks);
     const real = parts.domain.rules === undefined ? parts.responder : rulesResponder(parts.domain);
-    const learner = await makeTextLearner(context.scenario, context.seed);
+    const thread = learnsElsewhere(context) ? new LearningThread() : undefined;
+    const learner = await makeTextLearner(context.scenario, context.seed, thread?.open);
     try {
       const panel = trainingPanel(context, parts, evalTasks, real.version);
       requirePanel(panel, wantedPanel(context));
       const { writes } = learner.policy;
       const environments = lanes(parts, real, config, writes);
       const evalEnvironments = lanes(parts, real, config, writes);
-      const progress = await progressOf(context, learner, parts.domain);
+      const { progress, older } = await progressOf(context, learner, parts.domain);
       const algorithm = groupEstimators.get(config.rl.algorithm);
       const { expert } = textViewOf(parts.domain, config, writes);
       const others = othersOf(context, parts, tasks, learner, progress);
       const made = { learner, algorithm, environments, ...others, evalEnvironments, expert, tasks, evalTasks };
       try {
-        await textGroups(trainingOf(context, made, progress, parts.domain));
+        await textGroups(trainingOf(context, made, { progress, older }, parts.domain));
       } finally {
         await others.values?.close();
       }
@@ -73,8 +75,14 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
       return result;
     } finally {
       await learner.close();
+      await thread?.close();
     }
   });
+}
+
+/** What is lived while it learns is lived in this thread. */
+function learnsElsewhere({ scenario, workers, isAutoWorkers }: Context): boolean {
+  return (scenario.config.rl.versionLag ?? 0) > 0 && (workers > 0 || isAutoWorkers === true);
 }
 
 /** What it learns in beside the real environment, or from. */
@@ -135,14 +143,16 @@ export function tasksOf({ id, tasks }: ToolsDomain, splits: readonly string[], p
   throw reverieError('TEXT_TASKS_MISSING', { domain: id, purpose, problem });
 }
 
+type Kept = Pick<TextTraining, 'progress' | 'older'>;
+
 /** What an earlier process of this run came to, with the learner as it was then. */
-async function progressOf(context: Context, learner: TextLearner, domain: ToolsDomain): Promise<TextProgress> {
+async function progressOf(context: Context, learner: TextLearner, domain: ToolsDomain): Promise<Kept> {
   const folder = policyFolder(context.out);
   if (!context.resume || !existsSync(folder)) {
     rewindMetrics(context.metrics, undefined);
-    return newProgress();
+    return { progress: newProgress(), older: new Map() };
   }
-  const { manifest, state } = await loadTextPolicy(folder);
+  const { manifest, state, older } = await loadTextPolicy(folder);
   if (manifest.domain !== domain.version) {
     const problem = `it learned in version ${manifest.domain} of the domain, which is ${domain.version} now`;
     throw reverieError('CHECKPOINT_CORRUPT', { path: folder, problem });
@@ -150,17 +160,48 @@ async function progressOf(context: Context, learner: TextLearner, domain: ToolsD
   learner.restore(state);
   rewindMetrics(context.metrics, manifest.progress);
   context.log(`Going on after ${manifest.progress.round} rounds.`);
-  return manifest.progress;
+  return { progress: manifest.progress, older };
 }
 
 function trainingOf(
   context: Context,
   parts: TextTraining['parts'],
-  progress: TextProgress,
+  { progress, older }: Kept,
   domain: ToolsDomain,
 ): TextTraining {
   const { scenario, seed, signal, metrics, out } = context;
-  const { rl, train, name } = scenario.config;
+  const { train, name } = scenario.config;
+  const settings = settingsOf(scenario.config, seed);
+  const { length: rounds } = roundsOf(settings);
+  requireOlder(policyFolder(out), settings, { progress, older }, parts.learner.parameters);
+  let savedAt = performance.now();
+  const checkpoint = async (isDue = false) => {
+    const isLast = progress.round >= rounds;
+    if (isLast || isDue || signal.aborted || performance.now() - savedAt >= train.checkpointSeconds * 1000) {
+      const about = { scenario: name, seed, domain: domain.version, progress };
+      await saveTextPolicy(policyFolder(out), parts.learner, about, older);
+      savedAt = performance.now();
+    }
+    if (signal.aborted) interrupted();
+  };
+  return {
+    settings,
+    parts,
+    progress,
+    older,
+    ports: {
+      signal,
+      checkpoint,
+      phase: (label, total, unit) => context.progress.phase(label, total, unit),
+      tell: (event) => metrics.write(event),
+      warn: (problem) => context.log(problem),
+      wins: keptWins(out),
+    },
+  };
+}
+
+/** What a scenario says, with the defaults of what it leaves out. */
+function settingsOf({ rl, train }: ToolsScenario['config'], seed: number): TextTraining['settings'] {
   const {
     cloneTasks: tasks,
     cloneEpochs: epochs,
@@ -183,35 +224,20 @@ function trainingOf(
     restEvery,
   };
   const { situations: situationsPerRound } = train.value ?? {};
-  const settings = { ...asked, situationsPerRound, clone: { tasks, epochs, lr, detours } };
-  const { length: rounds } = roundsOf(settings);
-  let savedAt = performance.now();
-  const checkpoint = async (isDue = false) => {
-    const isLast = progress.round >= rounds;
-    if (isLast || isDue || signal.aborted || performance.now() - savedAt >= train.checkpointSeconds * 1000) {
-      await saveTextPolicy(policyFolder(out), parts.learner, {
-        scenario: name,
-        seed,
-        domain: domain.version,
-        progress,
-      });
-      savedAt = performance.now();
-    }
-    if (signal.aborted) interrupted();
-  };
-  return {
-    settings,
-    parts,
-    progress,
-    ports: {
-      signal,
-      checkpoint,
-      phase: (label, total, unit) => context.progress.phase(label, total, unit),
-      tell: (event) => metrics.write(event),
-      warn: (problem) => context.log(problem),
-      wins: keptWins(out),
-    },
-  };
+  return { ...asked, situationsPerRound, clone: { tasks, epochs, lr, detours } };
+}
+
+/** That rounds to come can be drawn by who is to draw them. @throws CHECKPOINT_CORRUPT */
+function requireOlder(
+  path: string,
+  settings: TextTraining['settings'],
+  { progress, older }: Kept,
+  parameters: number,
+): void {
+  const lacking = olderNeeded(settings, progress.round).find((behind) => older.get(behind)?.length !== parameters);
+  if (lacking === undefined) return;
+  const problem = `the weights after ${lacking} rounds, which draw a round to come, are missing or of another network`;
+  throw reverieError('CHECKPOINT_CORRUPT', { path, problem });
 }
 
 function resultOf(
@@ -220,7 +246,7 @@ function resultOf(
   progress: TextProgress,
   domain: ToolsDomain,
 ): Omit<TextTrainResult, 'panel'> {
-  const { round: rounds, cloned: _cloned, watched: _watched, grown, evaluations, ...lived } = progress;
+  const { round: rounds, cloned: _cloned, watched: _watched, grown, evaluations, drift, ...lived } = progress;
   const { rl, train } = scenario.config;
   const { version, writes } = learner.policy;
   return {
@@ -235,6 +261,7 @@ function resultOf(
     domain: domain.version,
     rounds,
     ...lived,
+    ...(rl.versionLag && { versionLag: { rounds: rl.versionLag, ...drift } }),
     ...(train.grow?.deficits && {
       lacking: grownDeficits(grown).map(([deficit, share]) => ({ deficit, share })),
     }),
