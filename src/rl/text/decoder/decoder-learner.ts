@@ -258,7 +258,7 @@ class DecoderLearner implements TextLearner {
         return acting().version;
       },
       writes: this.settings.written !== undefined,
-      decide: (situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> =>
+      decide: async (situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> =>
         acting().decoder.decide(situations, draws),
     };
   }
