@@ -70,6 +70,7 @@ export {
   screenGraphDomain,
   screensDomain,
   seededPages,
+  selectIn,
   type ToolCall,
   type ToolOutcome,
   type ToolRules,

@@ -1,26 +1,19 @@
 // How some of the tasks are done, read from the instruction and the screen as an agent sees them: the reference agent, and what makes
 // records of success. A solver tells the next action, or nothing where it does not know further.
 
-const quoted = (text) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
-
-const click = (id) => id && `click(${quoted(id)})`;
-const fill = (id, text) => id && `fill(${quoted(id)}, ${quoted(text)})`;
+import { clickOn, elementsBelow, fillIn, selectIn, textsNamed } from 'reverie/extend';
 
 /** The id of the first such element, in the order of the page. */
 function find(screen, role, name, nth = 0) {
   return all(screen, role, name)[nth];
 }
 
-function all({ root, elements }, role, name) {
-  const found = [];
-  const walk = (id) => {
-    const element = elements[id];
+function all(screen, role, name) {
+  return elementsBelow(screen).filter((id) => {
+    const element = screen.elements[id];
     const isNamed = name === undefined || (name instanceof RegExp ? name.test(element.name) : element.name === name);
-    if (element.role === role && isNamed) found.push(id);
-    element.children.forEach(walk);
-  };
-  if (root !== '') walk(root);
-  return found;
+    return element.role === role && isNamed;
+  });
 }
 
 /** The field that stands beside a label. */
@@ -30,15 +23,12 @@ function labelled(screen, label) {
   return beside?.children.find((id) => elements[id].role === 'textbox');
 }
 
-/** The texts in quotes. */
-const named = ({ goal }) => [...goal.matchAll(/"([^"]*)"/g)].map(([, text]) => text);
-
-const submit = (screen, name = 'Submit') => click(find(screen, 'button', name));
+const submit = (screen, name = 'Submit') => clickOn(find(screen, 'button', name));
 
 /** What is still to be written: fields by their ids, and their texts. */
 function filling(screen, wanted) {
   const [next] = wanted.filter(([id, text]) => screen.elements[id]?.value !== text);
-  return next && fill(...next);
+  return next && fillIn(...next);
 }
 
 /** From 0: "3rd" is 2. */
@@ -51,7 +41,7 @@ function checkboxes(screen) {
     const { name, checked } = screen.elements[id];
     return checked !== wanted.includes(name);
   });
-  return click(next) ?? submit(screen);
+  return clickOn(next) ?? submit(screen);
 }
 
 function writing(change) {
@@ -60,12 +50,12 @@ function writing(change) {
 
 /** Opens one section after another, until there is what is sought. */
 function throughTabs(screen) {
-  const [link] = named(screen);
+  const [link] = textsNamed(screen.goal);
   const target = find(screen, 'generic', link);
-  if (target) return click(target);
+  if (target) return clickOn(target);
   const tabs = all(screen, 'tab');
   const at = tabs.findIndex((id) => screen.elements[id].selected);
-  return click(screen.elements[tabs[at + 1]]?.children[0]);
+  return clickOn(screen.elements[tabs[at + 1]]?.children[0]);
 }
 
 const twoDigits = (number) => String(number).padStart(2, '0');
@@ -74,38 +64,38 @@ export const SOLVERS = {
   'choose-list': (screen) => {
     const [, wanted] = /^Select (.*) from the list/.exec(screen.goal) ?? [];
     const id = find(screen, 'combobox');
-    return screen.elements[id].value === wanted ? submit(screen) : `select_option(${quoted(id)}, ${quoted(wanted)})`;
+    return screen.elements[id].value === wanted ? submit(screen) : selectIn(id, wanted);
   },
-  'click-button': (screen) => click(find(screen, 'button', named(screen)[0])),
-  'click-button-sequence': (screen) => click(find(screen, 'button', screen.history.length === 0 ? 'ONE' : 'TWO')),
+  'click-button': (screen) => clickOn(find(screen, 'button', textsNamed(screen.goal)[0])),
+  'click-button-sequence': (screen) => clickOn(find(screen, 'button', screen.history.length === 0 ? 'ONE' : 'TWO')),
   'click-checkboxes': checkboxes,
   'click-checkboxes-large': checkboxes,
   'click-checkboxes-transfer': checkboxes,
   'click-collapsible': (screen) =>
-    screen.history.length === 0 ? click(find(screen, 'tab', /^Section/)) : submit(screen),
-  'click-dialog': (screen) => click(find(screen, 'button', 'Close')),
+    screen.history.length === 0 ? clickOn(find(screen, 'tab', /^Section/)) : submit(screen),
+  'click-dialog': (screen) => clickOn(find(screen, 'button', 'Close')),
   'click-dialog-2': (screen) => {
-    const [name] = named(screen);
-    return click(find(screen, 'button', name === 'x' ? 'Close' : name));
+    const [name] = textsNamed(screen.goal);
+    return clickOn(find(screen, 'button', name === 'x' ? 'Close' : name));
   },
-  'click-link': (screen) => click(find(screen, 'generic', named(screen)[0])),
+  'click-link': (screen) => clickOn(find(screen, 'generic', textsNamed(screen.goal)[0])),
   'click-option': (screen) => {
     const [, wanted] = /^Select (.*) and click Submit\.$/.exec(screen.goal) ?? [];
     const id = find(screen, 'radio', wanted);
-    return screen.elements[id]?.checked ? submit(screen) : click(id);
+    return screen.elements[id]?.checked ? submit(screen) : clickOn(id);
   },
-  'click-tab': (screen) => click(find(screen, 'link', /Tab #\d/.exec(screen.goal)?.[0])),
+  'click-tab': (screen) => clickOn(find(screen, 'link', /Tab #\d/.exec(screen.goal)?.[0])),
   'click-tab-2-easy': throughTabs,
   'click-tab-2': throughTabs,
-  'click-test': (screen) => click(find(screen, 'button')),
-  'click-test-2': (screen) => click(find(screen, 'button', 'ONE')),
-  'click-test-transfer': (screen) => click(find(screen, 'button', 'ONE')),
+  'click-test': (screen) => clickOn(find(screen, 'button')),
+  'click-test-2': (screen) => clickOn(find(screen, 'button', 'ONE')),
+  'click-test-transfer': (screen) => clickOn(find(screen, 'button', 'ONE')),
   'enter-date': (screen) => {
     const [, month, day, year] = /(\d+)\/(\d+)\/(\d+)/.exec(screen.goal) ?? [];
     return filling(screen, [[find(screen, 'Date'), `${year}-${month}-${day}`]]) ?? submit(screen);
   },
   'enter-password': (screen) => {
-    const [password] = named(screen);
+    const [password] = textsNamed(screen.goal);
     return (
       filling(
         screen,
@@ -113,12 +103,12 @@ export const SOLVERS = {
       ) ?? submit(screen)
     );
   },
-  'enter-text': writing((screen) => named(screen)[0]),
+  'enter-text': writing((screen) => textsNamed(screen.goal)[0]),
   'enter-text-2': writing((screen) => {
-    const [text] = named(screen);
+    const [text] = textsNamed(screen.goal);
     return screen.goal.includes('upper') ? text.toUpperCase() : text.toLowerCase();
   }),
-  'enter-text-dynamic': writing((screen) => named(screen)[0]),
+  'enter-text-dynamic': writing((screen) => textsNamed(screen.goal)[0]),
   'enter-time': (screen) => {
     const [, hour, minute, half] = /(\d+):(\d+) ([AP])M/.exec(screen.goal) ?? [];
     const time = `${twoDigits((Number(hour) % 12) + (half === 'P' ? 12 : 0))}:${minute}`;
@@ -128,10 +118,10 @@ export const SOLVERS = {
     const words = screen.elements[find(screen, 'paragraph')].name.split(/\s+/);
     return words[place(screen.goal)].replace(/[^A-Za-z]/g, '');
   }),
-  'focus-text': (screen) => click(find(screen, 'textbox')),
-  'focus-text-2': (screen) => click(find(screen, 'textbox', undefined, place(screen.goal))),
+  'focus-text': (screen) => clickOn(find(screen, 'textbox')),
+  'focus-text-2': (screen) => clickOn(find(screen, 'textbox', undefined, place(screen.goal))),
   'login-user': (screen) => {
-    const [user, password] = named(screen);
+    const [user, password] = textsNamed(screen.goal);
     const wanted = [
       [labelled(screen, 'Username'), user],
       [labelled(screen, 'Password'), password],

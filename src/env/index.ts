@@ -92,7 +92,7 @@ export {
   screensDomain,
 } from './screens/screens-domain.js';
 export { drawBySeed, pickBySeed, type ScreenPage, type SeededPage, seededPages } from './screens/seeded-pages.js';
-export { clickOn, elementsBelow, fillIn, findElement } from './screens/solving.js';
+export { clickOn, elementsBelow, fillIn, findElement, selectIn } from './screens/solving.js';
 export { connectOpenEnv } from './servers/openenv/entry.js';
 export type { Frame as OpenEnvFrame, OpenEnvSocket } from './servers/openenv/socket.js';
 export { serverProtocols } from './servers/protocols.js';

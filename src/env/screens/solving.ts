@@ -32,3 +32,8 @@ export function clickOn(bid: string | undefined): string | undefined {
 export function fillIn(bid: string | undefined, value: string): string | undefined {
   return bid && actionLine({ name: 'fill', arguments: { bid, value } });
 }
+
+/** @param option  the text of one of its options */
+export function selectIn(bid: string | undefined, option: string): string | undefined {
+  return bid && actionLine({ name: 'select_option', arguments: { bid, options: option } });
+}
