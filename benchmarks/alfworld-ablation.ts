@@ -6,7 +6,7 @@
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
 import { chosen, studyOf } from './study-cases.js';
-import { measuredText, type TextCase } from './text-cases.js';
+import { measuredOrRefused, type TextCase } from './text-cases.js';
 
 const SEEDS = ['11', '12', '13', '14', '15'];
 
@@ -59,7 +59,8 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   for (const seed of seeds) {
     for (const arm of arms) {
       const set = [...COMMON, ...(quick ? QUICK : []), ...ARMS[arm]];
-      cases.push(await measuredText(sitting, { body: BODY, arm, seed, set }));
+      const lived = cases.find((one) => one.seed === seed && one.arm === AS_IT_IS);
+      cases.push(await measuredOrRefused(sitting, { body: BODY, arm, seed, set }, lived));
     }
   }
   const rows = arms.map((arm) => rowOf(arm, cases));
@@ -80,6 +81,8 @@ function rowOf(arm: string, cases: readonly TextCase[]) {
     imitated: mean(own.map(({ imitated = 0 }) => imitated)),
     success: mean(own.map(({ success }) => success)),
     realSteps: mean(own.map(({ realSteps }) => realSteps)),
+    /** Value models that were no better than a constant: the policy stayed as it was after imitation. */
+    refused: own.filter(({ isRefused }) => isRefused).length,
     /** Share of the last check's episodes that were one with the games to their end. */
     alike: checks.length === 0 ? null : mean(checks.map(({ alike, episodes }) => alike / episodes)),
     ...(arm !== AS_IT_IS && { minusAsItIs: bootstrap(differences, mean) }),

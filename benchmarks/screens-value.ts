@@ -3,12 +3,11 @@
 // that of the third, means over seeds of training; a value model that is refused leaves the policy as it was. Kept case by case; SCREENS_VALUE_SEEDS and SCREENS_VALUE_ARMS name some.
 
 import { join } from 'node:path';
-import { ReverieError } from '../src/core/errors.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
 import { CLICK_TASKS } from './screens-networks.js';
 import { chosen, studyOf } from './study-cases.js';
-import { type AskedText, measuredText, type TextCase, type TextSitting } from './text-cases.js';
+import { measuredOrRefused, type TextCase } from './text-cases.js';
 
 const SEEDS = ['1', '2', '3', '4', '5'];
 const ARMS = ['real', 'value', 'dream'] as const;
@@ -18,18 +17,13 @@ const ROUND = 64;
 const REAL_ROUNDS = 4;
 const OTHER_ROUNDS = 20;
 
-interface ValueCase extends TextCase {
-  /** The value model was no better than a constant, so that nothing was learned. */
-  readonly isRefused?: true;
-}
-
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
   const study = await studyOf<TextCase>(root, 'screens.value', quick);
   const seeds = quick ? ['1'] : chosen(SEEDS, 'SCREENS_VALUE_SEEDS');
   const arms = quick ? (['real', 'value'] as const) : (chosen(ARMS, 'SCREENS_VALUE_ARMS') as typeof ARMS);
   if (!arms.includes('value') || !arms.includes('real')) throw new Error('SCREENS_VALUE_ARMS needs "value,real"');
   const scenario = join(root, 'benchmarks', 'bodies', 'screens');
-  const cases: ValueCase[] = [];
+  const cases: TextCase[] = [];
   for (const seed of seeds.map(Number)) {
     for (const arm of arms) {
       const asked = { body: 'four click tasks', arm, seed, set: settingsOf(arm, quick) };
@@ -45,18 +39,6 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   const refused = cases.filter(({ isRefused }) => isRefused).length;
   const others = { refused, ...(dream.length > 0 && { dream: mean(dream) }) };
   return { ...interval, n: seeds.length, raw: { cases, value: mean(value), real: mean(real), ...others } };
-}
-
-/** @param lived a case of the same seed, which begins with the same policy */
-async function measuredOrRefused(sitting: TextSitting, asked: AskedText, lived?: TextCase): Promise<ValueCase> {
-  try {
-    return await measuredText(sitting, asked);
-  } catch (error) {
-    if (!(error instanceof ReverieError) || error.code !== 'TEXT_VALUES_UNFIT' || lived === undefined) throw error;
-    sitting.log(`${asked.body}, ${asked.arm}, seed ${asked.seed}: ${error.message}`);
-    const { before } = lived;
-    return { ...lived, arm: asked.arm, before, success: before, dreamtSteps: 0, isRefused: true };
-  }
 }
 
 /** As many real episodes in each arm; a value model holds a fifth of its own out. */

@@ -3,6 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ReverieError } from '../src/core/errors.js';
 import { launch, loadAnyScenario } from '../src/run/index.js';
 import type { TextTrainResult } from '../src/run/tools-results.js';
 import type { BenchmarkContext } from './benchmark.js';
@@ -25,6 +26,8 @@ export interface TextCase extends CaseName {
     readonly dreamWins: number;
     readonly realWins: number;
   };
+  /** A value model was no better than a constant, so that nothing was learned from it. */
+  readonly isRefused?: true;
 }
 
 export interface TextSitting extends Pick<BenchmarkContext, 'log'> {
@@ -64,6 +67,22 @@ export async function measuredText(
     return found;
   } finally {
     await rm(out, { recursive: true, force: true });
+  }
+}
+
+/**
+ * As `measuredText`, of a training by a value model; one that is refused leaves the policy as it was before its rounds, and is not kept.
+ * @param lived a case of the same seed, which begins with the same policy
+ */
+export async function measuredOrRefused(sitting: TextSitting, asked: AskedText, lived?: TextCase): Promise<TextCase> {
+  try {
+    return await measuredText(sitting, asked);
+  } catch (error) {
+    if (!(error instanceof ReverieError) || error.code !== 'TEXT_VALUES_UNFIT' || lived === undefined) throw error;
+    sitting.log(`${asked.body}, ${asked.arm}, seed ${asked.seed}: ${error.message}`);
+    const { check: _, before, imitated, ...rest } = lived;
+    const left = { before, ...(imitated !== undefined && { imitated }), success: imitated ?? before };
+    return { ...rest, ...left, arm: asked.arm, dreamtSteps: 0, isRefused: true };
   }
 }
 
