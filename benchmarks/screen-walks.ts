@@ -103,7 +103,7 @@ export async function recordedWalks({ domain, tasks, seed, maxSteps }: WalksAske
   return records;
 }
 
-/** A dream by such a model, of such records; what of it learns lies in `folder` afterwards. */
+/** A dream by such a model, of such records; what of it learns lies in `folder` afterwards, and answers however good it is. */
 export async function recordedDream(
   domain: ToolsDomain,
   records: readonly EpisodeRecord[],
@@ -124,7 +124,9 @@ export async function recordedDream(
       signal: new AbortController().signal,
       onProgress: () => {},
     });
-    config = parseToolsModelConfig({ ...config, [name]: { ...backendSettings(entry, config), model: out } });
+    const settings = backendSettings(entry, config) as object;
+    const bar = 'minExactness' in settings ? { minExactness: 0 } : {};
+    config = parseToolsModelConfig({ ...config, [name]: { ...settings, ...bar, model: out } });
   }
   return makeRouter(config, { domain, index, folder });
 }
