@@ -71,7 +71,7 @@ export async function measuredText(
 }
 
 /**
- * As `measuredText`, of a training by a value model; one that is refused leaves the policy as it was before its rounds, and is not kept.
+ * As `measuredText`, of a training by a value model; one that is refused leaves the policy as it was before its rounds.
  * @param lived a case of the same seed, which begins with the same policy
  */
 export async function measuredOrRefused(sitting: TextSitting, asked: AskedText, lived?: TextCase): Promise<TextCase> {
@@ -79,10 +79,15 @@ export async function measuredOrRefused(sitting: TextSitting, asked: AskedText, 
     return await measuredText(sitting, asked);
   } catch (error) {
     if (!(error instanceof ReverieError) || error.code !== 'TEXT_VALUES_UNFIT' || lived === undefined) throw error;
-    sitting.log(`${asked.body}, ${asked.arm}, seed ${asked.seed}: ${error.message}`);
+    const { study, scenario, profile, log } = sitting;
+    const { set, ...name } = asked;
+    log(`${name.body}, ${name.arm}, seed ${name.seed}: ${error.message}`);
+    const { hash } = await loadAnyScenario(scenario, { profile, set });
     const { check: _, before, imitated, ...rest } = lived;
     const left = { before, ...(imitated !== undefined && { imitated }), success: imitated ?? before };
-    return { ...rest, ...left, arm: asked.arm, dreamtSteps: 0, isRefused: true };
+    const found = { ...rest, ...left, ...name, hash, dreamtSteps: 0, isRefused: true } as const;
+    await study.keep(found);
+    return found;
   }
 }
 
