@@ -1,5 +1,6 @@
-// `reverie page`, and a training's dream beside its report: a world in one file of HTML, to be played wherever a browser opens it, without a server. The page itself is built from
-// web/world; what is written into it here is packed (gzip, base64), so that nothing in it is ever read as markup.
+// `reverie page`, and a training's dream beside its report: a world in one file of HTML, to be played wherever a browser opens it, without
+// a server. The page itself is built from web/world; what is written into it here is packed (gzip, base64), so that nothing in it is ever
+// read as markup.
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -15,7 +16,8 @@ import { type CarriedWorld, type CarryOptions, carriedDream, carriedWorld } from
 
 /** Folder of the page as it is built. */
 const BUILT = fileURLToPath(compiledUrl(import.meta.url, '../../world/'));
-/** Of no consequence to a training. */
+
+/** Why a training may end without a page. */
 const NO_PAGE = ['WORLD_NOT_CARRIED', 'PAGE_NOT_BUILT'];
 
 /** Where the built page has a world. */
