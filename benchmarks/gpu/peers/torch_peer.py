@@ -56,9 +56,10 @@ def captured(run):
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        kept = run()
+        answer = run()
 
-    def replay(kept=kept):
+    # The graph reads what `run` holds, and does not keep it.
+    def replay(kept=(run, answer)):
         graph.replay()
 
     return replay

@@ -30,6 +30,13 @@ StepOptions optionsOf(const Request& request) {
   return options;
 }
 
+/** Chosen by the plan unless asked for. */
+std::optional<TileHeight> heightOf(const Request& request) {
+  const int tiles = static_cast<int>(request.integer("tiles", 0));
+  if (tiles == 0) return std::nullopt;
+  return TileHeight{tiles, static_cast<int>(request.integer("warps"))};
+}
+
 class RolloutWork : public Work {
  public:
   RolloutWork(TimedDevice& device, const Shape& shape, const Request& request)
@@ -39,7 +46,7 @@ class RolloutWork : public Work {
         act_(randomStreams(request.integer("horizon"), 4)),
         model_(randomStreams(request.integer("horizon"), 5)),
         ensemble_(makeEnsemble(device, randomEnsemble(shape, static_cast<int>(request.integer("members")), 1),
-                               precisionOf(request.text("precision")))) {
+                               precisionOf(request.text("precision")), heightOf(request))) {
     asked_.branches = request.integer("rows");
     asked_.starts = starts_.data();
     asked_.horizon = static_cast<int>(request.integer("horizon"));
@@ -88,7 +95,7 @@ class StepWork : public Work {
         disagreement_(request.integer("rows")),
         streams_(randomStreams(1, 5)),
         ensemble_(makeEnsemble(device, randomEnsemble(shape, static_cast<int>(request.integer("members")), 1),
-                               precisionOf(request.text("precision")))) {
+                               precisionOf(request.text("precision")), heightOf(request))) {
     asked_.rows = request.integer("rows");
     asked_.obs = obs_.data();
     asked_.action = action_.data();

@@ -48,7 +48,7 @@ RolloutAnswer live(Device& device, const HostCase& asked) {
   return answer;
 }
 
-void addAll(Deviation& deviation, const std::vector<float>& got, const std::vector<float>& expected) {
+void addAll(Deviation& deviation, const Column<float>& got, const Column<float>& expected) {
   for (std::size_t i = 0; i < got.size(); i++) deviation.add(got[i], expected[i]);
 }
 

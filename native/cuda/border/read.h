@@ -31,8 +31,8 @@ std::vector<float> copyAt(const Napi::Object& from, const char* name);
 std::vector<int> intCopyAt(const Napi::Object& from, const char* name);
 
 /** A new typed array with a copy of the values. */
-template <class Array, class T>
-Array arrayOf(Napi::Env env, const std::vector<T>& values) {
+template <class Array, class T, class Allocator>
+Array arrayOf(Napi::Env env, const std::vector<T, Allocator>& values) {
   Array array = Array::New(env, values.size());
   std::copy(values.begin(), values.end(), array.Data());
   return array;

@@ -8,8 +8,7 @@ namespace reverie {
 namespace {
 
 constexpr int FRAGMENT = 512;
-constexpr int CHUNK = 16;
-constexpr int BIAS = CHUNK * 4;
+constexpr int BIAS = CHUNK_COLUMNS * 4;
 
 int wholes(int size, int of) { return (size + of - 1) / of; }
 
@@ -47,7 +46,7 @@ float biasOf(const Layer& layer, int column, float scale) {
 void packLane(const Layer& layer, Precision precision, int step, int chunk, int lane, float scale, std::uint32_t* to) {
   const int group = lane / 4, pair = lane % 4;
   for (int half = 0; half < 2; half++) {
-    const int column = CHUNK * chunk + 8 * half + group;
+    const int column = CHUNK_COLUMNS * chunk + 8 * half + group;
     for (int i = 0; i < 2; i++) {
       if (precision == Precision::bf16) {
         const int input = 16 * step + 2 * pair + 8 * i;
@@ -69,7 +68,7 @@ void packFused(const Layer& layer, const LayerShape& shape, Precision precision,
         packLane(layer, precision, step, chunk, lane, scale, words + (step * 32 + lane) * 4);
     }
     auto* bias = reinterpret_cast<float*>(start + shape.steps * FRAGMENT);
-    for (int i = 0; i < CHUNK; i++) bias[i] = biasOf(layer, CHUNK * chunk + i, scale);
+    for (int i = 0; i < CHUNK_COLUMNS; i++) bias[i] = biasOf(layer, CHUNK_COLUMNS * chunk + i, scale);
   }
 }
 
@@ -87,7 +86,7 @@ LayerShape shapeOf(const Layer& layer, const PackForm& form, bool isFirst, bool 
   LayerShape shape{};
   shape.steps = isFirst || form.steps == 0 ? wholes(layer.in, depthOf(form)) : form.steps;
   const bool isPadded = form.steps > 0 && !isLast;
-  shape.chunks = isPadded ? form.steps * depthOf(form) / CHUNK : wholes(layer.out, form.isFused ? CHUNK : PLAIN_COLUMNS);
+  shape.chunks = isPadded ? form.steps * depthOf(form) / CHUNK_COLUMNS : wholes(layer.out, form.isFused ? CHUNK_COLUMNS : PLAIN_COLUMNS);
   return shape;
 }
 

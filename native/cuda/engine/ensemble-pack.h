@@ -8,6 +8,9 @@
 
 namespace reverie {
 
+/** Columns of a layer's output that the fused kernels compute at once. */
+constexpr int CHUNK_COLUMNS = 16;
+
 /** How a kernel wants networks packed. */
 struct PackForm {
   bool isFused;

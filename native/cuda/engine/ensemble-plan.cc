@@ -26,19 +26,26 @@ int widestHidden(const std::vector<Layer>& layers) {
   return widest;
 }
 
-/** Fragments that fused policies are compiled for. */
-int policySteps(const PackForm& form) { return 256 / depthOf(form); }
+/** Fragments of a row that a network's layers read and leave. */
+int activationSteps(const NetworkArgs& network, const PackForm& form) {
+  int most = 0;
+  for (int i = 0; i < network.layers; i++) {
+    most = std::max(most, network.layer[i].steps);
+    if (i + 1 < network.layers) most = std::max(most, network.layer[i].chunks * CHUNK_COLUMNS / depthOf(form));
+  }
+  return most;
+}
 
 /**
  * A tile's height, and times relative to a block of 256 rows alone on its multiprocessor: of such a block alone, and of two
- * that share one. For layers of about 200: products, and shared memory read for them. Two blocks hide each other's waits.
+ * that share one. As measured on an H200 with layers of 200; two blocks hide each other's waits.
  */
 struct Candidate {
   TileHeight height;
   double alone, shared;
 };
 constexpr Candidate CANDIDATES[] = {
-    {{2, 8}, 1.0, 1.85}, {{2, 4}, 0.58, 0.92}, {{1, 8}, 0.62, 1.15}, {{1, 4}, 0.36, 0.62}, {{1, 2}, 0.36, 0.5}};
+    {{2, 8}, 1.0, 1.9}, {{2, 4}, 0.87, 0.97}, {{1, 8}, 0.72, 0.89}, {{1, 4}, 0.65, 0.67}, {{1, 2}, 0.66, 0.74}};
 
 std::string kernelOf(const PackForm& form, const PlanNeeds& needs, TileHeight height) {
   const std::string job = needs.isRollout ? "ensembleRollout" : "ensembleStep";
@@ -51,7 +58,8 @@ std::string kernelOf(const PackForm& form, const PlanNeeds& needs, TileHeight he
 std::uint64_t columnBytes(TileHeight height) { return static_cast<std::uint64_t>(16 * height.tiles + 4) * 4; }
 
 bool layOutFused(LaunchPlan& plan, const PackForm& form, const PlanNeeds& needs, TileHeight height, std::size_t limit) {
-  const int steps = needs.isRollout ? std::max(form.steps, policySteps(form)) : form.steps;
+  int steps = form.steps;
+  for (const NetworkArgs* network : needs.networks) steps = std::max(steps, activationSteps(*network, form));
   SharedLayout& shared = plan.shared;
   shared.activationBytes = static_cast<std::uint32_t>(height.tiles * steps) * 512;
   shared.warpRows = CONTROL_BYTES;

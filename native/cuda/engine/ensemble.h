@@ -10,6 +10,7 @@
 
 #include "../kernels/known.h"
 #include "../kernels/random-stream.h"
+#include "column.h"
 #include "device.h"
 
 namespace reverie {
@@ -123,10 +124,10 @@ enum class Verdict : std::uint8_t { goesOn, terminated, outOfHorizon, doubted, d
 struct RolloutAnswer {
   std::int64_t rows = 0;
   /** `logProb` is empty for a deterministic policy, `disagreement` where it was not asked for. */
-  std::vector<float> obs, action, reward, nextObs, logProb, disagreement;
+  Column<float> obs, action, reward, nextObs, logProb, disagreement;
   /** What became of the branch, and whether the model said that the task ended (a doubted row may say so too). */
-  std::vector<std::uint8_t> verdict, terminated;
-  std::vector<std::uint32_t> branch, step;
+  Column<std::uint8_t> verdict, terminated;
+  Column<std::uint32_t> branch, step;
   /** Over all rows lived, delivered or not; `doubted` counts dropped rows too, the sums of the reward leave them out. */
   std::int64_t lived = 0, terminatedRows = 0, outOfHorizon = 0, doubted = 0, nonFinite = 0;
   double rewardSum = 0, rewardSquares = 0;

@@ -8,12 +8,12 @@ namespace reverie {
 namespace {
 
 template <class T>
-void copy(std::vector<T>& to, std::size_t toRow, const char* from, std::size_t rows, std::size_t columns) {
+void copy(Column<T>& to, std::size_t toRow, const char* from, std::size_t rows, std::size_t columns) {
   if (!to.empty() && rows * columns > 0) std::memcpy(to.data() + toRow * columns, from, rows * columns * sizeof(T));
 }
 
 template <class T>
-void copy(std::vector<T>& to, std::size_t toRow, const std::vector<T>& from, std::size_t fromRow, std::size_t rows,
+void copy(Column<T>& to, std::size_t toRow, const Column<T>& from, std::size_t fromRow, std::size_t rows,
           std::size_t columns) {
   if (!from.empty()) copy(to, toRow, reinterpret_cast<const char*>(from.data() + fromRow * columns), rows, columns);
 }
@@ -78,16 +78,17 @@ void WindowRows::put(std::size_t first, std::size_t rows, const char* from, cons
 void layRows(std::vector<WindowRows>&& windows, const RolloutSizes& sizes, std::uint32_t deliverEvery, RolloutAnswer& answer) {
   WindowRows all = windows.size() == 1 ? std::move(windows.front()) : join(windows, sizes);
   answer.rows = static_cast<std::int64_t>(all.rows());
-  answer.branch.reserve(all.rows());
-  answer.step.reserve(all.rows());
+  answer.branch.resize(all.rows());
+  answer.step.resize(all.rows());
+  std::size_t row = 0;
   for (std::size_t i = 0; i < all.lengths.size(); i++) {
     const std::uint32_t length = lengthOf(all.lengths[i]);
-    for (std::uint32_t step = 0; step < length; step++) {
-      answer.branch.push_back(static_cast<std::uint32_t>(i) * deliverEvery);
-      answer.step.push_back(step);
+    for (std::uint32_t step = 0; step < length; step++, row++) {
+      answer.branch[row] = static_cast<std::uint32_t>(i) * deliverEvery;
+      answer.step[row] = step;
     }
     const bool isDropped = (all.lengths[i] & DROPPED_BIT) != 0;
-    if (isDropped && length > 0) all.verdict[answer.branch.size() - 1] = static_cast<std::uint8_t>(Verdict::dropped);
+    if (isDropped && length > 0) all.verdict[row - 1] = static_cast<std::uint8_t>(Verdict::dropped);
   }
   answer.obs = std::move(all.obs);
   answer.action = std::move(all.action);

@@ -7,8 +7,8 @@ namespace reverie {
 
 /** Kept rows of one window of steps, branch after branch. */
 struct WindowRows {
-  std::vector<float> obs, action, reward, nextObs, logProb, disagreement;
-  std::vector<std::uint8_t> verdict, terminated;
+  Column<float> obs, action, reward, nextObs, logProb, disagreement;
+  Column<std::uint8_t> verdict, terminated;
   /** Rows of each delivered branch, with DROPPED_BIT. */
   std::vector<std::uint32_t> lengths;
 

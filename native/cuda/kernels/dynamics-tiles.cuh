@@ -56,20 +56,27 @@ class DynamicsTiles {
     rows.reward[laneOf()] = 0.0f;
   }
 
+  /** Where the elements of one row's input are. */
+  struct Row {
+    const float* obs;
+    const float* action;
+  };
+
+  REVERIE_DEVICE Row row(std::uint32_t place) const {
+    return Row{obs_ + static_cast<std::uint64_t>(place) * static_cast<unsigned>(dynamics_.obsDim),
+               action_ + static_cast<std::uint64_t>(place) * static_cast<unsigned>(dynamics_.actionDim)};
+  }
+
   /** Element of the network's input, in normalised units; a discrete action one-hot. */
-  REVERIE_DEVICE float input(std::uint32_t place, int column) const {
-    if (column >= dynamics_.inputDim) return 0.0f;
-    const int actionColumn = column - dynamics_.obsDim;
-    float value;
-    if (actionColumn < 0) {
-      value = obs_[static_cast<std::uint64_t>(place) * static_cast<unsigned>(dynamics_.obsDim) + column];
-    } else if (dynamics_.actionChoices == 0) {
-      value = action_[static_cast<std::uint64_t>(place) * static_cast<unsigned>(dynamics_.actionDim) + actionColumn];
-    } else {
-      const float chosen = action_[static_cast<std::uint64_t>(place) * static_cast<unsigned>(dynamics_.actionDim)];
-      value = chosen == static_cast<float>(dynamics_.actionStart + actionColumn) ? 1.0f : 0.0f;
-    }
-    return (value - dynamics_.inputMean[column]) * dynamics_.inputRate[column];
+  REVERIE_DEVICE float input(const Row& row, int column) const {
+    const int known = column < dynamics_.inputDim ? column : 0;
+    const bool isAction = known >= dynamics_.obsDim, isChoice = isAction && dynamics_.actionChoices > 0;
+    const int actionColumn = isChoice ? 0 : known - dynamics_.obsDim;
+    const float* at = isAction ? row.action + actionColumn : row.obs + known;
+    const float read = *at;
+    const float hot = read == static_cast<float>(dynamics_.actionStart + known - dynamics_.obsDim) ? 1.0f : 0.0f;
+    const float value = ((isChoice ? hot : read) - dynamics_.inputMean[known]) * dynamics_.inputRate[known];
+    return known == column ? value : 0.0f;
   }
 
   REVERIE_DEVICE void finish(WarpRows& rows, const Answers& answers) {

@@ -36,7 +36,7 @@ struct LayerShape {
 };
 
 /** Whole chunks of one layer that fill a stage of the ring, from the start of their network. */
-struct StageArgs {
+struct alignas(8) StageArgs {
   std::uint32_t offset, bytes;
 };
 

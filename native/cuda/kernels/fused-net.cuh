@@ -27,11 +27,11 @@ struct Bf16 {
   static REVERIE_DEVICE float swish(float half) { return half * tanhFast(half) + half; }
   static REVERIE_DEVICE float tanh(float x) { return tanhFast(x); }
 
-  /** Word `i` of the A fragment whose first column is `first`, from input(row, column). */
+  /** Word `i` of the A fragment whose first column is `first`, from input(half, column): half 1 is the row eight below. */
   template <class Input>
-  static REVERIE_DEVICE std::uint32_t encode(const Input& input, int i, int row, int first) {
+  static REVERIE_DEVICE std::uint32_t encode(const Input& input, int i, int first) {
     const int column = first + 2 * (laneOf() & 3) + 8 * (i >> 1);
-    return packBf16(input(row + 8 * (i & 1), column), input(row + 8 * (i & 1), column + 1));
+    return packBf16(input(i & 1, column), input(i & 1, column + 1));
   }
 
   /** Accumulators of 16 columns as A fragments. */
@@ -54,8 +54,8 @@ struct Tf32 {
   static REVERIE_DEVICE float tanh(float x) { return Fast::tanh(x); }
 
   template <class Input>
-  static REVERIE_DEVICE std::uint32_t encode(const Input& input, int i, int row, int first) {
-    return tf32Bits(input(row + 8 * (i & 1), first + 2 * (laneOf() & 3) + (i >> 1)));
+  static REVERIE_DEVICE std::uint32_t encode(const Input& input, int i, int first) {
+    return tf32Bits(input(i & 1, first + 2 * (laneOf() & 3) + (i >> 1)));
   }
 
   static REVERIE_DEVICE void chain(Fragment (&to)[2], const float (&c)[2][4]) {
@@ -100,19 +100,27 @@ class FusedNet {
     return Answers{at, stride, size};
   }
 
+  /** All inputs of a step are read before any is written, so that reads do not wait for each other. */
   template <class Tiles>
   REVERIE_DEVICE void encode(const NetworkArgs& network, const Tiles& inputs) {
     const WarpRows& own = rows();
     if (own.count == 0) return;
-    const auto input = [&](int row, int column) { return row < own.count ? inputs.input(own.place[row], column) : 0.0f; };
+    typename Tiles::Row rowsOfLane[tiles][2];
+    REVERIE_UNROLL
+    for (int i = 0; i < 2 * tiles; i++) {
+      const int row = 8 * i + laneOf() / 4;
+      rowsOfLane[i / 2][i % 2] = inputs.row(own.place[row < own.count ? row : 0]);
+    }
     for (int step = 0; step < network.layer[0].steps; step++) {
+      Fragment fragments[tiles];
       REVERIE_UNROLL
       for (int tile = 0; tile < tiles; tile++) {
-        Fragment fragment;
+        const auto input = [&](int half, int column) { return inputs.input(rowsOfLane[tile][half], column); };
         REVERIE_UNROLL
-        for (int i = 0; i < 4; i++) fragment.at[i] = P::encode(input, i, 16 * tile + laneOf() / 4, step * P::depth);
-        at(tile, step) = fragment;
+        for (int i = 0; i < 4; i++) fragments[tile].at[i] = P::encode(input, i, step * P::depth);
       }
+      REVERIE_UNROLL
+      for (int tile = 0; tile < tiles; tile++) at(tile, step) = fragments[tile];
     }
   }
 
@@ -121,44 +129,56 @@ class FusedNet {
     const bool isIdle = rows().count == 0;
     for (int layer = 0; layer < network.layers; layer++) {
       const bool isLast = layer + 1 == network.layers;
+      const LayerShape& shape = network.layer[layer];
       if (isPadded && layer > 0) {
-        runLayer<true>(stream, network, network.layer[layer], isLast, isIdle, passes, pass);
+        runLayer<steps, true>(stream, network, shape, isLast, isIdle, passes, pass);
+      } else if (shape.steps <= shallow) {
+        runLayer<shallow, false>(stream, network, shape, isLast, isIdle, passes, pass);
       } else {
-        runLayer<false>(stream, network, network.layer[layer], isLast, isIdle, passes, pass);
+        runLayer<steps, false>(stream, network, shape, isLast, isIdle, passes, pass);
       }
     }
   }
 
  private:
   /**
-   * Chunks of 16 columns in work at once. One where narrow layers leave registers to a second block, or the widest tiles of a
-   * network of unknown depths would run out of them.
+   * Chunks of 16 columns in work at once. One where narrow layers leave registers to a second block, or a network of unknown
+   * depths would run out of them.
    */
-  static constexpr int atOnce = tiles == 2 && (P::depth * steps <= 64 || !isPadded) ? 1 : 2;
+  static constexpr int atOnce = !isPadded || (tiles == 2 && P::depth * steps <= 64) ? 1 : 2;
+
+  /** Fragments of a first layer as most bodies have it: code for the widest layer would step over the rest of them. */
+  static constexpr int shallow = 48 / P::depth < steps ? 48 / P::depth : steps;
 
   /** Fragments of a layer's input that a lane holds. */
+  template <int most>
   struct Inputs {
-    std::uint32_t at[tiles][steps][4];
+    std::uint32_t at[tiles][most][4];
   };
 
   REVERIE_DEVICE char* activations() {
     return sharedMemory() + layout_.activations + static_cast<unsigned>(warpOf()) * layout_.activationBytes;
   }
+  /** Fragments there is room for in a tile: of a policy, those of its own widest layer or of the model's. */
+  REVERIE_DEVICE int room() const {
+    return isPadded ? steps : static_cast<int>(layout_.activationBytes / (32 * sizeof(Fragment) * tiles));
+  }
   REVERIE_DEVICE Fragment& at(int tile, int step) {
-    return reinterpret_cast<Fragment*>(activations())[(tile * steps + step) * 32 + laneOf()];
+    return reinterpret_cast<Fragment*>(activations())[(tile * room() + step) * 32 + laneOf()];
   }
 
-  template <bool isWhole, class Stream>
+  /** `most` fragments make the layer's input; exactly so many where it `isWhole`. */
+  template <int most, bool isWhole, class Stream>
   REVERIE_DEVICE void runLayer(Stream& stream, const NetworkArgs& network, const LayerShape& shape, bool isLast, bool isIdle,
                                int passes, int pass) {
-    Inputs inputs;
-    const int depth = isWhole ? steps : shape.steps;
+    Inputs<most> inputs;
+    const int depth = isWhole ? most : shape.steps;
     REVERIE_UNROLL
     for (int tile = 0; tile < tiles; tile++) {
       REVERIE_UNROLL
-      for (int step = 0; step < steps; step++) {
+      for (int step = 0; step < most; step++) {
         // Beyond the layer's depth too: what is loaded there is never used, but a condition would cost registers.
-        const Fragment fragment = at(tile, step);
+        const Fragment fragment = at(tile, isPadded || step < room() ? step : 0);
         REVERIE_UNROLL
         for (int i = 0; i < 4; i++) inputs.at[tile][step][i] = fragment.at[i];
       }
@@ -172,9 +192,9 @@ class FusedNet {
         continue;
       }
       for (; chunk + atOnce <= end; chunk += atOnce, weights += atOnce * chunkBytes(depth)) {
-        runChunks<isWhole, atOnce>(weights, depth, inputs, network, chunk, isLast, passes, pass);
+        runChunks<most, isWhole, atOnce>(weights, depth, inputs, network, chunk, isLast, passes, pass);
       }
-      if (chunk < end) runChunks<isWhole, 1>(weights, depth, inputs, network, chunk++, isLast, passes, pass);
+      if (chunk < end) runChunks<most, isWhole, 1>(weights, depth, inputs, network, chunk++, isLast, passes, pass);
     }
   }
 
@@ -182,14 +202,14 @@ class FusedNet {
    * `count` chunks of 16 columns at once, so that enough products do not wait for each other. Summed from the bias on in the
    * order of the inputs, so that no row depends on how rows are tiled.
    */
-  template <bool isWhole, int count>
-  REVERIE_DEVICE void runChunks(const char* weights, int depth, const Inputs& inputs, const NetworkArgs& network, int first,
+  template <int most, bool isWhole, int count>
+  REVERIE_DEVICE void runChunks(const char* weights, int depth, const Inputs<most>& inputs, const NetworkArgs& network, int first,
                                 bool isLast, int passes, int pass) {
     float sums[count][tiles][2][4];
     REVERIE_UNROLL
     for (int i = 0; i < count; i++) addBias(weights + i * chunkBytes(depth) + depth * FRAGMENT_BYTES, sums[i]);
     REVERIE_UNROLL
-    for (int step = 0; step < steps; step++) {
+    for (int step = 0; step < most; step++) {
       if (!isWhole && step >= depth) continue;
       REVERIE_UNROLL
       for (int i = 0; i < count; i++) addProducts(sums[i], inputs, step, loadWeights(weights + i * chunkBytes(depth), step));
@@ -211,7 +231,8 @@ class FusedNet {
     return loadShared(chunk + step * FRAGMENT_BYTES + static_cast<unsigned>(laneOf()) * 16);
   }
 
-  static REVERIE_DEVICE void addProducts(float (&sums)[tiles][2][4], const Inputs& inputs, int step, const uint4& b) {
+  template <int most>
+  static REVERIE_DEVICE void addProducts(float (&sums)[tiles][2][4], const Inputs<most>& inputs, int step, const uint4& b) {
     const std::uint32_t halves[2][2] = {{b.x, b.y}, {b.z, b.w}};
     REVERIE_UNROLL
     for (int tile = 0; tile < tiles; tile++) {

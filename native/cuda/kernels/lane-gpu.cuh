@@ -159,6 +159,13 @@ REVERIE_DEVICE float tanhFast(float x) {
 /** e^x by two instructions, relative error about 2^-21. */
 REVERIE_DEVICE float expFast(float x) { return __expf(x); }
 REVERIE_DEVICE float reciprocalFast(float x) { return __fdividef(1.0f, x); }
+/** Square root and natural logarithm by one special-function instruction each, relative error about 2^-22. */
+REVERIE_DEVICE float squareRootFast(float x) {
+  float y;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+REVERIE_DEVICE float logarithmFast(float x) { return __logf(x); }
 REVERIE_DEVICE float squareRoot(float x) { return sqrtf(x); }
 /** Accurate to a few units in the last place. */
 REVERIE_DEVICE float exponential(float x) { return expf(x); }

@@ -216,6 +216,8 @@ REVERIE_DEVICE uint4 loadShared(const void* shared) { return loadStream(shared);
 REVERIE_DEVICE float tanhFast(float x) { return std::tanh(x); }
 REVERIE_DEVICE float expFast(float x) { return std::exp(x); }
 REVERIE_DEVICE float reciprocalFast(float x) { return 1.0f / x; }
+REVERIE_DEVICE float squareRootFast(float x) { return std::sqrt(x); }
+REVERIE_DEVICE float logarithmFast(float x) { return std::log(x); }
 REVERIE_DEVICE float squareRoot(float x) { return std::sqrt(x); }
 REVERIE_DEVICE float exponential(float x) { return std::exp(x); }
 REVERIE_DEVICE float logarithm(float x) { return std::log(x); }

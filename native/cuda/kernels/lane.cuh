@@ -10,6 +10,8 @@
 #ifdef __CUDACC__
 #define REVERIE_DEVICE __device__ __forceinline__
 #define REVERIE_UNROLL _Pragma("unroll")
+#define REVERIE_PRAGMA(words) _Pragma(#words)
+#define REVERIE_UNROLL_BY(count) REVERIE_PRAGMA(unroll count)
 /** Defines a kernel: `REVERIE_KERNEL(name, Args, maxThreads, minBlocks) { ... args ... }`. */
 #define REVERIE_KERNEL(name, Args, maxThreads, minBlocks) \
   extern "C" __global__ void __launch_bounds__(maxThreads, minBlocks) name(const __grid_constant__ Args args)
@@ -20,6 +22,7 @@
 #include "../engine/emulator.h"
 #define REVERIE_DEVICE inline
 #define REVERIE_UNROLL
+#define REVERIE_UNROLL_BY(count)
 #define REVERIE_KERNEL(name, Args, maxThreads, minBlocks)                                                       \
   static void name##_body(const Args& args);                                                                    \
   static const ::reverie::emulator::Registration name##_registration(                                           \

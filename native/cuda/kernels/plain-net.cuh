@@ -45,7 +45,7 @@ class PlainNet {
       const int row = i % PLAIN_ROWS, column = i / PLAIN_ROWS;
       const WarpRows& owner = rowsOf(row / warpRows);
       const bool isRow = row % warpRows < owner.count;
-      to[column * stride + row] = isRow ? inputs.input(owner.place[row % warpRows], column) : 0.0f;
+      to[column * stride + row] = isRow ? inputs.input(inputs.row(owner.place[row % warpRows]), column) : 0.0f;
     }
     syncBlock();
   }

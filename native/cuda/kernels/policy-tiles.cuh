@@ -42,8 +42,16 @@ class PolicyTiles {
     rows.slot[laneOf()] = slotOf(args_, living_[rank], step_);
   }
 
-  REVERIE_DEVICE float input(std::uint32_t place, int column) const {
-    return column < args_.policy.obsDim ? obs_[startOf(place, args_.policy.obsDim) + static_cast<unsigned>(column)] : 0.0f;
+  /** Where the elements of one row's input are. */
+  struct Row {
+    const float* obs;
+  };
+
+  REVERIE_DEVICE Row row(std::uint32_t place) const { return Row{obs_ + startOf(place, args_.policy.obsDim)}; }
+
+  REVERIE_DEVICE float input(const Row& row, int column) const {
+    const float value = row.obs[column < args_.policy.obsDim ? column : 0];
+    return column < args_.policy.obsDim ? value : 0.0f;
   }
 
   REVERIE_DEVICE void finish(WarpRows& rows, const Answers& answers) const {

@@ -44,32 +44,24 @@ REVERIE_DEVICE float uniformOf(std::uint32_t word) {
 /** floor(word / 2^32 n), without rounding. */
 REVERIE_DEVICE std::uint32_t integerOf(std::uint32_t word, std::uint32_t n) { return mulHigh(word, n); }
 
-/** The normal's tail beyond 0.425 from the middle, for p = the smaller of the two probabilities. */
-REVERIE_DEVICE float normalTail(float p) {
-  const float root = squareRoot(-logarithm(p));
-  if (root <= 5.0f) {
-    const float r = root - 1.6f;
-    const float top = ((0.17023821103f * r + 1.3067284816f) * r + 2.75681539f) * r + 1.4234372777f;
-    return top * reciprocalFast((0.12021132975f * r + 0.7370016425f) * r + 1.0f);
-  }
-  const float r = root - 5.0f;
-  const float top = ((0.017337203997f * r + 0.42868294337f) * r + 3.081226386f) * r + 6.657905115f;
-  return top * reciprocalFast((0.012258202635f * r + 0.24197894225f) * r + 1.0f);
-}
-
-/** Standard normal of a word. */
+/**
+ * Standard normal of a word. Both forms of the inverse are rational functions: their coefficients are chosen, not their code, so that a
+ * warp goes one way. Of 32 bits no tail is so far out that the inverse's third form would be needed.
+ */
 REVERIE_DEVICE float normalOf(std::uint32_t word) {
   // Both the distance from the middle and the smaller tail are taken from the integer, where nothing cancels.
   const float q = (static_cast<float>(static_cast<std::int32_t>(word ^ 0x80000000u)) + 0.5f) * 0x1p-32f;
-  if (q <= 0.425f && q >= -0.425f) {
-    const float r = 0.180625f - q * q;
-    const float top = ((59.10937472f * r + 159.29113202f) * r + 50.434271938f) * r + 3.3871327179f;
-    const float bottom = ((67.1875636f * r + 78.757757664f) * r + 17.895169469f) * r + 1.0f;
-    return q * top * reciprocalFast(bottom);
-  }
+  const bool isMiddle = q <= 0.425f && q >= -0.425f;
   const std::uint32_t rest = q < 0.0f ? word : ~word;
-  const float x = normalTail((static_cast<float>(rest) + 0.5f) * 0x1p-32f);
-  return q < 0.0f ? -x : x;
+  const float tail = squareRootFast(-logarithmFast((static_cast<float>(rest) + 0.5f) * 0x1p-32f));
+  const float r = isMiddle ? 0.180625f - q * q : tail - 1.6f;
+  const float top3 = isMiddle ? 59.10937472f : 0.17023821103f, top2 = isMiddle ? 159.29113202f : 1.3067284816f;
+  const float top1 = isMiddle ? 50.434271938f : 2.75681539f, top0 = isMiddle ? 3.3871327179f : 1.4234372777f;
+  const float bottom3 = isMiddle ? 67.1875636f : 0.0f, bottom2 = isMiddle ? 78.757757664f : 0.12021132975f;
+  const float bottom1 = isMiddle ? 17.895169469f : 0.7370016425f;
+  const float top = ((top3 * r + top2) * r + top1) * r + top0, bottom = ((bottom3 * r + bottom2) * r + bottom1) * r + 1.0f;
+  const float x = top * reciprocalFast(bottom);
+  return isMiddle ? q * x : q < 0.0f ? -x : x;
 }
 
 }  // namespace reverie

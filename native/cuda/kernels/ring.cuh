@@ -36,9 +36,10 @@ class Ring {
   REVERIE_DEVICE void fetch() {
     if (pass_ < passes_) {
       char* to = slots_ + (filled_ & (RING_STAGES - 1)) * stageBytes_;
-      const std::uint32_t step = static_cast<std::uint32_t>(threads()) * 16;
-      for (std::uint32_t at = static_cast<std::uint32_t>(thread()) * 16; at < bytes_; at += step)
-        copyAsync(to + at, from_ + at);
+      const char* from = base_ + ahead_.offset;
+      const std::uint32_t bytes = ahead_.bytes, step = static_cast<std::uint32_t>(threads()) * 16;
+      REVERIE_UNROLL_BY(4)
+      for (std::uint32_t at = static_cast<std::uint32_t>(thread()) * 16; at < bytes; at += step) copyAsync(to + at, from + at);
       if (++stage_ == network_.stageCount) {
         stage_ = 0;
         pass_++;
@@ -49,12 +50,10 @@ class Ring {
     filled_++;
   }
 
-  /** Looks up the next stage one stage early, so that nobody waits for it. */
+  /** Looks up the next stage one stage early, and leaves it untouched until then, so that nobody waits for it. */
   REVERIE_DEVICE void aim() {
     if (stage_ == 0) base_ = network_.weights + memberOf_(pass_) * network_.bytes;
-    const StageArgs stage = network_.stages[stage_];
-    from_ = base_ + stage.offset;
-    bytes_ = stage.bytes;
+    ahead_ = network_.stages[stage_];
   }
 
   const NetworkArgs& network_;
@@ -62,9 +61,9 @@ class Ring {
   char* slots_;
   std::uint32_t stageBytes_;
   int passes_, pass_ = 0, stage_ = 0;
-  std::uint32_t filled_ = 0, bytes_ = 0;
+  std::uint32_t filled_ = 0;
+  StageArgs ahead_{};
   const char* base_ = nullptr;
-  const char* from_ = nullptr;
   static_assert(RING_STAGES == 4, "stages are counted modulo four");
 };
 

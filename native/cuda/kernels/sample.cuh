@@ -22,23 +22,19 @@ class Sampler {
   template <class Keep>
   REVERIE_DEVICE void sample(const float* obs, Keep keep) {
     const int blocksPerRow = dynamics_.isDeterministic ? (dynamics_.outputDim + 3) / 4 : (dynamics_.outputDim + 6) / 4;
+    // Items of a warp are so few that the product with the rounded reciprocal is the quotient.
+    const std::uint32_t reciprocal = 0xffffffffu / static_cast<std::uint32_t>(blocksPerRow) + 1;
     for (int item = laneOf(); item < rows_.count * blocksPerRow; item += 32) {
-      const int row = item / blocksPerRow, index = item % blocksPerRow;
-      Words words{};
-      int first = 4 * index;
-      if (!dynamics_.isDeterministic) {
-        const RandomStream stream = noise_.streamOf(rows_.place[row]);
-        const std::uint64_t position = stream.position + noise_.firstNormal(rows_.rank[row], dynamics_);
-        first -= static_cast<int>(position % 4);
-        words = philox(stream.key0, stream.key1, position / 4 + static_cast<std::uint64_t>(index));
+      const int row = blocksPerRow == 1 ? item : static_cast<int>(mulHigh(static_cast<std::uint32_t>(item), reciprocal));
+      Four four{};
+      four.first = 4 * (item - row * blocksPerRow);
+      if (!dynamics_.isDeterministic) draw(row, four);
+      if (rows_.elite[row] >= 0) {
+        changeByOne(row, four);
+      } else {
+        changeByMean(row, four);
       }
-      REVERIE_UNROLL
-      for (int i = 0; i < 4; i++) {
-        const int column = first + i;
-        if (column < 0 || column >= dynamics_.outputDim) continue;
-        const float noise = dynamics_.isDeterministic ? 0.0f : normalOf(words.at[i]);
-        place(row, column, change(row, column, noise), obs, keep);
-      }
+      place(row, four, obs, keep);
     }
   }
 
@@ -77,24 +73,58 @@ class Sampler {
   }
 
  private:
+  /** Elements of a row from `first` on; those before 0 or from `outputDim` on are nobody's. */
+  struct Four {
+    int first;
+    float noise[4], change[4];
+  };
+
   REVERIE_DEVICE int answerOf(int elite) const { return dynamics_.asksAll ? elite : 0; }
 
-  /** Change of an element (or the reward) in raw units. */
-  REVERIE_DEVICE float change(int row, int column, float noise) const {
+  /** The nearest element that is there: nobody's are computed too, so that all four go one way. */
+  REVERIE_DEVICE int columnOf(const Four& four, int i) const {
+    const int column = four.first + i < 0 ? 0 : four.first + i;
+    return column < dynamics_.outputDim ? column : dynamics_.outputDim - 1;
+  }
+
+  /** A block of words that begins before the row's first one is brought forward. */
+  REVERIE_DEVICE void draw(int row, Four& four) const {
+    const RandomStream stream = noise_.streamOf(rows_.place[row]);
+    const std::uint64_t position = stream.position + noise_.firstNormal(rows_.rank[row], dynamics_);
+    const Words words = philox(stream.key0, stream.key1, position / 4 + static_cast<std::uint64_t>(four.first / 4));
+    four.first -= static_cast<int>(position % 4);
+    REVERIE_UNROLL
+    for (int i = 0; i < 4; i++) four.noise[i] = normalOf(words.at[i]);
+  }
+
+  /** Changes of elements (or the reward) in raw units, by the row's own elite. */
+  REVERIE_DEVICE void changeByOne(int row, Four& four) const {
     const int elite = rows_.elite[row];
-    float mean = 0.0f, variance = 0.0f;
-    if (elite >= 0) {
-      mean = answers_(answerOf(elite), column, row);
-      if (!dynamics_.isDeterministic) variance = varianceOf(elite, answerOf(elite), column, row);
-    } else {
+    REVERIE_UNROLL
+    for (int i = 0; i < 4; i++) {
+      const int column = columnOf(four, i);
+      const float mean = answers_(answerOf(elite), column, row);
+      const float variance = dynamics_.isDeterministic ? 0.0f : varianceOf(elite, answerOf(elite), column, row);
+      four.change[i] = changeOf(column, mean, variance, four.noise[i]);
+    }
+  }
+
+  /** By the mean of all elites' means and variances. */
+  REVERIE_DEVICE void changeByMean(int row, Four& four) const {
+    for (int i = 0; i < 4; i++) {
+      const int column = columnOf(four, i);
+      float mean = 0.0f, variance = 0.0f;
       for (int e = 0; e < dynamics_.elites; e++) {
         mean += answers_(e, column, row);
         variance += varianceOf(e, e, column, row);
       }
-      mean /= static_cast<float>(dynamics_.elites);
-      variance /= static_cast<float>(dynamics_.elites);
+      const float elites = static_cast<float>(dynamics_.elites);
+      four.change[i] = changeOf(column, mean / elites, variance / elites, four.noise[i]);
     }
-    return (mean + squareRoot(variance) * noise) * dynamics_.targetScale[column] + dynamics_.targetMean[column];
+  }
+
+  REVERIE_DEVICE float changeOf(int column, float mean, float variance, float noise) const {
+    return (mean + squareRootFast(variance) * noise) * dynamics_.targetScale[column] + dynamics_.targetMean[column];
   }
 
   REVERIE_DEVICE float varianceOf(int elite, int answer, int column, int row) const {
@@ -103,18 +133,32 @@ class Sampler {
     return dynamics_.varianceMin[at] + dynamics_.varianceMax[at] * Number::sigmoid(raw - dynamics_.logVarMax[at]);
   }
 
+  /** All is read before anything is written, so that reads do not wait for each other. */
   template <class Keep>
-  REVERIE_DEVICE void place(int row, int column, float change, const float* obs, Keep keep) {
-    if (column >= dynamics_.obsDim) {
-      rows_.reward[row] = change;
-      if (!isFinite(change)) rows_.isNonFinite[row] = 1;
-      return;
+  REVERIE_DEVICE void place(int row, const Four& four, const float* obs, Keep keep) {
+    float before[4], low[4], high[4];
+    const float* own = obs + static_cast<std::uint64_t>(rows_.place[row]) * static_cast<unsigned>(dynamics_.obsDim);
+    REVERIE_UNROLL
+    for (int i = 0; i < 4; i++) {
+      const int column = columnOf(four, i) < dynamics_.obsDim ? columnOf(four, i) : dynamics_.obsDim - 1;
+      before[i] = own[column];
+      low[i] = dynamics_.low[column];
+      high[i] = dynamics_.high[column];
     }
-    const float before = obs[static_cast<std::uint64_t>(rows_.place[row]) * static_cast<unsigned>(dynamics_.obsDim) + column];
-    const float after = before + change;
-    const bool isUsable = isFinite(after);
-    if (!isUsable) rows_.isNonFinite[row] = 1;
-    keep(row, column, before, isUsable ? clamp(after, dynamics_.low[column], dynamics_.high[column]) : after);
+    REVERIE_UNROLL
+    for (int i = 0; i < 4; i++) {
+      const int column = four.first + i;
+      if (column < 0 || column >= dynamics_.outputDim) continue;
+      const bool isReward = column >= dynamics_.obsDim;
+      const float after = isReward ? four.change[i] : before[i] + four.change[i];
+      const bool isUsable = isFinite(after);
+      if (!isUsable) rows_.isNonFinite[row] = 1;
+      if (isReward) {
+        rows_.reward[row] = after;
+      } else {
+        keep(row, column, before[i], isUsable ? clamp(after, low[i], high[i]) : after);
+      }
+    }
   }
 
   const DynamicsArgs& dynamics_;

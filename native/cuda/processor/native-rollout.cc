@@ -43,21 +43,21 @@ struct Portable {
 
 /** Rows in the order in which they were lived. */
 struct LivedRows {
-  std::vector<float> obs, action, reward, nextObs, logProb, disagreement;
-  std::vector<std::uint8_t> verdict, terminated;
-  std::vector<std::uint32_t> branch, step;
+  Column<float> obs, action, reward, nextObs, logProb, disagreement;
+  Column<std::uint8_t> verdict, terminated;
+  Column<std::uint32_t> branch, step;
 };
 
 template <class T>
-void append(std::vector<T>& to, const std::vector<T>& from, std::size_t row, std::size_t width) {
+void append(Column<T>& to, const std::vector<T>& from, std::size_t row, std::size_t width) {
   const auto first = from.begin() + static_cast<std::ptrdiff_t>(row * width);
   to.insert(to.end(), first, first + static_cast<std::ptrdiff_t>(width));
 }
 
 /** Rows `order` of `from`, [rows, width]. */
 template <class T>
-std::vector<T> gathered(const std::vector<T>& from, const std::vector<std::size_t>& order, std::size_t width) {
-  std::vector<T> to;
+Column<T> gathered(const Column<T>& from, const std::vector<std::size_t>& order, std::size_t width) {
+  Column<T> to;
   if (from.empty()) return to;
   to.resize(order.size() * width);
   for (std::size_t i = 0; i < order.size(); i++) std::copy_n(from.data() + order[i] * width, width, to.data() + i * width);

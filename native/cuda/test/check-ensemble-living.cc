@@ -11,7 +11,7 @@ namespace reverie::test {
 namespace {
 
 template <class T>
-bool equal(const std::vector<T>& a, const std::vector<T>& b) {
+bool equal(const Column<T>& a, const Column<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
