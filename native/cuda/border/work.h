@@ -4,6 +4,7 @@
 #include <napi.h>
 
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
