@@ -73,6 +73,11 @@ export interface WarmStart {
   /** Median real steps of that baseline over the dream's; null if either did not get there. */
   readonly ratio: number | null;
   readonly breakEven: BreakEven;
+  /**
+   * The arm whose policy is worth taking, the dream or not: that of the fewest real steps (median over seeds), of equals the one that
+   * took less time; where none got there, that of the best final return.
+   */
+  readonly taken: string;
 }
 
 /**
@@ -98,7 +103,19 @@ export function compareWarmStart(runs: readonly TrainedArm[]): WarmStart {
   const dreamt = dream && medianSteps(dream.realStepsToThreshold);
   const steps = best && medianSteps(best.realStepsToThreshold);
   const ratio = steps == null || dreamt == null ? null : steps / dreamt;
-  return { arms, best: best?.arm ?? null, ratio, breakEven: breakEven(dream, baselines) };
+  return { arms, best: best?.arm ?? null, ratio, breakEven: breakEven(dream, baselines), taken: takenOf(arms).arm };
+}
+
+function takenOf(arms: readonly ArmSummary[]): ArmSummary {
+  const cost = ({ realStepsToThreshold, finalReturn, wallSeconds }: ArmSummary) => {
+    const steps = medianSteps(realStepsToThreshold);
+    return [steps ?? Number.POSITIVE_INFINITY, steps === null ? -finalReturn.mean : 0, wallSeconds];
+  };
+  return [...arms].sort((a, b) => {
+    const [ours, theirs] = [cost(a), cost(b)];
+    const at = ours.findIndex((value, i) => value !== theirs[i]);
+    return at < 0 || ours[at] < theirs[at] ? -1 : 1;
+  })[0];
 }
 
 /** Fewest median real steps, of those that got there; the first of equals. */

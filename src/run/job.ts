@@ -216,6 +216,8 @@ export interface QuickstartResult extends JobResult {
   readonly ratio: number | null;
   /** From which price of a real step on the dream is the cheapest way. */
   readonly breakEven: BreakEven;
+  /** The policy to go on with: of the way that needed the fewest real steps, the dream or not, the run whose final return was best. */
+  readonly policy: { readonly arm: string; readonly seed: number; readonly checkpoint: string };
   /** File of the HTML report. */
   readonly report: string;
   /** What the table and the report are made from. */

@@ -27,10 +27,14 @@ export function fidelityText(result: FidelityResult): string {
 
 /** What a comparison of trainings says at its head, and its table. */
 export function quickstartText(
-  result: Pick<QuickstartResult, 'wallSeconds' | 'panel' | 'report' | 'reportInput'>,
+  result: Pick<QuickstartResult, 'wallSeconds' | 'panel' | 'report' | 'reportInput'> &
+    Partial<Pick<QuickstartResult, 'policy'>>,
 ): string {
   const { title, lead, summary } = result.reportInput;
-  const tail = resultLines(result, [['report', result.report]]);
+  const { policy } = result;
+  const taken: Line[] =
+    policy === undefined ? [] : [['policy', `${policy.checkpoint} ("${policy.arm}", seed ${policy.seed})`]];
+  const tail = resultLines(result, [...taken, ['report', result.report]]);
   return [title, ...(lead === undefined ? [] : [lead]), '', terminalTable(summary), '', tail].join('\n');
 }
 

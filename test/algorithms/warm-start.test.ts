@@ -60,6 +60,21 @@ describe('the best baseline', () => {
   });
 });
 
+describe('the way whose policy is taken', () => {
+  const taken = (...runs: TrainedArm[]) => compareWarmStart(runs).taken;
+
+  it('is that of the fewest real steps, the dream or not', () => {
+    expect(taken(run(SCRATCH_ARM, 5000), run(MANY_UPDATES_ARM, 800), run(DREAM_ARM, 1000))).toBe(MANY_UPDATES_ARM);
+    expect(taken(run(SCRATCH_ARM, 5000), run(MANY_UPDATES_ARM, 2000), run(DREAM_ARM, 1000))).toBe(DREAM_ARM);
+    expect(taken(run(SCRATCH_ARM, 900, [9]), run(DREAM_ARM, null, [99]))).toBe(SCRATCH_ARM);
+  });
+
+  it('is the quicker of equals, and that of the best return where nobody got there', () => {
+    expect(taken(run(SCRATCH_ARM, 900, [1], 3), run(DREAM_ARM, 900, [1], 2))).toBe(DREAM_ARM);
+    expect(taken(run(SCRATCH_ARM, null, [5], 1), run(DREAM_ARM, null, [4], 9))).toBe(SCRATCH_ARM);
+  });
+});
+
 describe('runs of several arms', () => {
   it('begin seed by seed, so that arms are given about the same', async () => {
     const begun: string[] = [];

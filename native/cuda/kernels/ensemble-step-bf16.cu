@@ -12,7 +12,7 @@ REVERIE_KERNEL(ensembleStepBf16Width128Tiles2, StepArgs, 256, 1) { runStep<Fused
 REVERIE_KERNEL(ensembleStepBf16Width208Tiles1, StepArgs, 256, 2) { runStep<FusedNet<Bf16, 13, 1, true>>(args); }
 REVERIE_KERNEL(ensembleStepBf16Width208Tiles2, StepArgs, 256, 1) { runStep<FusedNet<Bf16, 13, 2, true>>(args); }
 #endif
-REVERIE_KERNEL(ensembleStepBf16Width256Tiles1, StepArgs, 256, 2) { runStep<FusedNet<Bf16, 16, 1, true>>(args); }
+REVERIE_KERNEL(ensembleStepBf16Width256Tiles1, StepArgs, 256, 1) { runStep<FusedNet<Bf16, 16, 1, true>>(args); }
 REVERIE_KERNEL(ensembleStepBf16Width256Tiles2, StepArgs, 256, 1) { runStep<FusedNet<Bf16, 16, 2, true>>(args); }
 
 }  // namespace reverie

@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { DREAM_ARM, MANY_UPDATES_ARM, SCRATCH_ARM } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
 import { requirePanel } from '../../core/panel.js';
+import { mean } from '../../core/statistics.js';
 import { learners } from '../../rl/index.js';
 import type { JobContext, QuickstartResult } from '../job.js';
 import { writeReport } from '../report/report.js';
 import { adjustScenario, type Scenario } from '../scenario.js';
 import { wantedPanel } from '../wanted-panel.js';
 import { armTask } from './arm-run.js';
-import { type Arm, trainArms } from './arms.js';
+import { type Arm, type ArmRun, trainArms } from './arms.js';
 import { compare } from './comparison.js';
 import { comparisonPanel } from './vector-panels.js';
 
@@ -31,7 +32,7 @@ export async function quickstartJob(context: JobContext): Promise<QuickstartResu
   requirePanel(panel, wantedPanel(context));
   const runs = await trainArms(asked, options, context);
   const report = join(context.out, 'report.html');
-  const { arms, best, ratio, breakEven, reportInput } = compare(runs, train.threshold, context, panel);
+  const { arms, best, ratio, breakEven, taken, reportInput } = compare(runs, train.threshold, context, panel);
   await writeReport(report, reportInput);
   return {
     job: 'quickstart',
@@ -42,9 +43,16 @@ export async function quickstartJob(context: JobContext): Promise<QuickstartResu
     best,
     ratio,
     breakEven,
+    policy: bestRun(runs, taken),
     report,
     reportInput,
   };
+}
+
+function bestRun(runs: readonly ArmRun[], taken: string): QuickstartResult['policy'] {
+  const own = runs.filter(({ arm }) => arm === taken);
+  const { arm, seed, result } = own.reduce((a, b) => (mean(b.finalReturns) > mean(a.finalReturns) ? b : a));
+  return { arm, seed, checkpoint: result.checkpoint };
 }
 
 /** The scenario as its baselines, and as it is, in the dream. All end at the threshold. */
