@@ -4,6 +4,7 @@
 
 import { Rng } from '../core/rng.js';
 import type { LineEnvironment } from '../env/index.js';
+import { wilson } from '../worldmodel/index.js';
 import { isWon, stepsOf } from './text-evaluation.js';
 import {
   livedOrLost,
@@ -14,7 +15,30 @@ import {
   type TextStep,
   whoAnswered,
 } from './text-play.js';
-import { countersOf, type DreamCheck, evenly, type TextTraining, tellLost, type WayApart } from './text-training.js';
+import {
+  countersOf,
+  type DreamCheck,
+  evenly,
+  type TextGroupPorts,
+  type TextProgress,
+  type TextTraining,
+  tellLost,
+  type WayApart,
+} from './text-training.js';
+
+/** How the alarm of a dream that was shut begins. */
+export const FALSE_WINS = "the dream's wins are not to be believed";
+
+/** A dream is shut where fewer of its wins than this are surely wins in the real environment, too. */
+const LEAST_CONFIRMED = 0.5;
+
+/**
+ * What the gate of a dream goes by: whether too few of its wins can be wins (the upper end of Wilson's interval). A policy would
+ * learn how to be told that it won; where hardly anything is won, nobody can tell, and it is open.
+ */
+export function areFalse({ dreamWins, confirmedWins }: Pick<DreamCheck, 'dreamWins' | 'confirmedWins'>): boolean {
+  return dreamWins > 0 && wilson(confirmedWins, dreamWins).high < LEAST_CONFIRMED;
+}
 
 /** The same starts and draws each time, on tasks that are learned from. @throws what environments and policies throw */
 export async function checkDream({ settings, parts, progress, ports }: TextTraining): Promise<void> {
@@ -53,8 +77,18 @@ export async function checkDream({ settings, parts, progress, ports }: TextTrain
     realSteps: stepsOf([lived]) + again.reduce((sum, { steps }) => sum + steps, 0),
   };
   progress.checks.push(check);
+  const wasShut = progress.isShut === true;
+  progress.isShut = areFalse(check);
   phase.end(`${check.dreamWins} won in the dream, ${check.realWins} in the real environment`);
   ports.tell({ kind: 'check', ...countersOf(progress), ...check, time: progress.checks.length - 1 });
+  if (progress.isShut && !wasShut) tellShut(check, progress, ports);
+}
+
+function tellShut({ dreamWins, confirmedWins }: DreamCheck, progress: TextProgress, ports: TextGroupPorts): void {
+  const problem = `${FALSE_WINS} (${confirmedWins} of ${dreamWins} were won by the same commands in the real environment), so nothing is learned in it as it is now`;
+  progress.alarms.push({ round: progress.round, problem });
+  ports.warn(`Round ${progress.round}, ${problem}.`);
+  ports.tell({ kind: 'alarm', ...countersOf(progress), problem });
 }
 
 interface Compared extends Pick<DreamCheck, 'steps' | 'apart' | 'wrong'> {

@@ -6,7 +6,7 @@ import { concurrently } from '../core/concurrently.js';
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/index.js';
 import { echoTrap, groupLessons, type TextLesson, type TextUpdateMetrics } from '../rl/index.js';
-import { checkDream } from './text-dream-check.js';
+import { checkDream, FALSE_WINS } from './text-dream-check.js';
 import { evaluate, isWon, stepsOf } from './text-evaluation.js';
 import { demonstrate, imitate } from './text-imitation.js';
 import { drawnBy, driftOf, dropWeights, keepWeights, withDrift } from './text-lag.js';
@@ -52,10 +52,7 @@ export async function textGroups(training: TextTraining): Promise<void> {
       await checkDream(training);
       await ports.checkpoint(true);
     }
-    const { told, next }: LearnedRound =
-      round.where === 'value'
-        ? { told: await learnValues(training) }
-        : await learnRound(training, rounds, ahead ?? (await liveRound(training, round, progress.round)));
+    const { told, next } = await roundLearned(training, rounds, ahead);
     ahead = next;
     ports.tell({ kind: 'update', ...countersOf(progress), where: round.where, ...told });
     if (progress.round % settings.evalEvery === 0 || progress.round === rounds.length) {
@@ -66,6 +63,22 @@ export async function textGroups(training: TextTraining): Promise<void> {
   }
   bar.set(progress.round);
   bar.end(noteOf(progress));
+}
+
+/** The round that is next, in its own way; one in a dream that is shut passes without anything. */
+async function roundLearned(
+  training: TextTraining,
+  rounds: readonly TextRound[],
+  ahead: LivedRound | undefined,
+): Promise<LearnedRound> {
+  const { progress } = training;
+  const round = rounds[progress.round];
+  if (round.where === 'value') return { told: await learnValues(training) };
+  if (round.where === 'dream' && progress.isShut) {
+    progress.round += 1;
+    return { told: { shut: true } };
+  }
+  return learnRound(training, rounds, ahead ?? (await liveRound(training, round, progress.round)));
 }
 
 interface LearnedRound {
@@ -157,6 +170,7 @@ async function gather({ parts, progress, ports }: TextTraining, rounds: readonly
   const time = progress.gathered.length;
   const gathered = await maker.gather(time);
   progress.gathered.push(gathered);
+  progress.isShut = false;
   progress.realSteps += gathered.steps;
   ports.tell({ kind: 'gather', ...countersOf(progress), time, ...gathered });
   await ports.checkpoint(true);
@@ -217,7 +231,8 @@ function livedFigures(groups: readonly PlayedText[][]): Record<string, number> {
 function watch({ progress, ports }: TextTraining, groups: readonly PlayedText[][]): Record<string, number> {
   const round = watchedRound(groups);
   progress.watched.push(round);
-  const problem = progress.alarms.length === 0 ? echoTrap(progress.watched) : undefined;
+  const isTold = progress.alarms.some(({ problem }) => !problem.startsWith(FALSE_WINS));
+  const problem = isTold ? undefined : echoTrap(progress.watched);
   if (problem !== undefined) {
     progress.alarms.push({ round: progress.round, problem });
     ports.warn(`Round ${progress.round}, ${problem}.`);

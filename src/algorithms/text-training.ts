@@ -234,6 +234,8 @@ export interface TextProgress {
   readonly alarms: { readonly round: number; readonly problem: string }[];
   /** With a version lag, how far those who drew were from the learner. */
   drift?: RunDrift;
+  /** Whether the last check found the wins of the dream, as it is made now, to be none: then it is not learned in. */
+  isShut?: boolean;
 }
 
 export function newProgress(): TextProgress {

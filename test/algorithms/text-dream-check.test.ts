@@ -1,7 +1,8 @@
 // A dream beside the real game: alike while it says the same, and told apart by the step at which it goes wrong.
 
 import { describe, expect, it } from 'vitest';
-import { checkDream } from '../../src/algorithms/text-dream-check.js';
+import { textGroups } from '../../src/algorithms/index.js';
+import { areFalse, checkDream, FALSE_WINS } from '../../src/algorithms/text-dream-check.js';
 import {
   type CallQuery,
   type Prediction,
@@ -11,7 +12,7 @@ import {
   ToolsEpisodeEnvironment,
   textEnvironment,
 } from '../../src/env/index.js';
-import { attics, atticTraining } from '../rl/text/attic-training.js';
+import { attic, attics, atticTraining } from '../rl/text/attic-training.js';
 
 const clone = { tasks: 2, epochs: 30, lr: 3e-3 };
 
@@ -69,5 +70,43 @@ describe('a dream beside the real game', () => {
     const states = await checkedAgainst((exact) => ({ ...exact, operations: [] }));
     expect(states.apart.state).toBeGreaterThan(0);
     expect(states.apart.text).toBe(0);
+  });
+});
+
+describe('the gate of a dream', () => {
+  it('goes by what surely are too few of its wins', () => {
+    const isShut = (dreamWins: number, confirmedWins: number) => areFalse({ dreamWins, confirmedWins });
+    expect([isShut(0, 0), isShut(3, 0), isShut(10, 5), isShut(10, 10)]).toEqual([false, false, false, false]);
+    expect([isShut(4, 0), isShut(6, 0), isShut(20, 3)]).toEqual([true, true, true]);
+  });
+
+  /** Three rounds in a dream in which the game is won as soon as the crate is open. */
+  async function dreamtOfCrates(mode: 'dream' | 'dream-then-real') {
+    const rounds = { mode, rounds: 3, realRounds: 1, evalEvery: 10 };
+    const { training, learner, told } = await atticTraining({ clone, checkEpisodes: 16, ...rounds });
+    const wrong = attics(() => '(opened crate)');
+    const environments = Array.from({ length: 16 }, () => attic(wrong));
+    const tasks = Array.from({ length: 16 }, (_, i) => training.parts.tasks[i % 2]);
+    const parts = { ...training.parts, tasks, dream: { environments: async () => environments } };
+    await textGroups({ ...training, parts });
+    await learner.close();
+    return { progress: training.progress, updates: told.filter(({ kind }) => kind === 'update') };
+  }
+
+  it('lets nobody learn to be told of wins that are none, and says so', async () => {
+    const { progress, updates } = await dreamtOfCrates('dream');
+    expect(progress.checks[0].dreamWins).toBeGreaterThan(8);
+    expect(progress.checks[0].confirmedWins).toBeLessThan(4);
+    expect(updates.map(({ shut }) => shut)).toEqual([true, true, true]);
+    expect([progress.round, progress.dreamtSteps]).toEqual([3, 0]);
+    expect(progress.alarms).toHaveLength(1);
+    expect(progress.alarms[0]).toMatchObject({ round: 0, problem: expect.stringContaining(FALSE_WINS) });
+  });
+
+  it('leaves real rounds as they are', async () => {
+    const { progress, updates } = await dreamtOfCrates('dream-then-real');
+    expect(updates.map(({ shut }) => shut)).toEqual([true, true, true, undefined]);
+    expect(progress.dreamtSteps).toBe(0);
+    expect(updates[3].episodes).toBeGreaterThan(0);
   });
 });

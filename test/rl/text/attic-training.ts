@@ -15,14 +15,17 @@ import { makeDecoderLearner } from '../../../src/rl/text/decoder/decoder-learner
 import { decoderPolicySchema } from '../../../src/rl/text/decoder/settings.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
 
-/** Games that differ in what has to lie in the chest, told apart by the words of the goal. */
-export function attics() {
+/**
+ * Games that differ in what has to lie in the chest, told apart by the words of the goal.
+ * @param reached what is taken for that, of a thing: in a world that is wrong about wins
+ */
+export function attics(reached = (thing: string) => `(in ${thing} chest)`) {
   const game = (id: string, split: 'train' | 'test', thing: 'book' | 'torch') => ({
     id,
     split,
     read: () => ({
       ...ATTIC,
-      problem: ATTIC_PROBLEM.replace(/\(:goal .*\)/, `(:goal (in ${thing} chest)))`),
+      problem: ATTIC_PROBLEM.replace(/\(:goal .*\)/, `(:goal ${reached(thing)}))`),
       grammar: ATTIC.grammar.replace('Up in the attic.', `Up in the attic. Put the ${thing} into the chest!`),
       goal: `Put the ${thing} into the chest!`,
       walkthrough: ['open crate', `take ${thing} from crate`, 'go to south', 'open chest', `put ${thing} into chest`],

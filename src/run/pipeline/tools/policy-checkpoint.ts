@@ -124,6 +124,7 @@ const manifestSchema = z.strictObject({
     ),
     alarms: z.array(z.strictObject({ round: count, problem: z.string() })),
     drift: z.strictObject({ choices: count, ratio: z.number(), kl: z.number(), clipFraction: z.number() }).optional(),
+    isShut: z.boolean().optional(),
   }),
   sha256: z.string(),
 });
