@@ -19,8 +19,7 @@ import {
   countersOf,
   type DreamCheck,
   evenly,
-  type TextGroupPorts,
-  type TextProgress,
+  raiseAlarm,
   type TextTraining,
   tellLost,
   type WayApart,
@@ -81,14 +80,11 @@ export async function checkDream({ settings, parts, progress, ports }: TextTrain
   progress.isShut = areFalse(check);
   phase.end(`${check.dreamWins} won in the dream, ${check.realWins} in the real environment`);
   ports.tell({ kind: 'check', ...countersOf(progress), ...check, time: progress.checks.length - 1 });
-  if (progress.isShut && !wasShut) tellShut(check, progress, ports);
+  if (progress.isShut && !wasShut) raiseAlarm(progress, ports, shutBecause(check));
 }
 
-function tellShut({ dreamWins, confirmedWins }: DreamCheck, progress: TextProgress, ports: TextGroupPorts): void {
-  const problem = `${FALSE_WINS} (${confirmedWins} of ${dreamWins} were won by the same commands in the real environment), so nothing is learned in it as it is now`;
-  progress.alarms.push({ round: progress.round, problem });
-  ports.warn(`Round ${progress.round}, ${problem}.`);
-  ports.tell({ kind: 'alarm', ...countersOf(progress), problem });
+function shutBecause({ dreamWins, confirmedWins }: DreamCheck): string {
+  return `${FALSE_WINS} (${confirmedWins} of ${dreamWins} were won by the same commands in the real environment), so nothing is learned in it as it is now`;
 }
 
 interface Compared extends Pick<DreamCheck, 'steps' | 'apart' | 'wrong'> {

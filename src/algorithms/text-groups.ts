@@ -13,7 +13,14 @@ import { drawnBy, driftOf, dropWeights, keepWeights, withDrift } from './text-la
 import { type LivedRound, liveRound, roundRng } from './text-living.js';
 import { type PlayedText, whoAnswered } from './text-play.js';
 import { countGrown, familiesWithin, grownDeficits } from './text-tasks.js';
-import { countersOf, roundsOf, type TextProgress, type TextRound, type TextTraining } from './text-training.js';
+import {
+  countersOf,
+  raiseAlarm,
+  roundsOf,
+  type TextProgress,
+  type TextRound,
+  type TextTraining,
+} from './text-training.js';
 import { valuedRound } from './text-values.js';
 import { watchedRound } from './text-watch.js';
 import { imitateWins } from './text-wins.js';
@@ -233,11 +240,7 @@ function watch({ progress, ports }: TextTraining, groups: readonly PlayedText[][
   progress.watched.push(round);
   const isTold = progress.alarms.some(({ problem }) => !problem.startsWith(FALSE_WINS));
   const problem = isTold ? undefined : echoTrap(progress.watched);
-  if (problem !== undefined) {
-    progress.alarms.push({ round: progress.round, problem });
-    ports.warn(`Round ${progress.round}, ${problem}.`);
-    ports.tell({ kind: 'alarm', ...countersOf(progress), problem });
-  }
+  if (problem !== undefined) raiseAlarm(progress, ports, problem);
   return { livedEntropy: round.entropy, groupSpread: round.spread, repetition: round.repetition };
 }
 

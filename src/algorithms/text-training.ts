@@ -288,6 +288,17 @@ export function tellLost({ warn }: Pick<TextGroupPorts, 'warn'>, played: readonl
     warn(`${lost.length} of ${played.length} episodes were lost, and are left out: ${lost[0].message}`);
 }
 
+/** Keeps what was found wrong, and says so. */
+export function raiseAlarm(
+  progress: TextProgress,
+  ports: Pick<TextGroupPorts, 'warn' | 'tell'>,
+  problem: string,
+): void {
+  progress.alarms.push({ round: progress.round, problem });
+  ports.warn(`Round ${progress.round}, ${problem}.`);
+  ports.tell({ kind: 'alarm', ...countersOf(progress), problem });
+}
+
 /** `count` of them, evenly spaced; all where there are no more. */
 export function evenly<T>(list: readonly T[], count: number): T[] {
   if (count >= list.length) return [...list];

@@ -107,15 +107,9 @@ export function compareWarmStart(runs: readonly TrainedArm[]): WarmStart {
 }
 
 function takenOf(arms: readonly ArmSummary[]): ArmSummary {
-  const cost = ({ realStepsToThreshold, finalReturn, wallSeconds }: ArmSummary) => {
-    const steps = medianSteps(realStepsToThreshold);
-    return [steps ?? Number.POSITIVE_INFINITY, steps === null ? -finalReturn.mean : 0, wallSeconds];
-  };
-  return [...arms].sort((a, b) => {
-    const [ours, theirs] = [cost(a), cost(b)];
-    const at = ours.findIndex((value, i) => value !== theirs[i]);
-    return at < 0 || ours[at] < theirs[at] ? -1 : 1;
-  })[0];
+  const quickestFirst = [...arms].sort((a, b) => a.wallSeconds - b.wallSeconds);
+  const higher = (a: ArmSummary, b: ArmSummary) => (b.finalReturn.mean > a.finalReturn.mean ? b : a);
+  return bestOf(quickestFirst) ?? quickestFirst.reduce(higher);
 }
 
 /** Fewest median real steps, of those that got there; the first of equals. */
