@@ -9,9 +9,6 @@ const KINDS = {
   trl: 'TRL: GRPOTrainer with an environment_factory',
   verl: 'verl: an agent loop, and the advantage that goes with it',
   gym: 'Gymnasium: an Env and a VectorEnv',
-  agentgym: 'AgentGym-RL: its own client, unmodified',
-  skyrl: 'SkyRL-gym: a text environment',
-  rllm: 'rLLM: an environment',
 } as const;
 
 type Flags = { readonly [kind in keyof typeof KINDS]?: boolean } & { readonly env?: string };

@@ -25,7 +25,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
     .command('validate')
     .summary('check that a served environment is sound')
     .description(
-      "Checks any server that speaks OpenEnv, the Open Reward Standard, MCP or AgentGym, or a scenario, which is served for it: OpenEnv's own checks, schemas, seeds, determinism, isolation, many sessions at once, clients that vanish, and that reward is neither free nor to be read somewhere. See docs/validate.md. REVERIE_TOKEN holds the token a server asks for.",
+      "Checks any server that speaks OpenEnv, the Open Reward Standard or MCP, or a scenario, which is served for it: OpenEnv's own checks, schemas, seeds, determinism, isolation, many sessions at once, clients that vanish, and that reward is neither free nor to be read somewhere. See docs/validate.md. REVERIE_TOKEN holds the token a server asks for.",
     )
     .argument('<url|scenario>', 'address of a server or of one of its environments (…/envs/NAME), or a scenario')
     .addHelpText(
@@ -41,7 +41,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
     .option('--model <folder>', 'the dream of this world model, of a vector scenario')
     .option(
       '--protocol <name>',
-      'openenv, ors, mcp, agentgym or agentgym:DIALECT; by default what the server answers tells (an MCP server may be a command)',
+      'openenv, ors or mcp; by default what the server answers tells (an MCP server may be a command)',
     )
     .optionsGroup('Checks:')
     .option('--steps <n>', 'steps of each episode that is tried', counted)

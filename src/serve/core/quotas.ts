@@ -28,6 +28,8 @@ export const SESSION_LIMITS: SessionLimits = {
   snapshots: 256,
 };
 
+/** Seconds in which one of an owner's sessions may be closed. */
+const SESSION_PAUSE = 2;
 const NOTHING_SPENT: Spend = { money: 0, tokens: 0 };
 
 /** Steps that may still be taken at once; it fills up again evenly. */
@@ -58,7 +60,7 @@ export class Quotas {
   /** @throws QUOTA_EXCEEDED where `more` sessions beside `open` are too many */
   requireSessions(owner: Owner, open: number, more: number): void {
     const { sessions: limit } = this.quotaOf(owner);
-    if (limit !== undefined && open + more > limit) throw exceeded('open sessions', open, limit);
+    if (limit !== undefined && open + more > limit) throw exceeded('open sessions', open, limit, SESSION_PAUSE);
   }
 
   /** Before work that may ask a language model. @throws QUOTA_EXCEEDED */
@@ -77,7 +79,10 @@ export class Quotas {
     const now = performance.now();
     const { left, at } = this.allowances.get(owner) ?? { left: limit, at: now };
     const filled = Math.min(limit, left + ((now - at) / 60_000) * limit);
-    if (filled < steps) throw exceeded('steps a minute', limit, limit);
+    if (filled < steps) {
+      const retryAfter = Math.ceil(((Math.min(steps, limit) - filled) / limit) * 60);
+      throw exceeded('steps a minute', limit, limit, retryAfter);
+    }
     this.allowances.set(owner, { left: filled - steps, at: now });
   }
 
@@ -97,6 +102,7 @@ export class Quotas {
   }
 }
 
-function exceeded(what: string, used: number, limit: number) {
-  return reverieError('QUOTA_EXCEEDED', { what, used, limit });
+/** @param retryAfter  seconds after which asking again may help */
+function exceeded(what: string, used: number, limit: number, retryAfter?: number) {
+  return reverieError('QUOTA_EXCEEDED', { what, used, limit, retryAfter });
 }

@@ -48,7 +48,7 @@ export class SessionManager {
     this.limits = limits;
     this.keeper = keeper;
     this.quotas = new Quotas(quotaOf);
-    this.registry = new SessionRegistry(limits.idleSeconds);
+    this.registry = new SessionRegistry(limits.idleSeconds, keeper !== undefined);
     this.slots = new Slots(limits.slots, limits.slotWaitSeconds * 1000);
     this.reaper = setInterval(() => this.reap(), Math.min(limits.idleSeconds * 250, 10_000)).unref();
   }
@@ -218,7 +218,11 @@ class SessionRegistry {
   private readonly perOwner = new Map<Owner, number>();
   private readonly gone = new LRUCache<string, CloseReason>({ max: REMEMBERED_GONE });
 
-  constructor(private readonly idleSeconds: number) {}
+  constructor(
+    private readonly idleSeconds: number,
+    /** Whether the next server has the sessions that this one ends with. */
+    private readonly isKept: boolean,
+  ) {}
 
   get size(): number {
     return this.sessions.size;
@@ -275,6 +279,7 @@ class SessionRegistry {
   unknown(id: string, owner: Owner) {
     const reason = this.gone.get(sessionKey(owner, id));
     if (reason === undefined) return reverieError('SESSION_UNKNOWN', { id });
+    if (reason === 'drain' && this.isKept) return reverieError('SERVER_DRAINING');
     return reverieError('SESSION_GONE', { id, reason, idleSeconds: this.idleSeconds });
   }
 }

@@ -44,12 +44,6 @@ protocols.register({
   make: async () => (await import('./mcp/mcp.js')).mcpFacade,
 });
 protocols.register({
-  name: 'agentgym',
-  summary: "AgentGym's clients of todo, movie, weather, sheet, academia and searchqa",
-  path: '/agentgym/:env',
-  make: async () => (await import('./agentgym/agentgym.js')).agentGymFacade,
-});
-protocols.register({
   name: 'nemo',
   summary: "NeMo-Gym's gymnasium routes",
   path: '/nemo/:env',

@@ -19,9 +19,6 @@ const TEMPLATES = {
   trl: 'trl.py',
   verl: 'verl.py',
   gym: 'gym.py',
-  agentgym: 'agentgym.sh',
-  skyrl: 'skyrl.py',
-  rllm: 'rllm.py',
 } as const;
 
 export type GlueKind = keyof typeof TEMPLATES;
@@ -56,9 +53,7 @@ export function glueText(kind: GlueKind, target: GlueTarget): string {
     '@URL@': url,
     '@ORIGIN@': new URL(url).origin,
     '@ENV@': target.name,
-    '@AGENTGYM@': `${url}/agentgym/${target.name}`,
     '@ITEMS@': String(items),
-    '@LAST@': String(items - 1),
   };
   return Object.entries(values).reduce((text, [mark, value]) => text.replaceAll(mark, () => value), template(kind));
 }

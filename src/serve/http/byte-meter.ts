@@ -33,8 +33,10 @@ export class ByteMeter {
   /** @throws QUOTA_EXCEEDED once a minute's bytes are used up */
   check(caller: Caller): void {
     if (!this.isUsedUp(caller)) return;
-    const { bytes: used } = this.windowOf(caller.owner);
-    throw reverieError('QUOTA_EXCEEDED', { what: 'bytes per minute', used, limit: caller.quota.bytesPerMinute });
+    const { bytes: used, startedAt } = this.windowOf(caller.owner);
+    const retryAfter = Math.max(1, Math.ceil((startedAt + MINUTE - this.now()) / 1000));
+    const { bytesPerMinute: limit } = caller.quota;
+    throw reverieError('QUOTA_EXCEEDED', { what: 'bytes per minute', used, limit, retryAfter });
   }
 
   private windowOf(owner: Owner): Window {

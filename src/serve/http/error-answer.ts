@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ReverieError, reverieError } from '../../core/errors.js';
+import { type ErrorCode, ReverieError, reverieError } from '../../core/errors.js';
 import type { HttpLimits } from './http-limits.js';
 
 /**
@@ -11,12 +11,27 @@ import type { HttpLimits } from './http-limits.js';
  */
 export function errorAnswer(limits: HttpLimits) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const { code, message, hint, status } = asCatalogued(error, request, limits);
+    const known = asCatalogued(error, request, limits);
+    const { code, message, hint, status } = known;
     if (code === 'SERVER_FAILED') request.log.error({ err: error }, 'request failed');
     request.failure = code;
     if (status === 401) void reply.header('www-authenticate', 'Bearer');
+    sayWhenToRetry(reply, known);
     void reply.status(status).send({ error: { code, message, hint, trace: request.id } });
   };
+}
+
+/** Seconds after which a request may succeed that was refused now. */
+const RETRY_AFTER: Partial<Record<ErrorCode, number>> = {
+  CAPACITY_REACHED: 2,
+  SERVER_DRAINING: 5,
+  WORKER_UNUSABLE: 5,
+};
+
+/** Header Retry-After, where asking again helps. */
+export function sayWhenToRetry(reply: FastifyReply, { code, values }: ReverieError): void {
+  const seconds = RETRY_AFTER[code] ?? values['retryAfter'];
+  if (seconds !== undefined) void reply.header('retry-after', String(seconds));
 }
 
 /** The same for what fails before there is a route, such as a URL that cannot be decoded. */
@@ -56,7 +71,7 @@ export function tellDetail(app: FastifyInstance): void {
   app.addHook('preSerialization', async (_request, reply, payload) => {
     const { error } = (payload ?? {}) as ErrorBody;
     if (typeof error !== 'object' || reply.statusCode < 400) return payload;
-    if (error.code === 'CAPACITY_REACHED') void reply.headers({ 'retry-after': '2', 'x-backend-state': 'starting' });
+    if (error.code === 'CAPACITY_REACHED') void reply.header('x-backend-state', 'starting');
     return { detail: `${error.message} ${error.hint}`, error };
   });
 }

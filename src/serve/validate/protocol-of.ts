@@ -18,7 +18,6 @@ const SIGNS: readonly (readonly [string, (server: Server) => Promise<boolean>])[
   ],
   ['ors', async (server) => Array.isArray((await server.ask('/list_environments')).body)],
   ['mcp', speaksMcp],
-  ['agentgym', async (server) => typeof (await server.ask(server.url)).body === 'string'],
 ];
 
 /** OpenEnv where nothing tells: its checks say what is missing. */
@@ -29,25 +28,24 @@ export async function protocolOf(server: Server): Promise<string> {
 
 /** Undefined for OpenEnv, which the checks speak themselves. @throws FLAG_INVALID */
 export async function clientOf(
-  named: string,
+  protocol: string,
   address: string,
   token: string | undefined,
   taskLimit: number,
 ): Promise<EnvironmentServer | undefined> {
-  const [protocol, dialect] = named.split(':');
   if (!serverProtocols.has(protocol)) {
-    const expected = `one of ${serverProtocols.names().join(', ')}, or agentgym:DIALECT`;
-    throw reverieError('FLAG_INVALID', { flag: '--protocol', value: named, expected });
+    const expected = `one of ${serverProtocols.names().join(', ')}`;
+    throw reverieError('FLAG_INVALID', { flag: '--protocol', value: protocol, expected });
   }
   if (protocol === OPENENV) return undefined;
   const entry = serverProtocols.get(protocol);
   const isCommand = !/^https?:/.test(address);
   const where = isCommand ? address.trim().split(/\s+/) : address;
   const schema = entry.schema.extend(serverKeys);
-  const settings = schema.safeParse({ [protocol]: where, ...(dialect === undefined ? {} : { dialect }) });
+  const settings = schema.safeParse({ [protocol]: where });
   if (!settings.success) {
     const expected = settings.error.issues.map(({ message }) => message).join('; ');
-    throw reverieError('FLAG_INVALID', { flag: '--protocol', value: `${named} of ${address}`, expected });
+    throw reverieError('FLAG_INVALID', { flag: '--protocol', value: `${protocol} of ${address}`, expected });
   }
   const { timeoutSeconds } = settings.data as { timeoutSeconds: number };
   const make = await entry.make();

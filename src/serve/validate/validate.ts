@@ -34,7 +34,7 @@ export const VALIDATE_DEFAULTS = { seed: 1, steps: 12, tasks: 2 } as const;
 
 export interface UrlOptions extends Partial<ValidateOptions> {
   readonly token?: string;
-  /** `openenv`, `ors`, `mcp`, `agentgym` or `agentgym:DIALECT`; by default what the server's answers tell. */
+  /** `openenv`, `ors`, or `mcp`; by default what the server's answers tell. */
   readonly protocol?: string;
 }
 

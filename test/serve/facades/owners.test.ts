@@ -103,15 +103,6 @@ describe("another's session is unknown", () => {
     }
   });
 
-  it("in AgentGym's dialect", async () => {
-    const env_idx = Number((await as('ann', '/agentgym/pendulum/create')).text);
-    const body = { env_idx, id: 0 };
-    expect((await as('bob', '/agentgym/pendulum/reset', { body })).text).toContain('no session');
-    expect((await as('bob', '/agentgym/pendulum/close', { body })).text).toContain('no session');
-    expect((await as('ann', '/agentgym/pendulum/reset', { body })).text).toContain('Swing');
-    expect((await as('anybody', '/agentgym/pendulum/reset', { body })).status).toBe(401);
-  });
-
   it('in NeMo-Gym, whoever shows its cookie', async () => {
     const begun = await as('bob', '/nemo/pendulum/reset');
     const cookie = begun.headers.get('set-cookie')!.split(';')[0];

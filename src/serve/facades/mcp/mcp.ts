@@ -24,6 +24,7 @@ import type { Servable } from '../../../run/serving/index.js';
 import type { Owner, Sessions } from '../../core/session-contract.js';
 import { unguessable } from '../../core/session-ids.js';
 import { environmentNamed } from '../../core/task-choice.js';
+import { sayWhenToRetry } from '../../http/error-answer.js';
 import type { Facade, FacadeContext, RouteDescription } from '../../http/facade.js';
 import { answerOfficialMcp } from '../openenv/mcp-methods.js';
 import { offeredTools } from '../tool-calls.js';
@@ -95,6 +96,7 @@ class McpSessions {
     } catch (error) {
       if (reply.sent || !(error instanceof ReverieError)) throw error;
       const { code, message, hint, status } = error;
+      sayWhenToRetry(reply, error);
       const answer = { code: -32000, message: `${message} ${hint}`, data: { code, hint } };
       return reply.status(status).send({ jsonrpc: '2.0', error: answer, id: null });
     }
@@ -138,7 +140,8 @@ class McpSessions {
     try {
       this.sessions.touch(id, owner);
       return true;
-    } catch {
+    } catch (error) {
+      if (error instanceof ReverieError && error.code === 'SERVER_DRAINING') throw error;
       return false;
     }
   }

@@ -6,8 +6,8 @@ import type { ToolMessage, ToolsAction, ToolsObservation } from '../../../env/in
 import { faceOf } from '../../../kinds/index.js';
 import type { Servable } from '../../../run/serving/index.js';
 import type { Action, Turn } from '../../core/session-contract.js';
+import { decodeAction } from '../../core/values.js';
 import { parseJson } from '../../http/request-guards.js';
-import { actionInText } from '../text-action.js';
 import { actionOfCall, observationText } from '../tool-calls.js';
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() });
@@ -47,7 +47,29 @@ export function actionOfResponse(served: Servable, response: Response): Action {
   if (calls.length > 0) return actionOfCalls(served, calls);
   const text = textOf(response);
   if (text.trim() === '') throw reverieError('REQUEST_INVALID', { problem: 'say something or call a tool' });
-  return faceOf(served).acts === 'turn' ? { content: text } : actionInText(served, text);
+  return actionInText(served, text);
+}
+
+const THOUGHTS = /^\s*<think>[\s\S]*?<\/think>/;
+const MARKED = /(?:^|\n)\s*Action:\s*([\s\S]*)$/;
+const NUMBERS = /\[[^[\]]*\]/;
+const NUMBER = /[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?/;
+
+/**
+ * The action in a model's text: what is said to the user; or a line, or numbers, after "Action:" or in all of it.
+ * @throws REQUEST_INVALID
+ */
+export function actionInText(served: Servable, written: string): Action {
+  const { acts } = faceOf(served);
+  if (acts === 'turn') return { content: written };
+  const text = written.replace(THOUGHTS, '').trim();
+  const marked = (MARKED.exec(text)?.[1] ?? text).trim();
+  if (acts === 'line') return decodeAction(served, marked);
+  const [numbers] = NUMBERS.exec(marked) ?? NUMBER.exec(marked) ?? [];
+  if (numbers === undefined) {
+    throw reverieError('REQUEST_INVALID', { problem: 'an action is a list of numbers, such as [0.5]' });
+  }
+  return decodeAction(served, parseJson(numbers.replace(/^\+/, '')));
 }
 
 /** What the tools answered, call by call; and what there is to read beside it. */

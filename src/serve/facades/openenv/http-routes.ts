@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import type { Servable } from '../../../run/serving/index.js';
 import { servedByName } from '../../core/task-choice.js';
+import { sayWhenToRetry } from '../../http/error-answer.js';
 import type { FacadeContext } from '../../http/facade.js';
 import { envWire } from './env-wire.js';
 import { checkedMessage, MessageInvalid } from './json-rpc.js';
@@ -100,6 +101,7 @@ function answerError(error: unknown, _request: FastifyRequest, reply: FastifyRep
   }
   if (!(error instanceof ReverieError) || error.status === 401) throw error;
   const { code, message, hint, status } = error;
+  sayWhenToRetry(reply, error);
   void reply.status(status).send({ detail: `${message} ${hint}`, error: { code, message, hint } });
 }
 
