@@ -185,5 +185,12 @@ export {
   type ToolsResetOptions,
 } from './tools/tools-environment.js';
 export type * from './tools/tools-family.js';
-export { rewardOf, type StateChange, stateChanges, verifyEpisode } from './tools/verify-episode.js';
+export {
+  isSolvedAtStart,
+  rewardOf,
+  SOLVED_AT_START,
+  type StateChange,
+  stateChanges,
+  verifyEpisode,
+} from './tools/verify-episode.js';
 export { unpackedArchive } from './unpacked-archive.js';

@@ -12,6 +12,7 @@ import {
   ToolsEpisodeEnvironment,
 } from '../env/index.js';
 import { kinds, viewOf } from '../kinds/index.js';
+import { taskFaults } from '../synth/tasks/task-faults.js';
 import { makeRouter } from '../worldmodel/index.js';
 import type { AnyScenario, Scenario, ToolsScenario } from './scenario.js';
 
@@ -46,7 +47,14 @@ export async function checkToolsEnvironment({ config, folder }: ToolsScenario): 
   const user = elsewhere(domain)?.user ?? new ScriptedUser();
   const make = () => new ToolsEpisodeEnvironment({ id: config.name, domain, responder, user });
   try {
-    return await checkEnvironment(viewOf(domain, make), { seed: config.seed });
+    const report = await checkEnvironment(viewOf(domain, make), { seed: config.seed });
+    const problems = (await taskFaults(domain)).map(({ task, problem }) => `task "${task}": ${problem}`);
+    const passed = problems.length === 0;
+    return {
+      ...report,
+      passed: report.passed && passed,
+      checks: [...report.checks, { name: 'tasks', passed, problems }],
+    };
   } finally {
     domain.close();
   }

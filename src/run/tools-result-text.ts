@@ -196,14 +196,16 @@ function trustedText(horizon: number | null): string {
 const SHOWN_FAILURES = 5;
 
 function auditLines(result: AuditResult): Line[] {
-  const { mustFail, mustSucceed, judge } = result;
+  const { mustFail, mustSucceed, judge, tasks } = result;
+  const isFit = mustFail.passed && tasks.length === 0;
   const kinds = Object.entries(mustFail.byKind).map(([kind, rate]): Line => [`  ${kind}`, shareText(rate)]);
   const failures = mustFail.failures.slice(0, SHOWN_FAILURES);
   return [
-    [
-      'must-fail suite',
-      `${shareText(mustFail.rate)}: ${mustFail.passed ? 'fit to mint reward' : 'NOT fit to mint reward'}`,
-    ],
+    ['must-fail suite', `${shareText(mustFail.rate)}: ${isFit ? 'fit to give rewards' : 'NOT fit to give rewards'}`],
+    ...(tasks.length === 0
+      ? []
+      : [['tasks', `FAILED: ${tasks.length} ${tasks.length === 1 ? 'fault' : 'faults'}`] as Line]),
+    ...tasks.map(({ task, problem }): Line => ['  task', `${task}: ${problem}`]),
     ...kinds,
     ...failures.map(({ probe, problem }): Line => ['  fell for', `${probe}: ${problem}`]),
     ...(mustSucceed === null ? [] : mustSucceedLines(mustSucceed)),

@@ -191,6 +191,8 @@ export interface AuditResult extends JobResult {
     /** File with all of it. */
     readonly report: string;
   };
+  /** Tasks that are not fit to be rewarded, and why. */
+  readonly tasks: readonly { readonly task: string; readonly problem: string }[];
   /** Calls that a simulator must answer; null where the domain names none. */
   readonly mustSucceed: {
     readonly passed: boolean;

@@ -43,6 +43,7 @@ export async function playCalls(
   ];
   const answers: PlayedCall[] = [];
   let state = initialState;
+  let hasEnded = false;
   for (const [step, { name, arguments: given }] of calls.entries()) {
     const call: ToolCall = { id: `call_${step}`, name, arguments: given };
     messages.push({ role: 'assistant', content: null, toolCalls: [call] });
@@ -51,9 +52,11 @@ export async function playCalls(
     messages.push({ role: 'tool', toolCallId: call.id, name, content: observation, ...(isError ? { isError } : {}) });
     state = applyOperations(state, operations);
     answers.push({ call, prediction, state });
-    if (prediction.terminated || (!isError && isLast(domain, name))) break;
+    hasEnded = prediction.terminated || (!isError && isLast(domain, name));
+    if (hasEnded) break;
   }
-  if (say !== undefined) messages.push({ role: 'assistant', content: say });
+  // Nobody is there any more once a call has ended the episode.
+  if (say !== undefined && !hasEnded) messages.push({ role: 'assistant', content: say });
   return { end: { initialState, finalState: state, messages }, answers };
 }
 

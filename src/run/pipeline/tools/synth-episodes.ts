@@ -3,7 +3,7 @@
 
 import { join } from 'node:path';
 import { requirePanel } from '../../../core/panel.js';
-import { elsewhere } from '../../../env/index.js';
+import { elsewhere, isSolvedAtStart, isWorkedOutLater, SOLVED_AT_START } from '../../../env/index.js';
 import type { EpisodeRecord } from '../../../replay/index.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import {
@@ -85,6 +85,10 @@ async function passGates(context: Context, parts: ToolsParts, { tasks }: TaskSta
   const judge = await judgeGate(context, parts);
   const shut = sound.withheld ?? able.withheld;
   const honest = shut === undefined ? await hackerGate(context, parts, { judge, tasks }) : {};
+  const free = tasks.filter((task) => !isWorkedOutLater(task) && isSolvedAtStart(parts.domain, task));
+  if (free.length > 0) {
+    context.log(`No reward is given in ${free.map(({ id }) => `"${id}"`).join(', ')}: ${SOLVED_AT_START}.`);
+  }
   const gates: GateFindings = {
     mustFail: sound.report,
     mustSucceed: able.report,
