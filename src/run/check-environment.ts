@@ -12,7 +12,7 @@ import {
   ToolsEpisodeEnvironment,
 } from '../env/index.js';
 import { kinds, viewOf } from '../kinds/index.js';
-import { taskFaults } from '../synth/tasks/task-faults.js';
+import { taskFaults } from '../synth/index.js';
 import { makeRouter } from '../worldmodel/index.js';
 import type { AnyScenario, Scenario, ToolsScenario } from './scenario.js';
 

@@ -174,6 +174,7 @@ export type { RowOutcome } from './tasks/outcome-ledger.js';
 export type { Rejection, RejectionCode, RejectionCounts, Strategy, TaskProposal } from './tasks/proposal.js';
 export { prefilterEpisodes, type SeedFilterOptions, type SeedFilterResult } from './tasks/seed-filter.js';
 export type { SeedFault, SeedReason } from './tasks/seed-rules.js';
+export { type TaskFault, taskFaults } from './tasks/task-faults.js';
 export {
   type AdmissionConfig,
   admissionSchema,

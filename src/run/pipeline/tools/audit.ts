@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
 import { type Panel, requirePanel } from '../../../core/panel.js';
-import { taskFaults } from '../../../synth/tasks/task-faults.js';
+import { taskFaults } from '../../../synth/index.js';
 import { Judge, requireAudited, requireMustFail, requireMustSucceed } from '../../../worldmodel/index.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
