@@ -4,8 +4,8 @@ export const load = {
   glue: () => import('./glue/glue.js'),
   glueTarget: () => import('./glue/glue.js'),
   log: () => import('./observe/log.js'),
-  port: async () => ({ ...(await import('./http/port.js')), ...(await import('./http/http-limits.js')) }),
+  port: async () => ({ ...(await import('./http/port.js')), ...(await import('./http/requests.js')) }),
   server: () => import('./server.js'),
-  tokens: () => import('./http/tokens.js'),
+  tokens: () => import('./http/access.js'),
   validation: () => import('./validate/validate.js'),
 };

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { HTTP_LIMITS } from '../../src/serve/http/http-limits.js';
+import { hashOfToken } from '../../src/serve/http/access.js';
 import { HeldPort } from '../../src/serve/http/port.js';
-import { hashOfToken } from '../../src/serve/http/tokens.js';
+import { HTTP_LIMITS } from '../../src/serve/http/requests.js';
 import type { RunningServer } from '../../src/serve/index.js';
 import { ask, serveScenarios } from './running-server.js';
 

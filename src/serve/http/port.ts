@@ -5,7 +5,7 @@ import { lookup } from 'node:dns/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, BlockList, isIPv6 } from 'node:net';
 import { reverieError } from '../../core/errors.js';
-import type { HttpLimits } from './http-limits.js';
+import type { HttpLimits } from './requests.js';
 
 export interface ListenAddress {
   /** What is listened on: names were resolved. */

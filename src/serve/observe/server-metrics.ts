@@ -5,7 +5,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { ToolsStepInfo } from '../../env/index.js';
 import type { SessionEvent, Sessions, Turn } from '../core/session-contract.js';
-import type { RequestFacts } from './request-log.js';
+import type { RequestFacts } from '../http/app.js';
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
 const RETURNS = [-10_000, -1000, -100, -10, -1, 0, 0.25, 0.5, 0.75, 1, 10, 100, 1000, 10_000];

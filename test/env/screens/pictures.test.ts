@@ -15,7 +15,7 @@ import {
 import { chromiumProgram } from '../../../src/env/screens/page-machine.js';
 import { screenEnvironment } from '../../../src/kinds/screen/screen-environment.js';
 import type { Turn } from '../../../src/serve/core/session-contract.js';
-import { stepResult } from '../../../src/serve/facades/mcp/episode.js';
+import { stepResult } from '../../../src/serve/facades/mcp.js';
 import { pagesDomain } from './fixture.js';
 
 const open: ToolsDomain[] = [];

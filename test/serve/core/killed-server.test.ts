@@ -19,10 +19,7 @@ const KILLS = 3;
 
 const room = (name: string) =>
   compiledUrl(new URL(`../../../src/${name}/index.ts`, import.meta.url).href, './index.js');
-const core = compiledUrl(
-  new URL('../../../src/serve/core/open-sessions.ts', import.meta.url).href,
-  './open-sessions.js',
-);
+const core = compiledUrl(new URL('../../../src/serve/core/sessions.ts', import.meta.url).href, './sessions.js');
 
 /** Answers lines of JSON, `{n, verb, args}`, from the sessions kept in a folder. */
 const SERVER = `

@@ -1,7 +1,7 @@
 // A session is its owner's alone, whatever the protocol: to others it is as unknown as one that never was.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashOfToken } from '../../../src/serve/http/tokens.js';
+import { hashOfToken } from '../../../src/serve/http/access.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../running-server.js';
 

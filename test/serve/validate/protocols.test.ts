@@ -2,8 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningServer, validateUrl } from '../../../src/serve/index.js';
-import { protocolOf } from '../../../src/serve/validate/protocol-of.js';
-import { serverAt } from '../../../src/serve/validate/server-client.js';
+import { protocolOf, serverAt } from '../../../src/serve/validate/players.js';
 import { serveScenarios } from '../running-server.js';
 
 const LIGHT = { steps: 4, tasks: 2 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CallTable, callEvents, pieces } from '../../../../src/serve/facades/ors/call-stream.js';
+import { CallTable, callEvents, pieces } from '../../../../src/serve/facades/ors.js';
 
 import { parseEvents } from './sse-events.js';
 
