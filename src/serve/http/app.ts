@@ -12,7 +12,7 @@ import Fastify, {
 } from 'fastify';
 import { reverieError } from '../../core/errors.js';
 import type { Sessions } from '../core/session-contract.js';
-import type { ServerMetrics } from '../observe/server-metrics.js';
+import type { RequestFacts, ServerMetrics } from '../observe/server-metrics.js';
 import { type AccessRules, accessBy, accessGuard, addLogin, BrowserLogins } from './access.js';
 import { docsPage, type Facade, type FacadeContext, openApiDocument } from './openapi.js';
 import { type HeldPort, nodeServer } from './port.js';
@@ -185,14 +185,6 @@ export function addProbes(app: FastifyInstance, phase: () => Phase): void {
     const status = phase();
     return reply.status(status === 'ready' ? 200 : 503).send({ status });
   });
-}
-
-export interface RequestFacts {
-  readonly method: string;
-  /** The route as it was declared, without what a client put into it; `unknown` where there is none. */
-  readonly route: string;
-  readonly status: number;
-  readonly seconds: number;
 }
 
 declare module 'fastify' {

@@ -5,11 +5,18 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { ToolsStepInfo } from '../../env/index.js';
 import type { SessionEvent, Sessions, Turn } from '../core/session-contract.js';
-import type { RequestFacts } from '../http/app.js';
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
 const RETURNS = [-10_000, -1000, -100, -10, -1, 0, 0.25, 0.5, 0.75, 1, 10, 100, 1000, 10_000];
 const LENGTHS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000];
+
+export interface RequestFacts {
+  readonly method: string;
+  /** The route as it was declared, without what a client put into it; `unknown` where there is none. */
+  readonly route: string;
+  readonly status: number;
+  readonly seconds: number;
+}
 
 export interface MetricsSources {
   readonly sessions: Pick<Sessions, 'environments' | 'list' | 'counts'>;

@@ -1,7 +1,6 @@
 // One episode of a run, for the viewer.
 
 import { statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { ReverieError, reverieError } from '../../core/errors.js';
@@ -11,7 +10,7 @@ import { isToolsScenario } from '../../kinds/index.js';
 import type { EpisodeRecord } from '../../replay/index.js';
 import { SCENARIO_FILE, savedScenario } from '../../run/index.js';
 import { deficitText } from '../../synth/index.js';
-import { EPISODES_FILE, fileIn, pathBelow, type RunList } from './runs.js';
+import { EPISODES_FILE, fileIn, linesOf, pathBelow, type RunList } from './runs.js';
 import { answerView, messageView, StateTrace, verdictView } from './session-episode.js';
 import type { EpisodeRow, EpisodesPage, EpisodeView, Shares, TurnView } from './wire.js';
 
@@ -316,44 +315,4 @@ function excerptOf(record: EpisodeRecord, [word]: readonly string[]): string {
   const at = word === undefined ? 0 : Math.max(0, text.toLowerCase().indexOf(word) - EXCERPT / 3);
   const cut = text.slice(at, at + EXCERPT);
   return `${at > 0 ? '… ' : ''}${cut}${at + EXCERPT < text.length ? ' …' : ''}`;
-}
-
-// Lines of a large file with the bytes at which they begin, without ever holding the file.
-
-/** Bytes of the longest line that is read. */
-const LONGEST_LINE = 32 << 20;
-const CHUNK = 1 << 18;
-
-interface FileLine {
-  /** Byte at which it begins. */
-  readonly at: number;
-  /** Byte after its end. */
-  readonly end: number;
-  readonly text: string;
-}
-
-/** Whole lines from byte `from` on; a last line without an end is left out. @throws LINE_TOO_LONG */
-export async function* linesOf(file: string, from = 0): AsyncGenerator<FileLine> {
-  const handle = await open(file);
-  try {
-    const parts: Buffer[] = [];
-    let [at, position] = [from, from];
-    for (;;) {
-      const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, position);
-      if (bytesRead === 0) return;
-      position += bytesRead;
-      let rest = buffer.subarray(0, bytesRead);
-      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-        const bytes = Buffer.concat([...parts, rest.subarray(0, end)]);
-        parts.length = 0;
-        yield { at, end: at + bytes.length + 1, text: bytes.toString('utf8') };
-        at += bytes.length + 1;
-        rest = rest.subarray(end + 1);
-      }
-      parts.push(rest);
-      if (position - at > LONGEST_LINE) throw reverieError('LINE_TOO_LONG', { path: file, at, limit: LONGEST_LINE });
-    }
-  } finally {
-    await handle.close();
-  }
 }
