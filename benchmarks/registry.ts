@@ -357,7 +357,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'screens.applications': {
     title:
-      'Next screens of TiddlyWiki and hledger-web in Chromium after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every case; recorded seeds and tasks left out; nothing at all); needs both, or SCREENS_APPLICATIONS',
+      'Next screens of TiddlyWiki in Chromium after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every case; recorded seeds and tasks left out; nothing at all); needs TiddlyWiki and Chromium',
     unit: 'F1',
     baseline: 'the page itself',
     load: () => import('./screens-applications.js'),

@@ -21,7 +21,7 @@ import type { Operation } from '../tools/prediction.js';
 import { actionReadings } from './action-readings.js';
 import { mechanicalScreen, saidOn, unmetOn } from './mechanics.js';
 import { unshownOn } from './outcome-claims.js';
-import type { PageMoment } from './page/page-browser.js';
+import { type PageMoment, WHOLE_REWARD } from './page/page-browser.js';
 import { AS_IT_IS, type Perturbation, type ShownPage, shownPage } from './perturbation.js';
 import { possibleActions } from './possible-actions.js';
 import { screenRefusals } from './refusals.js';
@@ -213,7 +213,7 @@ class ScreenRules implements ToolRules {
       calls.push(call);
       state = after;
     }
-    return state.done && state.reward > 0 ? calls : undefined;
+    return state.done && state.reward >= WHOLE_REWARD ? calls : undefined;
   }
 
   execute(state: JsonObject, call: ToolCall): ToolOutcome {
@@ -289,8 +289,8 @@ class ScreenRules implements ToolRules {
     const found = screenCheck(name, finalState as ScreenState);
     if (found !== undefined) return found;
     const { done, reward } = finalState as ScreenState;
-    const passed = done && reward > 0;
-    const reason = done ? `the page ended the task with ${reward}` : 'the task was not ended';
+    const passed = done && reward >= WHOLE_REWARD;
+    const reason = done ? `the page ended the task with a reward of ${reward}` : 'the task was not ended';
     return { name, passed, reason };
   }
 

@@ -64,6 +64,20 @@ describe.each(browsers)('a page in %s', (browser) => {
     expect(end).toMatchObject({ reward: 1, terminated: true, truncated: false });
   }, 60_000);
 
+  it.each([
+    ['some of it', 0],
+    ['all of it', 1],
+  ])(
+    'is a success where the reward is whole: %s',
+    async (button, verdict) => {
+      const env = lived(domainOf('partial', { browser }));
+      const { observation } = await env.reset({ task: 'partial.1', seed: 1 });
+      const end = await env.step(`click('${idOf(observation, `button '${button}'`)}')`);
+      expect(end).toMatchObject({ terminated: true, info: { verdict: { reward: verdict } } });
+    },
+    60_000,
+  );
+
   it('shows what a script chose', async () => {
     const env = lived(domainOf('scripted-choice', { browser }));
     const { observation: first } = await env.reset({ task: 'scripted-choice.1', seed: 1 });

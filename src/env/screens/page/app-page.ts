@@ -6,7 +6,14 @@ import type { CallSpec } from '../../tools/domain.js';
 import type { ScreenView } from '../screen-state.js';
 import type { AppServer } from './app-server.js';
 import { actionFault, type ChromiumContext, type ChromiumPage, carryOut, pictureOf } from './chromium-input.js';
-import { type AppSpec, installScript, type OpenPage, type PageMoment, type PageSpec } from './page-browser.js';
+import {
+  type AppSpec,
+  installScript,
+  type OpenPage,
+  type PageMoment,
+  type PageSpec,
+  WHOLE_REWARD,
+} from './page-browser.js';
 
 /** The page's time passes so many milliseconds at once, and between them what it asked its server for arrives. */
 const STEP_MS = 250;
@@ -69,7 +76,7 @@ export class AppPage implements OpenPage {
     const reward = await this.judge(this.server, this.app.judge.task);
     const seen = this.spec.screenshots ? { picture: await pictureOf(this.active!, this.spec.contract, view) } : {};
     const tab = this.tabs.indexOf(this.active!);
-    return { ...view, tabs, tab, goal: this.app.goal, reward, done: reward > 0, ...seen };
+    return { ...view, tabs, tab, goal: this.app.goal, reward, done: reward >= WHOLE_REWARD, ...seen };
   }
 
   async close(): Promise<void> {

@@ -18,6 +18,9 @@ export interface PageContract {
   readonly hidden: readonly string[];
 }
 
+/** Pages pay 1 for a task that is done, and less for a part of it, which is no success. Sums of shares may fall short by rounding. */
+export const WHOLE_REWARD = 1 - 1e-9;
+
 /** An application: a server of its own for each page that is opened of it, on this machine alone. */
 export interface AppSpec {
   /** What it is called. */
@@ -35,7 +38,7 @@ export interface AppSpec {
 
 /** Who says what was earned, by the application's own data. */
 export interface AppJudge {
-  /** Absolute path of a module whose default export is `({ url, folder }, task) => Promise<number>`: above 0, the task is done. */
+  /** Absolute path of a module whose default export is `({ url, folder }, task) => Promise<number>`: 1 where the task is done. */
   readonly module: string;
   readonly task: Json;
 }
