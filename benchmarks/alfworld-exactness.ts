@@ -9,18 +9,17 @@ import { isDeepStrictEqual } from 'node:util';
 import { contentHash } from '../src/core/hash.js';
 import type { JsonObject } from '../src/core/json.js';
 import { Rng } from '../src/core/rng.js';
-import {
-  applyOperations,
-  type FactTable,
-  gamesDomain,
-  initialStateOf,
-  type Message,
-  readGame,
-  type ToolsDomain,
-} from '../src/env/index.js';
-import { ExplorerAgent, induceOperators } from '../src/synth/index.js';
+import { readGame } from '../src/env/pddl/game-files.js';
+import { gamesDomain } from '../src/env/pddl/games-domain.js';
+import { applyOperations } from '../src/env/state/operations.js';
+import type { FactTable, ToolsDomain } from '../src/env/tools/domain.js';
+import type { Message } from '../src/env/tools/message.js';
+import { initialStateOf } from '../src/env/tools/task-states.js';
+import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
+import { induceOperators } from '../src/synth/operators/induce-operators.js';
 import { confidenceOf } from '../src/worldmodel/from-records/calibration.js';
-import { OperatorBook, takenAction } from '../src/worldmodel/index.js';
+import { takenAction } from '../src/worldmodel/operators/actions.js';
+import { OperatorBook } from '../src/worldmodel/operators/operator-book.js';
 import { type AskedTokens, answersOf, tokensOf } from '../src/worldmodel/sequence/answering.js';
 import { fitSequence } from '../src/worldmodel/sequence/fit.js';
 import { type JudgedAnswer, judgeSteps } from '../src/worldmodel/sequence/held-out.js';

@@ -5,17 +5,16 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { Rng } from '../src/core/rng.js';
-import {
-  applyOperations,
-  type FactTable,
-  type FoundGame,
-  type GameFile,
-  readGame,
-  TextGame,
-} from '../src/env/index.js';
+import { type FoundGame, readGame } from '../src/env/pddl/game-files.js';
+import type { GameFile } from '../src/env/pddl/games-domain.js';
 import { readDomain } from '../src/env/pddl/read-task.js';
-import { induceOperators, type Transition } from '../src/synth/index.js';
-import { OperatorBook, type OperatorsFile } from '../src/worldmodel/index.js';
+import { TextGame } from '../src/env/pddl/text-game.js';
+import { applyOperations } from '../src/env/state/operations.js';
+import type { FactTable } from '../src/env/tools/domain.js';
+import { induceOperators } from '../src/synth/operators/induce-operators.js';
+import type { Transition } from '../src/synth/operators/tries.js';
+import type { OperatorsFile } from '../src/worldmodel/operators/operator.js';
+import { OperatorBook } from '../src/worldmodel/operators/operator-book.js';
 import { type CommandTry, commandTries } from './alfworld-commands.js';
 import { alfworldGames, gameNames, spread } from './alfworld-games.js';
 import { Explorer } from './alfworld-tries.js';

@@ -2,19 +2,20 @@
 // carrying its calls out in the real environment.
 
 import { concurrently } from '../src/core/concurrently.js';
-import {
-  type Responder,
-  ScriptedUser,
-  stateHash,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsTask,
-  verifyEpisode,
-} from '../src/env/index.js';
-import { carryOutForReal } from '../src/fidelity/index.js';
-import type { EpisodeRecord } from '../src/replay/index.js';
-import { liveEpisode, planRow, QualityPipeline, qualitySchema, ReferenceAgent } from '../src/synth/index.js';
-import { Judge } from '../src/worldmodel/index.js';
+import { stateHash } from '../src/env/state/state-hash.js';
+import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import { ScriptedUser } from '../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../src/env/tools/tools-environment.js';
+import type { Responder } from '../src/env/tools/tools-family.js';
+import { verifyEpisode } from '../src/env/tools/verify-episode.js';
+import { carryOutForReal } from '../src/fidelity/tools/open-loop.js';
+import type { EpisodeRecord } from '../src/replay/experience/experience.js';
+import { ReferenceAgent } from '../src/synth/episodes/agents/reference-agent.js';
+import { liveEpisode } from '../src/synth/episodes/live-episode.js';
+import { planRow } from '../src/synth/episodes/row-plan.js';
+import { qualitySchema } from '../src/synth/quality/quality-config.js';
+import { QualityPipeline } from '../src/synth/quality/quality-pipeline.js';
+import { Judge } from '../src/worldmodel/reward/judge.js';
 import type { Arm } from './experience-ablation-arms.js';
 import { MAX_STEPS, plainSettings } from './experience-ablation-settings.js';
 import type { Share } from './experience-ablation-share.js';

@@ -1,8 +1,12 @@
 // What experience.ablation asks: calls out of real episodes of held-out tasks, as `reverie fidelity` draws them.
 
-import { ScriptedUser, type ToolsDomain, ToolsEpisodeEnvironment, type ToolsTask } from '../src/env/index.js';
-import { drawQuestions, type RealCall, recordingRules, type ToolsQuestion } from '../src/fidelity/index.js';
-import { liveEpisode, planRow, ReferenceAgent } from '../src/synth/index.js';
+import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import { ScriptedUser } from '../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../src/env/tools/tools-environment.js';
+import { drawQuestions, type RealCall, recordingRules, type ToolsQuestion } from '../src/fidelity/tools/question.js';
+import { ReferenceAgent } from '../src/synth/episodes/agents/reference-agent.js';
+import { liveEpisode } from '../src/synth/episodes/live-episode.js';
+import { planRow } from '../src/synth/episodes/row-plan.js';
 import { plainSettings } from './experience-ablation-settings.js';
 
 /** Of the agents whose episodes are taken: share of wrong calls. Each errs in its own way. */

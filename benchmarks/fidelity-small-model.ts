@@ -6,7 +6,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { FidelityReport } from '../src/fidelity/index.js';
+import type { FidelityReport } from '../src/fidelity/report/fidelity-report.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { judge } from './fidelity-runs.js';
 import { keepFidelityReport } from './pages.js';

@@ -4,10 +4,12 @@
 
 import type { SyncVectorEnvironment } from '../src/core/environment.js';
 import { Rng } from '../src/core/rng.js';
-import { hideElements, makeEnvironment } from '../src/env/index.js';
-import { allocateBatch } from '../src/replay/index.js';
-import { CemPlanner } from '../src/rl/index.js';
-import { fitEnsemble, type VectorDynamics } from '../src/worldmodel/index.js';
+import { makeEnvironment } from '../src/env/make-environment.js';
+import { hideElements } from '../src/env/partial-environment.js';
+import { allocateBatch } from '../src/replay/batch.js';
+import { CemPlanner } from '../src/rl/planners/cem.js';
+import type { VectorDynamics } from '../src/worldmodel/dynamics.js';
+import { fitEnsemble } from '../src/worldmodel/ensemble/fit.js';
 import type { EpisodeRows } from '../src/worldmodel/latent/dataset.js';
 import { fitLatent } from '../src/worldmodel/latent/fit.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';

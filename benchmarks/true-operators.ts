@@ -10,7 +10,8 @@
 // or that names an object where the predicate takes another type.
 
 import type { ActionSchema, Condition, Literal } from '../src/env/pddl/task.js';
-import { type Operator, readLiteral, variablesIn } from '../src/worldmodel/index.js';
+import { readLiteral } from '../src/worldmodel/operators/literal.js';
+import { type Operator, variablesIn } from '../src/worldmodel/operators/operator.js';
 
 export interface Units {
   readonly preconditions: readonly string[];

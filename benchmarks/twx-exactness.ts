@@ -4,8 +4,11 @@
 // were not recorded, mean over the eight kinds.
 
 import { Rng } from '../src/core/rng.js';
-import { initialStateOf, makeDomain, type ShownState, type ToolsDomain, type ToolsTask } from '../src/env/index.js';
 import { applyOperations } from '../src/env/state/operations.js';
+import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import { makeDomain } from '../src/env/tools/make-domain.js';
+import type { ShownState } from '../src/env/tools/shown-state.js';
+import { initialStateOf } from '../src/env/tools/task-states.js';
 import { Casebook } from '../src/worldmodel/analogy/casebook.js';
 import { type JudgedAnalogy, judged, type Withheld } from '../src/worldmodel/analogy/judging.js';
 import { stepsOf, type Walks, walksOf } from '../src/worldmodel/analogy/recorded-walks.js';

@@ -2,8 +2,10 @@
 // it says and what can be done next. Both ask the same jar in a Java process, so seconds are those of the clock.
 
 import { join } from 'node:path';
-import { initialStateOf, makeDomain, type ToolsDomain, type ToolsTask } from '../src/env/index.js';
 import { applyOperations } from '../src/env/state/operations.js';
+import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import { makeDomain } from '../src/env/tools/make-domain.js';
+import { initialStateOf } from '../src/env/tools/task-states.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, median } from './measure.js';
 import { PythonPeer } from './python-peer.js';

@@ -3,124 +3,80 @@
 
 export { z } from 'zod';
 export { NO_COST } from './core/cost.js';
-export type { ErrorEntry } from './core/error-catalogue/index.js';
+export type { ErrorEntry } from './core/error-catalogue/error-entry.js';
 export { describeIssues, errorsOf } from './core/errors.js';
 export { contentHash } from './core/hash.js';
 export type { Json, JsonObject } from './core/json.js';
+export { ClockedEnvironment } from './env/clocked-environment.js';
+export { pythonPackage } from './env/gymnasium/python-program.js';
+export { type FoundJar, findJar, type PackagedJar } from './env/java/find-jar.js';
+export type { JavaForm, JavaMoment } from './env/java/java-form.js';
+export { type JavaGamesOptions, javaGamesDomain, javaGameUnknown } from './env/java/java-games-domain.js';
+export { findGames, gamesHash, gamesNotFound, readGame } from './env/pddl/game-files.js';
+export { type GameEntry, type GameFile, type GamesDomainOptions, gamesDomain } from './env/pddl/games-domain.js';
 export {
-  type ActionSet,
-  type AppJudge,
   type ApplicationOptions,
   type ApplicationStart,
   type ApplicationTask,
-  type AppSpec,
-  actionSetsSchema,
   applicationDomain,
-  applyOperations,
-  appNotFound,
-  boxSpace,
-  type CallSpec,
-  type CheckResult,
-  ClockedEnvironment,
-  clickOn,
-  compileSchema,
-  type DomainEntry,
-  discreteSpace,
-  drawBySeed,
-  type EpisodeEnd,
-  elementsBelow,
   type FoundApplication,
-  type FoundJar,
-  fillIn,
-  findElement,
-  findGames,
-  findJar,
-  folderDomain,
-  freezeDeep,
-  type GameEntry,
-  type GameFile,
-  type GamesDomainOptions,
-  gamesDomain,
-  gamesHash,
-  gamesNotFound,
-  type JavaForm,
-  type JavaGamesOptions,
-  type JavaMoment,
-  javaGamesDomain,
-  javaGameUnknown,
-  type Message,
-  type Operation,
-  type PackagedJar,
-  type PageContract,
-  type Perturbation,
+} from './env/screens/application-domain.js';
+export { screenGraphDomain } from './env/screens/graph/graph-entry.js';
+export type { AppJudge, AppSpec, PageContract } from './env/screens/page/page-browser.js';
+export { type Perturbation, perturbationSchema } from './env/screens/perturbation.js';
+export { textsNamed } from './env/screens/possible-actions.js';
+export { type ActionSet, actionSetsSchema } from './env/screens/screen-actions.js';
+export type { ScreenElement, ScreenState } from './env/screens/screen-state.js';
+export {
+  appNotFound,
   pagesNotFound,
   pageUnknown,
-  perturbationSchema,
-  pickBySeed,
-  pythonPackage,
-  readGame,
-  recordOperations,
-  rowSize,
-  type SchemaCheck,
-  type ScreenElement,
-  type ScreenPage,
-  type ScreenState,
   type ScreensDomainOptions,
-  type SeededPage,
-  screenGraphDomain,
   screensDomain,
-  seededPages,
-  selectIn,
-  type ToolCall,
-  type ToolOutcome,
-  type ToolRules,
-  type ToolSpec,
-  type ToolsDomain,
-  type ToolsTask,
-  textsNamed,
-  unpackedArchive,
-  type VerifierSpec,
-} from './env/index.js';
+} from './env/screens/screens-domain.js';
+export { drawBySeed, pickBySeed, type ScreenPage, type SeededPage, seededPages } from './env/screens/seeded-pages.js';
+export { clickOn, elementsBelow, fillIn, findElement, selectIn } from './env/screens/solving.js';
+export { boxSpace, discreteSpace, rowSize } from './env/space-values.js';
+export { applyOperations, recordOperations } from './env/state/operations.js';
+export { compileSchema, type SchemaCheck } from './env/state/schema.js';
+export type {
+  CallSpec,
+  CheckResult,
+  EpisodeEnd,
+  ToolOutcome,
+  ToolRules,
+  ToolSpec,
+  ToolsDomain,
+  ToolsTask,
+  VerifierSpec,
+} from './env/tools/domain.js';
+export { type DomainEntry, folderDomain } from './env/tools/domains.js';
+export { freezeDeep } from './env/tools/load-domain.js';
+export type { Message, ToolCall } from './env/tools/message.js';
+export type { Operation } from './env/tools/prediction.js';
+export { unpackedArchive } from './env/unpacked-archive.js';
+export { DiskRows } from './replay/disk-rows.js';
+export { drawGroups, episodeWindows, packedEpisodes, paddedEpisodes, shuffledBatches } from './replay/episode-batch.js';
+export { type Episode, EpisodeStore, TOKEN_EPISODES, TOKEN_STEPS } from './replay/episodes.js';
+export { MemoryRows } from './replay/memory-rows.js';
+export { PrioritizedSelector } from './replay/prioritized.js';
+export { RecencySelector } from './replay/recency.js';
+export { type RowStorage, takeRows } from './replay/row-storage.js';
 export {
   allocate,
   type ColumnArray,
   type ColumnSet,
   type ColumnSpec,
-  DiskRows,
   type Dtype,
-  drawGroups,
-  type Episode,
-  EpisodeStore,
-  episodeWindows,
-  gatherWindows,
-  MemoryRows,
-  PrioritizedSelector,
-  packedEpisodes,
-  paddedEpisodes,
-  RecencySelector,
-  type RowStorage,
   type Schema,
-  type Selector,
   scalar,
-  shuffledBatches,
-  TOKEN_EPISODES,
-  TOKEN_STEPS,
-  takeRows,
   tensor,
-  UniformSelector,
-  type WindowBatch,
-  WindowSampler,
-  type Windows,
-  windowsOf,
-} from './replay/index.js';
-export { definePlugin, type PluginEntries } from './run/index.js';
-export {
-  type BackendEntry,
-  type BackendModel,
-  MemorylessDynamics,
-  readManifest,
-  readModelPart,
-  type StoredDynamics,
-  type VectorDynamics,
-  writeModelFolder,
-} from './worldmodel/index.js';
+} from './replay/schema.js';
+export type { Selector } from './replay/selector.js';
+export { UniformSelector } from './replay/uniform.js';
+export { gatherWindows, type WindowBatch, WindowSampler, type Windows, windowsOf } from './replay/windows.js';
+export { definePlugin, type PluginEntries } from './run/define-plugin.js';
+export type { StoredDynamics, VectorDynamics } from './worldmodel/dynamics.js';
+export { MemorylessDynamics } from './worldmodel/memoryless.js';
+export { readManifest, readModelPart, writeModelFolder } from './worldmodel/model-folder.js';
+export type { BackendEntry, BackendModel } from './worldmodel/tools/backend-model.js';

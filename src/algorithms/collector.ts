@@ -2,10 +2,12 @@
 
 import { Acting } from '../core/acting.js';
 import type { FrozenCarry } from '../core/dynamics.js';
+import type { EnvSnapshot, VectorEnvironment } from '../core/environment.js';
+import type { Policy } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { EnvSnapshot, Policy, VectorEnvironment } from '../env/index.js';
-import { rowSize } from '../env/index.js';
-import { allocateBatch, type Provenance, type TransitionBatch } from '../replay/index.js';
+import { rowSize } from '../env/space-values.js';
+import { allocateBatch } from '../replay/batch.js';
+import type { Provenance, TransitionBatch } from '../replay/transition.js';
 
 export interface CollectorState {
   readonly env: EnvSnapshot | null;

@@ -4,17 +4,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Acting } from '../core/acting.js';
 import type { Rng } from '../core/rng.js';
-import { rowSize } from '../env/index.js';
-import { allocateBatch, type Provenance, type ReplayBuffer, type TransitionBatch } from '../replay/index.js';
-import type { Rollout, RolloutLearner } from '../rl/index.js';
-import { type RolloutCounts, startAt } from '../synth/index.js';
-import {
-  BatchedDream,
-  type BatchedStep,
-  type Propagation,
-  type Start,
-  type VectorDynamics,
-} from '../worldmodel/index.js';
+import { rowSize } from '../env/space-values.js';
+import { allocateBatch } from '../replay/batch.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
+import type { Provenance, TransitionBatch } from '../replay/transition.js';
+import type { RolloutLearner } from '../rl/learner.js';
+import type { Rollout } from '../rl/rollout.js';
+import type { RolloutCounts } from '../synth/rollout/request.js';
+import { startAt } from '../synth/rollout/starts.js';
+import { BatchedDream, type BatchedStep } from '../worldmodel/batched-dream.js';
+import type { Propagation, VectorDynamics } from '../worldmodel/dynamics.js';
+import type { Start } from '../worldmodel/starts.js';
 
 export interface DreamRolloutRequest {
   readonly model: VectorDynamics;

@@ -1,19 +1,20 @@
 // The world a run dreams in: a model kept up to date with the real rows, or one that was brought, and the threads that
 // dream branches in it (MBPO, Janner et al. 2019, 1906.08253, algorithm 2).
 
+import type { VectorEnvironment } from '../core/environment.js';
+import type { PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { PolicySnapshot, VectorEnvironment } from '../env/index.js';
-import type { ReplayBuffer } from '../replay/index.js';
-import type { Rollout, RolloutLearner } from '../rl/index.js';
-import { cutAtRange, drawStarts, observedRange, type RolloutCounts, RolloutPool } from '../synth/index.js';
-import {
-  type DynamicsKind,
-  dynamicsKinds,
-  loadWorldModel,
-  type ModelTrial,
-  type StoredDynamics,
-  tryModel,
-} from '../worldmodel/index.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
+import type { RolloutLearner } from '../rl/learner.js';
+import type { Rollout } from '../rl/rollout.js';
+import { RolloutPool } from '../synth/rollout/pool.js';
+import { cutAtRange, observedRange } from '../synth/rollout/range.js';
+import type { RolloutCounts } from '../synth/rollout/request.js';
+import { drawStarts } from '../synth/rollout/starts.js';
+import type { StoredDynamics } from '../worldmodel/dynamics.js';
+import type { DynamicsKind } from '../worldmodel/dynamics-kind.js';
+import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
+import { type ModelTrial, tryModel } from '../worldmodel/model-trial.js';
 import { type DreamPlan, type HeldOutSkill, type ModelEvidence, planDream, skillOf } from './dream-plan.js';
 import { dreamRollout } from './dream-rollout.js';
 import type { DreamSettings, TrainingPorts, TrainingSettings } from './training-settings.js';

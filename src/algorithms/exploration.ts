@@ -3,11 +3,16 @@
 // fitted anew as rows come in; rewards count for nothing unless they are asked for.
 
 import { join } from 'node:path';
+import type { VectorEnvironment } from '../core/environment.js';
+import type { Policy } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { EnvSpec, Policy, VectorEnvironment } from '../env/index.js';
-import type { ReplayBuffer } from '../replay/index.js';
-import { type PlannerMethod, PlannerPolicy, RandomPolicy } from '../rl/index.js';
-import { dynamicsKinds, loadWorldModel, type ModelSection, type StoredDynamics } from '../worldmodel/index.js';
+import type { EnvSpec } from '../env/env-spec.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
+import { type PlannerMethod, PlannerPolicy } from '../rl/planners/planner-policy.js';
+import { RandomPolicy } from '../rl/random-policy.js';
+import type { StoredDynamics } from '../worldmodel/dynamics.js';
+import type { ModelSection } from '../worldmodel/dynamics-kind.js';
+import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
 import type { Recorder, Stretch } from './recording.js';
 
 export interface ExplorationSettings {

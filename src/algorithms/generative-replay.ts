@@ -3,8 +3,11 @@
 
 import type { OpenPhase } from '../core/progress.js';
 import type { Rng } from '../core/rng.js';
-import { type ReplayBuffer, sliceBatch, type TransitionBatch } from '../replay/index.js';
-import { fitDiffusion, type ReplayLearner } from '../rl/index.js';
+import { sliceBatch } from '../replay/batch.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
+import type { TransitionBatch } from '../replay/transition.js';
+import type { ReplayLearner } from '../rl/learner.js';
+import { fitDiffusion } from '../rl/synther/row-diffusion.js';
 import type { GenerativeSettings, TrainingSettings } from './training-settings.js';
 
 /** What a run that goes on must know, beside the rows that were drawn. JSON-safe. */

@@ -2,7 +2,7 @@
 // is lived for real, the model is fitted to all of it, many short branches are dreamt from real states, and the learner
 // takes many gradient steps on a mixture of both.
 
-import type { ReplayLearner } from '../rl/index.js';
+import type { ReplayLearner } from '../rl/learner.js';
 import { ReplayUpdates } from './replay-updates.js';
 import { share, type Training } from './training.js';
 

@@ -1,7 +1,7 @@
 // Learning from records alone: nothing is lived but evaluations. The rows are those that were given, or rows drawn from a diffusion
 // of them, or both (SynthER's offline half, Lu et al. 2023, 2303.06614, section 4.1).
 
-import type { ReplayLearner } from '../rl/index.js';
+import type { ReplayLearner } from '../rl/learner.js';
 import { ReplayUpdates } from './replay-updates.js';
 import type { Training } from './training.js';
 

@@ -1,7 +1,7 @@
 // On-policy learning in the dream: as MBPO, but the learner (PPO) knows only what its policy of the moment does, so every
 // dreamt rollout is one update's, and real rows teach the world model alone.
 
-import type { RolloutLearner } from '../rl/index.js';
+import type { RolloutLearner } from '../rl/learner.js';
 import { learnRollout } from './rollout-updates.js';
 import { share, type Training } from './training.js';
 

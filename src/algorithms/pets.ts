@@ -2,8 +2,10 @@
 // fitted to all of it, the agent plans in the model at every real step, the model is fitted again. A policy is taught what
 // the agent did on the way (Levine & Koltun 2013), for whoever has no time to plan.
 
-import type { ReplayBuffer } from '../replay/index.js';
-import { type Demonstrations, PLANNED, type PlanningLearner } from '../rl/index.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
+import type { Demonstrations } from '../rl/bc/bc.js';
+import type { PlanningLearner } from '../rl/learner.js';
+import { PLANNED } from '../rl/planners/planner-policy.js';
 import type { Training } from './training.js';
 
 export async function pets(training: Training, learner: PlanningLearner): Promise<void> {

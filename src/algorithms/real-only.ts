@@ -1,6 +1,6 @@
 // Learning from the real environment alone: the baseline of every warm start, collected, evaluated and kept in the same way.
 
-import type { ReplayLearner, RolloutLearner } from '../rl/index.js';
+import type { ReplayLearner, RolloutLearner } from '../rl/learner.js';
 import { ReplayUpdates } from './replay-updates.js';
 import { learnRollout, RolloutRecorder } from './rollout-updates.js';
 import { share, type Training } from './training.js';

@@ -1,9 +1,9 @@
 // Recording the real environment: a policy, or one after another, lives, everything it lives is kept with where it came from, and what there is
 // can be put away at any step and gone on with.
 
+import type { Policy } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { Policy } from '../env/index.js';
-import type { ReplayBuffer } from '../replay/index.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
 import type { Collector, EpisodeSummary } from './collector.js';
 
 /** Steps between looks at the clock, the progress bar and Ctrl-C. */

@@ -2,8 +2,10 @@
 // real rows.
 
 import type { Rng } from '../core/rng.js';
-import { allocateBatch, MixtureSampler, type TransitionBatch } from '../replay/index.js';
-import type { ReplayLearner } from '../rl/index.js';
+import { allocateBatch } from '../replay/batch.js';
+import { MixtureSampler } from '../replay/mixture.js';
+import type { TransitionBatch } from '../replay/transition.js';
+import type { ReplayLearner } from '../rl/learner.js';
 import type { Training, TrainingParts } from './training.js';
 
 /** Gradient steps per ONNX Runtime call: short enough for the progress bar and Ctrl-C, long enough to hide the call. */

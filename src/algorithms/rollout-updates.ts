@@ -2,7 +2,8 @@
 
 import type { ActOptions, Policy, PolicyAction, PolicyMemory } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { Rollout, RolloutLearner } from '../rl/index.js';
+import type { RolloutLearner } from '../rl/learner.js';
+import type { Rollout } from '../rl/rollout.js';
 import type { Collected } from './collector.js';
 import type { Training } from './training.js';
 

@@ -1,7 +1,7 @@
 // SynthER, and PGR where relevance is asked for: a learner lives in the real environment and replays what it lived, beside rows drawn
 // from a diffusion of it that is fitted anew as rows come in (Lu et al. 2023, 2303.06614, algorithm 1).
 
-import type { ReplayLearner } from '../rl/index.js';
+import type { ReplayLearner } from '../rl/learner.js';
 import type { GenerativeReplay } from './generative-replay.js';
 import { ReplayUpdates } from './replay-updates.js';
 import type { Training } from './training.js';

@@ -3,9 +3,11 @@
 import { NO_COST } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import type { CallSpec, Message, ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../env/index.js';
-import type { TextPolicy, TextSituation, TextTurn } from '../rl/index.js';
-import { type ActionForms, chosenOf, type OfferedActions } from '../synth/index.js';
+import type { CallSpec } from '../env/tools/domain.js';
+import type { Message } from '../env/tools/message.js';
+import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../env/tools/tools-family.js';
+import type { TextPolicy, TextSituation, TextTurn } from '../rl/text/text-policy.js';
+import { type ActionForms, chosenOf, type OfferedActions } from '../synth/choices/call-forms.js';
 
 /** How a policy of text sees a domain: see `TextView` of the run room. */
 export interface TextAgentView {

@@ -2,7 +2,7 @@
 // lost to find the capabilities that are lacking, and tasks that need them are trained on). Episodes of a group begin alike, so one that
 // was won shows what the others should have done: nobody's solution is asked for. Deficits have the names of `synth/signals`.
 
-import { type DeficitName, deficitParts } from '../synth/index.js';
+import { type DeficitName, deficitParts } from '../synth/signals/deficits.js';
 import { type PlayedText, saidIn, type TextStep } from './text-play.js';
 
 /** What is remembered of an episode. */

@@ -3,8 +3,8 @@
 // dream goes wrong.
 
 import { Rng } from '../core/rng.js';
-import type { LineEnvironment } from '../env/index.js';
-import { wilson } from '../worldmodel/index.js';
+import type { LineEnvironment } from '../env/tools/text-environment.js';
+import { wilson } from '../worldmodel/tools/shadow-estimates.js';
 import { isWon, stepsOf } from './text-evaluation.js';
 import {
   livedOrLost,

@@ -1,8 +1,10 @@
 // Who is imitated first: the solution of a game, command by command, or an agent of tools that knows it and asks for what it was not told.
 
 import type { Awaitable } from '../core/environment.js';
-import type { CallSpec, LineEnvironment, ToolsTask } from '../env/index.js';
-import { type ActionForms, chosenOf, ReferenceAgent } from '../synth/index.js';
+import type { CallSpec, ToolsTask } from '../env/tools/domain.js';
+import type { LineEnvironment } from '../env/tools/text-environment.js';
+import { type ActionForms, chosenOf } from '../synth/choices/call-forms.js';
+import { ReferenceAgent } from '../synth/episodes/agents/reference-agent.js';
 
 export interface TextExpert {
   /** Whether an episode that it did not win is no example at all. */

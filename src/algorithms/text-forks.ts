@@ -3,7 +3,8 @@
 // dream this costs no real step. Groups whose episodes came to the same say nothing, and are passed over.
 
 import type { Rng } from '../core/rng.js';
-import { spreadOf, type TextPolicy } from '../rl/index.js';
+import { spreadOf } from '../rl/group/group-lessons.js';
+import type { TextPolicy } from '../rl/text/text-policy.js';
 import { livedOf, type PlayedText, type PlayOptions, playTexts, type TextStart, type TextStep } from './text-play.js';
 
 export interface ForkOptions extends Omit<PlayOptions, 'snapshots'> {

@@ -4,8 +4,10 @@
 
 import { concurrently } from '../core/concurrently.js';
 import { Rng } from '../core/rng.js';
-import type { ToolsTask } from '../env/index.js';
-import { echoTrap, groupLessons, type TextLesson, type TextUpdateMetrics } from '../rl/index.js';
+import type { ToolsTask } from '../env/tools/domain.js';
+import { echoTrap } from '../rl/group/echo-trap.js';
+import { groupLessons } from '../rl/group/group-lessons.js';
+import type { TextLesson, TextUpdateMetrics } from '../rl/text/text-policy.js';
 import { checkDream, FALSE_WINS } from './text-dream-check.js';
 import { evaluate, isWon, stepsOf } from './text-evaluation.js';
 import { demonstrate, imitate } from './text-imitation.js';

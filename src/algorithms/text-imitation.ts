@@ -2,8 +2,9 @@
 
 import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import type { LineEnvironment, ToolsTask } from '../env/index.js';
-import type { TextLesson, TextUpdateMetrics } from '../rl/index.js';
+import type { ToolsTask } from '../env/tools/domain.js';
+import type { LineEnvironment } from '../env/tools/text-environment.js';
+import type { TextLesson, TextUpdateMetrics } from '../rl/text/text-policy.js';
 import { isWon } from './text-evaluation.js';
 import type { TextExpert } from './text-experts.js';
 import { livedOrLost, type PlayedText, TextEpisode } from './text-play.js';

@@ -2,7 +2,7 @@
 // they learn from this one (one-step off-policy, Noukhovitch et al. 2024, 2410.18252; AReaL, Fu et al. 2025, 2505.24298). There it is a
 // matter of timing which weights draw what. Here it is a setting, so that such a run can be told, repeated and resumed.
 
-import type { TextLesson, TextPolicy } from '../rl/index.js';
+import type { TextLesson, TextPolicy } from '../rl/text/text-policy.js';
 import {
   evenly,
   type RunDrift,

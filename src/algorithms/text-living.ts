@@ -1,8 +1,8 @@
 // A round of an agent of text as it is lived: its tasks, groups of episodes that begin alike, and what was lived on from their steps.
 
 import { Rng } from '../core/rng.js';
-import type { ToolsTask } from '../env/index.js';
-import type { TextPolicy } from '../rl/index.js';
+import type { ToolsTask } from '../env/tools/domain.js';
+import type { TextPolicy } from '../rl/text/text-policy.js';
 import { forkGroups } from './text-forks.js';
 import { drawingPolicy } from './text-lag.js';
 import { livedOf, type PlayedText, type PlayOptions, playTexts, type TextStart } from './text-play.js';

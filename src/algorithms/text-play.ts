@@ -1,12 +1,14 @@
 // Many episodes of text side by side: a policy decides for all that are under way at once, so that its network runs in batches.
 // Which episodes stand side by side follows from their order alone.
 
-import type { EnvSnapshot } from '../core/environment.js';
+import type { EnvSnapshot, Info } from '../core/environment.js';
 import { ReverieError, reverieError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { Rng, type RngState } from '../core/rng.js';
-import type { Info, LineEnvironment, Message, ToolsStepInfo } from '../env/index.js';
-import type { TextDecision, TextPolicy, TextSituation, TextTurn } from '../rl/index.js';
+import type { Message } from '../env/tools/message.js';
+import type { LineEnvironment } from '../env/tools/text-environment.js';
+import type { ToolsStepInfo } from '../env/tools/tools-family.js';
+import type { TextDecision, TextPolicy, TextSituation, TextTurn } from '../rl/text/text-policy.js';
 
 /** Where an episode begins, and the stream its choices are drawn from; without one, each is the most probable. */
 export interface TextStart {

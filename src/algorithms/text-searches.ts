@@ -3,7 +3,8 @@
 // goal names, and come back to the walkthrough.
 
 import type { Rng } from '../core/rng.js';
-import { isNumbered, kindOf, type TextSituation, tokensOf } from '../rl/index.js';
+import type { TextSituation } from '../rl/text/text-policy.js';
+import { isNumbered, kindOf, tokensOf } from '../rl/text/words.js';
 import { type PlayedText, saidIn, type TextEpisode } from './text-play.js';
 
 /** Share of searches that find at once. */

@@ -5,8 +5,8 @@
 // as often as DreamGym's curriculum says (2511.03773), whose score is that of `synth.pick: curriculum`.
 
 import { Rng } from '../core/rng.js';
-import type { ToolsTask } from '../env/index.js';
-import { outcomeVariance } from '../synth/index.js';
+import type { ToolsTask } from '../env/tools/domain.js';
+import { outcomeVariance } from '../synth/tasks/curriculum-scores.js';
 import { deficitsOf, type LivedText, livedTexts, needsOf } from './text-deficits.js';
 import type { PlayedText } from './text-play.js';
 

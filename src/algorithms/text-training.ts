@@ -1,9 +1,13 @@
 // What training agents of text is made of: settings, parts, progress, and which world each round is lived in.
 
 import type { OpenPhase } from '../core/progress.js';
-import type { LineEnvironment, ToolsTask } from '../env/index.js';
-import type { EstimatorEntry, GroupOptions, TextLearner, TextSituation, WatchedRound } from '../rl/index.js';
-import type { ShadowCounts } from '../worldmodel/index.js';
+import type { ToolsTask } from '../env/tools/domain.js';
+import type { LineEnvironment } from '../env/tools/text-environment.js';
+import type { GroupOptions } from '../rl/group/advantages.js';
+import type { WatchedRound } from '../rl/group/echo-trap.js';
+import type { EstimatorEntry } from '../rl/group/estimators.js';
+import type { TextLearner, TextSituation } from '../rl/text/text-policy.js';
+import type { ShadowCounts } from '../worldmodel/tools/shadow-estimates.js';
 import type { TextExpert } from './text-experts.js';
 import type { PlayedText } from './text-play.js';
 import type { Grow, Grown } from './text-tasks.js';

@@ -3,14 +3,9 @@
 // said of what would be seen next. A situation with its draws is a group of episodes of one step, so that the estimators are the same.
 
 import type { Rng } from '../core/rng.js';
-import {
-  groupLessons,
-  type LivedEpisode,
-  type TextLesson,
-  type TextSituation,
-  type TextValueModel,
-  type ValueLesson,
-} from '../rl/index.js';
+import { groupLessons, type LivedEpisode } from '../rl/group/group-lessons.js';
+import type { TextLesson, TextSituation } from '../rl/text/text-policy.js';
+import type { TextValueModel, ValueLesson } from '../rl/text/value-model.js';
 import type { TextTraining } from './text-training.js';
 
 /** A recorded choice, in an episode of these. */

@@ -1,6 +1,7 @@
 // What is watched of a round of an agent of text: how much returns differ, how decided it is, how often it repeats itself.
 
-import { spreadOf, type WatchedRound } from '../rl/index.js';
+import type { WatchedRound } from '../rl/group/echo-trap.js';
+import { spreadOf } from '../rl/group/group-lessons.js';
 import { isWon } from './text-evaluation.js';
 import type { PlayedText } from './text-play.js';
 

@@ -3,7 +3,7 @@
 // iteration, Anthony et al. 2017). In a dream the search costs no real step. Whoever wins one episode of eight teaches itself that one.
 
 import type { Rng } from '../core/rng.js';
-import type { TextUpdateMetrics } from '../rl/index.js';
+import type { TextUpdateMetrics } from '../rl/text/text-policy.js';
 import { isWon } from './text-evaluation.js';
 import { passes } from './text-imitation.js';
 import type { PlayedText } from './text-play.js';

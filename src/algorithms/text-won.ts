@@ -1,6 +1,6 @@
 // Episodes to imitate, as they are kept: without what can be said from the steps before.
 
-import type { TextLesson, TextSituation } from '../rl/index.js';
+import type { TextLesson, TextSituation } from '../rl/text/text-policy.js';
 import type { PlayedText } from './text-play.js';
 
 /** An episode to imitate, as it is kept: what was seen and could be said at each step, and what was. */

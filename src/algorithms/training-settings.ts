@@ -2,10 +2,11 @@
 // Scenarios say the same in their sections `train`, `rollout`, `replay`, `model` and `eval` (docs/scenarios.md).
 
 import type { OpenPhase } from '../core/progress.js';
-import type { EnvSpec } from '../env/index.js';
-import type { DiffusionOptions } from '../rl/index.js';
-import type { HorizonSchedule } from '../synth/index.js';
-import type { ModelPlace, ModelSection, Propagation } from '../worldmodel/index.js';
+import type { EnvSpec } from '../env/env-spec.js';
+import type { DiffusionOptions } from '../rl/synther/row-diffusion.js';
+import type { HorizonSchedule } from '../synth/rollout/plan.js';
+import type { ModelPlace, Propagation } from '../worldmodel/dynamics.js';
+import type { ModelSection } from '../worldmodel/dynamics-kind.js';
 
 export interface TrainingSettings {
   /** Name of the scenario, recorded with every row. */

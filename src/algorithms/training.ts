@@ -2,21 +2,18 @@
 // Every random stream is named by (seed, purpose, round), so a run that goes on from a checkpoint repeats nothing and skips
 // nothing.
 
+import type { VectorEnvironment } from '../core/environment.js';
+import type { Policy, PolicySnapshot } from '../core/policy.js';
 import { Rng } from '../core/rng.js';
-import type { Policy, PolicySnapshot, VectorEnvironment } from '../env/index.js';
-import type { ReplayBuffer, Selector, Source } from '../replay/index.js';
-import {
-  evaluatePolicy,
-  type LearnedFrom,
-  type PlanningLearner,
-  RandomPolicy,
-  type ReplayLearner,
-  type ReturnSummary,
-  type Rollout,
-  type RolloutLearner,
-  summariseReturns,
-} from '../rl/index.js';
-import type { StoredDynamics } from '../worldmodel/index.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
+import type { Selector } from '../replay/selector.js';
+import type { Source } from '../replay/transition.js';
+import type { LearnedFrom } from '../rl/checkpoint.js';
+import { evaluatePolicy, type ReturnSummary, summariseReturns } from '../rl/evaluate.js';
+import type { PlanningLearner, ReplayLearner, RolloutLearner } from '../rl/learner.js';
+import { RandomPolicy } from '../rl/random-policy.js';
+import type { Rollout } from '../rl/rollout.js';
+import type { StoredDynamics } from '../worldmodel/dynamics.js';
 import type { Collected, Collector } from './collector.js';
 import type { DreamPlan } from './dream-plan.js';
 import type { DreamSummary, DreamWorld } from './dream-world.js';

@@ -2,7 +2,8 @@
 
 import type { Command } from 'commander';
 import { load } from '../run/commands.js';
-import type { AnyJobResult, FolderInput, JobInputs, JobName } from '../run/index.js';
+import type { FolderInput, JobInputs } from '../run/job.js';
+import type { AnyJobResult, JobName } from '../run/jobs.js';
 import { EXIT, type Outcome } from './failure.js';
 import { type JobFlags, withDeviceOptions, withFidelityOptions, withJobOptions, withPanelOption } from './options.js';
 import type { Terminal } from './terminal.js';

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { formatCount, load } from '../run/commands.js';
-import type { WorkOptions, WorkResult } from '../run/index.js';
+import type { WorkOptions, WorkResult } from '../run/queue/work.js';
 import { examplesText } from './job-commands.js';
 import { positive, wholeNumber, withOutputOptions } from './options.js';
 import type { Terminal } from './terminal.js';

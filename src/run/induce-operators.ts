@@ -3,11 +3,12 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
-import { makeDomain } from '../env/index.js';
-import { toolsScenario } from '../kinds/index.js';
-import { readEpisodeLogs } from '../replay/index.js';
+import { makeDomain } from '../env/tools/make-domain.js';
+import { toolsScenario } from '../kinds/tools/kind.js';
+import { readEpisodeLogs } from '../replay/experience/logs/read-episode-logs.js';
 import { writeFileAtomic } from '../store/atomic-file.js';
-import { induceOperators, recordedTries } from '../synth/index.js';
+import { induceOperators } from '../synth/operators/induce-operators.js';
+import { recordedTries } from '../synth/operators/recorded-tries.js';
 import { SCENARIO_FILE, savedScenario } from './run-folder.js';
 import { loadToolsScenario } from './scenario.js';
 

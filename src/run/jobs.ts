@@ -2,7 +2,7 @@
 
 import { reverieError } from '../core/errors.js';
 import type { KindJob } from '../core/kind.js';
-import { kinds } from '../kinds/index.js';
+import { kinds } from '../kinds/registry.js';
 import type {
   CollectResult,
   EvalResult,

@@ -1,6 +1,6 @@
 // How a job's result reads on a terminal.
 
-import { kinds } from '../kinds/index.js';
+import { kinds } from '../kinds/registry.js';
 import { formatCount, formatDuration, formatNumber } from './format.js';
 import type { FidelityResult, JobResult, QuickstartResult } from './job.js';
 import type { ReportTable } from './report/report-input.js';

@@ -3,8 +3,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { reverieError } from '../core/errors.js';
-import { kinds } from '../kinds/index.js';
-import { type AnyScenario, type DeviceFlags, openServable, type Servable, versions } from '../run/serving/index.js';
+import { kinds } from '../kinds/registry.js';
+import type { DeviceFlags } from '../run/device-flags.js';
+import type { AnyScenario } from '../run/scenario.js';
+import { openServable } from '../run/serving/open-servable.js';
+import type { Servable } from '../run/serving/servable.js';
+import { versions } from '../run/versions.js';
 import type { SessionLimits } from './core/limits.js';
 import { openSessions, type SessionTable } from './core/sessions.js';
 import { type Endpoint, endpointsAt, protocols } from './facades/protocols.js';

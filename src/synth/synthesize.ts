@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { History } from '../worldmodel/index.js';
+import type { History } from '../worldmodel/starts.js';
 import { type JobDescription, Journal, type PiecePlace } from './journal.js';
 import { type ChunkRecord, unpackRecord } from './rollout/chunk-record.js';
 import { RolloutPlan } from './rollout/plan.js';

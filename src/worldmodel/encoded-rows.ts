@@ -1,15 +1,11 @@
 // Transitions as networks train on them, in memory or on disk: encoded inputs and targets, normalised by their own moments. What
 // lies on disk is read some rows at a time, three times over; the numbers are those of the same rows in memory.
 
-import {
-  DiskRows,
-  type ReplayBuffer,
-  type RowStorage,
-  type Schema,
-  scalar,
-  type TransitionBatch,
-  tensor,
-} from '../replay/index.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
+import { DiskRows } from '../replay/disk-rows.js';
+import type { RowStorage } from '../replay/row-storage.js';
+import { type Schema, scalar, tensor } from '../replay/schema.js';
+import type { TransitionBatch } from '../replay/transition.js';
 import { constantColumns, MomentPasses, type Normaliser, normalise } from './ensemble/normaliser.js';
 import { checkTrainingData } from './input-check.js';
 import { rowEncoder, rowShape, type Spaces } from './model-spaces.js';

@@ -1,19 +1,10 @@
 // The Gaussian head that learned dynamics share: a mean and a log-variance kept within learned bounds
 // (PETS, Chua et al. 2018, 1805.12114, appendix A.1), its parameters and its losses.
 
-import {
-  add,
-  exp,
-  mul,
-  neg,
-  type ParamSpec,
-  reduceMean,
-  reduceSum,
-  softplus,
-  square,
-  sub,
-  type Value,
-} from '../nn/index.js';
+import type { Value } from '../nn/graph.js';
+import { add, exp, mul, neg, softplus, square, sub } from '../nn/ops-elementwise.js';
+import { reduceMean, reduceSum } from '../nn/ops-reduce.js';
+import type { ParamSpec } from '../nn/parameters.js';
 
 /** Where the bounds of the log-variance start, in normalised units, and how strongly they are pulled together. */
 export interface GaussianBounds {

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
 import { threadPlugins } from '../core/plugins.js';
 import { Registry } from '../core/registry.js';
-import type { DeviceFit, Precision } from '../nn/index.js';
+import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
 import type { ModelPlace, StoredDynamics, WorldModelSnapshot } from './dynamics.js';
 import type { DynamicsEntry, ModelSection } from './dynamics-kind.js';
 import { ensembleEntry } from './ensemble/entry.js';

@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import { joinedFloats } from '../core/joined.js';
-import { ReplayBuffer } from '../replay/index.js';
+import { ReplayBuffer } from '../replay/buffer.js';
 
 const numbers = z.array(z.number()).readonly();
 

@@ -4,8 +4,11 @@ import { expect, it } from 'vitest';
 import { mbpo } from '../../src/algorithms/mbpo.js';
 import type { Training } from '../../src/algorithms/training.js';
 import { Rng } from '../../src/core/rng.js';
-import { allocateBatch, ReplayBuffer, type TransitionBatch, UniformSelector } from '../../src/replay/index.js';
-import type { ReplayLearner } from '../../src/rl/index.js';
+import { allocateBatch } from '../../src/replay/batch.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import type { TransitionBatch } from '../../src/replay/transition.js';
+import { UniformSelector } from '../../src/replay/uniform.js';
+import type { ReplayLearner } from '../../src/rl/learner.js';
 
 const ORIGIN = {
   scenario: 's',

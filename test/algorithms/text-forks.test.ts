@@ -1,10 +1,10 @@
 // Values of steps by living on from them.
 
 import { describe, expect, it } from 'vitest';
-import { type PlayedText, playTexts } from '../../src/algorithms/index.js';
 import { forkGroups } from '../../src/algorithms/text-forks.js';
+import { type PlayedText, playTexts } from '../../src/algorithms/text-play.js';
 import { Rng } from '../../src/core/rng.js';
-import type { TextPolicy } from '../../src/rl/index.js';
+import type { TextPolicy } from '../../src/rl/text/text-policy.js';
 import { attic, attics } from '../rl/text/attic-training.js';
 
 const WAY = ['open crate', 'take book from crate', 'go to south', 'open chest', 'put book into chest'];

@@ -2,20 +2,18 @@
 // shown the same.
 
 import { afterAll, expect, it } from 'vitest';
-import { playTexts, TextPolicyAgent } from '../../src/algorithms/index.js';
-import { whoAnswered } from '../../src/algorithms/text-play.js';
-import {
-  actionLine,
-  admissibleIn,
-  type CallSpec,
-  rulesResponder,
-  type ScreenState,
-  ScriptedUser,
-  ToolsEpisodeEnvironment,
-} from '../../src/env/index.js';
-import { viewOf } from '../../src/kinds/index.js';
-import type { TextPolicy, TextSituation } from '../../src/rl/index.js';
-import { RandomAgent } from '../../src/synth/index.js';
+import { TextPolicyAgent } from '../../src/algorithms/text-agent.js';
+import { playTexts, whoAnswered } from '../../src/algorithms/text-play.js';
+import { actionLine } from '../../src/env/screens/screen-actions.js';
+import type { ScreenState } from '../../src/env/screens/screen-state.js';
+import type { CallSpec } from '../../src/env/tools/domain.js';
+import { rulesResponder } from '../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
+import { admissibleIn } from '../../src/env/tools/text-environment.js';
+import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
+import { viewOf } from '../../src/kinds/views.js';
+import type { TextPolicy, TextSituation } from '../../src/rl/text/text-policy.js';
+import { RandomAgent } from '../../src/synth/episodes/agents/random-agent.js';
 import { pagesDomain } from '../env/screens/fixture.js';
 
 const domain = pagesDomain('order');

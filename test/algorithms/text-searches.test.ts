@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { TextEpisode } from '../../src/algorithms/text-play.js';
 import { lookElsewhere, revealingVerbs } from '../../src/algorithms/text-searches.js';
 import { Rng } from '../../src/core/rng.js';
-import type { LineEnvironment } from '../../src/env/index.js';
+import type { LineEnvironment } from '../../src/env/tools/text-environment.js';
 
 const PLACES = ['drawer 1', 'drawer 2', 'drawer 3', 'drawer 4'];
 const WALKTHROUGH = ['go to drawer 3', 'open drawer 3', 'take book 1 from drawer 3'];

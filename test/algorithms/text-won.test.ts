@@ -1,7 +1,7 @@
 // Episodes to imitate come back as the choices that they were.
 
 import { expect, it } from 'vitest';
-import { playTexts } from '../../src/algorithms/index.js';
+import { playTexts } from '../../src/algorithms/text-play.js';
 import { lessonsOf, wonText } from '../../src/algorithms/text-won.js';
 import { Rng } from '../../src/core/rng.js';
 import { attic, relevance } from '../rl/text/attic-training.js';

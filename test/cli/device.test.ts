@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
-import { cudaStatus, nativeWidths } from '../../src/nn/index.js';
+import { cudaStatus, nativeWidths } from '../../src/nn/cuda.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { recordingStream } from '../run/streams.js';
 

@@ -2,7 +2,7 @@
 // wrong as often as it is told to be. Every draw depends on (seed, content of the request, seed of the request) alone.
 
 import type { JsonObject } from '../../src/core/json.js';
-import type { ToolsTask } from '../../src/env/index.js';
+import type { ToolsTask } from '../../src/env/tools/domain.js';
 import type { LlmAnswer } from '../llm-server/completion.js';
 import type { Faults } from '../llm-server/faults.js';
 import { type LlmServer, type LlmServerRequestBody, startLlmServer } from '../llm-server/llm-server.js';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import type { EpisodeRecord } from '../../src/replay/index.js';
+import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
 import type { AuditResult, SynthEpisodesResult } from '../../src/run/tools-results.js';
 import { openSealed } from '../../src/store/sealed-json.js';
 import { answerOf } from '../controlled/controlled-model.js';

@@ -1,7 +1,8 @@
 // Environments that show only some of their observation.
 
 import { describe, expect, it } from 'vitest';
-import { hideElements, makeEnvironment } from '../../src/env/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import { hideElements } from '../../src/env/partial-environment.js';
 
 const pendulum = () => makeEnvironment({ id: 'pendulum' });
 

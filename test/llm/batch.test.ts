@@ -3,7 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type BatchLine, readBatchResults, writeBatchFiles } from '../../src/llm/index.js';
+import { type BatchLine, readBatchResults, writeBatchFiles } from '../../src/llm/batch.js';
 import { modelOf, POINT_SCHEMA, question, serve, temporaryFolder } from './helpers.js';
 
 async function offline() {

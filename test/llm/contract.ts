@@ -5,15 +5,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  Budget,
-  type ChatRequest,
-  type LlmConfigInput,
-  makeLanguageModel,
-  readBatchResults,
-  type ServedModel,
-  writeBatchFiles,
-} from '../../src/llm/index.js';
+import { readBatchResults, writeBatchFiles } from '../../src/llm/batch.js';
+import { Budget } from '../../src/llm/budget.js';
+import type { LlmConfigInput } from '../../src/llm/config.js';
+import type { ChatRequest } from '../../src/llm/language-model.js';
+import { makeLanguageModel } from '../../src/llm/make-language-model.js';
+import type { ServedModel } from '../../src/llm/served-model.js';
 
 export interface ContractOptions {
   readonly name: string;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { llamaConfigSchema } from '../../src/llm/config.js';
 import { Counters } from '../../src/llm/counters.js';
-import { type ChatRequest, makeLanguageModel } from '../../src/llm/index.js';
+import type { ChatRequest } from '../../src/llm/language-model.js';
 import {
   importLlamaPackage,
   LlamaBackend,
@@ -13,6 +13,7 @@ import {
   type LlamaPackage,
   type LlamaResponseOptions,
 } from '../../src/llm/llama-backend.js';
+import { makeLanguageModel } from '../../src/llm/make-language-model.js';
 
 import { RequestPreparer } from '../../src/llm/prepared-request.js';
 import { POINT_SCHEMA, question, temporaryFolder } from './helpers.js';

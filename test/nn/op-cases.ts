@@ -3,7 +3,7 @@
 import { attendWithin, rotate } from '../../src/nn/decoder/attention.js';
 import { entropyOf, hiddenOfRows, logProbAmong, logProbOf, nextToken } from '../../src/nn/decoder/network.js';
 import { decoderLayout } from '../../src/nn/decoder/parameters.js';
-import * as nn from '../../src/nn/index.js';
+import * as nn from './nn.js';
 
 type Values = Record<string, nn.Value>;
 

@@ -9,15 +9,11 @@ import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { pythonEnvironment } from '../../scripts/python-environments.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import type { JsonObject } from '../../src/core/json.js';
-import {
-  applyOperations,
-  type CallSpec,
-  makeDomain,
-  NO_SCREEN,
-  pythonPackage,
-  type ToolOutcome,
-  type ToolsDomain,
-} from '../../src/env/index.js';
+import { pythonPackage } from '../../src/env/gymnasium/python-program.js';
+import { NO_SCREEN } from '../../src/env/screens/screen-state.js';
+import { applyOperations } from '../../src/env/state/operations.js';
+import type { CallSpec, ToolOutcome, ToolsDomain } from '../../src/env/tools/domain.js';
+import { makeDomain } from '../../src/env/tools/make-domain.js';
 import { recordingStream } from '../run/streams.js';
 
 const made = await pythonEnvironment('miniwob');

@@ -6,20 +6,18 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import {
-  allocate,
   drawGroups,
-  EpisodeStore,
   episodeWindows,
-  PrioritizedSelector,
   packedEpisodes,
   paddedEpisodes,
-  RecencySelector,
-  type Selector,
   shuffledBatches,
-  TOKEN_EPISODES,
-  TOKEN_STEPS,
-  UniformSelector,
-} from '../../src/replay/index.js';
+} from '../../src/replay/episode-batch.js';
+import { EpisodeStore, TOKEN_EPISODES, TOKEN_STEPS } from '../../src/replay/episodes.js';
+import { PrioritizedSelector } from '../../src/replay/prioritized.js';
+import { RecencySelector } from '../../src/replay/recency.js';
+import { allocate } from '../../src/replay/schema.js';
+import type { Selector } from '../../src/replay/selector.js';
+import { UniformSelector } from '../../src/replay/uniform.js';
 
 let folder: string;
 beforeEach(() => {

@@ -1,13 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import {
-  PrioritizedSelector,
-  type RecencyOptions,
-  RecencySelector,
-  type ReplayBuffer,
-  type SelectorState,
-  UniformSelector,
-} from '../../src/replay/index.js';
+import type { ReplayBuffer } from '../../src/replay/buffer.js';
+import { PrioritizedSelector } from '../../src/replay/prioritized.js';
+import { type RecencyOptions, RecencySelector } from '../../src/replay/recency.js';
+import type { SelectorState } from '../../src/replay/selector.js';
+import { UniformSelector } from '../../src/replay/uniform.js';
 import { fill, makeBuffer } from './rows.js';
 import { disturb, draw, drawCounts, expectDistribution, selectorContract } from './selector-contract.js';
 

@@ -5,8 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { InferenceSession, type TrainingDevice } from '../../src/nn/index.js';
-import { exportPolicy, type Learner, loadLearner, loadPolicy, readManifest, saveLearner } from '../../src/rl/index.js';
+import type { TrainingDevice } from '../../src/nn/native-trainer.js';
+import { InferenceSession } from '../../src/nn/runtime.js';
+import { loadLearner, readManifest, saveLearner } from '../../src/rl/checkpoint.js';
+import { exportPolicy } from '../../src/rl/export-policy.js';
+import type { Learner } from '../../src/rl/learner.js';
+import { loadPolicy } from '../../src/rl/load-policy.js';
 import { openSealed, sealedText } from '../../src/store/sealed-json.js';
 
 export interface LearnerCase {

@@ -3,9 +3,12 @@
 
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { buildTrainer, nativeWidths, type TrainingDevice } from '../../src/nn/index.js';
+import { nativeWidths } from '../../src/nn/cuda.js';
+import type { TrainingDevice } from '../../src/nn/native-trainer.js';
+import { buildTrainer } from '../../src/nn/trainer.js';
 import { sacConfigSchema } from '../../src/rl/config.js';
-import { makeLearner, type ReplayLearner } from '../../src/rl/index.js';
+import type { ReplayLearner } from '../../src/rl/learner.js';
+import { makeLearner } from '../../src/rl/learners.js';
 import { adamSchedule, withMoments } from '../../src/rl/network-learner.js';
 import { policyNet } from '../../src/rl/policy-net.js';
 import { nativeTrainerOf, sacLayout, sacTrainer } from '../../src/rl/sac/sac-graph.js';

@@ -3,17 +3,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Carry, Dynamics, NumberRows } from '../../src/core/dynamics.js';
 import { Rng } from '../../src/core/rng.js';
-import { boxSpace, discreteSpace, Gridworld } from '../../src/env/index.js';
-import {
-  CemPlanner,
-  discreteChoices,
-  IcemPlanner,
-  MctsPlanner,
-  MppiPlanner,
-  PlannerPolicy,
-} from '../../src/rl/index.js';
-import { ColouredNoise } from '../../src/rl/planners/icem.js';
-import { TabularModel } from '../../src/worldmodel/index.js';
+import { boxSpace, discreteSpace } from '../../src/env/space-values.js';
+import { Gridworld } from '../../src/env/tabular/gridworld.js';
+import { CemPlanner } from '../../src/rl/planners/cem.js';
+import { ColouredNoise, IcemPlanner } from '../../src/rl/planners/icem.js';
+import { discreteChoices, MctsPlanner } from '../../src/rl/planners/mcts.js';
+import { MppiPlanner } from '../../src/rl/planners/mppi.js';
+import { PlannerPolicy } from '../../src/rl/planners/planner-policy.js';
+import { TabularModel } from '../../src/worldmodel/exact/tabular-model.js';
 
 interface Point extends Carry {
   readonly x: Float32Array;

@@ -3,9 +3,13 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { MixtureSampler, ReplayBuffer, type TransitionBatch, UniformSelector } from '../../src/replay/index.js';
-import { fitDiffusion, makeSac, type RowDiffusion } from '../../src/rl/index.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { MixtureSampler } from '../../src/replay/mixture.js';
+import type { TransitionBatch } from '../../src/replay/transition.js';
+import { UniformSelector } from '../../src/replay/uniform.js';
+import { makeSac } from '../../src/rl/sac/sac.js';
 import { levelsDown, preconditioning } from '../../src/rl/synther/noise-levels.js';
+import { fitDiffusion, type RowDiffusion } from '../../src/rl/synther/row-diffusion.js';
 import { box, spacesOf } from './batches.js';
 
 const ROWS = 1000;

@@ -7,27 +7,26 @@ import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import {
-  applyOperations,
-  type CarriedGames,
-  carriedDomain,
-  initialStateOf,
-  makeDomain,
-  type Prediction,
-  ScriptedUser,
-  stateHash,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  textEnvironment,
-} from '../../src/env/index.js';
-import type { ExperienceStep } from '../../src/replay/index.js';
+import { type CarriedGames, carriedDomain } from '../../src/env/pddl/games-domain.js';
+import { applyOperations } from '../../src/env/state/operations.js';
+import { stateHash } from '../../src/env/state/state-hash.js';
+import type { ToolsDomain } from '../../src/env/tools/domain.js';
+import { makeDomain } from '../../src/env/tools/make-domain.js';
+import type { Prediction } from '../../src/env/tools/prediction.js';
+import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
+import { initialStateOf } from '../../src/env/tools/task-states.js';
+import { textEnvironment } from '../../src/env/tools/text-environment.js';
+import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
+import type { ExperienceStep } from '../../src/replay/experience/experience.js';
 import { writeWorldPage } from '../../src/run/world-page/write-world-page.js';
-import { induceOperators, recordedTries } from '../../src/synth/index.js';
-import { makeRouter, parseToolsModelConfig } from '../../src/worldmodel/index.js';
+import { induceOperators } from '../../src/synth/operators/induce-operators.js';
+import { recordedTries } from '../../src/synth/operators/recorded-tries.js';
 import { fitSequence } from '../../src/worldmodel/sequence/fit.js';
 import type { LearnedEpisode } from '../../src/worldmodel/sequence/recorded-steps.js';
 import { saveSequence } from '../../src/worldmodel/sequence/sequence-folder.js';
 import { sequenceSection } from '../../src/worldmodel/sequence/settings.js';
+import { makeRouter } from '../../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../src/worldmodel/tools/tools-model-schema.js';
 import { builtWorldPage, launchBrowser, noBrowser, watchedPage } from '../serve/page/browser.js';
 import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../synth/operators/depot.js';
 import { depotEpisodes } from '../worldmodel/sequence/depot-records.js';

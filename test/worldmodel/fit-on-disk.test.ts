@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { type Provenance, ReplayBuffer } from '../../src/replay/index.js';
-import { dynamicsKinds, type ModelSection } from '../../src/worldmodel/index.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import type { Provenance } from '../../src/replay/transition.js';
+import type { ModelSection } from '../../src/worldmodel/dynamics-kind.js';
+import { dynamicsKinds } from '../../src/worldmodel/kinds.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
 let folder: string;

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { float32, Graph, InferenceSession } from '../../src/nn/index.js';
+import { Graph } from '../../src/nn/graph.js';
+import { InferenceSession } from '../../src/nn/runtime.js';
+import { float32 } from '../../src/nn/tensor.js';
 import { ensembleConfigSchema } from '../../src/worldmodel/ensemble/config.js';
 import {
   decayVector,

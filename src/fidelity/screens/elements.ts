@@ -1,6 +1,7 @@
 // Screens element by element: after one action in a true state, and through whole walks on the dream's own screens.
 
-import { applyOperations, type ScreenState } from '../../env/index.js';
+import type { ScreenState } from '../../env/screens/screen-state.js';
+import { applyOperations } from '../../env/state/operations.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityChart, FidelityTable } from '../report/fidelity-report.js';
 import {

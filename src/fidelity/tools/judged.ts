@@ -1,10 +1,12 @@
 // A model of tools under judgement, as the questions see it: something that answers calls in states it is put into, or a served
 // environment that one can only live in.
 
-import type { Responder, ToolsDomain, ToolsPolicy, ToolsTask, UserSimulator } from '../../env/index.js';
-import type { ToolsScenario } from '../../kinds/index.js';
-import { type EpisodeSettings, planRow, type RowPlan } from '../../synth/index.js';
-import type { MustFailReport } from '../../worldmodel/index.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tools-family.js';
+import type { ToolsScenario } from '../../kinds/tools/kind.js';
+import type { EpisodeSettings } from '../../synth/episodes/episode-record.js';
+import { planRow, type RowPlan } from '../../synth/episodes/row-plan.js';
+import type { MustFailReport } from '../../worldmodel/must-fail/run-must-fail.js';
 import type { FidelitySetup } from '../setup.js';
 import { AskedQuestions } from './answers.js';
 import { castOf, liveFidelityEpisode } from './episodes.js';

@@ -1,7 +1,9 @@
 // Worlds of screens: a tree of elements, and actions on them by their ids. A face of a domain whose state is a screen.
 
 import type { Kind } from '../../core/kind.js';
-import { actionLine, type CallSpec, type ToolsDomain, type ToolsEpisodeEnvironment } from '../../env/index.js';
+import { actionLine } from '../../env/screens/screen-actions.js';
+import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';
+import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
 import { textCodec } from '../text/codec.js';
 import { screenEnvironment } from './screen-environment.js';
 

@@ -1,12 +1,8 @@
 // A screen as an environment: a line in the syntax of BrowserGym in, the tree of elements out.
 
-import {
-  type LineEnvironment,
-  lineEnvironment,
-  parseAction,
-  type ScreenAction,
-  type ToolsEpisodeEnvironment,
-} from '../../env/index.js';
+import { parseAction, type ScreenAction } from '../../env/screens/screen-actions.js';
+import { type LineEnvironment, lineEnvironment } from '../../env/tools/text-environment.js';
+import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
 
 /**
  * The tools environment of a screen, acted in by lines. After reset one sees what is to be done, and the screen. A line that is no

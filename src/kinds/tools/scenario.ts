@@ -2,12 +2,17 @@
 // what was lived. Sections that belong to a room are that room's own schemas.
 
 import { z } from 'zod';
-import { domainSpecSchema } from '../../env/index.js';
-import { llmConfigSchema } from '../../llm/index.js';
-import { experienceSchema } from '../../replay/index.js';
-import { groupEstimators } from '../../rl/index.js';
-import { episodeFormatSchema, hackerSchema, qualitySchema, recipeSchema, tasksSchema } from '../../synth/index.js';
-import { judgeSchema, toolsModelSchema } from '../../worldmodel/index.js';
+import { domainSpecSchema } from '../../env/tools/domain-spec.js';
+import { llmConfigSchema } from '../../llm/config.js';
+import { experienceSchema } from '../../replay/experience/experience-schema.js';
+import { groupEstimators } from '../../rl/group/estimators.js';
+import { recipeSchema } from '../../synth/episodes/recipes/recipes.js';
+import { episodeFormatSchema } from '../../synth/export/episodes/export-episodes.js';
+import { hackerSchema } from '../../synth/hacker/hacker-schema.js';
+import { qualitySchema } from '../../synth/quality/quality-config.js';
+import { tasksSchema } from '../../synth/tasks/tasks-schema.js';
+import { judgeSchema } from '../../worldmodel/reward/judge-schema.js';
+import { toolsModelSchema } from '../../worldmodel/tools/tools-model-schema.js';
 import { nameKey, pluginsKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
 import { agentSection } from './agent-section.js';
 import { toolsFidelitySchema } from './fidelity-section.js';

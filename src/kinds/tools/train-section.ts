@@ -1,7 +1,8 @@
 // What a scenario of text may say of `reverie train`: who learns, from whom, and on which tasks it is judged.
 
 import { z } from 'zod';
-import { groupEstimators, textNetworks } from '../../rl/index.js';
+import { groupEstimators } from '../../rl/group/estimators.js';
+import { textNetworks } from '../../rl/text/networks.js';
 import { overridesOf } from '../common-keys.js';
 import { agentSection } from './agent-section.js';
 

@@ -2,10 +2,11 @@
 // The loader checks against this, and the table in docs/scenarios.md is generated from it.
 
 import { z } from 'zod';
-import { envSpecSchema } from '../../env/index.js';
-import { learners, type ppoConfigSchema, type sacConfigSchema } from '../../rl/index.js';
-import { transitionFormatSchema } from '../../synth/index.js';
-import { modelSectionSchema } from '../../worldmodel/index.js';
+import { envSpecSchema } from '../../env/env-spec.js';
+import type { ppoConfigSchema, sacConfigSchema } from '../../rl/config.js';
+import { learners } from '../../rl/learners.js';
+import { transitionFormatSchema } from '../../synth/export/transition-exports.js';
+import { modelSectionSchema } from '../../worldmodel/kinds.js';
 import { autoWorkersKey, nameKey, overridesOf, pluginsKey, profilesKey, seedKey } from '../common-keys.js';
 import { vectorFidelitySchema } from './fidelity-section.js';
 import { replaySection } from './replay-section.js';

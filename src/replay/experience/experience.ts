@@ -3,15 +3,10 @@
 
 import type { Cost } from '../../core/cost.js';
 import type { JsonObject } from '../../core/json.js';
-import type {
-  AssistantMessage,
-  Message,
-  Operation,
-  Prediction,
-  TurnTokens,
-  Verdict,
-  WalkNote,
-} from '../../env/index.js';
+import type { Verdict } from '../../env/tools/domain.js';
+import type { AssistantMessage, Message } from '../../env/tools/message.js';
+import type { Operation, Prediction } from '../../env/tools/prediction.js';
+import type { TurnTokens, WalkNote } from '../../env/tools/tools-family.js';
 import type { Source } from '../transition.js';
 
 export interface ExperienceStep {

@@ -3,8 +3,8 @@
 
 import type { z } from 'zod';
 import type { Carry } from '../../core/dynamics.js';
+import type { Policy, PolicySnapshot } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
-import type { Policy, PolicySnapshot } from '../../env/index.js';
 import { type Bc, type BcMetrics, type Demonstrations, makeBc } from '../bc/bc.js';
 import { type PetsConfig, petsConfigSchema } from '../config.js';
 import type { LearnerState, PlanningLearner } from '../learner.js';

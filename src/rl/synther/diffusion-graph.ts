@@ -2,23 +2,15 @@
 // depends on the noise level is computed outside, so the network sees inputs and targets of about unit size (Karras et al. 2022,
 // 2206.00364, table 1).
 
-import {
-  adamStep,
-  add,
-  Graph,
-  gradients,
-  linear,
-  mlpSpecs,
-  mul,
-  ParamLayout,
-  reduceMean,
-  relu,
-  square,
-  sub,
-  swish,
-  type TrainerSpec,
-  type Value,
-} from '../../nn/index.js';
+import { gradients } from '../../nn/autodiff.js';
+import { Graph, type Value } from '../../nn/graph.js';
+import { mlpSpecs } from '../../nn/mlp.js';
+import { add, mul, relu, square, sub, swish } from '../../nn/ops-elementwise.js';
+import { linear } from '../../nn/ops-matmul.js';
+import { reduceMean } from '../../nn/ops-reduce.js';
+import { adamStep } from '../../nn/optimiser.js';
+import { ParamLayout } from '../../nn/parameters.js';
+import type { TrainerSpec } from '../../nn/trainer.js';
 
 export interface DiffusionShape {
   /** Numbers of a row. */

@@ -1,6 +1,7 @@
 // Transitions as rows of about unit size, and back: [obs | action | reward | nextObs | terminated].
 
-import { allocateBatch, type TransitionBatch } from '../../replay/index.js';
+import { allocateBatch } from '../../replay/batch.js';
+import type { TransitionBatch } from '../../replay/transition.js';
 
 /** Of every column; `low` and `high` are the least and largest there were. */
 export interface RowScale {

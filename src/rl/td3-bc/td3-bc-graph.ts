@@ -2,34 +2,29 @@
 // policy that follows the first of them and stays near the actions of the data (Fujimoto & Gu 2021, 2106.06860, equation 3). All
 // parameters are one vector theta = [critics | policy], with one Adam over it; the policy's part moves once in so many steps.
 
+import { gradients } from '../../nn/autodiff.js';
+import { Graph, type Value } from '../../nn/graph.js';
+import { mlpSpecs } from '../../nn/mlp.js';
+import { nativeTd3BcTrainer } from '../../nn/native-trainer.js';
 import {
   abs,
-  adamStep,
   add,
   cast,
   clip,
   div,
-  Graph,
-  gradients,
   greater,
   minimum,
-  mlpSpecs,
   mul,
-  nativeTd3BcTrainer,
-  ParamLayout,
-  type ParamSpec,
-  reduceMean,
-  reduceSum,
-  split,
   square,
-  squeeze,
   stopGradient,
   sub,
-  type Trainer,
-  type TrainerSpec,
-  type Value,
   where,
-} from '../../nn/index.js';
+} from '../../nn/ops-elementwise.js';
+import { reduceMean, reduceSum } from '../../nn/ops-reduce.js';
+import { split, squeeze } from '../../nn/ops-shape.js';
+import { adamStep } from '../../nn/optimiser.js';
+import { ParamLayout, type ParamSpec } from '../../nn/parameters.js';
+import type { Trainer, TrainerSpec } from '../../nn/trainer.js';
 import type { Td3BcConfig } from '../config.js';
 import { type PolicyNet, policyGaussian, policyParams } from '../policy-net.js';
 import { criticValues, normalisedActions } from '../sac/critics.js';

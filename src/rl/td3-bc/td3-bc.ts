@@ -5,8 +5,10 @@
 import type { z } from 'zod';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { adamScalars, buildTrainer, type TrainingDevice } from '../../nn/index.js';
-import type { TransitionBatch } from '../../replay/index.js';
+import type { TrainingDevice } from '../../nn/native-trainer.js';
+import { adamScalars } from '../../nn/optimiser.js';
+import { buildTrainer } from '../../nn/trainer.js';
+import type { TransitionBatch } from '../../replay/transition.js';
 import { type Td3BcConfig, td3BcConfigSchema } from '../config.js';
 import { CriticLearner } from '../critic-learner.js';
 import type { ReplayLearner } from '../learner.js';

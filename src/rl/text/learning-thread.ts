@@ -2,8 +2,12 @@
 // that asks it. Graph and feeds are what they would be here, and so are the bytes that come of them.
 
 import { sha256 } from '../../core/hash.js';
-import { InferenceSession, type OpenSession, type Tensor } from '../../nn/index.js';
-import { moved, poolTask, shareBytes, unshareBytes, WorkerPool } from '../../pool/index.js';
+import { InferenceSession } from '../../nn/runtime.js';
+import type { Tensor } from '../../nn/tensor.js';
+import type { OpenSession } from '../../nn/trainer.js';
+import { shareBytes, unshareBytes } from '../../pool/shared-bytes.js';
+import { moved, poolTask } from '../../pool/task.js';
+import { WorkerPool } from '../../pool/worker-pool.js';
 
 interface GraphRun {
   /** Names the graph: a thread keeps the session of the last one. */

@@ -3,7 +3,7 @@
 import type { ZodType } from 'zod';
 import { type Entry, Registry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
-import type { OpenSession } from '../../nn/index.js';
+import type { OpenSession } from '../../nn/trainer.js';
 import { decoderPolicySchema, keptDecoderSchema } from './decoder/settings.js';
 import { elementsNetwork, elementsSchema } from './elements.js';
 import { relevanceNetwork, relevanceSchema } from './relevance.js';

@@ -10,10 +10,10 @@ import {
   medianSteps,
   type TrainedArm,
   type WarmStart,
-} from '../../algorithms/index.js';
+} from '../../algorithms/warm-start.js';
 import type { Panel } from '../../core/panel.js';
-import type { ScenarioConfig } from '../../kinds/index.js';
-import { dynamicsKinds } from '../../worldmodel/index.js';
+import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
+import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';

@@ -3,8 +3,8 @@
 
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Training } from '../../algorithms/index.js';
-import { saveLearner } from '../../rl/index.js';
+import type { Training } from '../../algorithms/training.js';
+import { saveLearner } from '../../rl/checkpoint.js';
 import { ensureFolder } from '../../store/atomic-file.js';
 
 export const POLICIES_FOLDER = 'policies';

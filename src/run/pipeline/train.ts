@@ -3,7 +3,9 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Training, type TrainingPorts, train } from '../../algorithms/index.js';
+import { train } from '../../algorithms/train.js';
+import type { Training } from '../../algorithms/training.js';
+import type { TrainingPorts } from '../../algorithms/training-settings.js';
 import { requirePanel } from '../../core/panel.js';
 import type { OpenPhase, Phase } from '../../core/progress.js';
 import { deviceText } from '../device.js';

@@ -1,7 +1,7 @@
 // What coordinator and workers tell each other over a queue, as schemas: nothing that does not fit is believed.
 
 import { z } from 'zod';
-import { toolsTaskSchema } from '../../env/index.js';
+import { toolsTaskSchema } from '../../env/tools/domain-schemas.js';
 
 const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().min(0);

@@ -1,8 +1,11 @@
 // A run whose rows are lived elsewhere: the coordinator of its queue, and for a queue in this process also its worker.
 
 import { join } from 'node:path';
-import type { Responder, ToolsTask } from '../../env/index.js';
-import { openQueue, parseQueueUrl, type RolloutQueue } from '../../synth/index.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import { openQueue } from '../../synth/queue/open-queue.js';
+import { parseQueueUrl } from '../../synth/queue/queue-url.js';
+import type { RolloutQueue } from '../../synth/queue/rollout-queue.js';
 import type { JobContext } from '../job.js';
 import type { Elsewhere } from '../pipeline/tools/lived-rows.js';
 import type { ToolsParts } from '../pipeline/tools/parts.js';

@@ -1,7 +1,7 @@
 // Rollouts asked for and waited for: enqueued many at a time, asked for again now and then in case a broker lost or never
 // told something, cancelled when nobody wants them any more, forgotten once they are kept elsewhere.
 
-import type { Outcome, QueueStats, RolloutItem, RolloutQueue } from '../../synth/index.js';
+import type { Outcome, QueueStats, RolloutItem, RolloutQueue } from '../../synth/queue/rollout-queue.js';
 import { within } from './within.js';
 
 const TICK_MS = 1000;

@@ -3,18 +3,12 @@
 
 import { NO_COST } from '../../core/cost.js';
 import { type PackedError, ReverieError, reverieError, unpackError } from '../../core/errors.js';
-import type { Budget } from '../../llm/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
-import {
-  episodeId,
-  MAX_LOST_LEASES,
-  type Outcome,
-  openParcel,
-  packParcel,
-  type QueueStats,
-  type RolloutQueue,
-  rolloutId,
-} from '../../synth/index.js';
+import type { Budget } from '../../llm/budget.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { episodeId } from '../../synth/episodes/row-plan.js';
+import { openParcel, packParcel } from '../../synth/queue/parcel.js';
+import { rolloutId } from '../../synth/queue/rollout-id.js';
+import { MAX_LOST_LEASES, type Outcome, type QueueStats, type RolloutQueue } from '../../synth/queue/rollout-queue.js';
 import type { PlannedRow } from '../pipeline/tools/live-row.js';
 import type { Elsewhere } from '../pipeline/tools/lived-rows.js';
 import { type JobDescription, type Note, noteSchema, type RowMessage, recordSchema } from './messages.js';

@@ -3,7 +3,8 @@
 import { hostname } from 'node:os';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { packError, ReverieError } from '../../core/errors.js';
-import { type Lease, packParcel, type RolloutQueue } from '../../synth/index.js';
+import { packParcel } from '../../synth/queue/parcel.js';
+import type { Lease, RolloutQueue } from '../../synth/queue/rollout-queue.js';
 import type { Note } from './messages.js';
 import { within } from './within.js';
 import type { WorkerJobs } from './worker-jobs.js';

@@ -5,14 +5,12 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
-import { makeDomain, type ToolsDomain } from '../../env/index.js';
-import { toolsScenario } from '../../kinds/index.js';
-import {
-  backendSettings,
-  parseToolsModelConfig,
-  routerBackends,
-  type ToolsModelConfig,
-} from '../../worldmodel/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import { makeDomain } from '../../env/tools/make-domain.js';
+import { toolsScenario } from '../../kinds/tools/kind.js';
+import { backendSettings } from '../../worldmodel/tools/assemble-router.js';
+import { routerBackends } from '../../worldmodel/tools/backends.js';
+import { parseToolsModelConfig, type ToolsModelConfig } from '../../worldmodel/tools/tools-model-schema.js';
 import { layered } from '../overrides.js';
 import { ofTraining } from '../pipeline/tools/parts.js';
 import { readRunRecord, readRunResult, savedScenario } from '../run-folder.js';

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { compiledUrl } from '../../core/worker-url.js';
-import type { ToolsDomain } from '../../env/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
 import { writeFileAtomic } from '../../store/atomic-file.js';
 import type { ToolsScenario } from '../scenario.js';
 import { type CarriedWorld, type CarryOptions, carriedDream, carriedWorld } from './carried-world.js';

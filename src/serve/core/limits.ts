@@ -1,7 +1,8 @@
 // What holds requests to time and number: deadlines, one request at a time, slots for episodes, and quotas of owners.
 
+import type { Info } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { Info, ToolsStepInfo } from '../../env/index.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import type { Owner, QuotaLimits, Spend } from './session-contract.js';
 
 /** Longer timers fire at once. */

@@ -2,9 +2,10 @@
 // but a table of ids.
 
 import { randomBytes } from 'node:crypto';
+import type { Info } from '../../core/environment.js';
 import type { Json } from '../../core/json.js';
-import type { Info, ToolsAction } from '../../env/index.js';
-import type { Servable } from '../../run/serving/index.js';
+import type { ToolsAction } from '../../env/tools/tools-family.js';
+import type { Servable } from '../../run/serving/servable.js';
 
 /** Who asks: quotas and visibility of sessions go by it. One token, one owner; `local` where no token is asked for. */
 export type Owner = string;

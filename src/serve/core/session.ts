@@ -4,9 +4,10 @@
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
+import type { Awaitable, Environment, EnvSnapshot, StepResult } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import type { Awaitable, Environment, EnvSnapshot, StepResult, ToolsStepInfo } from '../../env/index.js';
-import type { Servable } from '../../run/serving/index.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
+import type { Servable } from '../../run/serving/servable.js';
 import { Deadline, Gate, type Quotas, type SessionLimits } from './limits.js';
 import {
   type Action,

@@ -3,9 +3,9 @@
 
 import { EventEmitter } from 'node:events';
 import { LRUCache } from 'lru-cache';
+import type { EnvSnapshot, Info } from '../../core/environment.js';
 import { type ReverieError, reverieError } from '../../core/errors.js';
-import type { EnvSnapshot, Info } from '../../env/index.js';
-import type { Servable } from '../../run/serving/index.js';
+import type { Servable } from '../../run/serving/servable.js';
 import { Histories } from './history.js';
 import { Deadline, Quotas, SESSION_LIMITS, type SessionLimits, Slots } from './limits.js';
 import { type NewSession, Session, type SessionHost } from './session.js';

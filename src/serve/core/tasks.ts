@@ -1,9 +1,10 @@
 // Which environment and which task a client means, and values between memory and JSON.
 
+import type { Info } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { Info, ToolsStepInfo } from '../../env/index.js';
-import { faceOf } from '../../kinds/index.js';
-import type { Servable, TaskCard } from '../../run/serving/index.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
+import { faceOf } from '../../kinds/registry.js';
+import type { Servable, TaskCard } from '../../run/serving/servable.js';
 import type { Action, ResetRequest, Sessions } from './session-contract.js';
 
 export const SPLITS = ['train', 'validation', 'test'] as const;

@@ -19,9 +19,9 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type ErrorCode as ReverieCode, ReverieError, reverieError } from '../../core/errors.js';
-import type { Screenshot } from '../../env/index.js';
-import { faceOf } from '../../kinds/index.js';
-import type { Servable } from '../../run/serving/index.js';
+import type { Screenshot } from '../../env/tools/text-environment.js';
+import { faceOf } from '../../kinds/registry.js';
+import type { Servable } from '../../run/serving/servable.js';
 import {
   type Owner,
   type ResetRequest,

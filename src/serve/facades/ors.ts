@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { type ErrorCode, ReverieError, reverieError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
-import type { Servable } from '../../run/serving/index.js';
+import type { Servable } from '../../run/serving/servable.js';
 import { type Owner, type SessionState, type Sessions, type Turn, unguessable } from '../core/session-contract.js';
 import { encodeInfo, environmentNamed, publicInfo, resetOf, type TaskRequest } from '../core/tasks.js';
 import type { Facade, FacadeContext, RouteDescription } from '../http/openapi.js';

@@ -4,9 +4,12 @@
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
-import { describeSpace, type Space, type ToolSpec, type ToolsObservation, type VectorSpace } from '../../env/index.js';
-import { faceOf } from '../../kinds/index.js';
-import type { Servable } from '../../run/serving/index.js';
+import type { Space, VectorSpace } from '../../core/spaces.js';
+import { describeSpace } from '../../env/space-values.js';
+import type { ToolSpec } from '../../env/tools/domain.js';
+import type { ToolsObservation } from '../../env/tools/tools-family.js';
+import { faceOf } from '../../kinds/registry.js';
+import type { Servable } from '../../run/serving/servable.js';
 import type { Action, Turn } from '../core/session-contract.js';
 import { decodeAction } from '../core/tasks.js';
 

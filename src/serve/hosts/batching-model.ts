@@ -6,8 +6,10 @@
 
 import type { Carry, FrozenCarry, Imagined, ImagineOptions, Rngs } from '../../core/dynamics.js';
 import { Rng } from '../../core/rng.js';
-import { rowSize, type VectorSpace } from '../../env/index.js';
-import type { SeenRange, VectorDynamics } from '../../worldmodel/index.js';
+import type { VectorSpace } from '../../core/spaces.js';
+import { rowSize } from '../../env/space-values.js';
+import type { VectorDynamics } from '../../worldmodel/dynamics.js';
+import type { SeenRange } from '../../worldmodel/seen-range.js';
 
 type Answer = Imagined<Carry, Float32Array>;
 

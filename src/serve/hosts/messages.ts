@@ -1,7 +1,6 @@
 // What passes between a host and its worker threads. Requests and answers of one turn of the event loop travel as one list,
 // and actions as copies: whoever sent one keeps it to do it again.
 
-import { type PackedError, packError, ReverieError, unpackError } from '../../core/errors.js';
 import type {
   Environment,
   EnvSnapshot,
@@ -9,8 +8,9 @@ import type {
   ResetResult,
   RestoreOptions,
   StepResult,
-} from '../../env/index.js';
-import type { Blueprint } from '../../run/serving/index.js';
+} from '../../core/environment.js';
+import { type PackedError, packError, ReverieError, unpackError } from '../../core/errors.js';
+import type { Blueprint } from '../../run/serving/blueprint.js';
 
 /** What changes the state of an environment. Done again from the same state they give the same bytes. */
 export type Command =

@@ -5,7 +5,7 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { packError, reverieError, unpackError } from '../../core/errors.js';
 import { compiledUrl } from '../../core/worker-url.js';
-import type { Blueprint } from '../../run/serving/index.js';
+import type { Blueprint } from '../../run/serving/blueprint.js';
 import type { BatchHistogram } from './batching-model.js';
 import {
   AnsweredCalls,

@@ -4,9 +4,9 @@
 
 import { exit } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
+import type { Environment, ResetOptions } from '../../core/environment.js';
 import { packError, unpackError } from '../../core/errors.js';
-import type { Environment, ResetOptions } from '../../env/index.js';
-import { type Blueprint, type EnvironmentMaker, environmentMaker } from '../../run/serving/index.js';
+import { type Blueprint, type EnvironmentMaker, environmentMaker } from '../../run/serving/blueprint.js';
 import { BatchingModel } from './batching-model.js';
 import {
   Calls,

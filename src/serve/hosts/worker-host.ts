@@ -3,7 +3,6 @@
 
 import { availableParallelism } from 'node:os';
 import type { ResourceLimits } from 'node:worker_threads';
-import { reverieError } from '../../core/errors.js';
 import type {
   EnvFamily,
   Environment,
@@ -11,10 +10,12 @@ import type {
   ResetOptions,
   ResetResult,
   RestoreOptions,
-  Space,
   StepResult,
-} from '../../env/index.js';
-import { type Blueprint, runsRules, type Servable } from '../../run/serving/index.js';
+} from '../../core/environment.js';
+import { reverieError } from '../../core/errors.js';
+import type { Space } from '../../core/spaces.js';
+import { type Blueprint, runsRules } from '../../run/serving/blueprint.js';
+import type { Servable } from '../../run/serving/servable.js';
 import { BatchHistogram, type BatchSizes } from './batching-model.js';
 import { type Answering, type Description, Journal } from './messages.js';
 import {

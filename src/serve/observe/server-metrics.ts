@@ -3,7 +3,7 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from 'prom-client';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import type { ToolsStepInfo } from '../../env/index.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import type { SessionEvent, Sessions, Turn } from '../core/session-contract.js';
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];

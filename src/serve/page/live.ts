@@ -2,8 +2,8 @@
 
 import type { EventEmitter } from 'node:events';
 import { LRUCache } from 'lru-cache';
-import type { ToolsStepInfo } from '../../env/index.js';
-import type { Servable } from '../../run/serving/index.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
+import type { Servable } from '../../run/serving/servable.js';
 import { type SessionEvent, type SessionState, sessionKey } from '../core/session-contract.js';
 import type { SessionTable } from '../core/sessions.js';
 import type { Activity, EnvironmentRow, LiveView, SessionRow } from './wire.js';

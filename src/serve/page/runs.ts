@@ -4,18 +4,11 @@ import { type Dirent, existsSync, readdirSync, readFileSync, realpathSync, statS
 import { open, readFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import {
-  FIDELITY_FILE,
-  type Inspection,
-  inspectFolder,
-  METRICS_FILE,
-  type MetricsEvent,
-  openFidelityReport,
-  readRunRecord,
-  SCENARIO_FILE,
-  type ShownReport,
-  withoutSamples,
-} from '../../run/index.js';
+import { FIDELITY_FILE, openFidelityReport } from '../../fidelity/report/report-file.js';
+import { type ShownReport, withoutSamples } from '../../fidelity/report/shown-report.js';
+import { type Inspection, inspectFolder } from '../../run/inspect.js';
+import type { MetricsEvent } from '../../run/metrics.js';
+import { METRICS_FILE, readRunRecord, SCENARIO_FILE } from '../../run/run-folder.js';
 import type { CurvesView, CurveView, PartView, ReportRow, RunRow, RunsView, RunView } from './wire.js';
 
 /** Folders below the root that are looked into. */

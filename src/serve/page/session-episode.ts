@@ -3,21 +3,16 @@
 import { ReverieError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import type { Face } from '../../core/kind.js';
-import {
-  applyOperations,
-  initialStateOf,
-  type Message,
-  type Prediction,
-  stateChanges,
-  stateHash,
-  type ToolCall,
-  type ToolsAction,
-  type ToolsObservation,
-  type ToolsStepInfo,
-  type Verdict,
-} from '../../env/index.js';
-import { faceOf } from '../../kinds/index.js';
-import type { Servable } from '../../run/serving/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { Verdict } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/tools/tools-family.js';
+import { stateChanges } from '../../env/tools/verify-episode.js';
+import { faceOf } from '../../kinds/registry.js';
+import type { Servable } from '../../run/serving/servable.js';
 import { type HistoryStep, type SessionHistory, type SessionState, sessionKey } from '../core/session-contract.js';
 import type { AnswerView, ChangeView, EpisodeView, MessageView, TurnView, VerdictView, WireJson } from './wire.js';
 

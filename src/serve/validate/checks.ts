@@ -4,7 +4,7 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import { concurrently } from '../../core/concurrently.js';
 import type { Json, JsonObject } from '../../core/json.js';
-import { compileSchema } from '../../env/index.js';
+import { compileSchema } from '../../env/state/schema.js';
 import {
   connected,
   difference,

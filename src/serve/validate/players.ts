@@ -7,18 +7,17 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
+import { connectOpenEnv } from '../../env/servers/openenv/entry.js';
+import type { Frame as OpenEnvFrame, OpenEnvSocket } from '../../env/servers/openenv/socket.js';
+import { serverProtocols } from '../../env/servers/protocols.js';
 import {
-  connectOpenEnv,
   type EnvironmentServer,
-  type OpenEnvFrame,
-  type OpenEnvSocket,
   type ServerCard,
   ServerFull,
   type ServerSession,
   SessionLost,
-  serverKeys,
-  serverProtocols,
-} from '../../env/index.js';
+} from '../../env/servers/server-contract.js';
+import { serverKeys } from '../../env/servers/server-protocol.js';
 import {
   type Answer,
   CheckFailed,

@@ -2,9 +2,13 @@
 
 import { ReverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import type { EnvironmentServer, ToolsTask } from '../../env/index.js';
-import { faceOf, isToolsScenario } from '../../kinds/index.js';
-import { type AnyScenario, checkScenarioEnvironment, type Servable } from '../../run/index.js';
+import type { EnvironmentServer } from '../../env/servers/server-contract.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
+import { faceOf } from '../../kinds/registry.js';
+import { isToolsScenario } from '../../kinds/tools/kind.js';
+import { checkScenarioEnvironment } from '../../run/check-environment.js';
+import type { AnyScenario } from '../../run/scenario.js';
+import type { Servable } from '../../run/serving/servable.js';
 import { sayToolOf } from '../facades/tools.js';
 import { startServer } from '../server.js';
 import { EPISODE_CHECKS, FAIRNESS_CHECKS, LOAD_CHECKS } from './checks.js';

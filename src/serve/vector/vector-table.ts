@@ -2,17 +2,12 @@
 
 import { setImmediate as immediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import type { Info, StepResult, VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import {
-  contains,
-  describeSpace,
-  type Info,
-  rowSize,
-  type StepResult,
-  type VectorEnvironment,
-} from '../../env/index.js';
-import { faceOf } from '../../kinds/index.js';
-import { type EnvironmentMaker, environmentMaker, type Servable } from '../../run/serving/index.js';
+import { contains, describeSpace, rowSize } from '../../env/space-values.js';
+import { faceOf } from '../../kinds/registry.js';
+import { type EnvironmentMaker, environmentMaker } from '../../run/serving/blueprint.js';
+import type { Servable } from '../../run/serving/servable.js';
 import { type Sessions, type SlotLease, unguessable } from '../core/session-contract.js';
 import { environmentOf } from '../core/tasks.js';
 import { BatchingModel } from '../hosts/batching-model.js';

@@ -1,7 +1,7 @@
 // What may stand for one argument of a call: all that its schema lists, or values that were named in the conversation and look alike.
 
 import type { Json } from '../../core/json.js';
-import type { Message } from '../../env/index.js';
+import type { Message } from '../../env/tools/message.js';
 import { shapeOf, spansOf, templateOf } from './named-values.js';
 
 /** Values by kind, and longer words of the user; the latest first. */

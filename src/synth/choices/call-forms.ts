@@ -3,7 +3,9 @@
 // way, other values are copied by how they look: right and wrong calls are all on offer, and nobody says which are which.
 
 import type { JsonObject } from '../../core/json.js';
-import type { CallSpec, Message, ToolSpec, ToolsAction, ToolsTask } from '../../env/index.js';
+import type { CallSpec, ToolSpec, ToolsTask } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import type { ToolsAction } from '../../env/tools/tools-family.js';
 import { CLOSING, QUESTION, questionFor } from '../episodes/agents/reference-agent.js';
 import {
   type ArgumentForm,

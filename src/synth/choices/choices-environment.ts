@@ -5,14 +5,10 @@ import type { EnvSnapshot, Info, ResetResult, StepResult } from '../../core/envi
 import { reverieError } from '../../core/errors.js';
 import { sha256 } from '../../core/hash.js';
 import type { TextSpace } from '../../core/spaces.js';
-import type {
-  ForkOptions,
-  LineEnvironment,
-  Message,
-  ToolsEpisodeEnvironment,
-  ToolsObservation,
-  ToolsResetOptions,
-} from '../../env/index.js';
+import type { Message } from '../../env/tools/message.js';
+import type { LineEnvironment } from '../../env/tools/text-environment.js';
+import type { ForkOptions, ToolsEpisodeEnvironment, ToolsResetOptions } from '../../env/tools/tools-environment.js';
+import type { ToolsObservation } from '../../env/tools/tools-family.js';
 import type { ActionForms, OfferedActions } from './call-forms.js';
 
 const SPACE: TextSpace = { type: 'text', maxLength: 1_000_000 };

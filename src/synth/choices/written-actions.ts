@@ -5,7 +5,7 @@
 //   {"say":"The account is unlocked."}
 
 import type { Json, JsonObject } from '../../core/json.js';
-import type { ToolSpec } from '../../env/index.js';
+import type { ToolSpec } from '../../env/tools/domain.js';
 import type { ActionForms, ChosenAction, OfferedActions } from './call-forms.js';
 
 export class WrittenActions implements ActionForms {

@@ -1,17 +1,13 @@
 // From an episode that has ended to its record: who decides what it was worth, and everything there is to say of it.
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import {
-  type EpisodeEnd,
-  type Message,
-  type Prediction,
-  rewardOf,
-  type ToolsDomain,
-  type ToolsTask,
-  type Verdict,
-  type WalkNote,
-} from '../../env/index.js';
-import type { EpisodeRecord, EpisodeStep, KeptPicture, Source } from '../../replay/index.js';
+import type { EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import type { WalkNote } from '../../env/tools/tools-family.js';
+import { rewardOf } from '../../env/tools/verify-episode.js';
+import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/experience/experience.js';
+import type { Source } from '../../replay/transition.js';
 import type { KeepPicture } from './kept-pictures.js';
 import { episodeId, type RowPlan } from './row-plan.js';
 

@@ -4,8 +4,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '../../core/hash.js';
-import type { Picture, ToolsEpisodeEnvironment } from '../../env/index.js';
-import type { KeptPicture } from '../../replay/index.js';
+import type { Picture } from '../../env/tools/domain.js';
+import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
+import type { KeptPicture } from '../../replay/experience/experience.js';
 import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
 
 /** Folder of the files, beside the records. */

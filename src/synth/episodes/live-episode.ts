@@ -1,21 +1,20 @@
 // Lives one episode: an agent in a tools environment, real or dreamt, until it ends.
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import type { StepResult } from '../../core/environment.js';
 import { takeTurn } from '../../core/turn.js';
-import {
-  admissibleIn,
-  type StepResult,
-  type ToolsAction,
-  type ToolsEpisodeEnvironment,
-  type ToolsObservation,
-  type ToolsPolicy,
-  type ToolsStepInfo,
-  type ToolsTask,
-  type Verdict,
-  verifyEpisode,
-  type WalkNote,
-} from '../../env/index.js';
-import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
+import type { ToolsTask, Verdict } from '../../env/tools/domain.js';
+import { admissibleIn } from '../../env/tools/text-environment.js';
+import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
+import type {
+  ToolsAction,
+  ToolsObservation,
+  ToolsPolicy,
+  ToolsStepInfo,
+  WalkNote,
+} from '../../env/tools/tools-family.js';
+import { verifyEpisode } from '../../env/tools/verify-episode.js';
+import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 import { type EpisodeSettings, episodeRecord, settleVerdict, totalCost } from './episode-record.js';
 import { pictured } from './kept-pictures.js';
 import type { RowPlan } from './row-plan.js';

@@ -2,8 +2,8 @@
 
 import type { OpenPhase } from '../../core/progress.js';
 import type { Rng } from '../../core/rng.js';
-import type { ToolsDomain } from '../../env/index.js';
-import type { EpisodeRecord, ExperienceStep } from '../../replay/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { EpisodeRecord, ExperienceStep } from '../../replay/experience/experience.js';
 
 export interface FitRequest {
   readonly domain: ToolsDomain;

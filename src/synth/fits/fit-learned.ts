@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import type { Phase } from '../../core/progress.js';
-import { routerBackends } from '../../worldmodel/index.js';
+import { routerBackends } from '../../worldmodel/tools/backends.js';
 import type { FitBackend } from './backend-fit.js';
 
 /** As `reverie fit` learns it. @param backend  one that has `fit` */

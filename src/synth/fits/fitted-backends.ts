@@ -2,7 +2,7 @@
 // found in records by what only this room knows. Whatever else `model` names answers as the scenario has it.
 
 import { type Entry, Registry } from '../../core/registry.js';
-import { routerBackends } from '../../worldmodel/index.js';
+import { routerBackends } from '../../worldmodel/tools/backends.js';
 import type { FitBackend } from './backend-fit.js';
 
 export type FittedBackendEntry = Entry<FitBackend>;

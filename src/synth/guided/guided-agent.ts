@@ -9,20 +9,12 @@ import { reverieError } from '../../core/errors.js';
 import { contentHash } from '../../core/hash.js';
 import type { JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
-import {
-  actionLine,
-  type CallSpec,
-  isScreenDomain,
-  parseAction,
-  type ScreenAction,
-  type ToolCall,
-  type ToolsDomain,
-  type ToolsPolicy,
-  type ToolsPolicyQuery,
-  type ToolsTurn,
-  type WalkNote,
-} from '../../env/index.js';
-import type { ChatMessage, LanguageModel } from '../../llm/index.js';
+import { actionLine, parseAction, type ScreenAction } from '../../env/screens/screen-actions.js';
+import { isScreenDomain } from '../../env/screens/screens-domain.js';
+import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';
+import type { ToolCall } from '../../env/tools/message.js';
+import type { ToolsPolicy, ToolsPolicyQuery, ToolsTurn, WalkNote } from '../../env/tools/tools-family.js';
+import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import { askChecked, type CheckedRequest } from '../asked-json.js';
 import { labelWalk } from './label-walk.js';
 import { elementLine, lastScreen, shownScreen, shownSteps, type Walk, walkOf } from './walk-text.js';

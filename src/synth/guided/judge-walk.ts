@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { Rng } from '../../core/rng.js';
-import type { LanguageModel } from '../../llm/index.js';
+import type { LanguageModel } from '../../llm/language-model.js';
 import { askChecked } from '../asked-json.js';
 import { lastScreen, shownScreen, shownSteps, type Walk } from './walk-text.js';
 

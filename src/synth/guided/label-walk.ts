@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import type { Cost } from '../../core/cost.js';
-import type { LanguageModel } from '../../llm/index.js';
+import type { LanguageModel } from '../../llm/language-model.js';
 import { askChecked } from '../asked-json.js';
 import { lastScreen, shownScreen, shownSteps, type Walk } from './walk-text.js';
 

@@ -1,6 +1,8 @@
 // A walk over screens as it is shown to a language model: the screens, and what was done between them.
 
-import { actionLine, type Message, type ToolCall, type ToolsTask } from '../../env/index.js';
+import { actionLine } from '../../env/screens/screen-actions.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
 
 /** One action and what was seen after it. */
 export interface WalkStep {

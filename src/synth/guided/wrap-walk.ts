@@ -6,19 +6,14 @@ import { z } from 'zod';
 import { addCosts, type Cost } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import {
-  actionLine,
-  type CallSpec,
-  type Responder,
-  stateHash,
-  type ToolsDomain,
-  type ToolsTask,
-  textsNamed,
-  verifyEpisode,
-  type WalkNote,
-} from '../../env/index.js';
-import type { LanguageModel } from '../../llm/index.js';
-import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
+import { textsNamed } from '../../env/screens/possible-actions.js';
+import { actionLine } from '../../env/screens/screen-actions.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Responder, WalkNote } from '../../env/tools/tools-family.js';
+import { verifyEpisode } from '../../env/tools/verify-episode.js';
+import type { LanguageModel } from '../../llm/language-model.js';
+import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 import { askChecked } from '../asked-json.js';
 import { type EpisodeSettings, episodeRecord, settleVerdict } from '../episodes/episode-record.js';
 import type { RowPlan } from '../episodes/row-plan.js';

@@ -4,14 +4,10 @@
 import { concurrently } from '../../core/concurrently.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { Rng } from '../../core/rng.js';
-import type {
-  ToolsAction,
-  ToolsEpisodeEnvironment,
-  ToolsPolicy,
-  ToolsPolicyQuery,
-  ToolsTask,
-} from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
+import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
+import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { EpisodeSettings } from '../episodes/episode-record.js';
 import { liveEpisode } from '../episodes/live-episode.js';
 import type { HackerConfig } from './hacker-schema.js';

@@ -3,8 +3,9 @@
 
 import type { JsonObject } from '../../core/json.js';
 import type { Rng } from '../../core/rng.js';
-import type { CallSpec, ToolsAction, ToolsDomain, ToolsTask } from '../../env/index.js';
-import { FLATTERY } from '../../worldmodel/index.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { ToolsAction } from '../../env/tools/tools-family.js';
+import { FLATTERY } from '../../worldmodel/must-fail/generated-probes.js';
 import { sampleArguments, seenWords } from '../episodes/agents/random-agent.js';
 
 export interface Move {

@@ -3,7 +3,8 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import { applyOperations, type Operation } from '../../env/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { type ObservedCall, type ObservedLog, recordsOf, type SeenRecord } from './observed.js';
 
 /** Collections of records by key. */

@@ -3,7 +3,7 @@
 // agree as well are told, for whoever must decide between them.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import { isName, parseExpression, type Scope } from '../../worldmodel/index.js';
+import { isName, parseExpression, type Scope } from '../../worldmodel/induced/expression.js';
 import { type Beliefs, listed, type Records, same } from './beliefs.js';
 import { collectionOf, isIdName } from './observed.js';
 

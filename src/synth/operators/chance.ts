@@ -3,7 +3,9 @@
 // the power of n; tries on the same objects of the same scene count as one. Where q is 1 it follows from the others: it is so in every
 // state that was seen.
 
-import { isVariable, lazyBindingOf, Situation, truthOf } from '../../worldmodel/index.js';
+import { isVariable, truthOf } from '../../worldmodel/operators/literal.js';
+import { lazyBindingOf } from '../../worldmodel/operators/operator.js';
+import { Situation } from '../../worldmodel/operators/situation.js';
 import type { Condition } from './conditions.js';
 import { eachGrounding } from './groundings.js';
 import { type Frame, type Offer, spread, type Transition } from './tries.js';

@@ -1,6 +1,7 @@
 // What may be said before an action, and in which tries it was so. Tries of which all the same can be said are counted together.
 
-import { type Literal, readLiteral, truthOf, variablesIn, writeLiteral } from '../../worldmodel/index.js';
+import { type Literal, readLiteral, truthOf, writeLiteral } from '../../worldmodel/operators/literal.js';
+import { variablesIn } from '../../worldmodel/operators/operator.js';
 import { argumentsFor, type Frame, type Offer, type Vocabulary } from './tries.js';
 
 /** A literal as it may stand in a condition. */

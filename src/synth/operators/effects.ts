@@ -1,14 +1,9 @@
 // What an action makes so: of what was so after every try that was carried out, the least that explains all changes. A change that came
 // in some tries alone is explained by what held before in these and in no other.
 
-import {
-  factKey,
-  type Literal,
-  type OperatorEffect,
-  objectsOf,
-  variablesIn,
-  writeLiteral,
-} from '../../worldmodel/index.js';
+import { type Literal, objectsOf, writeLiteral } from '../../worldmodel/operators/literal.js';
+import { type OperatorEffect, variablesIn } from '../../worldmodel/operators/operator.js';
+import { factKey } from '../../worldmodel/operators/situation.js';
 import { type Case, type Condition, holds } from './conditions.js';
 import type { Frame, Try } from './tries.js';
 

@@ -1,6 +1,8 @@
 // All objects for an action's parameters under which literals hold in a state: found by the facts that link them, not by trying all.
 
-import { isVariable, type Literal, type Parameter, type Situation } from '../../worldmodel/index.js';
+import type { Parameter } from '../../worldmodel/operators/actions.js';
+import { isVariable, type Literal } from '../../worldmodel/operators/literal.js';
+import type { Situation } from '../../worldmodel/operators/situation.js';
 
 /** Told of a way; false: no further one is asked for. */
 export type Visit = (objects: readonly string[]) => boolean;

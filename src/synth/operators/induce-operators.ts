@@ -2,7 +2,8 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import { sha256 } from '../../core/hash.js';
-import { type Operator, type OperatorsFile, readLiteral, type Variable, variablesIn } from '../../worldmodel/index.js';
+import { readLiteral } from '../../worldmodel/operators/literal.js';
+import { type Operator, type OperatorsFile, type Variable, variablesIn } from '../../worldmodel/operators/operator.js';
 import { Chances } from './chance.js';
 import { type Case, type Condition, casesOf, conditionsOf, holds, truthIn } from './conditions.js';
 import { effectsOf } from './effects.js';

@@ -3,7 +3,7 @@
 // follow from the rest, and then the least that explains the refusals still open: literals, or two of which one must hold. What is left
 // stays apart, as nobody knows whether it is needed.
 
-import type { Precondition } from '../../worldmodel/index.js';
+import type { Precondition } from '../../worldmodel/operators/operator.js';
 import type { Chances } from './chance.js';
 import { type Case, type Condition, holds, type Said } from './conditions.js';
 import { spread } from './tries.js';

@@ -1,16 +1,12 @@
 // Recorded calls as tries of actions: the facts around each, as far as the state is known, and what the world offered to do there.
 
 import type { JsonObject } from '../../core/json.js';
-import {
-  admissibleIn,
-  applyOperations,
-  type FactTable,
-  initialStateOf,
-  type Scene,
-  type ToolsDomain,
-} from '../../env/index.js';
-import type { ExperienceStep } from '../../replay/index.js';
-import { type TakenAction, takenAction } from '../../worldmodel/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { FactTable, Scene, ToolsDomain } from '../../env/tools/domain.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import { admissibleIn } from '../../env/tools/text-environment.js';
+import type { ExperienceStep } from '../../replay/experience/experience.js';
+import { type TakenAction, takenAction } from '../../worldmodel/operators/actions.js';
 import type { Transition } from './tries.js';
 
 /** @param steps  in order of episodes; calls after the first one of an episode whose changes are not known are left out */

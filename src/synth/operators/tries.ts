@@ -1,7 +1,10 @@
 // What operators are learned from: actions that were tried, with the facts around them, and what may be said about these.
 
-import type { FactTable, Scene } from '../../env/index.js';
-import { type Binding, bindingOf, Situation, type TakenAction, type Variable } from '../../worldmodel/index.js';
+import type { FactTable, Scene } from '../../env/tools/domain.js';
+import type { TakenAction } from '../../worldmodel/operators/actions.js';
+import type { Binding } from '../../worldmodel/operators/literal.js';
+import { bindingOf, type Variable } from '../../worldmodel/operators/operator.js';
+import { Situation } from '../../worldmodel/operators/situation.js';
 
 /** An action as it was tried. */
 export interface Transition {

@@ -2,7 +2,9 @@
 // links with what is known already. A link counts if it led to exactly one object in every try that was carried out, and wherever the
 // action was offered.
 
-import { fitting, type Literal, type Parameter, type Variable, writeLiteral } from '../../worldmodel/index.js';
+import type { Parameter } from '../../worldmodel/operators/actions.js';
+import { type Literal, writeLiteral } from '../../worldmodel/operators/literal.js';
+import { fitting, type Variable } from '../../worldmodel/operators/operator.js';
 import type { Offer, Tries, Vocabulary } from './tries.js';
 
 /** Links that a variable may be away from the objects of the action. */

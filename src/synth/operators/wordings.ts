@@ -2,18 +2,10 @@
 // names ("a pen 1, a mug 2, and a cup 1") become lists of what some fact speaks of. Where there are several answers, each is told
 // from the others by what holds afterwards, and wherever another action was answered the same.
 
-import {
-  type Binding,
-  isSo,
-  type Literal,
-  listed,
-  readLiteral,
-  saidOf,
-  splitByNames,
-  variablesIn,
-  type Wording,
-  writeLiteral,
-} from '../../worldmodel/index.js';
+import { splitByNames } from '../../worldmodel/operators/actions.js';
+import { type Binding, type Literal, readLiteral, writeLiteral } from '../../worldmodel/operators/literal.js';
+import { variablesIn, type Wording } from '../../worldmodel/operators/operator.js';
+import { isSo, listed, saidOf } from '../../worldmodel/operators/wording.js';
 import { argumentsFor, type Frame, spread, type Try, type Vocabulary } from './tries.js';
 
 /** What may stand between two things of a list. */

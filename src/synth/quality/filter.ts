@@ -1,8 +1,8 @@
 // What a filter of episodes is: it keeps a record, mends it, or says why it must go. Mending comes first, then dropping the
 // end of a conversation, and only then dropping all of it: one bad call is no reason to lose what was learnt before it.
 
-import type { ToolsDomain, ToolsTask } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Passage } from './report.js';
 
 /** What exact rules have against an episode, and from which message on; null: nothing. */

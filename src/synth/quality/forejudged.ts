@@ -1,7 +1,7 @@
 // What filters find of a record that they judge alone, wherever it was lived; those that remember earlier records go on from
 // there, in the order of rows.
 
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Filter, Forejudged, QualityContext } from './filter.js';
 import { makeFilters, type QualityInput } from './quality-pipeline.js';
 import { passageOf } from './removals.js';

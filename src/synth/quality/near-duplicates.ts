@@ -2,7 +2,7 @@
 // MinHash with bands (Broder 1997; Leskovec et al., Mining of Massive Datasets, 3.4) finds those worth comparing, and
 // 3-gram Jaccard decides.
 
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { drop, type Filter, type Judgement, KEEP, type Likeness } from './filter.js';
 import { agentTurns } from './repairs.js';
 import { bottomK, jaccard } from './sketch.js';

@@ -2,8 +2,8 @@
 // agent that makes one up and is told so made a mistake (masked); one that gets away with it learnt nonsense (cut).
 
 import type { Json } from '../../core/json.js';
-import type { ToolCall } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { ToolCall } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { type Fault, type Filter, type Judgement, KEEP } from './filter.js';
 import { agentTurns, answerOf, cutOrDrop, isMasked, withMasked } from './repairs.js';
 

@@ -3,8 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import type { Message, ToolsDomain, ToolsTask } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { claimsFilter } from './claims.js';
 import { decontaminationFilter } from './decontamination.js';
 import { DiversityMeter } from './diversity.js';

@@ -1,8 +1,8 @@
 // What each filter takes from what is learnt: episodes and turns of the agent before and after it, by kind, and the first few of
 // each kind to look at.
 
-import type { Message } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { Message } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Fault, Judgement } from './filter.js';
 import { agentTurns, isMasked } from './repairs.js';
 import type { FilterReport, Passage, Removal, RemovedExample } from './report.js';

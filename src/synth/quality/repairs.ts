@@ -1,8 +1,8 @@
 // Ways to mend an episode without touching what is right in it. What a verdict was made from must stay whole: an episode
 // that lost its end has no verdict any more.
 
-import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../env/index.js';
-import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
+import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../env/tools/message.js';
+import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 import { drop, type Fault, type Judgement } from './filter.js';
 
 /** The messages of the agent, with their places. */

@@ -1,6 +1,6 @@
 // What became of a dataset's rows: counts in and out of each filter, with reasons and examples, and how diverse the rest is.
 
-import type { Message } from '../../env/index.js';
+import type { Message } from '../../env/tools/message.js';
 import type { DiversityReport } from './diversity.js';
 
 export interface FilterReport {

@@ -1,7 +1,7 @@
 // Which split a task belongs to: by hash of its family, so that tasks made from one another never lie on both sides.
 
 import { createHash } from 'node:crypto';
-import type { ToolsTask } from '../../env/index.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
 
 export type Split = 'train' | 'validation' | 'test';
 

@@ -2,8 +2,8 @@
 // are the domain's, alike in all episodes.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { Message } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { Message } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 
 /** User's and agent's text, and the agent's calls with their arguments, in order. */
 export function spokenText(record: EpisodeRecord): string {

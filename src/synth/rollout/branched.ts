@@ -3,7 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { reverieError } from '../../core/errors.js';
-import { pickHistory } from '../../worldmodel/index.js';
+import { pickHistory } from '../../worldmodel/starts.js';
 import { rolloutChunk } from './chunk.js';
 import { RolloutPlan } from './plan.js';
 import type { LiveRolloutRequest, RolloutChunk, RolloutControls, RolloutRequest, RolloutResult } from './request.js';

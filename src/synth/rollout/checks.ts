@@ -2,8 +2,9 @@
 
 import type { Carry, Imagined } from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
-import { type PolicyAction, rowSize } from '../../env/index.js';
-import type { VectorDynamics } from '../../worldmodel/index.js';
+import type { PolicyAction } from '../../core/policy.js';
+import { rowSize } from '../../env/space-values.js';
+import type { VectorDynamics } from '../../worldmodel/dynamics.js';
 import type { ChunkTask } from './plan.js';
 import { firstNonFinite } from './start-source.js';
 

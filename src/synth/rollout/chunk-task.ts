@@ -3,8 +3,8 @@
 import type { PolicySnapshot } from '../../core/policy.js';
 import { Rng, type RngState } from '../../core/rng.js';
 import type { StopFlag } from '../../core/stop-flag.js';
-import { moved, poolTask } from '../../pool/index.js';
-import type { WorldModelSnapshot } from '../../worldmodel/index.js';
+import { moved, poolTask } from '../../pool/task.js';
+import type { WorldModelSnapshot } from '../../worldmodel/dynamics.js';
 import { rolloutChunk } from './chunk.js';
 import { type ChunkRecord, packChunk } from './chunk-record.js';
 import type { ChunkTask } from './plan.js';

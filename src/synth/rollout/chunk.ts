@@ -4,10 +4,12 @@
 
 import { Acting } from '../../core/acting.js';
 import type { ImagineOptions } from '../../core/dynamics.js';
+import type { Awaitable } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
+import type { Policy, PolicyAction } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
-import type { Awaitable, Policy, PolicyAction } from '../../env/index.js';
-import { beginFrom, type VectorDynamics } from '../../worldmodel/index.js';
+import type { VectorDynamics } from '../../worldmodel/dynamics.js';
+import { beginFrom } from '../../worldmodel/starts.js';
 import { checkActions, checkPrediction, checkStarts, type VectorImagined } from './checks.js';
 import type { ChunkTask } from './plan.js';
 import type { RolloutChunk, RolloutCounts, RolloutSettings } from './request.js';

@@ -2,7 +2,7 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
-import type { History } from '../../worldmodel/index.js';
+import type { History } from '../../worldmodel/starts.js';
 import type { Drawn, RolloutRequest, RolloutSettings, StartSource } from './request.js';
 import { startSource } from './start-source.js';
 

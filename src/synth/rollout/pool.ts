@@ -3,8 +3,11 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { reverieError } from '../../core/errors.js';
-import { inOrder, type PoolTask, shareBytes, WorkerPool, type WorkerPoolOptions } from '../../pool/index.js';
-import type { ModelPlace } from '../../worldmodel/index.js';
+import { inOrder } from '../../pool/in-order.js';
+import { shareBytes } from '../../pool/shared-bytes.js';
+import type { PoolTask } from '../../pool/task.js';
+import { WorkerPool, type WorkerPoolOptions } from '../../pool/worker-pool.js';
+import type { ModelPlace } from '../../worldmodel/dynamics.js';
 import { type EpisodeRequest, episodeRollouts } from './branched.js';
 import { rolloutChunk } from './chunk.js';
 import { type ChunkRecord, packChunk } from './chunk-record.js';

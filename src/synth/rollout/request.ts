@@ -1,9 +1,10 @@
 // What a rollout job asks for and what comes back: the words that engine, pool, worker and journal share.
 
+import type { Policy, PolicySnapshot } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
-import type { Policy, PolicySnapshot } from '../../env/index.js';
-import type { Provenance, TransitionBatch } from '../../replay/index.js';
-import type { History, Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/index.js';
+import type { Provenance, TransitionBatch } from '../../replay/transition.js';
+import type { Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
+import type { History } from '../../worldmodel/starts.js';
 
 /**
  * What becomes of the transition whose disagreement exceeds the limit; either way its branch ends there.

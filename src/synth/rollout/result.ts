@@ -1,6 +1,6 @@
 // Joins the chunks of a job, in order, into one batch with its provenance.
 
-import type { Provenance, TransitionBatch } from '../../replay/index.js';
+import type { Provenance, TransitionBatch } from '../../replay/transition.js';
 import type { RolloutPlan } from './plan.js';
 import type { FrozenRolloutRequest, RolloutChunk, RolloutCounts, RolloutRequest, RolloutResult } from './request.js';
 

@@ -2,7 +2,7 @@
 // of them than fit into memory.
 
 import { reverieError } from '../../core/errors.js';
-import { pickHistory } from '../../worldmodel/index.js';
+import { pickHistory } from '../../worldmodel/starts.js';
 import type { Drawn, RolloutRequest, StartSource, Starts } from './request.js';
 
 /** Throws ROLLOUT_INVALID where starts, ids and history do not fit, NON_FINITE_VALUE. */

@@ -1,8 +1,8 @@
 // Where branched rollouts start: at random rows of the real buffer, each with what was lived before it.
 
 import { Rng } from '../../core/rng.js';
-import type { ReplayBuffer } from '../../replay/index.js';
-import { batchOfStarts, type Start } from '../../worldmodel/index.js';
+import type { ReplayBuffer } from '../../replay/buffer.js';
+import { batchOfStarts, type Start } from '../../worldmodel/starts.js';
 import type { StartSource, Starts } from './request.js';
 
 /**

@@ -1,9 +1,9 @@
 // A chunk lived as one piece of work, where model and policy can: on a device, whose memory the steps between start and end
 // then never leave. Same rows, streams and ends as chunk.ts, which stays the definition.
 
+import type { Policy } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
-import type { Policy } from '../../env/index.js';
-import type { VectorDynamics, WholeRolloutAnswer } from '../../worldmodel/index.js';
+import type { VectorDynamics, WholeRolloutAnswer } from '../../worldmodel/dynamics.js';
 import { checkStarts } from './checks.js';
 import type { ChunkTask } from './plan.js';
 import type { RolloutChunk } from './request.js';

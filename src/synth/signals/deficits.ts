@@ -3,8 +3,9 @@
 // told by a kind and what it is about, and by how much oftener tasks that need it are lost than others.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { CallSpec, CheckResult, ToolCall, ToolsDomain, ToolsTask } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { CallSpec, CheckResult, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { ToolCall } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { callsLeft, isLost } from './lost-step.js';
 
 const KINDS = {

@@ -2,8 +2,8 @@
 // known by is not flagged.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { ToolsDomain, ToolsTask } from '../../env/index.js';
-import type { EpisodeRecord, EpisodeSignal } from '../../replay/index.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { EpisodeRecord, EpisodeSignal } from '../../replay/experience/experience.js';
 import { claimsFilter } from '../quality/claims.js';
 import { type Filter, KEEP, type QualityContext } from '../quality/filter.js';
 import { loopFilter } from '../quality/loops.js';

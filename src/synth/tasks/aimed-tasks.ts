@@ -1,8 +1,8 @@
 // New tasks aimed at what an agent cannot do yet (TRACE): each deficit gets a share of them by how many episodes it lost, made from
 // the tasks it lost and others that need the same, and admitted as all new tasks are.
 
-import type { ToolsTask } from '../../env/index.js';
-import { withTasks } from '../../env/index.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
+import { withTasks } from '../../env/tools/load-domain.js';
 import { type Deficit, seedsFor } from '../signals/deficits.js';
 import { type MadeTask, type MakeTasksRequest, makeTasks } from './make-tasks.js';
 

@@ -1,8 +1,9 @@
 // Makes the tasks a scenario asks for: proposals in a fixed order, each judged before the next, until there are enough.
 
 import type { Rng } from '../../core/rng.js';
-import type { Responder, ToolsDomain, ToolsTask } from '../../env/index.js';
-import type { LanguageModel } from '../../llm/index.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import type { LanguageModel } from '../../llm/language-model.js';
 import { type Admission, Admissions } from './admission.js';
 import { isForEvaluation, type TaskProposal } from './proposal.js';
 import type { TasksConfig } from './tasks-schema.js';

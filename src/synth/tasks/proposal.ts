@@ -1,7 +1,7 @@
 // What is proposed as a new task, and why one is not taken: shared by those who make proposals and who judge them.
 
 import type { Cost } from '../../core/cost.js';
-import type { ToolsTask } from '../../env/index.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
 
 /** Ways of making a task from others; the first three need no language model. */
 export const STRATEGIES = ['entity-swap', 'compose', 'persona', 'harder', 'easier', 'rephrase', 'propose'] as const;

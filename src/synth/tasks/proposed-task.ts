@@ -6,23 +6,17 @@ import { z } from 'zod';
 import { addCosts, type Cost } from '../../core/cost.js';
 import { ReverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
-import {
-  type CallSpec,
-  initialStateOf,
-  isScreenDomain,
-  type Responder,
-  type ScreenState,
-  ScriptedUser,
-  sameScreenCheck,
-  screenCheck,
-  screenText,
-  showsCheck,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsTask,
-  withTasks,
-} from '../../env/index.js';
-import type { LanguageModel } from '../../llm/index.js';
+import { sameScreenCheck, screenCheck, showsCheck } from '../../env/screens/screen-checks.js';
+import type { ScreenState } from '../../env/screens/screen-state.js';
+import { screenText } from '../../env/screens/screen-tree.js';
+import { isScreenDomain } from '../../env/screens/screens-domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { withTasks } from '../../env/tools/load-domain.js';
+import { ScriptedUser } from '../../env/tools/scripted-user.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import type { LanguageModel } from '../../llm/language-model.js';
 import { askChecked } from '../asked-json.js';
 import { GOAL_KINDS, GuidedAgent } from '../guided/guided-agent.js';
 import { unanimous } from '../guided/judge-walk.js';

@@ -1,13 +1,9 @@
 // What is wrong with a domain's own tasks: whose verifier pays for nothing, loses its reference, or passes a failure that it must refuse.
 
-import {
-  isSolvedAtStart,
-  isWorkedOutLater,
-  rulesResponder,
-  SOLVED_AT_START,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../env/index.js';
+import { isWorkedOutLater } from '../../env/tools/act-domain.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { rulesResponder } from '../../env/tools/rules-responder.js';
+import { isSolvedAtStart, SOLVED_AT_START } from '../../env/tools/verify-episode.js';
 import { checkReference } from './reference-check.js';
 import { playCalls } from './task-play.js';
 import { checksOf } from './task-verdict.js';

@@ -1,21 +1,13 @@
 // Plays a list of calls as an agent would make them, in the state a task begins in, and keeps what came of it.
 
 import type { JsonObject } from '../../core/json.js';
-import {
-  applyOperations,
-  type CallSpec,
-  compileSchema,
-  type EpisodeEnd,
-  initialStateOf,
-  type Message,
-  type Prediction,
-  type Responder,
-  type SchemaCheck,
-  type ToolCall,
-  type ToolSpec,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../env/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
+import type { CallSpec, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import type { Responder } from '../../env/tools/tools-family.js';
 
 export interface Played {
   readonly end: EpisodeEnd;

@@ -1,6 +1,6 @@
 // A command in the moment that it is said in, and what of it tells one from another.
 
-import { placeOf, type ShownMoment } from '../../env/index.js';
+import { placeOf, type ShownMoment } from '../../env/tools/shown-state.js';
 import { type Mentions, type ReadCommand, wordsOf } from './phrases.js';
 import { nameOf, type Openings, type SentenceReader, sentencesOf } from './sentences.js';
 

@@ -2,7 +2,8 @@
 
 import { z } from 'zod';
 import { NO_COST } from '../../core/cost.js';
-import { type CallQuery, type ShownState, shownChanges } from '../../env/index.js';
+import { type ShownState, shownChanges } from '../../env/tools/shown-state.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import { confidenceOf } from '../from-records/calibration.js';
 import { ModelFile, type RecordedContents } from '../from-records/model-file.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';

@@ -1,7 +1,7 @@
 // What was recorded of each game by itself: where commands lead to, how places look when one comes there, which commands are listed at a
 // moment, and what a step forward is worth.
 
-import { placeOf, type ShownMoment } from '../../env/index.js';
+import { placeOf, type ShownMoment } from '../../env/tools/shown-state.js';
 import type { Act } from './act.js';
 import { wordsOf } from './phrases.js';
 import type { RecordedStep } from './recorded-walks.js';

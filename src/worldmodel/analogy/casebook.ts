@@ -2,7 +2,7 @@
 // is seen, what it is worth and what can be done then are asked for one after the other, as different things speak for each.
 
 import { LRUCache } from 'lru-cache';
-import { placeOf, type ShownMoment } from '../../env/index.js';
+import { placeOf, type ShownMoment } from '../../env/tools/shown-state.js';
 import { Act, FACETS, type Moment, mentionsOf, OF_CHANGES, OF_SCORE, type Weights } from './act.js';
 import { Atlas } from './atlas.js';
 import { CommandBook } from './commands.js';

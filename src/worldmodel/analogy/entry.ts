@@ -1,6 +1,6 @@
 // Analogies in the registry of backends.
 
-import { isShownDomain } from '../../env/index.js';
+import { isShownDomain } from '../../env/tools/shown-state.js';
 import { recordedBackend } from '../from-records/entry.js';
 
 export const analogyBackend = recordedBackend({

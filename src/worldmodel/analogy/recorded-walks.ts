@@ -2,7 +2,10 @@
 
 import { z } from 'zod';
 import type { Json, JsonObject } from '../../core/json.js';
-import { applyOperations, type Operation, type ShownState, type ToolsDomain } from '../../env/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import type { ShownState } from '../../env/tools/shown-state.js';
 import { type LearnedEpisode, recordedSteps } from '../sequence/recorded-steps.js';
 import type { Moment } from './act.js';
 

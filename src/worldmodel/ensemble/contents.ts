@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { type EnvSpec, envSpecSchema } from '../../env/index.js';
+import { type EnvSpec, envSpecSchema } from '../../env/env-spec.js';
 import type { Outcome } from '../answer.js';
 import { rowShape, type Spaces, vectorSpaceSchema } from '../model-spaces.js';
 import { type SeenRange, seenRangeSchema } from '../seen-range.js';

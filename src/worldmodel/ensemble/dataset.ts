@@ -1,7 +1,11 @@
 // From transitions to what members train on: encoded and normalised rows, the hold-out first, in memory threads can share.
 
 import type { Rng } from '../../core/rng.js';
-import { allocate, DiskRows, type ReplayBuffer, type RowStorage, type TransitionBatch } from '../../replay/index.js';
+import type { ReplayBuffer } from '../../replay/buffer.js';
+import { DiskRows } from '../../replay/disk-rows.js';
+import type { RowStorage } from '../../replay/row-storage.js';
+import { allocate } from '../../replay/schema.js';
+import type { TransitionBatch } from '../../replay/transition.js';
 import { encodedSchema, encodeOnDisk } from '../encoded-rows.js';
 import { checkTrainingData } from '../input-check.js';
 import { rowEncoder, rowShape, type Spaces } from '../model-spaces.js';

@@ -1,6 +1,7 @@
 // Whether and how an ensemble would run on a device, asked before there are weights, or before they are read.
 
-import { type DeviceFit, deviceFit, type EnsembleWeights, type LayerWeights, type Precision } from '../../nn/index.js';
+import { deviceFit } from '../../nn/cuda.js';
+import type { DeviceFit, EnsembleWeights, LayerWeights, Precision } from '../../nn/cuda-addon.js';
 import type { DeviceSupport } from '../dynamics-kind.js';
 import { rowShape, type Spaces } from '../model-spaces.js';
 import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig, settleEnsembleConfig } from './config.js';

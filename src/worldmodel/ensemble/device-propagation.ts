@@ -2,18 +2,11 @@
 // step-noise.ts draws, so that an answer differs from the processor's by rounding alone.
 
 import { reverieError } from '../../core/errors.js';
+import type { PolicyNetwork } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
-import type { PolicyNetwork } from '../../env/index.js';
-import {
-  DeviceEnsemble,
-  type DeviceTarget,
-  type EnsembleWeights,
-  isKnownToDevices,
-  type LayerWeights,
-  type MemberWeights,
-  modelWeights,
-  type PolicyWeights,
-} from '../../nn/index.js';
+import { DeviceEnsemble, type DeviceTarget, isKnownToDevices } from '../../nn/cuda.js';
+import type { EnsembleWeights, LayerWeights, MemberWeights, PolicyWeights } from '../../nn/cuda-addon.js';
+import { modelWeights } from '../../nn/model-weights.js';
 import type { WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
 import { rowShape } from '../model-spaces.js';
 import { type EnsembleContents, type EnsembleDescription, memberShapeOf } from './contents.js';

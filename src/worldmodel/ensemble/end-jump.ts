@@ -2,7 +2,8 @@
 // fall that is punished. A Gaussian of observation and action smooths such a jump away, and policies learn on the wrong side of it.
 
 import { median, sampleDeviation } from '../../core/statistics.js';
-import type { ReplayBuffer, TransitionBatch } from '../../replay/index.js';
+import type { ReplayBuffer } from '../../replay/buffer.js';
+import type { TransitionBatch } from '../../replay/transition.js';
 
 /** Ends that are compared with their neighbours, and rows among which neighbours are sought, at most. */
 const ENDS = 200;

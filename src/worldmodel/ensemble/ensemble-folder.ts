@@ -1,8 +1,8 @@
 // An ensemble on disk: manifest.json, member-0.onnx, member-1.onnx, ... and parameters.f32 for warm starts.
 
 import { z } from 'zod';
+import type { KnownFunctions } from '../../core/environment.js';
 import { describeIssues } from '../../core/errors.js';
-import type { KnownFunctions } from '../../env/index.js';
 import { reviveKnown } from '../answer.js';
 import { fileHashesSchema, folderInvalid, readManifest, readModelPart, writeModelFolder } from '../model-folder.js';
 import { ENSEMBLE_FORMAT } from './config.js';

@@ -1,7 +1,7 @@
 // The probabilistic ensemble as a world model: bootstrapped networks with Gaussian heads whose elites answer
 // (PETS, Chua et al. 2018, 1805.12114; MBPO, Janner et al. 2019, 1906.08253).
 
-import type { KnownFunctions } from '../../env/index.js';
+import type { KnownFunctions } from '../../core/environment.js';
 import {
   boundsClipper,
   knownEnds,

@@ -2,14 +2,17 @@
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { KnownFunctions } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { joinedFloats } from '../../core/joined.js';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/index.js';
+import type { EnvSpec } from '../../env/env-spec.js';
+import { describeSpace } from '../../env/space-values.js';
 
-import type { TrainingDevice } from '../../nn/index.js';
-import { ReplayBuffer, type TransitionBatch } from '../../replay/index.js';
+import type { TrainingDevice } from '../../nn/native-trainer.js';
+import { ReplayBuffer } from '../../replay/buffer.js';
+import type { TransitionBatch } from '../../replay/transition.js';
 import type { Outcome } from '../answer.js';
 import type { HeldOutReport } from '../dynamics-kind.js';
 import { rowShape, type Spaces } from '../model-spaces.js';

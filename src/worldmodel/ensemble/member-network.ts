@@ -1,23 +1,13 @@
 // One member: a network with a Gaussian head of bounded log-variance, as trained (normalised units, parameters fed) and as
 // it answers (raw units, parameters inside). The two forms compute the same function; a test holds them together.
 
-import {
-  add,
-  Graph,
-  linear,
-  mlp,
-  mlpSpecs,
-  mul,
-  ParamLayout,
-  reduceMean,
-  sigmoid,
-  slice,
-  softplus,
-  sqrt,
-  sub,
-  swish,
-  type Value,
-} from '../../nn/index.js';
+import { Graph, type Value } from '../../nn/graph.js';
+import { mlp, mlpSpecs } from '../../nn/mlp.js';
+import { add, mul, sigmoid, softplus, sqrt, sub, swish } from '../../nn/ops-elementwise.js';
+import { linear } from '../../nn/ops-matmul.js';
+import { reduceMean } from '../../nn/ops-reduce.js';
+import { slice } from '../../nn/ops-shape.js';
+import { ParamLayout } from '../../nn/parameters.js';
 import { boundedLogVar, boundSpecs, gaussianLosses } from '../gaussian-head.js';
 import { decayOfLayer, type EnsembleConfig } from './config.js';
 import type { Normaliser } from './normaliser.js';

@@ -1,6 +1,8 @@
 // The elites at work: one session each, asked in tiles small enough for their activations to stay in cache.
 
-import { float32, hasExactRows, InferenceSession } from '../../nn/index.js';
+import { hasExactRows } from '../../nn/row-trial.js';
+import { InferenceSession } from '../../nn/runtime.js';
+import { float32 } from '../../nn/tensor.js';
 
 /** Rows of one run. Larger ones spill the activations of a layer out of the second-level cache (measured: 64 to 2048 differ little). */
 export const TILE_ROWS = 504;

@@ -2,22 +2,15 @@
 // that members can be trained in any thread and in any order with the same bytes.
 
 import type { Rng } from '../../core/rng.js';
-import {
-  adamScalars,
-  adamStep,
-  add,
-  buildTrainer,
-  float32,
-  Graph,
-  gather,
-  gradients,
-  InferenceSession,
-  mul,
-  nativeMemberTrainer,
-  type Trainer,
-  type TrainerSpec,
-  type TrainingDevice,
-} from '../../nn/index.js';
+import { gradients } from '../../nn/autodiff.js';
+import { Graph } from '../../nn/graph.js';
+import { nativeMemberTrainer, type TrainingDevice } from '../../nn/native-trainer.js';
+import { add, mul } from '../../nn/ops-elementwise.js';
+import { gather } from '../../nn/ops-index.js';
+import { adamScalars, adamStep } from '../../nn/optimiser.js';
+import { InferenceSession } from '../../nn/runtime.js';
+import { float32 } from '../../nn/tensor.js';
+import { buildTrainer, type Trainer, type TrainerSpec } from '../../nn/trainer.js';
 import { boundPenalty } from '../gaussian-head.js';
 import type { EnsembleConfig } from './config.js';
 import { type MemberData, type PickedRows, RowPicker } from './dataset.js';

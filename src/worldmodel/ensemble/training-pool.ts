@@ -4,8 +4,9 @@
 import { concurrently } from '../../core/concurrently.js';
 import { Rng, type RngState } from '../../core/rng.js';
 import { signalOf } from '../../core/stop-flag.js';
-import type { TrainingDevice } from '../../nn/index.js';
-import { poolTask, WorkerPool } from '../../pool/index.js';
+import type { TrainingDevice } from '../../nn/native-trainer.js';
+import { poolTask } from '../../pool/task.js';
+import { WorkerPool } from '../../pool/worker-pool.js';
 import type { EnsembleConfig } from './config.js';
 import { localCopy, type MemberData } from './dataset.js';
 import type { MemberShape } from './member-network.js';

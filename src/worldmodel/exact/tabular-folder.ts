@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { describeIssues } from '../../core/errors.js';
-import type { TabularDynamics } from '../../env/index.js';
+import type { TabularDynamics } from '../../env/tabular/tabular-dynamics.js';
 import { fileHashesSchema, folderInvalid, readManifest, readModelPart, writeModelFolder } from '../model-folder.js';
 
 export const TABULAR_FORMAT = 'reverie-tabular';

@@ -1,7 +1,8 @@
 // A finite world whose tables are known, as a world model: the reference against which learned ones are held.
 
 import { Rng } from '../../core/rng.js';
-import { discreteSpace, stateAt, type TabularDynamics } from '../../env/index.js';
+import { discreteSpace } from '../../env/space-values.js';
+import { stateAt, type TabularDynamics } from '../../env/tabular/tabular-dynamics.js';
 import type { WorldModelSnapshot } from '../dynamics.js';
 import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../memoryless.js';
 import { sha256 } from '../model-folder.js';

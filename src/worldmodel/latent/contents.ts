@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { describeIssues } from '../../core/errors.js';
-import { type EnvSpec, envSpecSchema } from '../../env/index.js';
+import { type EnvSpec, envSpecSchema } from '../../env/env-spec.js';
 import type { Outcome } from '../answer.js';
 import type { Normaliser } from '../ensemble/normaliser.js';
 import { fileHashesSchema, folderInvalid, readManifest, readModelPart, writeModelFolder } from '../model-folder.js';

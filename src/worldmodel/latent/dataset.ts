@@ -1,16 +1,11 @@
 // From stored episodes to what members train on: encoded and normalised rows, and the windows over them that replay draws.
 
 import type { Rng } from '../../core/rng.js';
-import {
-  gatherWindows,
-  MemoryRows,
-  ReplayBuffer,
-  type RowStorage,
-  type TransitionBatch,
-  type Windows,
-  windowMasks,
-  windowsOf,
-} from '../../replay/index.js';
+import { ReplayBuffer } from '../../replay/buffer.js';
+import { MemoryRows } from '../../replay/memory-rows.js';
+import type { RowStorage } from '../../replay/row-storage.js';
+import type { TransitionBatch } from '../../replay/transition.js';
+import { gatherWindows, type Windows, windowMasks, windowsOf } from '../../replay/windows.js';
 import { encodedSchema, encodeOnDisk, encodeRows, type StoredRows } from '../encoded-rows.js';
 import { momentsOf, type Normaliser, normalise } from '../ensemble/normaliser.js';
 import { checkTrainingData } from '../input-check.js';

@@ -2,10 +2,12 @@
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { KnownFunctions } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
-import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/index.js';
-import { ReplayBuffer } from '../../replay/index.js';
+import type { EnvSpec } from '../../env/env-spec.js';
+import { describeSpace } from '../../env/space-values.js';
+import { ReplayBuffer } from '../../replay/buffer.js';
 import type { Outcome } from '../answer.js';
 import { rowShape, type Spaces } from '../model-spaces.js';
 import { seenRange } from '../seen-range.js';

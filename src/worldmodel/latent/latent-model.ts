@@ -11,10 +11,13 @@ import {
   type Rngs,
   type RowCodec,
 } from '../../core/dynamics.js';
+import type { KnownFunctions } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import type { KnownFunctions, VectorSpace } from '../../env/index.js';
-import { float32, hasExactRows, InferenceSession } from '../../nn/index.js';
+import type { VectorSpace } from '../../core/spaces.js';
+import { hasExactRows } from '../../nn/row-trial.js';
+import { InferenceSession } from '../../nn/runtime.js';
+import { float32 } from '../../nn/tensor.js';
 import { boundsClipper, knownEnds, requireFiniteAnswer, requirePortable, reviveKnown } from '../answer.js';
 import type { Forecast, StoredDynamics, WorldModelSnapshot } from '../dynamics.js';
 import { batchNoise, rowNoise } from '../ensemble/step-noise.js';

@@ -2,24 +2,12 @@
 // seen and done, tells the change of the observation, the reward and the end. As it is trained (windows of steps unrolled,
 // parameters fed) and as it answers (one step, raw units, parameters inside); the two compute the same function.
 
-import {
-  add,
-  concat,
-  div,
-  exp,
-  Graph,
-  linear,
-  mlp,
-  mlpSpecs,
-  mul,
-  ParamLayout,
-  sigmoid,
-  slice,
-  sqrt,
-  sub,
-  tanh,
-  type Value,
-} from '../../nn/index.js';
+import { Graph, type Value } from '../../nn/graph.js';
+import { mlp, mlpSpecs } from '../../nn/mlp.js';
+import { add, div, exp, mul, sigmoid, sqrt, sub, tanh } from '../../nn/ops-elementwise.js';
+import { linear } from '../../nn/ops-matmul.js';
+import { concat, slice } from '../../nn/ops-shape.js';
+import { ParamLayout } from '../../nn/parameters.js';
 import type { Normaliser } from '../ensemble/normaliser.js';
 import { boundedLogVar, boundSpecs } from '../gaussian-head.js';
 import type { LatentConfig } from './config.js';

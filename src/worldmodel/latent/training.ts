@@ -2,25 +2,14 @@
 // settings, stream).
 
 import type { Rng } from '../../core/rng.js';
-import {
-  adamScalars,
-  adamStep,
-  add,
-  buildTrainer,
-  clipByGlobalNorm,
-  div,
-  float32,
-  Graph,
-  gradients,
-  InferenceSession,
-  mul,
-  reduceSum,
-  softplus,
-  square,
-  sub,
-  type Trainer,
-  type Value,
-} from '../../nn/index.js';
+import { gradients } from '../../nn/autodiff.js';
+import { Graph, type Value } from '../../nn/graph.js';
+import { add, div, mul, softplus, square, sub } from '../../nn/ops-elementwise.js';
+import { reduceSum } from '../../nn/ops-reduce.js';
+import { adamScalars, adamStep, clipByGlobalNorm } from '../../nn/optimiser.js';
+import { InferenceSession } from '../../nn/runtime.js';
+import { float32 } from '../../nn/tensor.js';
+import { buildTrainer, type Trainer } from '../../nn/trainer.js';
 import { boundPenalty, gaussianNll } from '../gaussian-head.js';
 import type { LatentConfig } from './config.js';
 import { feedWindows, type WindowData } from './dataset.js';

@@ -1,14 +1,9 @@
 // An action on a screen, and what of it tells one from another.
 
-import {
-  actionLine,
-  type CallSpec,
-  parseAction,
-  SCREEN_ACTIONS,
-  type ScreenElement,
-  type ScreenState,
-  textsNamed,
-} from '../../env/index.js';
+import { textsNamed } from '../../env/screens/possible-actions.js';
+import { actionLine, parseAction, SCREEN_ACTIONS } from '../../env/screens/screen-actions.js';
+import type { ScreenElement, ScreenState } from '../../env/screens/screen-state.js';
+import type { CallSpec } from '../../env/tools/domain.js';
 import { type Layout, layoutOf } from './layout.js';
 
 export interface ActGiven {

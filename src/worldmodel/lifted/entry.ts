@@ -1,6 +1,6 @@
 // The lifted model in the registry of backends.
 
-import { isScreenDomain } from '../../env/index.js';
+import { isScreenDomain } from '../../env/screens/screens-domain.js';
 import { recordedBackend } from '../from-records/entry.js';
 
 export const liftedBackend = recordedBackend({

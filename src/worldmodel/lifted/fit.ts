@@ -2,7 +2,7 @@
 // task.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { ScreenState } from '../../env/index.js';
+import type { ScreenState } from '../../env/screens/screen-state.js';
 import type { RecordedFit, RecordedFitRequest } from '../from-records/entry.js';
 import { type JudgedStep, judgeRecords } from '../from-records/judging.js';
 import { LiftedBook } from './lifted-book.js';

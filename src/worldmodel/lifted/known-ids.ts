@@ -1,7 +1,10 @@
 // Which ids of elements an episode has used: a browser gives each once, in order, so that new elements get the next ones.
 
 import { LRUCache } from 'lru-cache';
-import { type CallQuery, initialStateOf, type Message, type ScreenState } from '../../env/index.js';
+import type { ScreenState } from '../../env/screens/screen-state.js';
+import type { Message } from '../../env/tools/message.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import { lastId } from './recorded-acts.js';
 
 /** Openings of tasks that are held. */

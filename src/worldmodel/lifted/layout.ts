@@ -1,6 +1,6 @@
 // A screen with what its elements stand in, and which elements of two screens play the same part.
 
-import type { ScreenElement, ScreenState } from '../../env/index.js';
+import type { ScreenElement, ScreenState } from '../../env/screens/screen-state.js';
 
 /** A tree of elements. */
 export type Tree = Pick<ScreenState, 'root' | 'elements'>;

@@ -2,7 +2,7 @@
 // the answer.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { ScreenState } from '../../env/index.js';
+import type { ScreenState } from '../../env/screens/screen-state.js';
 import type { Act } from './act.js';
 import { type RecordedAct, transferred } from './transfer.js';
 

@@ -1,7 +1,9 @@
 // The lifted model as a backend of the router.
 
 import { NO_COST } from '../../core/cost.js';
-import { type CallQuery, type ScreenState, screenChanges } from '../../env/index.js';
+import { screenChanges } from '../../env/screens/screen-changes.js';
+import type { ScreenState } from '../../env/screens/screen-state.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import { confidenceOf } from '../from-records/calibration.js';
 import { ModelFile, type RecordedContents } from '../from-records/model-file.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';

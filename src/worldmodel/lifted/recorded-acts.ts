@@ -2,7 +2,10 @@
 
 import { z } from 'zod';
 import type { Json } from '../../core/json.js';
-import { applyOperations, type CallSpec, type Operation, type ScreenState, type ToolsDomain } from '../../env/index.js';
+import type { ScreenState } from '../../env/screens/screen-state.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { type LearnedEpisode, recordedSteps } from '../sequence/recorded-steps.js';
 import { Act } from './act.js';
 import type { RecordedAct } from './transfer.js';

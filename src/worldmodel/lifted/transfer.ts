@@ -1,7 +1,8 @@
 // What an action made of a recorded screen, made of another one: the same changes of the tree, each on the element that plays the same
 // part.
 
-import { actionLine, type ScreenElement, type ScreenState, treeFaults } from '../../env/index.js';
+import { actionLine } from '../../env/screens/screen-actions.js';
+import { type ScreenElement, type ScreenState, treeFaults } from '../../env/screens/screen-state.js';
 import type { Act } from './act.js';
 import { type Layout, layoutOf, type Pairing, pairing } from './layout.js';
 import { Retelling } from './told.js';

@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import type { Json, JsonObject } from '../../core/json.js';
-import type { Operation } from '../../env/index.js';
+import type { Operation } from '../../env/tools/prediction.js';
 
 const claims = {
   reward: z.number().nullable().describe('Reward of this call if the task states one, else null. Recorded only.'),

@@ -2,8 +2,8 @@
 // user message with a section for each thing that is data.
 
 import type { Json, JsonObject } from '../../core/json.js';
-import type { CallSpec, ToolSpec } from '../../env/index.js';
-import type { ChatMessage } from '../../llm/index.js';
+import type { CallSpec, ToolSpec } from '../../env/tools/domain.js';
+import type { ChatMessage } from '../../llm/language-model.js';
 import { DATA_NOTICE, oneLine, renderSections, type Section } from './sections.js';
 import type { StateSlice } from './state-slice.js';
 

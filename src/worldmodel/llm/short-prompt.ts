@@ -5,8 +5,9 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import type { CallQuery, CallSpec, ToolSpec } from '../../env/index.js';
-import type { ChatMessage } from '../../llm/index.js';
+import type { CallSpec, ToolSpec } from '../../env/tools/domain.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
+import type { ChatMessage } from '../../llm/language-model.js';
 import { wordsOf } from '../tools/tokens.js';
 import { toolOf } from '../tools/tool-of.js';
 import { historyOf } from './history.js';

@@ -3,7 +3,7 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { Json } from '../../core/json.js';
-import type { CallSpec, Scene } from '../../env/index.js';
+import type { CallSpec, Scene } from '../../env/tools/domain.js';
 
 export interface Parameter {
   /** With its question mark: `?receptacle`. */

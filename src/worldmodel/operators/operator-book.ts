@@ -2,7 +2,9 @@
 // they were never shown anything like it.
 
 import type { JsonObject } from '../../core/json.js';
-import { applyOperations, type CallSpec, type FactTable, type Operation, type Scene } from '../../env/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { CallSpec, FactTable, Scene } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { takenAction } from './actions.js';
 import { type Binding, objectsOf, readLiteral, truthOf } from './literal.js';
 import { bindingOf, type Operator, type OperatorEffect, type OperatorsFile } from './operator.js';

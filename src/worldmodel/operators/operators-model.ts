@@ -3,7 +3,8 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { sha256 } from '../../core/hash.js';
-import type { CallQuery, FactTable, ToolRules } from '../../env/index.js';
+import type { FactTable, ToolRules } from '../../env/tools/domain.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 import type { OperatorsFile } from './operator.js';
 import { OperatorBook } from './operator-book.js';

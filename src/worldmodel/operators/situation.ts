@@ -1,6 +1,6 @@
 // A world of facts at one moment: what is so for good (its scene) and what is so now, looked up as one.
 
-import type { FactTable, Scene } from '../../env/index.js';
+import type { FactTable, Scene } from '../../env/tools/domain.js';
 
 /** What stands between the objects of a fact in a table's keys. */
 const BETWEEN = ', ';

@@ -1,6 +1,6 @@
 // A language model that writes pages, in the registry of backends.
 
-import { isScreenDomain } from '../../env/index.js';
+import { isScreenDomain } from '../../env/screens/screens-domain.js';
 import type { BackendEntry } from '../tools/backend-model.js';
 import { type PageLlmSettings, pageLlmSection } from './settings.js';
 

@@ -6,18 +6,15 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import type { Json } from '../../core/json.js';
-import {
-  actionLine,
-  type CallQuery,
-  memoryOf,
-  type Operation,
-  PageDrawer,
-  type ScreenState,
-  screenChanges,
-  screenMarkup,
-} from '../../env/index.js';
-import type { LanguageModel } from '../../llm/index.js';
-import type { ExperienceIndex } from '../../replay/index.js';
+import { PageDrawer } from '../../env/screens/page-drawer.js';
+import { actionLine } from '../../env/screens/screen-actions.js';
+import { screenChanges } from '../../env/screens/screen-changes.js';
+import { screenMarkup } from '../../env/screens/screen-markup.js';
+import { memoryOf, type ScreenState } from '../../env/screens/screen-state.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
+import type { LanguageModel } from '../../llm/language-model.js';
+import type { ExperienceIndex } from '../../replay/experience/experience.js';
 import { KnownIds } from '../lifted/known-ids.js';
 import { parseOperations } from '../llm/prediction-schema.js';
 import { clipped } from '../llm/sections.js';

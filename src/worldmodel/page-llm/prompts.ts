@@ -2,7 +2,7 @@
 // (UI-Simulator's stages, arXiv 2510.14969, section 3.1; what the agent is asked to do is not told, so that no page helps it).
 
 import type { Json } from '../../core/json.js';
-import type { ChatMessage } from '../../llm/index.js';
+import type { ChatMessage } from '../../llm/language-model.js';
 import { DATA_NOTICE, renderSections, type Section } from '../llm/sections.js';
 
 /** Counts changes of the prompts that can change answers. */

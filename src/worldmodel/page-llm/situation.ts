@@ -2,8 +2,12 @@
 // recorded actions that are like it.
 
 import type { Json, JsonObject } from '../../core/json.js';
-import { actionLine, type CallQuery, memoryOf, type ScreenState, screenText, stateHash } from '../../env/index.js';
-import type { ExperienceIndex, ExperienceStep } from '../../replay/index.js';
+import { actionLine } from '../../env/screens/screen-actions.js';
+import { memoryOf, type ScreenState } from '../../env/screens/screen-state.js';
+import { screenText } from '../../env/screens/screen-tree.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
+import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import { clipped } from '../llm/sections.js';
 import { callsBefore } from '../tools/calls-before.js';
 import { wordsIn } from '../tools/tokens.js';

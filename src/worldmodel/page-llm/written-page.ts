@@ -3,16 +3,11 @@
 
 import { ReverieError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
-import {
-  applyOperations,
-  type DrawnPage,
-  type Operation,
-  type ScreenElement,
-  type ScreenState,
-  type ScreenView,
-  screenOfDrawn,
-  tabsOf,
-} from '../../env/index.js';
+import type { DrawnPage } from '../../env/screens/page/still-page.js';
+import { screenOfDrawn } from '../../env/screens/screen-drawn.js';
+import { type ScreenElement, type ScreenState, type ScreenView, tabsOf } from '../../env/screens/screen-state.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import type { OverviewReply, TreeElement } from './replies.js';
 
 /** The screen after, or what is wrong with it, a sentence each. */

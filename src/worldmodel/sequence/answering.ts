@@ -1,7 +1,8 @@
 // Questions answered by a decoder: read greedily, one token after the other or all at once, with how probable the whole answer was.
 
 import { Rng } from '../../core/rng.js';
-import { Decoder, type Generated, type TokenGenerator } from '../../nn/index.js';
+import { Decoder } from '../../nn/decoder/decoder.js';
+import type { Generated, TokenGenerator } from '../../nn/decoder/generation.js';
 import type { ScriptCodec } from './script.js';
 import type { Asked, StepAnswer, StepForm } from './step-form.js';
 

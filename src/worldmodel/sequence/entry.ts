@@ -41,7 +41,8 @@ export const sequenceBackend: BackendEntry = {
   deviceFit: async () => {
     const { loadSequence } = await import('./sequence-folder.js');
     const { fittedSizes } = await import('./fit.js');
-    const { decoderConfig, decoderFit } = await import('../../nn/index.js');
+    const { decoderConfig } = await import('../../nn/decoder/config.js');
+    const { decoderFit } = await import('../../nn/decoder/device-decoder.js');
     return async (settings, target, folder) => {
       const { model, fit } = asked(settings);
       // What a job is yet to fit has these sizes.

@@ -1,7 +1,8 @@
 // Worlds of facts in words: predicates and slots.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { CallSpec, FactTable, Operation } from '../../env/index.js';
+import type { CallSpec, FactTable } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { splitByNames } from '../operators/actions.js';
 import { factKey, rowOf, Situation } from '../operators/situation.js';
 import { isMark, mark, type Names, type Piece } from './script.js';

@@ -2,8 +2,11 @@
 // byte as if alone.
 
 import { NO_COST } from '../../core/cost.js';
-import type { CallQuery, Message } from '../../env/index.js';
-import { DeviceDecoder, type DeviceTarget, decoderPrecision, type TokenGenerator } from '../../nn/index.js';
+import type { Message } from '../../env/tools/message.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
+import type { DeviceTarget } from '../../nn/cuda.js';
+import { DeviceDecoder, decoderPrecision } from '../../nn/decoder/device-decoder.js';
+import type { TokenGenerator } from '../../nn/decoder/generation.js';
 import { confidenceOf } from '../from-records/calibration.js';
 import type { BackendModel, Declined, PredictOptions, RawProposal } from '../tools/backend-model.js';
 import { type Answered, type AskedTokens, answersOf, tokensOf } from './answering.js';

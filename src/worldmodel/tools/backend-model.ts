@@ -6,10 +6,13 @@ import type { Awaitable } from '../../core/environment.js';
 import type { Json } from '../../core/json.js';
 import type { Entry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
-import type { CallQuery, Operation, OutcomeClaim, Responder, ToolsDomain } from '../../env/index.js';
-import type { LanguageModel } from '../../llm/index.js';
-import type { DeviceFit, DeviceTarget } from '../../nn/index.js';
-import type { EpisodeRecord, ExperienceIndex } from '../../replay/index.js';
+import type { OutcomeClaim, ToolsDomain } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
+import type { LanguageModel } from '../../llm/language-model.js';
+import type { DeviceTarget } from '../../nn/cuda.js';
+import type { DeviceFit } from '../../nn/cuda-addon.js';
+import type { EpisodeRecord, ExperienceIndex } from '../../replay/experience/experience.js';
 
 /** What a backend says happens; not believed before `checkProposal` has found no fault with it. */
 export interface RawProposal {

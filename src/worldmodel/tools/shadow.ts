@@ -3,15 +3,12 @@
 
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import {
-  applyOperations,
-  CallDynamics,
-  type CallQuery,
-  type Prediction,
-  type Responder,
-  type StructuredDynamics,
-  stateHash,
-} from '../../env/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import { CallDynamics } from '../../env/tools/call-dynamics.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import type { StructuredDynamics } from '../../env/tools/structured.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import { comparableObservation } from './observation-text.js';
 import { addRowCounts, NO_SHADOW, type ShadowCounts, type ShadowRow } from './shadow-estimates.js';
 

@@ -1,12 +1,12 @@
 // Games as a domain of one tool: played line by line, saved, forked, judged, and told apart by their texts.
 
 import { describe, expect, it, vi } from 'vitest';
-import { ToolsEpisodeEnvironment } from '../../../src/env/index.js';
 import { gamesDomain } from '../../../src/env/pddl/games-domain.js';
 import { GamePlay, NOTHING_HAPPENS } from '../../../src/env/pddl/text-game.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { type TextEnvironment, textEnvironment } from '../../../src/env/tools/text-environment.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import { ATTIC, ATTIC_PROBLEM, attic } from './attic.js';
 
 const WALKTHROUGH = [

@@ -9,18 +9,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { compiledUrl } from '../../../src/core/worker-url.js';
-import {
-  type AppSpec,
-  applyOperations,
-  initialStateOf,
-  parseAction,
-  SCREEN_ACTIONS,
-  type ScreenState,
-  screensDomain,
-  screenText,
-  type ToolsDomain,
-} from '../../../src/env/index.js';
+import type { AppSpec } from '../../../src/env/screens/page/page-browser.js';
 import { chromiumProgram } from '../../../src/env/screens/page-machine.js';
+import { parseAction, SCREEN_ACTIONS } from '../../../src/env/screens/screen-actions.js';
+import type { ScreenState } from '../../../src/env/screens/screen-state.js';
+import { screenText } from '../../../src/env/screens/screen-tree.js';
+import { screensDomain } from '../../../src/env/screens/screens-domain.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import { initialStateOf } from '../../../src/env/tools/task-states.js';
 import { CONTRACT } from './fixture.js';
 
 const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));

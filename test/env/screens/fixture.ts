@@ -1,7 +1,8 @@
 // Pages of ours, as a domain: the contract of MiniWoB++'s pages in other words.
 
 import { fileURLToPath } from 'node:url';
-import { type ScreensDomainOptions, screensDomain, type ToolsDomain } from '../../../src/env/index.js';
+import { type ScreensDomainOptions, screensDomain } from '../../../src/env/screens/screens-domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 
 export const CONTRACT = { begin: 'begin', goal: 'GOAL', reward: 'REWARD', done: 'DONE', hidden: ['#secret'] };
 

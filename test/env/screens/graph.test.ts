@@ -5,22 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import {
-  type CallSpec,
-  checkEnvironment,
-  initialStateOf,
-  lineEnvironment,
-  makeDomain,
-  parseAction,
-  rulesResponder,
-  SCREEN_ACTIONS,
-  type ScreenState,
-  ScriptedUser,
-  stateHash,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-} from '../../../src/env/index.js';
+import { checkEnvironment } from '../../../src/env/check-environment.js';
 import { graphDomain } from '../../../src/env/screens/graph/graph-domain.js';
+import { parseAction, SCREEN_ACTIONS } from '../../../src/env/screens/screen-actions.js';
+import type { ScreenState } from '../../../src/env/screens/screen-state.js';
+import { stateHash } from '../../../src/env/state/state-hash.js';
+import type { CallSpec, ToolsDomain } from '../../../src/env/tools/domain.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import { lineEnvironment } from '../../../src/env/tools/text-environment.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: a file to be spoilt, at any place
 type Loose = any;

@@ -1,17 +1,12 @@
 // Pages shown otherwise: other ids, another order, elements that nobody asked for. The task and its verdict stay what they are.
 
 import { afterAll, describe, expect, it } from 'vitest';
-import {
-  actionLine,
-  applyOperations,
-  type CallSpec,
-  type Perturbation,
-  perturbationSchema,
-  type ScreenState,
-  treeFaults,
-} from '../../../src/env/index.js';
-import { shownPage } from '../../../src/env/screens/perturbation.js';
+import { type Perturbation, perturbationSchema, shownPage } from '../../../src/env/screens/perturbation.js';
+import { actionLine } from '../../../src/env/screens/screen-actions.js';
 import type { ScreenElement, ScreenView } from '../../../src/env/screens/screen-state.js';
+import { type ScreenState, treeFaults } from '../../../src/env/screens/screen-state.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { CallSpec } from '../../../src/env/tools/domain.js';
 import { pagesDomain } from './fixture.js';
 
 const element = (role: string, name: string, ...children: string[]): ScreenElement => ({ role, name, children });

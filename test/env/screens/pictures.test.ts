@@ -2,17 +2,14 @@
 
 import { existsSync } from 'node:fs';
 import { afterEach, expect, it } from 'vitest';
-import {
-  type Picture,
-  rulesResponder,
-  type ScreenState,
-  type ScreensDomainOptions,
-  type Screenshot,
-  ScriptedUser,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-} from '../../../src/env/index.js';
 import { chromiumProgram } from '../../../src/env/screens/page-machine.js';
+import type { ScreenState } from '../../../src/env/screens/screen-state.js';
+import type { ScreensDomainOptions } from '../../../src/env/screens/screens-domain.js';
+import type { Picture, ToolsDomain } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import type { Screenshot } from '../../../src/env/tools/text-environment.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import { screenEnvironment } from '../../../src/kinds/screen/screen-environment.js';
 import type { Turn } from '../../../src/serve/core/session-contract.js';
 import { stepResult } from '../../../src/serve/facades/mcp.js';

@@ -1,8 +1,11 @@
 // Screens as HTML: what is drawn of it is the same screen, what was added has the next ids, and nothing in it runs or is fetched.
 
 import { describe, expect, it } from 'vitest';
-import { PageDrawer, type ScreenView, screenMarkup, screenOfDrawn } from '../../../src/env/index.js';
 import { drawnPage, MAX_MARKUP } from '../../../src/env/screens/page/still-page.js';
+import { PageDrawer } from '../../../src/env/screens/page-drawer.js';
+import { screenOfDrawn } from '../../../src/env/screens/screen-drawn.js';
+import { screenMarkup } from '../../../src/env/screens/screen-markup.js';
+import type { ScreenView } from '../../../src/env/screens/screen-state.js';
 
 /** An element of each sort, texts that would be markup, and two texts in a row. */
 const VIEW = {

@@ -1,18 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import {
-  applyOperations,
-  type CallSpec,
-  NO_SCREEN,
-  type ScreenElement,
-  type ScreenState,
-  screenText,
-} from '../../../src/env/index.js';
 import { actionReadings } from '../../../src/env/screens/action-readings.js';
 import { possibleActions } from '../../../src/env/screens/possible-actions.js';
 import { screenRefusals } from '../../../src/env/screens/refusals.js';
 import { parseAction, SCREEN_ACTIONS } from '../../../src/env/screens/screen-actions.js';
 import { screenChanges } from '../../../src/env/screens/screen-changes.js';
-import { treeFaults } from '../../../src/env/screens/screen-state.js';
+import { NO_SCREEN, type ScreenElement, type ScreenState, treeFaults } from '../../../src/env/screens/screen-state.js';
+import { screenText } from '../../../src/env/screens/screen-tree.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { CallSpec } from '../../../src/env/tools/domain.js';
 
 const element = (role: string, name: string, children: string[] = [], rest = {}): ScreenElement =>
   ({ role, name, children, ...rest }) as ScreenElement;

@@ -3,18 +3,16 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { checkEnvironment } from '../../../src/env/check-environment.js';
-import {
-  applyOperations,
-  rulesResponder,
-  type ScreenState,
-  type ScreensDomainOptions,
-  ScriptedUser,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-} from '../../../src/env/index.js';
 import { chromiumProgram } from '../../../src/env/screens/page-machine.js';
-import { viewOf } from '../../../src/kinds/index.js';
+import type { ScreenState } from '../../../src/env/screens/screen-state.js';
+import type { ScreensDomainOptions } from '../../../src/env/screens/screens-domain.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import { screenEnvironment } from '../../../src/kinds/screen/screen-environment.js';
+import { viewOf } from '../../../src/kinds/views.js';
 import { pagesDomain } from './fixture.js';
 
 const open: ToolsDomain[] = [];

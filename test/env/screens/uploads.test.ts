@@ -4,14 +4,12 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import {
-  rulesResponder,
-  type ScreensDomainOptions,
-  ScriptedUser,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-} from '../../../src/env/index.js';
 import { chromiumProgram } from '../../../src/env/screens/page-machine.js';
+import type { ScreensDomainOptions } from '../../../src/env/screens/screens-domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import { screenEnvironment } from '../../../src/kinds/screen/screen-environment.js';
 import { pagesDomain } from './fixture.js';
 

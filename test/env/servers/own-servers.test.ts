@@ -2,7 +2,8 @@
 // the environment itself does.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeEnvironment, type ToolsTask } from '../../../src/env/index.js';
+import { makeEnvironment } from '../../../src/env/make-environment.js';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../../serve/running-server.js';
 import { act, begin, environmentOf, on } from './episodes.js';

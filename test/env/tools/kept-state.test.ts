@@ -1,8 +1,8 @@
 // A rules file that can keep nothing is evaluated once; whatever a file tries, no call shows what another one did.
 
 import { describe, expect, test } from 'vitest';
-import { sandboxedRules } from '../../../src/env/index.js';
 import { readRules } from '../../../src/env/tools/sandbox/rules-source.js';
+import { sandboxedRules } from '../../../src/env/tools/sandbox/sandboxed-rules.js';
 
 const call = { id: '1', name: 'count', arguments: {} };
 

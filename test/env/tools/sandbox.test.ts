@@ -3,7 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import { applyOperations, type SandboxedRules, sandboxedRules } from '../../../src/env/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import { type SandboxedRules, sandboxedRules } from '../../../src/env/tools/sandbox/sandboxed-rules.js';
 import { fixture, loadLibrary } from './library.js';
 
 const LIMITS = { memoryBytes: 16 * 2 ** 20, interrupts: 300, milliseconds: 4_000 };

@@ -2,17 +2,11 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.js';
-import {
-  type CallSpec,
-  initialStateOf,
-  type Message,
-  referenceStateOf,
-  spokenMessages,
-  type ToolsDomain,
-  type ToolsTask,
-  type VerifierSpec,
-  verifyEpisode,
-} from '../../../src/env/index.js';
+import { spokenMessages } from '../../../src/env/tools/conversation.js';
+import type { CallSpec, ToolsDomain, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
+import type { Message } from '../../../src/env/tools/message.js';
+import { initialStateOf, referenceStateOf } from '../../../src/env/tools/task-states.js';
+import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import { loadLibrary } from './library.js';
 
 let domain: ToolsDomain;

@@ -2,8 +2,12 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
-import { type Prediction, type Responder, rulesResponder, type ToolsDomain } from '../../../src/env/index.js';
-import { changeGroup, oneStepInstrument, questionOf, type ToolsQuestion } from '../../../src/fidelity/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
+import { oneStepInstrument } from '../../../src/fidelity/tools/one-step.js';
+import { changeGroup, questionOf, type ToolsQuestion } from '../../../src/fidelity/tools/question.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { asked, deskQuestions, findingOf, metricOf } from './desk-questions.js';
 import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';

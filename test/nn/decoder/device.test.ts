@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import * as nn from '../../../src/nn/index.js';
 import { lacksCompiler, make } from '../../native/native-build.js';
+import * as nn from '../nn.js';
 import { randomTokens, TINY } from './fixture.js';
 
 const isSkipped = lacksCompiler('device.test.ts');

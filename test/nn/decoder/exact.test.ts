@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { chainLength } from '../../../src/nn/decoder/attention.js';
-import * as nn from '../../../src/nn/index.js';
+import * as nn from '../nn.js';
 import { randomTokens, TINY } from './fixture.js';
 
 /** Tells how far the log-probabilities of training are from earlier ones, as policy gradients compare them. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import * as nn from '../../../src/nn/index.js';
+import * as nn from '../nn.js';
 import { householdTexts, TINY } from './fixture.js';
 
 const tokenizer = nn.trainTokenizer(householdTexts(50), { size: 280 });

@@ -3,7 +3,7 @@
 
 import { expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import * as nn from '../../../src/nn/index.js';
+import * as nn from '../nn.js';
 
 export interface LanguageCase {
   readonly language: nn.TokenLanguage;

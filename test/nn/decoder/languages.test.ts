@@ -5,8 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/core/json.js';
 import { Rng } from '../../../src/core/rng.js';
-import { callChecks, compileSchema, type ToolSpec } from '../../../src/env/index.js';
-import * as nn from '../../../src/nn/index.js';
+import { compileSchema } from '../../../src/env/state/schema.js';
+import { callChecks } from '../../../src/env/tools/call-checks.js';
+import type { ToolSpec } from '../../../src/env/tools/domain.js';
+import * as nn from '../nn.js';
 import { languageContract } from './language-contract.js';
 
 const tools = parse(readFileSync('packs/helpdesk/tools.yaml', 'utf8')) as ToolSpec[];

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pythonEnvironment } from '../../../scripts/python-environments.mjs';
 import { Rng } from '../../../src/core/rng.js';
-import * as nn from '../../../src/nn/index.js';
+import * as nn from '../nn.js';
 import { HARD_TEXTS, householdTexts, randomTokens, TINY } from './fixture.js';
 
 /** Of log-probabilities in float32, computed in another order. */

@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { chooseToken, type SamplingOptions } from '../../../src/nn/decoder/sampling.js';
-import * as nn from '../../../src/nn/index.js';
+import * as nn from '../nn.js';
 import { TINY } from './fixture.js';
 
 const logProbs = Float32Array.from([0.1, 0.5, 0.05, 0.3, 0.05], Math.log);

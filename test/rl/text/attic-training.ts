@@ -1,18 +1,19 @@
 // Training in a small game of ours: its parts, for tests of policies of text and of their loop.
 
-import {
-  newProgress,
-  type TextGroupSettings,
-  type TextTraining,
-  type WonText,
-  walkthroughs,
-} from '../../../src/algorithms/index.js';
+import { walkthroughs } from '../../../src/algorithms/text-experts.js';
+import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/algorithms/text-training.js';
+import type { WonText } from '../../../src/algorithms/text-won.js';
 import { Rng } from '../../../src/core/rng.js';
-import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../../src/env/index.js';
 import { gamesDomain } from '../../../src/env/pddl/games-domain.js';
-import { groupEstimators, type TextLearner, type TextObjective, textNetworks } from '../../../src/rl/index.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { textEnvironment } from '../../../src/env/tools/text-environment.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import { groupEstimators } from '../../../src/rl/group/estimators.js';
 import { makeDecoderLearner } from '../../../src/rl/text/decoder/decoder-learner.js';
 import { decoderPolicySchema } from '../../../src/rl/text/decoder/settings.js';
+import { textNetworks } from '../../../src/rl/text/networks.js';
+import type { TextLearner, TextObjective } from '../../../src/rl/text/text-policy.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
 
 /**

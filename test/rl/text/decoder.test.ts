@@ -4,11 +4,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { playTexts, textGroups } from '../../../src/algorithms/index.js';
+import { textGroups } from '../../../src/algorithms/text-groups.js';
+import { playTexts } from '../../../src/algorithms/text-play.js';
 import { Rng } from '../../../src/core/rng.js';
-import { loadDecoder, trainTokenizer } from '../../../src/nn/index.js';
-import type { TextLearner, TextLesson, TextSituation } from '../../../src/rl/index.js';
+import { loadDecoder } from '../../../src/nn/decoder/folder.js';
+import { trainTokenizer } from '../../../src/nn/decoder/train-tokenizer.js';
 import { Transcript } from '../../../src/rl/text/decoder/transcript.js';
+import type { TextLearner, TextLesson, TextSituation } from '../../../src/rl/text/text-policy.js';
 import { attic, attics, atticTraining, PLAIN, smallDecoder } from './attic-training.js';
 
 const open: TextLearner[] = [];

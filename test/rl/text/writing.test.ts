@@ -2,18 +2,18 @@
 // to write what it is shown.
 
 import { afterAll, describe, expect, it } from 'vitest';
-import { playTexts } from '../../../src/algorithms/index.js';
+import { playTexts } from '../../../src/algorithms/text-play.js';
 import { Rng } from '../../../src/core/rng.js';
-import {
-  callChecks,
-  loadDomain,
-  rulesResponder,
-  ScriptedUser,
-  type ToolSpec,
-  ToolsEpisodeEnvironment,
-} from '../../../src/env/index.js';
-import { type TextLearner, type TextLesson, type TextSituation, textNetworks } from '../../../src/rl/index.js';
-import { ChoicesEnvironment, WrittenActions } from '../../../src/synth/index.js';
+import { callChecks } from '../../../src/env/tools/call-checks.js';
+import type { ToolSpec } from '../../../src/env/tools/domain.js';
+import { loadDomain } from '../../../src/env/tools/load-domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import { textNetworks } from '../../../src/rl/text/networks.js';
+import type { TextLearner, TextLesson, TextSituation } from '../../../src/rl/text/text-policy.js';
+import { ChoicesEnvironment } from '../../../src/synth/choices/choices-environment.js';
+import { WrittenActions } from '../../../src/synth/choices/written-actions.js';
 import { PLAIN, smallDecoder } from './attic-training.js';
 
 const open: TextLearner[] = [];

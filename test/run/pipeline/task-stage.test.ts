@@ -1,7 +1,8 @@
 // Which domain a job lives in: its own, or one with more tasks.
 
 import { expect, it } from 'vitest';
-import { makeDomain, screensDomain } from '../../../src/env/index.js';
+import { screensDomain } from '../../../src/env/screens/screens-domain.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
 import { withAddedTasks } from '../../../src/run/pipeline/tools/task-stage.js';
 import { CONTRACT } from '../../env/screens/fixture.js';
 

@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { EpisodeStep } from '../../../src/replay/index.js';
+import type { EpisodeStep } from '../../../src/replay/experience/experience.js';
 import type { RealEpisodesResult, TextQuickstartResult, TextTrainResult } from '../../../src/run/tools-results.js';
 import { atticScenario, POLICY_FILES } from './attic-scenario.js';
 

@@ -10,7 +10,9 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { compiledUrl } from '../../../src/core/worker-url.js';
-import { loadAnyScenario, openServable, type Servable } from '../../../src/run/index.js';
+import { loadAnyScenario } from '../../../src/run/scenario.js';
+import { openServable } from '../../../src/run/serving/open-servable.js';
+import type { Servable } from '../../../src/run/serving/servable.js';
 
 const NAMES = ['pendulum', 'helpdesk'];
 const SESSIONS = 8;

@@ -1,9 +1,10 @@
 // Small environments, real and dreamt, as data.
 
 import { Rng } from '../../../src/core/rng.js';
-import { gridDynamics } from '../../../src/env/index.js';
-import type { VectorBlueprint } from '../../../src/run/index.js';
-import { fitEnsemble, TabularModel } from '../../../src/worldmodel/index.js';
+import { gridDynamics } from '../../../src/env/tabular/grid-dynamics.js';
+import type { VectorBlueprint } from '../../../src/run/serving/vector-blueprint.js';
+import { fitEnsemble } from '../../../src/worldmodel/ensemble/fit.js';
+import { TabularModel } from '../../../src/worldmodel/exact/tabular-model.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../../worldmodel/linear-system.js';
 
 export const pendulum: VectorBlueprint = {

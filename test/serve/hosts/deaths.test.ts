@@ -2,9 +2,9 @@
 // undisturbed in this thread, to the byte.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { Environment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
-import type { Environment } from '../../../src/env/index.js';
-import { type VectorBlueprint, vectorMaker } from '../../../src/run/index.js';
+import { type VectorBlueprint, vectorMaker } from '../../../src/run/serving/vector-blueprint.js';
 import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
 import { ensembleDream, gridDream, pendulum } from './blueprints.js';
 

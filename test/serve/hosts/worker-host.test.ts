@@ -1,9 +1,9 @@
 // Environments in worker threads: the same as in this one, to the byte, whatever happens to their threads.
 
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import type { Environment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
-import type { Environment } from '../../../src/env/index.js';
-import { type VectorBlueprint, vectorMaker } from '../../../src/run/index.js';
+import { type VectorBlueprint, vectorMaker } from '../../../src/run/serving/vector-blueprint.js';
 import { WorkerHost, type WorkerHostOptions } from '../../../src/serve/hosts/worker-host.js';
 import { gridDream, pendulum } from './blueprints.js';
 

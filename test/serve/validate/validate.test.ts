@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { Rng } from '../../../src/core/rng.js';
-import { loadAnyScenario } from '../../../src/run/index.js';
+import { loadAnyScenario } from '../../../src/run/scenario.js';
 import {
   type ValidationReport,
   validateScenario,

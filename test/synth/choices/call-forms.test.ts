@@ -1,8 +1,9 @@
 // What an agent may choose from: calls under schemas, filled with what was named, beside questions and sayings.
 
 import { describe, expect, it } from 'vitest';
-import type { Message, ToolSpec, ToolsTask } from '../../../src/env/index.js';
-import { CallForms, choiceText, chosenOf } from '../../../src/synth/index.js';
+import type { ToolSpec, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { Message } from '../../../src/env/tools/message.js';
+import { CallForms, choiceText, chosenOf } from '../../../src/synth/choices/call-forms.js';
 
 const tools: ToolSpec[] = [
   {

@@ -2,15 +2,16 @@
 // that are refused, put right and not learnt.
 
 import { describe, expect, it } from 'vitest';
-import {
-  makeDomain,
-  rulesResponder,
-  ScriptedUser,
-  ToolsEpisodeEnvironment,
-  type ToolsPolicy,
-} from '../../../src/env/index.js';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
-import { agentOfRecipe, liveEpisode, planRow, ScriptedAgent } from '../../../src/synth/index.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsPolicy } from '../../../src/env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { ScriptedAgent } from '../../../src/synth/episodes/agents/scripted-agent.js';
+import { liveEpisode } from '../../../src/synth/episodes/live-episode.js';
+import { agentOfRecipe } from '../../../src/synth/episodes/recipes/recipes.js';
+import { planRow } from '../../../src/synth/episodes/row-plan.js';
 
 const SETTINGS = {
   scenario: 'test',

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
-import { type EpisodeExportOptions, exportEpisodes } from '../../../src/synth/index.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { type EpisodeExportOptions, exportEpisodes } from '../../../src/synth/export/episodes/export-episodes.js';
 import { parcelDomain } from '../episode-records.js';
 
 export const CARD = { name: 'Parcels', license: 'cc-by-4.0' };

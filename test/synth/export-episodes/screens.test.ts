@@ -7,7 +7,7 @@ import { parquetReadObjects } from 'hyparquet';
 import { afterAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { elementText } from '../../../src/env/screens/screen-tree.js';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { pagesDomain } from '../../env/screens/fixture.js';
 import { prediction, record } from '../episode-records.js';
 import { exported, type Row } from './exported.js';

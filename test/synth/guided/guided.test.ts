@@ -2,27 +2,24 @@
 
 import { afterAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
-import {
-  type Responder,
-  rulesResponder,
-  ScriptedUser,
-  ToolsEpisodeEnvironment,
-  type ToolsTask,
-} from '../../../src/env/index.js';
 import { graphDomain } from '../../../src/env/screens/graph/graph-domain.js';
-import type { LanguageModel } from '../../../src/llm/index.js';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
+import type { LanguageModel } from '../../../src/llm/language-model.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import type { EpisodeSettings } from '../../../src/synth/episodes/episode-record.js';
+import { liveEpisode } from '../../../src/synth/episodes/live-episode.js';
+import { planRow } from '../../../src/synth/episodes/row-plan.js';
 import {
-  type EpisodeSettings,
   GOAL_KINDS,
   GuidedAgent,
   type GuidedAgentOptions,
   goalKindOf,
-  liveEpisode,
-  planRow,
-  type WrapRequest,
-  wrapWalk,
-} from '../../../src/synth/index.js';
+} from '../../../src/synth/guided/guided-agent.js';
+import { type WrapRequest, wrapWalk } from '../../../src/synth/guided/wrap-walk.js';
 import { whyNotImitated } from '../../../src/synth/quality/quality-pipeline.js';
 import { type Plan, SILENT, shopper } from './shopper.js';
 

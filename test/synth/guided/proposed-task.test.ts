@@ -3,7 +3,8 @@
 import { afterAll, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { graphDomain } from '../../../src/env/screens/graph/graph-domain.js';
-import { makeTasks, tasksSchema } from '../../../src/synth/index.js';
+import { makeTasks } from '../../../src/synth/tasks/make-tasks.js';
+import { tasksSchema } from '../../../src/synth/tasks/tasks-schema.js';
 import { type Plan, SILENT, shopper } from './shopper.js';
 
 const shop = graphDomain('packs/shop/shop.yaml', { seeds: 1, screens: ['find', 'fill-cart'] });

@@ -1,6 +1,7 @@
 // A small world of our own for operators: a robot, crates with and without lids, things light and heavy, lamps that go on and off.
 
-import { type GameFile, gamesDomain, type ToolsDomain } from '../../../src/env/index.js';
+import { type GameFile, gamesDomain } from '../../../src/env/pddl/games-domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 
 export const DEPOT_DOMAIN = `
 (define (domain depot)

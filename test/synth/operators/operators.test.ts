@@ -2,24 +2,17 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.js';
-import {
-  applyOperations,
-  type FactTable,
-  initialStateOf,
-  type Message,
-  type ToolCall,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../../src/env/index.js';
-import { ExplorerAgent, induceOperators, type Transition } from '../../../src/synth/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { FactTable, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { Message, ToolCall } from '../../../src/env/tools/message.js';
+import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import { ExplorerAgent } from '../../../src/synth/episodes/agents/explorer-agent.js';
+import { induceOperators } from '../../../src/synth/operators/induce-operators.js';
+import type { Transition } from '../../../src/synth/operators/tries.js';
 import { listsAlike } from '../../../src/synth/operators/wordings.js';
-import {
-  type Operator,
-  OperatorBook,
-  type OperatorsFile,
-  type TakenAction,
-  takenAction,
-} from '../../../src/worldmodel/index.js';
+import { type TakenAction, takenAction } from '../../../src/worldmodel/operators/actions.js';
+import type { Operator, OperatorsFile } from '../../../src/worldmodel/operators/operator.js';
+import { OperatorBook } from '../../../src/worldmodel/operators/operator-book.js';
 import { depot } from './depot.js';
 
 type Told = Transition & { readonly call: ToolCall; readonly options: readonly TakenAction[] };

@@ -1,9 +1,11 @@
 // Before and after each filter: episodes, turns that are learnt, and what went, with examples that can be read.
 
 import { describe, expect, it } from 'vitest';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { removedPage, removedTable } from '../../../src/synth/export/episodes/removed.js';
-import { QualityPipeline, qualitySchema, stagesOf } from '../../../src/synth/index.js';
+import { qualitySchema } from '../../../src/synth/quality/quality-config.js';
+import { QualityPipeline } from '../../../src/synth/quality/quality-pipeline.js';
+import { stagesOf } from '../../../src/synth/quality/report.js';
 import { call, parcelDomain, parcelTask, record, type Turn, USUAL } from '../episode-records.js';
 
 const tickets = { 'TCK-1': { status: 'open' }, 'TCK-2': { status: 'closed' } };

@@ -1,7 +1,7 @@
 // The queue's engines, each held to the same contract: in this process, on Redis, on NATS.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openQueue } from '../../../src/synth/index.js';
+import { openQueue } from '../../../src/synth/queue/open-queue.js';
 import { type Broker, type BrokerKind, missingBroker, startBroker } from './brokers.js';
 import { describeQueue, item, LEASE_MS, PATIENCE_MS } from './queue-contract.js';
 

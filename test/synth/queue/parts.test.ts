@@ -3,7 +3,10 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { openParcel, openQueue, packParcel, parseQueueUrl, rolloutId } from '../../../src/synth/index.js';
+import { openQueue } from '../../../src/synth/queue/open-queue.js';
+import { openParcel, packParcel } from '../../../src/synth/queue/parcel.js';
+import { parseQueueUrl } from '../../../src/synth/queue/queue-url.js';
+import { rolloutId } from '../../../src/synth/queue/rollout-id.js';
 import { freePort } from './brokers.js';
 
 describe('the id of a rollout', () => {

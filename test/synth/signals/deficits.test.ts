@@ -2,11 +2,16 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { type CallSpec, rulesResponder, type ToolsTask, verifyEpisode } from '../../../src/env/index.js';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
-import { aimedTasks, DeficitLedger, deficitOf, deficitText, lostStep, tasksSchema } from '../../../src/synth/index.js';
+import type { CallSpec, ToolsTask } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { DeficitLedger, deficitOf, deficitText } from '../../../src/synth/signals/deficits.js';
+import { lostStep } from '../../../src/synth/signals/lost-step.js';
+import { aimedTasks } from '../../../src/synth/tasks/aimed-tasks.js';
 import { checkReference } from '../../../src/synth/tasks/reference-check.js';
 import { playCalls } from '../../../src/synth/tasks/task-play.js';
+import { tasksSchema } from '../../../src/synth/tasks/tasks-schema.js';
 import { CANCEL, CREDIT, KEPT, shop } from '../tasks/shop.js';
 
 const domain = shop();

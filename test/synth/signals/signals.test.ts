@@ -2,18 +2,17 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
-import {
-  type CallSpec,
-  rulesResponder,
-  ScriptedUser,
-  type ToolsAction,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsTask,
-} from '../../../src/env/index.js';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
-import { liveEpisode, lostStep, planRow, SignalFinder } from '../../../src/synth/index.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { liveEpisode } from '../../../src/synth/episodes/live-episode.js';
+import { planRow } from '../../../src/synth/episodes/row-plan.js';
 import { cutBefore, withoutMessages } from '../../../src/synth/quality/repairs.js';
+import { lostStep } from '../../../src/synth/signals/lost-step.js';
+import { SignalFinder } from '../../../src/synth/signals/signals.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 
 const ASKED = 'Who are you? Please tell me your employee number and badge.';

@@ -3,7 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { Rng } from '../../../src/core/rng.js';
-import { type Responder, rulesResponder, type ToolsTask } from '../../../src/env/index.js';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { Admissions, admitTask } from '../../../src/synth/tasks/admission.js';
 import type { TaskProposal } from '../../../src/synth/tasks/proposal.js';
 import { varyTask } from '../../../src/synth/tasks/vary-task.js';

@@ -2,7 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { loadDomain, rulesResponder, type ToolsTask } from '../../../src/env/index.js';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
+import { loadDomain } from '../../../src/env/tools/load-domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { makeTasks } from '../../../src/synth/tasks/make-tasks.js';
 import { checkReference } from '../../../src/synth/tasks/reference-check.js';
 import { curriculumSchema, makeCurriculum, tasksSchema } from '../../../src/synth/tasks/tasks-schema.js';

@@ -1,7 +1,7 @@
 // The faults of a domain's own tasks: named by audits and checks, and by nobody's word.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ToolsDomain, ToolsTask } from '../../../src/env/index.js';
+import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import { SOLVED_AT_START } from '../../../src/env/tools/verify-episode.js';
 import { taskFaults } from '../../../src/synth/tasks/task-faults.js';
 import { loadLibrary } from '../../env/tools/library.js';

@@ -6,16 +6,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import {
-  applyOperations,
   nothingShown,
   placeOf,
   type ShownMoment,
   type ShownState,
   shownChanges,
   shownSchema,
-  type ToolsDomain,
-} from '../../../src/env/index.js';
+} from '../../../src/env/tools/shown-state.js';
 import { type AnalogyContents, AnalogyModel, analogyFile } from '../../../src/worldmodel/analogy/analogy-model.js';
 import { Casebook, type Said } from '../../../src/worldmodel/analogy/casebook.js';
 import { analogyBackend } from '../../../src/worldmodel/analogy/entry.js';

@@ -6,21 +6,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import {
-  applyOperations,
-  type CallSpec,
-  initialStateOf,
-  rulesResponder,
-  type ScreenState,
-  type ToolsDomain,
-} from '../../../src/env/index.js';
-import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
+import type { ScreenState } from '../../../src/env/screens/screen-state.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { CallSpec, ToolsDomain } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { initialStateOf } from '../../../src/env/tools/task-states.js';
 import { Act } from '../../../src/worldmodel/lifted/act.js';
 import { liftedBackend } from '../../../src/worldmodel/lifted/entry.js';
 import { LiftedBook } from '../../../src/worldmodel/lifted/lifted-book.js';
 import { LiftedModel } from '../../../src/worldmodel/lifted/lifted-model.js';
 import { lastId } from '../../../src/worldmodel/lifted/recorded-acts.js';
 import type { LearnedEpisode } from '../../../src/worldmodel/sequence/recorded-steps.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { pagesDomain } from '../../env/screens/fixture.js';
 import { deskDomain } from '../tools/desk.js';
 

@@ -4,15 +4,13 @@ import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.js';
 import { Rng } from '../../../src/core/rng.js';
-import {
-  applyOperations,
-  type CallSpec,
-  rulesResponder,
-  type ScreenState,
-  type ToolsDomain,
-} from '../../../src/env/index.js';
 import { chromiumProgram } from '../../../src/env/screens/page-machine.js';
-import { checkProposal, makeRouter } from '../../../src/worldmodel/index.js';
+import type { ScreenState } from '../../../src/env/screens/screen-state.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { CallSpec, ToolsDomain } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { checkProposal } from '../../../src/worldmodel/state.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { pagesDomain } from '../../env/screens/fixture.js';
 

@@ -2,15 +2,12 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import {
-  applyOperations,
-  type CallSpec,
-  type Prediction,
-  type ScreenState,
-  type ToolsDomain,
-} from '../../../src/env/index.js';
-import type { LanguageModel } from '../../../src/llm/index.js';
-import { makeRouter } from '../../../src/worldmodel/index.js';
+import type { ScreenState } from '../../../src/env/screens/screen-state.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { CallSpec, ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
+import type { LanguageModel } from '../../../src/llm/language-model.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { pagesDomain } from '../../env/screens/fixture.js';
 import { modelOf, serve } from '../../llm/helpers.js';

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { Rng } from '../../../src/core/rng.js';
-import { initialStateOf, type ToolsDomain } from '../../../src/env/index.js';
-import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import { initialStateOf } from '../../../src/env/tools/task-states.js';
 import { fitSequence, type SequenceFitRequest } from '../../../src/worldmodel/sequence/fit.js';
 import {
   loadSequence,
@@ -18,6 +18,8 @@ import {
 } from '../../../src/worldmodel/sequence/sequence-folder.js';
 import { SequenceModel } from '../../../src/worldmodel/sequence/sequence-model.js';
 import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { lacksCompiler, make } from '../../native/native-build.js';
 import { depot } from '../../synth/operators/depot.js';
 import { toolsBackendContract } from '../tools/contract.js';

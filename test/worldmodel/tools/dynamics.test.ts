@@ -4,24 +4,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { valueRows } from '../../../src/core/dynamics.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { Rng } from '../../../src/core/rng.js';
-import {
-  applyOperations,
-  initialStateOf,
-  rulesResponder,
-  type SeenTurn,
-  type Situations,
-  type StructuredDynamics,
-  type StructuredRows,
-  stateHash,
-  structuredDynamics,
-  type ToolsAction,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../../src/env/index.js';
-import { type LanguageModel, makeLanguageModel } from '../../../src/llm/index.js';
-import { type ExperienceStep, ExperienceStore } from '../../../src/replay/index.js';
-import { MctsPlanner, StateCounts } from '../../../src/rl/index.js';
-import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import { stateHash } from '../../../src/env/state/state-hash.js';
+import { structuredDynamics } from '../../../src/env/tools/call-dynamics.js';
+import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { SeenTurn, Situations, StructuredDynamics, StructuredRows } from '../../../src/env/tools/structured.js';
+import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
+import type { LanguageModel } from '../../../src/llm/language-model.js';
+import { makeLanguageModel } from '../../../src/llm/make-language-model.js';
+import type { ExperienceStep } from '../../../src/replay/experience/experience.js';
+import { ExperienceStore } from '../../../src/replay/experience/store.js';
+import { MctsPlanner } from '../../../src/rl/planners/mcts.js';
+import { StateCounts } from '../../../src/rl/planners/state-counts.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { type ControlledModel, startControlledModel } from '../../controlled/controlled-model.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { type DynamicsSubject, dynamicsContract } from '../dynamics-contract.js';

@@ -3,8 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import type { ExperienceIndex, ExperienceStep, RetrievalQuery } from '../../../src/replay/index.js';
-import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
+import type { ExperienceIndex, ExperienceStep, RetrievalQuery } from '../../../src/replay/experience/experience.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { deskDomain, deskQuery } from './desk.js';
 import { CALL_COST, prediction, type Script, ScriptedModel, sectionsOf, truthful } from './scripted-model.js';
 

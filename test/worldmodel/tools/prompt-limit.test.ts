@@ -3,13 +3,17 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import { applyOperations, type CallQuery, type Message, type ToolsDomain } from '../../../src/env/index.js';
-import type { ChatMessage, ChatRequest } from '../../../src/llm/index.js';
-import type { ExperienceIndex, ExperienceStep } from '../../../src/replay/index.js';
-import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Message } from '../../../src/env/tools/message.js';
+import type { CallQuery } from '../../../src/env/tools/tools-family.js';
+import type { ChatMessage, ChatRequest } from '../../../src/llm/language-model.js';
+import type { ExperienceIndex, ExperienceStep } from '../../../src/replay/experience/experience.js';
 import { shortPolicy } from '../../../src/worldmodel/llm/short-prompt.js';
 import { schemaForms } from '../../../src/worldmodel/llm/short-schema.js';
 import { LlmStepModel, type PromptOptions, stepMessages } from '../../../src/worldmodel/llm/step-model.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 
 import { questionsOf } from '../../controlled/asking.js';
 import { nativeDomain } from '../../controlled/native-domain.js';

@@ -2,9 +2,12 @@
 
 import { describe, expect, it } from 'vitest';
 import { addCosts, NO_COST } from '../../../src/core/cost.js';
-import { applyOperations } from '../../../src/env/index.js';
-import { makeRouter, parseToolsModelConfig, routerBackends, type Trust } from '../../../src/worldmodel/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { Trust } from '../../../src/worldmodel/tools/backend-model.js';
+import { routerBackends } from '../../../src/worldmodel/tools/backends.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
 import { Router } from '../../../src/worldmodel/tools/router.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { deskDomain, deskQuery, deskRules, realDesk } from './desk.js';
 import { CALL_COST, prediction, ScriptedModel, sectionsOf, truthful } from './scripted-model.js';
 

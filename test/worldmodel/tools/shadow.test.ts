@@ -2,14 +2,12 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { type Responder, type StructuredDynamics, structuredDynamics } from '../../../src/env/index.js';
-import {
-  episodeWeight,
-  ShadowEstimates,
-  shadowResponder,
-  trustHorizon,
-  wilson,
-} from '../../../src/worldmodel/index.js';
+import { structuredDynamics } from '../../../src/env/tools/call-dynamics.js';
+import type { StructuredDynamics } from '../../../src/env/tools/structured.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
+import { shadowResponder } from '../../../src/worldmodel/tools/shadow.js';
+import { ShadowEstimates, trustHorizon, wilson } from '../../../src/worldmodel/tools/shadow-estimates.js';
+import { episodeWeight } from '../../../src/worldmodel/tools/uncertainty.js';
 import { deskDomain, deskQuery, realDesk } from './desk.js';
 
 const domain = deskDomain();

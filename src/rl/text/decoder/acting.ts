@@ -3,7 +3,8 @@
 
 import { reverieError } from '../../../core/errors.js';
 import { joinedFloats } from '../../../core/joined.js';
-import { type Continued, type Decoder, tokenSizeOf } from '../../../nn/index.js';
+import { type Continued, tokenSizeOf } from '../../../nn/decoder/continuation.js';
+import type { Decoder } from '../../../nn/decoder/decoder.js';
 import type { TextDecision, TextSituation } from '../text-policy.js';
 import { PromptCache } from './prompt-cache.js';
 import type { Prompt, Transcript } from './transcript.js';

@@ -6,19 +6,15 @@ import { resolve } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import { sha256 } from '../../../core/hash.js';
 import type { Rng } from '../../../core/rng.js';
-import {
-  Decoder,
-  type DecoderConfig,
-  DecoderSessions,
-  DecoderTrainer,
-  decoderConfig,
-  loadDecoder,
-  type OpenSession,
-  ParamLayout,
-  saveDecoder,
-  Tokenizer,
-  trainTokenizer,
-} from '../../../nn/index.js';
+import { type DecoderConfig, decoderConfig } from '../../../nn/decoder/config.js';
+import { Decoder } from '../../../nn/decoder/decoder.js';
+import { loadDecoder, saveDecoder } from '../../../nn/decoder/folder.js';
+import { DecoderSessions } from '../../../nn/decoder/sessions.js';
+import { Tokenizer } from '../../../nn/decoder/tokenizer.js';
+import { trainTokenizer } from '../../../nn/decoder/train-tokenizer.js';
+import { DecoderTrainer } from '../../../nn/decoder/trainer.js';
+import { ParamLayout } from '../../../nn/parameters.js';
+import type { OpenSession } from '../../../nn/trainer.js';
 import { withMoments } from '../../network-learner.js';
 import type {
   TextChoice,

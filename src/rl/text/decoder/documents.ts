@@ -1,16 +1,16 @@
 // Lessons as documents of a decoder's training. The steps of an episode, as long as each prompt goes on from the one before, are one
 // document: what was read is computed once, and each command is a target. What lies between counts for nothing.
 
+import type { Choices } from '../../../nn/decoder/choices.js';
 import {
-  type Choices,
   layOut,
   type PackedBatch,
   type PackedShape,
   planRows,
   spread,
   spreadChoices,
-  type TrainingBatch,
-} from '../../../nn/index.js';
+} from '../../../nn/decoder/packing.js';
+import type { TrainingBatch } from '../../../nn/decoder/trainer.js';
 import type { TextLesson } from '../text-policy.js';
 import type { PER_DECISION, PER_TOKEN } from './policy-loss.js';
 import { type Path, pathOf, type Transcript } from './transcript.js';

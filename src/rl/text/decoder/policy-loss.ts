@@ -2,24 +2,13 @@
 // negative log-probability. The ratio of probabilities is taken and clipped for each token of which there was a choice, as GRPO does
 // (Shao et al., 2402.03300, eq. 3); the terms of a command are summed, not averaged, so that the gradient is that of its log-probability.
 
-import {
-  add,
-  cast,
-  clip,
-  type DecoderLoss,
-  div,
-  exp,
-  greater,
-  type LossValues,
-  matMul,
-  minimum,
-  mul,
-  type ParamSpec,
-  reduceSum,
-  squeeze,
-  sub,
-  type Value,
-} from '../../../nn/index.js';
+import type { DecoderLoss, LossValues } from '../../../nn/decoder/losses.js';
+import type { Value } from '../../../nn/graph.js';
+import { add, cast, clip, div, exp, greater, minimum, mul, sub } from '../../../nn/ops-elementwise.js';
+import { matMul } from '../../../nn/ops-matmul.js';
+import { reduceSum } from '../../../nn/ops-reduce.js';
+import { squeeze } from '../../../nn/ops-shape.js';
+import type { ParamSpec } from '../../../nn/parameters.js';
 import type { TextObjective } from '../text-policy.js';
 
 /** Numbers that come with each token of a command of which there was a choice; 0 elsewhere. */

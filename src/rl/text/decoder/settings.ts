@@ -1,7 +1,7 @@
 // What a scenario may say of a decoder that acts, and what it then is made of.
 
 import { z } from 'zod';
-import type { DecoderConfig, DecoderConfigInput } from '../../../nn/index.js';
+import type { DecoderConfig, DecoderConfigInput } from '../../../nn/decoder/config.js';
 
 const size = z.int().min(1);
 

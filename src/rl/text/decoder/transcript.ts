@@ -7,7 +7,8 @@
 // choices of an episode are learned from in one document.
 
 import { reverieError } from '../../../core/errors.js';
-import { type Tokenizer, TokenTrie } from '../../../nn/index.js';
+import type { Tokenizer } from '../../../nn/decoder/tokenizer.js';
+import { TokenTrie } from '../../../nn/decoder/trie.js';
 import type { TextSituation, TextTurn } from '../text-policy.js';
 import type { DecoderPolicySettings } from './settings.js';
 

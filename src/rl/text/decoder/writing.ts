@@ -6,7 +6,9 @@
 import { reverieError } from '../../../core/errors.js';
 import type { JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
-import { choicesAlong, type Decoder, SchemaLanguage } from '../../../nn/index.js';
+import { choicesAlong } from '../../../nn/decoder/constraint.js';
+import type { Decoder } from '../../../nn/decoder/decoder.js';
+import { SchemaLanguage } from '../../../nn/decoder/schema/schema-language.js';
 import type { TextDecision, TextLesson, TextSituation } from '../text-policy.js';
 import type { Path, Transcript } from './transcript.js';
 

@@ -1,10 +1,12 @@
 // What a tools job will probably cost, told before its first call; assumptions are those of the tasks' own solutions.
 
-import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
-import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/index.js';
-import { estimateTokens, type LlmConfig } from '../../../llm/index.js';
-import { type Asker, assumedEstimate, type Estimate, type Range } from '../../../synth/index.js';
-import { backendSettings, routerBackends } from '../../../worldmodel/index.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { LlmConfig } from '../../../llm/config.js';
+import { estimateTokens } from '../../../llm/usage.js';
+import { type Asker, assumedEstimate, type Estimate, type Range } from '../../../synth/episodes/estimate.js';
+import { backendSettings } from '../../../worldmodel/tools/assemble-router.js';
+import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { formatCount, formatNumber } from '../../format.js';
 
 /** Tokens of one turn, beside what is said once: middle of recorded tool conversations. */

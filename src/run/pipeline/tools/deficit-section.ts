@@ -1,6 +1,6 @@
 // The part of the report that says what the agent cannot do yet, and how it does in tasks that were made to train it.
 
-import { type Deficit, deficitText } from '../../../synth/index.js';
+import { type Deficit, deficitText } from '../../../synth/signals/deficits.js';
 import { formatCount } from '../../format.js';
 import type { ReportSection } from '../../report/report-input.js';
 import type { RowStatistics } from './row-statistics.js';

@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../../../core/errors.js';
-import type { ToolsDomain } from '../../../env/index.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
 import { writeFileAtomic } from '../../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../../store/sealed-json.js';
-import type { Deficit } from '../../../synth/index.js';
+import type { Deficit } from '../../../synth/signals/deficits.js';
 
 const DEFICITS_FILE = 'deficits.json';
 const FORMAT = 'reverie-deficits/1';

@@ -1,9 +1,10 @@
 // The report of a tools job: what was lived, what came of it, why rows were left out, and episodes to read.
 
 import type { Panel } from '../../../core/panel.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
-import type { DatasetReport, Deficit } from '../../../synth/index.js';
-import { faultsText } from '../../../worldmodel/index.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import type { DatasetReport } from '../../../synth/quality/report.js';
+import type { Deficit } from '../../../synth/signals/deficits.js';
+import { faultsText } from '../../../worldmodel/must-fail/run-must-fail.js';
 import { formatCount, formatNumber } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { writeReport } from '../../report/report.js';

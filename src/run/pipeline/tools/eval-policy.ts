@@ -1,11 +1,12 @@
 // `reverie eval --checkpoint` in a world of text: whole episodes of a trained policy in the exact rules of the domain.
 
 import { join } from 'node:path';
-import { isWon, playTexts, type TextStart } from '../../../algorithms/index.js';
+import { isWon } from '../../../algorithms/text-evaluation.js';
+import { playTexts, type TextStart } from '../../../algorithms/text-play.js';
 import { NO_COST } from '../../../core/cost.js';
 import { type Panel, panelOf, requirePanel } from '../../../core/panel.js';
 import { Rng } from '../../../core/rng.js';
-import { rulesResponder } from '../../../env/index.js';
+import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';

@@ -1,16 +1,13 @@
 // Rows as they are lived, each judged once: what passes is a line of data/episodes.jsonl, which is there whole when all are.
 
 import { join, resolve } from 'node:path';
-import type { ToolsDomain } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import {
-  type DatasetReport,
-  type FailedRow,
-  type Forejudged,
-  isFailed,
-  QualityPipeline,
-} from '../../../synth/index.js';
+import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
+import type { Forejudged } from '../../../synth/quality/filter.js';
+import { QualityPipeline } from '../../../synth/quality/quality-pipeline.js';
+import type { DatasetReport } from '../../../synth/quality/report.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 

@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { WonText, WonTexts } from '../../../algorithms/index.js';
+import type { WonText, WonTexts } from '../../../algorithms/text-won.js';
 import { reverieError } from '../../../core/errors.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 

@@ -1,16 +1,16 @@
 // How a row of a tools job is lived, in whichever process that is: what a row depends on comes with it.
 
-import type { Responder, ToolsTask } from '../../../env/index.js';
-import type { EpisodeRecord, Source } from '../../../replay/index.js';
-import {
-  deficitOf,
-  type EpisodeSettings,
-  liveEpisode,
-  lostStep,
-  type RowPlan,
-  SignalFinder,
-} from '../../../synth/index.js';
-import { episodeWeight } from '../../../worldmodel/index.js';
+import type { ToolsTask } from '../../../env/tools/domain.js';
+import type { Responder } from '../../../env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import type { Source } from '../../../replay/transition.js';
+import type { EpisodeSettings } from '../../../synth/episodes/episode-record.js';
+import { liveEpisode } from '../../../synth/episodes/live-episode.js';
+import type { RowPlan } from '../../../synth/episodes/row-plan.js';
+import { deficitOf } from '../../../synth/signals/deficits.js';
+import { lostStep } from '../../../synth/signals/lost-step.js';
+import { SignalFinder } from '../../../synth/signals/signals.js';
+import { episodeWeight } from '../../../worldmodel/tools/uncertainty.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';

@@ -4,38 +4,29 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
-import {
-  elsewhere,
-  isReal,
-  makeDomain,
-  type Responder,
-  realResponder,
-  ScriptedUser,
-  type StructuredDynamics,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsPolicy,
-  type UserSimulator,
-} from '../../../env/index.js';
-import type { ToolsScenarioConfig } from '../../../kinds/index.js';
-import { Budget, type BudgetLimits } from '../../../llm/index.js';
-import { type ExperienceIndex, ExperienceStore, readEpisodeLogs } from '../../../replay/index.js';
-import {
-  agentOfRecipe,
-  ExplorerAgent,
-  GuidedAgent,
-  LlmAgent,
-  RandomAgent,
-  ReferenceAgent,
-  ScriptedAgent,
-} from '../../../synth/index.js';
-import {
-  LlmUser,
-  makeRouter,
-  parseToolsModelConfig,
-  type RouterParts,
-  routerBackends,
-} from '../../../worldmodel/index.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
+import { makeDomain } from '../../../env/tools/make-domain.js';
+import { elsewhere, isReal, realResponder } from '../../../env/tools/real-environment.js';
+import { ScriptedUser } from '../../../env/tools/scripted-user.js';
+import type { StructuredDynamics } from '../../../env/tools/structured.js';
+import { ToolsEpisodeEnvironment } from '../../../env/tools/tools-environment.js';
+import type { Responder, ToolsPolicy, UserSimulator } from '../../../env/tools/tools-family.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import { Budget, type BudgetLimits } from '../../../llm/budget.js';
+import type { ExperienceIndex } from '../../../replay/experience/experience.js';
+import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
+import { ExperienceStore } from '../../../replay/experience/store.js';
+import { ExplorerAgent } from '../../../synth/episodes/agents/explorer-agent.js';
+import { LlmAgent } from '../../../synth/episodes/agents/llm-agent.js';
+import { RandomAgent } from '../../../synth/episodes/agents/random-agent.js';
+import { ReferenceAgent } from '../../../synth/episodes/agents/reference-agent.js';
+import { ScriptedAgent } from '../../../synth/episodes/agents/scripted-agent.js';
+import { agentOfRecipe } from '../../../synth/episodes/recipes/recipes.js';
+import { GuidedAgent } from '../../../synth/guided/guided-agent.js';
+import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
+import { routerBackends } from '../../../worldmodel/tools/backends.js';
+import { makeRouter, type RouterParts } from '../../../worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import type { JobContext } from '../../job.js';
 import { layered } from '../../overrides.js';
 import type { ToolsScenario } from '../../scenario.js';

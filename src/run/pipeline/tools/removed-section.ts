@@ -1,6 +1,6 @@
 // The part of the report that shows what each filter removed: before and after, and examples of each kind to read.
 
-import { type DatasetReport, type FilterReport, type RemovedExample, stagesOf } from '../../../synth/index.js';
+import { type DatasetReport, type FilterReport, type RemovedExample, stagesOf } from '../../../synth/quality/report.js';
 import { formatCount } from '../../format.js';
 import type { ReportSection, ReportTranscript } from '../../report/report-input.js';
 import { linesOf } from './episode-transcript.js';

@@ -1,10 +1,11 @@
 // What a job's rows have come to so far: for its progress while it runs, and for its result.
 
 import { addCosts, type Cost, NO_COST } from '../../../core/cost.js';
-import type { Prediction, WalkNote } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
-import { type FailedRow, isFailed } from '../../../synth/index.js';
-import { wilson } from '../../../worldmodel/index.js';
+import type { Prediction } from '../../../env/tools/prediction.js';
+import type { WalkNote } from '../../../env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
+import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
 import { formatCount, formatNumber } from '../../format.js';
 import type { Rate } from '../../tools-results.js';
 

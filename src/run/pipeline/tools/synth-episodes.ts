@@ -3,17 +3,16 @@
 
 import { join } from 'node:path';
 import { requirePanel } from '../../../core/panel.js';
-import { elsewhere, isSolvedAtStart, isWorkedOutLater, SOLVED_AT_START } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import { isWorkedOutLater } from '../../../env/tools/act-domain.js';
+import { elsewhere } from '../../../env/tools/real-environment.js';
+import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import {
-  DeficitLedger,
-  type EarlyExperienceRow,
-  earlyExperience,
-  type FailedRow,
-  isFailed,
-  type RolloutQueue,
-} from '../../../synth/index.js';
+import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
+import type { EarlyExperienceRow } from '../../../synth/early-experience/rows.js';
+import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
+import type { RolloutQueue } from '../../../synth/queue/rollout-queue.js';
+import { DeficitLedger } from '../../../synth/signals/deficits.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
 import { onlyComputes, ThreadedRows } from '../../queue/threaded-rows.js';

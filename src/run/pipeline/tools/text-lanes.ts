@@ -1,10 +1,15 @@
 // How policies of text see a domain: the commands that its world knows, or, where nobody knows any, choices made from the conversation.
 
-import { solutions, type TextExpert, walkthroughs } from '../../../algorithms/index.js';
+import { solutions, type TextExpert, walkthroughs } from '../../../algorithms/text-experts.js';
 import { reverieError } from '../../../core/errors.js';
-import type { CallSpec, LineEnvironment, Responder, ToolsDomain } from '../../../env/index.js';
-import { kindOfDomain, type ToolsScenarioConfig, viewOf } from '../../../kinds/index.js';
-import { type ActionForms, CallForms, ChoicesEnvironment, choiceText, WrittenActions } from '../../../synth/index.js';
+import type { CallSpec, ToolsDomain } from '../../../env/tools/domain.js';
+import type { LineEnvironment } from '../../../env/tools/text-environment.js';
+import type { Responder } from '../../../env/tools/tools-family.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import { kindOfDomain, viewOf } from '../../../kinds/views.js';
+import { type ActionForms, CallForms, choiceText } from '../../../synth/choices/call-forms.js';
+import { ChoicesEnvironment } from '../../../synth/choices/choices-environment.js';
+import { WrittenActions } from '../../../synth/choices/written-actions.js';
 import { type TextPolicyNote, WRITTEN } from '../../tools-results.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
 

@@ -1,7 +1,7 @@
 // The report of `reverie train` in a world of text: success against real steps, who answered in the dream, and how far it may be trusted.
 
 import { relative, sep } from 'node:path';
-import { deficitText } from '../../../synth/index.js';
+import { deficitText } from '../../../synth/signals/deficits.js';
 import { formatCount } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { readMetrics } from '../../metrics.js';

@@ -3,22 +3,26 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { textGroups } from '../../../algorithms/text-groups.js';
+import { olderNeeded } from '../../../algorithms/text-lag.js';
+import { grownDeficits } from '../../../algorithms/text-tasks.js';
 import {
   evenly,
-  grownDeficits,
   newProgress,
-  olderNeeded,
   roundsOf,
   type TextDream,
   type TextProgress,
   type TextTraining,
-  textGroups,
-} from '../../../algorithms/index.js';
+} from '../../../algorithms/text-training.js';
 import { reverieError } from '../../../core/errors.js';
 import { requirePanel } from '../../../core/panel.js';
-import { type Responder, rulesResponder, type ToolsDomain, type ToolsTask } from '../../../env/index.js';
-import { groupEstimators, LearningThread, type TextLearner } from '../../../rl/index.js';
-import { wilson } from '../../../worldmodel/index.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import { rulesResponder } from '../../../env/tools/rules-responder.js';
+import type { Responder } from '../../../env/tools/tools-family.js';
+import { groupEstimators } from '../../../rl/group/estimators.js';
+import { LearningThread } from '../../../rl/text/learning-thread.js';
+import type { TextLearner } from '../../../rl/text/text-policy.js';
+import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
 import { interrupted, type JobContext, whileOpen } from '../../job.js';
 import type { MetricsEvent, MetricsWriter } from '../../metrics.js';
 import type { ToolsScenario } from '../../scenario.js';

@@ -2,9 +2,14 @@
 
 import { resolve } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
-import { isScreenDomain, type Responder, type ToolsTask } from '../../../env/index.js';
-import { type EpisodeRecord, readEpisodeLogs } from '../../../replay/index.js';
-import { type EpisodeSettings, type RowPlan, wrapWalk } from '../../../synth/index.js';
+import { isScreenDomain } from '../../../env/screens/screens-domain.js';
+import type { ToolsTask } from '../../../env/tools/domain.js';
+import type { Responder } from '../../../env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
+import type { EpisodeSettings } from '../../../synth/episodes/episode-record.js';
+import type { RowPlan } from '../../../synth/episodes/row-plan.js';
+import { wrapWalk } from '../../../synth/guided/wrap-walk.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { ToolsParts } from './parts.js';

@@ -3,8 +3,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ENV_FAMILIES } from '../../../core/environment.js';
-import type { Space } from '../../../env/index.js';
-import type { Servable, TaskCard } from '../../../run/serving/index.js';
+import type { Space } from '../../../core/spaces.js';
+import type { Servable, TaskCard } from '../../../run/serving/servable.js';
 import type {
   Owner,
   SessionState,

@@ -5,7 +5,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
-import type { Servable } from '../../../run/serving/index.js';
+import type { Servable } from '../../../run/serving/servable.js';
 import { environmentByName } from '../../core/tasks.js';
 import { type Facade, type FacadeContext, openApiDocument, type RouteDescription } from '../../http/openapi.js';
 import { parseJson, sayWhenToRetry } from '../../http/requests.js';

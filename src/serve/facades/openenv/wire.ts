@@ -2,9 +2,10 @@
 
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
-import type { BoxSpace, ToolsAction, ToolsObservation, ToolsStepInfo, VectorSpace } from '../../../env/index.js';
-import { faceOf } from '../../../kinds/index.js';
-import type { Servable } from '../../../run/serving/index.js';
+import type { BoxSpace, VectorSpace } from '../../../core/spaces.js';
+import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../../env/tools/tools-family.js';
+import { faceOf } from '../../../kinds/registry.js';
+import type { Servable } from '../../../run/serving/servable.js';
 import type { Action, Turn } from '../../core/session-contract.js';
 import { encodeObservation } from '../../core/tasks.js';
 import { actionOfCall, type OfferedTool, observationText, offeredTools, rulesOf, sayToolOf } from '../tools.js';

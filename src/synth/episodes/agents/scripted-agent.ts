@@ -6,17 +6,10 @@ import { canonicalJson } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import type { Json, JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
-import {
-  type CallSpec,
-  type Message,
-  Phrases,
-  type ToolsAction,
-  type ToolsDomain,
-  type ToolsPolicy,
-  type ToolsPolicyQuery,
-  type ToolsTask,
-  type ToolsTurn,
-} from '../../../env/index.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import type { Message } from '../../../env/tools/message.js';
+import { Phrases } from '../../../env/tools/phrases/phrases.js';
+import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/tools/tools-family.js';
 import { type ScriptedPlan, type ScriptedPlanSettings, ScriptedPlans } from './scripted-plans.js';
 import { isKnown, unknownIds } from './told-ids.js';
 

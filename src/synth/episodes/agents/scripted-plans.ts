@@ -5,17 +5,13 @@
 import { LRUCache } from 'lru-cache';
 import type { Json, JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
-import {
-  type CallSpec,
-  type Message,
-  mapTexts,
-  Phrases,
-  type Responder,
-  rulesResponder,
-  type ToolsDomain,
-  type ToolsTask,
-  verifyEpisode,
-} from '../../../env/index.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import type { Message } from '../../../env/tools/message.js';
+import { mapTexts } from '../../../env/tools/phrases/phrase-book.js';
+import { Phrases } from '../../../env/tools/phrases/phrases.js';
+import { rulesResponder } from '../../../env/tools/rules-responder.js';
+import type { Responder } from '../../../env/tools/tools-family.js';
+import { verifyEpisode } from '../../../env/tools/verify-episode.js';
 import { SeenText } from '../../quality/provenance.js';
 import { callFaults, type Played, playCalls } from '../../tasks/task-play.js';
 

@@ -1,7 +1,8 @@
 // What an agent may know: ids that the policy, the user or a tool has mentioned.
 
 import type { Json } from '../../../core/json.js';
-import type { CallSpec, Message } from '../../../env/index.js';
+import type { CallSpec } from '../../../env/tools/domain.js';
+import type { Message } from '../../../env/tools/message.js';
 import { hasWord } from '../../quality/provenance.js';
 
 /** Names of arguments that hold an id which nobody has mentioned. */

@@ -1,7 +1,8 @@
 // What a recipe of episodes is: it stands between who acts and the environment, and decides what of it is worth learning.
 
 import type { z } from 'zod';
-import type { ToolsDomain, ToolsPolicy } from '../../../env/index.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
+import type { ToolsPolicy } from '../../../env/tools/tools-family.js';
 
 export interface EpisodeRecipe<Schema extends z.ZodObject> {
   /** The section `synth.recipe`; its `kind` is the recipe's name. */

@@ -1,7 +1,8 @@
 // Recipes of episodes by name: a folder and a line each.
 
 import { z } from 'zod';
-import type { ToolsDomain, ToolsPolicy } from '../../../env/index.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
+import type { ToolsPolicy } from '../../../env/tools/tools-family.js';
 import { correctionsRecipe } from './corrections/corrections.js';
 import { plainRecipe } from './plain.js';
 import type { EpisodeRecipe } from './recipe.js';

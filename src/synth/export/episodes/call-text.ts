@@ -3,7 +3,7 @@
 // templates of Qwen2.5 and Qwen3 make of the same messages (tokenizer_config.json of each).
 
 import type { Json, JsonObject } from '../../../core/json.js';
-import type { AssistantMessage, ToolCall } from '../../../env/index.js';
+import type { AssistantMessage, ToolCall } from '../../../env/tools/message.js';
 import { callsOf, type ToolDefinition } from './messages.js';
 import { escapeJson, escapeText } from './special-tokens.js';
 

@@ -1,8 +1,8 @@
 // What a format of episodes is: rows made from records, one after another, and what a reader must know of them.
 
 import type { Json, JsonObject } from '../../../core/json.js';
-import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { Split } from '../../quality/splits.js';
 import type { ToolDefinition } from './messages.js';
 import type { NestedColumns } from './nested-parquet.js';

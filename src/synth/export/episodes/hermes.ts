@@ -2,8 +2,8 @@
 // calls and answers in tags. Each turn has a weight: 0 for all but the agent's, and for its masked ones.
 
 import type { JsonObject } from '../../../core/json.js';
-import type { Message } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { Message } from '../../../env/tools/message.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { answersText, systemText, turnText } from './call-text.js';
 import { type EpisodeFormat, type FormatContext, type FormatRow, ONLY_TABLE } from './format.js';
 import { toLastTurn } from './messages.js';

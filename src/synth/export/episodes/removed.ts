@@ -1,6 +1,6 @@
 // What the filters took away, as Markdown: a table of before and after for the card, and examples on a page beside it.
 
-import type { Message } from '../../../env/index.js';
+import type { Message } from '../../../env/tools/message.js';
 import { type DatasetReport, type FilterReport, type RemovedExample, stagesOf } from '../../quality/report.js';
 import { markdownTable } from './markdown-table.js';
 

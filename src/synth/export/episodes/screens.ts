@@ -3,8 +3,11 @@
 // conversations (TRL's SFTTrainer, verl's MultiTurnSFTDataset); without pictures the same rows are text.
 
 import type { JsonObject } from '../../../core/json.js';
-import { actionLine, elementIn, elementKeys, isScreenDomain, type ToolCall } from '../../../env/index.js';
-import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../../replay/index.js';
+import { actionLine, elementKeys } from '../../../env/screens/screen-actions.js';
+import { elementIn } from '../../../env/screens/screen-tree.js';
+import { isScreenDomain } from '../../../env/screens/screens-domain.js';
+import type { ToolCall } from '../../../env/tools/message.js';
+import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../../replay/experience/experience.js';
 import type { EpisodeFormat, FormatContext, FormatRow } from './format.js';
 import { lengthOfStart } from './messages.js';
 import type { NestedColumns } from './nested-parquet.js';

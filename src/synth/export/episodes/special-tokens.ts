@@ -1,7 +1,7 @@
 // Text that looks like what a chat template writes between turns. Whoever gets such a token into a user's or a tool's text
 // would speak as someone else once the conversation is one text: formats that are text escape it, all of them count it.
 
-import type { Message } from '../../../env/index.js';
+import type { Message } from '../../../env/tools/message.js';
 
 const SPECIAL =
   /<\|[^|<>\n]{1,40}\|>|<｜[^｜<>\n]{1,40}｜>|<\/?(?:tool_call|tool_response|tools|think|s)>|\[\/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]|<(?:start|end)_of_turn>/gi;

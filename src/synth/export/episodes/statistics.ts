@@ -1,6 +1,6 @@
 // What a card says of the episodes themselves, counted as they are written.
 
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { DistinctCounter } from '../../quality/sketch.js';
 import { hash53 } from '../../quality/text-hash.js';
 import type { Split } from './format.js';

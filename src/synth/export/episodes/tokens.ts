@@ -3,8 +3,8 @@
 // the names of its AgentLoopOutput, with reward, group and weights, for off-policy learners.
 
 import type { JsonObject } from '../../../core/json.js';
-import type { TurnTokens } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { TurnTokens } from '../../../env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { EpisodeFormat, FormatContext, FormatRow } from './format.js';
 import type { NestedColumns } from './nested-parquet.js';
 

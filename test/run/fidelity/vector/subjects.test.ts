@@ -5,17 +5,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Gridworld, makeEnvironment } from '../../../../src/env/index.js';
-import {
-  type MeasureOptions,
-  measureSubjects,
-  type Section,
-  type SectionId,
-  type SubjectReport,
-} from '../../../../src/fidelity/index.js';
+import { makeEnvironment } from '../../../../src/env/make-environment.js';
+import type { Gridworld } from '../../../../src/env/tabular/gridworld.js';
+import { type MeasureOptions, measureSubjects } from '../../../../src/fidelity/measure.js';
+import type { Section, SectionId, SubjectReport } from '../../../../src/fidelity/report/fidelity-report.js';
 import type { FidelitySetup as Setup } from '../../../../src/fidelity/setup.js';
 import { openVectorSubjects } from '../../../../src/fidelity/vector/opening.js';
-import type { Scenario } from '../../../../src/kinds/index.js';
+import type { Scenario } from '../../../../src/kinds/vector/kind.js';
 import type { JobInputs } from '../../../../src/run/job.js';
 import { launch } from '../../../../src/run/launch.js';
 import { collectJob } from '../../../../src/run/pipeline/collect.js';
@@ -23,7 +19,7 @@ import { vectorHost } from '../../../../src/run/pipeline/fidelity/vector-host.js
 import { VectorFidelityPool } from '../../../../src/run/pipeline/fidelity/vector-threads.js';
 import { fitJob } from '../../../../src/run/pipeline/fit.js';
 import { loadScenario } from '../../../../src/run/scenario.js';
-import { TabularModel } from '../../../../src/worldmodel/index.js';
+import { TabularModel } from '../../../../src/worldmodel/exact/tabular-model.js';
 import { serveScenarios } from '../../../serve/running-server.js';
 import { recordingStream } from '../../streams.js';
 

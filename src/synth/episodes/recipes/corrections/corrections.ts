@@ -4,16 +4,10 @@
 
 import { z } from 'zod';
 import { Rng } from '../../../../core/rng.js';
-import {
-  type CallSpec,
-  type Message,
-  Phrases,
-  type ToolsAction,
-  type ToolsDomain,
-  type ToolsPolicy,
-  type ToolsPolicyQuery,
-  type ToolsTurn,
-} from '../../../../env/index.js';
+import type { CallSpec, ToolsDomain } from '../../../../env/tools/domain.js';
+import type { Message } from '../../../../env/tools/message.js';
+import { Phrases } from '../../../../env/tools/phrases/phrases.js';
+import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../../env/tools/tools-family.js';
 import { defineRecipe } from '../recipe.js';
 import { isHarmless, mistakesFor } from './mistakes.js';
 

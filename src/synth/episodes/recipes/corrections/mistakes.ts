@@ -4,17 +4,12 @@
 
 import { isJsonObject, type Json, type JsonObject } from '../../../../core/json.js';
 import type { Rng } from '../../../../core/rng.js';
-import {
-  applyOperations,
-  type CallSpec,
-  initialStateOf,
-  type Message,
-  Phrases,
-  rulesResponder,
-  type ToolCall,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../../../env/index.js';
+import { applyOperations } from '../../../../env/state/operations.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../../../env/tools/message.js';
+import { Phrases } from '../../../../env/tools/phrases/phrases.js';
+import { rulesResponder } from '../../../../env/tools/rules-responder.js';
+import { initialStateOf } from '../../../../env/tools/task-states.js';
 import { callFaults } from '../../../tasks/task-play.js';
 import { isId } from '../../agents/told-ids.js';
 
