@@ -494,6 +494,19 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'our own ensemble of five networks of the same width, no memory, same rows',
     load: () => import('./house-memory.js'),
   },
+  'house.size': {
+    title: 'Lines of TypeScript in `src` (raw: each room)',
+    unit: 'lines',
+    baseline: 'none',
+    load: async () => (await import('./house-size.js')).size,
+  },
+  'house.walk': {
+    title:
+      'Modules of ours that `reverie synth helpdesk` loads (raw: their names, and those of `train cartpole-swingup`)',
+    unit: 'modules',
+    baseline: 'none',
+    load: async () => (await import('./house-size.js')).walk,
+  },
   'house.start': {
     title: '`reverie --help`, from start to end: time beyond that of Node alone (raw: other commands)',
     unit: 'ms',
