@@ -3,8 +3,18 @@
 import { reverieError } from '../core/errors.js';
 import type { Face, Kind } from '../core/kind.js';
 import { Registry } from '../core/registry.js';
+import { screenKind } from './screen/kind.js';
+import { textKind } from './text/kind.js';
+import { toolsKind } from './tools/kind.js';
+import { vectorKind } from './vector/kind.js';
 
 export const kinds = new Registry<Kind>('kind of world');
+
+// Those that come with the package: a folder each, and a line here.
+kinds.register(vectorKind);
+kinds.register(toolsKind);
+kinds.register(textKind);
+kinds.register(screenKind);
 
 /** What a scenario is of that does not say. */
 export const DEFAULT_KIND = 'vector';
