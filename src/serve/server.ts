@@ -64,7 +64,7 @@ export interface RunningServer {
   stop(seconds: number): Promise<void>;
 }
 
-export interface ServedRoute {
+interface ServedRoute {
   readonly method: string;
   readonly path: string;
 }

@@ -14,14 +14,14 @@ import {
 } from './session-contract.js';
 import { publicInfo } from './tasks.js';
 
-export interface HistoryLimits {
+interface HistoryLimits {
   /** Steps kept of an episode: the latest. */
   readonly steps: number;
   /** Bytes kept of all sessions, roughly counted. */
   readonly bytes: number;
 }
 
-export const HISTORY_LIMITS: HistoryLimits = { steps: 2_000, bytes: 64 << 20 };
+const HISTORY_LIMITS: HistoryLimits = { steps: 2_000, bytes: 64 << 20 };
 
 /** No session may have more than this share of the bytes. */
 const SHARE = 1 / 8;

@@ -48,7 +48,7 @@ export interface SessionRecord {
 }
 
 /** An answer that a repeated request gets again. */
-export interface AnsweredRequest {
+interface AnsweredRequest {
   readonly id: string;
   readonly print: string;
   readonly turn: Turn;

@@ -54,7 +54,7 @@ export interface NewSession {
 }
 
 /** A request as it is told apart from others. */
-export interface RepeatableRequest {
+interface RepeatableRequest {
   /** The request's own id; without one it is done anew whenever it is sent. */
   readonly id?: string;
   readonly kind: string;

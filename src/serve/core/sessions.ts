@@ -46,7 +46,7 @@ export interface SessionTableOptions {
   readonly store?: SessionStore;
 }
 
-export interface OpenSessionsOptions extends Omit<SessionTableOptions, 'store'> {
+interface OpenSessionsOptions extends Omit<SessionTableOptions, 'store'> {
   /**
    * Folder that sessions are written to, so that they outlive the process; one server a folder. A reset, step, restore,
    * fork or snapshot that was answered is durable, and so are the answers that repeated requests get. Sessions continue where

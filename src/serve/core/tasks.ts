@@ -52,7 +52,7 @@ function seedOf({ name, tasks }: Servable, task: string): number | undefined {
 }
 
 /** What a client says of the episode it wants, in the words of protocols of tasks; all optional. */
-export interface TaskRequest {
+interface TaskRequest {
   readonly id?: string;
   readonly split?: string;
   readonly index?: number;

@@ -33,7 +33,7 @@ import {
 import { environmentNamed, resetOf } from '../core/tasks.js';
 import type { Facade, FacadeContext, RouteDescription } from '../http/openapi.js';
 import { checkedBody, sayWhenToRetry } from '../http/requests.js';
-import { answerOfficialMcp } from './openenv/messages.js';
+import { answerOfficialMcp } from './openenv/openenv.js';
 import { actionOfCall, type GivenCall, isToolError, observationText, offeredTools, openingOf } from './tools.js';
 
 // Which episode a client wants: behind the `?` of the URL it initializes with, or in the arguments of the prompt. Both are
@@ -53,7 +53,7 @@ export const episodeSchema = z.strictObject({
 });
 
 /** @throws REQUEST_INVALID, TASK_NOT_CHOSEN */
-export function resetFrom(served: Servable, given: unknown): ResetRequest {
+function resetFrom(served: Servable, given: unknown): ResetRequest {
   const { task, ...rest } = checkedBody(episodeSchema, given);
   return resetOf(served, { ...rest, id: task });
 }
@@ -307,7 +307,7 @@ export interface EpisodeOptions {
   readonly first: ResetRequest;
 }
 
-export class McpEpisode {
+class McpEpisode {
   readonly served: Servable;
   private beginning: Promise<Turn> | undefined;
 
@@ -388,7 +388,7 @@ function imageOf({ info }: Turn): { type: 'image'; data: string; mimeType: strin
 }
 
 /** @throws `error`, where it is no matter of the agent's */
-export function refusalResult(error: unknown): CallToolResult {
+function refusalResult(error: unknown): CallToolResult {
   if (!(error instanceof ReverieError)) throw error;
   if (error.code === 'ENV_NOT_RESET') return failed(NEXT);
   if (MENDABLE.includes(error.code)) return failed(`${error.message} ${error.hint}`);

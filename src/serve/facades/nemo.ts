@@ -25,7 +25,7 @@ const item = z.looseObject({
   arguments: z.string().optional(),
 });
 
-export const responseSchema = z.looseObject({ output: z.array(item).max(1000).describe('Items the model wrote') });
+const responseSchema = z.looseObject({ output: z.array(item).max(1000).describe('Items the model wrote') });
 export type Response = z.infer<typeof responseSchema>;
 
 // POST /aggregate_metrics: mean rewards of rollouts, of all and of each task, under NeMo-Gym's names.
@@ -228,14 +228,14 @@ class SignedSessions {
   }
 }
 
-export interface ResponseCall {
+interface ResponseCall {
   readonly call_id: string;
   readonly name: string;
   readonly arguments: string;
 }
 
 /** For the `function_call_output` items of the model's next input. */
-export interface ToolOutput {
+interface ToolOutput {
   readonly call_id: string;
   readonly output: string;
 }
@@ -247,7 +247,7 @@ export function callsOf({ output }: Response): ResponseCall[] {
 }
 
 /** Calls go before words: who does both is only heard calling. @throws REQUEST_INVALID, TOOL_NOT_OFFERED */
-export function actionOfResponse(served: Servable, response: Response): Action {
+function actionOfResponse(served: Servable, response: Response): Action {
   const calls = callsOf(response);
   if (calls.length > 0) return actionOfCalls(served, calls);
   const text = textOf(response);
@@ -291,7 +291,7 @@ export function outcomeOf(response: Response, { observation }: Turn) {
 }
 
 /** A turn that was refused: each call hears why, or there is a message. */
-export function refusedOutcome(response: Response, { message }: ReverieError) {
+function refusedOutcome(response: Response, { message }: ReverieError) {
   const outputs = callsOf(response).map(({ call_id }): ToolOutput => ({ call_id, output: `Error: ${message}` }));
   return { tool_outputs: outputs, observation: outputs.length === 0 ? `Error: ${message}` : null };
 }

@@ -143,7 +143,7 @@ export function sayToolOf({ tools }: Pick<Servable, 'tools'>): OfferedTool {
 }
 
 /** A tool as it is offered, and the way back to the domain's names. */
-export interface PythonTool {
+interface PythonTool {
   readonly tool: OfferedTool;
   /** Its name in the domain. */
   readonly name: string;

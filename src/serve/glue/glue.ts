@@ -178,10 +178,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** One method a tool; `bodyOf` says what it returns, given the Python dict of its arguments. Indented by four. */
-export function pythonMethods(
-  tools: readonly OfferedTool[],
-  bodyOf: (tool: OfferedTool, args: string) => string,
-): string {
+function pythonMethods(tools: readonly OfferedTool[], bodyOf: (tool: OfferedTool, args: string) => string): string {
   const bound = [...pythonTools(tools).values()];
   return bound.map(({ tool }, i) => method(tools[i], tool, bodyOf(tools[i], 'given'))).join('\n');
 }
@@ -190,7 +187,7 @@ export function pythonMethods(
  * Python: of each tool that has another name as a method, or an argument that has, its name to the method's and the
  * names of these arguments.
  */
-export function renamedNames(tools: readonly OfferedTool[]): string {
+function renamedNames(tools: readonly OfferedTool[]): string {
   const renamed = [...pythonTools(tools).entries()].flatMap(([method, { name, tool }], i) => {
     const own = Object.keys(propertiesOf(tools[i]));
     const pairs = Object.keys(propertiesOf(tool)).map((key, at) => [own[at], key] as const);

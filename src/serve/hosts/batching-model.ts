@@ -22,7 +22,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-export interface BatchingOptions {
+interface BatchingOptions {
   /** Rows of one batch at most. */
   readonly maxRows: number;
   /** Told the rows of every batch. */

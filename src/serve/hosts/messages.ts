@@ -150,7 +150,7 @@ export type CallMessage =
   | { readonly kind: 'hang-up'; readonly call: number };
 
 /** To a thread. */
-export interface CallAnswer {
+interface CallAnswer {
   readonly kind: 'told';
   readonly call: number;
   readonly value?: unknown;

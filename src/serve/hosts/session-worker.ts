@@ -299,12 +299,12 @@ export class SessionWorker {
 /** Milliseconds in which a thread that is told to leave has to come back to its event loop. */
 const PATIENCE = 2000;
 
-export interface ThreadOptions extends ThreadData {
+interface ThreadOptions extends ThreadData {
   /** Limits of the thread's JavaScript heap; weights and physics lie outside of it. */
   readonly resourceLimits?: ResourceLimits;
 }
 
-export interface ThreadEvents {
+interface ThreadEvents {
   readonly onReady: () => void;
   readonly onAnswers: (message: ThreadAnswers) => void;
   readonly onCall: (message: CallMessage) => void;
@@ -314,7 +314,7 @@ export interface ThreadEvents {
 
 const THREAD_URL = new URL(compiledUrl(import.meta.url, './thread.js'));
 
-export class ThreadHandle {
+class ThreadHandle {
   private readonly worker: Worker;
   private readonly exited: Promise<unknown>;
   private outgoing: HostRequest[] = [];

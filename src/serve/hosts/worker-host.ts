@@ -43,7 +43,7 @@ export interface WorkerHostOptions {
 }
 
 /** Numbers of a host; lists have an element for each worker. */
-export interface HostStats {
+interface HostStats {
   readonly workers: number;
   readonly environments: readonly number[];
   /** Requests that wait outside of the threads. */
@@ -59,7 +59,7 @@ export interface HostStats {
 }
 
 /** A thread for each core but the one that serves. */
-export function defaultWorkers(): number {
+function defaultWorkers(): number {
   return Math.max(1, availableParallelism() - 1);
 }
 

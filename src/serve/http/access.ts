@@ -44,7 +44,7 @@ export function accessBy(rules: AccessRules): Access {
 }
 
 /** Lets a request in and says so, or has answered it. @throws HOST_REFUSED, ORIGIN_REFUSED, TOKEN_NEEDED, TOKEN_WRONG, OPERATOR_NEEDED */
-export type AccessGuard = (request: FastifyRequest, reply: FastifyReply) => boolean;
+type AccessGuard = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
 export function accessGuard(app: FastifyInstance, { checkOrigin, callerOf }: Access): AccessGuard {
   app.decorateRequest('caller', undefined);
@@ -137,7 +137,7 @@ function nameOf(host: string): string {
   return host.toLowerCase().replace(/:\d*$/, '');
 }
 
-export const LOGIN_PATH = '/login';
+const LOGIN_PATH = '/login';
 
 const HOURS = 12;
 const BROWSERS = 1000;
@@ -269,7 +269,7 @@ export class Tokens {
 // The token in a request: in a header, in the header that a URL's user and password become, or behind a page's cookie.
 
 /** Name of the cookie that a browser gets for its token at /login. */
-export const COOKIE = 'reverie';
+const COOKIE = 'reverie';
 
 /**
  * What a request shows. `Basic` is for clients that can set no header but put the user and password of their URL into
@@ -284,7 +284,7 @@ export function tokenIn(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /** Value of the cookie that stands for a token. */
-export function cookieIn({ cookie = '' }: IncomingHttpHeaders): string | undefined {
+function cookieIn({ cookie = '' }: IncomingHttpHeaders): string | undefined {
   const pairs = cookie.split(';').map((pair) => splitOnce(pair.trim(), '='));
   return pairs.find(([name]) => name === COOKIE)?.[1];
 }

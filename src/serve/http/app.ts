@@ -30,7 +30,7 @@ import { ByteMeter, dropDeafSockets, meterBytes, NetworkBytes } from './sockets.
 
 export type Phase = 'starting' | 'ready' | 'draining';
 
-export const PROBE_PATHS = ['health', 'ready'] as const;
+const PROBE_PATHS = ['health', 'ready'] as const;
 
 // GET /openapi.json and GET /docs: what this server offers, told by its facades.
 
@@ -62,7 +62,7 @@ function addMetrics(app: FastifyInstance, metrics: ServerMetrics): void {
   );
 }
 
-export interface AppOptions {
+interface AppOptions {
   readonly sessions: Sessions;
   readonly facades: readonly Facade[];
   readonly version: string;
@@ -178,7 +178,7 @@ function watchRequests(app: FastifyInstance, { limits, access: rules, logger, me
   }
 }
 
-export function addProbes(app: FastifyInstance, phase: () => Phase): void {
+function addProbes(app: FastifyInstance, phase: () => Phase): void {
   const open = { config: { access: 'open' as const }, logLevel: 'silent' as const };
   app.get('/health', open, () => ({ status: 'healthy' }));
   app.get('/ready', open, (_request, reply) => {
@@ -200,14 +200,14 @@ declare module 'fastify' {
 export const LEFT = 499;
 
 /** What is to be done with each request. */
-export interface RequestLog {
+interface RequestLog {
   begin(request: FastifyRequest): void;
   /** Once: what comes later is not told. */
   end(request: FastifyRequest, status: number): void;
 }
 
 /** Paths are logged without what follows the `?`. Registered after WebSockets. */
-export function logRequests(app: FastifyInstance, isLogging: boolean, told: (facts: RequestFacts) => void): RequestLog {
+function logRequests(app: FastifyInstance, isLogging: boolean, told: (facts: RequestFacts) => void): RequestLog {
   app.decorateRequest('failure', undefined);
   app.decorateRequest('startedAt', undefined);
   const sockets = new WeakMap<IncomingMessage, FastifyRequest>();

@@ -108,7 +108,7 @@ const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 
 /** The W3C trace context that came with a request, if it is well-formed. */
-export function traceparentIn({ traceparent }: IncomingHttpHeaders): string | undefined {
+function traceparentIn({ traceparent }: IncomingHttpHeaders): string | undefined {
   return typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? traceparent : undefined;
 }
 

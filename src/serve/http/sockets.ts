@@ -187,7 +187,7 @@ export class NetworkBytes {
 type Metered = Pick<FastifyRequest, 'raw' | 'caller'> & { readonly ws?: boolean };
 
 /** What is to be done with each request where bytes are limited. */
-export interface RequestMeter {
+interface RequestMeter {
   /** Before it is read. @throws QUOTA_EXCEEDED */
   check(request: Metered): void;
   /** After it was answered, or given up. */

@@ -11,13 +11,13 @@ import type { Activity, EnvironmentRow, LiveView, SessionRow } from './wire.js';
 /** Sessions listed at once. */
 const LISTED = 100;
 
-export interface LiveSource {
+interface LiveSource {
   readonly sessions: SessionTable;
   readonly activity: ActivityLog;
   readonly version: string;
 }
 
-export interface LiveFilter {
+interface LiveFilter {
   readonly env?: string;
   readonly status?: string;
 }

@@ -19,7 +19,7 @@ import { hasScene, sceneView } from './scene.js';
 import { sessionEpisode } from './session-episode.js';
 import type { PlayableView, RowSpace, WireJson } from './wire.js';
 
-export interface PageOptions {
+interface PageOptions {
   readonly sessions: SessionTable;
   /** Folder that holds runs; none are shown unless given. */
   readonly runs?: string;

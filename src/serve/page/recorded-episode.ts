@@ -188,7 +188,7 @@ const PAGE = 50;
 const LOOKED_AT = 96 << 20;
 const EXCERPT = 160;
 
-export interface EpisodeFilter {
+interface EpisodeFilter {
   /** One run; all unless given. */
   readonly run?: string;
   /** Every word must be in what was said, called or answered; case does not count. */

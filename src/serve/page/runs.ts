@@ -19,7 +19,7 @@ const MOST_RUNS = 2_000;
 const FRESH = 2_000;
 
 export const EPISODES_FILE = join('data', 'episodes.jsonl');
-export const REPORT_FILE = 'report.html';
+const REPORT_FILE = 'report.html';
 
 /** Lists runs, the latest first; looks anew when it was asked some time ago. */
 export class RunList {
@@ -64,7 +64,7 @@ function entriesOf(folder: string): Dirent[] {
 }
 
 /** undefined where its record cannot be read, e.g. while it is being written. */
-export function runRow(root: string, folder: string): RunRow | undefined {
+function runRow(root: string, folder: string): RunRow | undefined {
   const has = (name: string) => fileIn(root, folder, name) !== undefined;
   const metrics = fileIn(root, folder, METRICS_FILE);
   // A job that has nothing to measure leaves an empty file.
@@ -286,7 +286,7 @@ const MOST_POINTS = 600;
 const AXES = ['realSteps', 'syntheticSteps', 'updates', 'wallSeconds', 'round'] as const;
 const PREFERRED = ['eval.return', 'episode.return', 'update.criticLoss'];
 
-export interface CurveRequest {
+interface CurveRequest {
   readonly runs: readonly string[];
   /** `kind.field`; the first that the runs have unless given. */
   readonly quantity?: string;

@@ -16,7 +16,7 @@ import type { Servable } from '../../run/serving/servable.js';
 import { type HistoryStep, type SessionHistory, type SessionState, sessionKey } from '../core/session-contract.js';
 import type { AnswerView, ChangeView, EpisodeView, MessageView, TurnView, VerdictView, WireJson } from './wire.js';
 
-export interface SessionEpisodeOptions {
+interface SessionEpisodeOptions {
   readonly served: Servable;
   readonly history: SessionHistory;
   readonly isOpen: boolean;
@@ -160,13 +160,13 @@ export function verdictView({ reward, checks, judge }: Verdict): VerdictView {
 const TOLD_ELSEWHERE = ['predictions', 'verdict', 'stateHash', 'userCost', 'task', 'seed'];
 
 /** What an environment says of a step beside what has its own place. */
-export function otherInfo(info: Json): Readonly<Record<string, WireJson>> {
+function otherInfo(info: Json): Readonly<Record<string, WireJson>> {
   const entries = Object.entries((info ?? {}) as Record<string, WireJson>);
   return Object.fromEntries(entries.filter(([key]) => !TOLD_ELSEWHERE.includes(key)));
 }
 
 /** A step's info in JSON, as an environment of tools gives it. */
-export function toolsInfo(info: Json): Partial<ToolsStepInfo> {
+function toolsInfo(info: Json): Partial<ToolsStepInfo> {
   return (info ?? {}) as unknown as Partial<ToolsStepInfo>;
 }
 

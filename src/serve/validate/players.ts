@@ -1,8 +1,8 @@
 // Who acts while a server is checked: somebody at random, and somebody who does nothing.
 
-import { connect as connectPlain } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import type { Socket } from 'node:net';
 import { fetch } from 'undici';
+import { WebSocket } from 'ws';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
@@ -342,7 +342,7 @@ async function speaksMcp({ url, headers }: Server): Promise<boolean> {
   }
 }
 
-export interface DescribedServer {
+interface DescribedServer {
   readonly server: Server;
   readonly tools: readonly Tool[];
   readonly tasks: readonly JsonObject[];
@@ -414,64 +414,35 @@ class SessionPlayer implements Player {
 
 /** Milliseconds for the answer to the reset. */
 const RESET_PATIENCE = 30_000;
-/** Both protect browsers from pages that they run, and may be anything here. */
-const KEY = Buffer.from('reverie-validate').toString('base64');
-const MASK = Buffer.from('mask');
-const TEXT_FRAME = 0x81;
-const HEAD_END = '\r\n\r\n';
-const MASKED = 0x80;
-/** In place of a length: two bytes follow that have it. */
-const LONG = 126;
 
 /**
- * Resolves once the server has answered the reset, and the connection is broken; false where it let nobody in.
+ * A client that begins an episode and is gone without a word, as a trainer that was killed: no farewell of the protocol, no
+ * close frame, the connection reset. Resolves once the server has answered the reset; false where it let nobody in.
  * @throws CheckFailed where it does not answer at all
  */
 export async function vanish({ url, headers }: Server, reset: object): Promise<boolean> {
-  const { hostname, port, pathname, protocol, host } = new URL(`${url}/ws`);
-  const isTls = protocol === 'https:';
-  const to = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (isTls ? 443 : 80) };
-  const socket = isTls ? connectTls({ ...to, servername: to.host }) : connectPlain(to);
-  const asked = [
-    `GET ${pathname} HTTP/1.1`,
-    `host: ${host}`,
-    'connection: upgrade',
-    'upgrade: websocket',
-    'sec-websocket-version: 13',
-    `sec-websocket-key: ${KEY}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-  ];
-  socket.setEncoding('latin1');
-  socket.setTimeout(RESET_PATIENCE, () => socket.destroy(new Error(`no answer in ${RESET_PATIENCE / 1000} s`)));
-  const chunks: AsyncIterator<string> = socket[Symbol.asyncIterator]();
-  const more = async () => (await chunks.next()).value ?? '';
+  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/ws`, { headers, handshakeTimeout: RESET_PATIENCE });
+  let connection: Socket | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const answered = new Promise<boolean>((resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${RESET_PATIENCE / 1000} s`)), RESET_PATIENCE);
+    socket.on('upgrade', (response) => {
+      connection = response.socket;
+    });
+    socket.on('open', () => socket.send(JSON.stringify({ type: 'reset', data: reset })));
+    // A server that is full says so without being asked, or closes at once.
+    socket.on('message', (text) => resolve(!/"type":\s*"error"/.test(String(text))));
+    for (const event of ['unexpected-response', 'close']) socket.on(event, () => resolve(false));
+    socket.on('error', reject);
+  });
   try {
-    socket.write(`${asked.join('\r\n')}\r\n\r\n`);
-    let heard = '';
-    for (let chunk = await more(); chunk !== ''; chunk = heard.includes(HEAD_END) ? '' : await more()) heard += chunk;
-    if (!heard.startsWith('HTTP/1.1 101')) return false;
-    socket.write(maskedFrame(JSON.stringify({ type: 'reset', data: reset })));
-    return isAnswer(heard.slice(heard.indexOf(HEAD_END) + HEAD_END.length) || (await more()));
+    return await answered;
   } catch (error) {
     throw new CheckFailed(`${url}/ws: ${(error as Error).message}`);
   } finally {
-    if (isTls) socket.destroy();
-    else socket.resetAndDestroy();
+    clearTimeout(timer);
+    if (url.startsWith('https:')) connection?.destroy();
+    else connection?.resetAndDestroy();
+    socket.terminate();
   }
-}
-
-/** A server that is full says so without being asked, or closes at once. */
-function isAnswer(frame: string): boolean {
-  return frame.charCodeAt(0) === TEXT_FRAME && !/"type":\s*"error"/.test(frame);
-}
-
-/** Clients mask what they send; lengths up to 65,535 bytes. */
-function maskedFrame(text: string): Buffer {
-  const payload = Buffer.from(text);
-  const isShort = payload.length < LONG;
-  const head = Buffer.alloc(isShort ? 2 : 4);
-  head[0] = TEXT_FRAME;
-  head[1] = MASKED | (isShort ? payload.length : LONG);
-  if (!isShort) head.writeUInt16BE(payload.length, 2);
-  return Buffer.concat([head, MASK, payload.map((byte, i) => byte ^ MASK[i % MASK.length])]);
 }

@@ -4,7 +4,7 @@
 import type { JsonObject } from '../../core/json.js';
 import type { ServerLacks } from '../../env/servers/server-contract.js';
 
-export type CheckStatus = 'passed' | 'failed' | 'not-checked';
+type CheckStatus = 'passed' | 'failed' | 'not-checked';
 
 export interface CheckResult {
   readonly name: string;

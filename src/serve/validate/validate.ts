@@ -26,15 +26,15 @@ import {
   type ValidationReport,
 } from './validate-contract.js';
 
-export const VALIDATE_DEFAULTS = { seed: 1, steps: 12, tasks: 2 } as const;
+const VALIDATE_DEFAULTS = { seed: 1, steps: 12, tasks: 2 } as const;
 
-export interface UrlOptions extends Partial<ValidateOptions> {
+interface UrlOptions extends Partial<ValidateOptions> {
   readonly token?: string;
   /** `openenv`, `ors`, or `mcp`; by default what the server's answers tell. */
   readonly protocol?: string;
 }
 
-export interface ScenarioValidateOptions extends Partial<ValidateOptions> {
+interface ScenarioValidateOptions extends Partial<ValidateOptions> {
   /** Folder for what is kept while it is served. Exists. */
   readonly folder: string;
   readonly real?: boolean;

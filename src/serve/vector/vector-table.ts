@@ -15,9 +15,9 @@ import { BatchingModel } from '../hosts/batching-model.js';
 /** Rows of one question to a model, at most. */
 const BATCH_ROWS = 1024;
 
-export type VectorHolder = Pick<Sessions, 'environments' | 'defaultEnv' | 'idleSeconds' | 'holdSlots'>;
+type VectorHolder = Pick<Sessions, 'environments' | 'defaultEnv' | 'idleSeconds' | 'holdSlots'>;
 
-export interface VectorRequest {
+interface VectorRequest {
   readonly env?: string;
   readonly rows: number;
   readonly mode: AutoresetMode;
@@ -238,7 +238,7 @@ function nothingYet({ rows }: RowBatch): Rows {
  */
 export type AutoresetMode = 'next_step' | 'same_step' | 'disabled';
 
-export interface RowsReset {
+interface RowsReset {
   /** Seed of each row; a row without one goes on in its stream. */
   readonly seeds?: readonly (number | null)[];
   /** 1 where a row is reset; all of them unless given. */
@@ -246,7 +246,7 @@ export interface RowsReset {
 }
 
 /** Rows side by side; arrays are fresh. */
-export interface RowsStep {
+interface RowsStep {
   /** [rows, obsDim]: what to act on now. */
   readonly obs: Float32Array;
   readonly reward: Float32Array;
@@ -268,7 +268,7 @@ const FRESH = 0;
 const RUNNING = 1;
 const ENDED = 2;
 
-export class RowBatch {
+class RowBatch {
   readonly rows: number;
   readonly obsDim: number;
   readonly actionDim: number;

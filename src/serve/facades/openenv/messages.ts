@@ -1,12 +1,13 @@
-// The messages of OpenEnv over one session: reset, step, state. A WebSocket has one, a request over HTTP makes one.
+// The messages of OpenEnv over one session: reset, step, state, and the methods it has of MCP. A WebSocket has one session, a
+// request over HTTP names one or has one of its own.
 
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import { faceOf } from '../../../kinds/registry.js';
 import type { Servable } from '../../../run/serving/servable.js';
-import type { Action, Owner, ResetRequest, SessionCounts, Sessions, Turn } from '../../core/session-contract.js';
+import type { Owner, ResetRequest, SessionCounts, Sessions, Turn } from '../../core/session-contract.js';
 import { resetOf, splitsOf } from '../../core/tasks.js';
 import type { FacadeContext } from '../../http/openapi.js';
 import { parseJson } from '../../http/requests.js';
@@ -22,7 +23,20 @@ import {
   type RpcMethods,
 } from './wire.js';
 
-export interface PlayerOptions {
+/**
+ * A reply in time or none: a client of the reference gives up after 60 s and then takes a late reply for that of its next
+ * message, for ever. An operator's own deadline may be longer, as other protocols can wait.
+ */
+export interface ReplyLimits {
+  /** From the message to its reply, waiting for a slot included. */
+  readonly seconds: number;
+}
+
+export const REPLY_LIMITS: ReplyLimits = { seconds: 55 };
+
+export type OpenEnvContext = FacadeContext & { readonly replies: ReplyLimits };
+
+interface PlayerOptions {
   readonly sessions: Sessions;
   readonly served: Servable;
   readonly id: string;
@@ -30,7 +44,7 @@ export interface PlayerOptions {
   readonly replies: ReplyLimits;
 }
 
-export interface ObservationReply {
+interface ObservationReply {
   readonly observation: Readonly<Record<string, unknown>>;
   readonly reward: number | null;
   readonly done: boolean;
@@ -60,36 +74,44 @@ const listTools = z.strictObject({
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
 
+export function isListing(data: unknown): boolean {
+  return (data as { type?: unknown } | null | undefined)?.type === 'list_tools';
+}
+
 export class Player {
-  constructor(private readonly options: PlayerOptions) {}
+  readonly served: Servable;
+  readonly sessionId: string;
 
-  get served(): Servable {
-    return this.options.served;
-  }
-
-  get sessionId(): string {
-    return this.options.id;
+  constructor(private readonly options: PlayerOptions) {
+    this.served = options.served;
+    this.sessionId = options.id;
   }
 
   /** @throws MessageInvalid; as `Sessions.reset` */
   async reset(data: unknown, at: readonly string[], signal?: AbortSignal): Promise<ObservationReply> {
     const { sessions, id, owner, replies } = this.options;
     const request = readReset(this.served, data, at);
-    return this.reply(await sessions.reset(id, { ...request, timeoutSeconds: replies.seconds }, owner, signal));
+    const turn = await sessions.reset(id, { ...request, timeoutSeconds: replies.seconds }, owner, signal);
+    return replyOf(turn, envWire(this.served).observe(turn));
   }
 
   /** Steps, or lists the tools: that is no step and needs no episode. @throws MessageInvalid; as `Sessions.step` */
   async step(data: unknown, at: readonly string[], options: StepOptions = {}): Promise<ObservationReply> {
-    if (isListing(data)) return this.listing(data, at);
-    const action = envWire(this.served).decode(data, at);
-    return this.reply(await this.act(action, options), action, data);
-  }
-
-  /** @throws as `Sessions.step` */
-  act(action: Action, { signal, ...request }: StepOptions): Promise<Turn> {
     const { sessions, id, owner, replies } = this.options;
-    const timeoutSeconds = Math.min(request.timeoutSeconds ?? Number.POSITIVE_INFINITY, replies.seconds);
-    return sessions.step(id, { action, ...request, timeoutSeconds }, owner, signal);
+    const wire = envWire(this.served);
+    if (isListing(data)) {
+      checkedMessage(listTools, data, at);
+      // As in steps and ORS: keys in snake_case.
+      const tools = wire.tools.map(({ name, description, parameters: input_schema }) => {
+        return { name, description, input_schema };
+      });
+      return { observation: { tools }, reward: null, done: this.state().status === 'done' };
+    }
+    const action = wire.decode(data, at);
+    const { signal, requestId } = options;
+    const timeoutSeconds = Math.min(options.timeoutSeconds ?? Number.POSITIVE_INFINITY, replies.seconds);
+    const turn = await sessions.step(id, { action, requestId, timeoutSeconds }, owner, signal);
+    return replyOf(turn, wire.observe(turn, action, data));
   }
 
   state(): z.output<typeof stateSchema> {
@@ -97,51 +119,24 @@ export class Player {
     const { episodeId, stepCount, env, status, task, seed, return: sum } = sessions.state(id, owner);
     return { episode_id: episodeId, step_count: stepCount, session_id: id, env, status, task, seed, return: sum };
   }
-
-  private reply(turn: Turn, action?: Action, data?: unknown): ObservationReply {
-    const { reward, terminated, truncated } = turn;
-    return { observation: envWire(this.served).observe(turn, action, data), reward, done: terminated || truncated };
-  }
-
-  private listing(data: unknown, at: readonly string[]): ObservationReply {
-    checkedMessage(listTools, data, at);
-    return { observation: { tools: toolCards(this.served) }, reward: null, done: this.state().status === 'done' };
-  }
 }
 
-/** As in steps and ORS: keys in snake_case. */
-export function toolCards(served: Servable) {
-  return envWire(served).tools.map(({ name, description, parameters }) => {
-    return { name, description, input_schema: parameters };
-  });
+function replyOf({ reward, terminated, truncated }: Turn, observation: ObservationReply['observation']) {
+  return { observation, reward, done: terminated || truncated };
 }
-
-export function isListing(data: unknown): boolean {
-  return (data as { type?: unknown } | null | undefined)?.type === 'list_tools';
-}
-
-// A reply in time or none: a client of the reference gives up after 60 s and then takes a late reply for that of its next
-// message, for ever. An operator's own deadline may be longer, as other protocols can wait.
-
-export interface ReplyLimits {
-  /** From the message to its reply, waiting for a slot included. */
-  readonly seconds: number;
-}
-
-export const REPLY_LIMITS: ReplyLimits = { seconds: 55 };
 
 // What may stand in a reset: the reference's seed and episode_id, and which task is begun.
 
 const text = z.string().max(255);
 
-/** A task by its id, or its whole card as the task routes tell it. */
-const taskSchema = z.union([text, z.looseObject({ id: text })]);
-
 export const resetSchema = z
   .looseObject({
     seed: z.int().min(0).nullish().describe('Seeds the episode: the same one, the same episode'),
     episode_id: text.nullish().describe("The caller's own name for the episode"),
-    task: taskSchema.nullish().describe('A task by its id, or as the task routes tell it'),
+    task: z
+      .union([text, z.looseObject({ id: text })])
+      .nullish()
+      .describe('A task by its id, or as the task routes tell it'),
     task_id: text.nullish().describe('The same by its id'),
     id: text.nullish().describe("The same, as a task's own keys may be given"),
     split: text.nullish().describe('train, validation or test'),
@@ -187,6 +182,9 @@ function withoutPunctuation(key: string): string {
   return key.toLowerCase().replace(/[^a-z]/g, '');
 }
 
+// The methods OpenEnv has of MCP: tools/list and tools/call, and openenv/session/create and close, as plain requests have no
+// session of their own. (The official protocol, with `initialize`, is another facade's.)
+
 const callSchema = z.looseObject({
   name: z.string().optional(),
   arguments: z.record(z.string(), z.unknown()).default({}),
@@ -202,43 +200,55 @@ export function boundMethods(player: Player, signal?: AbortSignal, begins = fals
     },
     'openenv/session/create': async () => ({ session_id: player.sessionId }),
     'openenv/session/close': async (params) => {
-      if (sessionOf(params) !== player.sessionId) throw unknownSession(params);
+      if (sessionIn(params) !== player.sessionId) throw unknownSession(params);
       throw new RpcFault(RPC_CODES.request, 'Cannot close active WebSocket-managed session via MCP method');
     },
   };
 }
 
-export interface McpHost {
-  readonly sessions: Sessions;
-  readonly served: Servable;
-  readonly owner: Owner;
-  readonly replies: ReplyLimits;
-}
-
 /** Of single requests: they name a session, or get one for themselves alone. */
-export function looseMethods(host: McpHost): RpcMethods {
+export function looseMethods(host: Omit<PlayerOptions, 'id'>): RpcMethods {
+  const { sessions, served, owner } = host;
+  const known = (params: Record<string, unknown>) => {
+    const id = sessionIn(params);
+    try {
+      return new Player({ ...host, served: sessions.environmentOf(id, owner), id });
+    } catch {
+      throw unknownSession(params);
+    }
+  };
+  const opened = async (params: Record<string, unknown>) => {
+    const { id } = sessions.open({ env: served.name, owner });
+    const player = new Player({ ...host, id });
+    try {
+      return { player, first: await player.reset(params, []) };
+    } catch (error) {
+      await sessions.close(id, owner);
+      throw error;
+    }
+  };
   return {
-    'tools/list': async () => listed(host.served),
+    'tools/list': async () => listed(served),
     'tools/call': async (params) => {
-      if (params['session_id'] !== undefined) return called(known(host, params), params, {});
-      const { player } = await opened(host, {});
-      return called(player, params, {}).finally(() => closed(host, player.sessionId));
+      if (params['session_id'] !== undefined) return called(known(params), params, {});
+      const { player } = await opened({});
+      return called(player, params, {}).finally(() => sessions.close(player.sessionId, owner));
     },
     'openenv/session/create': async (params) => {
-      const { player, first } = await opened(host, params);
+      const { player, first } = await opened(params);
       return { session_id: player.sessionId, observation: first.observation };
     },
     'openenv/session/close': async (params) => {
-      const { sessionId } = known(host, params);
-      await closed(host, sessionId);
+      const { sessionId } = known(params);
+      await sessions.close(sessionId, owner);
       return { session_id: sessionId, closed: true };
     },
   };
 }
 
 function listed(served: Servable) {
-  const tools = envWire(served).tools.map(({ name, description, parameters }) => {
-    return { name, description, inputSchema: parameters };
+  const tools = envWire(served).tools.map(({ name, description, parameters: inputSchema }) => {
+    return { name, description, inputSchema };
   });
   return { tools };
 }
@@ -261,32 +271,7 @@ async function called(player: Player, params: Record<string, unknown>, options: 
   };
 }
 
-async function opened({ sessions, served, owner, replies }: McpHost, params: Record<string, unknown>) {
-  const { id } = sessions.open({ env: served.name, owner });
-  const player = new Player({ sessions, served, id, owner, replies });
-  try {
-    return { player, first: await player.reset(params, []) };
-  } catch (error) {
-    await sessions.close(id, owner);
-    throw error;
-  }
-}
-
-async function closed({ sessions, owner }: McpHost, id: string): Promise<void> {
-  await sessions.close(id, owner);
-}
-
-function known({ sessions, owner, replies }: McpHost, params: Record<string, unknown>): Player {
-  const id = sessionOf(params);
-  try {
-    const served = sessions.environments.get(sessions.state(id, owner).env)!;
-    return new Player({ sessions, served, id, owner, replies });
-  } catch {
-    throw unknownSession(params);
-  }
-}
-
-function sessionOf({ session_id: id }: Record<string, unknown>): string {
+function sessionIn({ session_id: id }: Record<string, unknown>): string {
   if (typeof id === 'string' && id !== '') return id;
   throw new RpcFault(RPC_CODES.params, "Invalid params - 'session_id' is required");
 }
@@ -295,96 +280,70 @@ function unknownSession({ session_id: id }: Record<string, unknown>) {
   return new RpcFault(RPC_CODES.params, `Unknown session_id: ${id}`);
 }
 
-// `/mcp` is OpenEnv's and the official MCP endpoint's: who asks in the words of the latter is handed to it.
-
-/** Answers a request of streamable HTTP at `/mcp`; its body was read as JSON. */
-type OfficialMcp = (request: FastifyRequest, reply: FastifyReply, served: Servable) => unknown;
-
-const answering = new WeakMap<Sessions, OfficialMcp>();
-
-/** Says who answers the official protocol for these sessions: called by its facade as it registers. */
-export function answerOfficialMcp(sessions: Sessions, answer: OfficialMcp): void {
-  answering.set(sessions, answer);
-}
-
-/** Who answers this request, if it speaks the official protocol and there is somebody. */
-export function officialMcp(sessions: Sessions, { method, headers, body }: FastifyRequest): OfficialMcp | undefined {
-  const isOfficial =
-    headers['mcp-session-id'] !== undefined ||
-    headers['mcp-protocol-version'] !== undefined ||
-    method === 'GET' ||
-    (body as { method?: unknown } | null | undefined)?.method === 'initialize';
-  return isOfficial ? answering.get(sessions) : undefined;
-}
+// WebSocket `/ws`: one connection, one session. One reply for each message, in order; an error leaves the connection usable.
+// https://github.com/huggingface/OpenEnv, types.py
 
 /** Seconds between pings: a session lives as long as its client answers them. */
 const PING_SECONDS = 30;
 const NORMAL = 1000;
 
+const data = z.record(z.string(), z.unknown());
+const FRAMES = {
+  reset: z.strictObject({ type: z.literal('reset'), data: data.default({}) }),
+  step: z.strictObject({ type: z.literal('step'), data }),
+  state: z.strictObject({ type: z.literal('state') }),
+  mcp: z.strictObject({ type: z.literal('mcp'), data }),
+  close: z.strictObject({ type: z.literal('close') }),
+} as const;
+
+type Frame = z.output<(typeof FRAMES)[keyof typeof FRAMES]>;
+
 export function serveOpenEnv(
   socket: WebSocket,
   request: FastifyRequest,
   served: Servable,
-  context: FacadeContext & { readonly replies: ReplyLimits },
+  { sessions, ownerOf, replies, limits }: OpenEnvContext,
 ): void {
-  const { sessions, ownerOf, replies, limits } = context;
   const owner = ownerOf(request);
-  const connection = new Connection(() => {
+  let player: Player | undefined;
+  const opened = () => {
     const { id } = sessions.open({ env: served.name, owner });
     keepAlive(socket, () => sessions.touch(id, owner));
     return new Player({ sessions, served, id, owner, replies });
-  });
-  const answerTo = async (text: string, signal: AbortSignal): Promise<Answer> => {
-    try {
-      return await connection.answer(text, signal);
-    } catch (error) {
-      const { text: reply, ends } = errorFrame(error, sessions.counts);
-      return { reply, ends };
-    }
   };
   const handlers: FrameHandlers = {
-    answer: async (text, signal) => {
-      const { reply, ends } = await answerTo(text, signal);
-      if (ends) setImmediate(() => socket.close(NORMAL));
-      return reply;
+    async answer(message, signal) {
+      try {
+        const frame = readFrame(message);
+        if (frame.type === 'close') {
+          setImmediate(() => socket.close(NORMAL));
+          return undefined;
+        }
+        player ??= opened();
+        return JSON.stringify(await replyTo(frame, player, signal));
+      } catch (error) {
+        const problem = errorData(error, sessions.counts);
+        if (problem.code === 'SESSION_ERROR') setImmediate(() => socket.close(NORMAL));
+        return JSON.stringify({ type: 'error', data: problem });
+      }
     },
-    failure: (error) => errorFrame(error, sessions.counts).text,
+    failure: (error) => JSON.stringify({ type: 'error', data: errorData(error, sessions.counts) }),
     left: async () => {
-      const id = connection.player?.sessionId;
       // It may have been closed for idleness, or with the server.
-      if (id !== undefined) await sessions.close(id, owner).catch(() => {});
+      if (player !== undefined) await sessions.close(player.sessionId, owner).catch(() => {});
     },
   };
   serveFrames(socket, request, handlers, limits);
 }
 
-interface Answer {
-  readonly reply: string | undefined;
-  readonly ends: boolean;
-}
-
-class Connection {
-  player: Player | undefined;
-
-  constructor(private readonly open: () => Player) {}
-
-  /** @throws as its messages do */
-  async answer(text: string, signal: AbortSignal): Promise<Answer> {
-    const frame = readFrame(text);
-    if (frame.type === 'close') return { reply: undefined, ends: true };
-    this.player ??= this.open();
-    return { reply: JSON.stringify(await replyTo(frame, this.player, signal)), ends: false };
-  }
-}
-
 async function replyTo(frame: Exclude<Frame, { type: 'close' }>, player: Player, signal: AbortSignal) {
   if (frame.type === 'state') return { type: 'state', data: player.state() };
   if (frame.type === 'mcp') return { type: 'mcp', data: await answerRpc(frame.data, boundMethods(player, signal)) };
-  const data =
+  const answer =
     frame.type === 'reset'
       ? await player.reset(frame.data, ['data'], signal)
       : await player.step(frame.data, ['data'], { signal });
-  return { type: 'observation', data };
+  return { type: 'observation', data: answer };
 }
 
 /** A client that answers pings, or sends some, is there, however long its model thinks. */
@@ -402,32 +361,10 @@ function keepAlive(socket: WebSocket, touch: () => void): void {
   socket.on('close', () => clearInterval(timer));
 }
 
-// Frames of a WebSocket `/ws`: what may come in, and how errors go out. https://github.com/huggingface/OpenEnv, types.py
-
-const data = z.record(z.string(), z.unknown());
-
-const FRAMES = {
-  reset: z.strictObject({ type: z.literal('reset'), data: data.default({}) }),
-  step: z.strictObject({ type: z.literal('step'), data }),
-  state: z.strictObject({ type: z.literal('state') }),
-  mcp: z.strictObject({ type: z.literal('mcp'), data }),
-  close: z.strictObject({ type: z.literal('close') }),
-} as const;
-
-type Frame = z.output<(typeof FRAMES)[keyof typeof FRAMES]>;
-
-type ErrorCode =
-  | 'INVALID_JSON'
-  | 'UNKNOWN_TYPE'
-  | 'VALIDATION_ERROR'
-  | 'EXECUTION_ERROR'
-  | 'CAPACITY_REACHED'
-  | 'SESSION_ERROR';
-
 /** A frame that cannot be read at all. */
 class FrameRefused extends Error {
   constructor(
-    readonly code: ErrorCode,
+    readonly code: 'INVALID_JSON' | 'UNKNOWN_TYPE',
     message: string,
   ) {
     super(message);
@@ -435,8 +372,14 @@ class FrameRefused extends Error {
 }
 
 /** @throws FrameRefused, MessageInvalid */
-function readFrame(text: string): Frame {
-  const message = parsed(text);
+function readFrame(frame: string): Frame {
+  let message: unknown;
+  try {
+    message = parseJson(frame);
+  } catch (error) {
+    const { values, message: problem } = error as ReverieError;
+    throw new FrameRefused('INVALID_JSON', `Invalid JSON: ${values?.['problem'] ?? problem}`);
+  }
   if (typeof message !== 'object' || message === null || Array.isArray(message)) {
     throw new MessageInvalid([{ type: 'dict_type', loc: [], msg: 'Input should be an object', input: message }]);
   }
@@ -447,32 +390,11 @@ function readFrame(text: string): Frame {
   throw new FrameRefused('UNKNOWN_TYPE', `Unknown message type: ${typeof type === 'string' ? type : 'not a string'}`);
 }
 
-function parsed(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch (error) {
-    const { values, message } = error as ReverieError;
-    throw new FrameRefused('INVALID_JSON', `Invalid JSON: ${values?.['problem'] ?? message}`);
-  }
-}
-
 /** Errors that end the session, and with it the connection. */
 const ENDED = new Set(['SESSION_GONE', 'SESSION_UNKNOWN', 'SERVER_DRAINING']);
 
-interface ErrorFrame {
-  readonly text: string;
-  /** The session is no more. */
-  readonly ends: boolean;
-}
-
 /** @param counts  of the server, told where it is full */
-function errorFrame(error: unknown, counts: SessionCounts): ErrorFrame {
-  const data = errorData(error, counts);
-  const ends = data.code === 'SESSION_ERROR';
-  return { text: JSON.stringify({ type: 'error', data }), ends };
-}
-
-function errorData(error: unknown, { active, slots }: SessionCounts): { code: ErrorCode; message: string } {
+function errorData(error: unknown, { active, slots }: SessionCounts): { code: string; message: string } {
   if (error instanceof FrameRefused) return { message: error.message, code: error.code };
   if (error instanceof MessageInvalid) {
     return { message: error.message, code: 'VALIDATION_ERROR', ...{ errors: error.errors } };

@@ -10,7 +10,7 @@ import type { Action, Turn } from '../../core/session-contract.js';
 import { encodeObservation } from '../../core/tasks.js';
 import { actionOfCall, type OfferedTool, observationText, offeredTools, rulesOf, sayToolOf } from '../tools.js';
 
-export interface EnvWire {
+interface EnvWire {
   /** Of what a step carries; titled as clients tell kinds of environments apart by (verifiers: `CallToolAction`). */
   readonly action: z.ZodType;
   readonly observation: z.ZodType;
@@ -27,7 +27,7 @@ export interface EnvWire {
 }
 
 /** Keys of every observation. `done`, `reward` and `metadata` stand beside it on the wire; the reference lists them here. */
-export const commonShape = {
+const commonShape = {
   ended: z
     .enum(['terminated', 'truncated'])
     .optional()
@@ -48,13 +48,13 @@ export const commonShape = {
 };
 
 /** Keys that the reference's base class of actions has too. */
-export const actionShape = {
+const actionShape = {
   metadata: z.record(z.string(), z.unknown()).optional().describe('Accepted for compatibility; not looked at'),
 };
 
 const UNDECIDED = 'The episode ended, but nothing could decide whether the task was solved: it has no reward, not 0.';
 
-export function endingOf({ terminated, truncated, info }: Turn): Record<string, unknown> {
+function endingOf({ terminated, truncated, info }: Turn): Record<string, unknown> {
   if (!terminated && !truncated) return {};
   const ended = terminated ? 'terminated' : 'truncated';
   const { verdict } = info as Partial<ToolsStepInfo>;
@@ -182,7 +182,7 @@ function valuesOf(space: VectorSpace, description: string) {
 /** What the orchestration itself is called by (RFC 003): no tool may. */
 const RESERVED = ['reset', 'step', 'state', 'close'];
 
-export const callAction = z
+const callAction = z
   .strictObject({
     type: z.literal('call_tool').default('call_tool').describe('{"type": "list_tools"} lists the tools instead'),
     tool_name: z.string().min(1).max(256).describe('Name of the tool'),
@@ -223,7 +223,7 @@ const callObservation = z
   .meta({ title: 'CallToolObservation' });
 
 /** @throws TOOL_NAME_RESERVED */
-export function toolsWire(served: Servable): EnvWire {
+function toolsWire(served: Servable): EnvWire {
   const clash = served.tools.find(({ name }) => RESERVED.includes(name));
   if (clash !== undefined) throw reverieError('TOOL_NAME_RESERVED', { env: served.name, tool: clash.name });
   const say = sayToolOf(served);

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SessionTable } from '../../../../src/serve/core/sessions.js';
-import { answerOfficialMcp } from '../../../../src/serve/facades/openenv/messages.js';
-import { openEnvFacade } from '../../../../src/serve/facades/openenv/openenv.js';
+import { answerOfficialMcp, openEnvFacade } from '../../../../src/serve/facades/openenv/openenv.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
 import type { RunningServer } from '../../../../src/serve/index.js';
 import { servedCounter } from '../../core/doubles.js';
