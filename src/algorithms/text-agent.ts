@@ -7,12 +7,9 @@ import type { CallSpec } from '../env/tools/domain.js';
 import type { Message } from '../env/tools/message.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../env/tools/tools-family.js';
 import type { TextPolicy, TextSituation, TextTurn } from '../rl/text/text-policy.js';
-import { type ActionForms, chosenOf, type OfferedActions } from '../synth/choices/call-forms.js';
 
 /** How a policy of text sees a domain: see `TextView` of the run room. */
 export interface TextAgentView {
-  /** What it chooses from, or writes, where nobody lists commands. */
-  readonly forms?: ActionForms;
   /** How a call is written among those that are listed. */
   readonly lineOf: (call: CallSpec) => string;
 }
@@ -31,29 +28,25 @@ export class TextPolicyAgent implements ToolsPolicy {
 
   /** @throws TEXT_COMMANDS_UNKNOWN */
   async act(query: ToolsPolicyQuery): Promise<ToolsTurn> {
-    const { situation, actionOf } = this.situation(query);
+    const { situation, callOf } = this.situation(query);
     const draw = Rng.fromSeed(query.seed).split('text-policy', query.step).uniform();
     const [{ choice, written }] = await this.policy.decide([situation], [draw]);
-    const { content, call } = actionOf(written?.text ?? situation.admissible[choice])!;
-    const action = call === undefined ? { content } : { content, toolCalls: [{ id: `call_${query.step}`, ...call }] };
-    return { action, cost: NO_COST };
+    const call = callOf(written?.text ?? situation.admissible[choice])!;
+    return { action: { content: null, toolCalls: [{ id: `call_${query.step}`, ...call }] }, cost: NO_COST };
   }
 
   /** What it would choose among, and all it would choose by. @throws TEXT_COMMANDS_UNKNOWN */
-  situation(query: ToolsPolicyQuery): { readonly situation: TextSituation } & Pick<OfferedActions, 'actionOf'> {
-    const { actionOf, ...offered } = this.offered(query);
-    return { actionOf, situation: { ...this.told(query), ...offered } };
+  situation(query: ToolsPolicyQuery): { readonly situation: TextSituation } & Pick<Offered, 'callOf'> {
+    const { callOf, ...offered } = this.offered(query);
+    return { callOf, situation: { ...this.told(query), ...offered } };
   }
 
-  private offered({ messages, task, admissible }: ToolsPolicyQuery): Offered {
-    const { forms } = this.view;
-    if (forms !== undefined) return forms.offer(messages);
+  private offered({ task, admissible }: ToolsPolicyQuery): Offered {
     const found = admissible?.();
     if (found === undefined || found.lines.length === 0)
       throw reverieError('TEXT_COMMANDS_UNKNOWN', { id: 'agent', task: task.id });
     const { lines, readings, shown, callOf } = found;
-    const actionOf = (text: string) => ({ content: null, call: callOf(text) });
-    return { admissible: lines, actionOf, ...(readings && { readings }), ...(shown && { shown }) };
+    return { admissible: lines, callOf, ...(readings && { readings }), ...(shown && { shown }) };
   }
 
   /** As `TextEpisode` sees it. */
@@ -77,14 +70,16 @@ export class TextPolicyAgent implements ToolsPolicy {
 
   /** An action as it is written among the choices. */
   said(message: ToolsAction): string {
-    const { forms, lineOf } = this.view;
-    if (forms !== undefined) return forms.textOf(chosenOf(message));
+    const { lineOf } = this.view;
     const [call] = message.toolCalls ?? [];
     return call === undefined ? '' : lineOf(call);
   }
 }
 
-type Offered = OfferedActions & Pick<TextSituation, 'readings' | 'shown'>;
+interface Offered extends Pick<TextSituation, 'admissible' | 'readings' | 'shown'> {
+  /** The call that a command stands for. */
+  readonly callOf: (text: string) => CallSpec | undefined;
+}
 
 function seenIn(messages: readonly Message[]): string {
   return messages.flatMap(({ role, content }) => (role === 'user' || role === 'tool' ? [content] : [])).join('\n');

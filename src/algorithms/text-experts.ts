@@ -1,10 +1,8 @@
-// Who is imitated first: the solution of a game, command by command, or an agent of tools that knows it and asks for what it was not told.
+// Who is imitated first: the solution of a game, command by command.
 
 import type { Awaitable } from '../core/environment.js';
 import type { CallSpec, ToolsTask } from '../env/tools/domain.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
-import { type ActionForms, chosenOf } from '../synth/choices/call-forms.js';
-import { ReferenceAgent } from '../synth/episodes/agents/reference-agent.js';
 
 export interface TextExpert {
   /** Whether an episode that it did not win is no example at all. */
@@ -19,18 +17,4 @@ export interface TextExpert {
 export function walkthroughs(lineOf: (call: CallSpec) => string): TextExpert {
   const plan = (task: ToolsTask) => task.reference?.calls.map(lineOf) ?? [];
   return { mustWin: false, next: (_, task, step) => plan(task)[step], plan };
-}
-
-const reference = new ReferenceAgent();
-
-/** @param forms how actions are told as texts */
-export function solutions(forms: Pick<ActionForms, 'textOf'>): TextExpert {
-  return {
-    mustWin: true,
-    next({ tools }, task, step) {
-      const { messages, domain, seed } = tools;
-      const { action } = reference.act({ messages, tools: domain.tools, task, seed, step });
-      return forms.textOf(chosenOf(action));
-    },
-  };
 }

@@ -6,7 +6,7 @@
 
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/tools/domain.js';
-import { outcomeVariance } from '../synth/tasks/curriculum-scores.js';
+import { outcomeVariance } from '../synth/tasks/curriculum.js';
 import { deficitsOf, type LivedText, livedTexts, needsOf } from './text-deficits.js';
 import type { PlayedText } from './text-play.js';
 
@@ -82,11 +82,8 @@ function weightsOf(families: readonly string[], { score, deficits }: Grow, grown
 
 /** Of its last outcomes, as `synth.pick: curriculum` has it. */
 function varianceOf(family: string, grown: Grown): number {
-  const { outcomes: rewards = [], taken: attempts = 0 } = grown[family] ?? {};
-  return variance({ task: family, synthetic: false, hard: false, attempts, rewards, progress: 0, hardShare: 0 });
+  return outcomeVariance(grown[family]?.outcomes ?? []);
 }
-
-const variance = outcomeVariance();
 
 /**
  * Families of which as many episodes are lost as the band says, and those of which little is known; by variance, those whose outcomes

@@ -33,7 +33,6 @@ const INPUT_HELP: Record<FolderInput, string> = {
   model: 'a world model: a run of fit or train, or the folder of the model',
   checkpoint: 'a policy: a run of train, or the folder of a checkpoint',
   episodes: 'episodes of tools: a run of synth, or its folder data',
-  aim: 'an earlier run of synth: new tasks are made of what lost its episodes',
   heldOut: 'recorded episodes or transitions to judge by; refused where the model was made from any like them',
   fidelity: 'a fidelity report, or the run that made it: what auto horizons are taken from',
 };
@@ -91,14 +90,13 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     summary: 'generate a synthetic dataset in a simulation',
     description:
       'Of a tools scenario: lives episodes of its tasks in the simulated environment, judges and filters them, and writes datasets. Of a vector scenario: branches short rollouts from recorded states (--data) inside a world model (--model). All with their provenance.',
-    takes: ['model', 'data', 'checkpoint', 'fidelity', 'aim'],
+    takes: ['model', 'data', 'checkpoint', 'fidelity'],
     needs: [],
     hasPanel: true,
     overQueue: true,
     usesDevice: true,
     examples: [
       ['reverie synth helpdesk --out runs/desk', 'episodes of a service desk, as datasets'],
-      ['reverie synth helpdesk --aim runs/desk --out runs/aimed', 'new tasks of what the agent could not do there'],
       ['reverie synth helpdesk --queue redis://localhost/desk', 'lived by whoever runs reverie worker there'],
       ["reverie synth helpdesk --set 'synth.export=[sharegpt, verl]' --set synth.episodes=1000", ''],
       ['reverie synth --model runs/model --data runs/seen --out runs/dreamt', 'a random policy acts'],
@@ -233,13 +231,13 @@ async function runJobCommand(
   outcome: Outcome,
 ): Promise<void> {
   refuseBadUsage(spec, command, scenario, flags);
-  const { data, model, checkpoint, episodes, aim, heldOut, fidelity, compare, url, failUnder, panel } = flags;
+  const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder, panel } = flags;
   const { launch } = await load.launcher();
   const result = await launch<AnyJobResult>(spec.name, {
     ...flags,
     set: [...(flags.set ?? []), ...settingsOf(flags)],
     scenario: scenario ?? spec.defaultScenario,
-    inputs: { data, model, checkpoint, episodes, aim, heldOut, fidelity, compare, url, failUnder, panel },
+    inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder, panel },
     stream: terminal.stderr,
     command: commandLine,
   });

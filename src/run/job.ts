@@ -24,8 +24,6 @@ export interface JobInputs {
   readonly checkpoint?: string;
   /** Episodes of tools, or a run that holds them. */
   readonly episodes?: string;
-  /** A run of synth whose lost episodes new tasks are aimed at. */
-  readonly aim?: string;
   /** `fidelity`: recorded episodes or transitions that the model must not have seen. */
   readonly heldOut?: string;
   /** A fidelity report, or the run that made it: what `auto` horizons are taken from. */
@@ -41,7 +39,7 @@ export interface JobInputs {
 }
 
 /** Inputs that are found in folders. */
-export type FolderInput = 'data' | 'model' | 'checkpoint' | 'episodes' | 'aim' | 'heldOut' | 'fidelity';
+export type FolderInput = 'data' | 'model' | 'checkpoint' | 'episodes' | 'heldOut' | 'fidelity';
 
 export interface JobContext<S extends AnyScenario = Scenario> {
   readonly scenario: S;

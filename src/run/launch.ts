@@ -159,7 +159,7 @@ async function reopened(name: string, folder: string, options: LaunchOptions): P
 
 async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promise<AnyScenario> {
   if (options.scenario !== undefined) return loadAnyScenario(options.scenario, options);
-  const source = inputs.checkpoint ?? inputs.model ?? inputs.data ?? inputs.episodes ?? inputs.aim;
+  const source = inputs.checkpoint ?? inputs.model ?? inputs.data ?? inputs.episodes;
   const saved = source === undefined ? undefined : await savedScenario(source);
   if (saved === undefined) {
     throw reverieError('FLAG_INVALID', {

@@ -310,13 +310,13 @@ function mustSucceedLine({ mustSucceed }: SynthEpisodesResult): Line[] {
 
 const SHOWN_KINDS = 4;
 
-/** The kinds that cost most turns; the report has all, with examples. */
+/** The filters that cost most turns; the report has all. */
 function removedLine({ removed }: SynthEpisodesResult): Line[] {
   const most = [...removed].sort((a, b) => b.turns - a.turns).slice(0, SHOWN_KINDS);
   if (most.length === 0) return [];
-  const told = most.map(({ kind, turns }) => `${formatCount(turns)} ${kind}`);
+  const told = most.map(({ filter, turns }) => `${formatCount(turns)} by ${filter}`);
   const rest = removed.length - most.length;
-  return [['turns removed', `${told.join(', ')}${rest > 0 ? `, and ${rest} kinds more` : ''}`]];
+  return [['turns removed', `${told.join(', ')}${rest > 0 ? `, and ${rest} more` : ''}`]];
 }
 
 /** What the agent cannot do yet. */

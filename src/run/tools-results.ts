@@ -49,21 +49,15 @@ export interface RealEpisodesResult extends JobResult {
   readonly policy?: TextPolicyNote;
 }
 
-/** What a policy chooses among that writes. */
-export const WRITTEN = 'calls and sayings that it writes itself under the schemas of the tools';
-
 /** What is to be said beside a policy's figures. */
 export function remarkOn({ choosesAmong }: TextPolicyNote, who = 'It'): string {
-  const remark = `${who} chooses among ${choosesAmong}`;
-  return choosesAmong === WRITTEN
-    ? `${remark}.`
-    : `${remark}: its success is not that of an agent that writes its own.`;
+  return `${who} chooses among ${choosesAmong}: its success is not that of an agent that writes its own.`;
 }
 
 export interface TextPolicyNote {
   readonly version: string;
   /** It was shown what there is to choose from: not to be printed beside a free-text figure without saying so. */
-  readonly choosesAmong: 'admissible commands' | 'calls and sayings filled from the conversation' | typeof WRITTEN;
+  readonly choosesAmong: 'admissible commands';
 }
 
 /** A policy of text that learned by group-relative policy gradients. */
@@ -237,10 +231,9 @@ export interface SynthEpisodesResult extends JobResult {
   /** Episodes that went into the datasets, and why the others did not. */
   readonly accepted: number;
   readonly rejected: Readonly<Record<string, number>>;
-  /** Turns of the agent that are not to be learnt, by the filter that removed them and by kind. */
+  /** Turns of the agent that are not to be learnt, by the filter that removed them. */
   readonly removed: readonly {
     readonly filter: string;
-    readonly kind: string;
     readonly episodes: number;
     readonly turns: number;
   }[];

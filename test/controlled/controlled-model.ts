@@ -14,7 +14,6 @@ import { smallestValue } from './schema-role.js';
 import { trajectoryReply } from './trajectory-role.js';
 import { Truth } from './truth.js';
 import { userReply } from './user-role.js';
-import { variantReply } from './variant-role.js';
 import { verdictReply } from './verdict-role.js';
 
 export type { ControlledOptions } from './controlled-options.js';
@@ -38,7 +37,6 @@ const ROLES: Readonly<Record<string, Role>> = {
   user_turn: userReply,
   verdict: verdictReply,
   trajectory: trajectoryReply,
-  task_variant: variantReply,
 };
 
 export async function startControlledModel(options: ControlledOptions): Promise<ControlledModel> {

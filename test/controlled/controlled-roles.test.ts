@@ -5,7 +5,6 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { Rng } from '../../src/core/rng.js';
 import type { ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import { makeDomain } from '../../src/env/tools/make-domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
@@ -15,7 +14,6 @@ import type { Responder } from '../../src/env/tools/tools-family.js';
 import type { LanguageModel } from '../../src/llm/language-model.js';
 import { makeLanguageModel } from '../../src/llm/make-language-model.js';
 import { LlmAgent } from '../../src/synth/episodes/agents/llm-agent.js';
-import { writeVariant } from '../../src/synth/tasks/written-variant.js';
 import { amplifyTrajectory } from '../../src/worldmodel/llm/amplify.js';
 import { LlmUser } from '../../src/worldmodel/llm/llm-user.js';
 import { makeRouter } from '../../src/worldmodel/tools/make-router.js';
@@ -125,16 +123,6 @@ describe('a controlled author', () => {
     await start({ transitionError: 0.5 });
     const cut = (await amplified()).filter(({ truncated }) => truncated).length;
     expect(cut).toBeGreaterThan(tasks.length / 2);
-  });
-
-  it('writes variants of tasks', async () => {
-    await start();
-    for (const strategy of ['rephrase', 'harder', 'easier'] as const) {
-      const rng = Rng.fromSeed(1);
-      const { task, problems } = await writeVariant({ domain, seed: tasks[0], strategy, model: client, rng });
-      expect(problems).toBeUndefined();
-      expect(task!.user.goal).not.toBe(tasks[0].user.goal);
-    }
   });
 });
 

@@ -237,7 +237,7 @@ describe('a reply that is of no use', () => {
     const { episodes, failed, signals, removed } = resultOf('agent-cut');
     expect({ episodes, failed }).toEqual({ episodes: EPISODES, failed: {} });
     expect(signals).toMatchObject({ 'cut-turn': 1 });
-    expect(removed).toContainEqual(expect.objectContaining({ kind: 'a turn that was cut off', turns: 1 }));
+    expect(removed).toContainEqual(expect.objectContaining({ filter: 'recipe', turns: 1 }));
   });
 
   it('that every row fails by fails the job, with why, and makes no dataset', async () => {

@@ -10,8 +10,8 @@ import type { ToolSpec, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { templateOf, wordsIn } from '../../synth/choices/named-values.js';
 import { type Mention, Mentions } from './mentions.js';
+import { templateOf, wordsIn } from './named-values.js';
 
 /** What could be done at a moment: a function of the query alone. */
 export type Propose = (query: ToolsPolicyQuery) => readonly ToolsAction[];

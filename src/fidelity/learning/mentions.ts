@@ -2,7 +2,7 @@
 
 import type { Json } from '../../core/json.js';
 import type { AssistantMessage, Message } from '../../env/tools/message.js';
-import { shapeOf, spansOf, templateOf, wordsIn } from '../../synth/choices/named-values.js';
+import { shapeOf, spansOf, templateOf, wordsIn } from './named-values.js';
 
 /** A value that was named, with the ways in which it was: what a value in its place in another conversation has in common. */
 export interface Mention {

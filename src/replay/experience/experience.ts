@@ -74,8 +74,6 @@ export interface EpisodeRecord {
   readonly lostStep?: number;
   /** What lost it, by kind and tool, as `left-out verify_employee`; absent where nothing exact can be said. */
   readonly lostBy?: string;
-  /** What an agent could not do, which its task was made to train. */
-  readonly aim?: string;
   /** How it came about, where no task was given and none was known. */
   readonly walk?: WalkNote;
   /** Weight of the episode in training, lowered by doubt; 1 = full. */

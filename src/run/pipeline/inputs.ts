@@ -34,12 +34,6 @@ const KINDS: Readonly<Record<Exclude<FolderInput, 'heldOut'>, Kind>> = {
     what: 'file of episodes',
     isFormat: () => true,
   },
-  aim: {
-    file: 'deficits.json',
-    folders: [''],
-    what: 'list of what lost episodes',
-    isFormat: () => true,
-  },
   model: {
     file: 'manifest.json',
     folders: ['model', 'checkpoint/model', ''],

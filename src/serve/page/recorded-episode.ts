@@ -108,7 +108,7 @@ function callsAt(messages: readonly Message[], at: number, names?: readonly stri
 
 function factsOf(run: string, record: EpisodeRecord): EpisodeView['facts'] {
   const { id, row, family, split, group, parent, policyVersion, userVersion, responderVersion, weight } = record;
-  const { signals = [], aim } = record;
+  const { signals = [] } = record;
   return [
     ['run', run],
     ['episode', id],
@@ -118,7 +118,6 @@ function factsOf(run: string, record: EpisodeRecord): EpisodeView['facts'] {
     ...(group === -1 ? [] : [['group', String(group)] as const]),
     ...(parent === undefined ? [] : [['forked from', `${parent.episode}, step ${parent.step}`] as const]),
     ...(signals.length === 0 ? [] : [['signals', signals.join(', ')] as const]),
-    ...(aim === undefined ? [] : [['task made for', deficitText(aim)] as const]),
     ['weight', String(weight)],
     ['agent', policyVersion],
     ['user', userVersion],

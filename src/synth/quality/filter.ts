@@ -3,7 +3,6 @@
 
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import type { Passage } from './report.js';
 
 /** What exact rules have against an episode, and from which message on; null: nothing. */
 export type ExactJudgement = { readonly fault: string; readonly because: string; readonly message?: number } | null;
@@ -33,25 +32,7 @@ export type Judgement =
 export interface Filter {
   readonly name: string;
   /** Records come in the order of their rows: filters that remember earlier ones depend on it. */
-  judge(record: EpisodeRecord, context: QualityContext, likeness?: Likeness): Judgement;
-  /** Of a filter that remembers earlier records: what it holds a record against them by. Absent: it judges each alone. */
-  liken?(record: EpisodeRecord): Likeness;
-}
-
-/** Made of a record alone, and structured-clonable, so that any thread can make it. */
-export interface Likeness {
-  readonly sketch: Float64Array;
-  readonly keys: readonly number[];
-}
-
-/** What filters that judge each record alone found of one, structured-clonable. */
-export interface Forejudged {
-  /** Through each filter in turn, up to the one that dropped it. */
-  readonly passages: readonly Passage[];
-  /** The record as they mended it; absent where nothing was to be mended, or it was dropped. */
-  readonly mended?: EpisodeRecord;
-  /** What the first filter that remembers holds it against others by. */
-  readonly likeness?: Likeness;
+  judge(record: EpisodeRecord, context: QualityContext): Judgement;
 }
 
 export const KEEP: Judgement = { keep: true };

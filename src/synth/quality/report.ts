@@ -1,6 +1,5 @@
-// What became of a dataset's rows: counts in and out of each filter, with reasons and examples, and how diverse the rest is.
+// What became of a dataset's rows: counts in and out of each filter, with reasons, and how diverse the rest is.
 
-import type { Message } from '../../env/tools/message.js';
 import type { DiversityReport } from './diversity.js';
 
 export interface FilterReport {
@@ -15,53 +14,6 @@ export interface FilterReport {
   readonly repaired: Readonly<Record<string, number>>;
   /** Reason to number of episodes. */
   readonly dropped: Readonly<Record<string, number>>;
-  /** Kind of what is no longer learnt. */
-  readonly removed: Readonly<Record<string, RemovedKind>>;
-}
-
-export interface RemovedKind {
-  /** That lost something of this kind. */
-  readonly episodes: number;
-  /** That went. */
-  readonly turns: number;
-  /** The first of them, one an episode. */
-  readonly examples: readonly RemovedExample[];
-}
-
-/** Something that is no longer learnt, to look at. */
-export interface RemovedExample {
-  readonly kind: string;
-  readonly episode: string;
-  readonly row: number;
-  readonly task: string;
-  /** What the state, the tools or the rules say to it. */
-  readonly because: string;
-  /** Messages around it, the user's first before them. */
-  readonly messages: readonly Message[];
-  /** Place in `messages` of the turn that is at fault. */
-  readonly turn: number;
-  /** Messages left out after the user's first. */
-  readonly omitted: number;
-}
-
-/** What one filter took from one episode; structured-clonable. */
-export interface Removal {
-  readonly kind: string;
-  /** Turns that were learnt before it, and are not after it. */
-  readonly turns: number;
-  readonly example: RemovedExample;
-}
-
-/** One episode on its way through one filter; structured-clonable. */
-export interface Passage {
-  /** How it was mended; null where it was not. */
-  readonly note: string | null;
-  /** Why it was dropped; absent: it was not. */
-  readonly dropped?: string;
-  /** Turns of the agent that are learnt, before and after. */
-  readonly turnsIn: number;
-  readonly turnsOut: number;
-  readonly removed: readonly Removal[];
 }
 
 export interface DatasetReport {
@@ -69,17 +21,36 @@ export interface DatasetReport {
   readonly out: number;
   /** Of these, episodes good enough to be imitated. */
   readonly imitated: number;
-  /** In the order in which they were applied. */
+  /** In the order in which they were applied: first what episodes mark as not to be learnt (`recipe`), last what is not imitated. */
   readonly filters: readonly FilterReport[];
-  /** What the recipe of the episodes marked as not to be learnt, before any filter. */
-  readonly recipe: FilterReport;
-  /** What is not written to be imitated, after all filters. */
-  readonly imitation: FilterReport;
   readonly splits: Readonly<Record<'train' | 'validation' | 'test', number>>;
   readonly diversity: DiversityReport;
 }
 
-/** All that stands between what was lived and what is imitated, in order. */
-export function stagesOf({ recipe, filters, imitation }: DatasetReport): readonly FilterReport[] {
-  return [recipe, ...filters, imitation];
+/** What one filter did, over episodes in the order of their rows. */
+export class FilterTally {
+  private readonly counts = { in: 0, out: 0, turnsIn: 0, turnsOut: 0 };
+  private readonly repaired = new Map<string, number>();
+  readonly dropped = new Map<string, number>();
+
+  constructor(private readonly name: string) {}
+
+  /** @param turnsOut undefined: the episode was dropped */
+  add(turnsIn: number, turnsOut: number | undefined, reason?: string): void {
+    this.counts.in++;
+    this.counts.turnsIn += turnsIn;
+    this.counts.turnsOut += turnsOut ?? 0;
+    if (turnsOut !== undefined) this.counts.out++;
+    if (reason === undefined) return;
+    const reasons = turnsOut === undefined ? this.dropped : this.repaired;
+    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+  }
+
+  report(): FilterReport {
+    return { name: this.name, ...this.counts, repaired: sorted(this.repaired), dropped: sorted(this.dropped) };
+  }
+}
+
+export function sorted(counts: ReadonlyMap<string, number>): Record<string, number> {
+  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

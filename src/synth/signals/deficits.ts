@@ -175,9 +175,3 @@ function shareOf(tallies: readonly TaskTally[]): Share {
   const sum = (of: (tally: TaskTally) => number) => tallies.reduce((total, tally) => total + of(tally), 0);
   return { succeeded: sum(({ succeeded }) => succeeded), of: sum(({ judged }) => judged) };
 }
-
-/** Tasks to make new ones from, so that they need what the deficit is about: those it lost, then others that need it. */
-export function seedsFor({ name, tasks }: Deficit, all: readonly ToolsTask[]): ToolsTask[] {
-  const lost = tasks.flatMap((id) => all.find((task) => task.id === id) ?? []);
-  return [...lost, ...all.filter((task) => needs(name, task) === true && !tasks.includes(task.id))];
-}

@@ -16,9 +16,7 @@ export interface MakeTasksRequest {
   readonly rng: Rng;
   /** Tasks to start from; default: all of the domain that are not kept for evaluation, and have a reference. */
   readonly seeds?: readonly ToolsTask[];
-  /** Tasks that strategy `compose` may join with a seed; default: the seeds. */
-  readonly partners?: readonly ToolsTask[];
-  /** Needed by strategies that write. */
+  /** Needed by `propose`. */
   readonly model?: LanguageModel;
   /** Who is asked about what strategy `propose` found; default: `model`. */
   readonly judge?: LanguageModel;
@@ -41,17 +39,16 @@ export interface MadeTask {
  */
 export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<MadeTask> {
   const { domain, rng, model, judge, responder, signal } = request;
-  const { count, strategies, overGeneration, personas, attempts, judges, steps } = request.config.variation;
+  const { count, strategies, overGeneration, attempts, judges, steps } = request.config.variation;
   const isSeed = (task: ToolsTask) => !isForEvaluation(task) && task.reference !== undefined;
   const seeds = (request.seeds ?? domain.tasks).filter(isSeed);
-  const partners = request.partners?.filter(isSeed) ?? seeds;
   if (count === 0 || seeds.length === 0) return;
   const admissions = new Admissions(domain, { ...request.config.admission, responder });
   for (let number = 0; number < Math.ceil(count * overGeneration); number++) {
     signal?.throwIfAborted();
     const round = Math.floor(number / seeds.length);
     const first = rng.split('seeds', round).permutation(seeds.length)[number % seeds.length];
-    const ordered = [seeds[first], ...partners.filter((task) => task !== seeds[first])];
+    const ordered = [seeds[first], ...seeds.filter((task) => task !== seeds[first])];
     const strategy = strategies[number % strategies.length];
     const own = rng.split('proposal', number);
     const proposal = await varyTask({
@@ -61,7 +58,6 @@ export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<Made
       rng: own,
       model,
       responder,
-      personas,
       attempts,
       judge,
       judges,

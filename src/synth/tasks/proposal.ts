@@ -3,8 +3,8 @@
 import type { Cost } from '../../core/cost.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 
-/** Ways of making a task from others; the first three need no language model. */
-export const STRATEGIES = ['entity-swap', 'compose', 'persona', 'harder', 'easier', 'rephrase', 'propose'] as const;
+/** Ways of making a task from others; only `propose` needs a language model. */
+export const STRATEGIES = ['entity-swap', 'compose', 'propose'] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 
 /** Why a proposal is no task, by kind. */

@@ -112,19 +112,8 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
   expect(collected).toMatchObject({ job: 'collect', episodes: 12, policy: trained.policy });
 });
 
-it('teaches a policy to choose calls of tools, filled from the conversation, and has it act as an agent', async () => {
-  const set = [
-    ...['train.cloneTasks=6', 'train.cloneEpochs=3', 'train.rounds=1', 'train.tasksPerRound=1', 'train.groupSize=2'],
-    ...['train.evalTasks=2', 'user.varied=false', 'synth.episodes=2', `rl.relevance=${JSON.stringify(rl.relevance)}`],
-  ];
-  const trained = await run<TextTrainResult>('train', 'desk', { scenario: 'helpdesk', set });
-  const choosesAmong = 'calls and sayings filled from the conversation';
-  expect(trained.policy.choosesAmong).toBe(choosesAmong);
-  expect(trained.clonedSteps).toBeGreaterThan(3);
-  expect(trained.realSteps).toBeGreaterThan(trained.clonedSteps);
-  const inputs = { checkpoint: join(home, 'desk') };
-  const collected = await run<RealEpisodesResult>('collect', 'desk-seen', { scenario: 'helpdesk', inputs, set });
-  expect(collected).toMatchObject({ episodes: 2, failed: {}, policy: trained.policy });
+it('refuses worlds that list no commands', async () => {
+  await expect(run('train', 'desk', { scenario: 'helpdesk' })).rejects.toMatchObject({ code: 'TEXT_COMMANDS_UNKNOWN' });
 });
 
 it('refuses splits without tasks', async () => {

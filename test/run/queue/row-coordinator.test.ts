@@ -6,12 +6,11 @@ import { packError, reverieError } from '../../../src/core/errors.js';
 import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { Budget, type BudgetLimits } from '../../../src/llm/budget.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { RowCoordinator } from '../../../src/run/queue/coordinator.js';
 import type { JobDescription } from '../../../src/run/queue/messages.js';
-import { RowCoordinator } from '../../../src/run/queue/row-coordinator.js';
 import { episodeId, planRow } from '../../../src/synth/episodes/row-plan.js';
-import { InProcessBroker, InProcessQueue } from '../../../src/synth/queue/in-process-queue.js';
-import { packParcel } from '../../../src/synth/queue/parcel.js';
-import { type Lease, MAX_LOST_LEASES } from '../../../src/synth/queue/rollout-queue.js';
+import { type Lease, MAX_LOST_LEASES, packParcel } from '../../../src/synth/queue/rollout-queue.js';
+import { InProcessBroker, InProcessQueue } from '../../synth/queue/in-process-queue.js';
 
 const SCENARIO = 'a'.repeat(64);
 const description: JobDescription = {

@@ -26,7 +26,7 @@ const GOOD: ToolsTask = {
 };
 
 function propose(changes: Partial<ToolsTask> = {}, seeds: readonly ToolsTask[] = [CANCEL]): TaskProposal {
-  return { task: { ...GOOD, ...changes }, seeds, strategy: 'harder', modelVersion: 'm', problems: [], cost: NO_COST };
+  return { task: { ...GOOD, ...changes }, seeds, strategy: 'compose', modelVersion: 'm', problems: [], cost: NO_COST };
 }
 
 async function reasons(changes: Partial<ToolsTask>, seeds?: readonly ToolsTask[]): Promise<string[]> {
@@ -42,18 +42,18 @@ describe('a good task', () => {
       task: {
         family: 'cancel',
         split: 'train',
-        origin: { seeds: ['cancel-lamp'], strategy: 'harder', modelVersion: 'm' },
+        origin: { seeds: ['cancel-lamp'], strategy: 'compose', modelVersion: 'm' },
       },
     });
   });
 
   it('comes out of every strategy of rules', async () => {
     const admissions = new Admissions(domain);
-    for (const [i, strategy] of (['entity-swap', 'persona', 'compose'] as const).entries()) {
+    for (const [i, strategy] of (['entity-swap', 'compose'] as const).entries()) {
       const proposal = await varyTask({ domain, seeds: [CANCEL, CREDIT], strategy, rng: Rng.fromSeed(i) });
       expect(await admissions.admit(proposal)).toMatchObject({ admitted: true });
     }
-    expect(admissions.counts).toEqual({ admitted: 3, rejected: {} });
+    expect(admissions.counts).toEqual({ admitted: 2, rejected: {} });
   });
 
   it('may ask the agent to refrain, if the verifier refuses to do it', async () => {

@@ -60,8 +60,7 @@ export function liveRowHere(context: Context, parts: ToolsParts, settings: LiveR
       const lost = lostStep(domain, task, lived);
       const told = { signals: signals.find(lived, task), ...(lost === undefined ? {} : { lostStep: lost }) };
       const lostBy = deficitOf(domain, task, { ...lived, ...told });
-      const { aim } = task.origin ?? {};
-      const record = { ...lived, ...told, ...(lostBy && { lostBy }), ...(aim && { aim }) };
+      const record = { ...lived, ...told, ...(lostBy && { lostBy }) };
       const found = shadow?.take(plan.row) ?? {};
       return Object.keys(found).length === 0 ? record : { ...record, shadow: found };
     } finally {

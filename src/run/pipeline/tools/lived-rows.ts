@@ -14,8 +14,7 @@ import {
   type RowsOutcome,
 } from '../../../synth/episodes/produce-rows.js';
 import { planRow, type RowPlan } from '../../../synth/episodes/row-plan.js';
-import type { Curriculum } from '../../../synth/tasks/curriculum.js';
-import { makeCurriculum } from '../../../synth/tasks/tasks-schema.js';
+import { Curriculum } from '../../../synth/tasks/curriculum.js';
 import type { JobContext } from '../../job.js';
 import type { MetricsWriter } from '../../metrics.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -167,7 +166,7 @@ function makeRowTasks(
 ): RowTasks {
   if (synth.pick === 'cycle') return new TasksInTurn(tasks, synth.groupSize);
   const entries = tasks.map(({ id, origin }) => ({ id, synthetic: origin !== undefined }));
-  const curriculum = makeCurriculum(section.curriculum, entries, { rows: synth.episodes, group: synth.groupSize });
+  const curriculum = new Curriculum(entries, { ...section.curriculum, group: synth.groupSize });
   return new DrawnTasks(tasks, curriculum, section.curriculum.lag, metrics);
 }
 

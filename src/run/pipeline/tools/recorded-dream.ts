@@ -17,7 +17,7 @@ import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { TextPolicy } from '../../../rl/text/text-policy.js';
 import { ensureFolder } from '../../../store/atomic-file.js';
-import { fitterOf } from '../../../synth/fits/fitted-backends.js';
+import { fitterOf } from '../../../synth/train-backend.js';
 import { backendSettings } from '../../../worldmodel/tools/assemble-router.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { difference } from '../../../worldmodel/tools/shadow.js';
@@ -111,8 +111,7 @@ export class RecordedDream implements TextDream {
 
   private async agent(time: number): Promise<ToolsPolicy> {
     const { parts, policy } = this.given;
-    const { scenario } = this.given.context;
-    if (time > 0) return new TextPolicyAgent(policy, textViewOf(parts.domain, scenario.config, policy.writes));
+    if (time > 0) return new TextPolicyAgent(policy, textViewOf(parts.domain));
     return bareAgent(this.section, parts.cast, parts.domain);
   }
 

@@ -31,8 +31,6 @@ export class RowStatistics {
   /** Failed episodes by what was done in the step that lost them. */
   readonly lostBy: Record<string, number> = {};
   readonly returnsByTask = new Map<string, number[]>();
-  /** Rewards of judged episodes of tasks that were made to train something, by what that is. */
-  readonly returnsByAim = new Map<string, number[]>();
 
   add(row: EpisodeRecord | FailedRow): void {
     if (isFailed(row)) {
@@ -81,11 +79,10 @@ export class RowStatistics {
     if (wrapped !== undefined) count(this.walks, 'made into tasks');
   }
 
-  private judge({ task, aim }: EpisodeRecord, reward: number): void {
+  private judge({ task }: EpisodeRecord, reward: number): void {
     this.judged++;
     if (reward > 0.5) this.succeeded++;
     push(this.returnsByTask, task, reward);
-    if (aim !== undefined) push(this.returnsByAim, aim, reward);
   }
 }
 

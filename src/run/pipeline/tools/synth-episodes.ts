@@ -11,10 +11,11 @@ import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
 import type { EarlyExperienceRow } from '../../../synth/early-experience/rows.js';
 import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
+import { openQueue } from '../../../synth/queue/queue-url.js';
 import type { RolloutQueue } from '../../../synth/queue/rollout-queue.js';
 import { DeficitLedger } from '../../../synth/signals/deficits.js';
 import { type JobContext, whileOpen } from '../../job.js';
-import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
+import { RowCoordinator } from '../../queue/coordinator.js';
 import { onlyComputes, ThreadedRows } from '../../queue/threaded-rows.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { SynthEpisodesResult } from '../../tools-results.js';
@@ -38,7 +39,7 @@ type Context = JobContext<ToolsScenario>;
 
 /** Resumable: finished rows are in the journal, and the same bytes come out however often it was stopped. */
 export async function synthEpisodesJob(context: Context): Promise<SynthEpisodesResult> {
-  const queue = await openRunQueue(context);
+  const queue = context.queue === undefined ? undefined : await openQueue(context.queue, { onTrouble: context.log });
   try {
     return await madeEpisodes(context, queue);
   } finally {
@@ -161,18 +162,18 @@ async function live(context: Context, parts: ToolsParts, life: Life): Promise<Li
 async function rowsElsewhere(
   context: Context,
   parts: ToolsParts,
-  { stage, gates, judge, judged, shadow, queue }: Life,
+  { stage, gates, judge, shadow, queue }: Life,
   onTick: () => void,
-): Promise<QueuedRows | ThreadedRows | undefined> {
+): Promise<RowCoordinator | ThreadedRows | undefined> {
   const responder = shadow?.responder ?? parts.responder;
   const facts = { tasks: stage.added, withheld: gates.unrewarded, responder };
   if (queue !== undefined) {
-    return QueuedRows.begin(context, parts, { queue, ...facts, judge: judge?.version, onTick });
+    return RowCoordinator.of(context, parts, { queue, ...facts, judge: judge?.version, onTick });
   }
   // What asks a device is asked side by side here: it answers all of them at once.
   if (context.workers === 0 || context.device !== undefined) return undefined;
   if (!onlyComputes(context) || elsewhere(parts.domain) !== undefined) return undefined;
-  return new ThreadedRows(context, parts, facts, (row, found) => judged.foundElsewhere(row, found));
+  return new ThreadedRows(context, parts, facts);
 }
 
 /** Acceptance so far, the most frequent reason against it, success and cost; who lives them, if that is others. */

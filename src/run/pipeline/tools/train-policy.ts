@@ -60,12 +60,11 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
     try {
       const panel = trainingPanel(context, parts, evalTasks, real.version);
       requirePanel(panel, wantedPanel(context));
-      const { writes } = learner.policy;
-      const environments = lanes(parts, real, config, writes);
-      const evalEnvironments = lanes(parts, real, config, writes);
+      const environments = lanes(parts, real, config);
+      const evalEnvironments = lanes(parts, real, config);
       const { progress, older } = await progressOf(context, learner, parts.domain);
       const algorithm = groupEstimators.get(config.rl.algorithm);
-      const { expert } = textViewOf(parts.domain, config, writes);
+      const { expert } = textViewOf(parts.domain);
       const others = othersOf(context, parts, tasks, learner, progress);
       const made = { learner, algorithm, environments, ...others, evalEnvironments, expert, tasks, evalTasks };
       try {
@@ -113,7 +112,7 @@ function dreamOf(
   progress: TextProgress,
 ): TextDream {
   const { config } = context.scenario;
-  const dreamLanes = (responder: Responder) => lanes(parts, responder, config, policy.writes);
+  const dreamLanes = (responder: Responder) => lanes(parts, responder, config);
   if (config.train.gather !== undefined)
     return new RecordedDream({ context, parts, tasks, policy, gathered: progress.gathered.length, lanes: dreamLanes });
   const environments = dreamLanes(parts.responder);
@@ -252,14 +251,14 @@ function resultOf(
 ): Omit<TextTrainResult, 'panel'> {
   const { round: rounds, cloned: _cloned, watched: _watched, grown, evaluations, drift, ...lived } = progress;
   const { rl, train } = scenario.config;
-  const { version, writes } = learner.policy;
+  const { version } = learner.policy;
   return {
     job: 'train',
     family: 'tools',
     wallSeconds: metrics.wallSeconds,
     mode: train.mode,
     algorithm: rl.algorithm,
-    policy: { version, choosesAmong: textViewOf(domain, scenario.config, writes).choosesAmong },
+    policy: { version, choosesAmong: 'admissible commands' },
     parameters: learner.parameters,
     checkpoint: policyFolder(out),
     domain: domain.version,

@@ -23,11 +23,11 @@ export class ValuedRecords {
 
   constructor(
     private readonly domain: ToolsDomain,
-    { train, rl }: Config,
+    { rl }: Config,
   ) {
     // Nobody decides: the agent tells what it would choose among.
     const policy = { version: 'recorded', decide: async () => [] };
-    this.agent = new TextPolicyAgent(policy, textViewOf(domain, { train }));
+    this.agent = new TextPolicyAgent(policy, textViewOf(domain));
     this.rewards = rl.rewards ?? 'paid';
   }
 

@@ -14,8 +14,6 @@ export interface FormatContext {
   readonly tools: readonly ToolDefinition[];
   readonly taskOf: (id: string) => ToolsTask | undefined;
   readonly license: string;
-  /** The file of a picture in base64, by what a record calls it; undefined where it is not there. Absent: there are no files. */
-  readonly picture?: (image: string) => string | undefined;
   /** Says of the record at hand that it could not be written as it is; each reason is counted once a record. */
   readonly adapt: (reason: string) => void;
 }

@@ -54,7 +54,6 @@ export const EPISODE_COLUMNS: NestedColumns = {
   signals: { list: 'text' },
   lost_step: 'integer',
   lost_by: 'text',
-  aim: 'text',
   source: 'text',
   backends: { list: 'text' },
   model_versions: { list: 'text' },
@@ -141,7 +140,6 @@ function outcome(record: EpisodeRecord): JsonObject {
     signals: [...(record.signals ?? [])],
     lost_step: record.lostStep ?? null,
     lost_by: record.lostBy ?? null,
-    aim: record.aim ?? null,
   };
 }
 

@@ -3,10 +3,9 @@
 
 import type { JsonObject } from '../../../core/json.js';
 import type { AssistantMessage, Message, ToolMessage } from '../../../env/tools/message.js';
-import { callJson, thoughtText } from './call-text.js';
+import { callJson, escapeText, hasSpecialTokens, thoughtText } from './call-text.js';
 import { type DataFiles, type EpisodeFormat, type FormatContext, type FormatRow, ONLY_TABLE } from './format.js';
 import { callsOf, unmaskedMessages } from './messages.js';
-import { escapeText, hasSpecialTokens } from './special-tokens.js';
 
 interface Turn {
   readonly from: 'human' | 'observation' | 'gpt' | 'function_call';

@@ -1,7 +1,7 @@
 // The queue in this process: what the other engines must agree with, and a way to run coordinator and worker in one.
 // Every end of it shares one `InProcessBroker`.
 
-import type { PackedError } from '../../core/errors.js';
+import type { PackedError } from '../../../src/core/errors.js';
 import {
   DEFAULT_LEASE_MS,
   type Lease,
@@ -17,7 +17,7 @@ import {
   type RolloutQueue,
   type RolloutState,
   type WorkerPresence,
-} from './rollout-queue.js';
+} from '../../../src/synth/queue/rollout-queue.js';
 
 interface Entry {
   readonly item: RolloutItem;

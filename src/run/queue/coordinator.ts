@@ -3,17 +3,36 @@
 
 import { NO_COST } from '../../core/cost.js';
 import { type PackedError, ReverieError, reverieError, unpackError } from '../../core/errors.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
+import type { Responder } from '../../env/tools/tools-family.js';
 import type { Budget } from '../../llm/budget.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { episodeId } from '../../synth/episodes/row-plan.js';
-import { openParcel, packParcel } from '../../synth/queue/parcel.js';
-import { rolloutId } from '../../synth/queue/rollout-id.js';
-import { MAX_LOST_LEASES, type Outcome, type QueueStats, type RolloutQueue } from '../../synth/queue/rollout-queue.js';
+import {
+  MAX_LOST_LEASES,
+  type Outcome,
+  openParcel,
+  packParcel,
+  type QueueStats,
+  type RolloutItem,
+  type RolloutQueue,
+  rolloutId,
+} from '../../synth/queue/rollout-queue.js';
+import type { JobContext } from '../job.js';
 import type { PlannedRow } from '../pipeline/tools/live-row.js';
 import type { Elsewhere } from '../pipeline/tools/lived-rows.js';
-import { type JobDescription, type Note, noteSchema, type RowMessage, recordSchema } from './messages.js';
-import { jobIdOf } from './queue-job.js';
-import { RolloutCalls } from './rollout-calls.js';
+import type { ToolsParts } from '../pipeline/tools/parts.js';
+import type { ToolsScenario } from '../scenario.js';
+import {
+  describedJob,
+  type JobDescription,
+  jobIdOf,
+  type Note,
+  noteSchema,
+  type RowMessage,
+  recordSchema,
+  within,
+} from './messages.js';
 
 /** Rows on the queue at once, where the scenario does not say: enough for workers of some hundred slots. */
 const DEFAULT_WINDOW = 512;
@@ -21,6 +40,20 @@ const DEFAULT_WINDOW = 512;
 const TRIES = 3;
 /** Ticks without a worker after which that is said. */
 const LONELY_TICKS = 20;
+
+type Context = JobContext<ToolsScenario>;
+
+export interface QueuedRowsSettings {
+  readonly queue: RolloutQueue;
+  /** Tasks that were made for the job. */
+  readonly tasks: readonly ToolsTask[];
+  readonly withheld: string | undefined;
+  readonly responder: Responder;
+  /** Version of the judge, where there is one. */
+  readonly judge: string | undefined;
+  /** Told every second. */
+  readonly onTick: () => void;
+}
 
 export interface CoordinatorOptions {
   readonly queue: RolloutQueue;
@@ -61,6 +94,16 @@ export class RowCoordinator implements Elsewhere {
     const describe = () => queue.describe(jobIdOf(description), parcel);
     await describe();
     return new RowCoordinator(options, describe);
+  }
+
+  /** Tells workers of a job of this process. Throws what the queue throws. */
+  static async of(context: Context, parts: ToolsParts, settings: QueuedRowsSettings): Promise<RowCoordinator> {
+    const { queue, tasks, withheld, responder, judge = null, onTick } = settings;
+    const { domain, user, agent, budget } = parts;
+    const versions = { domain: domain.version, responder: responder.version, user: user.version, agent: agent.version };
+    const description = await describedJob(context, { tasks, withheld, versions: { ...versions, judge } });
+    const { queue: url = '', workers: window, log } = context;
+    return RowCoordinator.begin({ queue, url, description, budget, window, log, onTick });
   }
 
   /** `3 workers · 12 under way, 240 waiting`. */
@@ -173,5 +216,124 @@ function noteOf(outcome: Outcome): Note | undefined {
   } catch (error) {
     const what = `the note of rollout ${outcome.id}`;
     throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: (error as Error).message }, error);
+  }
+}
+
+const TICK_MS = 1000;
+/** Ticks after which everything that is waited for is asked for again. */
+const ASK_AGAIN = 30;
+/** Longest that an end waits for a broker. */
+const FAREWELL_MS = 5000;
+
+interface Call {
+  readonly item: RolloutItem;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class RolloutCalls {
+  private readonly waiting = new Map<string, Call>();
+  private unsent: RolloutItem[] = [];
+  private done: string[] = [];
+  private readonly timer: NodeJS.Timeout;
+  private ticks = 0;
+  private ticking: Promise<void> | undefined;
+  private farewell: Promise<unknown> | undefined;
+
+  constructor(
+    private readonly queue: RolloutQueue,
+    /** Told of the queue every second. */
+    private readonly onTick: (stats: QueueStats) => void,
+    /** Tells the queue what the rollouts are of; repeated, as a broker may have come back empty. */
+    private readonly describe: () => Promise<void>,
+  ) {
+    queue.onOutcome((outcome) => {
+      this.waiting.get(outcome.id)?.resolve(outcome);
+      this.waiting.delete(outcome.id);
+    });
+    this.timer = setInterval(() => {
+      this.ticking ??= this.tick().finally(() => {
+        this.ticking = undefined;
+      });
+    }, TICK_MS);
+  }
+
+  get size(): number {
+    return this.waiting.size;
+  }
+
+  /** Resolves when the rollout has succeeded or failed. Throws what the queue throws, or what it is abandoned for. */
+  call(item: RolloutItem): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      if (this.unsent.length === 0) setImmediate(() => void this.send());
+      this.unsent.push(item);
+      this.waiting.set(item.id, { item, resolve, reject });
+    });
+  }
+
+  /** Calls off what nobody has begun; `error` is what becomes of it. */
+  async cancelQueued(error: unknown): Promise<void> {
+    const cancelled = await this.queue.cancel([...this.waiting.keys()]);
+    for (const id of cancelled) {
+      this.waiting.get(id)?.reject(error);
+      this.waiting.delete(id);
+    }
+    this.done.push(...cancelled);
+  }
+
+  /** Everything waited for ends with `reason`, now; what nobody has begun is called off. */
+  abandon(reason: unknown): void {
+    const calls = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const { reject } of calls) reject(reason);
+    const ids = calls.map(({ item }) => item.id);
+    this.farewell ??= this.queue.cancel(ids).catch(() => {});
+  }
+
+  /** The queue need not keep it any longer. */
+  forget(id: string): void {
+    this.done.push(id);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.timer);
+    const last = async () => {
+      await this.farewell;
+      await this.ticking;
+      await this.forgetDone();
+    };
+    // A broker that is away is not waited for: what it keeps it lets go of by itself.
+    await within(FAREWELL_MS, last());
+  }
+
+  private async send(): Promise<void> {
+    // What was abandoned in between is not wanted any more.
+    const batch = this.unsent.filter(({ id }) => this.waiting.has(id));
+    this.unsent = [];
+    try {
+      await this.queue.enqueue(batch);
+    } catch (error) {
+      this.abandon(error);
+    }
+  }
+
+  private async tick(): Promise<void> {
+    try {
+      this.ticks++;
+      this.onTick(await this.queue.stats());
+      await this.forgetDone();
+      const items = [...this.waiting.values()].map(({ item }) => item);
+      if (this.ticks % ASK_AGAIN !== 0 || items.length === 0) return;
+      await this.describe();
+      await this.queue.enqueue(items);
+    } catch (error) {
+      this.abandon(error);
+    }
+  }
+
+  private async forgetDone(): Promise<void> {
+    const ids = this.done;
+    this.done = [];
+    if (ids.length > 0) await this.queue.forget(ids);
   }
 }
