@@ -33,7 +33,6 @@ const records = [
 const asDatasetsReads = (text: string) =>
   text.replace('0.7,', '0.7000000000000001,').replace('0.3333333333333333', '0.33333333330000003');
 
-
 describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')("TRL's trainers", () => {
   let root: string;
   let trl: PythonClient | string;
