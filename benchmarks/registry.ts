@@ -445,20 +445,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'GRPO, same walkthroughs, starts and rounds',
     load: () => import('./alfworld-gigpo.js'),
   },
-  'twx.transfer': {
-    title:
-      'Real steps after which an agent wins a named share of unseen games of TextWorldExpress after imitation, in coin, mapreader and twc: the games alone ÷ a dream of few episodes and then the games (long; goes on where it was; raw: what the dream alone adds to imitation, the dream alone minus the games alone after ten times its real steps, every case); needs Java and textworld-express',
-    unit: 'ratio',
-    baseline: 'the same learner, walkthroughs and games, with all rounds in the games',
-    load: () => import('./twx-transfer.js'),
-  },
-  'twx.exactness': {
-    title:
-      "Steps of TextWorldExpress' eight kinds of games in games that were not recorded, of which a dream by analogy has the state exactly right (raw: by kind, for recorded games, too, what is seen, commands, score and end, texts, wins); needs Java and textworld-express",
-    unit: 'share',
-    baseline: 'all right (1)',
-    load: () => import('./twx-exactness.js'),
-  },
   'twx.speed': {
     title:
       "Random walks in TextWorldExpress' games, with admissible commands: steps/s of ours ÷ of the official package, by the clock (raw: both, by game); needs Java",
@@ -486,13 +472,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 's',
     baseline: 'none',
     load: () => import('./fidelity-speed.js'),
-  },
-  'house.memory': {
-    title:
-      'Pendulum without its velocity, 10 imagined steps after 8 real ones: error of the ensemble ÷ of the recurrent latent model (raw: each step, real returns of one planner in either)',
-    unit: 'ratio',
-    baseline: 'our own ensemble of five networks of the same width, no memory, same rows',
-    load: () => import('./house-memory.js'),
   },
   'house.size': {
     title: 'Lines of TypeScript in `src` (raw: each room)',

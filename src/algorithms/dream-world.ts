@@ -148,7 +148,7 @@ export class DreamWorld {
     rng: Rng,
     { phase: open, signal }: Pick<TrainingPorts<never>, 'phase' | 'signal'>,
   ): Promise<FitSummary> {
-    const { model: section, modelFolder, refit, env, scratch } = this.settings;
+    const { model: section, modelFolder, refit, env } = this.settings;
     const started = performance.now();
     const phase = open('fit model', null, 'epochs');
     // The first fit goes on from the model that was brought.
@@ -166,7 +166,6 @@ export class DreamWorld {
       previous: isContinued ? earlier : undefined,
       known: this.env.known,
       env,
-      scratch,
       onProgress: ({ epochs, holdoutError }) => phase.set(epochs, `error ${holdoutError.toFixed(4)}`),
       signal,
     });

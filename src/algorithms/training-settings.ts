@@ -95,8 +95,6 @@ export interface DreamSettings {
   readonly disagreementLimit: number | null | 'auto';
   /** A branch ends where an observation lies so many widths of the real ones' range beyond it; null: never. */
   readonly range: number | null;
-  /** Where a fit keeps what it prepares of rows on disk; absent where they are in memory. */
-  readonly scratch?: string;
 }
 
 /** What a run does for its loop: shows how far it is, keeps what is told, and asks it to stop. */

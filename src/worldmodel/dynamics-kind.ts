@@ -56,11 +56,6 @@ export interface FitRequest {
   readonly section: ModelSection;
   /** Real rows, with the episode and step of each. */
   readonly data: ReplayBuffer;
-  /**
-   * Where `data` lies on disk: a folder for what a fit prepares of it, so that a kind need not have all rows in memory. What is
-   * left there is removed after the run. A kind that takes `data.rows()` reads them all, and needs memory for them.
-   */
-  readonly scratch?: string;
   readonly spaces: Spaces;
   /** Not advanced: what is drawn is drawn from streams split off it. */
   readonly rng: Rng;

@@ -162,10 +162,7 @@ describe('a device', () => {
     expect(cpu.modelVersion).not.toBe(one.modelVersion);
     expect(one.holdoutError).toBeCloseTo(cpu.holdoutError, 4);
     expect(record('fit-native').device).toEqual({ kind: 'native', precision: 'fp32', name: 'native' });
-    for (const refused of [
-      await fitted('fit-gpu', '--device', 'cuda'),
-      await fitted('fit-latent', '--device', 'native', '--set', 'model.kind=latent'),
-    ]) {
+    for (const refused of [await fitted('fit-gpu', '--device', 'cuda')]) {
       expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringMatching(/FLAG_INVALID.*--device/)]);
     }
   });

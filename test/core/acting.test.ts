@@ -10,7 +10,7 @@ import { gridDynamics } from '../../src/env/tabular/grid-dynamics.js';
 import { Gridworld } from '../../src/env/tabular/gridworld.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
 import { branchedRollouts } from '../../src/synth/rollout/branched.js';
-import { TabularModel } from '../../src/worldmodel/exact/tabular-model.js';
+import { TabularModel } from '../controlled/tabular-model.js';
 
 interface Counts extends Carry {
   readonly steps: readonly number[];

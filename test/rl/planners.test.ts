@@ -10,7 +10,7 @@ import { ColouredNoise, IcemPlanner } from '../../src/rl/planners/icem.js';
 import { discreteChoices, MctsPlanner } from '../../src/rl/planners/mcts.js';
 import { MppiPlanner } from '../../src/rl/planners/mppi.js';
 import { PlannerPolicy } from '../../src/rl/planners/planner-policy.js';
-import { TabularModel } from '../../src/worldmodel/exact/tabular-model.js';
+import { TabularModel } from '../controlled/tabular-model.js';
 
 interface Point extends Carry {
   readonly x: Float32Array;

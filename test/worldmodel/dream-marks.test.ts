@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { gridDynamics } from '../../src/env/tabular/grid-dynamics.js';
 import { Dream } from '../../src/worldmodel/dream.js';
-import { TabularModel } from '../../src/worldmodel/exact/tabular-model.js';
+import { TabularModel } from '../controlled/tabular-model.js';
 
 const model = new TabularModel(gridDynamics({ map: ['...S...', '......G'], slip: 0.6, stepReward: -0.1 }));
 const dream = () => new Dream({ model, starts: Float32Array.of(0, 1, 2, 5), maxEpisodeSteps: 30 });

@@ -8,7 +8,7 @@ import { Dream } from '../../src/worldmodel/dream.js';
 import type { VectorDynamics } from '../../src/worldmodel/dynamics.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
-import { TabularModel } from '../../src/worldmodel/exact/tabular-model.js';
+import { TabularModel } from '../controlled/tabular-model.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
 const grid = { map: ['S..', '.#H', '..G'], slip: 0, stepReward: -0.1 };

@@ -126,6 +126,11 @@ export const MODEL_ERRORS = {
     message: 'No backend of the world model can answer calls of domain "{domain}": {reasons}.',
     hint: 'Give the domain rules.js, records to replay or a language model (section llm), and name it in model.backends.',
   },
+  MODEL_BACKEND_UNAVAILABLE: {
+    status: 400,
+    message: 'Backend "{backend}" in model.backends cannot be used in domain "{domain}": {reason}.',
+    hint: 'Provide what it needs (llm: a section llm; replay: experience.logs whose state is known; rules: rules.js), or remove it from model.backends.',
+  },
   USER_TURN_INVALID: {
     status: 502,
     costs: 'episode',

@@ -49,7 +49,7 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     signal: context.signal,
   };
   try {
-    const fitted = await kind.fit({ ...asked, previous, scratch: workFolder(context, 'prepared'), onProgress: told });
+    const fitted = await kind.fit({ ...asked, previous, onProgress: told });
     phase.end(`error ${fitted.report.holdoutError.toFixed(4)}`);
     const target = join(context.out, 'model');
     await fitted.model.save(target);

@@ -87,7 +87,6 @@ function dreamSettings(context: JobContext): DreamSettings {
     modelFolder: findInput(inputs, 'model') ?? broughtModel(scenario),
     refit: train.refit,
     env: resolvedSpec(scenario),
-    scratch: workFolder(context, 'prepared'),
   };
 }
 

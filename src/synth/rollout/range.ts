@@ -8,7 +8,7 @@ import type { RolloutResult } from './request.js';
 
 /** The range of the real observations, widened by `margin` of its width on either side. */
 export function observedRange(real: ReplayBuffer, margin: number): ObservedRange {
-  return widenedRange(seenRange(real, real.obsDim), margin);
+  return widenedRange(seenRange(real.rows(), real.obsDim), margin);
 }
 
 /** The rows before each branch leaves the range; the last of a branch that is cut is truncated. The same object where none is. */

@@ -20,6 +20,7 @@ import { wordsIn } from '../tools/tokens.js';
 import { toolOf } from '../tools/tool-of.js';
 import { historyOf } from './history.js';
 import {
+  normalisedReply,
   parseOperations,
   predictionReply,
   replySchema,
@@ -103,7 +104,7 @@ export class LlmStepModel implements BackendModel {
 }
 
 function parseReply(json: Json, mode: 'typed' | 'text', cost: Cost, modelVersion: string): RawProposal | Failed {
-  const read = (mode === 'typed' ? predictionReply : textPredictionReply).safeParse(json);
+  const read = (mode === 'typed' ? predictionReply : textPredictionReply).safeParse(normalisedReply(json, mode));
   if (!read.success) return { problems: [`The reply: ${describeIssues(read.error)}`], previous: json, cost };
   const { reasoning, observation, reward, terminated, confidence } = read.data;
   const parsed = parseOperations('operations' in read.data ? (read.data.operations as never) : []);

@@ -74,6 +74,8 @@ export interface BackendModel {
 export interface BackendParts {
   readonly domain: ToolsDomain;
   readonly index?: ExperienceIndex;
+  /** Whether the states of its records are known; false: they are shown to models and never replayed. */
+  readonly hasStates?: boolean;
   readonly model?: LanguageModel;
   /** The real environment. */
   readonly real?: Responder;
@@ -105,7 +107,7 @@ export interface BackendEntry extends Entry<MakeBackend> {
   /** Files that its settings name, relative to the scenario: what is in them counts in the scenario's hash. */
   readonly files?: (settings: BackendSettings) => readonly string[];
   /** Whether its answers are the real environment's, whatever is called in this domain; never unless declared. */
-  readonly isReal?: (domain: ToolsDomain) => boolean;
+  readonly isReal?: (domain: ToolsDomain, settings?: BackendSettings) => boolean;
   /** Loads what says whether and how a device computes the network that it answers by; absent: it answers by none. */
   readonly deviceFit?: () => Promise<BackendDeviceFit>;
   /** Loads what takes such a backend along, to a page that answers by itself; absent: it can answer only where it is. */

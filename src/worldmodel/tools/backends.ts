@@ -3,7 +3,6 @@
 
 import { reverieError } from '../../core/errors.js';
 import { Registry } from '../../core/registry.js';
-import { analogyBackend } from '../analogy/entry.js';
 import { inducedBackend } from '../induced/entry.js';
 import { liftedBackend } from '../lifted/entry.js';
 import { llmBackend } from '../llm/entry.js';
@@ -36,7 +35,6 @@ export const routerBackends: Registry<BackendEntry> = new Backends('backend', [
   inducedBackend,
   operatorsBackend,
   liftedBackend,
-  analogyBackend,
   sequenceBackend,
   replayBackend,
   llmBackend,

@@ -129,6 +129,19 @@ describe('one step', () => {
     expect(truth.operations).toEqual(shown.truth.operations);
   });
 
+  it('shows beside right states what a model has that refuses every call', async () => {
+    const refusing = { operations: [], observation: 'Error: no', isError: true, refused: ['no'] };
+    const none: Responder = {
+      ...rulesResponder(domain),
+      answer: (query) => ({ ...(rulesResponder(domain).answer(query) as Prediction), ...refusing }),
+    };
+    const finding = await oneStepOf(none);
+    const [exact, floor] = ['state-exact', 'state-exact-floor'].map((key) => metricOf(finding, key).value!);
+    expect(exact).toBe(floor);
+    expect(floor).toBeGreaterThan(0.2);
+    expect(metricOf(finding, 'refused').value).toBe(1);
+  });
+
   it('counts what was not answered as that, and as nothing else', async () => {
     const real = rulesResponder(domain);
     let asked = 0;

@@ -5,7 +5,7 @@ import type { Environment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
 import { type VectorBlueprint, vectorMaker } from '../../../src/run/serving/vector-blueprint.js';
 import { WorkerHost, type WorkerHostOptions } from '../../../src/serve/hosts/worker-host.js';
-import { gridDream, pendulum } from './blueprints.js';
+import { grid, pendulum } from './blueprints.js';
 
 // Threads take seconds to start where other tests keep the processor busy.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
@@ -17,7 +17,7 @@ const perilous: VectorBlueprint = { kind: 'vector', source: 'real', env: { id: '
 /** Of the package's own environments: `pendulum`, `grid`, and `nowhere`, which there is not. */
 const host = new WorkerHost({ workers: 2 });
 host.add('pendulum', pendulum);
-host.add('grid', gridDream);
+host.add('grid', grid);
 host.add('nowhere', nowhere);
 const hosts = [host];
 afterAll(() => Promise.all(hosts.map((one) => one.close())));
@@ -56,7 +56,7 @@ async function play(env: Environment, seed: number, isDiscrete: boolean): Promis
 describe('a host', () => {
   it.each([
     ['pendulum', pendulum, false],
-    ['grid', gridDream, true],
+    ['grid', grid, true],
   ])('gives %s as it is in this thread', async (model, blueprint, isDiscrete) => {
     const maker = await vectorMaker(blueprint);
     const [here, there] = [await maker.make(), await host.make(model)];

@@ -289,7 +289,7 @@ describe('generated probes', () => {
     expect(skipped[0].reason).toContain('no rules');
   });
 
-  it('find a verifier that rewards idleness', async () => {
+  it('pay nothing for idleness, even where a goal holds at the start', async () => {
     const [task] = domain.tasks;
     const lax: ToolsDomain = {
       ...domain,
@@ -297,7 +297,7 @@ describe('generated probes', () => {
     };
     const { probes } = await generateProbes(lax);
     const report = await runMustFail({ domain: lax, responder: rulesResponder(lax), probes });
-    expect(report.byKind['unearned-success']).toMatchObject({ value: 0 });
+    expect(report.byKind['unearned-success']).toMatchObject({ value: 1 });
   });
 });
 

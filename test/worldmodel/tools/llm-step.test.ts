@@ -94,6 +94,61 @@ describe('text that is data', () => {
   });
 });
 
+describe('a reply in another form', () => {
+  const right = { op: 'replace', path: '/tickets/T1001/status', value: '"closed"' };
+  const said = 'Ticket T1001 closed';
+  const whole = {
+    reasoning: 'r',
+    operations: [right],
+    observation: said,
+    reward: null,
+    terminated: false,
+    confidence: 0.9,
+  };
+
+  it.each<[string, JsonObject]>([
+    ['a path without the first slash', { ...whole, operations: [{ ...right, path: 'tickets/T1001/status' }] }],
+    ['a path as a fragment', { ...whole, operations: [{ ...right, path: '#/tickets/T1001/status' }] }],
+    ['a key that nobody asked for', { ...whole, note: 'x', operations: [{ ...right, from: '' }] }],
+    ['numbers as text', { ...whole, confidence: '0.9', reward: '1' }],
+    ['keys left out', { operations: [right], observation: said, confidence: 0.9 }],
+    ['an operation in capitals', { ...whole, operations: [{ ...right, op: 'REPLACE' }] }],
+  ])('is read as it is meant: %s', async (_, reply) => {
+    const { model, router } = await routed(() => reply);
+    expect(await router.answer(closing)).toMatchObject({
+      operations: [{ op: 'replace', path: '/tickets/T1001/status', value: 'closed' }],
+      observation: said,
+      confidence: 0.9,
+    });
+    expect(model.requests).toHaveLength(1);
+  });
+
+  it('takes values and observations that are JSON', async () => {
+    const looking = { ...whole, operations: [], observation: { id: 'T1001', status: 'open' } };
+    const read = await (await routed(() => looking)).router.answer(deskQuery('get_ticket', { ticket_id: 'T1001' }));
+    expect(read).toMatchObject({ isError: false, observation: '{"id":"T1001","status":"open"}' });
+    const setting = { op: 'replace', path: '/tickets/T1001', value: closing.domain.initialState.tickets };
+    expect(
+      (await (await routed(() => ({ ...whole, operations: [setting] }))).router.answer(closing)).refused,
+    ).toBeDefined();
+  });
+
+  it.each<[string, Json]>([
+    ['no text', { ...right, path: 7 }],
+    ['no pointer', { ...right, path: '/tickets/~9/~' }],
+    ['nowhere', { ...right, path: 'a b/c' }],
+    ['the root', { ...right, path: '' }],
+    ['another kind', { ...right, op: 'increment' }],
+    ['nothing at all', null],
+  ])('is repaired once and refused where the operation names %s', async (_, operation) => {
+    const { model, router } = await routed(() => ({ ...whole, operations: [operation] }) as JsonObject);
+    const answer = await router.answer(closing);
+    expect(answer).toMatchObject({ isError: true, confidence: 0, operations: [] });
+    expect(model.requests).toHaveLength(2);
+    expect(sectionsOf(model.requests[1]).Refused).toMatchObject({ problems: [expect.any(String)] });
+  });
+});
+
 describe('a reply that is none', () => {
   const bad = { model: 'm', problem: 'cut off', reply: '{', usage: CALL_COST, ofModel: true };
 
@@ -102,6 +157,7 @@ describe('a reply that is none', () => {
     const answer = await router.answer(closing);
     expect(answer.isError).toBe(true);
     expect(model.requests).toHaveLength(2);
+    expect(sectionsOf(model.requests[1]).Refused).toMatchObject({ previous: '{' });
     expect(answer.cost.calls).toBe(2);
     const changes = { observation: 'ok', operations: [{ op: 'add', path: '/x', value: 'y' }] };
     const values = await (await routed(() => prediction(changes))).router.answer(closing);

@@ -2,8 +2,6 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { structuredDynamics } from '../../../src/env/tools/call-dynamics.js';
-import type { StructuredDynamics } from '../../../src/env/tools/structured.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { shadowResponder } from '../../../src/worldmodel/tools/shadow.js';
 import { ShadowEstimates, trustHorizon, wilson } from '../../../src/worldmodel/tools/shadow-estimates.js';
@@ -13,8 +11,8 @@ import { deskDomain, deskQuery, realDesk } from './desk.js';
 const domain = deskDomain();
 
 /** As the real desk, but every call with `seed` below `errors` says it was done and does nothing. */
-function dreamt(errors: number): StructuredDynamics {
-  return structuredDynamics(domain, {
+function dreamt(errors: number): Responder {
+  return {
     version: 'dreamt',
     answer: async (query) => {
       const right = await realDesk.answer(query);
@@ -22,7 +20,7 @@ function dreamt(errors: number): StructuredDynamics {
       return { ...answer, backend: 'llm', confidence: 0.5, claimed: { reward: 1, terminated: false } };
     },
     close: () => {},
-  });
+  };
 }
 
 const closing = (row: number, seed: number) => deskQuery('close_ticket', { ticket_id: 'T1001' }, { domain, row, seed });

@@ -54,7 +54,7 @@ function mayBeTakenIn(
   const isJudged = config.reward.judge !== null && tasks.some(({ verifier }) => (verifier.rubric ?? []).length > 0);
   const needsModel = (name: string) => routerBackends.get(name).needs?.includes('model') === true;
   const isThere = (name: string) => config.llm !== null || !needsModel(name);
-  return isJudged || config.model.backends.some((name) => isThere(name) && !responder.trusts(name));
+  return isJudged || config.model.backends.some((name) => isThere(name) && responder.trusts?.(name) !== true);
 }
 
 async function tricksReport(

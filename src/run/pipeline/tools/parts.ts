@@ -3,12 +3,10 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { reverieError } from '../../../core/errors.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import { makeDomain } from '../../../env/tools/make-domain.js';
 import { elsewhere, isReal, realResponder } from '../../../env/tools/real-environment.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
-import type { StructuredDynamics } from '../../../env/tools/structured.js';
 import { ToolsEpisodeEnvironment } from '../../../env/tools/tools-environment.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../../env/tools/tools-family.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
@@ -37,7 +35,7 @@ export interface ToolsWorld {
   readonly domain: ToolsDomain;
   readonly experience: ExperienceStore;
   /** Who answers calls in the dream. */
-  readonly responder: StructuredDynamics;
+  readonly responder: Responder;
   readonly user: UserSimulator;
   close(): Promise<void>;
 }
@@ -202,16 +200,13 @@ export async function makeResponder(
   index: ExperienceIndex,
   cast: Cast,
   place: Pick<RouterParts, 'folder' | 'device'>,
-): Promise<StructuredDynamics> {
-  const needing = (part: 'model' | 'records') => (name: string) =>
-    routerBackends.get(name).needs?.includes(part) === true;
-  const model = config.backends.some(needing('model')) ? await cast.modelIfAny('world') : undefined;
+): Promise<Responder> {
+  const needsModel = config.backends.some((name) => routerBackends.get(name).needs?.includes('model') === true);
+  const model = needsModel ? await cast.modelIfAny('world') : undefined;
   const real = isReal(domain) ? realResponder(domain) : undefined;
-  // Records of which no state is known can be shown to a model, and never be replayed; nor can what is not there.
-  const known = domain.rules !== undefined && index.size > 0;
-  const backends = known ? config.backends : config.backends.filter((name) => !needing('records')(name));
-  if (backends.length === 0) throw reverieError('MODEL_BACKENDS_MISSING', { domain: domain.id, reasons: NO_RECORDS });
-  return makeRouter({ ...config, backends }, { domain, index, model, real, ...place });
+  // Records of which no state is known can be shown to a model, and never be replayed.
+  const hasStates = domain.rules !== undefined && index.size > 0;
+  return makeRouter(config, { domain, index, hasStates, model, real, ...place });
 }
 
 /** With the domain of a training, and where it dreams with the model of its dream. @throws MODEL_CONFIG_INVALID */
@@ -223,8 +218,6 @@ export function ofTraining(scenario: ToolsScenario): ToolsScenario {
   const model = parseToolsModelConfig(layered({ ...config.model }, otherModel));
   return { ...scenario, config: { ...config, domain, model } };
 }
-
-const NO_RECORDS = 'replay: there are no records whose state is known';
 
 function limitsOf(budget: ToolsScenarioConfig['synth']['budget']): BudgetLimits {
   return Object.fromEntries(Object.entries(budget).filter(([, limit]) => limit !== null));

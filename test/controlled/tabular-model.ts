@@ -1,40 +1,27 @@
 // A finite world whose tables are known, as a world model: the reference against which learned ones are held.
 
-import { Rng } from '../../core/rng.js';
-import { discreteSpace } from '../../env/space-values.js';
-import { stateAt, type TabularDynamics } from '../../env/tabular/tabular-dynamics.js';
-import type { WorldModelSnapshot } from '../dynamics.js';
-import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../memoryless.js';
-import { sha256 } from '../model-folder.js';
-import { loadTables, saveTables, tableBytes } from './tabular-folder.js';
-
-export interface TabularPayload {
-  readonly dynamics: TabularDynamics;
-}
+import { createHash } from 'node:crypto';
+import { Rng } from '../../src/core/rng.js';
+import { discreteSpace } from '../../src/env/space-values.js';
+import { stateAt, type TabularDynamics } from '../../src/env/tabular/tabular-dynamics.js';
+import type { WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
+import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../../src/worldmodel/memoryless.js';
 
 /** Observation and action are one integer each. Takes one word of the stream a row, none when deterministic. */
 export class TabularModel extends MemorylessDynamics {
   /** @param dynamics such as `Gridworld.dynamics`; not copied, must not change */
   constructor(private readonly dynamics: TabularDynamics) {
-    super('exact', sha256(tableBytes(dynamics)).slice(0, 32), {
+    super('exact', hashOf(dynamics), {
       observationSpace: discreteSpace(dynamics.states),
       actionSpace: discreteSpace(dynamics.actions),
     });
   }
 
-  /** Loads a folder that `save` wrote. Throws MODEL_FOLDER_INVALID. */
-  static async load(folder: string): Promise<TabularModel> {
-    return new TabularModel(await loadTables(folder));
-  }
-
   snapshot(): WorldModelSnapshot {
-    const payload: TabularPayload = { dynamics: this.dynamics };
-    return { backend: this.backend, modelVersion: this.modelVersion, payload };
+    throw new Error('not stored');
   }
 
-  save(folder: string): Promise<void> {
-    return saveTables(folder, this.dynamics, this.modelVersion);
-  }
+  async save(): Promise<void> {}
 
   async close(): Promise<void> {}
 
@@ -63,6 +50,10 @@ export class TabularModel extends MemorylessDynamics {
   protected async haveExactRows(): Promise<boolean> {
     return true;
   }
+}
+
+function hashOf({ transition, reward }: TabularDynamics): string {
+  return createHash('sha256').update(transition).update(reward).digest('hex').slice(0, 32);
 }
 
 function mostProbable(probabilities: Float64Array): number {
