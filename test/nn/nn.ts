@@ -27,9 +27,19 @@ export type {
   SacShape,
 } from '../../src/nn/cuda-addon.js';
 export type { ChoiceRows, Choices } from '../../src/nn/decoder/choices.js';
-export { type DecoderConfig, type DecoderConfigInput, decoderConfig, type SpecialIds } from '../../src/nn/decoder/config.js';
+export {
+  type DecoderConfig,
+  type DecoderConfigInput,
+  decoderConfig,
+  type SpecialIds,
+} from '../../src/nn/decoder/config.js';
 export { choicesAlong, type TokenConstraint, type TokenLanguage } from '../../src/nn/decoder/constraint.js';
-export { type Continued, type ContinuedRow, type ContinueOptions, tokenSizeOf } from '../../src/nn/decoder/continuation.js';
+export {
+  type Continued,
+  type ContinuedRow,
+  type ContinueOptions,
+  tokenSizeOf,
+} from '../../src/nn/decoder/continuation.js';
 export { Decoder, type ScoreOptions } from '../../src/nn/decoder/decoder.js';
 export { DeviceDecoder, decoderFit, decoderPrecision } from '../../src/nn/decoder/device-decoder.js';
 export { DECODER_FILES, loadDecoder, resumeTraining, saveDecoder, saveTraining } from '../../src/nn/decoder/folder.js';
@@ -100,7 +110,15 @@ export { evaluateReference, type RefArray } from '../../src/nn/reference.js';
 export { hasExactRows } from '../../src/nn/row-trial.js';
 export { InferenceSession, type SessionOptions } from '../../src/nn/runtime.js';
 export { decodeTensors, encodeTensors } from '../../src/nn/safetensors.js';
-export { type Dim, type DType, elementCount, float32, int32, type Tensor, type TensorData } from '../../src/nn/tensor.js';
+export {
+  type Dim,
+  type DType,
+  elementCount,
+  float32,
+  int32,
+  type Tensor,
+  type TensorData,
+} from '../../src/nn/tensor.js';
 export {
   buildTrainer,
   type FeedData,
