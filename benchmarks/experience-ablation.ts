@@ -4,7 +4,7 @@
 
 import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
 import type { ToolsQuestion } from '../src/fidelity/tools/question.js';
-import { makeLanguageModel } from '../src/llm/make-language-model.js';
+import { makeLanguageModel } from '../src/llm/served-model.js';
 import type { ExperienceIndex } from '../src/replay/experience/experience.js';
 import { readEpisodeLogs } from '../src/replay/experience/logs/read-episode-logs.js';
 import { ExperienceStore } from '../src/replay/experience/store.js';

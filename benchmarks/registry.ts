@@ -81,13 +81,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'PyTorch, compiled steps in one CUDA graph, the fastest of its forms',
     load: () => import('./gpu-vs-torch-compile.js'),
   },
-  'gpu.decode': {
-    title:
-      'Tokens/s of a 4-layer language model of width 256 on a GPU, 4,096 sequences, context 256: ours ÷ PyTorch (raw: grouped queries, contexts)',
-    unit: 'ratio',
-    baseline: 'PyTorch, static cache, compiled steps in one CUDA graph, the fastest of its forms',
-    load: () => import('./gpu-decode.js'),
-  },
   'gpu.train': {
     title: 'Cart-pole swing-up by `reverie train --device cuda`: wall time ÷ the processor’s, less is better',
     unit: 'ratio',

@@ -10,7 +10,7 @@ import type { ToolsDomain } from '../src/env/tools/domain.js';
 import { initialStateOf } from '../src/env/tools/task-states.js';
 import type { Responder } from '../src/env/tools/tools-family.js';
 import { elementF1 } from '../src/fidelity/screens/element-scores.js';
-import { makeLanguageModel } from '../src/llm/make-language-model.js';
+import { makeLanguageModel } from '../src/llm/served-model.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import { ExperienceStore } from '../src/replay/experience/store.js';
 import { realSteps } from '../src/run/pipeline/tools/gathered-records.js';

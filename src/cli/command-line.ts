@@ -9,7 +9,6 @@ import { EXIT, type Outcome, tellFailure } from './failure.js';
 import { addInduceCommands } from './induce-commands.js';
 import { addJobCommands, examplesText } from './job-commands.js';
 import { addLookCommands } from './look-commands.js';
-import { addPageCommand } from './page-command.js';
 import { addServeCommand } from './serve-command.js';
 import type { Terminal } from './terminal.js';
 import { addValidateCommand } from './validate-command.js';
@@ -61,7 +60,6 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
   addWorkerCommand(program, terminal);
   addClientCommand(program, terminal);
   addServeCommand(program, terminal);
-  addPageCommand(program, terminal);
   addValidateCommand(program, terminal, outcome);
   addDoctorCommand(program, terminal, outcome);
   addLookCommands(program, terminal, outcome);

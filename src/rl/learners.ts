@@ -85,7 +85,6 @@ const td3Bc: LearnerEntry = {
   schema: td3BcConfigSchema,
   learnsFrom: 'replay',
   actions: ['box'],
-  trainsNatively: true,
   make: async () => (await import('./td3-bc/td3-bc.js')).makeTd3Bc,
 };
 

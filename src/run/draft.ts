@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import type { Cost } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
 import type { LlmConfigInput } from '../llm/config.js';
-import { makeLanguageModel } from '../llm/make-language-model.js';
+import { makeLanguageModel } from '../llm/served-model.js';
 import { ensureFolder, writeFileAtomic } from '../store/atomic-file.js';
 import { sealedText } from '../store/sealed-json.js';
 import { type Draft, type DraftStep, draftDomain } from '../synth/drafting/draft-domain.js';

@@ -12,7 +12,7 @@ import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../src/env/tools/tools-family.js';
 import type { LanguageModel } from '../../src/llm/language-model.js';
-import { makeLanguageModel } from '../../src/llm/make-language-model.js';
+import { makeLanguageModel } from '../../src/llm/served-model.js';
 import { LlmAgent } from '../../src/synth/episodes/agents/llm-agent.js';
 import { amplifyTrajectory } from '../../src/worldmodel/llm/amplify.js';
 import { LlmUser } from '../../src/worldmodel/llm/llm-user.js';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { type LlmConfigInput, llmConfigSchema } from '../../src/llm/config.js';
-import { makeLanguageModel } from '../../src/llm/make-language-model.js';
+import { makeLanguageModel } from '../../src/llm/served-model.js';
 import { modelOf, question, serve } from './helpers.js';
 
 const SERVER = { provider: 'openai-compatible', url: 'http://localhost:8000/v1', model: 'm' } as const;

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { afterEach } from 'vitest';
 import type { LlmConfigInput } from '../../src/llm/config.js';
 import type { ChatRequest } from '../../src/llm/language-model.js';
-import { type LanguageModelOptions, makeLanguageModel } from '../../src/llm/make-language-model.js';
-import type { ServedModel } from '../../src/llm/served-model.js';
+import { type LanguageModelOptions, makeLanguageModel, type ServedModel } from '../../src/llm/served-model.js';
 import { type Answer, type LlmServer, type LlmServerOptions, startLlmServer } from '../llm-server/llm-server.js';
 
 const cleanups: (() => Promise<unknown>)[] = [];

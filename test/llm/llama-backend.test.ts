@@ -3,8 +3,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { Counters } from '../../src/llm/budget.js';
 import { llamaConfigSchema } from '../../src/llm/config.js';
-import { Counters } from '../../src/llm/counters.js';
 import type { ChatRequest } from '../../src/llm/language-model.js';
 import {
   importLlamaPackage,
@@ -13,9 +13,8 @@ import {
   type LlamaPackage,
   type LlamaResponseOptions,
 } from '../../src/llm/llama-backend.js';
-import { makeLanguageModel } from '../../src/llm/make-language-model.js';
-
-import { RequestPreparer } from '../../src/llm/prepared-request.js';
+import { RequestPreparer } from '../../src/llm/request.js';
+import { makeLanguageModel } from '../../src/llm/served-model.js';
 import { POINT_SCHEMA, question, temporaryFolder } from './helpers.js';
 
 interface Generated {

@@ -26,45 +26,23 @@ export type {
   Precision,
   SacShape,
 } from '../../src/nn/cuda-addon.js';
-export type { ChoiceRows, Choices } from '../../src/nn/decoder/choices.js';
-export {
-  type DecoderConfig,
-  type DecoderConfigInput,
-  decoderConfig,
-  type SpecialIds,
-} from '../../src/nn/decoder/config.js';
-export { choicesAlong, type TokenConstraint, type TokenLanguage } from '../../src/nn/decoder/constraint.js';
-export {
-  type Continued,
-  type ContinuedRow,
-  type ContinueOptions,
-  tokenSizeOf,
-} from '../../src/nn/decoder/continuation.js';
+export { type DecoderConfig, type DecoderConfigInput, decoderConfig, type SpecialIds } from '../../src/nn/decoder/config.js';
 export { Decoder, type ScoreOptions } from '../../src/nn/decoder/decoder.js';
-export { DeviceDecoder, decoderFit, decoderPrecision } from '../../src/nn/decoder/device-decoder.js';
 export { DECODER_FILES, loadDecoder, resumeTraining, saveDecoder, saveTraining } from '../../src/nn/decoder/folder.js';
 export type {
   Generated,
   GenerateOptions,
   GenerateRequest,
-  TokenGenerator,
   TokenSequence,
 } from '../../src/nn/decoder/generation.js';
-export { type DecoderLoss, type LossValues, nextTokenLoss, weightedMean } from '../../src/nn/decoder/losses.js';
 export {
-  layOut,
   type PackedBatch,
   PackedCorpus,
   type PackedShape,
-  type Place,
   packAll,
-  planRows,
-  spread,
-  spreadChoices,
   type TrainingDocument,
 } from '../../src/nn/decoder/packing.js';
 export type { SamplingOptions } from '../../src/nn/decoder/sampling.js';
-export { SchemaLanguage } from '../../src/nn/decoder/schema/schema-language.js';
 export { DecoderSessions } from '../../src/nn/decoder/sessions.js';
 export { SPECIAL_TOKENS, Tokenizer } from '../../src/nn/decoder/tokenizer.js';
 export { type TokenizerTraining, trainTokenizer } from '../../src/nn/decoder/train-tokenizer.js';
@@ -72,10 +50,8 @@ export {
   DecoderTrainer,
   type DecoderTrainerOptions,
   type DecoderTrainingState,
-  type TrainingBatch,
 } from '../../src/nn/decoder/trainer.js';
 export type { DecoderTrainingInput, DecoderTrainingSettings } from '../../src/nn/decoder/training-settings.js';
-export { TokenTrie } from '../../src/nn/decoder/trie.js';
 export { deviceTrial } from '../../src/nn/device-trial.js';
 export * from '../../src/nn/distributions.js';
 export { type CustomGradient, Graph, Value, withGradient } from '../../src/nn/graph.js';
@@ -85,7 +61,6 @@ export {
   nativeMemberTrainer,
   nativeRedqTrainers,
   nativeSacTrainer,
-  nativeTd3BcTrainer,
   type TrainingDevice,
 } from '../../src/nn/native-trainer.js';
 export * from '../../src/nn/ops-elementwise.js';
@@ -110,15 +85,7 @@ export { evaluateReference, type RefArray } from '../../src/nn/reference.js';
 export { hasExactRows } from '../../src/nn/row-trial.js';
 export { InferenceSession, type SessionOptions } from '../../src/nn/runtime.js';
 export { decodeTensors, encodeTensors } from '../../src/nn/safetensors.js';
-export {
-  type Dim,
-  type DType,
-  elementCount,
-  float32,
-  int32,
-  type Tensor,
-  type TensorData,
-} from '../../src/nn/tensor.js';
+export { type Dim, type DType, elementCount, float32, int32, type Tensor, type TensorData } from '../../src/nn/tensor.js';
 export {
   buildTrainer,
   type FeedData,

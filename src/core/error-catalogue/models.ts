@@ -218,11 +218,6 @@ export const MODEL_ERRORS = {
     message: 'The cache of replies is damaged at "{path}": {problem}.',
     hint: 'Restore it from a copy, or remove it and ask anew.',
   },
-  BATCH_RESULTS_INVALID: {
-    status: 400,
-    message: 'Line {line} of "{path}" is no result of a batch of ours: {problem}.',
-    hint: 'Give the file of results as the batch wrote it, for requests that Reverie wrote.',
-  },
   BUDGET_SPENT: {
     status: 429,
     message: 'The budget of {limit} is spent: {spent} of {allowed}.',

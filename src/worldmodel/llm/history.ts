@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../core/json.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
-import { estimateTokens } from '../../llm/usage.js';
+import { estimateTokens } from '../../llm/completion.js';
 import { clipped } from './sections.js';
 
 const MAX_CONTENT_CHARS = 4_000;

@@ -3,7 +3,7 @@
 // paths into it are paths into the state; what was left out is counted.
 
 import type { Json, JsonObject } from '../../core/json.js';
-import { estimateTokens } from '../../llm/usage.js';
+import { estimateTokens } from '../../llm/completion.js';
 import { wordsIn, wordsOf } from '../tools/tokens.js';
 
 export interface SliceQuery {

@@ -88,7 +88,7 @@ export async function saveSequence(folder: string, contents: SequenceContents): 
   const { decoder, tokenizer, form, calibration, report, domain } = contents;
   const about = { domain, decoder: decoderHash(decoder, tokenizer), form, calibration, report };
   const text = sealedText({ format: 'reverie-sequence', formatVersion: 1, ...about });
-  await saveDecoder(folder, decoder, tokenizer, { name: `sequence model of ${domain}`, files: { [FILE]: text } });
+  await saveDecoder(folder, decoder, tokenizer, { [FILE]: text });
 }
 
 /** The files that `loadSequence` reads, by their names. */

@@ -10,8 +10,6 @@ import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import { groupEstimators } from '../../../src/rl/group/estimators.js';
-import { makeDecoderLearner } from '../../../src/rl/text/decoder/decoder-learner.js';
-import { decoderPolicySchema } from '../../../src/rl/text/decoder/settings.js';
 import { textNetworks } from '../../../src/rl/text/networks.js';
 import type { TextLearner, TextObjective } from '../../../src/rl/text/text-policy.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
@@ -57,12 +55,6 @@ export async function learnerOf(network: string, settings: object, seed: number,
 
 export const relevance = (seed: number, objective = PLAIN) =>
   learnerOf('relevance', { vocabulary: 512, embedding: 8, hidden: [32, 16], rows: 16 }, seed, objective);
-
-/** A decoder of few weights. */
-export function smallDecoder(seed: number, objective = PLAIN, given = {}) {
-  const sizes = { vocabulary: 400, hidden: 32, layers: 2, heads: 4, kvHeads: 2, context: 192, rows: 2, choices: 16 };
-  return makeDecoderLearner(decoderPolicySchema.parse({ ...sizes, ...given }), objective, Rng.fromSeed(seed));
-}
 
 const SETTINGS: TextGroupSettings = {
   seed: 1,

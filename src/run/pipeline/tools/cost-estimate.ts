@@ -2,8 +2,8 @@
 
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import { estimateTokens } from '../../../llm/completion.js';
 import type { LlmConfig } from '../../../llm/config.js';
-import { estimateTokens } from '../../../llm/usage.js';
 import { type Asker, assumedEstimate, type Estimate, type Range } from '../../../synth/episodes/estimate.js';
 import { backendSettings } from '../../../worldmodel/tools/assemble-router.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';

@@ -8,8 +8,8 @@ import type { Budget } from '../../../llm/budget.js';
 import type { LlmConfig } from '../../../llm/config.js';
 import { parseLlmConfig } from '../../../llm/config.js';
 import type { LanguageModel } from '../../../llm/language-model.js';
-import { makeLanguageModel } from '../../../llm/make-language-model.js';
 import type { ServedModel } from '../../../llm/served-model.js';
+import { makeLanguageModel } from '../../../llm/served-model.js';
 import { type ConfigObject, layered } from '../../overrides.js';
 
 export interface CastOptions {

@@ -28,7 +28,6 @@ import type { MetricsEvent, MetricsWriter } from '../../metrics.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
-import { writeDreamPage } from '../../world-page/write-world-page.js';
 import { trainingPanel } from './episodes-panel.js';
 import { keptWins } from './kept-wins.js';
 import { makeParts, ofTraining, type ToolsParts } from './parts.js';
@@ -38,10 +37,6 @@ import { RecordedDream } from './recorded-dream.js';
 import { RecordedValues } from './recorded-values.js';
 import { lanes, textViewOf } from './text-lanes.js';
 import { writeTextTrainReport } from './text-train-report.js';
-
-/** A world to be played, beside the report. */
-const PAGE = 'world.html';
-const PLAYED_TASKS = 6;
 
 type Context = JobContext<ToolsScenario>;
 
@@ -72,8 +67,7 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
       } finally {
         await others.values?.close();
       }
-      const page = await dreamPage(context, parts.domain, evalTasks, progress);
-      const result = { ...resultOf(context, learner, progress, parts.domain), ...page, panel };
+      const result = { ...resultOf(context, learner, progress, parts.domain), panel };
       await writeTextTrainReport(result.report, context, result);
       return result;
     } finally {
@@ -117,21 +111,6 @@ function dreamOf(
     return new RecordedDream({ context, parts, tasks, policy, gathered: progress.gathered.length, lanes: dreamLanes });
   const environments = dreamLanes(parts.responder);
   return { environments: async () => environments };
-}
-
-/** The last dream, to be played in tasks that the policy was judged on, where that world can be taken along. */
-async function dreamPage(
-  { scenario, out, seed, log }: Context,
-  domain: ToolsDomain,
-  tasks: readonly ToolsTask[],
-  { gathered }: TextProgress,
-): Promise<Pick<TextTrainResult, 'page'>> {
-  if (gathered.length === 0 || scenario.config.train.mode === 'value') return {};
-  const task = evenly(tasks, PLAYED_TASKS).map(({ id }) => id);
-  const written = await writeDreamPage(domain, scenario, out, { task, tasks: task.length, seed, out: join(out, PAGE) });
-  if (typeof written !== 'string') return { page: written.file };
-  log(`The dream was not written as a page: ${written}`);
-  return {};
 }
 
 export function rateOf(wins: number, of: number): Rate {
