@@ -26,7 +26,12 @@ export type {
   Precision,
   SacShape,
 } from '../../src/nn/cuda-addon.js';
-export { type DecoderConfig, type DecoderConfigInput, decoderConfig, type SpecialIds } from '../../src/nn/decoder/config.js';
+export {
+  type DecoderConfig,
+  type DecoderConfigInput,
+  decoderConfig,
+  type SpecialIds,
+} from '../../src/nn/decoder/config.js';
 export { Decoder, type ScoreOptions } from '../../src/nn/decoder/decoder.js';
 export { DECODER_FILES, loadDecoder, resumeTraining, saveDecoder, saveTraining } from '../../src/nn/decoder/folder.js';
 export type {
@@ -85,7 +90,15 @@ export { evaluateReference, type RefArray } from '../../src/nn/reference.js';
 export { hasExactRows } from '../../src/nn/row-trial.js';
 export { InferenceSession, type SessionOptions } from '../../src/nn/runtime.js';
 export { decodeTensors, encodeTensors } from '../../src/nn/safetensors.js';
-export { type Dim, type DType, elementCount, float32, int32, type Tensor, type TensorData } from '../../src/nn/tensor.js';
+export {
+  type Dim,
+  type DType,
+  elementCount,
+  float32,
+  int32,
+  type Tensor,
+  type TensorData,
+} from '../../src/nn/tensor.js';
 export {
   buildTrainer,
   type FeedData,
