@@ -1,7 +1,6 @@
 // `reverie client`: prints a ready-to-run file that connects a trainer to a server.
 
 import { type Command, Option } from 'commander';
-import { load } from '../serve/commands.js';
 import { examplesText } from './job-commands.js';
 import type { Terminal } from './terminal.js';
 
@@ -38,7 +37,7 @@ export function addClientCommand(program: Command, terminal: Terminal): void {
     .action(async (url: string, flags: Flags) => {
       const kind = kinds.find((one) => flags[one]);
       if (kind === undefined) return command.error(`error: name a trainer: --${kinds.join(', --')}`);
-      const [{ fetchGlueTarget }, { glueText }] = await Promise.all([load.glueTarget(), load.glue()]);
+      const { fetchGlueTarget, glueText } = await import('../serve/glue/glue.js');
       terminal.stdout.write(glueText(kind, await fetchGlueTarget(url, flags.env, terminal.env['REVERIE_TOKEN'])));
     });
 }

@@ -6,7 +6,6 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { reverieError } from '../core/errors.js';
 import { listenForInterrupt, load } from '../run/commands.js';
-import { load as loadServing } from '../serve/commands.js';
 import type { RunningServer, ServeOptions } from '../serve/index.js';
 import { examplesText } from './job-commands.js';
 import { modelsOf, namedScenario, type ServeFlags, withServeOptions } from './serve-flags.js';
@@ -43,7 +42,7 @@ async function serve(given: readonly string[], flags: ServeFlags, terminal: Term
   const survive = (error: unknown) => logger.error({ err: error }, 'unhandled rejection');
   process.on('unhandledRejection', survive);
   try {
-    const { startServer } = await loadServing.server();
+    const { startServer } = await import('../serve/server.js');
     const server = await startServer(options);
     terminal.stdout.write(`${flags.json ? readyJson(server) : await readyText(server)}\n`);
     logger.info({ url: server.url }, 'ready');
@@ -59,7 +58,12 @@ async function serve(given: readonly string[], flags: ServeFlags, terminal: Term
 type LoggedOptions = ServeOptions & Required<Pick<ServeOptions, 'logger'>>;
 
 async function serveOptions(given: readonly string[], flags: ServeFlags, terminal: Terminal): Promise<LoggedOptions> {
-  const [{ LOG_LEVELS, makeLog }, { readTokens }] = await Promise.all([loadServing.log(), loadServing.tokens()]);
+  const [{ LOG_LEVELS, makeLog }, { readTokens }, { HeldPort }, { HTTP_LIMITS }] = await Promise.all([
+    import('../serve/observe/log.js'),
+    import('../serve/http/access.js'),
+    import('../serve/http/port.js'),
+    import('../serve/http/requests.js'),
+  ]);
   const level = LOG_LEVELS.find((one) => one === flags.logLevel);
   if (level === undefined) {
     const expected = `one of ${LOG_LEVELS.join(', ')}`;
@@ -75,7 +79,6 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
   const named = given.map(namedScenario);
   const models = modelsOf(flags.model);
   const tokens = readTokens(flags.tokenFile, terminal.env.REVERIE_TOKEN);
-  const { HeldPort, HTTP_LIMITS } = await loadServing.port();
   // No connection is cut while its answer is awaited.
   const httpLimits = { bodyBytes: maxBodyBytes, silentSeconds: Math.ceil(Math.max(180, 3 * stepTimeout)) };
   const held = await HeldPort.hold({

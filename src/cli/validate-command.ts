@@ -3,7 +3,6 @@
 import { writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { load } from '../run/commands.js';
-import { load as loadServing } from '../serve/commands.js';
 import { EXIT, type Outcome } from './failure.js';
 import { examplesText } from './job-commands.js';
 import { type ScenarioFlags, withOutputOptions, withScenarioOptions } from './options.js';
@@ -56,7 +55,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
     'write a page for whoever maintains the server: what is wrong, and why it breaks training',
   );
   command.action(async (target: string, flags: ValidateFlags) => {
-    const { validationMarkdown, validationText } = await loadServing.validation();
+    const { validationMarkdown, validationText } = await import('../serve/validate/validate.js');
     const report = await validated(target, flags, terminal);
     if (flags.markdown !== undefined) writeFileSync(flags.markdown, `${validationMarkdown(report)}\n`);
     terminal.stdout.write(`${flags.json ? JSON.stringify(report) : validationText(report)}\n`);
@@ -66,7 +65,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
 
 /** @throws as `validateUrl`, `loadAnyScenario` and `validateScenario` */
 async function validated(target: string, flags: ValidateFlags, terminal: Terminal) {
-  const { validateScenario, validateUrl } = await loadServing.validation();
+  const { validateScenario, validateUrl } = await import('../serve/validate/validate.js');
   const { seed, steps, tasks, rewardRange, real, model, profile, set } = flags;
   const given = Object.entries({ seed, steps, tasks, rewardRange }).filter(([, value]) => value !== undefined);
   const options = Object.fromEntries(given);

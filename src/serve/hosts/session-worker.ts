@@ -6,7 +6,6 @@ import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { packError, reverieError, unpackError } from '../../core/errors.js';
 import { compiledUrl } from '../../core/worker-url.js';
 import type { Blueprint } from '../../run/serving/blueprint.js';
-import type { BatchHistogram } from './batching-model.js';
 import {
   AnsweredCalls,
   type Answering,
@@ -30,7 +29,8 @@ export interface HostedModel {
 
 export interface SessionWorkerOptions extends ThreadOptions {
   readonly models: ReadonlyMap<string, HostedModel>;
-  readonly batches: BatchHistogram;
+  /** Counted here. */
+  readonly batches: { batches: number; rows: number };
   /** Requests in the thread at once; others wait outside of it. */
   readonly inFlight: number;
   /** Milliseconds without an answer after which what a thread does takes long. */
@@ -221,7 +221,8 @@ export class SessionWorker {
     this.heardAt = performance.now();
     clearTimeout(this.hangTimer);
     this.hangTimer = undefined;
-    for (const rows of batches) this.options.batches.add(rows);
+    this.options.batches.batches += batches.length;
+    for (const rows of batches) this.options.batches.rows += rows;
     for (const answer of answers) {
       const job = this.inFlight.get(answer.id);
       this.inFlight.delete(answer.id);

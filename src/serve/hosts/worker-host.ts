@@ -16,7 +16,6 @@ import { reverieError } from '../../core/errors.js';
 import type { Space } from '../../core/spaces.js';
 import { type Blueprint, runsRules } from '../../run/serving/blueprint.js';
 import type { Servable } from '../../run/serving/servable.js';
-import { BatchHistogram, type BatchSizes } from './batching-model.js';
 import { type Answering, type Description, Journal } from './messages.js';
 import {
   type HostedEnvironment,
@@ -54,8 +53,8 @@ interface HostStats {
   readonly steps: readonly number[];
   /** Threads that died and were replaced. */
   readonly restarts: readonly number[];
-  /** Batches that world models were asked, of all workers. */
-  readonly batches: BatchSizes;
+  /** Batches that world models were asked, of all workers, and the rows of all of them. */
+  readonly batches: { readonly batches: number; readonly rows: number };
 }
 
 /** A thread for each core but the one that serves. */
@@ -77,7 +76,7 @@ export class WorkerHost {
   private readonly sessionWorkers: SessionWorker[] = [];
   private readonly workersOf = new Map<string, readonly SessionWorker[]>();
   private readonly models = new Map<string, HostedModel>();
-  private readonly batches = new BatchHistogram();
+  private readonly batches = { batches: 0, rows: 0 };
   private forNumbers: readonly SessionWorker[] | undefined;
   private lastEnv = 0;
 
@@ -142,7 +141,7 @@ export class WorkerHost {
       underWay: sessionWorkers.map(({ underWay }) => underWay),
       steps: sessionWorkers.map(({ steps }) => steps),
       restarts: sessionWorkers.map(({ restarts }) => restarts),
-      batches: this.batches.sizes,
+      batches: { ...this.batches },
     };
   }
 
