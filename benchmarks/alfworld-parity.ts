@@ -4,8 +4,8 @@
 
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { FoundGame } from '../src/env/pddl/game-files.js';
-import { GamePlay } from '../src/env/pddl/text-game.js';
+import type { FoundGame } from '../src/games/pddl/game-files.js';
+import { GamePlay } from '../src/games/pddl/text-game.js';
 import {
   alfworldGames,
   gameOpener,

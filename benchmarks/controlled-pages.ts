@@ -6,12 +6,12 @@ import { contentHash } from '../src/core/hash.js';
 import type { Json, JsonObject } from '../src/core/json.js';
 import { Rng } from '../src/core/rng.js';
 import { actionLine } from '../src/env/screens/screen-actions.js';
-import { screenChanges } from '../src/env/screens/screen-changes.js';
-import { screenMarkup } from '../src/env/screens/screen-markup.js';
 import type { ScreenState } from '../src/env/screens/screen-state.js';
 import { screenText } from '../src/env/screens/screen-tree.js';
 import type { CallSpec } from '../src/env/tools/domain.js';
 import type { Operation } from '../src/env/tools/prediction.js';
+import { screenChanges } from '../src/screens/screen-changes.js';
+import { screenMarkup } from '../src/screens/screen-markup.js';
 import { type LlmServer, type LlmServerRequestBody, startLlmServer } from '../test/llm-server/llm-server.js';
 
 /** An action on a screen, and the screen after it. */

@@ -6,8 +6,8 @@ import type { ToolsDomain } from '../src/env/tools/domain.js';
 import type { Prediction } from '../src/env/tools/prediction.js';
 import { initialStateOf } from '../src/env/tools/task-states.js';
 import type { Responder } from '../src/env/tools/tools-family.js';
-import { elementF1, elementScores } from '../src/fidelity/screens/element-scores.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
+import { elementF1, elementScores } from '../src/screens/fidelity/element-scores.js';
 import { mean } from './measure.js';
 
 export interface StepScores {

@@ -12,30 +12,9 @@ export { pythonPackage } from './env/gymnasium/python-program.js';
 export { type FoundJar, findJar, type PackagedJar } from './env/java/find-jar.js';
 export type { JavaForm, JavaMoment } from './env/java/java-form.js';
 export { type JavaGamesOptions, javaGamesDomain, javaGameUnknown } from './env/java/java-games-domain.js';
-export { findGames, gamesHash, gamesNotFound, readGame } from './env/pddl/game-files.js';
-export { type GameEntry, type GameFile, type GamesDomainOptions, gamesDomain } from './env/pddl/games-domain.js';
-export {
-  type ApplicationOptions,
-  type ApplicationStart,
-  type ApplicationTask,
-  applicationDomain,
-  type FoundApplication,
-} from './env/screens/application-domain.js';
-export { screenGraphDomain } from './env/screens/graph/graph-entry.js';
-export type { AppJudge, AppSpec, PageContract } from './env/screens/page/page-browser.js';
-export { type Perturbation, perturbationSchema } from './env/screens/perturbation.js';
 export { textsNamed } from './env/screens/possible-actions.js';
 export { type ActionSet, actionSetsSchema } from './env/screens/screen-actions.js';
 export type { ScreenElement, ScreenState } from './env/screens/screen-state.js';
-export {
-  appNotFound,
-  pagesNotFound,
-  pageUnknown,
-  type ScreensDomainOptions,
-  screensDomain,
-} from './env/screens/screens-domain.js';
-export { drawBySeed, pickBySeed, type ScreenPage, type SeededPage, seededPages } from './env/screens/seeded-pages.js';
-export { clickOn, elementsBelow, fillIn, findElement, selectIn } from './env/screens/solving.js';
 export { boxSpace, discreteSpace, rowSize } from './env/space-values.js';
 export { applyOperations, recordOperations } from './env/state/operations.js';
 export { compileSchema, type SchemaCheck } from './env/state/schema.js';
@@ -55,6 +34,8 @@ export { freezeDeep } from './env/tools/load-domain.js';
 export type { Message, ToolCall } from './env/tools/message.js';
 export type { Operation } from './env/tools/prediction.js';
 export { unpackedArchive } from './env/unpacked-archive.js';
+export { findGames, gamesHash, gamesNotFound, readGame } from './games/pddl/game-files.js';
+export { type GameEntry, type GameFile, type GamesDomainOptions, gamesDomain } from './games/pddl/games-domain.js';
 export { DiskRows } from './replay/disk-rows.js';
 export { drawGroups, episodeWindows, packedEpisodes, paddedEpisodes, shuffledBatches } from './replay/episode-batch.js';
 export { type Episode, EpisodeStore, TOKEN_EPISODES, TOKEN_STEPS } from './replay/episodes.js';
@@ -76,6 +57,25 @@ export type { Selector } from './replay/selector.js';
 export { UniformSelector } from './replay/uniform.js';
 export { gatherWindows, type WindowBatch, WindowSampler, type Windows, windowsOf } from './replay/windows.js';
 export { definePlugin, type PluginEntries } from './run/define-plugin.js';
+export {
+  type ApplicationOptions,
+  type ApplicationStart,
+  type ApplicationTask,
+  applicationDomain,
+  type FoundApplication,
+} from './screens/application-domain.js';
+export { screenGraphDomain } from './screens/graph/graph-entry.js';
+export type { AppJudge, AppSpec, PageContract } from './screens/page/page-browser.js';
+export { type Perturbation, perturbationSchema } from './screens/perturbation.js';
+export {
+  appNotFound,
+  pagesNotFound,
+  pageUnknown,
+  type ScreensDomainOptions,
+  screensDomain,
+} from './screens/screens-domain.js';
+export { drawBySeed, pickBySeed, type ScreenPage, type SeededPage, seededPages } from './screens/seeded-pages.js';
+export { clickOn, elementsBelow, fillIn, findElement, selectIn } from './screens/solving.js';
 export type { StoredDynamics, VectorDynamics } from './worldmodel/dynamics.js';
 export { MemorylessDynamics } from './worldmodel/memoryless.js';
 export { readManifest, readModelPart, writeModelFolder } from './worldmodel/model-folder.js';

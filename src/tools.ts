@@ -1,7 +1,6 @@
 // The public API of worlds made of messages and tool calls (`reverie/tools`): what a program needs to simulate one of its
 // own with a language model, live in it, and write datasets. The command line is made of the same parts.
 
-export { GamePlay, type GameSource, TextGame } from './env/pddl/text-game.js';
 export type { RemoteToolsEnvironment } from './env/remote/open-remote.js';
 export { remoteEnvironment } from './env/remote/remote.js';
 export type { ToolsDomain, ToolsTask, Verdict } from './env/tools/domain.js';
@@ -14,6 +13,7 @@ export { textEnvironment } from './env/tools/text-environment.js';
 export { ToolsEpisodeEnvironment } from './env/tools/tools-environment.js';
 export type { Responder, ToolsPolicy, UserSimulator } from './env/tools/tools-family.js';
 export { verifyEpisode } from './env/tools/verify-episode.js';
+export { GamePlay, type GameSource, TextGame } from './games/pddl/text-game.js';
 export { Budget } from './llm/budget.js';
 export type { LanguageModel } from './llm/language-model.js';
 export { makeLanguageModel } from './llm/served-model.js';

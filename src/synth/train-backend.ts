@@ -1,13 +1,11 @@
 // How a backend is made from records that a job has gathered. Whatever else `model` names answers as the scenario has it.
 
 import { join } from 'node:path';
-import { reverieError } from '../core/errors.js';
 import type { OpenPhase, Phase } from '../core/progress.js';
 import { type Entry, Registry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
 import type { ToolsDomain } from '../env/tools/domain.js';
 import type { EpisodeRecord, ExperienceStep } from '../replay/experience/experience.js';
-import { writeFileAtomic } from '../store/atomic-file.js';
 import { routerBackends } from '../worldmodel/tools/backends.js';
 
 export interface FitRequest {
@@ -38,10 +36,8 @@ export interface FittedBackend {
 export type FitBackend = (request: FitRequest) => Promise<FittedBackend>;
 export type FittedBackendEntry = Entry<FitBackend>;
 
-/** Backends that are found in records by what only this room knows. */
-export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend', [
-  { name: 'operators', summary: 'Induces preconditions and effects.', make: async () => fitOperators },
-]);
+/** How plugins make backends of records, where these do not say it themselves. */
+export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend');
 
 /** What makes a backend of records; undefined where it is not made of any. @throws NOT_REGISTERED */
 export async function fitterOf(backend: string): Promise<FitBackend | undefined> {
@@ -70,20 +66,4 @@ async function fitLearned(
   open?.bar.end();
   const about = `${(100 * exactness).toFixed(1)} % of ${report.steps} held-out steps exact, learned from ${report.learnedFrom}`;
   return { settings: { model }, about, isReady };
-}
-
-/** @throws OPERATORS_NO_FACTS in a world whose states are no facts about objects */
-async function fitOperators({ domain, steps, folder, phase }: FitRequest): Promise<FittedBackend> {
-  if (domain.rules?.scene === undefined) throw reverieError('OPERATORS_NO_FACTS', { domain: domain.id });
-  const [{ induceOperators }, { recordedTries }] = await Promise.all([
-    import('./operators/induce-operators.js'),
-    import('./operators/recorded-tries.js'),
-  ]);
-  const bar = phase('induce operators', 1, 'fits');
-  const found = induceOperators(recordedTries(steps, domain));
-  const file = join(folder, 'operators.json');
-  await writeFileAtomic(file, `${JSON.stringify(found, null, 2)}\n`);
-  const about = `${found.operators.length} operators from ${found.from.transitions} calls, ${found.from.accepted} of them carried out`;
-  bar.end(about);
-  return { settings: { file }, about, isReady: true };
 }

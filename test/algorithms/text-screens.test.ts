@@ -14,7 +14,7 @@ import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.j
 import { viewOf } from '../../src/kinds/views.js';
 import type { TextPolicy, TextSituation } from '../../src/rl/text/text-policy.js';
 import { RandomAgent } from '../../src/synth/episodes/agents/random-agent.js';
-import { pagesDomain } from '../env/screens/fixture.js';
+import { pagesDomain } from '../screens/fixture.js';
 
 const domain = pagesDomain('order');
 afterAll(() => domain.close());

@@ -15,6 +15,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   worldmodel: ['store', 'pool', 'env', 'llm', 'nn', 'replay'],
   rl: ['store', 'pool', 'env', 'nn', 'replay'],
   synth: ['store', 'pool', 'env', 'llm', 'worldmodel', 'replay'],
+  games: ['store', 'env', 'llm', 'replay', 'worldmodel', 'synth'],
+  screens: ['store', 'env', 'llm', 'replay', 'worldmodel', 'synth', 'kinds'],
   kinds: ['store', 'pool', 'env', 'llm', 'replay', 'worldmodel', 'rl', 'synth'],
   algorithms: ['store', 'pool', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'kinds'],
   fidelity: ['store', 'pool', 'env', 'llm', 'worldmodel', 'replay', 'rl', 'synth', 'kinds', 'algorithms'],
@@ -28,7 +30,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
  * nothing of them is loaded before one is asked for.
  */
 const KIND_LOADS: readonly string[] = ['algorithms', 'fidelity', 'run', 'serve'];
-const KIND_OBJECT = /^src\/kinds\/[a-z-]+\/kind\.ts$/;
+const KIND_OBJECT = /^src\/(kinds\/[a-z-]+\/kind|screens\/plugin)\.ts$/;
+
+/** Rooms that bring what they have as a user's plugin does: the one who brings them in is the only one that names them. */
+const PLUGIN_ROOMS = ['games', 'screens'];
+const BROUGHT_BY = 'src/kinds/registry.ts';
 
 /** What the files in src/ that lie in no room may import. */
 const ROOT_FILES: Readonly<Record<string, readonly string[]>> = {
@@ -47,8 +53,8 @@ const ROOT_FILES: Readonly<Record<string, readonly string[]>> = {
     'fidelity',
     'run',
   ],
-  'src/extend.ts': ['core', 'env', 'replay', 'run', 'worldmodel'],
-  'src/tools.ts': ['core', 'env', 'llm', 'replay', 'synth', 'worldmodel', 'run'],
+  'src/extend.ts': ['core', 'env', 'games', 'replay', 'run', 'screens', 'worldmodel'],
+  'src/tools.ts': ['core', 'env', 'games', 'llm', 'replay', 'synth', 'worldmodel', 'run'],
 };
 
 const sources = filesUnder('src', '.ts');
@@ -104,6 +110,7 @@ function isAllowed(from: string, to: string): boolean {
   const room = roomOf(from);
   const target = roomOf(to);
   if (target === undefined) return false;
+  if (from === BROUGHT_BY && PLUGIN_ROOMS.some((name) => to === `src/${name}/plugin.ts`)) return true;
   if (room === undefined) return ROOT_FILES[from]?.includes(target);
   return room === target || target === 'core' || MAY_IMPORT[room].includes(target);
 }

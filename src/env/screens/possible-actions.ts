@@ -1,11 +1,11 @@
 // Actions that a screen offers by what is on it: what agents choose among that write no lines of their own. There are more, as any text
 // can be written into a field; these are texts that the task names in quotes.
 
+import { optionsOf, screenRefusals } from '../../screens/refusals.js';
+import { elementsBelow } from '../../screens/solving.js';
 import type { CallSpec } from '../tools/domain.js';
-import { optionsOf, screenRefusals } from './refusals.js';
 import { ANSWERS, actionLine, type ScreenAction } from './screen-actions.js';
 import { type ScreenState, tabsOf } from './screen-state.js';
-import { elementsBelow } from './solving.js';
 
 /** Roles of what is pointed at as a whole. */
 const POINTED = new Set(['button', 'link', 'menuitem', 'radio', 'checkbox', 'tab', 'treeitem']);

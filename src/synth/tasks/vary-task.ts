@@ -6,6 +6,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
+import { service } from '../../core/services.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/task-states.js';
@@ -14,8 +15,7 @@ import type { LanguageModel } from '../../llm/language-model.js';
 import { composed, ownerChanges, ownersOf, withoutRepeats } from './compose.js';
 import { Entities } from './entities.js';
 import { entityParts, type Likeness, swappedTasks } from './entity-swap.js';
-import { isForEvaluation, type Strategy, type TaskProposal, type Variant } from './proposal.js';
-import { proposeTask } from './proposed-task.js';
+import { isForEvaluation, type ProposeTask, type Strategy, type TaskProposal, type Variant } from './proposal.js';
 import { checkReference } from './reference-check.js';
 import type { Played } from './task-play.js';
 
@@ -62,7 +62,7 @@ export async function varyTask(request: VariationRequest): Promise<TaskProposal>
   };
 }
 
-function variantOf(request: VariationRequest): Variant | Promise<Variant> {
+async function variantOf(request: VariationRequest): Promise<Variant> {
   const { seeds, strategy, model, domain } = request;
   const kept = seeds.slice(0, 1).find(isForEvaluation);
   if (seeds.length === 0) return nothing('there is no seed');
@@ -73,6 +73,7 @@ function variantOf(request: VariationRequest): Variant | Promise<Variant> {
   if (model === undefined) throw reverieError('VARIATION_NEEDS_MODEL', { strategy });
   const responder = playerOf(domain, request.responder);
   if (responder === undefined) return nothing('nobody can play what would be proposed');
+  const proposeTask = await service<ProposeTask>('proposed-task');
   return proposeTask({ ...request, seed: seeds[0], model, domain, responder });
 }
 

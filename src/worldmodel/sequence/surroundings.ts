@@ -2,7 +2,7 @@
 // it holds, and what a single fact links with these. The rest of a house does not matter to one action, and would not fit a short context.
 
 import type { FactTable, Scene } from '../../env/tools/domain.js';
-import { factKey, rowOf, Situation } from '../operators/situation.js';
+import { factKey, rowOf, Situation } from '../situation.js';
 
 /** What records have shown of the types of objects. */
 export interface ObjectTypes {

@@ -7,14 +7,14 @@ import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { initialStateOf } from '../../../src/env/tools/task-states.js';
 import type { CallQuery } from '../../../src/env/tools/tools-family.js';
-import { elementF1, elementScores } from '../../../src/fidelity/screens/element-scores.js';
-import { elementsInstrument } from '../../../src/fidelity/screens/elements.js';
 import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
 import { carriedBy } from '../../../src/fidelity/tools/open-loop.js';
 import { questionOf } from '../../../src/fidelity/tools/question.js';
+import { elementF1, elementScores } from '../../../src/screens/fidelity/element-scores.js';
+import { elementsInstrument } from '../../../src/screens/fidelity/elements.js';
 import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
-import { pagesDomain } from '../../env/screens/fixture.js';
+import { pagesDomain } from '../../screens/fixture.js';
 
 const element = (role: string, name: string, rest = {}): ScreenElement =>
   ({ role, name, children: [], ...rest }) as ScreenElement;

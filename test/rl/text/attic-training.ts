@@ -4,15 +4,15 @@ import { walkthroughs } from '../../../src/algorithms/text-experts.js';
 import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/algorithms/text-training.js';
 import type { WonText } from '../../../src/algorithms/text-won.js';
 import { Rng } from '../../../src/core/rng.js';
-import { gamesDomain } from '../../../src/env/pddl/games-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import { gamesDomain } from '../../../src/games/pddl/games-domain.js';
 import { groupEstimators } from '../../../src/rl/group/estimators.js';
 import { textNetworks } from '../../../src/rl/text/networks.js';
 import type { TextLearner, TextObjective } from '../../../src/rl/text/text-policy.js';
-import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
+import { ATTIC, ATTIC_PROBLEM } from '../../games/attic.js';
 
 /**
  * Games that differ in what has to lie in the chest, told apart by the words of the goal.

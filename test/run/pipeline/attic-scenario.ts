@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
 import type { JobResult } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
-import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
+import { ATTIC, ATTIC_PROBLEM } from '../../games/attic.js';
 import { recordingStream } from '../streams.js';
 
 interface AtticGame {

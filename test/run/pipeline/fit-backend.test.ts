@@ -10,8 +10,8 @@ import { environmentMaker } from '../../../src/run/serving/blueprint.js';
 import { openServable } from '../../../src/run/serving/open-servable.js';
 import { toolsResultText } from '../../../src/run/tools-result-text.js';
 import type { BackendFitResult, SynthEpisodesResult } from '../../../src/run/tools-results.js';
+import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../../games/depot.js';
 import { lacksCompiler, make } from '../../native/native-build.js';
-import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../../synth/operators/depot.js';
 import { recordingStream } from '../streams.js';
 
 const hasAddon = !lacksCompiler('fit-backend.test.ts');

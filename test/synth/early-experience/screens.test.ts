@@ -11,7 +11,7 @@ import type { UserSimulator } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { earlyExperience } from '../../../src/synth/early-experience/early-experience.js';
 import type { EarlyExperienceRow } from '../../../src/synth/early-experience/rows.js';
-import { pagesDomain } from '../../env/screens/fixture.js';
+import { pagesDomain } from '../../screens/fixture.js';
 
 const domain = pagesDomain('order');
 afterAll(() => domain.close());

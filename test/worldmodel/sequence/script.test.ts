@@ -8,7 +8,7 @@ import { Names, type Piece, readText, SLOTS, written } from '../../../src/worldm
 import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';
 import { objectTypes } from '../../../src/worldmodel/sequence/surroundings.js';
 import { factsOf } from '../../../src/worldmodel/sequence/world-form.js';
-import { depot } from '../../synth/operators/depot.js';
+import { depot } from '../../games/depot.js';
 import { depotEpisodes } from './depot-records.js';
 
 const shown = (pieces: readonly Piece[]) =>

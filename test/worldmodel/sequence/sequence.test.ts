@@ -20,7 +20,7 @@ import { SequenceModel } from '../../../src/worldmodel/sequence/sequence-model.j
 import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
 import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
-import { depot } from '../../synth/operators/depot.js';
+import { depot } from '../../games/depot.js';
 import { toolsBackendContract } from '../tools/contract.js';
 import { deskDomain } from '../tools/desk.js';
 import { depotEpisodes } from './depot-records.js';

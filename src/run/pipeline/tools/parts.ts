@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { service } from '../../../core/services.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import { makeDomain } from '../../../env/tools/make-domain.js';
 import { elsewhere, isReal, realResponder } from '../../../env/tools/real-environment.js';
@@ -20,7 +21,6 @@ import { RandomAgent } from '../../../synth/episodes/agents/random-agent.js';
 import { ReferenceAgent } from '../../../synth/episodes/agents/reference-agent.js';
 import { ScriptedAgent } from '../../../synth/episodes/agents/scripted-agent.js';
 import { agentOfRecipe } from '../../../synth/episodes/recipes/recipes.js';
-import { GuidedAgent } from '../../../synth/guided/guided-agent.js';
 import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { makeRouter, type RouterParts } from '../../../worldmodel/tools/make-router.js';
@@ -170,7 +170,8 @@ async function guidedAgent(
   domain: ToolsDomain,
 ): Promise<ToolsPolicy> {
   const pruned = prune === undefined ? {} : { pruneEvery: prune, labeller: await cast.model('tasks') };
-  return new GuidedAgent({ ...section, ...pruned, domain, model: await cast.model('agent') });
+  const guided = await service<(options: object) => ToolsPolicy>('guided-agent');
+  return guided({ ...section, ...pruned, domain, model: await cast.model('agent') });
 }
 
 /** Records of the real environment, as the scenario names them, into an empty store. */

@@ -13,8 +13,8 @@ import type { FactTable, Scene, ToolRules, ToolsDomain } from '../../../env/tool
 import type { ToolCall } from '../../../env/tools/message.js';
 import { initialStateOf } from '../../../env/tools/task-states.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/tools/tools-family.js';
-import { splitByNames } from '../../../worldmodel/operators/actions.js';
-import { Situation } from '../../../worldmodel/operators/situation.js';
+import { Situation } from '../../../worldmodel/situation.js';
+import { splitByNames } from '../../../worldmodel/taken-action.js';
 
 export interface ExplorerOptions {
   /** Share of commands that it guesses. */
