@@ -15,7 +15,7 @@ type Flags = { readonly [kind in keyof typeof KINDS]?: boolean } & { readonly en
 export function addClientCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('client')
-    .summary('print what connects a trainer to a server')
+    .summary('print a ready-to-run client script for your trainer')
     .description(
       'Prints a ready-to-run file for one trainer and one environment of a running server: redirect it to a file and run it.',
     )

@@ -44,7 +44,7 @@ async function serve(given: readonly string[], flags: ServeFlags, terminal: Term
   try {
     const { startServer } = await import('../serve/server.js');
     const server = await startServer(options);
-    terminal.stdout.write(`${flags.json ? readyJson(server) : await readyText(server)}\n`);
+    terminal.stdout.write(`${flags.json ? readyJson(server) : await readyText(server, terminal.stdout.columns)}\n`);
     logger.info({ url: server.url }, 'ready');
     if (!interrupt.signal.aborted) await once(interrupt.signal, 'abort');
     await server.stop(flags.drainSeconds);
@@ -125,15 +125,16 @@ async function loadedScenarios(named: readonly { readonly reference: string }[],
 type ScenarioFlags = Pick<ServeFlags, 'profile' | 'set' | 'seed'>;
 
 /** What is served and where, each address ready to be pasted. */
-async function readyText({ url, endpoints, sessions }: RunningServer): Promise<string> {
+async function readyText({ url, endpoints, sessions }: RunningServer, columns?: number): Promise<string> {
   const { terminalTable } = await load.resultText();
+  const layout = { alignment: 'text', columns } as const;
   const environments = [...sessions.environments.values()].map(({ name, source, family, description }) => {
     return [name, source, family, description];
   });
   const addresses = [...endpoints.map(({ protocol, url: at }) => [protocol, at]), ['every route', `${url}/docs`]];
   return [
-    terminalTable({ columns: ['environment', 'source', 'family', 'what it is'], rows: environments }, 'text'),
-    terminalTable({ columns: ['protocol', 'address'], rows: addresses }, 'text'),
+    terminalTable({ columns: ['environment', 'source', 'family', 'what it is'], rows: environments }, layout),
+    terminalTable({ columns: ['protocol', 'address'], rows: addresses }, layout),
     ...endpoints.flatMap(({ protocol, url: at, variables = [] }) => {
       if (variables.length === 0) return [];
       return [`Clients of ${protocol} need: export ${variables.map((name) => `${name}=${at}`).join(' ')}`];

@@ -108,7 +108,7 @@ export async function operatorsText(result: InduceOperatorsResult): Promise<stri
   const { refused, transitions, accepted, episodes, file } = result;
   return [
     `${result.operators.length} operators from ${transitions} calls in ${episodes} episodes, ${accepted} of them carried out.`,
-    terminalTable({ columns, rows }, 'text'),
+    terminalTable({ columns, rows }, { alignment: 'text', columns: process.stdout.columns }),
     ...(refused.length === 0 ? [] : [`Refused each time: ${refused.join('; ')}.`]),
     `Written to ${file}. Next: model.backends: [operators], model.operators.file in a scenario of the same domain.`,
   ].join('\n');

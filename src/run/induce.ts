@@ -240,5 +240,8 @@ export async function rulesTable(rules: readonly RuleLine[]): Promise<string> {
     String(counterExamples),
     accepted ? 'yes' : 'no',
   ]);
-  return terminalTable({ columns: ['rule', 'says', 'seen', 'against', 'accepted'], rows }, 'text');
+  return terminalTable(
+    { columns: ['rule', 'says', 'seen', 'against', 'accepted'], rows },
+    { alignment: 'text', columns: process.stdout.columns },
+  );
 }

@@ -40,7 +40,7 @@ function episodeLines(result: SynthEpisodesResult): Line[] {
     ...removedLine(result),
     ...failedLines(result),
     ['success', success === null ? 'no episode was judged' : rateText(success)],
-    ...(abstained > 0 ? [['not judged', `${formatCount(abstained)} episodes`] as const] : []),
+    ...(abstained > 0 ? [['not judged', counting(abstained, 'episode')] as const] : []),
     ...counted('answered by', answeredBy),
     ...counted('refused', result.refusedOf, ' answers: an error was shown'),
     ...counted('repaired', result.repairedOf, ' answers'),
@@ -66,7 +66,7 @@ function realLines(result: RealEpisodesResult): Line[] {
     ...policyLine(policy),
     ['lived', `${formatCount(episodes)} real episodes, ${formatCount(steps)} turns of the agent`],
     ['success', success === null ? 'no episode was judged' : rateText(success)],
-    ...(abstained > 0 ? [['not judged', `${formatCount(abstained)} episodes`] as const] : []),
+    ...(abstained > 0 ? [['not judged', counting(abstained, 'episode')] as const] : []),
     ...failedLines(result),
     ...(cost.calls > 0 ? [['model calls', costText(cost, spent)] as const] : []),
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
@@ -217,7 +217,7 @@ function auditLines(result: AuditResult): Line[] {
 
 function mustSucceedLines(result: NonNullable<AuditResult['mustSucceed']>): Line[] {
   const { rate, passed, faults, failures, report } = result;
-  const verdict = passed ? 'it does what is possible' : 'it does NOT do what is possible';
+  const verdict = passed ? 'answers what is possible' : 'does NOT answer what is possible';
   const first = failures.slice(0, SHOWN_FAILURES);
   return [
     ['must-succeed suite', `${shareText(rate)}: ${verdict}${reasons(faults, '; ')}`],
@@ -232,7 +232,7 @@ function hackerLines({ hacker }: Pick<SynthEpisodesResult, 'hacker'>): Line[] {
   if (hacker === null) return [];
   const { passed, plays, tasks, tricks } = hacker;
   const tried = `${formatCount(plays)} plays in ${formatCount(tasks)} tasks`;
-  const verdict = passed ? 'no reward is to be had for nothing' : 'REWARD IS TO BE HAD FOR NOTHING';
+  const verdict = passed ? 'no reward is to be had for nothing' : 'FAILED: rewards can be had without solving the task';
   const shown = tricks.slice(0, SHOWN_TRICKS);
   return [
     ['reward hacks', `${tried}: ${verdict}`],
@@ -340,4 +340,8 @@ function counted(label: string, counts: Readonly<Record<string, number>>, after 
 function reasons(counts: Readonly<Record<string, number>>, before: string): string {
   const parts = Object.entries(counts).map(([reason, count]) => `${formatCount(count)} ${reason}`);
   return parts.length === 0 ? '' : `${before}${parts.join(', ')}`;
+}
+
+function counting(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
