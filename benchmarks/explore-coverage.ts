@@ -18,7 +18,7 @@ const BODIES = ['pendulum', 'cartpole-swingup'];
 const CELLS_AN_ELEMENT = 12;
 const STEPS = 1500;
 
-const EXPLORE = { planner: 'icem', horizon: 20, candidates: 32, rewardWeight: 0, workers: 0 } as const;
+const EXPLORE = { horizon: 20, candidates: 32, rewardWeight: 0, workers: 0 } as const;
 const MODEL = { kind: 'ensemble', hidden: [64, 64] };
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {

@@ -37,11 +37,8 @@ export { unpackedArchive } from './env/unpacked-archive.js';
 export { findGames, gamesHash, gamesNotFound, readGame } from './games/pddl/game-files.js';
 export { type GameEntry, type GameFile, type GamesDomainOptions, gamesDomain } from './games/pddl/games-domain.js';
 export { DiskRows } from './replay/disk-rows.js';
-export { drawGroups, episodeWindows, packedEpisodes, paddedEpisodes, shuffledBatches } from './replay/episode-batch.js';
-export { type Episode, EpisodeStore, TOKEN_EPISODES, TOKEN_STEPS } from './replay/episodes.js';
 export { MemoryRows } from './replay/memory-rows.js';
 export { PrioritizedSelector } from './replay/prioritized.js';
-export { RecencySelector } from './replay/recency.js';
 export { type RowStorage, takeRows } from './replay/row-storage.js';
 export {
   allocate,

@@ -5,8 +5,6 @@ import type { VectorEnvironment } from '../core/environment.js';
 import type { PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
-import type { RolloutLearner } from '../rl/learner.js';
-import type { Rollout } from '../rl/rollout.js';
 import { RolloutPool } from '../synth/rollout/pool.js';
 import { cutAtRange, observedRange } from '../synth/rollout/range.js';
 import type { RolloutCounts } from '../synth/rollout/request.js';
@@ -16,7 +14,6 @@ import type { DynamicsKind } from '../worldmodel/dynamics-kind.js';
 import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
 import { type ModelTrial, tryModel } from '../worldmodel/model-trial.js';
 import { type DreamPlan, type HeldOutSkill, type ModelEvidence, planDream, skillOf } from './dream-plan.js';
-import { dreamRollout } from './dream-rollout.js';
 import type { DreamSettings, TrainingPorts, TrainingSettings } from './training-settings.js';
 
 export interface FitSummary {
@@ -57,8 +54,6 @@ interface Buffers {
 export class DreamWorld {
   private model: StoredDynamics | undefined;
   private known: WorldState = { fittedAt: 0, evidence: {} };
-  /** The same on the run's device, for steps of this thread. */
-  private resident: StoredDynamics | undefined;
   private readonly pool: RolloutPool;
   private nextEpisode = 0;
 
@@ -214,29 +209,8 @@ export class DreamWorld {
     return { counts, horizon, seconds: (performance.now() - started) / 1000 };
   }
 
-  /** As `dream`, `branches` side by side in this thread, and keeps the rollout as `actor` learns from it. */
-  async dreamRollout(
-    actor: RolloutLearner,
-    { real, synthetic }: Buffers,
-    branches: number,
-    rng: Rng,
-    plan: DreamPlan,
-    signal?: AbortSignal,
-  ): Promise<DreamSummary & { readonly rollout: Rollout }> {
-    const started = performance.now();
-    const { horizon } = plan;
-    const model = await this.onDevice();
-    const { propagation } = this.settings;
-    const request = { ...this.provenance(plan), model, actor, real, branches, horizon, propagation, rng, signal };
-    const { rollout, provenance, counts } = await dreamRollout(request);
-    synthetic.append(rollout.batch, provenance);
-    this.nextEpisode += counts.episodes;
-    return { rollout, counts, horizon, seconds: (performance.now() - started) / 1000 };
-  }
-
   async close(): Promise<void> {
     await this.pool.close();
-    await this.resident?.close();
     await this.model?.close();
   }
 
@@ -245,19 +219,6 @@ export class DreamWorld {
     const { scenario, seed } = this.run;
     const disagreementLimit = plan.disagreementLimit ?? undefined;
     return { firstEpisode: this.nextEpisode, scenario, seed, disagreementLimit };
-  }
-
-  /** The model where it is to be stepped: on the run's device, if it has one. */
-  private async onDevice(): Promise<StoredDynamics> {
-    const { device } = this.run;
-    const model = this.current();
-    if (device === undefined) return model;
-    if (this.resident?.modelVersion !== model.modelVersion) {
-      await this.resident?.close();
-      const threads = Math.max(1, this.run.workers);
-      this.resident = await loadWorldModel(model.snapshot(), { device: { ...device, threads } });
-    }
-    return this.resident!;
   }
 
   private current(): StoredDynamics {

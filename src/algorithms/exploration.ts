@@ -8,7 +8,7 @@ import type { Policy } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { EnvSpec } from '../env/env-spec.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
-import { type PlannerMethod, PlannerPolicy } from '../rl/planners/planner-policy.js';
+import { PlannerPolicy } from '../rl/icem.js';
 import { RandomPolicy } from '../rl/random-policy.js';
 import type { StoredDynamics } from '../worldmodel/dynamics.js';
 import type { ModelSection } from '../worldmodel/dynamics-kind.js';
@@ -22,7 +22,6 @@ export interface ExplorationSettings {
   readonly initialRandomSteps: number;
   /** Real steps between fits. */
   readonly refitEvery: number;
-  readonly planner: PlannerMethod;
   readonly horizon: number;
   readonly candidates: number;
   /** How much reward counts beside disagreement. */
@@ -76,8 +75,8 @@ export class Explorer implements Recorder {
   }
 
   private planner(): Policy {
-    const { planner, horizon, candidates, rewardWeight } = this.settings;
-    return new PlannerPolicy(this.model!, planner, { horizon, candidates, rewardWeight, bonusWeight: 1 });
+    const { horizon, candidates, rewardWeight } = this.settings;
+    return new PlannerPolicy(this.model!, { horizon, candidates, rewardWeight, bonusWeight: 1 });
   }
 
   private async fit(real: ReplayBuffer): Promise<void> {

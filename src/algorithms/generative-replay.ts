@@ -1,13 +1,9 @@
-// Rows drawn from a diffusion of the real ones, beside which a learner replays them (SynthER, Lu et al. 2023, 2303.06614), or rows
-// like those that the learner is most wrong about (PGR, Wang et al. 2024, 2410.18082, with the temporal-difference error as relevance).
+// Rows drawn from a diffusion of the real ones, beside which a learner replays them (SynthER, Lu et al. 2023, 2303.06614).
 
 import type { OpenPhase } from '../core/progress.js';
 import type { Rng } from '../core/rng.js';
-import { sliceBatch } from '../replay/batch.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
-import type { TransitionBatch } from '../replay/transition.js';
-import type { ReplayLearner } from '../rl/learner.js';
-import { fitDiffusion } from '../rl/synther/row-diffusion.js';
+import { fitDiffusion } from '../rl/synther.js';
 import type { GenerativeSettings, TrainingSettings } from './training-settings.js';
 
 /** What a run that goes on must know, beside the rows that were drawn. JSON-safe. */
@@ -30,16 +26,12 @@ export interface GenerationSummary {
 interface Generation {
   readonly real: ReplayBuffer;
   readonly synthetic: ReplayBuffer;
-  readonly learner: ReplayLearner;
 }
 
 interface Ports {
   readonly phase: OpenPhase;
   readonly signal: AbortSignal;
 }
-
-/** Rows whose temporal-difference errors are asked for at once. */
-const JUDGED_AT_ONCE = 4096;
 
 export class GenerativeReplay {
   private known: GenerativeState = { fittedAt: 0, drawn: 0 };
@@ -72,24 +64,18 @@ export class GenerativeReplay {
    * Fits a diffusion to all real rows, anew, and draws rows from it into `synthetic`. The same rows and stream, the same bytes.
    * @throws NON_FINITE_VALUE where the diffusion did not learn to draw rows, and the signal's reason
    */
-  async renew(
-    { real, synthetic, learner }: Generation,
-    rng: Rng,
-    { phase, signal }: Ports,
-  ): Promise<GenerationSummary> {
+  async renew({ real, synthetic }: Generation, rng: Rng, { phase, signal }: Ports): Promise<GenerationSummary> {
     const started = performance.now();
-    const { diffusion, rows, relevance, condition, guidance, levels } = this.settings;
+    const { diffusion, rows, levels } = this.settings;
     const batch = real.rows();
-    const worth = relevance === 'td-error' ? await errorsOf(learner, batch, rng.split('relevance')) : undefined;
     const fitting = phase('fit diffusion', diffusion.updates, 'updates');
     const onProgress = (updates: number) => fitting.set(updates);
-    const model = await fitDiffusion(batch, real, diffusion, { rng: rng.split('fit'), worth, signal, onProgress });
+    const model = await fitDiffusion(batch, real, diffusion, { rng: rng.split('fit'), signal, onProgress });
     fitting.end();
     try {
       const drawing = phase('draw rows', rows, 'rows');
-      const asked = { steps: levels, condition: worth === undefined ? null : condition, guidance };
       const watch = { signal, onProgress: (done: number) => drawing.set(done) };
-      const drawn = await model.draw(rows, rng.split('draw'), asked, watch);
+      const drawn = await model.draw(rows, rng.split('draw'), levels, watch);
       drawing.end();
       synthetic.append(drawn, model.provenance(rows, this.run, this.known.drawn));
     } finally {
@@ -99,14 +85,4 @@ export class GenerativeReplay {
     const seconds = (performance.now() - started) / 1000;
     return { modelVersion: model.modelVersion, rows, fittedTo: batch.rows, seconds };
   }
-}
-
-/** |temporal-difference error| of every row. */
-async function errorsOf(learner: ReplayLearner, batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
-  const errors = new Float32Array(batch.rows);
-  for (let from = 0, part = 0; from < batch.rows; from += JUDGED_AT_ONCE, part++) {
-    const to = Math.min(batch.rows, from + JUDGED_AT_ONCE);
-    errors.set(await learner.tdErrors(sliceBatch(batch, from, to), rng.split('part', part)), from);
-  }
-  return errors;
 }

@@ -11,7 +11,7 @@ export async function offline(training: Training, learner: ReplayLearner, budget
   const { generator, synthetic } = training.parts;
   while (!training.isFinished()) {
     const rng = training.beginRound();
-    if (generator?.state.drawn === 0) await training.generate(learner, generator, rng.split('generate'));
+    if (generator?.state.drawn === 0) await training.generate(generator, rng.split('generate'));
     const givenRatio = synthetic.size === 0 ? 1 : 0;
     const count = Math.min(updatesPerRound, budget - training.counters.updates);
 

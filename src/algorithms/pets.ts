@@ -4,8 +4,8 @@
 
 import type { ReplayBuffer } from '../replay/buffer.js';
 import type { Demonstrations } from '../rl/bc/bc.js';
+import { PLANNED } from '../rl/icem.js';
 import type { PlanningLearner } from '../rl/learner.js';
-import { PLANNED } from '../rl/planners/planner-policy.js';
 import type { Training } from './training.js';
 
 export async function pets(training: Training, learner: PlanningLearner): Promise<void> {

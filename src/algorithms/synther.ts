@@ -1,4 +1,4 @@
-// SynthER, and PGR where relevance is asked for: a learner lives in the real environment and replays what it lived, beside rows drawn
+// SynthER: a learner lives in the real environment and replays what it lived, beside rows drawn
 // from a diffusion of it that is fitted anew as rows come in (Lu et al. 2023, 2303.06614, algorithm 1).
 
 import type { ReplayLearner } from '../rl/learner.js';
@@ -14,7 +14,7 @@ export async function synther(training: Training, learner: ReplayLearner, genera
     if (training.knowsNothing()) await training.collectAtRandom(rng.split('live'));
     else {
       const { batch } = await training.collect(learner.policy(), rng.split('live'));
-      if (generator.isDue(training.parts.real)) await training.generate(learner, generator, rng.split('generate'));
+      if (generator.isDue(training.parts.real)) await training.generate(generator, rng.split('generate'));
       await updates.learn(Math.round(batch.rows * updatesPerStep), generator.realRatio, rng.split('learn'));
     }
     training.endRound();

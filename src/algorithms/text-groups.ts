@@ -2,7 +2,6 @@
 // environment or in a dream made of a few of its episodes, learn from what was better than the rest of its group, and be judged in
 // the real environment on tasks that were never trained on.
 
-import { concurrently } from '../core/concurrently.js';
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/tools/domain.js';
 import { echoTrap } from '../rl/group/echo-trap.js';
@@ -11,8 +10,7 @@ import type { TextLesson, TextUpdateMetrics } from '../rl/text/text-policy.js';
 import { checkDream, FALSE_WINS } from './text-dream-check.js';
 import { evaluate, isWon, stepsOf } from './text-evaluation.js';
 import { demonstrate, imitate } from './text-imitation.js';
-import { drawnBy, driftOf, dropWeights, keepWeights, withDrift } from './text-lag.js';
-import { type LivedRound, liveRound, roundRng } from './text-living.js';
+import { liveRound, roundRng } from './text-living.js';
 import { type PlayedText, whoAnswered } from './text-play.js';
 import { countGrown, familiesWithin, grownDeficits } from './text-tasks.js';
 import {
@@ -25,7 +23,6 @@ import {
 } from './text-training.js';
 import { valuedRound } from './text-values.js';
 import { watchedRound } from './text-watch.js';
-import { imitateWins } from './text-wins.js';
 
 /** Of those of a round, in its event. */
 const TOLD_DEFICITS = 5;
@@ -51,7 +48,6 @@ export async function textGroups(training: TextTraining): Promise<void> {
 
   const rounds = roundsOf(settings);
   const bar = ports.phase('rounds', rounds.length, 'rounds');
-  let ahead: LivedRound | undefined;
   while (progress.round < rounds.length) {
     bar.set(progress.round, noteOf(progress));
     const round = rounds[progress.round];
@@ -61,8 +57,7 @@ export async function textGroups(training: TextTraining): Promise<void> {
       await checkDream(training);
       await ports.checkpoint(true);
     }
-    const { told, next } = await roundLearned(training, rounds, ahead);
-    ahead = next;
+    const told = await roundLearned(training, round);
     ports.tell({ kind: 'update', ...countersOf(progress), where: round.where, ...told });
     if (progress.round % settings.evalEvery === 0 || progress.round === rounds.length) {
       await evaluate(training, 'rounds');
@@ -74,90 +69,24 @@ export async function textGroups(training: TextTraining): Promise<void> {
   bar.end(noteOf(progress));
 }
 
-/** The round that is next, in its own way; one in a dream that is shut passes without anything. */
-async function roundLearned(
-  training: TextTraining,
-  rounds: readonly TextRound[],
-  ahead: LivedRound | undefined,
-): Promise<LearnedRound> {
-  const { progress } = training;
-  const round = rounds[progress.round];
-  if (round.where === 'value') return { told: await learnValues(training) };
+/** The round that is next, in its own way; one in a dream that is shut passes without anything. Answers what its event tells. */
+async function roundLearned(training: TextTraining, round: TextRound): Promise<Record<string, unknown>> {
+  const { settings, parts, progress } = training;
+  if (round.where === 'value') return learnValues(training);
+  const { round: index } = progress;
   if (round.where === 'dream' && progress.isShut) {
     progress.round += 1;
-    return { told: { shut: true } };
+    return { shut: true };
   }
-  return learnRound(training, rounds, ahead ?? (await liveRound(training, round, progress.round)));
-}
-
-interface LearnedRound {
-  /** What the event of the round tells. */
-  readonly told: Record<string, unknown>;
-  /** The round after it, where that was lived meanwhile. */
-  readonly next?: LivedRound;
-}
-
-/**
- * Learns from a round. With a version lag the next one is drawn by weights that are there already, so it is lived meanwhile, unless its
- * world is made anew before it. Lived later, it would be the same.
- */
-async function learnRound(
-  training: TextTraining,
-  rounds: readonly TextRound[],
-  { drawn, groups, valued, forked }: LivedRound,
-): Promise<LearnedRound> {
-  const { settings, parts, progress } = training;
-  const { round: index } = progress;
-  const { lessons, silent, filtered } = groupLessons(valued, parts.algorithm, settings);
+  const { drawn, groups } = await liveRound(training, round, index);
+  const { lessons, silent, filtered } = groupLessons(groups, parts.algorithm, settings);
   const grown = grow(training, drawn, groups);
-  const drift = await driftOf(training, lessons);
-  keepWeights(training);
-  const rng = roundRng(settings.seed, index);
-  const learnNow = () =>
-    parts.algorithm.imitatesWins
-      ? imitateWins(training, groups, rng.split('imitate'))
-      : learn(training, lessons, rng.split('learn'));
-  const after = rounds[index + 1];
-  const isAhead = Boolean(settings.versionLag) && after !== undefined && !after.gathers;
-  const { learned, next } = isAhead
-    ? await learnAndLive(training, learnNow, (during) => liveRound(during, after, index + 1))
-    : { learned: await learnNow(), next: undefined };
+  const learned = await learn(training, lessons, roundRng(settings.seed, index).split('learn'));
 
   progress.round += 1;
-  dropWeights(training);
-  count(progress, rounds[index], [...groups, [...forked]]);
-  progress.drift = withDrift(progress.drift, drift);
-  const lived = { ...livedFigures(groups), ...watch(training, groups), ...grown };
-  const left = { groups: groups.length, silentGroups: silent, filteredGroups: filtered, forks: forked.length };
-  const lag = settings.versionLag ? { drawnBy: drawnBy(settings, index), ...(drift && { drift }) } : {};
-  return { told: { ...lived, ...left, ...learned, ...lag }, ...(next && { next }) };
-}
-
-/** Both at once; where one fails, the other has ended, too, when that is told. */
-async function learnAndLive(
-  training: TextTraining,
-  learnNow: () => Promise<Partial<TextUpdateMetrics>>,
-  live: (training: TextTraining) => Promise<LivedRound>,
-): Promise<{ learned: Partial<TextUpdateMetrics>; next: LivedRound }> {
-  const { ports } = training;
-  const failed = new AbortController();
-  const signal = AbortSignal.any([ports.signal, failed.signal]);
-  const done: { learned?: Partial<TextUpdateMetrics>; next?: LivedRound } = {};
-  const works = [
-    async () => {
-      done.learned = await learnNow();
-    },
-    async () => {
-      done.next = await live({ ...training, ports: { ...ports, signal } });
-    },
-  ];
-  await concurrently(
-    works,
-    works.length,
-    (work) => work(),
-    () => failed.abort(),
-  );
-  return { learned: done.learned!, next: done.next! };
+  count(progress, round, groups);
+  const left = { groups: groups.length, silentGroups: silent, filteredGroups: filtered };
+  return { ...livedFigures(groups), ...watch(training, groups), ...grown, ...left, ...learned };
 }
 
 /** Learns a round from what the value model says of choices in recorded situations. */

@@ -4,13 +4,12 @@ import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/tools/domain.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
-import type { TextLesson, TextUpdateMetrics } from '../rl/text/text-policy.js';
+import type { TextLesson } from '../rl/text/text-policy.js';
 import { isWon } from './text-evaluation.js';
 import type { TextExpert } from './text-experts.js';
 import { livedOrLost, type PlayedText, TextEpisode } from './text-play.js';
 import { lookElsewhere, revealingVerbs, type Search } from './text-searches.js';
 import { evenly, type TextTraining } from './text-training.js';
-import { DEMONSTRATIONS, wonText } from './text-won.js';
 
 /** What is to be imitated. */
 export interface Demonstrated {
@@ -28,7 +27,7 @@ export async function demonstrate({ settings, parts, ports }: TextTraining, rng:
 
 /** @throws TEXT_TASKS_MISSING where nothing can be imitated; what learners throw */
 export async function imitate(training: TextTraining, { shown, taken }: Demonstrated, rng: Rng): Promise<void> {
-  const { parts, progress, ports } = training;
+  const { parts, progress } = training;
   const lessons = shown.flatMap(({ steps }) =>
     steps.map(({ situation, choice }): TextLesson => ({ situation, choice })),
   );
@@ -44,28 +43,24 @@ export async function imitate(training: TextTraining, { shown, taken }: Demonstr
   await (parts.values ?? parts.dream)?.remember?.(shown);
   progress.clonedSteps = lessons.length + taken;
   progress.realSteps += progress.clonedSteps;
-  if (parts.algorithm.imitatesWins) await ports.wins.keep(DEMONSTRATIONS, shown.map(wonText));
-  await passes(training, lessons, rng, 0);
+  await passes(training, lessons, rng);
 }
 
 /** So many passes over what is to be imitated, each in an order of its own. */
-export async function passes(
+async function passes(
   { settings: { clone }, parts, ports }: TextTraining,
   lessons: readonly TextLesson[],
   rng: Rng,
-  round: number,
-): Promise<Partial<TextUpdateMetrics>> {
-  let metrics: Partial<TextUpdateMetrics> = {};
+): Promise<void> {
   const bar = ports.phase('imitate', clone.epochs, 'epochs');
   for (let epoch = 0; epoch < clone.epochs; epoch++) {
     ports.signal.throwIfAborted();
     const order = rng.split(epoch).permutation(lessons.length);
-    metrics = await parts.learner.update(lessons, { lr: clone.lr, order });
-    ports.tell({ kind: 'clone', round, epoch, choices: lessons.length, ...metrics });
-    bar.advance(1, `loss ${metrics.loss!.toFixed(3)}`);
+    const metrics = await parts.learner.update(lessons, { lr: clone.lr, order });
+    ports.tell({ kind: 'clone', round: 0, epoch, choices: lessons.length, ...metrics });
+    bar.advance(1, `loss ${metrics.loss.toFixed(3)}`);
   }
   bar.end();
-  return metrics;
 }
 
 /** All that is imitated, and how many further steps it took: each task as the expert goes about it, then, with detours, with searches. */

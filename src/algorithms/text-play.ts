@@ -1,7 +1,7 @@
 // Many episodes of text side by side: a policy decides for all that are under way at once, so that its network runs in batches.
 // Which episodes stand side by side follows from their order alone.
 
-import type { EnvSnapshot, Info } from '../core/environment.js';
+import type { Info } from '../core/environment.js';
 import { ReverieError, reverieError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { Rng, type RngState } from '../core/rng.js';
@@ -15,8 +15,6 @@ export interface TextStart {
   readonly task: string;
   readonly seed: number;
   readonly rng?: Rng;
-  /** A step that was chosen elsewhere, of an episode of the same task: what follows begins before it. */
-  readonly from?: TextStep;
 }
 
 export interface TextStep extends TextDecision {
@@ -25,8 +23,6 @@ export interface TextStep extends TextDecision {
   readonly kind: string;
   /** Hash of the state that the choice was made in. */
   readonly state: string;
-  /** The environment then, where it was asked for. */
-  readonly before?: EnvSnapshot;
   readonly reward: number;
   /** Who answered, what became so, and the hash of the state afterwards; at the end the verdict. */
   readonly info: ToolsStepInfo;
@@ -60,8 +56,6 @@ export interface PlayOptions {
   readonly shaping?: Shaping;
   /** What steps are paid: what the world pays unless given. */
   readonly rewards?: 'paid' | 'verdict';
-  /** Steps keep what others need to go on from them. */
-  readonly snapshots?: boolean;
   readonly onEpisode?: (episode: PlayedText) => void;
 }
 
@@ -196,7 +190,7 @@ export class TextEpisode {
     readonly environment: LineEnvironment,
     private now: TextSituation,
     private state: string,
-    private readonly pay: Pick<PlayOptions, 'shaping' | 'rewards' | 'snapshots'>,
+    private readonly pay: Pick<PlayOptions, 'shaping' | 'rewards'>,
   ) {
     this.turns = now.turns;
     this.opening = now.opening;
@@ -204,13 +198,9 @@ export class TextEpisode {
 
   static async begin(
     environment: LineEnvironment,
-    { task, seed, from }: TextStart,
+    { task, seed }: TextStart,
     { signal, ...pay }: EpisodeOptions = {},
   ): Promise<TextEpisode> {
-    if (from !== undefined) {
-      await environment.restore(from.before!, { seed });
-      return new TextEpisode(environment, from.situation, from.state, pay);
-    }
     const { observation, info } = await environment.reset({ task, seed }, signal);
     const { goal } = environment.tools.task.user;
     // What the agent was not told, its policy is not.
@@ -236,7 +226,6 @@ export class TextEpisode {
     const said = situation.admissible[decision.choice];
     const before = this.potential();
     const kind = kindOf(this.environment, said);
-    const kept = this.pay.snapshots ? { before: await this.environment.snapshot() } : {};
     const { observation, reward: paid, terminated, truncated, info } = await this.environment.step(said, signal);
     const found = info as unknown as ToolsStepInfo;
     this.isOver = terminated || truncated;
@@ -244,7 +233,7 @@ export class TextEpisode {
     const verdict = this.isOver ? found.verdict : undefined;
     const earned = this.pay.rewards === 'verdict' ? (verdict?.reward ?? 0) : paid;
     const reward = earned + this.shaped(before, this.isOver);
-    this.steps.push({ ...decision, situation, kind, state, ...kept, reward, info: found });
+    this.steps.push({ ...decision, situation, kind, state, reward, info: found });
     this.turns = [...this.turns, { said, seen: observation }];
     if (this.isOver) {
       this.reward = verdict === undefined ? this.total() : verdict.reward;

@@ -11,7 +11,6 @@ import type { ShadowCounts } from '../worldmodel/tools/shadow-estimates.js';
 import type { TextExpert } from './text-experts.js';
 import type { PlayedText } from './text-play.js';
 import type { Grow, Grown } from './text-tasks.js';
-import type { WonTexts } from './text-won.js';
 
 /** Where experience comes from: see `roundsOf`. */
 export type TextMode = 'real' | 'dream' | 'dream-then-real' | 'interleaved' | 'value';
@@ -33,12 +32,6 @@ export interface TextGroupSettings extends GroupOptions {
   readonly groupSize: number;
   /** Mode value: recorded situations of a round; 64 unless given. */
   readonly situationsPerRound?: number;
-  /** Episodes lived on from each step, where the learner asks for it. */
-  readonly forks: number;
-  /** Rounds after which what was won so far is imitated, by a learner that does so. */
-  readonly restEvery: number;
-  /** Rounds that the policy that draws a round is older than the one that learns from it; none unless given. */
-  readonly versionLag?: number;
   /** How far the ratio of probabilities counts below and above 1, as the learner's objective has it. */
   readonly clipLow: number;
   readonly clipHigh: number;
@@ -148,7 +141,7 @@ export interface TextDream {
 
 export interface TextGroupParts {
   readonly learner: TextLearner;
-  readonly algorithm: Pick<EstimatorEntry, 'estimate' | 'hasCritic' | 'livesForks' | 'imitatesWins'>;
+  readonly algorithm: Pick<EstimatorEntry, 'estimate' | 'hasCritic'>;
   /** The real environment: each lives one episode at a time; as many as may be under way at once. */
   readonly environments: readonly LineEnvironment[];
   /** What is dreamt in, in the modes that dream. */
@@ -196,22 +189,6 @@ export interface TextEvaluation {
   readonly meanLength: number;
 }
 
-/** How far the policy that drew is from the one that learns from it, before it does: means over choices. */
-export interface VersionDrift {
-  /** Ratio of their probabilities, the learner's over that of who drew. */
-  readonly ratio: number;
-  /** KL from the policy that drew to the learner (k3). */
-  readonly kl: number;
-  /** Share of the choices whose ratio lies outside of what the objective lets count. */
-  readonly clipFraction: number;
-}
-
-/** Of a whole run. */
-export interface RunDrift extends VersionDrift {
-  /** Choices that were looked at. */
-  readonly choices: number;
-}
-
 /** All that must survive between rounds beside the learner. */
 export interface TextProgress {
   round: number;
@@ -236,8 +213,6 @@ export interface TextProgress {
   readonly watched: WatchedRound[];
   /** What was found wrong, and after which round. */
   readonly alarms: { readonly round: number; readonly problem: string }[];
-  /** With a version lag, how far those who drew were from the learner. */
-  drift?: RunDrift;
   /** Whether the last check found the wins of the dream, as it is made now, to be none: then it is not learned in. */
   isShut?: boolean;
 }
@@ -267,16 +242,12 @@ export interface TextGroupPorts {
   warn(problem: string): void;
   /** A safe point: may keep all, and may end the run by throwing. `isDue`: what was just done is not to be done again. */
   checkpoint(isDue?: boolean): Promise<void>;
-  /** Of learners that imitate what was won. */
-  readonly wins: WonTexts;
 }
 
 export interface TextTraining {
   readonly settings: TextGroupSettings;
   readonly parts: TextGroupParts;
   readonly progress: TextProgress;
-  /** With a version lag, weights that draw rounds to come and are older than the learner's, by the rounds behind them. */
-  readonly older: Map<number, Float32Array>;
   readonly ports: TextGroupPorts;
 }
 

@@ -2,7 +2,6 @@
 
 import { mbpo } from './mbpo.js';
 import { offline } from './offline.js';
-import { onPolicyDream } from './on-policy-dream.js';
 import { pets } from './pets.js';
 import { onPolicyOnly, replayedInRounds, replayedOnly } from './real-only.js';
 import { synther } from './synther.js';
@@ -22,5 +21,5 @@ export function train(training: Training): Promise<void> {
     return training.settings.dream ? replayedInRounds(training, learner) : replayedOnly(training, learner);
   }
   if (learner.learnsFrom === 'model') return pets(training, learner);
-  return world ? onPolicyDream(training, learner) : onPolicyOnly(training, learner);
+  return onPolicyOnly(training, learner);
 }

@@ -3,7 +3,7 @@
 
 import type { OpenPhase } from '../core/progress.js';
 import type { EnvSpec } from '../env/env-spec.js';
-import type { DiffusionOptions } from '../rl/synther/row-diffusion.js';
+import type { DiffusionOptions } from '../rl/synther.js';
 import type { HorizonSchedule } from '../synth/rollout/plan.js';
 import type { ModelPlace, Propagation } from '../worldmodel/dynamics.js';
 import type { ModelSection } from '../worldmodel/dynamics-kind.js';
@@ -37,11 +37,6 @@ export interface GenerativeSettings {
   readonly rows: number;
   /** Real rows between fits. */
   readonly refitEvery: number;
-  /** What rows are asked to be like: none in particular, or those the learner is wrong about. */
-  readonly relevance: 'none' | 'td-error';
-  /** How relevant, in standard deviations above the mean, and how far rows are pushed there. */
-  readonly condition: number;
-  readonly guidance: number;
   /** Levels of noise a row comes down by. */
   readonly levels: number;
   readonly diffusion: Partial<DiffusionOptions> & Pick<DiffusionOptions, 'updates'>;

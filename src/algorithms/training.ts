@@ -12,7 +12,6 @@ import type { LearnedFrom } from '../rl/checkpoint.js';
 import { evaluatePolicy, type ReturnSummary, summariseReturns } from '../rl/evaluate.js';
 import type { PlanningLearner, ReplayLearner, RolloutLearner } from '../rl/learner.js';
 import { RandomPolicy } from '../rl/random-policy.js';
-import type { Rollout } from '../rl/rollout.js';
 import type { StoredDynamics } from '../worldmodel/dynamics.js';
 import type { Collected, Collector } from './collector.js';
 import type { DreamPlan } from './dream-plan.js';
@@ -141,8 +140,8 @@ export class Training {
   }
 
   /** Fits `generator` to the real rows and draws from it into the synthetic buffer. */
-  async generate(learner: ReplayLearner, generator: GenerativeReplay, rng: Rng): Promise<void> {
-    const generation = await generator.renew({ ...this.parts, learner }, rng, this.ports);
+  async generate(generator: GenerativeReplay, rng: Rng): Promise<void> {
+    const generation = await generator.renew(this.parts, rng, this.ports);
     this.worldModelVersions.push(generation.modelVersion);
     this.forgetOldDreams();
     this.counters.syntheticSteps += generation.rows;
@@ -176,20 +175,6 @@ export class Training {
   async dream(policy: PolicySnapshot, starts: number, rng: Rng): Promise<void> {
     if (starts === 0) return;
     this.tellDream(await this.world.dream(policy, this.parts, starts, rng, this.dreamPlan, this.ports.signal));
-  }
-
-  /** As `dream`, all branches side by side, and answers the rollout as `learner` learns from it. */
-  async dreamRollout(learner: RolloutLearner, branches: number, rng: Rng): Promise<Rollout> {
-    const { rollout, ...summary } = await this.world.dreamRollout(
-      learner,
-      this.parts,
-      branches,
-      rng,
-      this.dreamPlan,
-      this.ports.signal,
-    );
-    this.tellDream(summary);
-    return rollout;
   }
 
   /** Counts gradient steps. */

@@ -165,7 +165,6 @@ export interface GenerativeReport {
   readonly rows: number;
   /** Share of drawn rows in a batch. */
   readonly share: number;
-  readonly relevance: 'none' | 'td-error';
   /** Real rows the last was fitted to, and its version; as in the provenance of its rows. Null before the first. */
   readonly fittedTo: number | null;
   readonly modelVersion: string | null;

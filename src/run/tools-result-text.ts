@@ -113,7 +113,6 @@ function trainLines(result: TextTrainResult): Line[] {
     ...policyLine(result.policy),
     ['parameters', formatCount(parameters)],
     ['learned', `${formatCount(rounds)} rounds of ${algorithm} (${mode})`],
-    ...lagLine(result),
     ['real', real],
     ...(mode === 'real' ? [] : mode === 'value' ? valueLines(result) : dreamLines(result, dreamtSteps)),
     ...evaluations.map((evaluation): Line => {
@@ -126,19 +125,6 @@ function trainLines(result: TextTrainResult): Line[] {
     ...(result.page === undefined ? [] : [['dream to play', result.page] as const]),
     ['report', result.report],
   ];
-}
-
-function lagLine({ versionLag }: TextTrainResult): Line[] {
-  return versionLag === undefined ? [] : [['drawn by', lagText(versionLag)]];
-}
-
-/** Who drew what was learned from, and how far from the learner it was. */
-export function lagText({ rounds, ...drift }: NonNullable<TextTrainResult['versionLag']>): string {
-  const who = `the policy of ${rounds === 1 ? 'one round' : `${formatCount(rounds)} rounds`} before`;
-  const { ratio, kl, clipFraction } = drift;
-  if (ratio === undefined || kl === undefined || clipFraction === undefined) return who;
-  const outside = `${(100 * clipFraction).toFixed(1)} % of choices outside of the clip range`;
-  return `${who}: mean ratio of probabilities ${ratio.toFixed(3)}, KL ${kl.toPrecision(2)}, ${outside} before they were learned from`;
 }
 
 function lackingLine({ lacking = [] }: TextTrainResult): Line[] {

@@ -1,6 +1,6 @@
 // What jobs on scenarios of family `tools` answer. They become `result.json`, as all results do.
 
-import type { DreamCheck, Gathered, RunDrift, TextEvaluation, TextMode } from '../algorithms/text-training.js';
+import type { DreamCheck, Gathered, TextEvaluation, TextMode } from '../algorithms/text-training.js';
 import type { Cost } from '../core/cost.js';
 import type { Panel } from '../core/panel.js';
 import type { Deficit } from '../synth/signals/deficits.js';
@@ -80,8 +80,6 @@ export interface TextTrainResult extends JobResult {
   /** Choices that a value model was asked about; absent where there is none. */
   readonly valuedChoices?: number;
   readonly clonedSteps: number;
-  /** Rounds that policies that draw are older than the learner, and how far they were from it; absent where they were the same. */
-  readonly versionLag?: { readonly rounds: number } & Partial<RunDrift>;
   /** Dreamt steps by who answered them. */
   readonly answeredBy: Readonly<Record<string, number>>;
   readonly gathered: readonly Gathered[];

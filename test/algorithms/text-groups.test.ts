@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { textGroups } from '../../src/algorithms/text-groups.js';
 import { playTexts } from '../../src/algorithms/text-play.js';
-import { type RunDrift, roundsOf } from '../../src/algorithms/text-training.js';
+import { roundsOf } from '../../src/algorithms/text-training.js';
 import { Rng } from '../../src/core/rng.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
@@ -55,37 +55,6 @@ describe('training in a game of text', () => {
     await learner.close();
   });
 
-  it('by VinePPO wins more than imitation, and steps of what was lived on count like all others', async () => {
-    const { training, learner, told } = await atticTraining({ estimator: 'vineppo', clone, rounds: 8, forks: 2 });
-    await textGroups(training);
-    const [, cloning, rounds] = training.progress.evaluations;
-    expect(rounds.wins).toBeGreaterThan(cloning.wins);
-    const updates = told.filter(({ kind }) => kind === 'update');
-    expect(updates.reduce((sum, { forks }) => sum + (forks as number), 0)).toBeGreaterThan(0);
-    const lived = updates.reduce(
-      (sum, { episodes, meanLength }) => sum + (episodes as number) * (meanLength as number),
-      0,
-    );
-    expect(training.progress.realSteps).toBeGreaterThan(lived + training.progress.clonedSteps);
-    await learner.close();
-  });
-
-  it('by imitating its own wins wins more than by imitation alone, and keeps the shortest of each task', async () => {
-    const { training, learner, told, wins } = await atticTraining({ estimator: 'rest', clone, rounds: 8 });
-    await textGroups(training);
-    const [, cloning, rounds] = training.progress.evaluations;
-    expect(rounds.wins).toBeGreaterThan(cloning.wins);
-    expect(wins.get('demonstrations')!.map(({ task }) => task)).toEqual(['book', 'torch']);
-    const updates = told.filter(({ kind }) => kind === 'update');
-    expect(updates.map(({ imitated }) => imitated !== undefined)).toEqual([
-      ...[false, false, false, true],
-      ...[false, false, false, true],
-    ]);
-    expect(updates.every(({ silentGroups, groups }) => silentGroups === groups)).toBe(true);
-    expect(updates.at(-1)!.imitated).toBe(2);
-    await learner.close();
-  });
-
   it('is paid for progress on the way where that is asked for, and as much in all whichever way is taken', async () => {
     const { training, learner } = await atticTraining();
     const [environment] = training.parts.environments;
@@ -96,59 +65,6 @@ describe('training in a game of text', () => {
       const sum = steps.reduce((total, step) => total + step.reward, 0);
       expect(sum).toBeCloseTo(reward!, 9);
     }
-    await learner.close();
-  });
-
-  it('with a version lag is drawn by the policy of so many rounds before, and goes on to the same bytes', async () => {
-    const lagging = { estimator: 'gigpo', clone, rounds: 5, versionLag: 2, evalEvery: 2 };
-    const whole = await atticTraining(lagging);
-    const { training, learner, told } = whole;
-    const after: Float32Array[] = [];
-    const drawing: Float32Array[] = [];
-    const policyOf = learner.policyOf.bind(learner);
-    learner.policyOf = (weights) => {
-      drawing.push(weights);
-      return policyOf(weights);
-    };
-    let kept: Pick<typeof training, 'progress' | 'older'> & { state: ReturnType<typeof learner.state> };
-    training.ports.checkpoint = async () => {
-      after[training.progress.round] = learner.weights;
-      if (training.progress.round === 3)
-        kept = structuredClone({ progress: training.progress, older: training.older, state: learner.state() });
-    };
-    await textGroups(training);
-    // The first round by the learner of the moment, the others by weights that were kept.
-    expect(drawing.map((weights, i) => weights === after[[0, 0, 1, 2][i]])).toEqual([true, true, true, true]);
-    expect(new Set(after).size).toBe(6);
-    const updates = told.filter(({ kind }) => kind === 'update');
-    expect(updates.map((event) => event.drawnBy)).toEqual([0, 0, 0, 1, 2]);
-    const drifts = updates.map(({ drift }) => drift as RunDrift);
-    expect(drifts[0]).toMatchObject({ ratio: 1, kl: 0, clipFraction: 0 });
-    for (const { kl } of drifts.slice(1)) expect(kl).toBeGreaterThan(0);
-    expect(training.progress.drift!.choices).toBe(drifts.reduce((sum, { choices }) => sum + choices, 0));
-    expect(training.older.size).toBe(0);
-
-    const resumed = await atticTraining(lagging);
-    resumed.learner.restore(kept!.state);
-    expect([...kept!.older.keys()]).toEqual([1, 2]);
-    await textGroups({ ...resumed.training, progress: kept!.progress, older: kept!.older });
-    expect(resumed.learner.state()).toEqual(learner.state());
-    expect(kept!.progress).toEqual(training.progress);
-    await Promise.all([learner.close(), resumed.learner.close()]);
-  });
-
-  it('with a version lag ends what it lives when it cannot learn, and tells why', async () => {
-    const { training, learner } = await atticTraining({ rounds: 2, versionLag: 1 });
-    learner.update = async () => Promise.reject(new Error('diverged'));
-    const signals: AbortSignal[] = [];
-    const [first] = training.parts.environments;
-    const reset = first.reset.bind(first);
-    first.reset = (start, signal) => {
-      signals.push(signal!);
-      return reset(start, signal);
-    };
-    await expect(textGroups(training)).rejects.toThrow('diverged');
-    expect(signals.at(-1)!.aborted).toBe(true);
     await learner.close();
   });
 

@@ -4,7 +4,6 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { MemoryRows } from '../../src/replay/memory-rows.js';
 import { PrioritizedSelector } from '../../src/replay/prioritized.js';
-import { RecencySelector } from '../../src/replay/recency.js';
 import { type RowStorage, takeRows } from '../../src/replay/row-storage.js';
 import { allocate, type ColumnArray, type ColumnSet, type Schema, scalar, tensor } from '../../src/replay/schema.js';
 import type { Selector } from '../../src/replay/selector.js';
@@ -166,7 +165,6 @@ export function rowStorageContract(name: string, make: (schema: Schema, capacity
   describe(`${name}: sampling`, () => {
     const selectors: readonly [string, (storage: RowStorage) => Selector][] = [
       ['uniform', (storage) => new UniformSelector(storage)],
-      ['recency', (storage) => new RecencySelector(storage, { halfLife: 20 })],
       ['prioritized', (storage) => new PrioritizedSelector(storage)],
     ];
     it.each(selectors)('draws the rows that memory draws: %s', (_, selectorOf) => {

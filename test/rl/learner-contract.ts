@@ -8,7 +8,6 @@ import { Rng } from '../../src/core/rng.js';
 import type { TrainingDevice } from '../../src/nn/native-trainer.js';
 import { InferenceSession } from '../../src/nn/runtime.js';
 import { loadLearner, readManifest, saveLearner } from '../../src/rl/checkpoint.js';
-import { exportPolicy } from '../../src/rl/export-policy.js';
 import type { Learner } from '../../src/rl/learner.js';
 import { loadPolicy } from '../../src/rl/load-policy.js';
 import { openSealed, sealedText } from '../../src/store/sealed-json.js';
@@ -178,8 +177,7 @@ export function learnerContract(name: string, c: LearnerCase): void {
     });
 
     it('exports a policy.onnx that stands alone and answers as the policy does', async () => {
-      const path = await exportPolicy(join(folder, 'export'), learner);
-      const session = await InferenceSession.fromFile(path);
+      const session = await InferenceSession.fromBytes(learner.policyModel!());
       expect(session.inputs.map(({ name, shape }) => [name, shape[1]])).toEqual([
         ['obs', c.obsDim],
         ['noise', c.noiseDim],

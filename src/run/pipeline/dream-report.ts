@@ -36,7 +36,6 @@ export function generativeReport(
     fits: generations.length,
     rows: generations.reduce((sum, { rows }) => sum + rows, 0),
     share: settings.share,
-    relevance: settings.relevance,
     fittedTo: last?.fittedTo ?? null,
     modelVersion: last?.modelVersion ?? null,
   };

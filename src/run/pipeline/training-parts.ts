@@ -20,7 +20,6 @@ import { rowSize } from '../../env/space-values.js';
 import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import { PrioritizedSelector } from '../../replay/prioritized.js';
-import { RecencySelector } from '../../replay/recency.js';
 import type { Selector } from '../../replay/selector.js';
 import type { Source } from '../../replay/transition.js';
 import { UniformSelector } from '../../replay/uniform.js';
@@ -202,7 +201,5 @@ function makeSelector(config: SelectorConfig, buffer: ReplayBuffer): Selector {
       return new UniformSelector(buffer);
     case 'prioritized':
       return new PrioritizedSelector(buffer, { alpha: config.alpha, beta: config.beta });
-    case 'recency':
-      return new RecencySelector(buffer, { halfLife: config.halfLife });
   }
 }

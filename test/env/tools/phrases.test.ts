@@ -65,6 +65,12 @@ describe('the phrases of the service desk', () => {
     }
   });
 
+  it('leave what the world says as it is written, whoever the user is', async () => {
+    const inn = await makeDomain({ id: 'cellar' });
+    for (const task of inn.tasks)
+      for (let seed = 0; seed < 12; seed++) expect(variedUser(inn, task, seed).opening).toBe(task.user.opening);
+  });
+
   it('leave a user alone who is not to be varied', () => {
     const query = { domain, task: domain.tasks[0], messages: [], seed: 3 };
     expect(new ScriptedUser().open(query).content).toBe(domain.tasks[0].user.opening);

@@ -2,7 +2,6 @@
 
 import { walkthroughs } from '../../../src/algorithms/text-experts.js';
 import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/algorithms/text-training.js';
-import type { WonText } from '../../../src/algorithms/text-won.js';
 import { Rng } from '../../../src/core/rng.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
@@ -66,8 +65,6 @@ const SETTINGS: TextGroupSettings = {
   clipHigh: 0.28,
   rewards: 'paid',
   progressWeight: 0,
-  forks: 4,
-  restEvery: 4,
   tasksPerRound: 2,
   groupSize: 8,
   epochs: 2,
@@ -90,7 +87,6 @@ export interface AtticTraining extends Partial<TextGroupSettings> {
 export async function atticTraining(given: AtticTraining = {}) {
   const { estimator = 'grpo', network = relevance, ...settings } = given;
   const domain = attics();
-  const wins = new Map<string, readonly WonText[]>();
   const told: { kind: string; [key: string]: unknown }[] = [];
   const valueCoefficient = groupEstimators.get(estimator).hasCritic ? 0.5 : 0;
   const learner = await network(settings.seed ?? 1, { ...PLAIN, valueCoefficient });
@@ -106,18 +102,13 @@ export async function atticTraining(given: AtticTraining = {}) {
       evalTasks: Array.from({ length: 16 }, () => domain.tasks.find(({ split }) => split === 'test')!),
     },
     progress: newProgress(),
-    older: new Map(),
     ports: {
       signal: new AbortController().signal,
       phase: () => ({ advance() {}, set() {}, end() {} }),
       tell: (event) => told.push(event),
       warn: () => {},
       checkpoint: async () => {},
-      wins: {
-        keep: async (name, won) => void wins.set(name, won),
-        kept: async (names) => names.flatMap((name) => wins.get(name) ?? []),
-      },
     },
   };
-  return { training, learner, domain, told, wins };
+  return { training, learner, domain, told };
 }

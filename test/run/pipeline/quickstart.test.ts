@@ -32,10 +32,6 @@ describe('the arms of a quickstart', () => {
     expect(arms['droq'].train).toMatchObject({ mode: 'real', updatesPerStep: 20 });
     expect(arms['ppo'].rl).toMatchObject({ algorithm: 'ppo', gamma: 0.9 });
   });
-
-  it('ask for many updates of a learner that replays rows alone', async () => {
-    expect(Object.keys(await armsOf('cartpole', [], 'dream'))).toEqual([SCRATCH_ARM, DREAM_ARM]);
-  });
 });
 
 describe('the price of a real step', () => {

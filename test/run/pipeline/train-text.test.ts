@@ -45,25 +45,6 @@ it('trains a policy, keeps it, and judges it again from its checkpoint', async (
   await expect(run('eval', 'refused', { inputs })).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT' });
 });
 
-it('lives a round while it learns from the one before: in a thread, without one, and resumed to the same bytes', async () => {
-  const set = ['rl.versionLag=1', 'rl.algorithm=gigpo', 'train.cloneEpochs=8', 'train.rounds=3'];
-  const trained = await run<TextTrainResult>('train', 'lagging', { set });
-  const { versionLag } = trained;
-  expect(versionLag).toMatchObject({ rounds: 1, ratio: expect.closeTo(1, 1) });
-  expect(versionLag!.kl).toBeGreaterThan(0);
-  expect(readFileSync(trained.report, 'utf8')).toContain('drawn by the policy of one round before');
-  await stopsAndGoesOn('lagging-stopped', {
-    ...{ at: POLICY_FILES[0], like: 'lagging', files: POLICY_FILES, more: { set, workers: 0 } },
-  });
-
-  const gather = 'train.gather={episodes: 4, agent: {kind: explorer}}';
-  for (const refused of [['rl.algorithm=rest'], ['train.mode=value', gather]])
-    await expect(run('train', 'refused', { set: ['rl.versionLag=1', ...refused] })).rejects.toMatchObject({
-      code: 'SCENARIO_INVALID',
-      message: expect.stringMatching(/rl\.versionLag.*version lag of 1 means nothing/s),
-    });
-});
-
 it('learns in a dream of its own records, which the policy adds to, and goes on to the same bytes', async () => {
   const gather = { episodes: 10, every: 1, agent: { kind: 'explorer' } };
   const set = [
