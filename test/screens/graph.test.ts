@@ -1,5 +1,6 @@
 // A navigation graph in a file: what is done there, what it refuses, who finds the way, and what is wrong with one that cannot be used.
 
+import '../../src/kinds/registry.js';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 // Changes that were recorded on some screens, carried over to others: what was copied is copied there, what counts goes on counting, the
 // same kind of element is meant, and what was done without success fails there, too.
 
+import '../../src/kinds/registry.js';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
 // Dreamt screens: what follows of itself is as on the real page, what does not exist is refused, and what is claimed and not shown is, too.
 
+import '../../src/kinds/registry.js';
 import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/core/json.js';

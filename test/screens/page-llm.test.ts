@@ -1,5 +1,6 @@
 // Pages written by a language model: in which stages, of what it is told, and what of its replies is believed.
 
+import '../../src/kinds/registry.js';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../src/core/json.js';
 import type { ScreenState } from '../../src/env/screens/screen-state.js';

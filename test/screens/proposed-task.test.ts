@@ -1,5 +1,6 @@
 // Tasks that a model proposes from the first screen: one is made only of what an agent could do, that shows, and that every judge saw done.
 
+import '../../src/kinds/registry.js';
 import { afterAll, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { graphDomain } from '../../src/screens/graph/graph-domain.js';

@@ -1,5 +1,6 @@
 // How right dreamt screens are: scores of an element each, and the section of a report on a page of ours.
 
+import '../../../src/kinds/registry.js';
 import { afterAll, describe, expect, it } from 'vitest';
 import { NO_SCREEN, type ScreenElement, type ScreenState } from '../../../src/env/screens/screen-state.js';
 import type { Message, ToolCall } from '../../../src/env/tools/message.js';

@@ -1,5 +1,6 @@
 // Early experience: forks at an expert's states, labelled by who answered, the same whenever and however often it is made.
 
+import '../../../src/kinds/registry.js';
 import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import type { Message } from '../../../src/env/tools/message.js';

@@ -1,5 +1,6 @@
 // Rules from the three logs of the hotel, and what further logs make of them.
 
+import '../../../src/kinds/registry.js';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { InducedRule } from '../../../src/env/tools/induced-schema.js';
