@@ -2,14 +2,14 @@
 // random actions, on the pendulum and the cart-pole swing-up; the value is the lesser body's median over seeds. Cells
 // divide what either of the two saw, element by element. Every finished seed is kept.
 
-import { Collector } from '../src/algorithms/collector.js';
-import { Explorer } from '../src/algorithms/exploration.js';
-import { record, recorderOf } from '../src/algorithms/recording.js';
 import { Rng } from '../src/core/rng.js';
 import { makeEnvironment } from '../src/env/make-environment.js';
 import { rowSize } from '../src/env/space-values.js';
 import { ReplayBuffer } from '../src/replay/buffer.js';
 import { RandomPolicy } from '../src/rl/random-policy.js';
+import { Collector } from '../src/training/collector.js';
+import { Explorer } from '../src/training/exploration.js';
+import { record, recorderOf } from '../src/training/recording.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { keptCases, NOTHING_KEPT } from './kept-cases.js';
 import { bootstrap, median } from './measure.js';

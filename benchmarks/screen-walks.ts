@@ -2,7 +2,6 @@
 
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { TextPolicyAgent } from '../src/algorithms/text-agent.js';
 import { Rng } from '../src/core/rng.js';
 import { actionLine } from '../src/env/screens/screen-actions.js';
 import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
@@ -17,6 +16,7 @@ import { realSteps } from '../src/run/pipeline/tools/gathered-records.js';
 import type { BrowserName } from '../src/screens/page/page-requests.js';
 import { liveEpisode } from '../src/synth/episodes/live-episode.js';
 import { planRow } from '../src/synth/episodes/row-plan.js';
+import { TextPolicyAgent } from '../src/training/text-agent.js';
 import { backendSettings } from '../src/worldmodel/tools/assemble-router.js';
 import { routerBackends } from '../src/worldmodel/tools/backends.js';
 import { makeRouter } from '../src/worldmodel/tools/make-router.js';

@@ -1,11 +1,11 @@
 // What a job is: the context every pipeline receives, and the JSON-safe results they answer. The command line makes
 // the context; src/run/pipeline/ holds the jobs.
 
-import type { TrainEvaluation } from '../algorithms/training.js';
-import type { ArmSummary, BreakEven } from '../algorithms/warm-start.js';
 import type { Panel } from '../core/panel.js';
 import type { GateResult } from '../fidelity/report/fidelity-report.js';
 import type { ReturnSummary } from '../rl/evaluate.js';
+import type { TrainEvaluation } from '../training/training.js';
+import type { ArmSummary, BreakEven } from '../training/warm-start.js';
 import type { HeldOutReport } from '../worldmodel/dynamics-kind.js';
 import type { RunDevice } from './device.js';
 import type { MetricsWriter } from './metrics.js';

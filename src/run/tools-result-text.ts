@@ -1,7 +1,7 @@
 // How the results of jobs on tools scenarios read on a terminal.
 
-import type { DreamCheck, Gathered, ValueFit } from '../algorithms/text-training.js';
 import { deficitText } from '../synth/signals/deficits.js';
+import type { DreamCheck, Gathered, ValueFit } from '../training/text-training.js';
 import { wilson } from '../worldmodel/tools/shadow-estimates.js';
 import { formatCount, formatNumber } from './format.js';
 import { type Line, resultLines } from './result-text.js';

@@ -18,9 +18,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   games: ['store', 'env', 'llm', 'replay', 'worldmodel', 'synth'],
   screens: ['store', 'env', 'llm', 'replay', 'worldmodel', 'synth', 'kinds'],
   kinds: ['store', 'pool', 'env', 'llm', 'replay', 'worldmodel', 'rl', 'synth'],
-  algorithms: ['store', 'pool', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'kinds'],
-  fidelity: ['store', 'pool', 'env', 'llm', 'worldmodel', 'replay', 'rl', 'synth', 'kinds', 'algorithms'],
-  run: ['store', 'pool', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'kinds', 'algorithms', 'fidelity'],
+  training: ['store', 'pool', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'kinds'],
+  fidelity: ['store', 'pool', 'env', 'llm', 'worldmodel', 'replay', 'rl', 'synth', 'kinds', 'training'],
+  run: ['store', 'pool', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'kinds', 'training', 'fidelity'],
   serve: ['store', 'pool', 'env', 'worldmodel', 'synth', 'replay', 'kinds', 'fidelity', 'run'],
   cli: ['run', 'serve'],
 };
@@ -29,7 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
  * Rooms above it that the object of a kind (`src/kinds/NAME/kind.ts`) may name in a dynamic import: its jobs are done up there, and
  * nothing of them is loaded before one is asked for.
  */
-const KIND_LOADS: readonly string[] = ['algorithms', 'fidelity', 'run', 'serve'];
+const KIND_LOADS: readonly string[] = ['training', 'fidelity', 'run', 'serve'];
 const KIND_OBJECT = /^src\/(kinds\/[a-z-]+\/kind|screens\/plugin)\.ts$/;
 
 /** Rooms that bring what they have as a user's plugin does: the one who brings them in is the only one that names them. */
@@ -49,7 +49,7 @@ const ROOT_FILES: Readonly<Record<string, readonly string[]>> = {
     'rl',
     'synth',
     'kinds',
-    'algorithms',
+    'training',
     'fidelity',
     'run',
   ],

@@ -1,6 +1,8 @@
 // What a warm start saved against the best of its baselines: the table, the figures, the charts, and the price of a real step
 // from which the dream pays.
 
+import type { Panel } from '../../core/panel.js';
+import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
 import {
   type ArmSummary,
   type BreakEven,
@@ -10,9 +12,7 @@ import {
   medianSteps,
   type TrainedArm,
   type WarmStart,
-} from '../../algorithms/warm-start.js';
-import type { Panel } from '../../core/panel.js';
-import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
+} from '../../training/warm-start.js';
 import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';

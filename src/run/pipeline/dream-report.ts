@@ -1,8 +1,8 @@
 // What a run tells of its synthetic rows, from its journal of metrics: so a run that went on tells all of it.
 
-import type { DreamPlan } from '../../algorithms/dream-plan.js';
-import type { GenerationSummary } from '../../algorithms/generative-replay.js';
 import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
+import type { DreamPlan } from '../../training/dream-plan.js';
+import type { GenerationSummary } from '../../training/generative-replay.js';
 import type { DreamReport, GenerativeReport } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
 

@@ -3,7 +3,6 @@
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { planDream } from '../../algorithms/dream-plan.js';
 import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { requirePanel } from '../../core/panel.js';
@@ -21,6 +20,7 @@ import type { Drawn, FrozenRolloutRequest } from '../../synth/rollout/request.js
 import { drawnStarts } from '../../synth/rollout/starts.js';
 import { type JournalledRollouts, saveRollouts } from '../../synth/saved-rollouts.js';
 import { synthesizeToJournal } from '../../synth/synthesize.js';
+import { planDream } from '../../training/dream-plan.js';
 import type { StoredDynamics } from '../../worldmodel/dynamics.js';
 import { loadWorldModel } from '../../worldmodel/kinds.js';
 import { tryModel } from '../../worldmodel/model-trial.js';

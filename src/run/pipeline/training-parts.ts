@@ -1,17 +1,6 @@
 // Turns a scenario into what a loop of training is made of: its settings, and its parts at the beginning, from nothing or
 // from the policy, the records and the model that the user gave.
 
-import { Collector } from '../../algorithms/collector.js';
-import { DreamWorld } from '../../algorithms/dream-world.js';
-import { GenerativeReplay } from '../../algorithms/generative-replay.js';
-import { settleRounds } from '../../algorithms/round-settings.js';
-import { type TrainableLearner, Training, type TrainingParts } from '../../algorithms/training.js';
-import type {
-  DreamSettings,
-  GenerativeSettings,
-  TrainingPorts,
-  TrainingSettings,
-} from '../../algorithms/training-settings.js';
 import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
@@ -25,6 +14,17 @@ import type { Source } from '../../replay/transition.js';
 import { UniformSelector } from '../../replay/uniform.js';
 import type { LearnedFrom, LoadedLearner } from '../../rl/checkpoint.js';
 import { learners, makeLearner } from '../../rl/learners.js';
+import { Collector } from '../../training/collector.js';
+import { DreamWorld } from '../../training/dream-world.js';
+import { GenerativeReplay } from '../../training/generative-replay.js';
+import { settleRounds } from '../../training/round-settings.js';
+import { type TrainableLearner, Training, type TrainingParts } from '../../training/training.js';
+import type {
+  DreamSettings,
+  GenerativeSettings,
+  TrainingPorts,
+  TrainingSettings,
+} from '../../training/training-settings.js';
 import { fitWorkers, trainingDevice } from '../device.js';
 import type { JobContext } from '../job.js';
 import { learnerFor, recordsOf, resolvedSpec, workFolder } from './given-parts.js';

@@ -1,7 +1,5 @@
 // Training in a small game of ours: its parts, for tests of policies of text and of their loop.
 
-import { walkthroughs } from '../../../src/algorithms/text-experts.js';
-import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/algorithms/text-training.js';
 import { Rng } from '../../../src/core/rng.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
@@ -11,6 +9,8 @@ import { gamesDomain } from '../../../src/games/pddl/games-domain.js';
 import { groupEstimators } from '../../../src/rl/group/estimators.js';
 import { textNetworks } from '../../../src/rl/text/networks.js';
 import type { TextLearner, TextObjective } from '../../../src/rl/text/text-policy.js';
+import { walkthroughs } from '../../../src/training/text-experts.js';
+import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/training/text-training.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../games/attic.js';
 
 /**

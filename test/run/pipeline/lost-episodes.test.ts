@@ -5,7 +5,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { playTexts } from '../../../src/algorithms/text-play.js';
 import { reverieError } from '../../../src/core/errors.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { Rng } from '../../../src/core/rng.js';
@@ -15,6 +14,7 @@ import type { ToolCall } from '../../../src/env/tools/message.js';
 import type { TextPolicy } from '../../../src/rl/text/text-policy.js';
 import { launch } from '../../../src/run/launch.js';
 import type { RealEpisodesResult, TextTrainResult } from '../../../src/run/tools-results.js';
+import { playTexts } from '../../../src/training/text-play.js';
 import { attic, attics } from '../../rl/text/attic-training.js';
 import { recordingStream } from '../streams.js';
 

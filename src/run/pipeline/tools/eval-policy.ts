@@ -1,13 +1,13 @@
 // `reverie eval --checkpoint` in a world of text: whole episodes of a trained policy in the exact rules of the domain.
 
 import { join } from 'node:path';
-import { isWon } from '../../../algorithms/text-evaluation.js';
-import { playTexts, type TextStart } from '../../../algorithms/text-play.js';
 import { NO_COST } from '../../../core/cost.js';
 import { type Panel, panelOf, requirePanel } from '../../../core/panel.js';
 import { Rng } from '../../../core/rng.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
+import { isWon } from '../../../training/text-evaluation.js';
+import { playTexts, type TextStart } from '../../../training/text-play.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult, TextPolicyNote } from '../../tools-results.js';

@@ -7,7 +7,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { PlayedText } from '../../../algorithms/text-play.js';
 import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
@@ -22,6 +21,7 @@ import { livedSteps, statesOf } from '../../../replay/experience/lived-steps.js'
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { episodeRecord, type Lived } from '../../../synth/episodes/episode-record.js';
 import { planRow } from '../../../synth/episodes/row-plan.js';
+import type { PlayedText } from '../../../training/text-play.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { episodeSettings, liveRowHere } from './live-row.js';

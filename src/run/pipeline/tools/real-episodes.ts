@@ -2,7 +2,6 @@
 // rules; kept as records that a simulation can be seeded with, or counted.
 
 import { join } from 'node:path';
-import { TextPolicyAgent } from '../../../algorithms/text-agent.js';
 import type { JsonObject } from '../../../core/json.js';
 import { requirePanel } from '../../../core/panel.js';
 import type { Message } from '../../../env/tools/message.js';
@@ -12,6 +11,7 @@ import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { pictureKeeper } from '../../../synth/episodes/kept-pictures.js';
 import { type FailedRow, isFailed, type RowJournal } from '../../../synth/episodes/produce-rows.js';
 import { openAiMessage } from '../../../synth/export/episodes/messages.js';
+import { TextPolicyAgent } from '../../../training/text-agent.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult } from '../../tools-results.js';

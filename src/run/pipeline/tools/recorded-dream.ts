@@ -2,10 +2,6 @@
 // of the scenario's backends answers. A share of the episodes is held out, and says how far the dream is from the real.
 
 import { join } from 'node:path';
-import { TextPolicyAgent } from '../../../algorithms/text-agent.js';
-import { isWon } from '../../../algorithms/text-evaluation.js';
-import type { PlayedText } from '../../../algorithms/text-play.js';
-import type { Gathered, TextDream } from '../../../algorithms/text-training.js';
 import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
 import { applyOperations } from '../../../env/state/operations.js';
@@ -18,6 +14,10 @@ import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { TextPolicy } from '../../../rl/text/text-policy.js';
 import { ensureFolder } from '../../../store/atomic-file.js';
 import { fitterOf } from '../../../synth/train-backend.js';
+import { TextPolicyAgent } from '../../../training/text-agent.js';
+import { isWon } from '../../../training/text-evaluation.js';
+import type { PlayedText } from '../../../training/text-play.js';
+import type { Gathered, TextDream } from '../../../training/text-training.js';
 import { backendSettings } from '../../../worldmodel/tools/assemble-router.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { difference } from '../../../worldmodel/tools/shadow.js';

@@ -1,12 +1,12 @@
 // How policies of text see a domain: by the commands that its world lists.
 
-import { type TextExpert, walkthroughs } from '../../../algorithms/text-experts.js';
 import { reverieError } from '../../../core/errors.js';
 import type { CallSpec, ToolsDomain } from '../../../env/tools/domain.js';
 import type { LineEnvironment } from '../../../env/tools/text-environment.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
 import { kindOfDomain, viewOf } from '../../../kinds/views.js';
+import { type TextExpert, walkthroughs } from '../../../training/text-experts.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
 
 /** Episodes under way at once, where the world says no less; never changes which are lived. */

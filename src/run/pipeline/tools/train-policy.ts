@@ -3,16 +3,6 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { textGroups } from '../../../algorithms/text-groups.js';
-import { grownDeficits } from '../../../algorithms/text-tasks.js';
-import {
-  evenly,
-  newProgress,
-  roundsOf,
-  type TextDream,
-  type TextProgress,
-  type TextTraining,
-} from '../../../algorithms/text-training.js';
 import { reverieError } from '../../../core/errors.js';
 import { requirePanel } from '../../../core/panel.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
@@ -20,6 +10,16 @@ import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import { groupEstimators } from '../../../rl/group/estimators.js';
 import type { TextLearner } from '../../../rl/text/text-policy.js';
+import { textGroups } from '../../../training/text-groups.js';
+import { grownDeficits } from '../../../training/text-tasks.js';
+import {
+  evenly,
+  newProgress,
+  roundsOf,
+  type TextDream,
+  type TextProgress,
+  type TextTraining,
+} from '../../../training/text-training.js';
 import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
 import { interrupted, type JobContext, whileOpen } from '../../job.js';
 import type { MetricsEvent, MetricsWriter } from '../../metrics.js';

@@ -1,8 +1,6 @@
 // A value model held against recorded episodes that it was not made of: does it know more than a constant, does it rank steps as their
 // returns do, and, what a policy learns from, other choices in one and the same state?
 
-import type { ValueFit } from '../../../algorithms/text-training.js';
-import { isKnown, recordedValues, returnsOf, type ValuedEpisode } from '../../../algorithms/text-values.js';
 import { reverieError } from '../../../core/errors.js';
 import type { Rng } from '../../../core/rng.js';
 import { mean } from '../../../core/statistics.js';
@@ -10,6 +8,8 @@ import { spearman } from '../../../fidelity/statistics/agreement.js';
 import { bootstrapEstimate } from '../../../fidelity/statistics/bootstrap.js';
 import { auroc } from '../../../fidelity/statistics/confidence.js';
 import type { TextValueModel } from '../../../rl/text/value-model.js';
+import type { ValueFit } from '../../../training/text-training.js';
+import { isKnown, recordedValues, returnsOf, type ValuedEpisode } from '../../../training/text-values.js';
 
 interface Judged {
   readonly value: number;

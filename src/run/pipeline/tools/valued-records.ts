@@ -1,8 +1,5 @@
 // Recorded episodes as a policy of text would have seen them: each situation with its choices, the one that was made, and its reward.
 
-import { TextPolicyAgent } from '../../../algorithms/text-agent.js';
-import { isWon } from '../../../algorithms/text-evaluation.js';
-import type { ValuedEpisode } from '../../../algorithms/text-values.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import { stateHash } from '../../../env/state/state-hash.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
@@ -10,6 +7,9 @@ import { initialStateOf } from '../../../env/tools/task-states.js';
 import { admissibleIn } from '../../../env/tools/text-environment.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { TextPolicyAgent } from '../../../training/text-agent.js';
+import { isWon } from '../../../training/text-evaluation.js';
+import type { ValuedEpisode } from '../../../training/text-values.js';
 import { textViewOf } from './text-lanes.js';
 
 type Config = Pick<ToolsScenarioConfig, 'train' | 'rl'>;

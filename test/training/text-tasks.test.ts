@@ -1,9 +1,9 @@
 // Which tasks a round is lived on: all in turn, or more of the families that are half mastered, each time others of them.
 
 import { expect, it } from 'vitest';
-import { textGroups } from '../../src/algorithms/text-groups.js';
-import { countGrown, familiesWithin, type Grown, tasksOfRound } from '../../src/algorithms/text-tasks.js';
 import type { ToolsTask } from '../../src/env/tools/domain.js';
+import { textGroups } from '../../src/training/text-groups.js';
+import { countGrown, familiesWithin, type Grown, tasksOfRound } from '../../src/training/text-tasks.js';
 import { atticTraining } from '../rl/text/attic-training.js';
 
 const families = ['easy', 'half', 'hard'];

@@ -1,14 +1,14 @@
 // A round of MBPO whose branches were all cut at their first step.
 
 import { expect, it } from 'vitest';
-import { mbpo } from '../../src/algorithms/mbpo.js';
-import type { Training } from '../../src/algorithms/training.js';
 import { Rng } from '../../src/core/rng.js';
 import { allocateBatch } from '../../src/replay/batch.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
 import { UniformSelector } from '../../src/replay/uniform.js';
 import type { ReplayLearner } from '../../src/rl/learner.js';
+import { mbpo } from '../../src/training/mbpo.js';
+import type { Training } from '../../src/training/training.js';
 
 const ORIGIN = {
   scenario: 's',

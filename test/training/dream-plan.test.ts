@@ -1,8 +1,8 @@
 // Settings that find themselves: from what a model has shown to how it is dreamt in.
 
 import { describe, expect, it } from 'vitest';
-import { horizonAt, planDream } from '../../src/algorithms/dream-plan.js';
-import { settleRounds } from '../../src/algorithms/round-settings.js';
+import { horizonAt, planDream } from '../../src/training/dream-plan.js';
+import { settleRounds } from '../../src/training/round-settings.js';
 
 const OPEN = { gate: 'auto', horizon: 'auto', disagreementLimit: 'auto', startsPerRound: 'auto' } as const;
 const TRIAL = { windows: 200, longest: 50, trustedSteps: 8, r2: 0.9, rewardR2: 0.95, doubt: 0.2 };

@@ -2,8 +2,6 @@
 // shown the same.
 
 import { afterAll, expect, it } from 'vitest';
-import { TextPolicyAgent } from '../../src/algorithms/text-agent.js';
-import { playTexts, whoAnswered } from '../../src/algorithms/text-play.js';
 import { actionLine } from '../../src/env/screens/screen-actions.js';
 import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import type { CallSpec } from '../../src/env/tools/domain.js';
@@ -14,6 +12,8 @@ import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.j
 import { viewOf } from '../../src/kinds/views.js';
 import type { TextPolicy, TextSituation } from '../../src/rl/text/text-policy.js';
 import { RandomAgent } from '../../src/synth/episodes/agents/random-agent.js';
+import { TextPolicyAgent } from '../../src/training/text-agent.js';
+import { playTexts, whoAnswered } from '../../src/training/text-play.js';
 import { pagesDomain } from '../screens/fixture.js';
 
 const domain = pagesDomain('order');

@@ -1,11 +1,11 @@
 // What lost episodes of text lack, told from those that were won from the same start, and which tasks are taken for it.
 
 import { describe, expect, it } from 'vitest';
-import { deficitsOf, type LivedText, livedTexts, needsOf } from '../../src/algorithms/text-deficits.js';
-import { textGroups } from '../../src/algorithms/text-groups.js';
-import type { PlayedText, TextStep } from '../../src/algorithms/text-play.js';
-import { countGrown, type Grown, grownDeficits, tasksOfRound } from '../../src/algorithms/text-tasks.js';
 import type { ToolsTask } from '../../src/env/tools/domain.js';
+import { deficitsOf, type LivedText, livedTexts, needsOf } from '../../src/training/text-deficits.js';
+import { textGroups } from '../../src/training/text-groups.js';
+import type { PlayedText, TextStep } from '../../src/training/text-play.js';
+import { countGrown, type Grown, grownDeficits, tasksOfRound } from '../../src/training/text-tasks.js';
 import { atticTraining } from '../rl/text/attic-training.js';
 
 /** An episode of these lines, of kinds that are their first two words; one that begins with `!` was refused. */

@@ -1,14 +1,14 @@
 // Agents of text learn in a small game of ours: by imitation and as a group, and again to the same bytes.
 
 import { describe, expect, it } from 'vitest';
-import { textGroups } from '../../src/algorithms/text-groups.js';
-import { playTexts } from '../../src/algorithms/text-play.js';
-import { roundsOf } from '../../src/algorithms/text-training.js';
 import { Rng } from '../../src/core/rng.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
+import { textGroups } from '../../src/training/text-groups.js';
+import { playTexts } from '../../src/training/text-play.js';
+import { roundsOf } from '../../src/training/text-training.js';
 import { attics, atticTraining } from '../rl/text/attic-training.js';
 
 const clone = { tasks: 2, epochs: 30, lr: 3e-3 };

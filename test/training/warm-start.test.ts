@@ -9,7 +9,7 @@ import {
   SCRATCH_ARM,
   type TrainedArm,
   trainEveryArm,
-} from '../../src/algorithms/warm-start.js';
+} from '../../src/training/warm-start.js';
 
 function run(arm: string, realStepsToThreshold: number | null, finalReturns = [1, 3], wallSeconds = 2): TrainedArm {
   return { arm, realStepsToThreshold, finalReturns, wallSeconds, dreamtTransitions: 100, dreamSeconds: 0.5 };
