@@ -4,7 +4,6 @@
 import { nearest, type ReverieError, reverieError } from '../core/errors.js';
 import { contentHash } from '../core/hash.js';
 import type { JsonObject } from '../core/json.js';
-import { possibleActions } from '../env/screens/possible-actions.js';
 import {
   type ActionSet,
   ANSWERS,
@@ -36,6 +35,7 @@ import { mechanicalScreen, saidOn, unmetOn } from './mechanics.js';
 import { unshownOn } from './outcome-claims.js';
 import { type PageMoment, WHOLE_REWARD } from './page/page-browser.js';
 import { AS_IT_IS, type Perturbation, type ShownPage, shownPage } from './perturbation.js';
+import { possibleActions } from './possible-actions.js';
 import { screenRefusals } from './refusals.js';
 import { screenChanges } from './screen-changes.js';
 import { screenCheck } from './screen-checks.js';

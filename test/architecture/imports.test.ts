@@ -16,7 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   rl: ['store', 'pool', 'env', 'nn', 'replay'],
   synth: ['store', 'pool', 'env', 'llm', 'worldmodel', 'replay'],
   games: ['store', 'env', 'llm', 'replay', 'worldmodel', 'synth'],
-  screens: ['store', 'env', 'llm', 'replay', 'worldmodel', 'synth', 'kinds'],
+  screens: ['store', 'env', 'llm', 'replay', 'worldmodel', 'synth', 'kinds', 'fidelity'],
   kinds: ['store', 'pool', 'env', 'llm', 'replay', 'worldmodel', 'rl', 'synth'],
   training: ['store', 'pool', 'env', 'llm', 'nn', 'replay', 'worldmodel', 'rl', 'synth', 'kinds'],
   fidelity: ['store', 'pool', 'env', 'llm', 'worldmodel', 'replay', 'rl', 'synth', 'kinds', 'training'],
@@ -60,7 +60,9 @@ const ROOT_FILES: Readonly<Record<string, readonly string[]>> = {
 const sources = filesUnder('src', '.ts');
 const imports = new Map(sources.map((file) => [file, importsOf(file)]));
 const isKindLoading = (from: string, to: string) =>
-  KIND_OBJECT.test(from) && imports.get(from)!.lazy.includes(to) && KIND_LOADS.includes(roomOf(to) ?? '');
+  KIND_OBJECT.test(from) &&
+  imports.get(from)!.lazy.includes(to) &&
+  [...KIND_LOADS, ...PLUGIN_ROOMS].includes(roomOf(to) ?? '');
 const edges = sources.flatMap((from) =>
   imports.get(from)!.files.flatMap((to) => (isKindLoading(from, to) ? [] : [{ from, to }])),
 );

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { possibleActions } from '../../src/env/screens/possible-actions.js';
 import { parseAction, SCREEN_ACTIONS } from '../../src/env/screens/screen-actions.js';
 import { NO_SCREEN, type ScreenElement, type ScreenState, treeFaults } from '../../src/env/screens/screen-state.js';
 import { screenText } from '../../src/env/screens/screen-tree.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec } from '../../src/env/tools/domain.js';
 import { actionReadings } from '../../src/screens/action-readings.js';
+import { possibleActions } from '../../src/screens/possible-actions.js';
 import { screenRefusals } from '../../src/screens/refusals.js';
 import { screenChanges } from '../../src/screens/screen-changes.js';
 

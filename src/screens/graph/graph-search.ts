@@ -1,8 +1,7 @@
 // The shortest way to a task's goal: A* (Hart, Nilsson and Raphael, 1968) over what its world can be, by actions that do something. Nobody need
 // write solutions. The bound is how many pages the goal's page is away, whatever the data.
 
-import { textsNamed } from '../../env/screens/possible-actions.js';
-import { actionLine } from '../../env/screens/screen-actions.js';
+import { actionLine, textsNamed } from '../../env/screens/screen-actions.js';
 import type { CallSpec } from '../../env/tools/domain.js';
 import type { GraphFile } from './graph-schema.js';
 import { type Row, type Scalar, textOf } from './graph-values.js';

@@ -1,7 +1,6 @@
 // An action on a screen, and what of it tells one from another.
 
-import { textsNamed } from '../../env/screens/possible-actions.js';
-import { actionLine, parseAction, SCREEN_ACTIONS } from '../../env/screens/screen-actions.js';
+import { actionLine, parseAction, SCREEN_ACTIONS, textsNamed } from '../../env/screens/screen-actions.js';
 import type { ScreenElement, ScreenState } from '../../env/screens/screen-state.js';
 import type { CallSpec } from '../../env/tools/domain.js';
 import { type Layout, layoutOf } from './layout.js';

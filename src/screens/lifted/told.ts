@@ -1,7 +1,7 @@
 // Texts of a recorded screen said anew on another one: what was copied there from the action, the goal or an element is copied here from
 // what plays the same part, a number that went up goes up, and all else is as it was.
 
-import { textsNamed } from '../../env/screens/possible-actions.js';
+import { textsNamed } from '../../env/screens/screen-actions.js';
 import type { Act } from './act.js';
 import { type Layout, layoutOf, type Pairing, pairing } from './layout.js';
 

@@ -2,8 +2,7 @@
 // the texts of this page have slots and are copied; what many pages read alike (`Submit`) is spelt.
 
 import type { JsonObject } from '../../core/json.js';
-import { textsNamed } from '../../env/screens/possible-actions.js';
-import { actionLine } from '../../env/screens/screen-actions.js';
+import { actionLine, textsNamed } from '../../env/screens/screen-actions.js';
 import type { ScreenElement, ScreenState } from '../../env/screens/screen-state.js';
 import type { CallSpec } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';

@@ -1,11 +1,11 @@
 // Actions that a screen offers by what is on it: what agents choose among that write no lines of their own. There are more, as any text
 // can be written into a field; these are texts that the task names in quotes.
 
-import { optionsOf, screenRefusals } from '../../screens/refusals.js';
-import { elementsBelow } from '../../screens/solving.js';
-import type { CallSpec } from '../tools/domain.js';
-import { ANSWERS, actionLine, type ScreenAction } from './screen-actions.js';
-import { type ScreenState, tabsOf } from './screen-state.js';
+import { ANSWERS, actionLine, type ScreenAction, textsNamed } from '../env/screens/screen-actions.js';
+import { type ScreenState, tabsOf } from '../env/screens/screen-state.js';
+import type { CallSpec } from '../env/tools/domain.js';
+import { optionsOf, screenRefusals } from './refusals.js';
+import { elementsBelow } from './solving.js';
 
 /** Roles of what is pointed at as a whole. */
 const POINTED = new Set(['button', 'link', 'menuitem', 'radio', 'checkbox', 'tab', 'treeitem']);
@@ -47,9 +47,4 @@ function pageCalls(state: ScreenState): CallSpec[] {
   );
   const closing: CallSpec[] = others.length > 0 ? [{ name: 'tab_close', arguments: {} }] : [];
   return [{ name: 'go_back', arguments: {} }, ...others, ...closing];
-}
-
-/** What a goal names in quotes, in order. */
-export function textsNamed(goal: string): readonly string[] {
-  return [...goal.matchAll(/"([^"]+)"/g)].map(([, text]) => text);
 }
