@@ -2,10 +2,10 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { LlmStepModel, stepMessages } from '../../../src/worldmodel/llm/step-model.js';
 import { reverieError } from '../../../src/core/errors.js';
 import type { Json, JsonObject } from '../../../src/core/json.js';
 import type { ExperienceIndex, ExperienceStep, RetrievalQuery } from '../../../src/replay/experience/experience.js';
+import { LlmStepModel, stepMessages } from '../../../src/worldmodel/llm/step-model.js';
 import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { deskDomain, deskQuery } from './desk.js';
@@ -264,7 +264,9 @@ describe('a prompt', () => {
   const { llm: options } = parseToolsModelConfig({ kind: 'tools' });
   const sha256 = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
   const hash = (more: object = {}, refused?: never) =>
-    sha256(stepMessages(deskQuery('close_ticket', { ticket_id: 'T1001' }), { ...options, ...more }, undefined, refused));
+    sha256(
+      stepMessages(deskQuery('close_ticket', { ticket_id: 'T1001' }), { ...options, ...more }, undefined, refused),
+    );
 
   it('has the bytes that recorded replies are found by, and its model the same version', () => {
     expect(hash()).toBe('b796de3cb5cc');
