@@ -9,7 +9,7 @@ import { allocateBatch } from '../src/replay/batch.js';
 import type { TransitionBatch } from '../src/replay/transition.js';
 import { makeSac } from '../src/rl/sac/sac.js';
 import { RolloutPool } from '../src/synth/rollout/pool.js';
-import type { FrozenRolloutRequest } from '../src/synth/rollout/request.js';
+import type { FrozenRolloutRequest } from '../src/synth/rollout/plan.js';
 import type { ModelPlace } from '../src/worldmodel/dynamics.js';
 import { fitEnsemble } from '../src/worldmodel/ensemble/fit.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';

@@ -11,8 +11,7 @@ import { verifyEpisode } from '../src/env/tools/verify-episode.js';
 import { carryOutForReal } from '../src/fidelity/tools/open-loop.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import { ReferenceAgent } from '../src/synth/episodes/agents/reference-agent.js';
-import { liveEpisode } from '../src/synth/episodes/live-episode.js';
-import { planRow } from '../src/synth/episodes/row-plan.js';
+import { planRow, runEpisode } from '../src/synth/episodes/run-episode.js';
 import { qualitySchema } from '../src/synth/quality/quality-config.js';
 import { QualityPipeline } from '../src/synth/quality/quality-pipeline.js';
 import { Judge } from '../src/worldmodel/reward/judge.js';
@@ -63,7 +62,7 @@ export function liveEpisodes(
   return concurrently(tasks, concurrency, async (task, row) => {
     const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user, maxSteps: MAX_STEPS });
     const plan = planRow(row, { seed, groupSize: 1, branchAt: 0 });
-    const record = await liveEpisode(environment, agent, task, plan, plainSettings(domain, 'synthetic', seed));
+    const record = await runEpisode(environment, agent, task, plan, plainSettings(domain, 'synthetic', seed));
     const truth = await carryOutForReal(domain, task, record.messages);
     const trueReward = verifyEpisode(domain, task, truth).reward;
     return { task, record, trueReward, isStateRight: stateHash(environment.state) === stateHash(truth.finalState) };

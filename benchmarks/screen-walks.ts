@@ -14,8 +14,7 @@ import { ExperienceStore } from '../src/replay/experience/store.js';
 import type { TextPolicy } from '../src/rl/text/text-policy.js';
 import { realSteps } from '../src/run/pipeline/tools/gathered-records.js';
 import type { BrowserName } from '../src/screens/page/page-requests.js';
-import { liveEpisode } from '../src/synth/episodes/live-episode.js';
-import { planRow } from '../src/synth/episodes/row-plan.js';
+import { planRow, runEpisode } from '../src/synth/episodes/run-episode.js';
 import { TextPolicyAgent } from '../src/training/text-agent.js';
 import { backendSettings } from '../src/worldmodel/tools/assemble-router.js';
 import { routerBackends } from '../src/worldmodel/tools/backends.js';
@@ -94,7 +93,7 @@ export async function recordedWalks({ domain, tasks, seed, maxSteps }: WalksAske
       maxSteps,
       weigh: () => 1,
     } as const;
-    records.push(await liveEpisode(environment, agent, task, plan, settings));
+    records.push(await runEpisode(environment, agent, task, plan, settings));
   }
   return records;
 }

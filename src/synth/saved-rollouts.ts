@@ -11,8 +11,8 @@ import { SavedTransitions } from '../replay/saved-transitions.js';
 import { SNAPSHOT_FILE } from '../replay/snapshot-file.js';
 import { beginSnapshot, type SnapshotDraft, sealSnapshot, writeSnapshotRows } from '../replay/snapshot-rows.js';
 import { type PiecePlace, readPiece } from './journal.js';
-import { unpackRecord } from './rollout/chunk-record.js';
-import type { RolloutCounts } from './rollout/request.js';
+import { unpackRecord } from './rollout/chunk.js';
+import type { RolloutCounts } from './rollout/plan.js';
 import { provenanceOfChunk, type SharedProvenance } from './rollout/result.js';
 
 /** What a journal holds of a finished job. */

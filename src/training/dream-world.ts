@@ -7,7 +7,6 @@ import type { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
 import { RolloutPool } from '../synth/rollout/pool.js';
 import { cutAtRange, observedRange } from '../synth/rollout/range.js';
-import type { RolloutCounts } from '../synth/rollout/request.js';
 import { drawStarts } from '../synth/rollout/starts.js';
 import type { StoredDynamics } from '../worldmodel/dynamics.js';
 import type { DynamicsKind } from '../worldmodel/dynamics-kind.js';

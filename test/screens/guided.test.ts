@@ -13,8 +13,7 @@ import { graphDomain } from '../../src/screens/graph/graph-domain.js';
 import { GOAL_KINDS, GuidedAgent, type GuidedAgentOptions, goalKindOf } from '../../src/screens/guided/guided-agent.js';
 import { type WrapRequest, wrapWalk } from '../../src/screens/guided/wrap-walk.js';
 import type { EpisodeSettings } from '../../src/synth/episodes/episode-record.js';
-import { liveEpisode } from '../../src/synth/episodes/live-episode.js';
-import { planRow } from '../../src/synth/episodes/row-plan.js';
+import { planRow, runEpisode } from '../../src/synth/episodes/run-episode.js';
 import { whyNotImitated } from '../../src/synth/quality/quality-pipeline.js';
 import { type Plan, SILENT, shopper } from './shopper.js';
 
@@ -45,7 +44,7 @@ async function walked(model: LanguageModel, more: Partial<GuidedAgentOptions> = 
   const agent = new GuidedAgent({ domain: shop, model, goals: 'own', subgoals: 5, temperature: 0, ...more });
   const user = new ScriptedUser();
   const env = new ToolsEpisodeEnvironment({ id: 't', domain: shop, responder, user, maxSteps: 12 });
-  return liveEpisode(env, agent, task, plan, settings);
+  return runEpisode(env, agent, task, plan, settings);
 }
 
 function wrap(record: EpisodeRecord, model: LanguageModel, more: Partial<WrapRequest> = {}): Promise<EpisodeRecord> {

@@ -12,7 +12,7 @@ import { makePpo } from '../../src/rl/ppo/ppo.js';
 import { RandomPolicy } from '../../src/rl/random-policy.js';
 import { makeSac } from '../../src/rl/sac/sac.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
-import type { FrozenRolloutRequest, RolloutResult } from '../../src/synth/rollout/request.js';
+import type { FrozenRolloutRequest, RolloutResult } from '../../src/synth/rollout/plan.js';
 import type { WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';

@@ -7,7 +7,7 @@ import { allocateBatch } from '../../src/replay/batch.js';
 import { makeSac } from '../../src/rl/sac/sac.js';
 import { branchedRollouts } from '../../src/synth/rollout/branched.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
-import type { FrozenRolloutRequest } from '../../src/synth/rollout/request.js';
+import type { FrozenRolloutRequest } from '../../src/synth/rollout/plan.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import { digest } from './fixtures.js';

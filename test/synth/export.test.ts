@@ -13,7 +13,7 @@ import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { exportMinari } from '../../src/synth/export/minari.js';
 import { exportJsonl, exportParquet, TRANSITION_COLUMNS } from '../../src/synth/export/transitions.js';
 import { branchedRollouts } from '../../src/synth/rollout/branched.js';
-import type { RolloutResult } from '../../src/synth/rollout/request.js';
+import type { RolloutResult } from '../../src/synth/rollout/plan.js';
 import { ACTION_DIM, OBS_DIM, requestOf, revive, rowsOf } from './fixtures.js';
 
 const observationSpace: VectorSpace = {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { Policy, PolicySnapshot } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
-import type { FrozenRolloutRequest, LiveRolloutRequest, RolloutResult } from '../../src/synth/rollout/request.js';
+import type { FrozenRolloutRequest, LiveRolloutRequest, RolloutResult } from '../../src/synth/rollout/plan.js';
 import type { VectorDynamics, WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
 import type { ReferenceRow } from './reference.js';
 

@@ -13,7 +13,7 @@ import { exportMinari } from '../../src/synth/export/minari.js';
 import type { TransitionSource } from '../../src/synth/export/table.js';
 import { exportJsonl, exportParquet } from '../../src/synth/export/transitions.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
-import type { RolloutResult } from '../../src/synth/rollout/request.js';
+import type { RolloutResult } from '../../src/synth/rollout/plan.js';
 import { drawnStarts, drawStarts } from '../../src/synth/rollout/starts.js';
 import { saveRollouts } from '../../src/synth/saved-rollouts.js';
 import {

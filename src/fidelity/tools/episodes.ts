@@ -13,8 +13,7 @@ import type { Source } from '../../replay/transition.js';
 import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
 import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
 import type { EpisodeSettings } from '../../synth/episodes/episode-record.js';
-import { liveEpisode } from '../../synth/episodes/live-episode.js';
-import { planRow } from '../../synth/episodes/row-plan.js';
+import { planRow, runEpisode } from '../../synth/episodes/run-episode.js';
 import { episodeWeight } from '../../worldmodel/tools/uncertainty.js';
 import { type RealCall, recordingRules, shuffled } from './question.js';
 
@@ -86,7 +85,7 @@ export function liveFidelityEpisode(
     weigh: (predictions) => episodeWeight(predictions, scenario.config.model),
     judge,
   };
-  return liveEpisode(environment, agent, task, plan, settings, signal);
+  return runEpisode(environment, agent, task, plan, settings, signal);
 }
 
 export interface RealEpisode {

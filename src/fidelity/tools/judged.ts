@@ -5,7 +5,7 @@ import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tools-family.js';
 import type { ToolsScenario } from '../../kinds/tools/kind.js';
 import type { EpisodeSettings } from '../../synth/episodes/episode-record.js';
-import { planRow, type RowPlan } from '../../synth/episodes/row-plan.js';
+import { planRow, type RowPlan } from '../../synth/episodes/run-episode.js';
 import type { MustFailReport } from '../../worldmodel/must-fail/run-must-fail.js';
 import type { FidelitySetup } from '../setup.js';
 import { AskedQuestions } from './answers.js';
@@ -131,7 +131,7 @@ function livedEpisodes({ setup, domain, judge }: ToolsGround, live: LivedOptions
 
 type Play = Parameters<ServedTools['live']>[0];
 
-/** As `liveEpisode` lets an agent act that is in no group. */
+/** As `runEpisode` lets an agent act that is in no group. */
 function playOf(
   agent: ToolsPolicy,
   task: ToolsTask,

@@ -12,8 +12,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
 import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
-import { liveEpisode } from '../../synth/episodes/live-episode.js';
-import { planRow } from '../../synth/episodes/row-plan.js';
+import { planRow, runEpisode } from '../../synth/episodes/run-episode.js';
 import type { Instrument } from '../instrument.js';
 import { type Choice, ChoiceModel, ChoosingAgent, shownChoices } from '../learning/choosing-agent.js';
 import { type LearningSource, learningInstrument, type Ratio, unlearnable } from '../learning/learning.js';
@@ -171,7 +170,7 @@ class ToolsLearners implements LearningSource {
       maxSteps: scenario.config.synth.maxSteps,
       weigh: () => 1,
     };
-    return liveEpisode(environment, agent, task, plan, settings, signal);
+    return runEpisode(environment, agent, task, plan, settings, signal);
   }
 }
 

@@ -8,8 +8,7 @@ import type { Responder, ToolsPolicy } from '../../env/tools/tools-family.js';
 import type { ToolsScenario } from '../../kinds/tools/kind.js';
 import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
 import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
-import { liveEpisode } from '../../synth/episodes/live-episode.js';
-import { planRow, type RowPlan } from '../../synth/episodes/row-plan.js';
+import { planRow, type RowPlan, runEpisode } from '../../synth/episodes/run-episode.js';
 import type { Instrument } from '../instrument.js';
 import { type RankSource, rankInstrument, unrankable, type World } from '../rank/rank.js';
 import type { EpisodeReturn } from '../rank/rank-metrics.js';
@@ -127,7 +126,7 @@ class AgentLadder implements RankSource {
     if (typeof responder === 'function')
       return this.returnOf(await responder(this.agents[policy].agent, task, plan, signal));
     const environment = episodeEnvironment(this.parts, responder, scenario);
-    const record = await liveEpisode(
+    const record = await runEpisode(
       environment,
       this.agents[policy].agent,
       task,

@@ -7,7 +7,7 @@ import type { ToolsTask } from '../../env/tools/domain.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import type { Budget } from '../../llm/budget.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { episodeId } from '../../synth/episodes/row-plan.js';
+import { episodeId } from '../../synth/episodes/run-episode.js';
 import {
   MAX_LOST_LEASES,
   type Outcome,

@@ -11,7 +11,7 @@ import { toolsScenario } from '../../kinds/tools/kind.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { ensureFolder } from '../../store/atomic-file.js';
 import { lockFolder } from '../../store/folder-lock.js';
-import { planRow } from '../../synth/episodes/row-plan.js';
+import { planRow } from '../../synth/episodes/run-episode.js';
 import { openQueue } from '../../synth/queue/queue-url.js';
 import {
   DEFAULT_LEASE_MS,

@@ -15,7 +15,7 @@ import type { LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 import { askChecked } from '../../synth/asked-json.js';
 import { type EpisodeSettings, episodeRecord, settleVerdict } from '../../synth/episodes/episode-record.js';
-import type { RowPlan } from '../../synth/episodes/row-plan.js';
+import type { RowPlan } from '../../synth/episodes/run-episode.js';
 import { type Played, playCalls } from '../../synth/tasks/task-play.js';
 import { unanimous } from './judge-walk.js';
 import { lastScreen, shownScreen, shownSteps, type Walk, type WalkStep, walkOf } from './walk-text.js';

@@ -8,8 +8,7 @@ import type { WalkNote } from '../../env/tools/tools-family.js';
 import { rewardOf } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
-import type { KeepPicture } from './kept-pictures.js';
-import { episodeId, type RowPlan } from './row-plan.js';
+import { episodeId, type KeepPicture, type RowPlan } from './run-episode.js';
 
 export interface EpisodeSettings {
   readonly scenario: string;

@@ -5,7 +5,7 @@ import { type Columns, viewColumns } from '../../replay/columns.js';
 import type { Origin } from '../../replay/origins.js';
 import { SavedTransitions } from '../../replay/saved-transitions.js';
 import type { Source } from '../../replay/transition.js';
-import type { RolloutResult } from '../rollout/request.js';
+import type { RolloutResult } from '../rollout/plan.js';
 
 /** Rows one after another, in the order they were lived, with all that is known of them. */
 export interface TransitionSlice {

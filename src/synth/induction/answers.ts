@@ -3,13 +3,23 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import type { ToolSpec } from '../../env/tools/domain.js';
 import type { InducedRule } from '../../env/tools/induced-schema.js';
-import type { Scope } from '../../worldmodel/induced/expression.js';
-import { isName } from '../../worldmodel/induced/expression.js';
-import { type Records, type Sighting, same, valueIn } from './beliefs.js';
-import { type Explanation, evaluate, explain, type StateShape, scopeOf, templateOf } from './candidates.js';
+import { isName, type Scope } from '../../worldmodel/induced/expression.js';
+import {
+  type Explanation,
+  evaluate,
+  explain,
+  isEnumerated,
+  type Records,
+  referringConditions,
+  type Sighting,
+  type StateShape,
+  same,
+  scopeOf,
+  templateOf,
+  valueIn,
+} from './candidates.js';
 import { evidence, weakest } from './drafts.js';
 import { candidatesOf, type Found } from './effects.js';
-import { isEnumerated, referringConditions } from './enumerated.js';
 import { listIn, recordsOf } from './observed.js';
 
 /** State after the call as accepted rules would make it. */

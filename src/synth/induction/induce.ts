@@ -22,8 +22,9 @@ import {
   overlaid,
   type Records,
   type Sighting,
-} from './beliefs.js';
-import { StateShape, scopeOf } from './candidates.js';
+  StateShape,
+  scopeOf,
+} from './candidates.js';
 import { type Draft, named } from './drafts.js';
 import { effectsOf, type Found, together } from './effects.js';
 import { invariantsOf } from './invariants.js';

@@ -8,7 +8,7 @@ import type { ToolsDomain, ToolsTask, VerifierSpec } from '../../env/tools/domai
 import type { Message } from '../../env/tools/message.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import { InducedBook } from '../../worldmodel/induced/induced-outcome.js';
-import { conflicts, isChange, listed, type Records } from './beliefs.js';
+import { conflicts, isChange, listed, type Records } from './candidates.js';
 import type { Induction } from './induce.js';
 import type { ObservedCall, ObservedLog } from './observed.js';
 

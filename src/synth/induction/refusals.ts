@@ -3,11 +3,17 @@
 
 import type { ToolSpec } from '../../env/tools/domain.js';
 import { isName } from '../../worldmodel/induced/expression.js';
-import type { Sighting } from './beliefs.js';
-import { evaluate, type Reach, type StateShape, scopeOf, templateOf } from './candidates.js';
+import {
+  evaluate,
+  type Reach,
+  referringConditions,
+  type Sighting,
+  type StateShape,
+  scopeOf,
+  templateOf,
+} from './candidates.js';
 import { evidence } from './drafts.js';
 import { candidatesOf, type Found, together } from './effects.js';
-import { referringConditions } from './enumerated.js';
 
 /** @param sightings  all calls of the tool */
 export function refusalsOf(tool: ToolSpec, sightings: readonly Sighting[], shape: StateShape): Found {

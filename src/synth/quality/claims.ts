@@ -5,10 +5,18 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import type { AssistantMessage, Message, ToolMessage } from '../../env/tools/message.js';
 import { Phrases } from '../../env/tools/phrases/phrases.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { type Fault, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
+import {
+  answerOf,
+  type Fault,
+  type Filter,
+  isMasked,
+  type Judgement,
+  KEEP,
+  type QualityContext,
+  withMasked,
+} from './filter.js';
 import { applied, beginning } from './policy.js';
 import { SeenText } from './provenance.js';
-import { answerOf, isMasked, withMasked } from './repairs.js';
 
 export function claimsFilter(domain: QualityContext['domain']): Filter {
   const words = new StateWords(domain.initialState);

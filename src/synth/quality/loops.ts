@@ -3,8 +3,7 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { type Filter, type Judgement, KEEP } from './filter.js';
-import { agentTurns, answerOf, cutOrDrop } from './repairs.js';
+import { agentTurns, answerOf, cutOrDrop, type Filter, type Judgement, KEEP } from './filter.js';
 
 const MAX_PERIOD = 6;
 const ROUND = {

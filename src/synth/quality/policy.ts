@@ -7,8 +7,17 @@ import { applyOperations } from '../../env/state/operations.js';
 import type { EpisodeEnd, ToolRules, ToolsTask } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
-import { drop, type ExactJudgement, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
-import { agentTurns, cutOrDrop, isMasked } from './repairs.js';
+import {
+  agentTurns,
+  cutOrDrop,
+  drop,
+  type ExactJudgement,
+  type Filter,
+  isMasked,
+  type Judgement,
+  KEEP,
+  type QualityContext,
+} from './filter.js';
 
 /** A rule of the policy: where it is first broken (a message of the agent), or undefined. */
 export interface PolicyRule {

@@ -4,8 +4,17 @@
 import type { Json } from '../../core/json.js';
 import type { ToolCall } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { type Fault, type Filter, type Judgement, KEEP } from './filter.js';
-import { agentTurns, answerOf, cutOrDrop, isMasked, withMasked } from './repairs.js';
+import {
+  agentTurns,
+  answerOf,
+  cutOrDrop,
+  type Fault,
+  type Filter,
+  isMasked,
+  type Judgement,
+  KEEP,
+  withMasked,
+} from './filter.js';
 
 /** Names of arguments that hold ids, whatever they look like. */
 const ID_NAME = /(^|_)(id|ids|uuid|number)$|[a-z](Id|Ids)$/;

@@ -9,16 +9,28 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { claimsFilter } from './claims.js';
 import { decontaminationFilter } from './decontamination.js';
 import { DiversityMeter } from './diversity.js';
-import { drop, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
+import {
+  agentTurns,
+  answerOf,
+  cutBefore,
+  cutOrDrop,
+  type DatasetReport,
+  drop,
+  type Filter,
+  FilterTally,
+  isMasked,
+  type Judgement,
+  KEEP,
+  type QualityContext,
+  sorted,
+  withoutMessages,
+} from './filter.js';
 import { loopFilter } from './loops.js';
 import { nearDuplicateFilter } from './near-duplicates.js';
 import { type PolicyRule, policyFilter } from './policy.js';
 import { provenanceFilter } from './provenance.js';
-import type { QualityConfig } from './quality-config.js';
-import { agentTurns, answerOf, cutBefore, cutOrDrop, isMasked, withoutMessages } from './repairs.js';
-import { type DatasetReport, FilterTally, sorted } from './report.js';
+import { type QualityConfig, splitOf } from './quality-config.js';
 import { schemaFilter } from './schema.js';
-import { splitOf } from './splits.js';
 import { structureFilter } from './structure.js';
 
 export interface QualityInput {

@@ -3,8 +3,7 @@
 
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { drop, type Filter, type Judgement, KEEP } from './filter.js';
-import { agentTurns, cutOrDrop } from './repairs.js';
+import { agentTurns, cutOrDrop, drop, type Filter, type Judgement, KEEP } from './filter.js';
 
 const FAULT = 'a call without its answer';
 

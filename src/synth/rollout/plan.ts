@@ -1,10 +1,14 @@
 // Checks a rollout request once and cuts it into chunks of fixed size, so that the cut never depends on who does the work.
 
+import type { Carry, Imagined } from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
+import type { Policy, PolicyAction, PolicySnapshot } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
+import { rowSize } from '../../env/space-values.js';
+import type { Provenance, TransitionBatch } from '../../replay/transition.js';
+import type { Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
 import type { History } from '../../worldmodel/starts.js';
-import type { Drawn, RolloutRequest, RolloutSettings, StartSource } from './request.js';
-import { startSource } from './start-source.js';
+import { firstNonFinite, startSource } from './starts.js';
 
 const DEFAULT_CHUNK_SIZE = 512;
 
@@ -136,4 +140,193 @@ export function horizonSchedule(step: number, schedule: HorizonSchedule): number
   if (step <= fromStep) return fromHorizon;
   if (step >= toStep) return toHorizon;
   return Math.floor(fromHorizon + ((step - fromStep) / (toStep - fromStep)) * (toHorizon - fromHorizon));
+}
+
+/** What a world model of numbers answers. */
+export type VectorImagined = Imagined<Carry, Float32Array>;
+
+export interface PredictionPlace {
+  readonly rows: number;
+  readonly obsDim: number;
+  readonly step: number;
+  /** Episode id of a row, for the error. */
+  readonly episodeOf: (row: number) => number;
+}
+
+export function checkStarts(model: VectorDynamics, { obsDim, history }: ChunkTask): void {
+  const want = rowSize(model.observationSpace);
+  if (obsDim !== want) {
+    throw reverieError('ROLLOUT_INVALID', {
+      problem: `start states have ${obsDim} values, the world model's observations ${want}.`,
+      hint: 'Start from observations of the environment that the model learned.',
+    });
+  }
+  if (model.context === 0 || history !== undefined) return;
+  throw reverieError('ROLLOUT_INVALID', {
+    problem: `the world model remembers, and no history of the starts is given.`,
+    hint: `Give the ${model.context} real steps before each start, as far as there are so many, as \`history\`.`,
+  });
+}
+
+export function checkActions(model: VectorDynamics, acted: PolicyAction, rows: number): void {
+  const actionDim = rowSize(model.actionSpace);
+  if (acted.action.length !== rows * actionDim) {
+    throw reverieError('ROLLOUT_INVALID', {
+      problem: `the policy gave ${acted.action.length} action values for ${rows} rows of ${actionDim}.`,
+      hint: 'Use a policy made for the action space of this world model.',
+    });
+  }
+  const at = firstNonFinite(acted.action);
+  if (at < 0) return;
+  throw reverieError('NON_FINITE_VALUE', {
+    what: "The policy's action",
+    value: acted.action[at],
+    where: `row ${Math.floor(at / actionDim)}, element ${at % actionDim}`,
+    hint: 'The policy has diverged: go back to an earlier checkpoint, or lower its learning rate.',
+  });
+}
+
+export function checkPrediction(imagined: VectorImagined, place: PredictionPlace): void {
+  const { rows, obsDim } = place;
+  if (imagined.observation.length !== rows * obsDim || imagined.reward.length !== rows) {
+    throw reverieError('ROLLOUT_INVALID', {
+      problem: `the world model answered ${imagined.observation.length} observation values and ${imagined.reward.length} rewards for ${rows} rows of ${obsDim}.`,
+      hint: 'A world model answers one row for each row it is given.',
+    });
+  }
+  const obsAt = firstNonFinite(imagined.observation);
+  if (obsAt >= 0) refuse('The predicted observation', imagined.observation[obsAt], Math.floor(obsAt / obsDim), place);
+  const rewardAt = firstNonFinite(imagined.reward);
+  if (rewardAt >= 0) refuse('The predicted reward', imagined.reward[rewardAt], rewardAt, place);
+}
+
+function refuse(what: string, value: number, row: number, place: PredictionPlace): never {
+  throw reverieError('NON_FINITE_VALUE', {
+    what,
+    value,
+    where: `episode ${place.episodeOf(row)}, step ${place.step}`,
+    hint: 'Shorten the horizon, set a disagreementLimit, or fit the model on more data: it was led far from what it knows.',
+  });
+}
+
+/**
+ * What becomes of the transition whose disagreement exceeds the limit; either way its branch ends there.
+ * `drop` (default): it is not believed and not kept; the branch's row before it becomes truncated (MACURA, 2405.19014).
+ * `truncate`: it is kept as the branch's last row, truncated unless terminated (a soft form of MOReL's HALT state, 2005.05951).
+ */
+export type OnDoubt = 'drop' | 'truncate';
+
+/** How every branch of a job is lived; part of the job's identity. */
+export interface RolloutSettings {
+  /** Most steps of a branch; the row at the horizon is truncated. */
+  readonly horizon: number;
+  /** How an ensemble answers; the model's own default if left out. */
+  readonly propagation?: Propagation;
+  /** Branches end where the model's disagreement (its units) is greater than this. */
+  readonly disagreementLimit?: number;
+  readonly onDoubt?: OnDoubt;
+  /** Compute disagreement, and from it a confidence for each row, also without a limit. */
+  readonly confidence?: boolean;
+  /** The policy's mode instead of samples. */
+  readonly deterministicPolicy?: boolean;
+  /** The model's mean instead of samples. */
+  readonly deterministicModel?: boolean;
+}
+
+/** Many branches from given states. The same request with the same streams gives the same bytes, however it is run. */
+export interface RolloutRequest extends RolloutSettings {
+  /** Start states [rows, obsDim], row-major; `rows` is the length of `startIds`. */
+  readonly starts: Float32Array;
+  /** Real steps before each start; needed by models with a memory, and not read by others. `drawStarts` draws both. */
+  readonly history?: History;
+  /** Row id of each start in the real buffer, recorded as `parent`; -1 for none. */
+  readonly startIds: ArrayLike<number>;
+  /** Branches from each start; more than one makes them a `group` numbered by the start's row. Default 1. */
+  readonly branches?: number;
+  /** Not advanced: chunk i of the job draws from `rng.split('chunk', i)`. */
+  readonly rng: Rng;
+  /** Branches per chunk, the unit of work, retry and journal; changes the bytes. Default 512. */
+  readonly chunkSize?: number;
+  /** Episode id of the first branch, so that ids stay unique within a run. Default 0. */
+  readonly firstEpisode?: number;
+  /** Recorded with every row. */
+  readonly scenario?: string;
+  readonly task?: string;
+  /** Recorded as the seed of the batch; default: the seed `rng` was made from by `Rng.fromSeed`. */
+  readonly seed?: number;
+}
+
+/** Start states with their ids, and what was lived before each where models remember. */
+export type Starts = Pick<RolloutRequest, 'starts' | 'history' | 'startIds'>;
+
+/** Start states by their number. The same number gives the same state, whenever it is asked for. */
+export interface StartSource {
+  readonly rows: number;
+  readonly obsDim: number;
+  /** Those of numbers `rows`, in arrays of their own. */
+  take(rows: Uint32Array): Starts;
+}
+
+/** A request whose start states are drawn as they are needed. */
+export type Drawn<Request extends RolloutRequest> = Omit<Request, 'starts' | 'startIds' | 'history'> & {
+  readonly starts: StartSource;
+};
+
+/** A request with the model and policy themselves, to be lived in this thread. */
+export interface LiveRolloutRequest extends RolloutRequest {
+  readonly model: VectorDynamics;
+  readonly policy: Policy;
+}
+
+/** A request with model and policy frozen, to be lived anywhere. */
+export interface FrozenRolloutRequest extends RolloutRequest {
+  readonly model: WorldModelSnapshot;
+  readonly policy: PolicySnapshot;
+}
+
+/** How the branches of a chunk or job ended; `episodes` = terminated + outOfHorizon + doubted. */
+export interface RolloutCounts {
+  readonly episodes: number;
+  /** Transitions kept. */
+  readonly rows: number;
+  readonly terminated: number;
+  readonly outOfHorizon: number;
+  /** Ended because the ensemble disagreed. */
+  readonly doubted: number;
+  /** Of the doubted: transitions not kept (`onDoubt: 'drop'`). */
+  readonly dropped: number;
+}
+
+/** Rows of one chunk, branch after branch in the order of starts, steps ascending. Columns mean what they mean in Provenance. */
+export interface RolloutChunk extends TransitionBatch {
+  readonly index: number;
+  readonly episode: Float64Array;
+  readonly step: Uint32Array;
+  readonly group: Float64Array;
+  readonly parent: Float64Array;
+  /** 1 / (1 + disagreement); absent where disagreement was not computed. */
+  readonly confidence?: Float32Array;
+  /** Absent where the policy gives none. */
+  readonly logProb?: Float32Array;
+  readonly counts: RolloutCounts;
+}
+
+export interface RolloutResult {
+  readonly batch: TransitionBatch;
+  readonly provenance: Provenance;
+  readonly counts: RolloutCounts;
+}
+
+/** Called as chunks are delivered, in order. */
+export interface RolloutProgress {
+  readonly chunksDone: number;
+  readonly chunks: number;
+  /** Transitions delivered so far, those of a resumed journal included. */
+  readonly rows: number;
+}
+
+export interface RolloutControls {
+  /** Ends the job within about one model step; the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: RolloutProgress) => void;
 }

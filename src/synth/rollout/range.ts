@@ -4,7 +4,7 @@
 import type { ReplayBuffer } from '../../replay/buffer.js';
 import type { Provenance, TransitionBatch } from '../../replay/transition.js';
 import { isWithin, type ObservedRange, seenRange, widenedRange } from '../../worldmodel/seen-range.js';
-import type { RolloutResult } from './request.js';
+import type { RolloutResult } from './plan.js';
 
 /** The range of the real observations, widened by `margin` of its width on either side. */
 export function observedRange(real: ReplayBuffer, margin: number): ObservedRange {

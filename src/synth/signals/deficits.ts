@@ -6,7 +6,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import type { CallSpec, CheckResult, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { ToolCall } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { callsLeft, isLost } from './lost-step.js';
+import { callsLeft, isLost } from './signals.js';
 
 const KINDS = {
   'left-out': 'leaves out',

@@ -14,8 +14,7 @@ import {
   type ToolsQuestion,
 } from '../../../src/fidelity/tools/question.js';
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/reference-agent.js';
-import { liveEpisode } from '../../../src/synth/episodes/live-episode.js';
-import { planRow } from '../../../src/synth/episodes/row-plan.js';
+import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 
 export async function deskQuestions(domain: ToolsDomain, count: number, seed = 0): Promise<ToolsQuestion[]> {
   return drawQuestions(domain, (round) => callsOf(domain, round), { count, seed });
@@ -29,7 +28,7 @@ async function callsOf(domain: ToolsDomain, round: number): Promise<RealCall[]> 
     const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser() });
     const plan = planRow(row + 1000 * round, { seed: 0, groupSize: 1, branchAt: 0 });
     const agent = agents[(row + round) % agents.length];
-    await liveEpisode(environment, agent, task, plan, {
+    await runEpisode(environment, agent, task, plan, {
       scenario: domain.id,
       scenarioHash: domain.version,
       seed: 0,

@@ -15,8 +15,7 @@ import { LivedEpisodes } from '../../../src/fidelity/tools/lived-episodes.js';
 import { carriedBy, carryOutForReal, type TrueSequence } from '../../../src/fidelity/tools/open-loop.js';
 import { rewardEndInstrument } from '../../../src/fidelity/tools/reward-end.js';
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/reference-agent.js';
-import { liveEpisode } from '../../../src/synth/episodes/live-episode.js';
-import { planRow } from '../../../src/synth/episodes/row-plan.js';
+import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { findingOf, metricOf } from './desk-questions.js';
 import { wrappedRules } from './wrapped-rules.js';
@@ -43,7 +42,7 @@ function lived(responder: Responder, row: number) {
   const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser() });
   const agent = new ReferenceAgent([0, 0.3][row % 2]);
   const plan = planRow(row, { seed: 3, groupSize: 1, branchAt: 0 });
-  return liveEpisode(environment, agent, domain.tasks[row % domain.tasks.length], plan, {
+  return runEpisode(environment, agent, domain.tasks[row % domain.tasks.length], plan, {
     scenario: domain.id,
     scenarioHash: domain.version,
     seed: 3,

@@ -8,7 +8,7 @@ import { Budget, type BudgetLimits } from '../../../src/llm/budget.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { RowCoordinator } from '../../../src/run/queue/coordinator.js';
 import type { JobDescription } from '../../../src/run/queue/messages.js';
-import { episodeId, planRow } from '../../../src/synth/episodes/row-plan.js';
+import { episodeId, planRow } from '../../../src/synth/episodes/run-episode.js';
 import { type Lease, MAX_LOST_LEASES, packParcel } from '../../../src/synth/queue/rollout-queue.js';
 import { InProcessBroker, InProcessQueue } from '../../synth/queue/in-process-queue.js';
 

@@ -7,8 +7,7 @@ import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import { carryOutForReal } from '../../../src/fidelity/tools/open-loop.js';
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/reference-agent.js';
-import { liveEpisode } from '../../../src/synth/episodes/live-episode.js';
-import { planRow } from '../../../src/synth/episodes/row-plan.js';
+import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 
 const SETTINGS = {
   ...{ scenario: 'test', scenarioHash: 'hash', seed: 5, source: 'real' as const, responderVersion: 'rules' },
@@ -46,7 +45,7 @@ it('stops where it is told to', async () => {
     });
   const live = (signal?: AbortSignal) => {
     const plan = planRow(0, { seed: 0, groupSize: 1, branchAt: 0 });
-    return liveEpisode(environment(), new ReferenceAgent(0), task, plan, SETTINGS, signal);
+    return runEpisode(environment(), new ReferenceAgent(0), task, plan, SETTINGS, signal);
   };
   const { messages } = await live();
   const calls = asked.times;

@@ -9,9 +9,8 @@ import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environmen
 import type { ToolsPolicy } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { ScriptedAgent } from '../../../src/synth/episodes/agents/scripted-agent.js';
-import { liveEpisode } from '../../../src/synth/episodes/live-episode.js';
-import { agentOfRecipe } from '../../../src/synth/episodes/recipes/recipes.js';
-import { planRow } from '../../../src/synth/episodes/row-plan.js';
+import { agentOfRecipe } from '../../../src/synth/episodes/recipes.js';
+import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 
 const SETTINGS = {
   scenario: 'test',
@@ -40,7 +39,7 @@ async function lived(name: string, rows: number, mistakes?: number): Promise<Epi
       maxSteps: SETTINGS.maxSteps,
     });
     const plan = planRow(row, { seed: SETTINGS.seed, groupSize: 1, branchAt: 0 });
-    episodes.push(await liveEpisode(environment, policy, tasks[row % tasks.length], plan, SETTINGS));
+    episodes.push(await runEpisode(environment, policy, tasks[row % tasks.length], plan, SETTINGS));
   }
   return episodes;
 }

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
-import { qualitySchema } from '../../../src/synth/quality/quality-config.js';
+import { qualitySchema, splitOf } from '../../../src/synth/quality/quality-config.js';
 import { filterEpisodes, QualityPipeline } from '../../../src/synth/quality/quality-pipeline.js';
-import { splitOf } from '../../../src/synth/quality/splits.js';
 import { call, parcelDomain, parcelTask, record, type Turn, USUAL } from '../episode-records.js';
 
 const words = (from: number, count = 40) => Array.from({ length: count }, (_, i) => `w${from + i}`).join(' ');

@@ -6,7 +6,7 @@ import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { DeficitLedger, deficitOf, deficitText } from '../../../src/synth/signals/deficits.js';
-import { lostStep } from '../../../src/synth/signals/lost-step.js';
+import { lostStep } from '../../../src/synth/signals/signals.js';
 import { playCalls } from '../../../src/synth/tasks/task-play.js';
 import { CANCEL, CREDIT, shop } from '../tasks/shop.js';
 

@@ -8,11 +8,9 @@ import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
-import { liveEpisode } from '../../../src/synth/episodes/live-episode.js';
-import { planRow } from '../../../src/synth/episodes/row-plan.js';
-import { cutBefore, withoutMessages } from '../../../src/synth/quality/repairs.js';
-import { lostStep } from '../../../src/synth/signals/lost-step.js';
-import { SignalFinder } from '../../../src/synth/signals/signals.js';
+import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
+import { cutBefore, withoutMessages } from '../../../src/synth/quality/filter.js';
+import { lostStep, SignalFinder } from '../../../src/synth/signals/signals.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 
 const ASKED = 'Who are you? Please tell me your employee number and badge.';
@@ -43,7 +41,7 @@ function lived(turns: readonly (CallSpec | string)[], maxSteps = 30): Promise<Ep
   const plan = planRow(0, { seed: 1, groupSize: 1, branchAt: 0 });
   const settings = { scenario: 's', scenarioHash: '0', seed: 1, source: 'synthetic', maxSteps } as const;
   const who = { responderVersion: 'r', userVersion: 'u', weigh: () => 1 };
-  return liveEpisode(environment, { version: 'told', act }, task, plan, { ...settings, ...who });
+  return runEpisode(environment, { version: 'told', act }, task, plan, { ...settings, ...who });
 }
 
 function actionOf(turn: CallSpec | string, step: number): ToolsAction {

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../core/json.js';
 import type { Panel } from '../../../core/panel.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { exportEpisodes } from '../../../synth/export/episodes/export-episodes.js';
-import type { DatasetReport } from '../../../synth/quality/report.js';
+import type { DatasetReport } from '../../../synth/quality/filter.js';
 import type { Deficit } from '../../../synth/signals/deficits.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';

@@ -2,7 +2,7 @@
 
 import type { Panel } from '../../../core/panel.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import type { DatasetReport, FilterReport } from '../../../synth/quality/report.js';
+import type { DatasetReport, FilterReport } from '../../../synth/quality/filter.js';
 import type { Deficit } from '../../../synth/signals/deficits.js';
 import { faultsText } from '../../../worldmodel/must-fail/run-must-fail.js';
 import { formatCount, formatNumber } from '../../format.js';

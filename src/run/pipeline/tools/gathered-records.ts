@@ -20,7 +20,7 @@ import type { EpisodeRecord, EpisodeStep, ExperienceStep } from '../../../replay
 import { livedSteps, statesOf } from '../../../replay/experience/lived-steps.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { episodeRecord, type Lived } from '../../../synth/episodes/episode-record.js';
-import { planRow } from '../../../synth/episodes/row-plan.js';
+import { planRow } from '../../../synth/episodes/run-episode.js';
 import type { PlayedText } from '../../../training/text-play.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';

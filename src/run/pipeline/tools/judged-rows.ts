@@ -5,8 +5,8 @@ import type { ToolsDomain } from '../../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
+import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { QualityPipeline } from '../../../synth/quality/quality-pipeline.js';
-import type { DatasetReport } from '../../../synth/quality/report.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 

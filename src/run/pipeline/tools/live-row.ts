@@ -5,11 +5,9 @@ import type { Responder } from '../../../env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { Source } from '../../../replay/transition.js';
 import type { EpisodeSettings } from '../../../synth/episodes/episode-record.js';
-import { liveEpisode } from '../../../synth/episodes/live-episode.js';
-import type { RowPlan } from '../../../synth/episodes/row-plan.js';
+import { type RowPlan, runEpisode } from '../../../synth/episodes/run-episode.js';
 import { deficitOf } from '../../../synth/signals/deficits.js';
-import { lostStep } from '../../../synth/signals/lost-step.js';
-import { SignalFinder } from '../../../synth/signals/signals.js';
+import { lostStep, SignalFinder } from '../../../synth/signals/signals.js';
 import { episodeWeight } from '../../../worldmodel/tools/uncertainty.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -73,7 +71,7 @@ export function liveRowHere(context: Context, parts: ToolsParts, settings: LiveR
 function livedTurnByTurn({ scenario }: Context, parts: ToolsParts, responder: Responder) {
   return async (plan: RowPlan, task: ToolsTask, settings: EpisodeSettings, signal: AbortSignal) => {
     const environment = makeEpisodeEnvironment(parts, responder, scenario.config);
-    return liveEpisode(environment, parts.agent, task, plan, settings, signal);
+    return runEpisode(environment, parts.agent, task, plan, settings, signal);
   };
 }
 

@@ -13,7 +13,7 @@ import {
   RowJournal,
   type RowsOutcome,
 } from '../../../synth/episodes/produce-rows.js';
-import { planRow, type RowPlan } from '../../../synth/episodes/row-plan.js';
+import { planRow, type RowPlan } from '../../../synth/episodes/run-episode.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
 import type { JobContext } from '../../job.js';
 import type { MetricsWriter } from '../../metrics.js';

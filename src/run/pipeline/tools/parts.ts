@@ -20,7 +20,7 @@ import { LlmAgent } from '../../../synth/episodes/agents/llm-agent.js';
 import { RandomAgent } from '../../../synth/episodes/agents/random-agent.js';
 import { ReferenceAgent } from '../../../synth/episodes/agents/reference-agent.js';
 import { ScriptedAgent } from '../../../synth/episodes/agents/scripted-agent.js';
-import { agentOfRecipe } from '../../../synth/episodes/recipes/recipes.js';
+import { agentOfRecipe } from '../../../synth/episodes/recipes.js';
 import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { makeRouter, type RouterParts } from '../../../worldmodel/tools/make-router.js';

@@ -10,7 +10,7 @@ import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { withSplits, withTasks } from '../../../env/tools/load-domain.js';
 import { writeFileAtomic } from '../../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../../store/sealed-json.js';
-import { type SplitShares, splitOf } from '../../../synth/quality/splits.js';
+import { type SplitShares, splitOf } from '../../../synth/quality/quality-config.js';
 import { makeTasks } from '../../../synth/tasks/make-tasks.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';

@@ -10,7 +10,7 @@ import type { LanguageModel } from '../../../llm/language-model.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
 import type { EpisodeSettings } from '../../../synth/episodes/episode-record.js';
-import type { RowPlan } from '../../../synth/episodes/row-plan.js';
+import type { RowPlan } from '../../../synth/episodes/run-episode.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { ToolsParts } from './parts.js';

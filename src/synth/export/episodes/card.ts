@@ -3,7 +3,7 @@
 
 import { stringify } from 'yaml';
 import type { JsonObject } from '../../../core/json.js';
-import type { DatasetReport, FilterReport } from '../../quality/report.js';
+import type { DatasetReport, FilterReport } from '../../quality/filter.js';
 import type { DataFiles, EpisodeFormat, Split } from './format.js';
 import { plainMarkdown as plain, markdownTable as table } from './markdown-table.js';
 import { extensionOf, folderOf } from './shards.js';

@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from '../../../core/json.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import type { Split } from '../../quality/splits.js';
+import type { Split } from '../../quality/quality-config.js';
 import type { ToolDefinition } from './messages.js';
 import type { NestedColumns } from './nested-parquet.js';
 

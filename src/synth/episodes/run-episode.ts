@@ -1,9 +1,13 @@
 // Lives one episode: an agent in a tools environment, real or dreamt, until it ends.
 
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { StepResult } from '../../core/environment.js';
+import { sha256 } from '../../core/hash.js';
+import { Rng } from '../../core/rng.js';
 import { takeTurn } from '../../core/turn.js';
-import type { ToolsTask, Verdict } from '../../env/tools/domain.js';
+import type { Picture, ToolsTask, Verdict } from '../../env/tools/domain.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
 import type {
@@ -14,10 +18,9 @@ import type {
   WalkNote,
 } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
-import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
+import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/experience/experience.js';
+import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
 import { type EpisodeSettings, episodeRecord, settleVerdict, totalCost } from './episode-record.js';
-import { pictured } from './kept-pictures.js';
-import type { RowPlan } from './row-plan.js';
 
 /** What an episode has come to, step by step. */
 interface Life {
@@ -32,7 +35,7 @@ interface Life {
 }
 
 /** Throws what the agent's or the environment's model throws; nothing of the episode is kept then. */
-export async function liveEpisode(
+export async function runEpisode(
   environment: ToolsEpisodeEnvironment,
   policy: ToolsPolicy,
   task: ToolsTask,
@@ -120,4 +123,75 @@ function kept({ content, reasoning, toolCalls }: ToolsAction): ToolsAction {
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(toolCalls === undefined ? {} : { toolCalls }),
   };
+}
+
+/** Folder of the files, beside the records. */
+export const PICTURES_FOLDER = 'screenshots';
+
+/** Keeps a picture, and says where. @throws STORAGE_FULL, STORAGE_FAILED */
+export type KeepPicture = (picture: Picture) => Promise<KeptPicture>;
+
+/** @param folder where the records are written. A picture is whole or not there, and the same one is written once. */
+export function pictureKeeper(folder: string): KeepPicture {
+  return async ({ png, ...seen }) => {
+    const image = `${PICTURES_FOLDER}/${sha256(png)}.png`;
+    if (!existsSync(join(folder, image))) {
+      await ensureFolder(join(folder, PICTURES_FOLDER));
+      await writeFileAtomic(join(folder, image), png);
+    }
+    return { image, ...seen };
+  };
+}
+
+/** What there is to see of an environment now, kept; nothing where it has no look, or nobody keeps it. */
+export async function pictured(
+  environment: ToolsEpisodeEnvironment,
+  keep: KeepPicture | undefined,
+): Promise<{ picture?: KeptPicture }> {
+  const picture = keep === undefined ? undefined : environment.picture;
+  return picture === undefined ? {} : { picture: await keep!(picture) };
+}
+
+export interface RowPlan {
+  readonly row: number;
+  /** Episodes of one group begin alike: same task, same environment seed. -1: a group of one. */
+  readonly group: number;
+  /** First row of the group. */
+  readonly firstRow: number;
+  /** Seed of the environment: one for the whole group. */
+  readonly envSeed: number;
+  /** Seed of the agent after it has left its group's common way. */
+  readonly agentSeed: number;
+  /** Agent steps that all of a group share; what follows is each row's own. */
+  readonly branchAt: number;
+  /** Stream of everything else that the row decides: its task, its noise. */
+  readonly rng: Rng;
+}
+
+export interface PlanSettings {
+  readonly seed: number;
+  readonly groupSize: number;
+  readonly branchAt: number;
+}
+
+const SEED_RANGE = 2 ** 31 - 1;
+
+export function planRow(row: number, { seed, groupSize, branchAt }: PlanSettings): RowPlan {
+  const stream = Rng.fromSeed(seed).split('episodes');
+  const group = Math.floor(row / groupSize);
+  return {
+    row,
+    group: groupSize > 1 ? group : -1,
+    firstRow: group * groupSize,
+    envSeed: stream.split('group', group).int(SEED_RANGE),
+    agentSeed: stream.split('row', row).int(SEED_RANGE),
+    branchAt,
+    // A group has one task, so what picks it is the group's.
+    rng: stream.split('plan', group),
+  };
+}
+
+/** 16 hex digits: the same row of the same job always has the same id. */
+export function episodeId(scenarioHash: string, seed: number, row: number): string {
+  return sha256(`${scenarioHash}\n${seed}\n${row}`).slice(0, 16);
 }
