@@ -12,7 +12,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { ensureFolder } from '../../store/atomic-file.js';
 import { lockFolder } from '../../store/folder-lock.js';
 import { planRow } from '../../synth/episodes/run-episode.js';
-import { openQueue } from '../../synth/queue/queue-url.js';
+import { openQueue } from '../../synth/queue/open-queue.js';
 import {
   DEFAULT_LEASE_MS,
   type Lease,

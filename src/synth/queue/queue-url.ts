@@ -1,7 +1,6 @@
-// Which queue a URL means, and the way to it. Who may use it is said in the environment alone, as command lines are recorded with runs.
+// Which queue a URL means. Who may use it is said in the environment alone, as command lines are recorded with runs.
 
 import { reverieError } from '../../core/errors.js';
-import type { QueueOptions, RolloutQueue } from './rollout-queue.js';
 
 export interface QueueAddress {
   readonly host: string;
@@ -16,12 +15,6 @@ export interface QueueAddress {
 export const QUEUE_URL_FORMS = 'redis://host:port/name (rediss:// with TLS)';
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
-/** @throws QUEUE_URL_INVALID, QUEUE_UNREACHABLE */
-export async function openQueue(url: string, options: QueueOptions): Promise<RolloutQueue> {
-  const address = parseQueueUrl(url);
-  return (await import('./redis-queue.js')).openRedisQueue(address, options);
-}
 
 /**
  * User and password come from REVERIE_QUEUE_USER and REVERIE_QUEUE_PASSWORD.

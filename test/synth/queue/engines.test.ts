@@ -1,7 +1,7 @@
 // The queue on Redis, and the one that tests of coordinator and workers use, held to the same contract.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openQueue } from '../../../src/synth/queue/queue-url.js';
+import { openQueue } from '../../../src/synth/queue/open-queue.js';
 import { type Broker, type BrokerKind, missingBroker, startBroker } from './brokers.js';
 import { InProcessBroker, InProcessQueue } from './in-process-queue.js';
 import { describeQueue, item, LEASE_MS, PATIENCE_MS } from './queue-contract.js';

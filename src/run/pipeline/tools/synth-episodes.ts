@@ -11,7 +11,7 @@ import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
 import type { EarlyExperienceRow } from '../../../synth/early-experience/rows.js';
 import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
-import { openQueue } from '../../../synth/queue/queue-url.js';
+import { openQueue } from '../../../synth/queue/open-queue.js';
 import type { RolloutQueue } from '../../../synth/queue/rollout-queue.js';
 import { DeficitLedger } from '../../../synth/signals/deficits.js';
 import { type JobContext, whileOpen } from '../../job.js';

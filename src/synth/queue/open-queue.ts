@@ -1,0 +1,10 @@
+// From a URL to a queue.
+
+import { parseQueueUrl } from './queue-url.js';
+import type { QueueOptions, RolloutQueue } from './rollout-queue.js';
+
+/** @throws QUEUE_URL_INVALID, QUEUE_UNREACHABLE */
+export async function openQueue(url: string, options: QueueOptions): Promise<RolloutQueue> {
+  const address = parseQueueUrl(url);
+  return (await import('./redis-queue.js')).openRedisQueue(address, options);
+}
