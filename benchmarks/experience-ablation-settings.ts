@@ -2,7 +2,7 @@
 
 import type { ToolsDomain } from '../src/env/tools/domain.js';
 import type { Source } from '../src/replay/transition.js';
-import type { EpisodeSettings } from '../src/synth/episodes/episode-record.js';
+import type { EpisodeSettings } from '../src/synth/episodes/run-episode.js';
 
 export const ABLATION_ID = 'experience.ablation';
 /** The error that the value is reported at: of a model that is good, not perfect. */

@@ -12,8 +12,7 @@ import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
 import { graphDomain } from '../../src/screens/graph/graph-domain.js';
 import { GOAL_KINDS, GuidedAgent, type GuidedAgentOptions, goalKindOf } from '../../src/screens/guided/guided-agent.js';
 import { type WrapRequest, wrapWalk } from '../../src/screens/guided/wrap-walk.js';
-import type { EpisodeSettings } from '../../src/synth/episodes/episode-record.js';
-import { planRow, runEpisode } from '../../src/synth/episodes/run-episode.js';
+import { type EpisodeSettings, planRow, runEpisode } from '../../src/synth/episodes/run-episode.js';
 import { whyNotImitated } from '../../src/synth/quality/quality-pipeline.js';
 import { type Plan, SILENT, shopper } from './shopper.js';
 

@@ -12,9 +12,8 @@ import { SavedTransitions } from '../../src/replay/saved-transitions.js';
 import { exportMinari } from '../../src/synth/export/minari.js';
 import type { TransitionSource } from '../../src/synth/export/table.js';
 import { exportJsonl, exportParquet } from '../../src/synth/export/transitions.js';
-import type { RolloutResult } from '../../src/synth/rollout/plan.js';
+import { drawnStarts, drawStarts, type RolloutResult } from '../../src/synth/rollout/plan.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
-import { drawnStarts, drawStarts } from '../../src/synth/rollout/starts.js';
 import { saveRollouts } from '../../src/synth/saved-rollouts.js';
 import {
   type DrawnSynthesisRequest,

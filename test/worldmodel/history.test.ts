@@ -5,7 +5,7 @@ import type { Policy } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { branchedRollouts, dreamEpisodes } from '../../src/synth/rollout/branched.js';
-import { drawStarts } from '../../src/synth/rollout/starts.js';
+import { drawStarts } from '../../src/synth/rollout/plan.js';
 import { BatchedDream } from '../../src/worldmodel/batched-dream.js';
 import { Dream } from '../../src/worldmodel/dream.js';
 import type { VectorDynamics } from '../../src/worldmodel/dynamics.js';

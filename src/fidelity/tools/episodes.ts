@@ -12,8 +12,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
 import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
-import type { EpisodeSettings } from '../../synth/episodes/episode-record.js';
-import { planRow, runEpisode } from '../../synth/episodes/run-episode.js';
+import { type EpisodeSettings, planRow, runEpisode } from '../../synth/episodes/run-episode.js';
 import { episodeWeight } from '../../worldmodel/tools/uncertainty.js';
 import { type RealCall, recordingRules, shuffled } from './question.js';
 

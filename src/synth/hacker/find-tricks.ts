@@ -12,8 +12,7 @@ import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../env/tools
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { FLATTERY } from '../../worldmodel/must-fail/generated-probes.js';
 import { sampleArguments, seenWords } from '../episodes/agents/random-agent.js';
-import type { EpisodeSettings } from '../episodes/episode-record.js';
-import { runEpisode } from '../episodes/run-episode.js';
+import { type EpisodeSettings, runEpisode } from '../episodes/run-episode.js';
 import { truthOf, whyUntellable } from './task-truth.js';
 
 /** Episodes at once; what is tried next depends on all of them. */

@@ -5,7 +5,7 @@
 import type { ToolsTask, UserSpec } from '../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { drop, type Filter, type Judgement, KEEP } from './filter.js';
-import { gramHashes, spokenText, wordsOf } from './near-duplicates.js';
+import { gramHashes, spokenText, wordsOf } from './text-hash.js';
 
 export interface EvaluationSet {
   /** Tasks that are evaluated on. */

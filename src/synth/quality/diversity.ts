@@ -2,16 +2,7 @@
 // them (but for names of tools). Low numbers are the mark of a simulator that tells the same story again and again.
 
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import {
-  bottomK,
-  DistinctCounter,
-  gramHashes,
-  hash53,
-  jaccard,
-  mix32,
-  spokenText,
-  wordsOf,
-} from './near-duplicates.js';
+import { bottomK, DistinctCounter, gramHashes, hash53, jaccard, mix32, spokenText, wordsOf } from './text-hash.js';
 
 export interface DiversityReport extends SpreadReport {
   readonly episodes: number;

@@ -2,7 +2,7 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
-import { gramHashes, wordsOf } from '../quality/near-duplicates.js';
+import { gramHashes, wordsOf } from '../quality/text-hash.js';
 
 /** What the user of a task wants and is. What is seen first, where the goal opens it, is no part of that. */
 export function wishOf({ user }: ToolsTask): string {

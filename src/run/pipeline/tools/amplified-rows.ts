@@ -8,8 +8,12 @@ import { verifyEpisode } from '../../../env/tools/verify-episode.js';
 import type { LanguageModel } from '../../../llm/language-model.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
-import { type EpisodeSettings, episodeRecord, settleVerdict } from '../../../synth/episodes/episode-record.js';
-import type { RowPlan } from '../../../synth/episodes/run-episode.js';
+import {
+  type EpisodeSettings,
+  episodeRecord,
+  type RowPlan,
+  settleVerdict,
+} from '../../../synth/episodes/run-episode.js';
 import { prefilterEpisodes } from '../../../synth/tasks/seed-filter.js';
 import { amplifyTrajectory } from '../../../worldmodel/llm/amplify.js';
 import type { JobContext } from '../../job.js';

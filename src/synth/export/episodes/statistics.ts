@@ -1,7 +1,7 @@
 // What a card says of the episodes themselves, counted as they are written.
 
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { DistinctCounter, hash53 } from '../../quality/near-duplicates.js';
+import { DistinctCounter, hash53 } from '../../quality/text-hash.js';
 import { hasSpecialTokens } from './call-text.js';
 import type { Split } from './format.js';
 

@@ -7,7 +7,7 @@ import { canonicalJson } from '../../../core/canonical-json.js';
 import type { JsonObject } from '../../../core/json.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { hash53 } from '../../quality/near-duplicates.js';
+import { hash53 } from '../../quality/text-hash.js';
 import { type TextTurn, textTurns } from './call-text.js';
 import type { EpisodeFormat, FormatContext, FormatRow } from './format.js';
 import { lengthOfStart, unmaskedMessages } from './messages.js';
