@@ -4,12 +4,8 @@
 
 import { gradients } from '../../nn/autodiff.js';
 import { Graph, type Value } from '../../nn/graph.js';
-import { mlpSpecs } from '../../nn/mlp.js';
-import { add, mul, relu, square, sub, swish } from '../../nn/ops-elementwise.js';
-import { linear } from '../../nn/ops-matmul.js';
-import { reduceMean } from '../../nn/ops-reduce.js';
-import { adamStep } from '../../nn/optimiser.js';
-import { ParamLayout } from '../../nn/parameters.js';
+import { add, linear, mul, reduceMean, relu, square, sub, swish } from '../../nn/ops.js';
+import { adamStep, mlpSpecs, ParamLayout } from '../../nn/parameters.js';
 import type { TrainerSpec } from '../../nn/trainer.js';
 
 export interface DiffusionShape {

@@ -5,8 +5,8 @@
 import { reverieError } from '../../core/errors.js';
 import { sha256 } from '../../core/hash.js';
 import type { Rng } from '../../core/rng.js';
+import { float32 } from '../../nn/graph.js';
 import { InferenceSession } from '../../nn/runtime.js';
-import { float32 } from '../../nn/tensor.js';
 import { buildTrainer } from '../../nn/trainer.js';
 import type { Provenance, TransitionBatch } from '../../replay/transition.js';
 import { assertBatch } from '../finite.js';

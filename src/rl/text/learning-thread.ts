@@ -2,8 +2,8 @@
 // that asks it. Graph and feeds are what they would be here, and so are the bytes that come of them.
 
 import { sha256 } from '../../core/hash.js';
+import type { Tensor } from '../../nn/graph.js';
 import { InferenceSession } from '../../nn/runtime.js';
-import type { Tensor } from '../../nn/tensor.js';
 import type { OpenSession } from '../../nn/trainer.js';
 import { shareBytes, unshareBytes } from '../../pool/shared-bytes.js';
 import { moved, poolTask } from '../../pool/task.js';
