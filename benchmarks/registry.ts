@@ -438,13 +438,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'GRPO, same walkthroughs, starts and rounds',
     load: () => import('./alfworld-gigpo.js'),
   },
-  'twx.speed': {
-    title:
-      "Random walks in TextWorldExpress' games, with admissible commands: steps/s of ours ÷ of the official package, by the clock (raw: both, by game); needs Java",
-    unit: 'ratio',
-    baseline: 'textworld-express 1.1.0, same jar, same games, same commands',
-    load: () => import('./twx-speed.js'),
-  },
   'fidelity.recorded': {
     title:
       "τ-bench's airline answered by router and language model (wrong in one call of ten), held against recorded conversations: observations of the router that are right (raw: each tier off, typed state, retrieval, plain text; states, errors, many steps)",

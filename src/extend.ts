@@ -9,9 +9,6 @@ export { contentHash } from './core/hash.js';
 export type { Json, JsonObject } from './core/json.js';
 export { ClockedEnvironment } from './env/clocked-environment.js';
 export { pythonPackage } from './env/gymnasium/python-program.js';
-export { type FoundJar, findJar, type PackagedJar } from './env/java/find-jar.js';
-export type { JavaForm, JavaMoment } from './env/java/java-form.js';
-export { type JavaGamesOptions, javaGamesDomain, javaGameUnknown } from './env/java/java-games-domain.js';
 export { findGames, gamesHash, gamesNotFound, readGame } from './env/pddl/game-files.js';
 export { type GameEntry, type GameFile, type GamesDomainOptions, gamesDomain } from './env/pddl/games-domain.js';
 export {

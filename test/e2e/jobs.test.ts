@@ -181,8 +181,8 @@ describe('the jobs in turn', () => {
 describe('looking', () => {
   it('finds every built-in environment sound', async () => {
     const { scenarios } = await job('scenarios');
-    // The data of τ-bench, ALFWorld's games, jars, MiniWoB++'s pages, and TiddlyWiki are given by path, and tested where they are.
-    const brought = /^tau-|^alfworld$|^textworld-express$|^scienceworld$|^miniwob$|^tiddlywiki$/;
+    // The data of τ-bench, ALFWorld's games, MiniWoB++'s pages, and TiddlyWiki are given by path, and tested where they are.
+    const brought = /^tau-|^alfworld$|^miniwob$|^tiddlywiki$/;
     const own = (scenarios as { name: string }[]).filter(({ name }) => !brought.test(name));
     for (const { name } of own) expect(await job('check-env', name)).toMatchObject({ passed: true });
   }, 180_000);
