@@ -1,3 +1,6 @@
+// QuickJS around a rules file: no host functions; a capped memory, stack and number of steps. What these limits cannot end is for
+// `KillableSandbox`.
+
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+// A rules file before it runs: turned by its text from a module into one function, which is evaluated anew for each call.
+
 import { nearest, reverieError } from '../../../core/errors.js';
 
 export const RULES_EXPORTS = ['tools', 'preconditions', 'invariants', 'checks'] as const;
