@@ -5,7 +5,7 @@ import { type GameFile, gamesDomain } from '../src/env/pddl/games-domain.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { FactTable } from '../src/env/tools/domain.js';
 import type { Message, ToolCall } from '../src/env/tools/message.js';
-import { initialStateOf } from '../src/env/tools/task-states.js';
+import { initialStateOf } from '../src/env/tools/tasks.js';
 import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
 import type { Transition } from '../src/synth/operators/tries.js';
 import { takenAction } from '../src/worldmodel/operators/actions.js';

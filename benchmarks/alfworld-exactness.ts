@@ -14,7 +14,7 @@ import { gamesDomain } from '../src/env/pddl/games-domain.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { FactTable, ToolsDomain } from '../src/env/tools/domain.js';
 import type { Message } from '../src/env/tools/message.js';
-import { initialStateOf } from '../src/env/tools/task-states.js';
+import { initialStateOf } from '../src/env/tools/tasks.js';
 import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
 import { induceOperators } from '../src/synth/operators/induce-operators.js';
 import { confidenceOf } from '../src/worldmodel/from-records/calibration.js';

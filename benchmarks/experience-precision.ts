@@ -8,7 +8,7 @@ import { applyOperations } from '../src/env/state/operations.js';
 import type { ToolsDomain } from '../src/env/tools/domain.js';
 import { makeDomain } from '../src/env/tools/make-domain.js';
 import type { Message, ToolCall } from '../src/env/tools/message.js';
-import { initialStateOf } from '../src/env/tools/task-states.js';
+import { initialStateOf } from '../src/env/tools/tasks.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import { wilson } from '../src/worldmodel/tools/shadow-estimates.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';

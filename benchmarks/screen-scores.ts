@@ -4,7 +4,7 @@ import type { ScreenState } from '../src/env/screens/screen-state.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { ToolsDomain } from '../src/env/tools/domain.js';
 import type { Prediction } from '../src/env/tools/prediction.js';
-import { initialStateOf } from '../src/env/tools/task-states.js';
+import { initialStateOf } from '../src/env/tools/tasks.js';
 import type { Responder } from '../src/env/tools/tools-family.js';
 import { elementF1, elementScores } from '../src/fidelity/screens/element-scores.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';

@@ -7,7 +7,7 @@ import type { ScreenState } from '../src/env/screens/screen-state.js';
 import { screenText } from '../src/env/screens/screen-tree.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { ToolsDomain } from '../src/env/tools/domain.js';
-import { initialStateOf } from '../src/env/tools/task-states.js';
+import { initialStateOf } from '../src/env/tools/tasks.js';
 import type { Responder } from '../src/env/tools/tools-family.js';
 import { elementF1 } from '../src/fidelity/screens/element-scores.js';
 import { makeLanguageModel } from '../src/llm/served-model.js';

@@ -2,8 +2,8 @@
 // own with a language model, live in it, and write datasets. The command line is made of the same parts.
 
 export { GamePlay, type GameSource, TextGame } from './env/pddl/text-game.js';
-export type { RemoteToolsEnvironment } from './env/remote/open-remote.js';
 export { remoteEnvironment } from './env/remote/remote.js';
+export type { RemoteToolsEnvironment } from './env/remote/remote-environment.js';
 export type { ToolsDomain, ToolsTask, Verdict } from './env/tools/domain.js';
 export { makeDomain } from './env/tools/make-domain.js';
 export type { Message } from './env/tools/message.js';

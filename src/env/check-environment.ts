@@ -1,12 +1,100 @@
-// Is this environment sound? Checks any implementation, synchronous or not, against the contract in environment.ts and
-// answers a report; like gymnasium/utils/env_checker.py, with snapshots.
+// Actions the environment checker tries: some inside a space, some outside.
 
-import type { Environment, EnvSnapshot } from '../core/environment.js';
+import type { Environment, EnvSnapshot, StepResult } from '../core/environment.js';
 import { ReverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import { sampleAction, strayAction } from './check-actions.js';
-import { problemsOfStep, type StepRecord, sameStep, shown } from './check-step.js';
-import { spacesOf } from './space-values.js';
+import type { Space } from '../core/spaces.js';
+import { contains, describeSpace, rowSize, spacesOf } from './space-values.js';
+import { sampleToolsAction } from './tools/check-action.js';
+
+const WORDS = ['look', 'go', 'north', 'take', 'open', 'the', 'door', 'lamp', 'wait', 'inventory'];
+
+/** A random action. */
+export function sampleAction(space: Space, rng: Rng): unknown {
+  if (space.type === 'discrete') return Float32Array.of(space.start + rng.int(space.n));
+  if (space.type === 'tools') return sampleToolsAction(space, rng);
+  if (space.type === 'text') {
+    return Array.from({ length: 1 + rng.int(3) }, () => WORDS[rng.int(WORDS.length)]).join(' ');
+  }
+  return Float32Array.from({ length: rowSize(space) }, (_, i) => {
+    const low = Math.max(space.low[i] ?? -1, -1e6);
+    const high = Math.min(space.high[i] ?? 1, 1e6);
+    return Math.min(Math.max(low + (high - low) * rng.uniform(), low), high);
+  });
+}
+
+/** Actions outside the space: too long, not a number, out of bounds; no text; neither said nor called. */
+export function strayAction(space: Space): unknown[] {
+  if (space.type === 'text') return [7, null, 'x'.repeat(space.maxLength + 1)];
+  if (space.type === 'tools') {
+    const calls = [{ id: 'a', name: 7, arguments: {} }];
+    return [7, null, {}, { content: 7 }, { content: null, toolCalls: [] }, { content: null, toolCalls: calls }];
+  }
+  const size = rowSize(space);
+  const stray = [new Float32Array(size + 1), new Float32Array(size).fill(Number.NaN)];
+  if (space.type === 'discrete')
+    return [...stray, Float32Array.of(space.start + space.n), Float32Array.of(space.start + 0.5)];
+  const bounded = space.high.findIndex((high) => high !== null);
+  if (bounded < 0) return stray;
+  const beyond = new Float32Array(size);
+  beyond[bounded] = space.high[bounded]! + 1;
+  return [...stray, beyond];
+}
+
+export type StepRecord = StepResult<unknown>;
+
+/** Everything wrong with one answer of `step`. */
+export function problemsOfStep(env: Environment, record: StepRecord): string[] {
+  const problems = problemsOfObservation(env, record.observation);
+  if (typeof record.reward !== 'number' || !Number.isFinite(record.reward))
+    problems.push(`reward is ${shown(record.reward)}`);
+  for (const flag of ['terminated', 'truncated'] as const) {
+    if (typeof record[flag] !== 'boolean') problems.push(`${flag} is ${shown(record[flag])}, not a boolean`);
+  }
+  if (typeof record.info !== 'object' || record.info === null)
+    problems.push(`info is ${shown(record.info)}, not an object`);
+  return problems;
+}
+
+/** Bit for bit the same, information included. */
+export function sameStep(a: StepRecord, b: StepRecord): boolean {
+  return shown(a) === shown(b);
+}
+
+/** A value as one line; negative zero, NaN and the kind of an array are told apart. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'undefined';
+  return JSON.stringify(value, (_, part) => {
+    if (ArrayBuffer.isView(part)) return [part.constructor.name, ...Array.from(part as Float32Array, exactly)];
+    return typeof part === 'number' ? exactly(part) : part;
+  });
+}
+
+function exactly(value: number): number | string {
+  return Object.is(value, -0) || !Number.isFinite(value) ? String(Object.is(value, -0) ? '-0' : value) : value;
+}
+
+function problemsOfObservation({ observationSpace: space }: Environment, observation: unknown): string[] {
+  if (space.type === 'text')
+    return typeof observation === 'string' ? [] : [`observation is ${typeof observation}, not text`];
+  if (space.type === 'tools') return problemsOfMessages(observation);
+  if (!(observation instanceof Float32Array)) return [`observation is ${shown(observation)}, not a Float32Array`];
+  if (observation.length !== rowSize(space)) {
+    return [`observation has ${observation.length} elements, its space ${rowSize(space)}`];
+  }
+  return contains(space, observation) ? [] : [`observation ${shown(observation)} is outside ${describeSpace(space)}`];
+}
+
+function problemsOfMessages(observation: unknown): string[] {
+  const messages = (observation as { messages?: unknown } | null)?.messages;
+  if (!Array.isArray(messages)) return [`observation is ${shown(observation)}, without a list of messages`];
+  return messages.flatMap((message: { role?: unknown; content?: unknown; toolCallId?: unknown }, i) => {
+    const { role, content, toolCallId } = message ?? {};
+    if (role !== 'system' && role !== 'user' && role !== 'tool') return [`message ${i} has the role ${shown(role)}`];
+    if (typeof content !== 'string') return [`message ${i} has the content ${shown(content)}, not a text`];
+    return role === 'tool' && typeof toolCallId !== 'string' ? [`message ${i} answers no call`] : [];
+  });
+}
 
 export interface EnvironmentCheck {
   readonly name: CheckName;

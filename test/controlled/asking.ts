@@ -6,7 +6,7 @@ import { stateHash } from '../../src/env/state/state-hash.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import type { Message } from '../../src/env/tools/message.js';
 import type { Operation } from '../../src/env/tools/prediction.js';
-import { initialStateOf } from '../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../src/env/tools/tasks.js';
 import type { CallQuery } from '../../src/env/tools/tools-family.js';
 import { stepMessages } from '../../src/worldmodel/llm/step-model.js';
 import type { LlmServerRequestBody } from '../llm-server/llm-server.js';

@@ -6,7 +6,7 @@ import { callChecks } from '../../src/env/tools/call-checks.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import type { Operation, Prediction } from '../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { initialStateOf } from '../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../src/env/tools/tasks.js';
 import type { CallQuery } from '../../src/env/tools/tools-family.js';
 import { asObject } from './asked.js';
 

@@ -9,7 +9,7 @@ import type { CallSpec, EpisodeEnd, ToolsDomain, ToolsTask } from '../../src/env
 import type { Message } from '../../src/env/tools/message.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
-import { initialStateOf } from '../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../src/env/tools/tasks.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { verifyEpisode } from '../../src/env/tools/verify-episode.js';
 import { scenarioFolder } from '../controlled/native-domain.js';

@@ -1,10 +1,452 @@
-// An environment of Python's Gymnasium as one of ours. Its state cannot be read, so an episode is what brings it back, in a new process
-// as well.
+// What goes between this process and a Python process of environments: the binary frames that clients/gymnasium/environments.py
+// describes. Nothing else of this folder knows their bytes.
 
-import { ReplayedEnvironment } from '../replayed/replayed-environment.js';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { type ErrorCode, reverieError } from '../../core/errors.js';
+import { packageRoot } from '../../core/packs.js';
+import type { BoxSpace, VectorSpace } from '../../core/spaces.js';
+import {
+  type Answer,
+  type Failed,
+  type Moved,
+  type PlaceFaults,
+  PlaceLost,
+  type PlaceSpaces,
+  ReplayedEnvironment,
+  type Request,
+  type Place as SomePlace,
+} from '../replayed/replayed-environment.js';
 import { rowSize } from '../space-values.js';
-import type { GymnasiumSpec } from './python-process.js';
-import { type Place, placeFor } from './shared-process.js';
+import { pythonProgram } from './python-program.js';
+
+/** How an observation is on the wire: images are bytes there. */
+export interface ObservationForm {
+  readonly size: number;
+  readonly dtype: 'uint8' | 'float32';
+}
+
+const VERBS = { reset: 1, step: 2, replay: 3, close: 4 } as const;
+const REQUEST_BYTES = 9;
+const ANSWER_BYTES = 18;
+const FAILURE_BYTES = 5;
+const MOVED = 0;
+const CLOSED = 2;
+const TERMINATED = 1;
+const TRUNCATED = 2;
+
+/** A batch of requests, its length before it. */
+export function frameOf(requests: readonly { readonly slot: number; readonly request: Request }[]): Buffer {
+  const parts = requests.flatMap(({ slot, request }) => {
+    const body = bodyOf(request);
+    const head = Buffer.alloc(REQUEST_BYTES);
+    head.writeUInt32LE(slot, 0);
+    head.writeUInt8(VERBS[request.verb], 4);
+    head.writeUInt32LE(body.length, 5);
+    return [head, body];
+  });
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(parts.reduce((bytes, part) => bytes + part.length, 0));
+  return Buffer.concat([length, ...parts]);
+}
+
+/** The answers of a frame, in the order of its requests. */
+export function answersIn(frame: Buffer, form: ObservationForm): Answer[] {
+  const answers: Answer[] = [];
+  let at = 0;
+  while (at < frame.length) {
+    const [answer, bytes] = answerAt(frame, at, form);
+    answers.push(answer);
+    at += bytes;
+  }
+  return answers;
+}
+
+function bodyOf(request: Request): Buffer {
+  switch (request.verb) {
+    case 'reset':
+      return double(request.seed);
+    case 'step':
+      return bytesOf(request.action);
+    case 'replay': {
+      const { seed, actions, reseeds } = request.lived;
+      const again = reseeds.flatMap((reseed) => [uint32(reseed.steps), double(reseed.seed)]);
+      return Buffer.concat([double(seed), uint32(reseeds.length), ...again, ...actions.map(bytesOf)]);
+    }
+    case 'close':
+      return Buffer.alloc(0);
+  }
+}
+
+function answerAt(frame: Buffer, at: number, form: ObservationForm): [Answer, number] {
+  if (frame[at] === CLOSED) return [undefined, FAILURE_BYTES];
+  return frame[at] === MOVED ? movedAt(frame, at, form) : failedAt(frame, at);
+}
+
+function movedAt(frame: Buffer, at: number, { size, dtype }: ObservationForm): [Moved, number] {
+  const flags = frame.readUInt8(at + 1);
+  const infoBytes = frame.readUInt32LE(at + 14);
+  const seen = at + ANSWER_BYTES;
+  const told = seen + size * (dtype === 'uint8' ? 1 : 4);
+  const moved = {
+    observation: dtype === 'uint8' ? new Float32Array(frame.subarray(seen, told)) : floats(frame, seen, told),
+    reward: frame.readDoubleLE(at + 2),
+    terminated: (flags & TERMINATED) !== 0,
+    truncated: (flags & TRUNCATED) !== 0,
+    steps: frame.readUInt32LE(at + 10),
+    info: infoBytes === 0 ? {} : JSON.parse(frame.toString('utf8', told, told + infoBytes)),
+  };
+  return [moved, told + infoBytes - at];
+}
+
+function failedAt(frame: Buffer, at: number): [Failed, number] {
+  const bytes = frame.readUInt32LE(at + 1);
+  const text = frame.toString('utf8', at + FAILURE_BYTES, at + FAILURE_BYTES + bytes);
+  return [{ failed: JSON.parse(text) }, FAILURE_BYTES + bytes];
+}
+
+/** A copy, as a view of float32 must lie on a multiple of four bytes. */
+function floats(frame: Buffer, from: number, to: number): Float32Array {
+  const copy = new Uint8Array(to - from);
+  copy.set(frame.subarray(from, to));
+  return new Float32Array(copy.buffer);
+}
+
+function bytesOf(row: Float32Array): Buffer {
+  return Buffer.from(row.buffer, row.byteOffset, row.byteLength);
+}
+
+function double(value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleLE(value);
+  return bytes;
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
+/** Environments in one process, which steps them one after another; more of them are in more processes, side by side. */
+const SLOTS = 16;
+
+/** For so long a process waits for the next environment: the start of Python takes longer than an episode. */
+const LINGER_MS = 10_000;
+
+interface Asked {
+  readonly slot: number;
+  /** The process that knows what this request goes on from. */
+  readonly generation: number;
+  readonly request: Request;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const shared = new Map<string, SharedProcess[]>();
+
+/** A place in a process of such environments, of this thread. @throws as `PythonProcess.begin` */
+export async function placeFor(spec: GymnasiumSpec, size: (spaces: SpacesTold) => ObservationForm): Promise<Place> {
+  const key = JSON.stringify([pythonProgram(), spec]);
+  const ours = shared.get(key) ?? [];
+  let one = ours.find(({ isFull }) => !isFull);
+  if (one === undefined) {
+    const made = new SharedProcess(spec, size, () =>
+      shared.set(
+        key,
+        shared.get(key)!.filter((other) => other !== made),
+      ),
+    );
+    one = made;
+    shared.set(key, [...ours, made]);
+  }
+  return one.place();
+}
+
+/** Where one environment lives: a slot of a process. */
+export interface Place extends SomePlace {
+  readonly spaces: SpacesTold;
+}
+
+function faultsOf({ id }: GymnasiumSpec): PlaceFaults {
+  return {
+    failed: (what, problem) => reverieError('GYMNASIUM_FAILED', { id, what, problem }),
+    died: (times, problem, cause) => reverieError('GYMNASIUM_DIED', { id, times, problem }, cause),
+    otherwise: (seed, steps) => reverieError('GYMNASIUM_NOT_REPEATABLE', { id, seed, steps }),
+  };
+}
+
+class SharedProcess {
+  private readonly slots = new Set<number>();
+  private running: { readonly process: PythonProcess; readonly spaces: Promise<SpacesTold> } | undefined;
+  private generation = 0;
+  private queue: Asked[] = [];
+  private isBusy = false;
+
+  constructor(
+    private readonly spec: GymnasiumSpec,
+    private readonly formOf: (spaces: SpacesTold) => ObservationForm,
+    private readonly onEnd: () => void,
+  ) {}
+
+  get isFull(): boolean {
+    return this.slots.size >= SLOTS;
+  }
+
+  async place(): Promise<Place> {
+    let slot = 0;
+    while (this.slots.has(slot)) slot++;
+    this.slots.add(slot);
+    try {
+      const spaces = await this.started().spaces;
+      return {
+        spaces,
+        generation: () => {
+          this.started();
+          return this.generation;
+        },
+        ask: (request) => this.ask(slot, request),
+        pid: () => this.running?.process.pid,
+        close: () => this.leave(slot),
+        faults: faultsOf(this.spec),
+      };
+    } catch (error) {
+      this.slots.delete(slot);
+      if (this.slots.size === 0) this.end();
+      throw error;
+    }
+  }
+
+  private started() {
+    if (this.running === undefined) {
+      this.generation++;
+      const process = new PythonProcess(this.spec);
+      const spaces = process.begin();
+      // Told to whoever asks.
+      spaces.catch(() => undefined);
+      this.running = { process, spaces };
+    }
+    return this.running;
+  }
+
+  private ask(slot: number, request: Request): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.queue.push({ slot, generation: this.generation, request, resolve, reject });
+      // After all that is ready to ask has asked.
+      if (!this.isBusy) setImmediate(() => void this.exchange());
+    });
+  }
+
+  private async exchange(): Promise<void> {
+    if (this.isBusy || this.queue.length === 0) return;
+    this.isBusy = true;
+    const running = this.started();
+    const batch = this.queue.filter(({ generation }) => generation === this.generation);
+    const late = this.queue.filter(({ generation }) => generation !== this.generation);
+    this.queue = [];
+    for (const { reject } of late) reject(new ProcessDied('it had ended'));
+    try {
+      const spaces = await running.spaces;
+      const answers = answersIn(await running.process.exchange(frameOf(batch)), this.formOf(spaces));
+      for (const [i, { resolve }] of batch.entries()) resolve(answers[i]);
+    } catch (error) {
+      if (this.running === running) this.running = undefined;
+      for (const { reject } of batch) reject(error);
+    }
+    this.isBusy = false;
+    if (this.queue.length > 0) setImmediate(() => void this.exchange());
+  }
+
+  /** The last one to leave ends the process, unless another comes soon. */
+  private leave(slot: number): void {
+    if (!this.slots.delete(slot)) return;
+    if (this.running !== undefined) this.ask(slot, { verb: 'close' }).catch(() => undefined);
+    if (this.slots.size > 0) return;
+    setTimeout(() => {
+      if (this.slots.size === 0) this.end();
+    }, LINGER_MS).unref();
+  }
+
+  private end(): void {
+    this.onEnd();
+    this.running?.process.close();
+    this.running = undefined;
+  }
+}
+
+/** What the process is asked to make. */
+export interface GymnasiumSpec {
+  /** Gymnasium's id, e.g. `Humanoid-v5`. */
+  readonly id: string;
+  readonly kwargs: Readonly<Record<string, unknown>>;
+  /** A module that registers environments when it is imported. */
+  readonly import?: string;
+  /** As in `ClockSetting`. */
+  readonly maxEpisodeSteps?: number | null;
+  /** Longest time for an answer, and for the start, before the process counts as hung. */
+  readonly timeoutSeconds: number;
+}
+
+export interface SpacesTold extends PlaceSpaces {
+  readonly dtype: 'uint8' | 'float32';
+  /** Version of Gymnasium. */
+  readonly gymnasium: string;
+}
+
+/** The process ended, by itself or by another hand, before it answered. */
+export class ProcessDied extends PlaceLost {}
+
+const bound = z.number().nullable();
+const space: z.ZodType<VectorSpace> = z.union([
+  z.object({ type: z.literal('discrete'), n: z.int().min(1), start: z.int() }),
+  z
+    .object({ type: z.literal('box'), shape: z.array(z.int().min(0)), low: z.array(bound), high: z.array(bound) })
+    .transform((box): BoxSpace => ({ ...box, low: box.low.map(float32), high: box.high.map(float32) })),
+]);
+/** What the process says of an environment that it cannot make. */
+const FAULTS = {
+  missing: 'GYMNASIUM_MISSING',
+  import: 'GYMNASIUM_IMPORT',
+  unknown: 'GYMNASIUM_UNKNOWN',
+  space: 'GYMNASIUM_SPACE',
+} as const satisfies Record<string, ErrorCode>;
+const fault = z.enum(Object.keys(FAULTS) as (keyof typeof FAULTS)[]);
+
+const greeting = z.union([
+  z.object({ error: z.object({ fault, values: z.record(z.string(), z.unknown()) }) }),
+  z.object({
+    spaces: z.object({
+      observation: space,
+      action: space,
+      dtype: z.enum(['uint8', 'float32']),
+      maxEpisodeSteps: z.int().nullable(),
+      gymnasium: z.string(),
+    }),
+  }),
+]);
+
+/** Bytes of what the process writes to its standard error that are kept for an error's message. */
+const STDERR_BYTES = 2_000;
+
+export class PythonProcess {
+  private readonly child: ChildProcessWithoutNullStreams;
+  private received: Buffer[] = [];
+  private bytes = 0;
+  private stderr = '';
+  private waiting: { resolve: (frame: Buffer) => void; reject: (error: Error) => void } | undefined;
+  private ended: Error | undefined;
+
+  /** Starts at once; `begin` waits for it. */
+  constructor(private readonly spec: GymnasiumSpec) {
+    const { timeoutSeconds: _, ...asked } = spec;
+    const script = join(packageRoot(), 'clients', 'gymnasium', 'environments.py');
+    this.child = spawn(pythonProgram(), [script, JSON.stringify(asked)], { stdio: 'pipe' });
+    this.child.stdout.on('data', (part: Buffer) => this.receive(part));
+    this.child.stderr.on('data', (part: Buffer) => {
+      this.stderr = (this.stderr + part.toString('utf8')).slice(-STDERR_BYTES);
+    });
+    // A pipe that breaks is told by the end of the process.
+    this.child.stdin.on('error', () => undefined);
+    this.child.on('error', (error) => this.end(this.notStarted(error)));
+    this.child.on('close', (code, signal) => this.end(this.died(code, signal)));
+    this.rest();
+  }
+
+  get pid(): number | undefined {
+    return this.child.pid;
+  }
+
+  /** @throws GYMNASIUM_NO_PYTHON, GYMNASIUM_MISSING, GYMNASIUM_IMPORT, GYMNASIUM_UNKNOWN, GYMNASIUM_SPACE, GYMNASIUM_TIMEOUT */
+  async begin(): Promise<SpacesTold> {
+    const told = greeting.parse(JSON.parse((await this.answer('to start')).toString('utf8')));
+    if ('spaces' in told) return told.spaces;
+    const { fault, values } = told.error;
+    throw reverieError(FAULTS[fault], { id: this.spec.id, python: pythonProgram(), ...values });
+  }
+
+  /** One frame there and one back, at most one at a time. @throws ProcessDied, GYMNASIUM_TIMEOUT */
+  exchange(frame: Buffer): Promise<Buffer> {
+    const answer = this.answer('to answer');
+    this.child.stdin.write(frame);
+    return answer;
+  }
+
+  /** It ends by itself where nothing is written any more. */
+  close(): void {
+    this.end(new ProcessDied('it was closed'));
+    this.child.stdin.end();
+  }
+
+  private async answer(what: string): Promise<Buffer> {
+    if (this.ended !== undefined) throw this.ended;
+    this.child.ref();
+    this.refPipes('ref');
+    const { timeoutSeconds, id } = this.spec;
+    const late = setTimeout(() => {
+      this.end(reverieError('GYMNASIUM_TIMEOUT', { id, what, seconds: timeoutSeconds }));
+      this.child.kill('SIGKILL');
+    }, timeoutSeconds * 1000);
+    try {
+      return await new Promise<Buffer>((resolve, reject) => {
+        this.waiting = { resolve, reject };
+        this.deliver();
+      });
+    } finally {
+      clearTimeout(late);
+      this.waiting = undefined;
+      this.rest();
+    }
+  }
+
+  private receive(part: Buffer): void {
+    this.received.push(part);
+    this.bytes += part.length;
+    this.deliver();
+  }
+
+  private deliver(): void {
+    if (this.waiting === undefined || this.bytes < 4) return;
+    if (this.received[0].length < 4) this.received = [Buffer.concat(this.received)];
+    const length = this.received[0].readUInt32LE(0);
+    if (this.bytes < 4 + length) return;
+    const all = this.received.length === 1 ? this.received[0] : Buffer.concat(this.received);
+    this.received = all.length > 4 + length ? [all.subarray(4 + length)] : [];
+    this.bytes -= 4 + length;
+    this.waiting.resolve(all.subarray(4, 4 + length));
+  }
+
+  private end(error: Error): void {
+    this.ended ??= error;
+    this.waiting?.reject(this.ended);
+  }
+
+  /** A process that nobody waits for keeps nobody from ending. */
+  private rest(): void {
+    this.child.unref();
+    this.refPipes('unref');
+  }
+
+  private refPipes(how: 'ref' | 'unref'): void {
+    for (const pipe of [this.child.stdin, this.child.stdout, this.child.stderr]) {
+      (pipe as unknown as { ref?(): void; unref?(): void })[how]?.();
+    }
+  }
+
+  private notStarted({ message }: Error): Error {
+    return reverieError('GYMNASIUM_NO_PYTHON', { id: this.spec.id, python: pythonProgram(), problem: message });
+  }
+
+  private died(code: number | null, signal: NodeJS.Signals | null): Error {
+    const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
+    const last = this.stderr.trim().split('\n').at(-1);
+    return new ProcessDied(last ? `${how}; it last wrote: ${last}` : how);
+  }
+}
+
+function float32(value: number | null): number | null {
+  return value === null ? null : Math.fround(value);
+}
 
 /** @throws GYMNASIUM_NO_PYTHON, GYMNASIUM_MISSING, GYMNASIUM_IMPORT, GYMNASIUM_UNKNOWN, GYMNASIUM_SPACE, GYMNASIUM_TIMEOUT */
 export async function openGymnasium(spec: GymnasiumSpec): Promise<ReplayedEnvironment> {

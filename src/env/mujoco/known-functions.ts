@@ -3,10 +3,9 @@
 // termination (MBPO's termination functions do the same), so an excess beyond the clip is not seen.
 
 import type { KnownFunctions } from '../../core/environment.js';
-import type { BodyQuantities } from './body-quantities.js';
 import type { Termination } from './body-spec.js';
-import { type Read, readerOf, readersOf, type Scalar, type ScalarSource } from './scalar.js';
-import { isHealthy } from './termination.js';
+import { type Read, readerOf, readersOf, type Scalar, type ScalarSource } from './expression.js';
+import { type BodyQuantities, isHealthy } from './simulation.js';
 
 /** The rows a known function is looking at while it computes. */
 interface Rows {

@@ -7,17 +7,31 @@ import type { Rng } from '../../core/rng.js';
 import { type Advance, ClockedEnvironment } from '../clocked-environment.js';
 import { packNumbers, unpackNumbers } from '../exact-numbers.js';
 import { boxSpace, unboundedSpace } from '../space-values.js';
-import { type BodyQuantities, quantitiesOf } from './body-quantities.js';
 import type { BodySpec, Termination } from './body-spec.js';
-import { addressesOf, indexOf } from './expression.js';
-import { type Geom, geomPoses, visibleGeoms } from './geoms.js';
+import {
+  addressesOf,
+  indexOf,
+  type LeafArray,
+  type Read,
+  readerOf,
+  type Scalar,
+  type ScalarSource,
+} from './expression.js';
 import { knownFunctions } from './known-functions.js';
 import type { ModelFiles } from './model-files.js';
-import { type JointSight, jointSights, placeAsSeen } from './observed-joints.js';
-import { applyNoise } from './reset-noise.js';
-import { type LeafArray, type Read, readerOf, type Scalar, type ScalarSource } from './scalar.js';
-import { Simulation } from './simulation.js';
-import { isHealthy } from './termination.js';
+import {
+  applyNoise,
+  type BodyQuantities,
+  type Geom,
+  geomPoses,
+  isHealthy,
+  type JointSight,
+  jointSights,
+  placeAsSeen,
+  quantitiesOf,
+  Simulation,
+  visibleGeoms,
+} from './simulation.js';
 
 export interface MujocoOptions {
   readonly id: string;

@@ -1,9 +1,172 @@
-// One MuJoCo model and its state. The only module that touches the WebAssembly build: it loads it once a process and
-// hides that its memory moves when it grows, that handles must be freed and that names are integers.
+// When a body's episode ends: a quantity leaves its range. NaN is in no range.
 
 import loadMujoco, { type MainModule, type MjData, type MjModel } from '@mujoco/mujoco';
-import type { ModelFiles } from './model-files.js';
-import { mjcfInvalid } from './model-files.js';
+import { reverieError } from '../../core/errors.js';
+import type { Rng } from '../../core/rng.js';
+import type { BodySpec, ResetNoise, Termination } from './body-spec.js';
+import { addressesOf, type ExpressionScope, type Scalar, scalarOf, scalarsOf } from './expression.js';
+import { type ModelFiles, mjcfInvalid } from './model-files.js';
+
+/** Whether one number lies within the range in which the episode goes on. */
+export function isHealthy(range: Termination, value: number): boolean {
+  if (Number.isNaN(value)) return false;
+  if (range.above !== undefined && value <= range.above) return false;
+  if (range.below !== undefined && value >= range.below) return false;
+  if (range.atLeast !== undefined && value < range.atLeast) return false;
+  return range.atMost === undefined || value <= range.atMost;
+}
+
+/** How each element of qpos follows from an observation. */
+export type JointSight =
+  | { readonly by: 'value'; readonly at: number }
+  /** Shown as sine and cosine. */
+  | { readonly by: 'angle'; readonly sin: number; readonly cos: number }
+  /** Only its velocity is shown: positions are added up from it. */
+  | { readonly by: 'velocity'; readonly at: number }
+  | { readonly by: 'nothing' };
+
+/**
+ * @param observation  what is shown, in order
+ * @param velocityOf   element of qvel that is the derivative of an element of qpos; undefined where it is none
+ */
+export function jointSights(
+  observation: readonly Scalar[],
+  nq: number,
+  velocityOf: (qpos: number) => number | undefined,
+): JointSight[] {
+  const at = (key: string) => observation.findIndex((scalar) => bare(scalar) === key);
+  return Array.from({ length: nq }, (_, i): JointSight => {
+    const value = at(`qpos[${i}]`);
+    if (value >= 0) return { by: 'value', at: value };
+    const [sin, cos] = [at(`sin(qpos[${i}])`), at(`cos(qpos[${i}])`)];
+    if (sin >= 0 && cos >= 0) return { by: 'angle', sin, cos };
+    const qvel = velocityOf(i);
+    const velocity = qvel === undefined ? -1 : at(`qvel[${qvel}]`);
+    return velocity >= 0 ? { by: 'velocity', at: velocity } : { by: 'nothing' };
+  });
+}
+
+/** Name of what a scalar shows; a clip shows it as far as it goes. */
+function bare(scalar: Scalar): string {
+  return scalar.kind === 'map' && scalar.clip ? bare(scalar.of) : scalar.key;
+}
+
+/** Writes the joint positions of an observation into `qpos`, which holds those of the step before. */
+export function placeAsSeen(
+  sights: readonly JointSight[],
+  observation: ArrayLike<number>,
+  qpos: Float64Array,
+  /** Since the step before; 0 at the first. */
+  seconds: number,
+): void {
+  sights.forEach((sight, i) => {
+    if (sight.by === 'value') qpos[i] = observation[sight.at];
+    else if (sight.by === 'angle') qpos[i] = Math.atan2(observation[sight.sin], observation[sight.cos]);
+    else if (sight.by === 'velocity') qpos[i] += observation[sight.at] * seconds;
+  });
+}
+
+/** mjtGeom, as far as it has a shape of its own; meshes and height fields are drawn as their boxes. */
+const SHAPES = ['plane', 'box', 'sphere', 'capsule', 'ellipsoid', 'cylinder', 'box', 'box'] as const;
+
+export interface Geom {
+  readonly shape: (typeof SHAPES)[number];
+  /** Half extents in metres as in MuJoCo's `size`; of a plane 0 is without end. */
+  readonly size: readonly [number, number, number];
+  /** Red, green, blue, alpha in [0, 1]. */
+  readonly colour: readonly [number, number, number, number];
+}
+
+/** The parts that are seen, in the model's order: those that are transparent or of no shape are left out. */
+export function visibleGeoms(simulation: Simulation): { readonly indices: readonly number[]; readonly geoms: Geom[] } {
+  const { type, size, colour, aabb } = simulation.geomTable();
+  const all = Array.from(type, (_, i) => i).filter((i) => type[i] < SHAPES.length && colour[4 * i + 3] > 0);
+  const geoms = all.map((i): Geom => {
+    const isOwn = type[i] !== 1 && type[i] !== 7;
+    const extents = isOwn ? size.subarray(3 * i, 3 * i + 3) : aabb.subarray(6 * i + 3, 6 * i + 6);
+    const [a, b, c] = extents;
+    const [red, green, blue, alpha] = colour.subarray(4 * i, 4 * i + 4);
+    return { shape: SHAPES[type[i]], size: [a, b, c], colour: [red, green, blue, alpha] };
+  });
+  return { indices: all, geoms };
+}
+
+/** For each part: position x, y, z and orientation w, x, y, z. Row [7 · parts]. */
+export function geomPoses(simulation: Simulation, indices: readonly number[]): Float64Array {
+  const { position, rotation } = simulation.geomPoses();
+  const row = new Float64Array(7 * indices.length);
+  indices.forEach((geom, i) => {
+    row.set(position.subarray(3 * geom, 3 * geom + 3), 7 * i);
+    row.set(quaternionOf(rotation.subarray(9 * geom, 9 * geom + 9)), 7 * i + 3);
+  });
+  return row;
+}
+
+/** Unit quaternion of a row-major rotation matrix, by its largest component (Shepperd's method). */
+function quaternionOf(m: Float64Array): [number, number, number, number] {
+  const squares = [m[0] + m[4] + m[8], m[0] - m[4] - m[8], m[4] - m[0] - m[8], m[8] - m[0] - m[4]];
+  const largest = squares.indexOf(Math.max(...squares));
+  const s = 2 * Math.sqrt(1 + squares[largest]);
+  const [wx, wy, wz] = [(m[7] - m[5]) / s, (m[2] - m[6]) / s, (m[3] - m[1]) / s];
+  const [xy, xz, yz] = [(m[1] + m[3]) / s, (m[2] + m[6]) / s, (m[5] + m[7]) / s];
+  if (largest === 0) return [s / 4, wx, wy, wz];
+  if (largest === 1) return [wx, s / 4, xy, xz];
+  return largest === 2 ? [wy, xy, s / 4, yz] : [wz, xz, yz, s / 4];
+}
+
+/** Applies one entry of `resetNoise` to the state. */
+export function applyNoise(entry: ResetNoise, simulation: Simulation, rng: Rng): void {
+  const of = entry.qpos !== undefined ? 'qpos' : 'qvel';
+  const addresses = addressesOf((entry.qpos ?? entry.qvel)!, of, simulation);
+  const values = simulation.arrays[of];
+  if (entry.disc !== undefined) {
+    const [x, y] = pointInDisc(entry.disc, rng);
+    values[addresses[0]] = x;
+    values[addresses[1]] = y;
+    return;
+  }
+  for (const address of addresses) {
+    if (entry.value !== undefined) values[address] = entry.value;
+    else if (entry.normal !== undefined) values[address] += entry.normal * rng.normal();
+    else if (entry.uniform !== undefined) values[address] += between(entry.uniform, rng);
+  }
+}
+
+function between([low, high]: readonly [number, number], rng: Rng): number {
+  return low + (high - low) * rng.uniform();
+}
+
+function pointInDisc(radius: number, rng: Rng): [number, number] {
+  for (;;) {
+    const x = between([-radius, radius], rng);
+    const y = between([-radius, radius], rng);
+    if (Math.hypot(x, y) < radius) return [x, y];
+  }
+}
+
+export interface BodyQuantities {
+  readonly observation: readonly Scalar[];
+  readonly reward: readonly { name: string; weight: number; of: Scalar }[];
+  readonly termination: readonly { of: readonly Scalar[]; range: Termination }[];
+}
+
+export function quantitiesOf(body: BodySpec, scope: ExpressionScope): BodyQuantities {
+  return {
+    observation: body.observation.flatMap((expression) => lifeless(scalarsOf(expression, scope))),
+    reward: body.reward.map(({ name, of, weight }) => ({
+      name,
+      weight,
+      of: scalarOf(of, scope, `Reward term "${name}"`),
+    })),
+    termination: body.termination.map((range) => ({ of: lifeless(scalarsOf(range.of, scope)), range })),
+  };
+}
+
+/** Whether the episode goes on is decided after observing, so only a reward can ask for it. */
+function lifeless(scalars: Scalar[]): Scalar[] {
+  if (!scalars.some(({ key }) => key.includes('alive['))) return scalars;
+  throw reverieError('ENV_SPEC_INVALID', { problem: '"alive" can be used in reward terms only.' });
+}
 
 /** Live arrays of the simulation. Take them from `Simulation.arrays` anew in every operation: another model may move them. */
 export interface SimulationArrays {

@@ -1,5 +1,5 @@
-// An environment of numbers whose state cannot be read: an episode is what brings it back, a seed and the actions since. A snapshot is
-// that, and so is what another life of it is given when the place it lived in died.
+// Where an environment of numbers lives that cannot be read: in another process, on a server. It is asked to begin, to step, and to
+// live an episode again; when it dies, all that was lived there is forgotten.
 
 import { z } from 'zod';
 import type {
@@ -14,7 +14,157 @@ import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import type { VectorSpace } from '../../core/spaces.js';
 import { requireAction } from '../space-values.js';
-import { type Failed, type Lived, type Moved, type Place, PlaceLost, type Request } from './place.js';
+
+/** An episode as it was lived: what brings it back, in a new process as well. */
+export interface Lived {
+  readonly seed: number;
+  readonly actions: readonly Float32Array[];
+  /** The environment's stream was begun anew, with this seed, after so many steps. */
+  readonly reseeds: readonly { readonly steps: number; readonly seed: number }[];
+}
+
+export type Request =
+  | { readonly verb: 'reset'; readonly seed: number }
+  | { readonly verb: 'step'; readonly action: Float32Array }
+  | { readonly verb: 'replay'; readonly lived: Lived }
+  | { readonly verb: 'close' };
+
+/** What an environment answers; its failure is an answer too. Closing answers nothing. */
+export type Answer = Moved | Failed | undefined;
+
+export interface Moved {
+  readonly observation: Float32Array;
+  readonly reward: number;
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+  /** Of a replay: steps taken before the episode ended, or all of them. */
+  readonly steps: number;
+  readonly info: Record<string, unknown>;
+}
+
+/** Type and message of the Python exception. */
+export interface Failed {
+  readonly failed: { readonly type: string; readonly message: string };
+}
+
+/** Where one environment lives. */
+export interface Place {
+  readonly spaces: PlaceSpaces;
+  /** Which life of it this is, the first being 1: another one has forgotten all that was lived. */
+  generation(): number;
+  /** @throws PlaceLost, and what it takes to begin another life */
+  ask(request: Request): Promise<Answer>;
+  /** The process's id; undefined where none of ours runs. */
+  pid(): number | undefined;
+  close(): void;
+  readonly faults: PlaceFaults;
+}
+
+export interface PlaceSpaces {
+  readonly observation: VectorSpace;
+  readonly action: VectorSpace;
+  readonly maxEpisodeSteps: number | null;
+}
+
+/** What goes wrong in a place, as an error of the catalogue. */
+export interface PlaceFaults {
+  /** The environment itself failed. */
+  failed(what: string, problem: string): Error;
+  /** It died as often in a row, at one request. */
+  died(times: number, problem: string, cause: unknown): Error;
+  /** An episode that was lived again came out elsewhere. */
+  otherwise(seed: number, steps: number): Error;
+}
+
+/** It ended, by itself or by another hand, before it answered. */
+export class PlaceLost extends Error {}
+
+// Games or pages held elsewhere, each where it was left, so that who goes on there need not have it played again.
+
+/** `M`: what is known of a moment of a game. */
+export interface Seat<M> {
+  /** Its id where it is held. */
+  readonly object: string;
+  /** Where its game stands. */
+  moment: M;
+  /** When it was left; the first is 1. */
+  left: number;
+}
+
+export class SeatPool<M extends { readonly done: boolean }> {
+  /** By the place where their games stand; several may stand at the same. */
+  private readonly standing = new Map<string, Seat<M>[]>();
+  /** Those whose game nobody goes on with. */
+  private idle: Seat<M>[] = [];
+  private count = 0;
+  private clock = 0;
+
+  /**
+   * @param make makes another one where they are held, and answers its id there
+   * @param nowhere the moment of a game that has not begun
+   */
+  constructor(
+    private readonly size: number,
+    private readonly make: () => string,
+    private readonly nowhere: M,
+  ) {}
+
+  /** One whose game stands there; it is nobody else's then. */
+  take(place: string): Seat<M> | undefined {
+    return this.standing.get(place)?.pop();
+  }
+
+  /** One that can begin any game: idle, new, or the one that was left longest ago. */
+  free(): Seat<M> {
+    return this.idle.pop() ?? (this.count < this.size ? this.made() : this.oldest());
+  }
+
+  leave(seat: Seat<M>, place: string, moment: M): void {
+    if (moment.done) {
+      this.retire(seat);
+      return;
+    }
+    seat.moment = moment;
+    seat.left = ++this.clock;
+    const there = this.standing.get(place);
+    if (there === undefined) this.standing.set(place, [seat]);
+    else there.push(seat);
+    if (this.standing.size > 4 * this.size) this.sweep();
+  }
+
+  /** Its game is over, or of no more use. */
+  retire(seat: Seat<M>): void {
+    this.idle.push(seat);
+  }
+
+  /** It was taken, and will not come back. */
+  lost(): void {
+    this.count--;
+  }
+
+  /** What held them is no more. */
+  forget(): void {
+    this.standing.clear();
+    this.idle = [];
+    this.count = 0;
+  }
+
+  private made(): Seat<M> {
+    const object = this.make();
+    this.count++;
+    return { object, moment: this.nowhere, left: 0 };
+  }
+
+  private oldest(): Seat<M> {
+    const places = [...this.standing.values()].filter((seats) => seats.length > 0);
+    // At any place the one that came first was left first.
+    return places.reduce((a, b) => (b[0].left < a[0].left ? b : a)).shift()!;
+  }
+
+  private sweep(): void {
+    for (const [place, seats] of this.standing) if (seats.length === 0) this.standing.delete(place);
+  }
+}
 
 /** Lives that may end in a row on one request. */
 const DEATHS = 3;

@@ -4,7 +4,7 @@
 import { LRUCache } from 'lru-cache';
 import { reverieError } from '../../core/errors.js';
 import { sha256 } from '../../core/hash.js';
-import { type Seat, SeatPool } from '../replayed/seat-pool.js';
+import { type Seat, SeatPool } from '../replayed/replayed-environment.js';
 import type { CallSpec, Picture } from '../tools/domain.js';
 import type { PageMoment, PageSpec } from './page/page-browser.js';
 import { ActionRefused, BrowserDied, type PageMachine, PageThrown } from './page-machine.js';

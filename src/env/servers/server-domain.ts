@@ -11,6 +11,7 @@ import { exactPrediction, type Prediction } from '../tools/prediction.js';
 import type { DomainElsewhere, RealEnvironment } from '../tools/real-environment.js';
 import { ScriptedUser } from '../tools/scripted-user.js';
 import type { CallQuery, Responder, UserQuery, UserSimulator, UserTurn } from '../tools/tools-family.js';
+import type { ServerProtocol, ServerSettings } from './protocols.js';
 import {
   type EnvironmentServer,
   type EpisodeStart,
@@ -19,7 +20,6 @@ import {
   SessionLost,
 } from './server-contract.js';
 import { type Lived, ServerEpisodes } from './server-episodes.js';
-import type { ServerProtocol, ServerSettings } from './server-protocol.js';
 
 const BACKEND = 'real';
 /** Said where an environment shows nothing before the first call. */

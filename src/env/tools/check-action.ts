@@ -1,10 +1,69 @@
-// Is this an action of family `tools`? What passes is a message of the conversation, its calls with ids of their own.
+// How large and deep untrusted JSON may be. Whatever passes can be hashed, compared and written by recursive code.
 
 import { nearest, reverieError } from '../../core/errors.js';
+import type { Json, JsonObject } from '../../core/json.js';
+import type { Rng } from '../../core/rng.js';
 import type { ToolsSpace } from '../../core/spaces.js';
 import { describeSpace } from '../space-values.js';
-import { ARGUMENT_LIMITS, jsonProblem } from './json-limits.js';
 import type { AssistantMessage, Message, ToolCall } from './message.js';
+import type { ToolsAction } from './tools-family.js';
+
+export interface JsonLimits {
+  /** Levels of lists and objects within one another. */
+  readonly depth: number;
+  /** Values and keys, all levels together. */
+  readonly parts: number;
+  /** Characters of all texts and keys together. */
+  readonly characters: number;
+}
+
+/** Arguments of a call, as an agent writes them. */
+export const ARGUMENT_LIMITS: JsonLimits = { depth: 64, parts: 100_000, characters: 1_000_000 };
+
+/** A state, as a domain holds it. */
+export const STATE_LIMITS: JsonLimits = { depth: 128, parts: 20_000_000, characters: 500_000_000 };
+
+/**
+ * What keeps a value from being JSON within limits, or undefined: too deep or too large, not finite, not JSON at all, or
+ * an object that is not plain. Keys called `__proto__` are refused: assigned by unwary code they change prototypes.
+ */
+export function jsonProblem(value: unknown, limits: JsonLimits): string | undefined {
+  const left = { parts: limits.parts, characters: limits.characters };
+  const stack: { value: unknown; path: string; depth: number }[] = [{ value, path: '', depth: 0 }];
+  for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
+    const problem = problemOf(part.value, left);
+    if (problem !== undefined) return `${part.path === '' ? 'it' : shortened(part.path)} ${problem}`;
+    if (typeof part.value !== 'object' || part.value === null) continue;
+    if (part.depth >= limits.depth) return `it is nested more than ${limits.depth} levels deep`;
+    for (const [key, inner] of Object.entries(part.value)) {
+      if (key === '__proto__') return `${shortened(part.path) || 'it'} has a key "__proto__"`;
+      left.characters -= key.length;
+      stack.push({ value: inner, path: `${part.path}/${key}`, depth: part.depth + 1 });
+    }
+  }
+  return undefined;
+}
+
+/** Whether a value is JSON within limits. */
+export function isJson(value: unknown, limits: JsonLimits): value is Json {
+  return jsonProblem(value, limits) === undefined;
+}
+
+function problemOf(value: unknown, left: { parts: number; characters: number }): string | undefined {
+  left.parts -= 1;
+  if (typeof value === 'string') left.characters -= value.length;
+  if (left.parts < 0 || left.characters < 0) return 'is too large';
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return undefined;
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : `is ${value}, which is no number of JSON`;
+  if (typeof value !== 'object') return `is of type ${typeof value}, which is not JSON`;
+  if (Array.isArray(value)) return undefined;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null ? undefined : 'is no plain object';
+}
+
+function shortened(path: string): string {
+  return path.length > 80 ? `${path.slice(0, 77)}...` : path;
+}
 
 const MAX_CALLS = 64;
 const MAX_CHARACTERS = 1_000_000;
@@ -101,4 +160,43 @@ function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 60));
   if (!isRecord(value)) return Array.isArray(value) ? `[${value.length} elements]` : String(value);
   return `{${Object.keys(value).slice(0, 8).join(', ').slice(0, 200)}}`;
+}
+
+const SAYINGS = ['How can I help you?', 'Which number do you mean?', 'It is done. Is there anything else?'];
+const TEXTS = ['a', '1', 'M1', 'B1', 'x y'];
+
+/** One call in three of four actions, else a sentence. Arguments have the types their schema asks for, if it is simple. */
+export function sampleToolsAction({ tools }: ToolsSpace, rng: Rng): ToolsAction {
+  const tool = tools[rng.int(Math.max(1, tools.length))] as { function?: { name: string; parameters: JsonObject } };
+  if (tool?.function === undefined || rng.int(4) === 0) return { content: SAYINGS[rng.int(SAYINGS.length)] };
+  const { name, parameters } = tool.function;
+  return { content: null, toolCalls: [{ id: '', name, arguments: sampleValue(parameters, rng) as JsonObject }] };
+}
+
+function sampleValue(schema: JsonObject, rng: Rng): Json {
+  const { type, minimum } = schema;
+  if (Array.isArray(schema.enum) && schema.enum.length > 0) return schema.enum[rng.int(schema.enum.length)];
+  switch (Array.isArray(type) ? type[0] : type) {
+    case 'object':
+      return sampleObject(schema, rng);
+    case 'array':
+      return [sampleValue((schema.items ?? {}) as JsonObject, rng)];
+    case 'integer':
+    case 'number':
+      return (typeof minimum === 'number' ? Math.ceil(minimum) : 0) + rng.int(5);
+    case 'boolean':
+      return rng.int(2) === 0;
+    case 'null':
+      return null;
+    default:
+      return TEXTS[rng.int(TEXTS.length)];
+  }
+}
+
+function sampleObject({ properties, required }: JsonObject, rng: Rng): JsonObject {
+  const needed = Array.isArray(required) ? required : [];
+  const entries = Object.entries((properties ?? {}) as Record<string, JsonObject>)
+    .filter(([key]) => needed.includes(key) || rng.int(2) === 0)
+    .map(([key, schema]) => [key, sampleValue(schema, rng)] as const);
+  return Object.fromEntries(entries);
 }

@@ -5,7 +5,7 @@ import { packDomains } from '../../core/packs.js';
 import { loadPackOf } from '../../core/plugins.js';
 import { textGames } from '../pddl/games-entry.js';
 import { screenGraphs } from '../screens/graph/graph-entry.js';
-import { serverDomains } from '../servers/domain-entries.js';
+import { serverDomains } from '../servers/protocols.js';
 import { parseStrictly } from '../strict-parse.js';
 import type { DOMAIN_FILES } from './domain-schemas.js';
 import { type DomainEntry, domainEntryFor, domains } from './domains.js';

@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from '../../core/json.js';
 import type { InducedRules } from './induced-schema.js';
 import type { Message, ToolCall } from './message.js';
-import type { PhraseBook } from './phrases/phrase-book.js';
+import type { PhraseBook } from './phrases.js';
 import type { Operation } from './prediction.js';
 
 export interface ToolSpec {

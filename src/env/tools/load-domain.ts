@@ -12,14 +12,13 @@ import type { Json, JsonObject } from '../../core/json.js';
 import { compileSchema } from '../state/schema.js';
 import { parseStrictly } from '../strict-parse.js';
 import { callChecks } from './call-checks.js';
-import { checkNamedChecks, checkTasks } from './check-tasks.js';
+import { jsonProblem, STATE_LIMITS } from './check-action.js';
 import type { ToolSpec, ToolsDomain, ToolsTask } from './domain.js';
 import { type DOMAIN_FILES, tasksFileSchema, toolsFileSchema } from './domain-schemas.js';
 import { type InducedRules, inducedFileSchema } from './induced-schema.js';
-import { jsonProblem, STATE_LIMITS } from './json-limits.js';
-import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases/phrase-book.js';
+import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases.js';
 import { type SandboxedRules, sandboxedRules } from './sandbox/sandboxed-rules.js';
-import { ParameterFault, type ParameterisedTask, withInstances } from './task-parameters.js';
+import { checkNamedChecks, checkTasks, ParameterFault, type ParameterisedTask, withInstances } from './tasks.js';
 
 export type DomainFiles = Partial<Record<(typeof DOMAIN_FILES)[number], string>>;
 

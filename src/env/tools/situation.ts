@@ -9,7 +9,7 @@ import { stateHash } from '../state/state-hash.js';
 import type { ToolsDomain, ToolsTask } from './domain.js';
 import type { Message } from './message.js';
 import type { Operation } from './prediction.js';
-import { initialStateOf } from './task-states.js';
+import { initialStateOf } from './tasks.js';
 
 export interface Situation {
   readonly task: ToolsTask;

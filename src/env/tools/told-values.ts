@@ -1,6 +1,6 @@
 // Was a value told? As a whole token, a number as a number, and not as one of several alternatives.
 
-import type { SpokenMessage } from './conversation.js';
+import type { SpokenMessage } from './scripted-user.js';
 
 export type Told = 'told' | 'alternative' | 'untold';
 

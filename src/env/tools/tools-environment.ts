@@ -13,7 +13,7 @@ import { domainOfSaved, type Episode, loadEpisode, saveEpisode } from './episode
 import type { AssistantMessage, Message } from './message.js';
 import type { Prediction } from './prediction.js';
 import { policyMessage, type Situation } from './situation.js';
-import { initialStateOf } from './task-states.js';
+import { initialStateOf } from './tasks.js';
 import type {
   Responder,
   ToolsAction,

@@ -5,9 +5,9 @@ import { ReverieError } from '../../core/errors.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { valueAt } from '../state/pointer.js';
 import { stateHash } from '../state/state-hash.js';
-import { spokenMessages, successfulCalls } from './conversation.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from './domain.js';
-import { initialStateOf, referenceStateOf } from './task-states.js';
+import { spokenMessages, successfulCalls } from './scripted-user.js';
+import { initialStateOf, referenceStateOf } from './tasks.js';
 import { toldValue } from './told-values.js';
 
 /**

@@ -3,7 +3,7 @@
 
 import { stateHash } from '../../env/state/state-hash.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import { HashedTrigramEmbedder } from '../../replay/experience/embedder.js';
 import { idPatternOf } from '../../worldmodel/tools/id-pattern.js';
 import { unknownIds } from '../../worldmodel/tools/provenance.js';

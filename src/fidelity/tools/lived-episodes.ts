@@ -5,7 +5,7 @@ import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state-hash.js';
 import type { EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
 import type { Prediction } from '../../env/tools/prediction.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 import { patiently } from './answers.js';

@@ -9,7 +9,7 @@ import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import { patientAnswer } from './answers.js';
 import { leafDifferences } from './distances.js';

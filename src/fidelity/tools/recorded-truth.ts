@@ -11,7 +11,7 @@ import { callChecks } from '../../env/tools/call-checks.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Operation } from '../../env/tools/prediction.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import type { ToolsScenario } from '../../kinds/tools/kind.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { ReplayedCalls } from '../../replay/experience/logs/logged-episode.js';

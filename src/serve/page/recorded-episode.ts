@@ -9,7 +9,7 @@ import type { ToolsDomain } from '../../env/tools/domain.js';
 import { serverKeyOf } from '../../env/tools/domain-spec.js';
 import { makeDomain } from '../../env/tools/make-domain.js';
 import type { Message } from '../../env/tools/message.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import { isToolsScenario } from '../../kinds/tools/kind.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { SCENARIO_FILE, savedScenario } from '../../run/run-folder.js';

@@ -8,7 +8,7 @@ import { stateHash } from '../../env/state/state-hash.js';
 import type { Verdict } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/tools/tools-family.js';
 import { stateChanges } from '../../env/tools/verify-episode.js';
 import { faceOf } from '../../kinds/registry.js';

@@ -7,9 +7,8 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
-import { connectOpenEnv } from '../../env/servers/openenv/entry.js';
 import type { Frame as OpenEnvFrame, OpenEnvSocket } from '../../env/servers/openenv/socket.js';
-import { serverProtocols } from '../../env/servers/protocols.js';
+import { connectOpenEnv, serverKeys, serverProtocols } from '../../env/servers/protocols.js';
 import {
   type EnvironmentServer,
   type ServerCard,
@@ -17,7 +16,6 @@ import {
   type ServerSession,
   SessionLost,
 } from '../../env/servers/server-contract.js';
-import { serverKeys } from '../../env/servers/server-protocol.js';
 import {
   type Answer,
   CheckFailed,

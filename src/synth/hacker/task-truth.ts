@@ -5,11 +5,11 @@ import type { JsonObject } from '../../core/json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state-hash.js';
 import { callChecks } from '../../env/tools/call-checks.js';
-import { successfulCalls } from '../../env/tools/conversation.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
 import { refusalsOf } from '../../env/tools/rules-responder.js';
-import { initialStateOf, referenceStateOf } from '../../env/tools/task-states.js';
+import { successfulCalls } from '../../env/tools/scripted-user.js';
+import { initialStateOf, referenceStateOf } from '../../env/tools/tasks.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import { isTrueChange } from '../../worldmodel/must-fail/answer-truth.js';
 

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../core/json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { FactTable, Scene, ToolsDomain } from '../../env/tools/domain.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
 import { type TakenAction, takenAction } from '../../worldmodel/operators/actions.js';

@@ -3,7 +3,7 @@
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import type { AssistantMessage, Message, ToolMessage } from '../../env/tools/message.js';
-import { Phrases } from '../../env/tools/phrases/phrases.js';
+import { Phrases } from '../../env/tools/phrases.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { type Fault, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
 import { applied, beginning } from './policy.js';

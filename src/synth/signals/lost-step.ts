@@ -4,10 +4,10 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { JsonObject } from '../../core/json.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { successfulCalls } from '../../env/tools/conversation.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { successfulCalls } from '../../env/tools/scripted-user.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 

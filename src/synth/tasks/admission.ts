@@ -6,7 +6,7 @@ import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
 import { stateHash } from '../../env/state/state-hash.js';
 import type { CheckResult, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { type FailureCase, failureCases } from './failure-cases.js';
 import {

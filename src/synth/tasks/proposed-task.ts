@@ -13,7 +13,7 @@ import { isScreenDomain } from '../../env/screens/screens-domain.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { withTasks } from '../../env/tools/load-domain.js';
 import { ScriptedUser } from '../../env/tools/scripted-user.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import type { LanguageModel } from '../../llm/language-model.js';

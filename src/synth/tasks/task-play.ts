@@ -6,7 +6,7 @@ import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
 import type { CallSpec, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 
 export interface Played {

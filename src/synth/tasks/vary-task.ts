@@ -8,7 +8,7 @@ import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 import { composed, ownerChanges, ownersOf, withoutRepeats } from './compose.js';

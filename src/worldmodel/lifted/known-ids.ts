@@ -3,7 +3,7 @@
 import { LRUCache } from 'lru-cache';
 import type { ScreenState } from '../../env/screens/screen-state.js';
 import type { Message } from '../../env/tools/message.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import { lastId } from './recorded-acts.js';
 

@@ -4,7 +4,7 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
 import { factsTold } from './answer-truth.js';
 import {

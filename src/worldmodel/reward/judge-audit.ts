@@ -10,7 +10,7 @@ import { describeIssues, reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/tasks.js';
 import { RecordProblem } from '../../replay/experience/logs/logged-call.js';
 import { readConversation } from '../../replay/experience/logs/logged-conversation.js';
 import { stateAfter } from '../../replay/experience/logs/logged-episode.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kill } from 'node:process';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { PythonProcess } from '../../../src/env/gymnasium/python-process.js';
+import { PythonProcess } from '../../../src/env/gymnasium/gymnasium-environment.js';
 import { makeEnvironment } from '../../../src/env/make-environment.js';
 import type { ReplayedEnvironment } from '../../../src/env/replayed/replayed-environment.js';
 import { gymnasiumPython, noGymnasium, room, useGymnasium } from './python.js';

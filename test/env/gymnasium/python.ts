@@ -3,8 +3,8 @@
 import { fileURLToPath } from 'node:url';
 import { beforeAll } from 'vitest';
 import { pythonEnvironment } from '../../../scripts/python-environments.mjs';
+import type { GymnasiumSpec } from '../../../src/env/gymnasium/gymnasium-environment.js';
 import { openGymnasium } from '../../../src/env/gymnasium/gymnasium-environment.js';
-import type { GymnasiumSpec } from '../../../src/env/gymnasium/python-process.js';
 import type { ReplayedEnvironment } from '../../../src/env/replayed/replayed-environment.js';
 
 const made = await pythonEnvironment('gymnasium');

@@ -17,7 +17,7 @@ import { screenText } from '../../../src/env/screens/screen-tree.js';
 import { screensDomain } from '../../../src/env/screens/screens-domain.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
-import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../../src/env/tools/tasks.js';
 import { CONTRACT } from './fixture.js';
 
 const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));

@@ -14,7 +14,7 @@ import type { CallSpec, ToolsDomain } from '../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../src/env/tools/make-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../../src/env/tools/tasks.js';
 import { lineEnvironment } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 

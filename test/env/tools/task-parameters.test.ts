@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ToolsTask } from '../../../src/env/tools/domain.js';
-import { type ParameterisedTask, withInstances } from '../../../src/env/tools/task-parameters.js';
+import { type ParameterisedTask, withInstances } from '../../../src/env/tools/tasks.js';
 
 const state = {
   people: { P1: { name: 'Ada' }, P2: { name: 'Kurt' }, P3: { name: 'Mia' } },

@@ -5,7 +5,7 @@ import { NO_SCREEN, type ScreenElement, type ScreenState } from '../../../src/en
 import type { Message, ToolCall } from '../../../src/env/tools/message.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../../src/env/tools/tasks.js';
 import type { CallQuery } from '../../../src/env/tools/tools-family.js';
 import { elementF1, elementScores } from '../../../src/fidelity/screens/element-scores.js';
 import { elementsInstrument } from '../../../src/fidelity/screens/elements.js';

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/core/json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { FactTable, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import type { Message, ToolCall } from '../../../src/env/tools/message.js';
-import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../../src/env/tools/tasks.js';
 import { ExplorerAgent } from '../../../src/synth/episodes/agents/explorer-agent.js';
 import { induceOperators } from '../../../src/synth/operators/induce-operators.js';
 import type { Transition } from '../../../src/synth/operators/tries.js';

@@ -10,7 +10,7 @@ import type { ScreenState } from '../../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { CallSpec, ToolsDomain } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../../src/env/tools/tasks.js';
 import { Act } from '../../../src/worldmodel/lifted/act.js';
 import { liftedBackend } from '../../../src/worldmodel/lifted/entry.js';
 import { LiftedBook } from '../../../src/worldmodel/lifted/lifted-book.js';

@@ -2,7 +2,7 @@
 // (dm_control/suite/cartpole.py; Tassa et al. 2018, 1801.00690). Unlike there, the cart must stay within 2.4 m of
 // the middle or the episode ends (as in CartPole), the joints have a little friction, and a spinning pole earns nothing.
 
-import type { Expression } from '../expression-schema.js';
+import type { Expression } from '../expression.js';
 import type { BuiltInBody } from './built-in-body.js';
 
 const xml = `

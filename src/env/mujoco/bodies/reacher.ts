@@ -1,6 +1,6 @@
 // A two-link arm that reaches for a target: the definition of Gymnasium's Reacher-v5.
 
-import type { Expression } from '../expression-schema.js';
+import type { Expression } from '../expression.js';
 import type { BuiltInBody } from './built-in-body.js';
 
 const xml = `

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { type ReverieError, reverieError } from '../../../core/errors.js';
 import { parseStrictly } from '../../strict-parse.js';
-import { jsonProblem, STATE_LIMITS } from '../../tools/json-limits.js';
+import { jsonProblem, STATE_LIMITS } from '../../tools/check-action.js';
 import { checkGraph, GraphFault } from './graph-check.js';
 import { type GraphFile, graphSchema } from './graph-schema.js';
 

@@ -19,7 +19,7 @@ export const openEnvNumbers: EnvironmentEntry = {
   summary: 'An environment of numbers on a server of OpenEnv.',
   schema: openEnvKeys,
   make: async () => {
-    const { openNumbers } = await import('./number-environment.js');
+    const { openNumbers } = await import('../openenv-numbers.js');
     return async (settings) => {
       const { openenv: url, timeoutSeconds = 60, patienceSeconds = 30 } = openEnvKeys.strip().parse(settings);
       return openNumbers({ url, timeoutSeconds, patienceSeconds, maxEpisodeSteps: settings.maxEpisodeSteps });

@@ -15,8 +15,7 @@ import {
   type ServerTool,
   SessionLost,
 } from '../server-contract.js';
-import { brief, rewardSchema, ServerHttp, shownText } from '../server-http.js';
-import { taskLists } from '../task-lists.js';
+import { brief, rewardSchema, ServerHttp, shownText, taskLists } from '../server-http.js';
 import { type Frame, OpenEnvSocket } from './socket.js';
 
 const PROTOCOL = 'OpenEnv';

@@ -15,7 +15,7 @@ import { applyOperations } from '../../../env/state/operations.js';
 import { stateHash } from '../../../env/state/state-hash.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { realResponder } from '../../../env/tools/real-environment.js';
-import { initialStateOf } from '../../../env/tools/task-states.js';
+import { initialStateOf } from '../../../env/tools/tasks.js';
 import type { ToolsPolicy } from '../../../env/tools/tools-family.js';
 import type { EpisodeRecord, EpisodeStep, ExperienceStep } from '../../../replay/experience/experience.js';
 import { livedSteps, statesOf } from '../../../replay/experience/lived-steps.js';

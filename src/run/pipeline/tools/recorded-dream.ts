@@ -10,7 +10,7 @@ import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
-import { initialStateOf } from '../../../env/tools/task-states.js';
+import { initialStateOf } from '../../../env/tools/tasks.js';
 import type { LineEnvironment } from '../../../env/tools/text-environment.js';
 import type { Responder, ToolsPolicy } from '../../../env/tools/tools-family.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';

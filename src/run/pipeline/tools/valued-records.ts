@@ -6,7 +6,7 @@ import type { ValuedEpisode } from '../../../algorithms/text-values.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import { stateHash } from '../../../env/state/state-hash.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
-import { initialStateOf } from '../../../env/tools/task-states.js';
+import { initialStateOf } from '../../../env/tools/tasks.js';
 import { admissibleIn } from '../../../env/tools/text-environment.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';

@@ -8,7 +8,7 @@ import type { Json, JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';
-import { Phrases } from '../../../env/tools/phrases/phrases.js';
+import { Phrases } from '../../../env/tools/phrases.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/tools/tools-family.js';
 import { type ScriptedPlan, type ScriptedPlanSettings, ScriptedPlans } from './scripted-plans.js';
 import { isKnown, unknownIds } from './told-ids.js';

@@ -8,7 +8,7 @@ import { makeDomain } from '../../../../src/env/tools/make-domain.js';
 import type { Operation, Prediction } from '../../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../../src/env/tools/scripted-user.js';
-import { referenceStateOf } from '../../../../src/env/tools/task-states.js';
+import { referenceStateOf } from '../../../../src/env/tools/tasks.js';
 import type { Responder } from '../../../../src/env/tools/tools-family.js';
 import type { Finding } from '../../../../src/fidelity/instrument.js';
 import type { LearningRow } from '../../../../src/fidelity/learning/learning.js';

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { Rng } from '../../../../core/rng.js';
 import type { CallSpec, ToolsDomain } from '../../../../env/tools/domain.js';
 import type { Message } from '../../../../env/tools/message.js';
-import { Phrases } from '../../../../env/tools/phrases/phrases.js';
+import { Phrases } from '../../../../env/tools/phrases.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../../env/tools/tools-family.js';
 import { defineRecipe } from '../recipe.js';
 import { isHarmless, mistakesFor } from './mistakes.js';

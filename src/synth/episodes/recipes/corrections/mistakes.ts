@@ -7,9 +7,9 @@ import type { Rng } from '../../../../core/rng.js';
 import { applyOperations } from '../../../../env/state/operations.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../../../env/tools/message.js';
-import { Phrases } from '../../../../env/tools/phrases/phrases.js';
+import { Phrases } from '../../../../env/tools/phrases.js';
 import { rulesResponder } from '../../../../env/tools/rules-responder.js';
-import { initialStateOf } from '../../../../env/tools/task-states.js';
+import { initialStateOf } from '../../../../env/tools/tasks.js';
 import { callFaults } from '../../../tasks/task-play.js';
 import { isId } from '../../agents/told-ids.js';
 
