@@ -459,13 +459,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'what the tools answered when the conversations were recorded',
     load: () => import('./fidelity-recorded.js'),
   },
-  'fidelity.small-model': {
-    title:
-      "Calls of the service desk answered all right with a real, very small language model (REVERIE_LLM_URL): behind the router − alone as text (raw: typed state, retrieval; τ-bench's airline against recorded conversations)",
-    unit: 'difference of shares',
-    baseline: 'plain text simulation by the same language model, nothing retrieved',
-    load: () => import('./fidelity-small-model.js'),
-  },
   'fidelity.speed': {
     title:
       'A full fidelity report on 10,000 transitions of half-cheetah by an ensemble of MBPO shape, two worker threads (the section on learners left out): time',

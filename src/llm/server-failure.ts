@@ -108,7 +108,7 @@ function refusalHint(status: number): string {
   if (status === 404) return 'Check the URL (it usually ends in /v1) and the name of the model.';
   if (status >= 300 && status < 400) return 'Redirects are not followed: give the URL it redirects to.';
   if (status === 429) return 'Raise the quota at the provider.';
-  return 'Check the model, its parameters and the length of prompts against what the server allows; model.llm.promptTokens keeps those for calls of tools within a window.';
+  return 'Check the model, its parameters and the length of prompts against what the server allows; model.llm.stateTokens, historyTokens and retrieval shorten those for calls of tools.';
 }
 
 function errorMessage(text: string): string {

@@ -189,13 +189,7 @@ export const MODEL_ERRORS = {
   LLM_CONTEXT_EXCEEDED: {
     status: 400,
     message: 'The prompt is longer than the model at {url} can read: {problem}.',
-    hint: 'Serve the model with a longer context, or shorten episodes (synth.maxSteps) and what is shown (model.llm.promptTokens).',
-  },
-  LLM_PROMPT_TOO_LONG: {
-    status: 400,
-    message:
-      'The prompt for a call of "{tool}" takes at least {needed} tokens, and model.llm.promptTokens allows {limit}.',
-    hint: 'Raise it. Rules, the called tool, the call, and what of the state is no collection are never cut.',
+    hint: 'Serve the model with a longer context, or shorten episodes (synth.maxSteps) and what is shown (model.llm.stateTokens, model.llm.retrieval.k).',
   },
   LLM_REFUSED: { status: 502, message: 'The request was refused: {problem}.', hint: '{hint}' },
   LLM_REPLY_INVALID: {

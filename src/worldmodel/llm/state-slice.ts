@@ -236,7 +236,7 @@ function pruned(
 }
 
 /** A collection's name as its entries are called. */
-export function singular(word: string): string {
+function singular(word: string): string {
   return word.endsWith('ies') ? `${word.slice(0, -3)}y` : word.replace(/s$/, '');
 }
 

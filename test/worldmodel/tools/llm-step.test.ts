@@ -1,6 +1,8 @@
 // The experience model's step: what it is shown, what it agrees about, and what no text in it can do.
 
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { LlmStepModel, stepMessages } from '../../../src/worldmodel/llm/step-model.js';
 import { reverieError } from '../../../src/core/errors.js';
 import type { Json, JsonObject } from '../../../src/core/json.js';
 import type { ExperienceIndex, ExperienceStep, RetrievalQuery } from '../../../src/replay/experience/experience.js';
@@ -255,5 +257,19 @@ describe('a large state', () => {
     expect(collections).toMatchObject({ '/tickets': { size: 3_000 } });
     expect(JSON.stringify(state).length).toBeLessThan(600 * 4 * 1.5);
     expect(answer.operations).toEqual([{ op: 'replace', path: '/tickets/T2500/status', value: 'closed' }]);
+  });
+});
+
+describe('a prompt', () => {
+  const { llm: options } = parseToolsModelConfig({ kind: 'tools' });
+  const sha256 = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
+  const hash = (more: object = {}, refused?: never) =>
+    sha256(stepMessages(deskQuery('close_ticket', { ticket_id: 'T1001' }), { ...options, ...more }, undefined, refused));
+
+  it('has the bytes that recorded replies are found by, and its model the same version', () => {
+    expect(hash()).toBe('b796de3cb5cc');
+    expect(hash({ mode: 'text' })).toBe('15002df8cfb3');
+    expect(hash({}, { previous: { a: 1 }, problems: ['b'] } as never)).toBe('332bd372ddd0');
+    expect(new LlmStepModel(new ScriptedModel(truthful), options).version).toBe('llm:scripted:683c8fdeaf9d');
   });
 });

@@ -96,13 +96,13 @@ function wrapper(config: ToolsScenarioConfig): Asker[] {
 }
 
 function world({ model, ...config }: ToolsScenarioConfig, domain: ToolsDomain, turns: Range): Asker {
-  const { retrieval, stateTokens, promptTokens, mode, consistency } = model.llm;
+  const { retrieval, stateTokens, mode, consistency } = model.llm;
   const state = mode === 'typed' ? Math.min(stateTokens, estimateTokens(JSON.stringify(domain.initialState))) : 0;
   const system = estimateTokens(domain.policy) + estimateTokens(JSON.stringify(domain.tools));
   const exact = model.backends.includes('rules') && domain.rules !== undefined ? sharedByRules(model, domain) : 0;
   const calls = scaled(turns, (1 - exact) * consistency);
   const prompt = system + state + retrieval.k * DEMONSTRATION_TOKENS;
-  return asker('world', { ...config, model }, calls, Math.min(prompt, promptTokens ?? prompt));
+  return asker('world', { ...config, model }, calls, prompt);
 }
 
 /** One that says what it asks the model for a call, as if it answered all of them. */
