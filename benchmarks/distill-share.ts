@@ -23,7 +23,7 @@ import { type RecordedStep, recordedSteps } from '../src/worldmodel/sequence/rec
 import { ScriptCodec } from '../src/worldmodel/sequence/script.js';
 import { loadSequence, type SequenceContents } from '../src/worldmodel/sequence/sequence-folder.js';
 import { StepForm } from '../src/worldmodel/sequence/step-form.js';
-import { schemaCheckOf } from '../src/worldmodel/tools/schema-check.js';
+import { schemaCheckOf } from '../src/worldmodel/tools/checks.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { controlledName } from './controlled-name.js';
 import { startControlledServer } from './controlled-server.js';

@@ -10,7 +10,7 @@ import { makeDomain } from '../src/env/tools/make-domain.js';
 import type { Message, ToolCall } from '../src/env/tools/message.js';
 import { initialStateOf } from '../src/env/tools/task-states.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
-import { wilson } from '../src/worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../src/worldmodel/tools/shadow.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { claimsIn } from './experience-claims.js';
 import { defaultRun, type OpenAiRow } from './experience-episodes.js';

@@ -17,9 +17,9 @@ import type { TextPolicy } from '../src/rl/text/text-policy.js';
 import { realSteps } from '../src/run/pipeline/tools/gathered-records.js';
 import { liveEpisode } from '../src/synth/episodes/live-episode.js';
 import { planRow } from '../src/synth/episodes/row-plan.js';
-import { backendSettings } from '../src/worldmodel/tools/assemble-router.js';
 import { routerBackends } from '../src/worldmodel/tools/backends.js';
 import { makeRouter } from '../src/worldmodel/tools/make-router.js';
+import { backendSettings } from '../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig, type ToolsModelConfigInput } from '../src/worldmodel/tools/tools-model-schema.js';
 
 interface Pages {

@@ -2,7 +2,7 @@
 
 import type { DreamCheck, Gathered, ValueFit } from '../algorithms/text-training.js';
 import { deficitText } from '../synth/signals/deficits.js';
-import { wilson } from '../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../worldmodel/tools/shadow.js';
 import { formatCount, formatNumber } from './format.js';
 import { type Line, resultLines } from './result-text.js';
 import type {

@@ -10,8 +10,8 @@ import type { WorldData } from '../../src/run/world-page/carried-world.js';
 import { operatorsBackend } from '../../src/worldmodel/operators/entry.js';
 import { rulesBackend } from '../../src/worldmodel/rules/entry.js';
 import { sequenceBackend } from '../../src/worldmodel/sequence/entry.js';
-import { assembleRouter } from '../../src/worldmodel/tools/assemble-router.js';
 import type { BackendEntry } from '../../src/worldmodel/tools/backend-model.js';
+import { assembleRouter } from '../../src/worldmodel/tools/router.js';
 import { putFiles } from './node/files.js';
 
 /** Backends that a page can hold, each a line. */

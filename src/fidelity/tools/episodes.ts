@@ -15,7 +15,7 @@ import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
 import type { EpisodeSettings } from '../../synth/episodes/episode-record.js';
 import { liveEpisode } from '../../synth/episodes/live-episode.js';
 import { planRow } from '../../synth/episodes/row-plan.js';
-import { episodeWeight } from '../../worldmodel/tools/uncertainty.js';
+import { episodeWeight } from '../../worldmodel/tools/shadow.js';
 import { type RealCall, recordingRules, shuffled } from './question.js';
 
 /** Who acts, in turn: by the solution with this share of wrong calls, and at random. */

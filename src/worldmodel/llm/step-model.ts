@@ -15,22 +15,17 @@ import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import type { BackendModel, Failed, PredictOptions, RawProposal } from '../tools/backend-model.js';
 import { callsBefore } from '../tools/calls-before.js';
-import { comparableObservation } from '../tools/observation-text.js';
-import { wordsIn } from '../tools/tokens.js';
-import { toolOf } from '../tools/tool-of.js';
-import { historyOf } from './history.js';
+import { comparableObservation, toolOf, wordsIn } from '../tools/checks.js';
+import { clipped, historyOf, oneLine, type Refused, renderPrompt, sliceState } from './prompt.js';
 import {
+  failedReply,
   normalisedReply,
   parseOperations,
   predictionReply,
   replySchema,
   reportsError,
   textPredictionReply,
-} from './prediction-schema.js';
-import { type Refused, renderPrompt } from './prompt-parts.js';
-import { failedReply } from './reply-failure.js';
-import { clipped, oneLine } from './sections.js';
-import { sliceState } from './state-slice.js';
+} from './replies.js';
 
 export interface LlmStepOptions extends PromptOptions {
   readonly temperature: number;

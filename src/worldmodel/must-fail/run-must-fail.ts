@@ -18,7 +18,7 @@ import { openSealed, sealedText } from '../../store/sealed-json.js';
 import type { Judge } from '../reward/judge.js';
 import type { Rate } from '../reward/judge-audit.js';
 import { judgeEpisode } from '../reward/judge-episode.js';
-import { wilson } from '../tools/shadow-estimates.js';
+import { wilson } from '../tools/shadow.js';
 import { type AnswerTruth, isTrueAnswer, isTrueChange } from './answer-truth.js';
 import { mustSucceed, type Probe, type ProbeKind } from './probe.js';
 

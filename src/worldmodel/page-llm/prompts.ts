@@ -3,7 +3,7 @@
 
 import type { Json } from '../../core/json.js';
 import type { ChatMessage } from '../../llm/language-model.js';
-import { DATA_NOTICE, renderSections, type Section } from '../llm/sections.js';
+import { DATA_NOTICE, renderSections, type Section } from '../llm/prompt.js';
 
 /** Counts changes of the prompts that can change answers. */
 export const PROMPT_VERSION = 1;

@@ -2,7 +2,7 @@
 // depth, as grammars of servers differ in what they make of recursion.
 
 import { z } from 'zod';
-import { replySchema } from '../llm/prediction-schema.js';
+import { replySchema } from '../llm/replies.js';
 
 const reasoning = z.string().describe('What the page does with the action, and what follows from that.');
 const confidence = z.number().describe('Probability in [0, 1] that the page becomes this, if the overview is right.');

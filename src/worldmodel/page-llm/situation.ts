@@ -8,9 +8,9 @@ import { screenText } from '../../env/screens/screen-tree.js';
 import { stateHash } from '../../env/state/state-hash.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
-import { clipped } from '../llm/sections.js';
+import { clipped } from '../llm/prompt.js';
 import { callsBefore } from '../tools/calls-before.js';
-import { wordsIn } from '../tools/tokens.js';
+import { wordsIn } from '../tools/checks.js';
 import type { PageLlmSettings } from './settings.js';
 
 type Shown = Pick<PageLlmSettings, 'retrieval' | 'history' | 'memory' | 'screenTokens'>;

@@ -8,7 +8,7 @@ import type { Json } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../llm/language-model.js';
-import { failedReply } from '../llm/reply-failure.js';
+import { failedReply } from '../llm/replies.js';
 import { type Stage, stageMessages } from './prompts.js';
 import { SCHEMAS } from './replies.js';
 import type { PageLlmSettings } from './settings.js';

@@ -6,7 +6,7 @@ import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 import { callsBefore } from '../tools/calls-before.js';
-import { toolOf } from '../tools/tool-of.js';
+import { toolOf } from '../tools/checks.js';
 
 export class ReplayModel implements BackendModel {
   readonly version = 'replay:1';

@@ -15,7 +15,7 @@ import { RecordProblem } from '../../replay/experience/logs/logged-call.js';
 import { readConversation } from '../../replay/experience/logs/logged-conversation.js';
 import { stateAfter } from '../../replay/experience/logs/logged-episode.js';
 import { filesAt, type LogRecord, recordsOf } from '../../replay/experience/logs/read-episode-logs.js';
-import { type ShareEstimate, wilson } from '../tools/shadow-estimates.js';
+import { type ShareEstimate, wilson } from '../tools/shadow.js';
 import type { Judge } from './judge.js';
 import { shownChanges } from './judge-episode.js';
 

@@ -10,9 +10,8 @@ import { Rng } from '../../core/rng.js';
 import type { CheckResult } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
-import { replySchema } from '../llm/prediction-schema.js';
-import { failedReply } from '../llm/reply-failure.js';
-import { DATA_NOTICE, renderSections } from '../llm/sections.js';
+import { DATA_NOTICE, renderSections } from '../llm/prompt.js';
+import { failedReply, replySchema } from '../llm/replies.js';
 import { type JudgeConfig, type JudgeConfigInput, judgeSchema } from './judge-schema.js';
 
 const verdictReply = z.strictObject({

@@ -3,10 +3,9 @@
 import { threadPlugins } from '../../core/plugins.js';
 import type { DeviceTarget } from '../../nn/cuda.js';
 import type { DeviceFit } from '../../nn/cuda-addon.js';
-import { assembleRouter, backendSettings } from './assemble-router.js';
 import type { BackendParts } from './backend-model.js';
 import { routerBackends } from './backends.js';
-import type { Router } from './router.js';
+import { assembleRouter, backendSettings, type Router } from './router.js';
 import type { ToolsModelConfig } from './tools-model-schema.js';
 
 /** What backends are made from; a configured backend whose part is missing is left out, and every answer says so. */

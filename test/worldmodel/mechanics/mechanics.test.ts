@@ -9,7 +9,7 @@ import type { ScreenState } from '../../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { CallSpec, ToolsDomain } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { checkProposal } from '../../../src/worldmodel/state.js';
+import { checkProposal } from '../../../src/worldmodel/tools/checks.js';
 import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { pagesDomain } from '../../env/screens/fixture.js';

@@ -10,7 +10,7 @@ import type { RowPlan } from '../../../synth/episodes/row-plan.js';
 import { deficitOf } from '../../../synth/signals/deficits.js';
 import { lostStep } from '../../../synth/signals/lost-step.js';
 import { SignalFinder } from '../../../synth/signals/signals.js';
-import { episodeWeight } from '../../../worldmodel/tools/uncertainty.js';
+import { episodeWeight } from '../../../worldmodel/tools/shadow.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';

@@ -18,16 +18,16 @@ import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { TextPolicy } from '../../../rl/text/text-policy.js';
 import { ensureFolder } from '../../../store/atomic-file.js';
 import { fitterOf } from '../../../synth/train-backend.js';
-import { backendSettings } from '../../../worldmodel/tools/assemble-router.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
-import { difference } from '../../../worldmodel/tools/shadow.js';
+import { backendSettings } from '../../../worldmodel/tools/router.js';
 import {
   addRowCounts,
+  difference,
   type ShadowCounts,
   ShadowEstimates,
   type ShadowRow,
   trustHorizon,
-} from '../../../worldmodel/tools/shadow-estimates.js';
+} from '../../../worldmodel/tools/shadow.js';
 import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import type { JobContext } from '../../job.js';
 import { layered } from '../../overrides.js';

@@ -22,7 +22,7 @@ import type { Responder } from '../../../env/tools/tools-family.js';
 import { groupEstimators } from '../../../rl/group/estimators.js';
 import { LearningThread } from '../../../rl/text/learning-thread.js';
 import type { TextLearner } from '../../../rl/text/text-policy.js';
-import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../../../worldmodel/tools/shadow.js';
 import { interrupted, type JobContext, whileOpen } from '../../job.js';
 import type { MetricsEvent, MetricsWriter } from '../../metrics.js';
 import type { ToolsScenario } from '../../scenario.js';
