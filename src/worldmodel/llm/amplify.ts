@@ -56,6 +56,23 @@ export interface AmplifiedTrajectory {
   readonly cost: Cost;
 }
 
+const turn = z.strictObject({
+  role: z.enum(['user', 'assistant', 'call', 'result']),
+  reasoning: z.string().describe('assistant and call: why; result: what follows from the state; user: empty.'),
+  content: z
+    .string()
+    .describe('user and assistant: what is said; result: the very text the tool returns; call: empty.'),
+  name: z.string().describe('call and result: the tool; else empty.'),
+  arguments: z.string().describe('call: the arguments as JSON text; else empty.'),
+  operations: z
+    .preprocess((written) => normalisedOperations(written as Json), operationsReply)
+    .describe('result: changes of the state; else empty.'),
+});
+
+export const trajectoryReply = z.strictObject({ turns: z.array(turn) });
+
+export type Turn = z.output<typeof turn>;
+
 const SCHEMA = replySchema('trajectory', trajectoryReply);
 
 /** Throws what the model throws; LLM_REPLY_INVALID included, as there is nothing to cut then. */
@@ -300,20 +317,3 @@ function parseObject(text: string): JsonObject | undefined {
     return undefined;
   }
 }
-
-const turn = z.strictObject({
-  role: z.enum(['user', 'assistant', 'call', 'result']),
-  reasoning: z.string().describe('assistant and call: why; result: what follows from the state; user: empty.'),
-  content: z
-    .string()
-    .describe('user and assistant: what is said; result: the very text the tool returns; call: empty.'),
-  name: z.string().describe('call and result: the tool; else empty.'),
-  arguments: z.string().describe('call: the arguments as JSON text; else empty.'),
-  operations: z
-    .preprocess((written) => normalisedOperations(written as Json), operationsReply)
-    .describe('result: changes of the state; else empty.'),
-});
-
-export const trajectoryReply = z.strictObject({ turns: z.array(turn) });
-
-export type Turn = z.output<typeof turn>;
