@@ -14,6 +14,9 @@ import type { DeviceTarget } from '../../nn/cuda.js';
 import type { DeviceFit } from '../../nn/cuda-addon.js';
 import type { EpisodeRecord, ExperienceIndex } from '../../replay/experience/experience.js';
 
+/** What is asked where a scenario names no backends: `rules` and `replay` where the domain has them. */
+export const DEFAULT_BACKENDS = ['rules', 'replay', 'llm'];
+
 /** What a backend says happens; not believed before `checkProposal` has found no fault with it. */
 export interface RawProposal {
   readonly reasoning?: string;

@@ -10,14 +10,15 @@ import type { Json } from '../../core/json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
-import type {
-  BackendEntry,
-  BackendModel,
-  BackendParts,
-  BackendSettings,
-  PredictOptions,
-  RawProposal,
-  Trust,
+import {
+  type BackendEntry,
+  type BackendModel,
+  type BackendParts,
+  type BackendSettings,
+  DEFAULT_BACKENDS,
+  type PredictOptions,
+  type RawProposal,
+  type Trust,
 } from './backend-model.js';
 import { checkProposal, PROPOSAL_LIMITS, toolOf } from './checks.js';
 import type { ToolsModelConfig } from './tools-model-schema.js';
@@ -244,9 +245,6 @@ export function backendSettings(
   const problem = `backend "${name}" needs a section "${name}": ${describeIssues(read.error)}`;
   throw reverieError('MODEL_CONFIG_INVALID', { problem });
 }
-
-/** What is asked where a scenario names no backends: `rules` and `replay` where the domain has them. */
-export const DEFAULT_BACKENDS = ['rules', 'replay', 'llm'];
 
 export interface ListedBackend {
   readonly entry: Pick<BackendEntry, 'name' | 'isReal'>;

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { llmSection } from '../llm/entry.js';
 import { rulesSection } from '../rules/entry.js';
+import { DEFAULT_BACKENDS } from './backend-model.js';
 import { routerBackends } from './backends.js';
-import { DEFAULT_BACKENDS } from './router.js';
 
 const positive = z.int().min(1);
 const share = z.number().min(0).max(1);
