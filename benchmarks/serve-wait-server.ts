@@ -2,9 +2,8 @@
 // server of serve.sessions, in a process of its own. Told by its parent how long and how many; answers with its URL.
 
 import { tmpdir } from 'node:os';
-import type { VectorEnvironment } from '../src/core/environment.js';
-import { unboundedSpace } from '../src/env/space-values.js';
-import type { Servable } from '../src/run/serving/servable.js';
+import { unboundedSpace, type VectorEnvironment } from '../src/env/index.js';
+import type { Servable } from '../src/run/index.js';
 import { startServer } from '../src/serve/index.js';
 
 export interface WaitWish {

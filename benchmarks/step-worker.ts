@@ -2,8 +2,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { Rng, type RngState } from '../src/core/rng.js';
-import type { WorldModelSnapshot } from '../src/worldmodel/dynamics.js';
-import { loadWorldModel } from '../src/worldmodel/kinds.js';
+import { loadWorldModel, type WorldModelSnapshot } from '../src/worldmodel/index.js';
 
 export interface StepShare {
   readonly model: WorldModelSnapshot;

@@ -1,6 +1,7 @@
 // `reverie client`: prints a ready-to-run file that connects a trainer to a server.
 
 import { type Command, Option } from 'commander';
+import { load } from '../serve/commands.js';
 import { examplesText } from './job-commands.js';
 import type { Terminal } from './terminal.js';
 
@@ -8,6 +9,9 @@ const KINDS = {
   trl: 'TRL: GRPOTrainer with an environment_factory',
   verl: 'verl: an agent loop, and the advantage that goes with it',
   gym: 'Gymnasium: an Env and a VectorEnv',
+  agentgym: 'AgentGym-RL: its own client, unmodified',
+  skyrl: 'SkyRL-gym: a text environment',
+  rllm: 'rLLM: an environment',
 } as const;
 
 type Flags = { readonly [kind in keyof typeof KINDS]?: boolean } & { readonly env?: string };
@@ -15,7 +19,7 @@ type Flags = { readonly [kind in keyof typeof KINDS]?: boolean } & { readonly en
 export function addClientCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('client')
-    .summary('print a ready-to-run client script for your trainer')
+    .summary('print what connects a trainer to a server')
     .description(
       'Prints a ready-to-run file for one trainer and one environment of a running server: redirect it to a file and run it.',
     )
@@ -37,7 +41,7 @@ export function addClientCommand(program: Command, terminal: Terminal): void {
     .action(async (url: string, flags: Flags) => {
       const kind = kinds.find((one) => flags[one]);
       if (kind === undefined) return command.error(`error: name a trainer: --${kinds.join(', --')}`);
-      const { fetchGlueTarget, glueText } = await import('../serve/glue/glue.js');
+      const [{ fetchGlueTarget }, { glueText }] = await Promise.all([load.glueTarget(), load.glue()]);
       terminal.stdout.write(glueText(kind, await fetchGlueTarget(url, flags.env, terminal.env['REVERIE_TOKEN'])));
     });
 }

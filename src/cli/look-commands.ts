@@ -1,6 +1,6 @@
 // The commands that look and change nothing: scenarios, inspect, check-env.
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { load } from '../run/commands.js';
 import { EXIT, type Outcome } from './failure.js';
 import { examplesText } from './job-commands.js';
@@ -41,10 +41,7 @@ function addScenarios(program: Command, terminal: Terminal): void {
       const { terminalTable } = await load.resultText();
       const rows = scenarios.map(({ name, description }) => [name, description]);
       print(terminal, flags, { scenarios }, () =>
-        terminalTable(
-          { columns: ['scenario', 'what is learned'], rows },
-          { alignment: 'text', columns: terminal.stdout.columns },
-        ),
+        terminalTable({ columns: ['scenario', 'what is learned'], rows }, 'text'),
       );
     },
   );
@@ -62,23 +59,20 @@ function addInspect(program: Command, terminal: Terminal): void {
         ['reverie inspect runs/policy', ''],
         ['reverie inspect runs/policy --json', ''],
         [
-          'reverie inspect runs/policy --evaluation-set runs/other',
+          'reverie inspect runs/policy --panel runs/other',
           'whether the figures of both may be compared, or what differs',
         ],
       ]),
     );
   command.option(
-    '--evaluation-set <hash|file>',
+    '--panel <hash|file>',
     'say whether its figures and those of this run, file or hash were measured on the same',
   );
-  command.addOption(new Option('--panel <hash|file>').hideHelp());
-  withOutputOptions(command).action(
-    async (folder: string, flags: OutputFlags & { readonly evaluationSet?: string; readonly panel?: string }) => {
-      const { inspectFolder, inspectionText } = await load.inspection();
-      const inspection = await inspectFolder(folder, { panel: flags.evaluationSet ?? flags.panel });
-      print(terminal, flags, inspection, () => inspectionText(inspection, '', terminal.stdout.columns));
-    },
-  );
+  withOutputOptions(command).action(async (folder: string, flags: OutputFlags & { readonly panel?: string }) => {
+    const { inspectFolder, inspectionText } = await load.inspection();
+    const inspection = await inspectFolder(folder, flags);
+    print(terminal, flags, inspection, () => inspectionText(inspection));
+  });
 }
 
 function addCheckEnv(program: Command, terminal: Terminal, outcome: Outcome): void {

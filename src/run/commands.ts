@@ -17,5 +17,6 @@ export const load = {
   launcher: () => import('./launch.js'),
   operators: () => import('./induce-operators.js'),
   resultText: () => import('./result-text.js'),
+  worldPage: () => import('./world-page/write-world-page.js'),
   scenarios: () => import('./scenario.js'),
 };

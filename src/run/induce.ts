@@ -6,12 +6,10 @@ import { basename, join, resolve } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
 import { canonicalJson } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
-import type { InducedRule, InducedRules } from '../env/tools/induced-schema.js';
-import { readInducedRules, readTools } from '../env/tools/load-domain.js';
-import { readEpisodeLogs } from '../replay/experience/logs/read-episode-logs.js';
+import { type InducedRule, type InducedRules, readInducedRules, readTools } from '../env/index.js';
+import { readEpisodeLogs } from '../replay/index.js';
 import { writeFileAtomic } from '../store/atomic-file.js';
-import { induce } from '../synth/induction/induce.js';
-import { type ProposedTask, proposeTasks } from '../synth/induction/proposed-tasks.js';
+import { induce, type ProposedTask, proposeTasks } from '../synth/index.js';
 
 const YAML_STYLE = { lineWidth: 120, aliasDuplicateObjects: false } as const;
 const RULES_FILE = 'induced.yaml';
@@ -240,8 +238,5 @@ export async function rulesTable(rules: readonly RuleLine[]): Promise<string> {
     String(counterExamples),
     accepted ? 'yes' : 'no',
   ]);
-  return terminalTable(
-    { columns: ['rule', 'says', 'seen', 'against', 'accepted'], rows },
-    { alignment: 'text', columns: process.stdout.columns },
-  );
+  return terminalTable({ columns: ['rule', 'says', 'seen', 'against', 'accepted'], rows }, 'text');
 }

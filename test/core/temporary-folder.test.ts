@@ -21,10 +21,7 @@ afterAll(() => {
 });
 
 it('goes with its process, or with the next where that was killed', async () => {
-  const module = compiledUrl(
-    new URL('../../src/core/temporary-folder.ts', import.meta.url).href,
-    './temporary-folder.js',
-  );
+  const module = compiledUrl(import.meta.url.replace('/test/', '/src/'), './temporary-folder.js');
   const program = `import { temporaryFolder } from '${module}';
     console.log(temporaryFolder('child').path); setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {

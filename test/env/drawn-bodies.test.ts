@@ -1,9 +1,7 @@
 // What is drawn of a body: its parts, where they are, and where an observation alone would have them.
 
 import { afterAll, describe, expect, it } from 'vitest';
-import { makeEnvironment } from '../../src/env/make-environment.js';
-import type { MujocoEnvironment } from '../../src/env/mujoco/mujoco-environment.js';
-import { rowSize } from '../../src/env/space-values.js';
+import { type MujocoEnvironment, makeEnvironment, rowSize } from '../../src/env/index.js';
 
 const made: MujocoEnvironment[] = [];
 afterAll(() => {

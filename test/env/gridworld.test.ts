@@ -1,8 +1,5 @@
 import { expect, test } from 'vitest';
-import { makeEnvironment } from '../../src/env/make-environment.js';
-import { gridDynamics } from '../../src/env/tabular/grid-dynamics.js';
-import type { Gridworld } from '../../src/env/tabular/gridworld.js';
-import { valueIteration } from '../../src/env/tabular/tabular-dynamics.js';
+import { type Gridworld, gridDynamics, makeEnvironment, valueIteration } from '../../src/env/index.js';
 
 const MAP = ['S..', '.#H', '..G'];
 

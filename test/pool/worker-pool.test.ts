@@ -4,8 +4,7 @@
 
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { moved, type PoolTask } from '../../src/pool/task.js';
-import { WorkerPool } from '../../src/pool/worker-pool.js';
+import { moved, type PoolTask, WorkerPool } from '../../src/pool/index.js';
 
 const open: WorkerPool[] = [];
 

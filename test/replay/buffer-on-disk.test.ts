@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { ReplayBuffer } from '../../src/replay/buffer.js';
-import { describeBuffer } from '../../src/replay/describe.js';
-import { MixtureSampler } from '../../src/replay/mixture.js';
-import { PrioritizedSelector } from '../../src/replay/prioritized.js';
-import { UniformSelector } from '../../src/replay/uniform.js';
+import {
+  describeBuffer,
+  MixtureSampler,
+  PrioritizedSelector,
+  ReplayBuffer,
+  UniformSelector,
+} from '../../src/replay/index.js';
 import { ACTION_DIM, fill, makeBuffer, makeProvenance, makeRows, OBS_DIM } from './rows.js';
 
 let folder: string;
@@ -129,8 +131,7 @@ describe('a buffer on disk', () => {
   });
 
   it('refuses a store of other rows', async () => {
-    const { DiskRows } = await import('../../src/replay/disk-rows.js');
-    const { scalar } = await import('../../src/replay/schema.js');
+    const { DiskRows, scalar } = await import('../../src/replay/index.js');
     DiskRows.create({ folder: join(folder, 'other'), schema: { a: scalar('bool') }, capacity: 4 }).close();
     await expect(ReplayBuffer.load(join(folder, 'other'))).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT' });
     await expect(ReplayBuffer.load(join(folder, 'none'))).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });

@@ -1,8 +1,12 @@
 // Rows whose every value tells which row it is, so that a test sees any mix-up.
 
-import { allocateBatch } from '../../src/replay/batch.js';
-import { ReplayBuffer } from '../../src/replay/buffer.js';
-import type { Provenance, Source, TransitionBatch } from '../../src/replay/transition.js';
+import {
+  allocateBatch,
+  type Provenance,
+  ReplayBuffer,
+  type Source,
+  type TransitionBatch,
+} from '../../src/replay/index.js';
 
 export const OBS_DIM = 3;
 export const ACTION_DIM = 2;

@@ -1,8 +1,7 @@
 // One step from given observations: begin, then imagine.
 
 import type { Carry, ImagineOptions, Rngs } from '../../src/core/dynamics.js';
-import type { VectorDynamics } from '../../src/worldmodel/dynamics.js';
-import type { VectorPrediction } from '../../src/worldmodel/memoryless.js';
+import type { VectorDynamics, VectorPrediction } from '../../src/worldmodel/index.js';
 
 export async function oneStep(
   model: VectorDynamics,

@@ -40,7 +40,8 @@ class Server {
 
  private:
   std::string prepare(const Request& request) {
-    auto work = makeEnsembleWork(device_, shape_, request);
+    const bool isDecoder = request.text("kind") == "decode";
+    auto work = isDecoder ? makeDecoderWork(device_, request) : makeEnsembleWork(device_, shape_, request);
     work->run();
     JsonObject described;
     work->describe(described);

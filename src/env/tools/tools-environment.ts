@@ -1,5 +1,6 @@
-// An agent talks to a user and calls tools; calls change a typed state. Real and simulated episodes are this class; they differ
-// in who answers. A step that throws leaves everything as it was.
+// Structured dynamics as an environment: an agent talks to a user and calls tools, calls change a typed state. What is added
+// to the dynamics are the user, the clock and the verdict. Real and dreamt episodes are this class; they differ in who
+// answers. A step that throws leaves everything as it was.
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { EnvSnapshot, ResetOptions, ResetResult, RestoreOptions, StepResult } from '../../core/environment.js';
@@ -8,11 +9,13 @@ import type { JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import type { ToolsSpace } from '../../core/spaces.js';
 import { stateHash } from '../state/state-hash.js';
+import { structuredDynamics } from './call-dynamics.js';
 import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from './domain.js';
 import { domainOfSaved, type Episode, loadEpisode, saveEpisode } from './episode.js';
 import type { AssistantMessage, Message } from './message.js';
 import type { Prediction } from './prediction.js';
-import { policyMessage, type Situation } from './situation.js';
+import { policyMessage } from './situation.js';
+import type { SeenTurn, StructuredDynamics } from './structured.js';
 import { initialStateOf } from './task-states.js';
 import type {
   Responder,
@@ -23,7 +26,6 @@ import type {
   UserQuery,
   UserSimulator,
 } from './tools-family.js';
-import { Turns } from './turns.js';
 import { verifyEpisode } from './verify-episode.js';
 
 export interface ToolsEnvironmentOptions {
@@ -62,6 +64,9 @@ interface Turn {
   readonly terminated: boolean;
 }
 
+/** The turn of an agent that neither speaks nor calls, beside what somebody else said. */
+const NOTHING: ToolsAction = { content: null };
+
 export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   readonly id: string;
   readonly family = 'tools' as const;
@@ -70,7 +75,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   readonly domain: ToolsDomain;
   readonly maxEpisodeSteps: number;
   private readonly options: ToolsEnvironmentOptions;
-  private readonly turns: Turns;
+  private readonly dynamics: StructuredDynamics;
   private rng = streamOf(0);
   private episode: Episode | undefined;
   private busy = false;
@@ -83,9 +88,9 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     this.domain = domain;
     this.options = options;
     this.maxEpisodeSteps = maxSteps;
-    this.turns = new Turns(domain, options.responder);
-    this.actionSpace = this.turns.actionSpace;
-    this.observationSpace = this.actionSpace;
+    this.dynamics = structuredDynamics(domain, options.responder);
+    this.actionSpace = this.dynamics.actionSpace;
+    this.observationSpace = this.dynamics.observationSpace;
   }
 
   get messages(): readonly Message[] {
@@ -129,15 +134,12 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       const said = await this.options.user.open({ domain: this.domain, task, messages, seed }, signal);
       const opened: readonly Message[] = [...messages, { role: 'user', content: said.content }];
       this.leave();
-      const situation: Situation = {
-        ...{ task, seed, ...(options.row === undefined ? {} : { row: options.row }) },
-        ...{ state: initialStateOf(this.domain, task), operations: [], messages: opened, calls: 0, ended: false },
-      };
-      this.episode = { situation, observedFrom: 0, steps: 0, turns: 1, running: true, paid: null };
+      const { situations } = this.dynamics.begin([{ task, seed, row: options.row, messages: opened }]);
+      this.episode = { situation: situations[0], observedFrom: 0, steps: 0, turns: 1, running: true, paid: null };
       this.rng = rng;
       return {
         observation: observationOf(this.episode),
-        info: { task: task.id, seed, stateHash: stateHash(situation.state), userCost: said.cost },
+        info: { task: task.id, seed, stateHash: stateHash(situations[0].state), userCost: said.cost },
       };
     });
   }
@@ -222,15 +224,17 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   private async play(before: Episode, action: ToolsAction, signal?: AbortSignal): Promise<Turn> {
     const { situation, steps, turns, paid } = before;
+    const carry = { rows: 1, situations: [situation] };
+    const imagined = await this.dynamics.imagine(carry, [action], undefined, { signal });
     const observedFrom = situation.messages.length + 1;
-    const { situation: after, predictions } = await this.turns.play(situation, action, signal);
+    const predictions = imagined.predictions[0];
     const now = this.paidFor(predictions);
     const clock = { observedFrom, steps: steps + 1, turns, running: true };
     const turn: Turn = {
-      episode: { situation: after, ...clock, paid: now === null ? paid : (paid ?? 0) + now },
+      episode: { situation: imagined.carry.situations[0], ...clock, paid: now === null ? paid : (paid ?? 0) + now },
       predictions,
       userCost: NO_COST,
-      terminated: after.ended,
+      terminated: imagined.terminated[0] === 1,
     };
     const { content, toolCalls } = turn.episode.situation.messages[observedFrom - 1] as AssistantMessage;
     const isSaid = content?.trim() && (!toolCalls?.length || this.options.allowSayAndCall);
@@ -243,22 +247,24 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     const query: UserQuery = { domain: this.domain, task, messages, seed };
     const { content, done, cost } = await this.options.user.reply(query, signal);
     const isSilent = done && content.trim() === '';
-    const heard: readonly Message[] = isSilent ? messages : [...messages, { role: 'user', content }];
+    const seen: SeenTurn = { messages: isSilent ? [] : [{ role: 'user', content }], terminated: done };
+    const heard = this.dynamics.follow({ rows: 1, situations: [situation] }, [NOTHING], [seen]);
     return {
       ...turn,
-      episode: {
-        ...clock,
-        situation: { ...situation, messages: heard, ended: situation.ended || done },
-        turns: clock.turns + 1,
-      },
+      episode: { ...clock, situation: heard.situations[0], turns: clock.turns + 1 },
       userCost: addCosts(turn.userCost, cost),
       terminated: done,
     };
   }
 
-  /** What exact backends gave; null where none gave any. What a model writes of rewards may have been put into its mouth. */
+  /** What a model writes may have been put into its mouth: only who is declared exact has a say in reward and end. */
+  private isTrusted({ backend }: Prediction): boolean {
+    return this.dynamics.trusts(backend);
+  }
+
+  /** What exact backends gave; null where none gave any. */
   private paidFor(predictions: readonly Prediction[]): number | null {
-    const given = predictions.filter((one) => one.reward !== null && this.turns.trusts(one));
+    const given = predictions.filter((one) => one.reward !== null && this.isTrusted(one));
     return given.length === 0 ? null : given.reduce((sum, { reward }) => sum + reward!, 0);
   }
 

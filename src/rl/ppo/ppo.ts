@@ -3,8 +3,7 @@
 import type { z } from 'zod';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { InferenceSession } from '../../nn/runtime.js';
-import { buildTrainer } from '../../nn/trainer.js';
+import { buildTrainer, InferenceSession } from '../../nn/index.js';
 import { type PpoConfig, ppoConfigSchema } from '../config.js';
 import { assertBatch, assertFinite, assertLength } from '../finite.js';
 import type { RolloutLearner } from '../learner.js';

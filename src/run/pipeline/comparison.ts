@@ -1,8 +1,6 @@
 // What a warm start saved against the best of its baselines: the table, the figures, the charts, and the price of a real step
 // from which the dream pays.
 
-import type { Panel } from '../../core/panel.js';
-import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
 import {
   type ArmSummary,
   type BreakEven,
@@ -12,8 +10,10 @@ import {
   medianSteps,
   type TrainedArm,
   type WarmStart,
-} from '../../training/warm-start.js';
-import { dynamicsKinds } from '../../worldmodel/kinds.js';
+} from '../../algorithms/index.js';
+import type { Panel } from '../../core/panel.js';
+import type { ScenarioConfig } from '../../kinds/index.js';
+import { dynamicsKinds } from '../../worldmodel/index.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';

@@ -3,6 +3,7 @@
 
 import { availableParallelism } from 'node:os';
 import type { ResourceLimits } from 'node:worker_threads';
+import { reverieError } from '../../core/errors.js';
 import type {
   EnvFamily,
   Environment,
@@ -10,19 +11,14 @@ import type {
   ResetOptions,
   ResetResult,
   RestoreOptions,
+  Space,
   StepResult,
-} from '../../core/environment.js';
-import { reverieError } from '../../core/errors.js';
-import type { Space } from '../../core/spaces.js';
-import { type Blueprint, runsRules } from '../../run/serving/blueprint.js';
-import type { Servable } from '../../run/serving/servable.js';
-import { type Answering, type Description, Journal } from './messages.js';
-import {
-  type HostedEnvironment,
-  type HostedModel,
-  SessionWorker,
-  type SessionWorkerOptions,
-} from './session-worker.js';
+} from '../../env/index.js';
+import { type Blueprint, runsRules, type Servable } from '../../run/serving/index.js';
+import { BatchHistogram, type BatchSizes } from './batching-model.js';
+import type { Answering } from './calls.js';
+import { type HostedModel, Lane, type LaneOptions, type Resident } from './lane.js';
+import { type Description, Journal } from './messages.js';
 
 export interface WorkerHostOptions {
   /** Threads for all worlds of numbers, and for each world that runs rules; from 1. Default: `defaultWorkers()`, with rules at least 2. */
@@ -42,7 +38,7 @@ export interface WorkerHostOptions {
 }
 
 /** Numbers of a host; lists have an element for each worker. */
-interface HostStats {
+export interface HostStats {
   readonly workers: number;
   readonly environments: readonly number[];
   /** Requests that wait outside of the threads. */
@@ -53,12 +49,12 @@ interface HostStats {
   readonly steps: readonly number[];
   /** Threads that died and were replaced. */
   readonly restarts: readonly number[];
-  /** Batches that world models were asked, of all workers, and the rows of all of them. */
-  readonly batches: { readonly batches: number; readonly rows: number };
+  /** Batches that world models were asked, of all workers. */
+  readonly batches: BatchSizes;
 }
 
 /** A thread for each core but the one that serves. */
-function defaultWorkers(): number {
+export function defaultWorkers(): number {
   return Math.max(1, availableParallelism() - 1);
 }
 
@@ -73,11 +69,11 @@ const PATIENCE_WITH_RULES = 500;
 
 export class WorkerHost {
   /** Those of numbers first, if there are any. */
-  private readonly sessionWorkers: SessionWorker[] = [];
-  private readonly workersOf = new Map<string, readonly SessionWorker[]>();
+  private readonly lanes: Lane[] = [];
+  private readonly lanesOf = new Map<string, readonly Lane[]>();
   private readonly models = new Map<string, HostedModel>();
-  private readonly batches = { batches: 0, rows: 0 };
-  private forNumbers: readonly SessionWorker[] | undefined;
+  private readonly batches = new BatchHistogram();
+  private forNumbers: readonly Lane[] | undefined;
   private lastEnv = 0;
 
   /** @throws WORKERS_INVALID */
@@ -97,20 +93,20 @@ export class WorkerHost {
     const { workers = defaultWorkers() } = this.options;
     this.models.set(model, { blueprint, answering });
     if (!runsRules(blueprint)) {
-      this.forNumbers ??= this.newWorkers(workers, {});
-      this.workersOf.set(model, this.forNumbers);
+      this.forNumbers ??= this.newLanes(workers, {});
+      this.lanesOf.set(model, this.forNumbers);
       return;
     }
     const count = this.options.workers ?? Math.max(LEAST_FOR_RULES, workers);
     // Whoever waits for a language model is in nobody's way.
     const patience = blueprint.asks ? Number.POSITIVE_INFINITY : PATIENCE_WITH_RULES;
     const resourceLimits = { maxOldGenerationSizeMb: HEAP_WITH_RULES };
-    this.workersOf.set(model, this.newWorkers(count, { inFlight: IN_FLIGHT_WITH_RULES, resourceLimits, patience }));
+    this.lanesOf.set(model, this.newLanes(count, { inFlight: IN_FLIGHT_WITH_RULES, resourceLimits, patience }));
   }
 
   /** Has threads started before they are needed: one for each model. */
   warm(): void {
-    for (const [model, [worker]] of this.workersOf) worker.warm(model);
+    for (const [model, [lane]] of this.lanesOf) lane.warm(model);
   }
 
   /**
@@ -118,52 +114,52 @@ export class WorkerHost {
    * @throws what making it throws; ENVIRONMENT_LOST, WORKER_UNUSABLE
    */
   async make(model: string): Promise<RemoteEnvironment> {
-    const worker = this.quickest(model);
+    const lane = this.quickest(model);
     const { asks } = this.models.get(model)!.blueprint;
     const journal = asks ? new Journal(1) : new Journal();
-    const hosted: HostedEnvironment = { env: ++this.lastEnv, model, journal, isLive: false };
-    worker.environments.add(hosted);
+    const resident: Resident = { env: ++this.lastEnv, model, journal, isLive: false };
+    lane.residents.add(resident);
     try {
-      const description = await worker.ask(hosted, { kind: 'describe' });
-      return new RemoteEnvironment(description, worker, hosted, () => this.quickest(model));
+      const description = await lane.ask(resident, { kind: 'describe' });
+      return new RemoteEnvironment(description, lane, resident, () => this.quickest(model));
     } catch (error) {
-      worker.remove(hosted);
+      lane.remove(resident);
       throw error;
     }
   }
 
   get stats(): HostStats {
-    const { sessionWorkers } = this;
+    const { lanes } = this;
     return {
-      workers: sessionWorkers.length,
-      environments: sessionWorkers.map(({ environments }) => environments.size),
-      queued: sessionWorkers.map(({ queued }) => queued),
-      underWay: sessionWorkers.map(({ underWay }) => underWay),
-      steps: sessionWorkers.map(({ steps }) => steps),
-      restarts: sessionWorkers.map(({ restarts }) => restarts),
-      batches: { ...this.batches },
+      workers: lanes.length,
+      environments: lanes.map(({ residents }) => residents.size),
+      queued: lanes.map(({ queued }) => queued),
+      underWay: lanes.map(({ underWay }) => underWay),
+      steps: lanes.map(({ steps }) => steps),
+      restarts: lanes.map(({ restarts }) => restarts),
+      batches: this.batches.sizes,
     };
   }
 
   /** Replaces a worker's thread, as its death would: no environment notices. */
   async restart(worker: number): Promise<void> {
-    await this.sessionWorkers[worker].restart();
+    await this.lanes[worker].restart();
   }
 
   /** Ends the threads; whoever waits is told SERVER_DRAINING. */
   async close(): Promise<void> {
-    await Promise.all(this.sessionWorkers.map((worker) => worker.close()));
+    await Promise.all(this.lanes.map((lane) => lane.close()));
   }
 
   /** The worker that has fewest of those that are not held up, or else of all. */
-  private quickest(model: string): SessionWorker {
-    const all = this.workersOf.get(model)!;
-    const free = all.filter((worker) => !worker.isHeldUp);
-    const sessionWorkers = free.length > 0 ? free : all;
-    return sessionWorkers.reduce((least, one) => (one.environments.size < least.environments.size ? one : least));
+  private quickest(model: string): Lane {
+    const all = this.lanesOf.get(model)!;
+    const free = all.filter((lane) => !lane.isHeldUp);
+    const lanes = free.length > 0 ? free : all;
+    return lanes.reduce((least, one) => (one.residents.size < least.residents.size ? one : least));
   }
 
-  private newWorkers(count: number, byKind: Partial<SessionWorkerOptions>): readonly SessionWorker[] {
+  private newLanes(count: number, byKind: Partial<LaneOptions>): readonly Lane[] {
     const { batchRows = 256, inFlight = 256, attempts = 3, hungSeconds = 5, maker } = this.options;
     const { resourceLimits = { maxOldGenerationSizeMb: 512 } } = this.options;
     const hung = hungSeconds * 1000;
@@ -181,9 +177,9 @@ export class WorkerHost {
       resourceLimits,
       ...byKind,
     };
-    const sessionWorkers = Array.from({ length: count }, () => new SessionWorker(options));
-    this.sessionWorkers.push(...sessionWorkers);
-    return sessionWorkers;
+    const lanes = Array.from({ length: count }, () => new Lane(options));
+    this.lanes.push(...lanes);
+    return lanes;
   }
 }
 
@@ -205,10 +201,10 @@ export class RemoteEnvironment implements Environment {
 
   constructor(
     description: Description,
-    private worker: SessionWorker,
-    private readonly hosted: HostedEnvironment,
-    /** The worker that it would be put into now. */
-    private readonly quickest: () => SessionWorker,
+    private lane: Lane,
+    private readonly resident: Resident,
+    /** The lane that it would be put into now. */
+    private readonly quickest: () => Lane,
   ) {
     this.id = description.id;
     this.family = description.family;
@@ -220,34 +216,34 @@ export class RemoteEnvironment implements Environment {
   /** @throws as the environment; ENVIRONMENT_LOST, WORKER_UNUSABLE; what `signal` is aborted with, and nothing was done then */
   async reset({ seed, task }: ResetOptions = {}, signal?: AbortSignal): Promise<ResetResult<unknown>> {
     const options = { ...(seed !== undefined && { seed }), ...(task !== undefined && { task }) };
-    return this.inTurn(() => this.worker.ask(this.hosted, { kind: 'reset', options }, signal));
+    return this.inTurn(() => this.lane.ask(this.resident, { kind: 'reset', options }, signal));
   }
 
   /** @throws as `reset` */
   async step(action: unknown, signal?: AbortSignal): Promise<StepResult<unknown>> {
     // A copy: the caller's may change before it is done, or be a part of something large.
     const own = action instanceof Float32Array ? action.slice() : structuredClone(action);
-    return this.inTurn(() => this.worker.ask(this.hosted, { kind: 'step', action: own }, signal));
+    return this.inTurn(() => this.lane.ask(this.resident, { kind: 'step', action: own }, signal));
   }
 
   async snapshot(): Promise<EnvSnapshot> {
     return this.inTurn(async () => {
-      const { journal } = this.hosted;
+      const { journal } = this.resident;
       journal.ask();
-      return journal.current ?? this.worker.ask(this.hosted, { kind: 'snapshot' });
+      return journal.current ?? this.lane.ask(this.resident, { kind: 'snapshot' });
     });
   }
 
   async restore(snapshot: EnvSnapshot, options: RestoreOptions = {}): Promise<unknown> {
     const own = structuredClone(snapshot);
-    return this.inTurn(() => this.worker.ask(this.hosted, { kind: 'restore', snapshot: own, options }));
+    return this.inTurn(() => this.lane.ask(this.resident, { kind: 'restore', snapshot: own, options }));
   }
 
   mark(): () => void {
-    const { hosted } = this;
-    const rollback = hosted.journal.mark();
+    const { resident } = this;
+    const takeBack = resident.journal.mark();
     return () => {
-      if (rollback()) hosted.isLive = false;
+      if (takeBack()) resident.isLive = false;
     };
   }
 
@@ -255,22 +251,22 @@ export class RemoteEnvironment implements Environment {
     if (this.isClosed) return;
     this.isClosed = true;
     await this.last;
-    this.worker.remove(this.hosted);
+    this.lane.remove(this.resident);
   }
 
   /** To a worker that is not held up, where there is one: it is brought back there to where it was. */
   private move(): void {
-    const worker = this.quickest();
-    if (worker === this.worker || worker.isHeldUp) return;
-    this.worker.remove(this.hosted);
-    worker.environments.add(this.hosted);
-    this.worker = worker;
+    const lane = this.quickest();
+    if (lane === this.lane || lane.isHeldUp) return;
+    this.lane.remove(this.resident);
+    lane.residents.add(this.resident);
+    this.lane = lane;
   }
 
   private inTurn<R>(ask: () => Promise<R>): Promise<R> {
     if (this.isClosed) return Promise.reject(reverieError('ENV_NOT_RESET', { id: this.id }));
     const answer = this.last.then(() => {
-      if (this.worker.isHeldUp) this.move();
+      if (this.lane.isHeldUp) this.move();
       return ask();
     });
     this.last = answer.catch(() => {});

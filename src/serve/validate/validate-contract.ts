@@ -2,9 +2,9 @@
 // RFC 008 (auto-validation).
 
 import type { JsonObject } from '../../core/json.js';
-import type { ServerLacks } from '../../env/servers/server-contract.js';
+import type { ServerLacks } from '../../env/index.js';
 
-type CheckStatus = 'passed' | 'failed' | 'not-checked';
+export type CheckStatus = 'passed' | 'failed' | 'not-checked';
 
 export interface CheckResult {
   readonly name: string;

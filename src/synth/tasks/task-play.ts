@@ -1,13 +1,21 @@
 // Plays a list of calls as an agent would make them, in the state a task begins in, and keeps what came of it.
 
 import type { JsonObject } from '../../core/json.js';
-import { applyOperations } from '../../env/state/operations.js';
-import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
-import type { CallSpec, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
-import type { Message, ToolCall } from '../../env/tools/message.js';
-import type { Prediction } from '../../env/tools/prediction.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
-import type { Responder } from '../../env/tools/tools-family.js';
+import {
+  applyOperations,
+  type CallSpec,
+  compileSchema,
+  type EpisodeEnd,
+  initialStateOf,
+  type Message,
+  type Prediction,
+  type Responder,
+  type SchemaCheck,
+  type ToolCall,
+  type ToolSpec,
+  type ToolsDomain,
+  type ToolsTask,
+} from '../../env/index.js';
 
 export interface Played {
   readonly end: EpisodeEnd;
@@ -35,7 +43,6 @@ export async function playCalls(
   ];
   const answers: PlayedCall[] = [];
   let state = initialState;
-  let hasEnded = false;
   for (const [step, { name, arguments: given }] of calls.entries()) {
     const call: ToolCall = { id: `call_${step}`, name, arguments: given };
     messages.push({ role: 'assistant', content: null, toolCalls: [call] });
@@ -44,11 +51,9 @@ export async function playCalls(
     messages.push({ role: 'tool', toolCallId: call.id, name, content: observation, ...(isError ? { isError } : {}) });
     state = applyOperations(state, operations);
     answers.push({ call, prediction, state });
-    hasEnded = prediction.terminated || (!isError && isLast(domain, name));
-    if (hasEnded) break;
+    if (prediction.terminated || (!isError && isLast(domain, name))) break;
   }
-  // Nobody is there any more once a call has ended the episode.
-  if (say !== undefined && !hasEnded) messages.push({ role: 'assistant', content: say });
+  if (say !== undefined) messages.push({ role: 'assistant', content: say });
   return { end: { initialState, finalState: state, messages }, answers };
 }
 

@@ -3,9 +3,8 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import type { ToolsDomain } from '../../env/tools/domain.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
-import type { ExperienceStep } from '../../replay/experience/experience.js';
+import { initialStateOf, type ToolsDomain } from '../../env/index.js';
+import type { ExperienceStep } from '../../replay/index.js';
 import { factsTold } from './answer-truth.js';
 import {
   asProbeCall,

@@ -3,16 +3,21 @@
 
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import { applyOperations } from '../../env/state/operations.js';
-import { stateHash } from '../../env/state/state-hash.js';
-import type { Prediction } from '../../env/tools/prediction.js';
-import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
+import {
+  applyOperations,
+  CallDynamics,
+  type CallQuery,
+  type Prediction,
+  type Responder,
+  type StructuredDynamics,
+  stateHash,
+} from '../../env/index.js';
 import { comparableObservation } from './observation-text.js';
 import { addRowCounts, NO_SHADOW, type ShadowCounts, type ShadowRow } from './shadow-estimates.js';
 
 export interface ShadowOptions {
   /** Whose answers are measured, and given. */
-  readonly responder: Responder;
+  readonly responder: StructuredDynamics;
   /** The real environment, or its exact rules. */
   readonly real: Responder;
   /** Share of calls that are compared, in [0, 1]. */
@@ -23,7 +28,7 @@ export interface ShadowOptions {
 /** Calls that belong to no row of a job are counted for this one. */
 export const NO_ROW = -1;
 
-export class ShadowResponder implements Responder {
+export class ShadowResponder extends CallDynamics {
   readonly version: string;
   /** Comparisons by row and call: a call that is taken again is counted once. */
   private readonly underway = new Map<number, Map<string, ShadowRow>>();
@@ -31,13 +36,14 @@ export class ShadowResponder implements Responder {
   /** @throws MODEL_CONFIG_INVALID for a share outside [0, 1] */
   constructor(private readonly options: ShadowOptions) {
     const { responder, real, share, seed } = options;
+    super(responder.domain, 'shadow');
     if (!(share >= 0 && share <= 1))
       throw reverieError('MODEL_CONFIG_INVALID', { problem: `the share of shadow steps is ${share}, not in [0, 1].` });
     this.version = `${responder.version}+shadow:${share}:${seed}:${real.version}`;
   }
 
   trusts(backend: string): boolean {
-    return this.options.responder.trusts?.(backend) === true;
+    return this.options.responder.trusts(backend);
   }
 
   async answer(query: CallQuery, signal?: AbortSignal): Promise<Prediction> {
@@ -55,7 +61,7 @@ export class ShadowResponder implements Responder {
     return sum;
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     await this.options.responder.close();
     await this.options.real.close();
   }

@@ -1,16 +1,14 @@
 // The learner of worlds of tools: what it learns of one conversation holds in another, and what it cannot see.
 
 import { describe, expect, it } from 'vitest';
-import type { ToolSpec, ToolsTask } from '../../../src/env/tools/domain.js';
-import type { Message } from '../../../src/env/tools/message.js';
-import type { ToolsAction, ToolsPolicyQuery } from '../../../src/env/tools/tools-family.js';
+import type { Message, ToolSpec, ToolsAction, ToolsPolicyQuery, ToolsTask } from '../../../src/env/index.js';
 import {
   ChoiceModel,
   ChoosingAgent,
   type Demonstration,
   type Propose,
   shownChoices,
-} from '../../../src/fidelity/learning/choosing-agent.js';
+} from '../../../src/fidelity/index.js';
 
 const text = { type: 'string' };
 const TOOLS: ToolSpec[] = [

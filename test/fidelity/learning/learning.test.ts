@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import type { Finding } from '../../../src/fidelity/instrument.js';
-import { learningInstrument } from '../../../src/fidelity/learning/learning.js';
+import { type Finding, learningInstrument } from '../../../src/fidelity/index.js';
 
 const RATIOS = [0, 0.25, 0.5, 0.75, 1];
 

@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import type { Finding } from '../../../src/fidelity/instrument.js';
-import { type RankSource, rankInstrument } from '../../../src/fidelity/rank/rank.js';
+import { type Finding, type RankSource, rankInstrument } from '../../../src/fidelity/index.js';
 
 const POLICIES = Array.from({ length: 10 }, (_, i) => `policy ${i}`);
 const EPISODES = 40;

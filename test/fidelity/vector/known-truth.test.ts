@@ -1,8 +1,7 @@
 // What was put into a model comes out of the metrics, within their intervals; what was not, stays clean.
 
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../../../src/fidelity/instrument.js';
-import type { SectionId } from '../../../src/fidelity/report/fidelity-report.js';
+import type { Finding, SectionId } from '../../../src/fidelity/index.js';
 import {
   constantPolicy,
   DIM,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.js';
-import { type OfferedTool, pythonTools } from '../../../src/serve/facades/tools.js';
+import { pythonTools } from '../../../src/serve/facades/python-names.js';
+import type { OfferedTool } from '../../../src/serve/facades/tool-calls.js';
 
 const text = { type: 'string' };
 

@@ -4,8 +4,7 @@
 import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { Rng } from '../../../dist/core/rng.js';
-import { RolloutPool } from '../../../dist/synth/rollout/pool.js';
-import { synthesizedChunks } from '../../../dist/synth/synthesize.js';
+import { RolloutPool, synthesizedChunks } from '../../../dist/synth/index.js';
 
 const [folder, workers] = process.argv.slice(2);
 const say = (line) => writeSync(1, `${line}\n`);

@@ -1,19 +1,13 @@
-// The queue on Redis, and the one that tests of coordinator and workers use, held to the same contract.
+// The queue's engines, each held to the same contract: in this process, on Redis, on NATS.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openQueue } from '../../../src/synth/queue/open-queue.js';
+import { openQueue } from '../../../src/synth/index.js';
 import { type Broker, type BrokerKind, missingBroker, startBroker } from './brokers.js';
-import { InProcessBroker, InProcessQueue } from './in-process-queue.js';
 import { describeQueue, item, LEASE_MS, PATIENCE_MS } from './queue-contract.js';
 
-const brokers = new Map<string, InProcessBroker>();
-describeQueue('of the tests', async (name) => {
-  const broker = brokers.get(name) ?? new InProcessBroker();
-  brokers.set(name, broker);
-  return new InProcessQueue(broker, { leaseMs: LEASE_MS });
-});
+describeQueue('in this process', (name) => openQueue(`in-process:/${name}`, { leaseMs: LEASE_MS }));
 
-onBroker('redis');
+for (const kind of ['redis', 'nats'] as const) onBroker(kind);
 
 function onBroker(kind: BrokerKind): void {
   const missing = missingBroker(kind);

@@ -1,7 +1,6 @@
 // One horizontal bar with its interval, drawn by the page's own boxes.
 
-import type { Metric } from '../../../fidelity/report/fidelity-report.js';
-import type { Estimate } from '../../../fidelity/statistics/estimate.js';
+import type { Estimate, Metric } from '../../../fidelity/index.js';
 import { armColour } from '../chart.js';
 
 export interface BarRange {

@@ -2,14 +2,16 @@
 
 import {
   constructionOf,
+  gateText,
   headlineRows,
+  intervalText,
   type MetricRow,
   type SectionGroup,
   type ShownReport,
   sectionGroups,
   truthText,
-} from '../../../fidelity/report/shown-report.js';
-import { gateText, intervalText, valueText } from '../../../fidelity/report/wording.js';
+  valueText,
+} from '../../../fidelity/index.js';
 import { armColour } from '../chart.js';
 import { escapeHtml } from '../escape.js';
 import { PAGE_STYLE } from '../page-style.js';

@@ -1,0 +1,173 @@
+// The JSON Schema of a reply: compiled once, with the copy that servers are sent and the check that replies must pass.
+
+import type { ErrorObject } from 'ajv';
+import { LRUCache } from 'lru-cache';
+import { canonicalJson } from '../core/canonical-json.js';
+import { reverieError } from '../core/errors.js';
+import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
+import { ajvDraft7, ajvDraft2020 } from '../core/late-packages.js';
+
+export interface ReplySchema {
+  readonly name: string;
+  readonly schema: JsonObject;
+  /** Canonical JSON of name and schema: what tells schemas apart. */
+  readonly text: string;
+  /** `response_format` as JSON text, strict where the schema can be. */
+  readonly formatText: string;
+  /** The value with nulls that stand for missing keys taken out, and what is wrong with it; nothing if it fits. */
+  check(value: Json): { value: Json; problems: readonly string[] };
+}
+
+const MAX_PROBLEMS = 5;
+
+// Callers pass one object again and again, or a new one that says the same: neither is compiled twice.
+const byObject = new WeakMap<JsonObject, ReplySchema>();
+const byText = new LRUCache<string, ReplySchema>({ max: 256 });
+
+/** Throws SCHEMA_INVALID if it is no JSON Schema. */
+export function replySchema({ name, schema }: { name: string; schema: JsonObject }): ReplySchema {
+  const known = byObject.get(schema);
+  if (known?.name === name) return known;
+  const text = canonicalJson({ name, schema });
+  const same = byText.get(text) ?? compile(name, schema, text);
+  byObject.set(schema, same);
+  byText.set(text, same);
+  return same;
+}
+
+function compile(name: string, schema: JsonObject, text: string): ReplySchema {
+  const validate = compileAjv(name, schema);
+  const strict = strictSchema(schema);
+  const wire = {
+    name: name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64),
+    strict: strict !== undefined,
+    schema: strict ?? schema,
+  };
+  return {
+    name,
+    schema,
+    text,
+    formatText: JSON.stringify({ type: 'json_schema', json_schema: wire }),
+    check: (value) => {
+      if (validate(value)) return { value, problems: [] };
+      const lean = strict === undefined ? value : dropNulls(value, schema);
+      if (validate(lean)) return { value: lean, problems: [] };
+      return { value: lean, problems: (validate.errors ?? []).slice(0, MAX_PROBLEMS).map(sentence) };
+    },
+  };
+}
+
+function compileAjv(name: string, schema: JsonObject) {
+  const isDraft7 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-07');
+  const options = { allErrors: false, strict: false, validateFormats: false, logger: false as const };
+  try {
+    return (isDraft7 ? new (ajvDraft7().Ajv)(options) : new (ajvDraft2020().Ajv2020)(options)).compile(schema);
+  } catch (error) {
+    throw reverieError('SCHEMA_INVALID', { what: `reply "${name}"`, problem: (error as Error).message }, error);
+  }
+}
+
+function sentence({ instancePath, keyword, params, message }: ErrorObject): string {
+  const where = instancePath === '' ? 'it' : instancePath;
+  if (keyword === 'additionalProperties') return `${where} has an unknown key "${params.additionalProperty}"`;
+  if (keyword === 'enum') return `${where} must be one of ${JSON.stringify(params.allowedValues)}`;
+  return `${where} ${message ?? 'does not fit its schema'}`;
+}
+
+// OpenAI's strict mode takes a part of JSON Schema: every key required, no others allowed. A key that was optional
+// becomes one that may be null, and a null that stands for a missing key is taken out of the reply again.
+
+/** A copy that strict mode accepts, with the same order of keys; undefined where there is none (maps, free-form values). */
+export function strictSchema(schema: JsonObject): JsonObject | undefined {
+  try {
+    return strictNode(schema);
+  } catch (error) {
+    if (error === NOT_STRICT) return undefined;
+    throw error;
+  }
+}
+
+const NOT_STRICT = Symbol('not strict');
+
+const FORBIDDEN = ['patternProperties', 'allOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentRequired'];
+const FORBIDDEN_TOO = ['dependentSchemas', 'unevaluatedProperties', 'propertyNames', 'prefixItems', 'contains'];
+/** Says nothing about values, and strict mode refuses it. */
+const LEFT_OUT = new Set(['default', '$schema', '$id', 'title', 'examples', '$comment']);
+
+function strictNode(node: Json): JsonObject {
+  if (!isJsonObject(node)) throw NOT_STRICT;
+  if ([...FORBIDDEN, ...FORBIDDEN_TOO].some((key) => key in node)) throw NOT_STRICT;
+  const says = ['type', 'enum', 'const', 'anyOf', '$ref'].some((key) => key in node);
+  if (!says) throw NOT_STRICT;
+  const copy: Record<string, Json> = {};
+  for (const [key, value] of Object.entries(node)) {
+    if (!LEFT_OUT.has(key)) copy[key] = strictKeyword(key, value);
+  }
+  return isObjectType(node) ? { ...copy, ...strictObject(node) } : copy;
+}
+
+function strictKeyword(key: string, value: Json): Json {
+  if (key === 'items') return strictNode(value);
+  if (key === 'anyOf') return (value as readonly Json[]).map(strictNode);
+  if (key === '$defs' || key === 'definitions') return mapValues(value as JsonObject, strictNode);
+  return value;
+}
+
+function strictObject(node: JsonObject): JsonObject {
+  const { properties, required, additionalProperties } = node;
+  if (!isJsonObject(properties ?? null)) throw NOT_STRICT;
+  if (additionalProperties !== undefined && additionalProperties !== false) throw NOT_STRICT;
+  const needed = new Set(required as readonly string[] | undefined);
+  const strict = Object.entries(properties as JsonObject).map(([key, value]) => {
+    const inner = strictNode(value);
+    return [key, needed.has(key) ? inner : orNull(inner)];
+  });
+  return {
+    properties: Object.fromEntries(strict),
+    required: strict.map(([key]) => key as string),
+    additionalProperties: false,
+  };
+}
+
+function orNull(schema: JsonObject): JsonObject {
+  return allowsNull(schema) ? schema : { anyOf: [schema, { type: 'null' }] };
+}
+
+/** Takes nulls out of a reply that stand for optional keys; `schema` is the original. Answers the same value if there are none. */
+export function dropNulls(value: Json, schema: Json | undefined): Json {
+  if (!isJsonObject(schema ?? null)) return value;
+  const { items, properties, required, anyOf } = schema as JsonObject;
+  if (Array.isArray(value)) return value.map((item) => dropNulls(item, items));
+  if (!isJsonObject(value)) return value;
+  if (Array.isArray(anyOf)) return dropNulls(value, anyOf.find(isObjectType));
+  if (!isJsonObject(properties ?? null)) return value;
+  const kept = Object.entries(value).flatMap(([key, part]): [string, Json][] => {
+    const inner = ownValue(properties as JsonObject, key);
+    const stands = part === null && inner !== undefined && !(required as readonly string[] | undefined)?.includes(key);
+    return stands && !allowsNull(inner) ? [] : [[key, dropNulls(part, inner)]];
+  });
+  return Object.fromEntries(kept);
+}
+
+function ownValue(object: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+function allowsNull(schema: Json): boolean {
+  if (!isJsonObject(schema)) return true;
+  const { type, anyOf, enum: values } = schema;
+  if (Array.isArray(values)) return values.includes(null);
+  if (Array.isArray(anyOf)) return anyOf.some(allowsNull);
+  if ('const' in schema) return schema.const === null;
+  return type === undefined ? !('$ref' in schema) : type === 'null' || (Array.isArray(type) && type.includes('null'));
+}
+
+function isObjectType(node: Json): boolean {
+  if (!isJsonObject(node)) return false;
+  const { type } = node;
+  return type === 'object' || (Array.isArray(type) && type.includes('object')) || 'properties' in node;
+}
+
+function mapValues(object: JsonObject, map: (value: Json) => Json): JsonObject {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));
+}

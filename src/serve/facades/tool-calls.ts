@@ -1,0 +1,140 @@
+// Every environment as one that is acted in by calling tools: those of the domain and one to speak to the user; `act`
+// {text} in family `text`; `step` {action} in family `vector`.
+
+import { z } from 'zod';
+import { reverieError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import { describeSpace, type Space, type ToolSpec, type ToolsObservation, type VectorSpace } from '../../env/index.js';
+import { faceOf } from '../../kinds/index.js';
+import type { Servable } from '../../run/serving/index.js';
+import type { Action, Turn } from '../core/session-contract.js';
+import { decodeAction } from '../core/values.js';
+
+export interface GivenCall {
+  /** The protocol's own, where it has one; else the episode gives one. */
+  readonly id?: string;
+  readonly name: string;
+  /** An object; whatever came over the wire. */
+  readonly arguments: unknown;
+}
+
+const argumentsSchema = z.record(z.string(), z.json());
+
+/** What an agent may call; the same before and during an episode. */
+export function offeredTools(served: Servable): readonly OfferedTool[] {
+  const { acts } = faceOf(served);
+  if (acts === 'numbers') return [stepTool(served)];
+  const own = served.tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
+  return acts === 'line' ? own : [...own, sayToolOf(served)];
+}
+
+/**
+ * The action that a call is. Arguments that break a tool's schema, and unknown tools of a domain, are the environment's to
+ * refuse: that is a step, as it is for an agent.
+ * @throws REQUEST_INVALID, TOOL_NOT_OFFERED
+ */
+export function actionOfCall(served: Servable, call: GivenCall): Action {
+  const read = argumentsSchema.safeParse(call.arguments);
+  if (!read.success)
+    throw reverieError('REQUEST_INVALID', { problem: `arguments of ${call.name}: expected an object` });
+  const { data } = read;
+  const { acts, lineOf } = faceOf(served);
+  if (acts === 'turn') return toolsAction(served, call, data as JsonObject);
+  const known = offeredTools(served).map(({ name }) => name);
+  if (!known.includes(call.name)) {
+    throw reverieError('TOOL_NOT_OFFERED', { name: call.name, known: known.join(', ') });
+  }
+  return decodeAction(served, acts === 'line' ? lineOf?.({ name: call.name, arguments: data }) : data['action']);
+}
+
+function toolsAction(served: Servable, { id = '', name }: GivenCall, given: JsonObject): Action {
+  if (name !== sayToolOf(served).name) return { content: null, toolCalls: [{ id, name, arguments: given }] };
+  const { content } = given;
+  if (typeof content === 'string' && content.trim() !== '') return { content };
+  throw reverieError('REQUEST_INVALID', { problem: 'content: expected a text that is not empty' });
+}
+
+/** Whether a tool, not the protocol, said that a call failed. */
+export function isToolError({ observation }: Turn): boolean {
+  const { messages } = (observation ?? {}) as Partial<ToolsObservation>;
+  return messages?.some((message) => message.role === 'tool' && message.isError === true) ?? false;
+}
+
+/** An observation as an agent reads it: what tools answered and what the user said, or numbers as a JSON list. */
+export function observationText(observation: unknown): string {
+  if (observation instanceof Float32Array) return JSON.stringify(Array.from(observation));
+  if (typeof observation === 'string') return observation;
+  const { messages } = observation as ToolsObservation;
+  return messages.flatMap(({ role, content }) => (role === 'tool' || role === 'user' ? [content] : [])).join('\n');
+}
+
+/** What is told before an agent acts for the first time: rules (or how numbers are to be read), and what there is to see. */
+export function openingOf(served: Servable, observation: unknown): { readonly rules: string; readonly first: string } {
+  return { rules: rulesOf(served), first: observationText(observation) };
+}
+
+/** What an agent is to know of an environment before it sees anything. */
+export function rulesOf(served: Servable): string {
+  const { policy, description, observationSpace, actionSpace } = served;
+  if (faceOf(served).acts !== 'numbers') return policy;
+  const rules = [
+    description,
+    `Observations are ${describeSpace(observationSpace)}.`,
+    `Call step with an action of ${describeSpace(actionSpace)} until the episode ends.`,
+  ];
+  return rules.join('\n');
+}
+
+function stepTool({ description, actionSpace }: Servable): OfferedTool {
+  return {
+    name: 'step',
+    description: `Takes one action and answers the next observation. ${description}`,
+    parameters: {
+      type: 'object',
+      properties: { action: actionSchema(actionSpace as VectorSpace) },
+      required: ['action'],
+      additionalProperties: false,
+    },
+  };
+}
+
+/** A list of as many numbers as an action has elements. */
+function actionSchema(space: VectorSpace): JsonObject {
+  const description = `The action: ${describeSpace(space as Space)}`;
+  if (space.type === 'discrete') {
+    const items = { type: 'integer', minimum: space.start, maximum: space.start + space.n - 1 };
+    return { type: 'array', description, items, minItems: 1, maxItems: 1 };
+  }
+  const [size] = space.shape;
+  return { type: 'array', description, items: { type: 'number' }, minItems: size, maxItems: size };
+}
+
+// Protocols in which an agent acts by calling tools alone: there it speaks to the user by a tool too.
+
+/** A tool as a client is told of it; `parameters` is the JSON Schema of an object. */
+export type OfferedTool = Pick<ToolSpec, 'name' | 'description' | 'parameters'>;
+
+/** Python identifiers all, as TRL binds tools to methods. The first that the domain has no tool of. */
+const NAMES = ['respond_to_user', 'say_to_user', 'send_message_to_user'];
+
+/** The tool that says `content` to the user; family `tools`. */
+export function sayToolOf({ tools }: Pick<Servable, 'tools'>): OfferedTool {
+  const taken = new Set(tools.map(({ name }) => name));
+  const numbered = function* () {
+    yield* NAMES;
+    for (let n = 2; ; n++) yield `${NAMES[0]}_${n}`;
+  };
+  let name = NAMES[0];
+  for (name of numbered()) if (!taken.has(name)) break;
+  return {
+    name,
+    description:
+      "Says something to the user and answers what the user replies. The user sees nothing else of the agent's.",
+    parameters: {
+      type: 'object',
+      properties: { content: { type: 'string', minLength: 1, description: 'What is said to the user' } },
+      required: ['content'],
+      additionalProperties: false,
+    },
+  };
+}

@@ -1,0 +1,108 @@
+// Text frames of a WebSocket, one after the other: each is answered before the next is looked at, so that answers come in
+// the order of their requests, and only so many may wait.
+
+import type { FastifyRequest } from 'fastify';
+import type { RawData, WebSocket, WebSocketServer } from 'ws';
+import { type ReverieError, reverieError } from '../../core/errors.js';
+import { asCatalogued } from './error-answer.js';
+import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
+
+export interface FrameHandlers {
+  /** Answers one frame; undefined: it gets no answer. */
+  answer(text: string, signal: AbortSignal): Promise<string | undefined>;
+  /** What is answered where `answer` threw, or too many frames wait (REQUESTS_TOO_MANY). */
+  failure(error: ReverieError): string;
+  /** The connection is gone and no frame is under way any more. */
+  left(): void | Promise<void>;
+}
+
+/** RFC 6455, 7.4.1. */
+const UNSUPPORTED = 1003;
+const POLICY = 1008;
+
+/**
+ * Serves a connection until it closes. `answer`'s signal is aborted when the client leaves. A client that sends on and on
+ * without awaiting answers is told so and closed.
+ */
+export function serveFrames(
+  socket: WebSocket,
+  request: FastifyRequest,
+  handlers: FrameHandlers,
+  limits: HttpLimits = HTTP_LIMITS,
+): void {
+  const gone = new AbortController();
+  /** Not answered yet; the first is under way. */
+  const waiting: string[] = [];
+  let underway: Promise<void> = Promise.resolve();
+  const send = (text: string | undefined) => {
+    if (text !== undefined && socket.readyState === socket.OPEN) socket.send(text);
+  };
+  const failed = (error: unknown) => {
+    const known = asCatalogued(error, request, limits);
+    if (known.code === 'SERVER_FAILED') request.log.error({ err: error }, 'frame failed');
+    return handlers.failure(known);
+  };
+  const answered = async (text: string) => {
+    if (gone.signal.aborted) return;
+    try {
+      send(await handlers.answer(text, gone.signal));
+    } catch (error) {
+      if (!gone.signal.aborted) send(failed(error));
+    }
+  };
+  const broken = (error: unknown) => {
+    request.log.error({ err: error }, 'connection given up');
+    socket.terminate();
+  };
+  const answerAll = async () => {
+    while (waiting.length > 0) {
+      await answered(waiting[0]).catch(broken);
+      waiting.shift();
+    }
+  };
+  socket.on('message', (data: RawData, isBinary: boolean) => {
+    if (isBinary) return socket.close(UNSUPPORTED, 'text frames only');
+    if (waiting.length >= limits.underway) {
+      send(handlers.failure(reverieError('REQUESTS_TOO_MANY', { limit: limits.underway })));
+      return socket.close(POLICY, 'REQUESTS_TOO_MANY');
+    }
+    waiting.push(String(data));
+    if (waiting.length === 1) underway = answerAll();
+  });
+  socket.on('close', () => {
+    gone.abort(new Error('the client left'));
+    void underway.then(() => handlers.left()).catch(broken);
+  });
+}
+
+// What every WebSocket is held to, whatever is spoken on it, and the end of all of them when a server stops.
+
+/** RFC 6455, 7.4.1: the endpoint goes away. */
+const GOING_AWAY = 1001;
+/** Milliseconds for clients to say goodbye. */
+const PATIENCE = 1000;
+
+/** A client that asks on and on and never reads is dropped before its answers fill the memory. */
+export function dropDeafSockets(server: WebSocketServer, { unreadBytes }: Pick<HttpLimits, 'unreadBytes'>): void {
+  server.on('connection', (socket) => {
+    socket.on('message', () => {
+      if (socket.bufferedAmount > unreadBytes) socket.terminate();
+    });
+  });
+}
+
+/** Closes every connection with 1001; resolves once all are gone. */
+export async function closeSockets(server: WebSocketServer): Promise<void> {
+  await Promise.all([...server.clients].map(closeSocket));
+}
+
+function closeSocket(socket: WebSocket): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => socket.terminate(), PATIENCE);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    socket.close(GOING_AWAY, 'server is shutting down');
+  });
+}

@@ -1,0 +1,69 @@
+// A finite world whose tables are known, as a world model: the reference against which learned ones are held.
+
+import { Rng } from '../../core/rng.js';
+import { discreteSpace, stateAt, type TabularDynamics } from '../../env/index.js';
+import type { WorldModelSnapshot } from '../dynamics.js';
+import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../memoryless.js';
+import { sha256 } from '../model-folder.js';
+import { loadTables, saveTables, tableBytes } from './tabular-folder.js';
+
+export interface TabularPayload {
+  readonly dynamics: TabularDynamics;
+}
+
+/** Observation and action are one integer each. Takes one word of the stream a row, none when deterministic. */
+export class TabularModel extends MemorylessDynamics {
+  /** @param dynamics such as `Gridworld.dynamics`; not copied, must not change */
+  constructor(private readonly dynamics: TabularDynamics) {
+    super('exact', sha256(tableBytes(dynamics)).slice(0, 32), {
+      observationSpace: discreteSpace(dynamics.states),
+      actionSpace: discreteSpace(dynamics.actions),
+    });
+  }
+
+  /** Loads a folder that `save` wrote. Throws MODEL_FOLDER_INVALID. */
+  static async load(folder: string): Promise<TabularModel> {
+    return new TabularModel(await loadTables(folder));
+  }
+
+  snapshot(): WorldModelSnapshot {
+    const payload: TabularPayload = { dynamics: this.dynamics };
+    return { backend: this.backend, modelVersion: this.modelVersion, payload };
+  }
+
+  save(folder: string): Promise<void> {
+    return saveTables(folder, this.dynamics, this.modelVersion);
+  }
+
+  async close(): Promise<void> {}
+
+  /** Deterministic means the most probable state, the first among equals. Nothing is in doubt: disagreement is 0. */
+  protected async predict({ obs, action, rows, rngs, options }: StepQuestion): Promise<VectorPrediction> {
+    const { states, actions, transition, reward, terminal } = this.dynamics;
+    const chances = options.deterministic ? undefined : new Float64Array(rows);
+    if (chances && rngs instanceof Rng) rngs.fillUniform(chances);
+    else if (chances)
+      for (const [r, rng] of (rngs as readonly Rng[]).entries()) rng.fillUniform(chances.subarray(r, r + 1));
+    const nextObs = new Float32Array(rows);
+    const rewards = new Float32Array(rows);
+    const terminated = new Uint8Array(rows);
+    for (let r = 0; r < rows; r++) {
+      const at = (obs[r] * actions + action[r]) * states;
+      const row = transition.subarray(at, at + states);
+      const next = chances === undefined ? mostProbable(row) : stateAt(row, chances[r]);
+      nextObs[r] = next;
+      rewards[r] = reward[at + next];
+      terminated[r] = terminal[next];
+    }
+    const disagreement = options.disagreement ? new Float32Array(rows) : undefined;
+    return { nextObs, reward: rewards, terminated, disagreement };
+  }
+
+  protected async haveExactRows(): Promise<boolean> {
+    return true;
+  }
+}
+
+function mostProbable(probabilities: Float64Array): number {
+  return probabilities.indexOf(Math.max(...probabilities));
+}
