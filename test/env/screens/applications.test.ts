@@ -118,7 +118,8 @@ describe.skipIf(!existsSync(chromiumProgram()))('an application', () => {
 
 it.each(['SIGTERM', 'SIGINT'] as const)('the keeper of an application takes its folder away on %s', async (signal) => {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-kept-'));
-  const keeper = fileURLToPath(compiledUrl(import.meta.url.replace('/test/', '/src/'), './page/app-keeper.js'));
+  const source = new URL('../../../src/env/screens/screens-domain.ts', import.meta.url).href;
+  const keeper = fileURLToPath(compiledUrl(source, './page/app-keeper.js'));
   const app = 'console.log(process.pid); setInterval(() => {}, 1000)';
   const kept = spawn(process.execPath, [keeper, folder, process.execPath, '-e', app], {
     stdio: ['pipe', 'pipe', 'inherit'],
